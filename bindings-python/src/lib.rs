@@ -14,12 +14,11 @@ mod store;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use hopline::client::{
-    CommandId, Name, RecordId, Taken, error_text, event_text, facts_text, host_text as answer, page_params_text, page_turn_text,
-    quote_text, verdict_text,
-};
-use hopline::contract::{Safety, endpoints};
-use hopline::policy::{ip_range_text, is_shared_text};
+use hopline::client::{CommandId, Name, RecordId, Taken, facts_text, host_text as answer, page_params_text, page_turn_text, quote_text};
+use hopline::contract::pools::LeaseRef;
+use hopline::contract::{Safety, endpoints, json_of};
+use hopline::policy::{is_shared_text, parse_ip_range};
+use hopline::pool::PoolClient;
 use hopline::wire::Received;
 use hopline::{Now, Outcome, Step};
 use pyo3::exceptions::{PyException, PyValueError};
@@ -33,19 +32,19 @@ use crate::readings::Readings;
 /// thread. A call that is refused raises `ValueError` with the error as JSON.
 #[pyclass(frozen, module = "hopline._hopline")]
 pub struct Client {
-    core: Mutex<hopline::Client>,
+    core: Mutex<PoolClient>,
     last: Mutex<Option<u32>>,
     is_heard: AtomicBool,
     readings: Readings,
 }
 
 impl Client {
-    fn lock(&self) -> MutexGuard<'_, hopline::Client> {
+    fn lock(&self) -> MutexGuard<'_, PoolClient> {
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Starts a command, and keeps its name for `last`.
-    fn begin(&self, start: impl FnOnce(&mut hopline::Client) -> CommandId) -> u32 {
+    fn begin(&self, start: impl FnOnce(&mut PoolClient) -> CommandId) -> u32 {
         let command = start(&mut self.lock()).0;
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(command);
         command
@@ -53,7 +52,7 @@ impl Client {
 }
 
 fn refused(error: hopline::Error) -> PyErr {
-    PyValueError::new_err(error_text(&error))
+    PyValueError::new_err(json_of(&error))
 }
 
 fn at(unix_ms: i64, monotonic_ms: i64) -> Now {
@@ -68,7 +67,7 @@ fn result_tuple(py: Python<'_>, result: Result<Taken, hopline::Error>, made: Opt
     };
     match read {
         Ok((reply, answered)) => ("answered", reply, facts_text(&answered)).into_pyobject(py),
-        Err(error) => ("failed", error_text(&error)).into_pyobject(py),
+        Err(error) => ("failed", json_of(&error)).into_pyobject(py),
     }
 }
 
@@ -77,7 +76,7 @@ impl Client {
     /// A client. `entropy` is 16 bytes of `secrets.token_bytes`, new ones for each client.
     #[new]
     fn new(options: &str, entropy: &[u8]) -> PyResult<Self> {
-        let core = hopline::Client::from_text(options, entropy).map_err(refused)?;
+        let core = PoolClient::from_text(options, entropy).map_err(refused)?;
         Ok(Client { core: Mutex::new(core), last: Mutex::default(), is_heard: AtomicBool::default(), readings: Readings::default() })
     }
 
@@ -120,7 +119,7 @@ impl Client {
                 }
                 Step::Completed { command } => ("completed", command.0).into_pyobject(py),
                 Step::Notify(_) if !self.is_heard.load(Ordering::Relaxed) => continue,
-                Step::Notify(event) => ("notify", event_text(&event)).into_pyobject(py),
+                Step::Notify(event) => ("notify", json_of(&event)).into_pyobject(py),
             }?)?;
         }
         Ok(None)
@@ -197,10 +196,35 @@ impl Client {
     }
 
     /// Drops the result of a command that completed, because its caller is gone. A write without an intent that was done, or may
-    /// have been, keeps its record. Returns whether there was a result.
-    fn abandon(&self, command: u32) -> bool {
+    /// have been, keeps its record; a lease goes back. Returns whether there was a result.
+    fn abandon(&self, command: u32, unix_ms: i64, monotonic_ms: i64) -> bool {
         self.readings.forget(command);
-        self.lock().abandon(CommandId(command))
+        self.lock().abandon(CommandId(command), at(unix_ms, monotonic_ms))
+    }
+
+    /// Gives a lease of a pool back. Whether it was valid.
+    fn give_back(&self, pool: u32, lease: i64, unix_ms: i64, monotonic_ms: i64) -> bool {
+        self.lock().give_back(&LeaseRef { pool, lease }, at(unix_ms, monotonic_ms))
+    }
+
+    /// Whether what a lease was given for is this client's still.
+    fn is_valid(&self, pool: u32, lease: i64) -> bool {
+        self.lock().is_valid(&LeaseRef { pool, lease })
+    }
+
+    /// What follows from what was seen through a lease, `{"status":403}` or a word: `keep`, `give_back` or `wait`; `wait_ms` is the Retry-After
+    /// of the target. `None` where the lease is not valid any more, or its session has another exit by now.
+    fn observe_lease(
+        &self,
+        pool: u32,
+        lease: i64,
+        seen: &str,
+        wait_ms: Option<i64>,
+        unix_ms: i64,
+        monotonic_ms: i64,
+    ) -> PyResult<Option<&'static str>> {
+        let now = at(unix_ms, monotonic_ms);
+        self.lock().observe_lease_text(&LeaseRef { pool, lease }, seen, wait_ms, now).map_err(refused)
     }
 
     /// Goes on with what a record holds, as a command; its options are JSON as those of `start`.
@@ -258,7 +282,7 @@ impl Client {
     /// Advice, as JSON, on what was seen through a session: `{"status":403}`, `"captcha"`, `"timeout"` or `"block"`. `None`
     /// if this client does not follow the session.
     fn observe(&self, session_id: &str, seen: &str, unix_ms: i64, monotonic_ms: i64) -> PyResult<Option<String>> {
-        self.lock().observe_text(session_id, seen, at(unix_ms, monotonic_ms)).map(|told| told.as_ref().map(verdict_text)).map_err(refused)
+        self.lock().observe_text(session_id, seen, at(unix_ms, monotonic_ms)).map(|told| told.as_ref().map(json_of)).map_err(refused)
     }
 }
 
@@ -296,7 +320,7 @@ fn is_shared(product: &str) -> bool {
 /// The addresses of a range: `{"text","first","last"}`.
 #[pyfunction]
 fn ip_range(text: &str) -> String {
-    ip_range_text(text)
+    json_of(&parse_ip_range(text))
 }
 
 /// The module. It needs no GIL: the class holds its own lock.

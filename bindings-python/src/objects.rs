@@ -97,15 +97,17 @@ pub(crate) fn receive<'a>(py: Python<'_>, expected: Expected, received: Received
 /// be that it does not fit its type.
 pub(crate) fn read(py: Python<'_>, taken: Taken, made: Option<Made>) -> PyResult<Result<(Bound<'_, PyAny>, Answered), Error>> {
     let classes = CLASSES.get(py).ok_or_else(|| PyTypeError::new_err("no classes were named"))?;
-    let slots = if let Shape::Record(record) = taken.shape() { classes.of(record) } else { &classes.reply };
+    // What the package reads by itself, as what pools answer, has no class here.
+    let own = if let Shape::Record(record) = taken.shape() { classes.records.get(record.name) } else { None };
+    let slots = own.unwrap_or(&classes.reply);
     let (reply, raw, answered) = match made.filter(|made| made.is_of(py, &taken)) {
         Some(made) => (made.object.into_bound(py), made.raw.into_bound(py), taken.answered()),
         None => {
             let mut objects = Objects::new(py, classes);
-            let read = match taken.shape() {
-                Shape::Record(_) => taken.read(&mut objects),
+            let read = match own {
+                Some(_) => taken.read(&mut objects),
                 // What nobody documents is parsed when somebody asks for it.
-                _ => taken.read(&mut ()).map(|((), answered)| (objects.made(classes.reply.instance(py)), answered)),
+                None => taken.read(&mut ()).map(|((), answered)| (objects.made(classes.reply.instance(py)), answered)),
             };
             match (objects.failed, read) {
                 (Some(failed), _) => return Err(failed),

@@ -52,72 +52,6 @@ export interface Meta {
  */
 export function meta(answer: unknown): Meta | undefined;
 
-/** What a client of either API is made of. */
-export interface ClientOptions {
-  /**
-   * The address of the API with the path that belongs to it, such as `https://host/v1` or `https://host/api`; in Node,
-   * `HOPLINE_BASE_URL` (agent) or `HOPLINE_BACKEND_URL` (reseller) where it is left out. In a browser one that begins with `/`
-   * or `.` is of the page's own server.
-   */
-  baseUrl?: string | undefined;
-  /**
-   * Names the account among those that share a store: each name has records of its own. Empty where it is left out. Give one
-   * wherever a store holds more than one account, such as a database, or a browser that several people use.
-   */
-  account?: string | undefined;
-  /** Allows plain http to a host that is not loopback. */
-  allowHttp?: boolean | undefined;
-  /**
-   * What sends requests: by default the environment's own. It must not repeat a request or follow a redirect, and is
-   * given `redirect: "manual"` and a signal. Of a failure of this one it is never assumed that nothing was sent.
-   */
-  fetch?: Fetch | undefined;
-  /**
-   * Where records are kept; by default in the client's own memory, for as long as it lives. Each client needs a store of its own: a
-   * second one is refused as `misuse`.
-   */
-  store?: Store | undefined;
-  /**
-   * Says that records under another key, username or base URL are this account's; false. Without it they are refused, and nothing
-   * is sent.
-   */
-  sameAccount?: boolean | undefined;
-  /** How requests are repeated. */
-  retry?: RetryOptions | undefined;
-  /** The longest body that is read, in bytes; 8 MiB where it is left out. */
-  maxBody?: number | undefined;
-}
-
-/** What an `AgentClient` is made of. */
-export interface AgentClientOptions extends ClientOptions {
-  /** The API key; in Node, `HOPLINE_API_KEY` where it is left out. */
-  apiKey?: string | Secret | undefined;
-  /**
-   * The most, in USD, that all clients of the store with the same `account` buy in a UTC day, together: what was charged, what is in
-   * doubt and what is under way; recharges do not count. What would go beyond it is `refused` before it is sent. A client without a
-   * cap does not count what it buys, so give every client of a store the same one. The account's own limit, which holds for all
-   * stores, is `daily_limit_usd` of `updateBudget`. At least 0.
-   */
-  dailyCapUsd?: number | string | undefined;
-  /** `backend_ready` as the account was registered with: where it is false, buying a session is `refused` before it is sent. */
-  backendReady?: boolean | undefined;
-}
-
-/** What a `ResellerClient` is made of. In a page behind its own server the login and the token may be left out. */
-export interface ResellerClientOptions extends ClientOptions {
-  /**
-   * Who logs in; in Node, `HOPLINE_USERNAME` and `HOPLINE_PASSWORD` where no username, no password and no token is given. The
-   * client does so by itself, once for any number of calls, when it has no token or the service refuses it.
-   */
-  username?: string | Secret | undefined;
-  /** The password that goes with it. */
-  password?: string | Secret | undefined;
-  /** A token to start from. Without a username and a password there is no other. */
-  token?: string | Secret | undefined;
-  /** The codes that mean that the token is refused, beside HTTP 401; `["401"]` where it is left out. */
-  tokenCodes?: string[] | undefined;
-}
-
 /** As much of `fetch` as a client uses. */
 export type Fetch = (
   url: string,
@@ -139,26 +73,6 @@ export interface FetchResponse {
   readonly body: { getReader(): { read(): Promise<{ done: boolean; value?: any }>; cancel(): Promise<void> } } | null;
 }
 
-/** How requests are repeated. Times are milliseconds. */
-export interface RetryOptions {
-  /** Sends of one call, the first included; 4. 1 means that nothing is ever sent again. */
-  attempts?: number | undefined;
-  /** Time from the first send within which another may be made; 60 000. */
-  windowMs?: number | undefined;
-  /** The longest wait before the first repeat; each further one may be twice as long; 500. */
-  backoffMs?: number | undefined;
-  /** The same after a 429; 1000. */
-  throttledBackoffMs?: number | undefined;
-  /** No wait of ours is longer; 20 000. */
-  maxBackoffMs?: number | undefined;
-  /** How long to wait, in all, for an earlier request with the same key to end; 120 000. */
-  conflictMs?: number | undefined;
-  /** What one attempt may take; 20 000. */
-  timeoutMs?: number | undefined;
-  /** Whether a paid operation that the service failed may be bought again with a new key; it may then be charged twice. */
-  retryPaid?: boolean | undefined;
-}
-
 /** What a read is repeated for: it ends when the value at `at` is one of `is`, or a number of at least `atLeast`. */
 export interface Until {
   /** Where in the answer to look, a JSON pointer (RFC 6901) such as `/status`. */
@@ -169,22 +83,28 @@ export interface Until {
   atLeast?: number | string | undefined;
 }
 
-/** Where a session or an order is, as far as waiting for it goes. */
-export type Phase = "pending" | "ready" | "ended" | "unknown";
-
-/** A session as it was when waiting for it ended: usable, over, or not usable yet at the deadline. */
+/**
+ * A session that was opened, as a handle. Its members show the newest state that its client has seen, whichever call has read it:
+ * what a read did not ask for, such as the login, stays as it was.
+ */
 export class OpenSession implements AsyncDisposable {
   private constructor();
   /** Its id: the handle for everything that comes after. */
   readonly session_id: string;
-  /** Where it was when waiting for it ended; `ended` once it was terminated through this object. */
+  /** Where it was when it was last waited for; `ended` once it was terminated through a handle. */
   readonly phase: Phase;
-  /** The last read of it, or what its last rotation through this object answered. */
+  /** What was read of it last. */
   readonly session: Session;
+  /** How often its exit or its login has changed, as far as this client has seen: make new connections when it has grown. */
+  readonly generation: number;
+  /** Its proxy, as HTTP clients want it. Throws `invalid` where the login is not known: open the session with `credentials`. */
+  get proxy(): ProxySettings;
   /** Waits on until it is usable or over. */
   wait(options?: SessionOptions): Promise<OpenSession>;
   /** Gives it another exit address. Where `session` shows its login, so does the answer, unless `include_credentials` is false. */
   rotate(params?: Omit<RotateSession, "session_id">, options?: KeyedOptions): Promise<Session>;
+  /** Reads it, with its login where that is known. */
+  refresh(options?: ReadOptions): Promise<Session>;
   /** Lengthens it. */
   renew<Answer = unknown>(params: Omit<RenewSession, "session_id">, options?: RenewOptions): Promise<Answer>;
   /** Ends it. Then its `phase` is `ended`, and `session` has the status that the service gives it, if it gives one. */
@@ -201,6 +121,87 @@ export class OpenSession implements AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+/** What a lease is asked for with. */
+export interface AcquireOptions {
+  /** What is to be reached, such as a host: what is seen there counts for it alone. */
+  target?: string | undefined;
+  /** The same key gets the same session, as long as this client has it and its exit has not changed. */
+  key?: string | undefined;
+  /** How long to wait for a session, in milliseconds. Default: 30 000. */
+  timeoutMs?: number | undefined;
+  /** Gives up waiting. A purchase that is under way goes on, for whoever comes next. */
+  signal?: Signal | undefined;
+}
+
+/**
+ * Sessions that are lent, at most `size` at a time over all processes that share the store; Node only. They are bought when somebody waits,
+ * or ahead of demand with `ready`. What is open works by itself until the pool or its client is closed.
+ */
+export interface Pool extends AsyncDisposable {
+  /** Its name. */
+  readonly name: string;
+  /**
+   * Acquires a lease, passes it on, and gives it back when what was done with it has ended. Gives what that gives.
+   *
+   * @throws {HoplineError} `unavailable` where no session is free in time; its message says why, `retry_at` when one may be bought.
+   */
+  withLease<T>(options: AcquireOptions, use: (lease: Lease) => Promise<T> | T): Promise<T>;
+  /**
+   * Waits for a session that is free. First come, first served. Give the lease back by `release` or `using`.
+   *
+   * @throws {HoplineError} `unavailable` where no session is free in time, `cancelled` by its signal or when the pool is closed.
+   */
+  acquire(options?: AcquireOptions): Promise<Lease>;
+  /** How it is. With `everywhere` the store is asked what other clients have. */
+  status(options?: { everywhere?: boolean | undefined }): Promise<PoolStatus>;
+  /** Waits until so many sessions are ready, at most `ready` of the pool. Default: 1, for at most 300 000 ms. */
+  waitReady(count?: number, options?: { timeoutMs?: number | undefined; signal?: Signal | undefined }): Promise<void>;
+  /** Buys no more, in any client of the store. What there is is lent on. */
+  pause(): Promise<void>;
+  /** Buys again. */
+  resume(): Promise<void>;
+  /** Lends no more, waits for leases (10 000 ms where `graceMs` is left out), and lets other clients have the sessions, which live on. */
+  close(options?: { graceMs?: number | undefined }): Promise<void>;
+  /**
+   * Closes it and terminates its dynamic sessions; with `everywhere` those of all clients. Static sessions are terminated with
+   * `includeStatic` only; nothing is refunded.
+   */
+  drain(options?: { graceMs?: number | undefined; everywhere?: boolean | undefined; includeStatic?: boolean | undefined }): Promise<void>;
+  /** The same as `close`. */
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** A session that was lent. Its exit does not change as long as it is. One that is garbage-collected goes back by itself. */
+export interface Lease extends Disposable {
+  readonly sessionId: string;
+  /** How to reach it. */
+  readonly proxy: ProxySettings;
+  /** Grows whenever the session gets another exit or other credentials. */
+  readonly generation: number;
+  /** Which of the pool's sessions it is, 0 to `size` - 1. */
+  readonly slot: number;
+  /** What it was acquired for. */
+  readonly target: string | undefined;
+  /** Whether it is still this client's: false once it was given back, or where another client may have it. */
+  readonly valid: boolean;
+  /** A place for what belongs to this exit, such as cookies: whoever gets the same exit finds it, and it is empty for a new one. */
+  readonly data: { [name: string]: any };
+  /**
+   * Says what a request through it met, and gives what to do: go on, give it back and acquire again, or give it back and wait.
+   * Nothing is sent by it, and nothing is bought unless the pool was opened with `replace: "failing"`.
+   */
+  observe(seen: Seen): LeaseAdvice;
+  /**
+   * A `ProxyAgent` of the package `undici`, which must be installed: `fetch(url, { dispatcher: lease.dispatcher() })`. Leases of the same
+   * exit share it. An HTTP proxy only.
+   */
+  dispatcher(): any;
+  /** Gives it back. */
+  release(): void;
+  /** The same. */
+  [Symbol.dispose](): void;
+}
+
 /** How a static order is, when waiting for it ended: usable, over, or not yet, at the deadline; `waitOrder` waits on. */
 export interface OrderReply {
   /** Its number: the handle for everything that comes after. */
@@ -211,153 +212,86 @@ export interface OrderReply {
   readonly order: StaticOrder;
 }
 
-/** A range of addresses. */
-export interface IpRange {
-  /** As the service wrote it. */
-  text: string;
-  /** The first address; absent where the text is no range that can be read. */
-  first?: string;
-  /** The last one. */
-  last?: string;
+/**
+ * What a request through a session met, in a word.
+ *
+ * - `captcha`: a page that asks for a captcha
+ * - `timeout`: no answer in time
+ * - `block`: a block that shows in another way
+ * - `proxy`: the proxy refused the request, or could not be reached
+ * - `target`: the target could not be reached, or failed in another way; it says nothing about the session
+ */
+export type SeenWord = "captcha" | "timeout" | "block" | "proxy" | "target";
+
+/**
+ * What a request through a session met: an HTTP status, a word, a response, or an error. In Node, errors of undici and `fetch`, axios,
+ * got and Playwright are known by their codes, those of the proxy apart from those of the target. In a page every error but a
+ * `TimeoutError` counts as the target's.
+ */
+export type Seen = number | SeenWord | Error | { readonly status: number } | { readonly statusCode: number };
+
+/** How much of interest to people an event is. */
+export type Level = "debug" | "info" | "warn";
+
+/** What tells people what happens, such as `console`. The message names the operation and the event. */
+export type Log = { [Name in Level]?: (message: string, event: LoggedEvent) => void };
+
+/** A request was sent. `send` is the same for what comes of it. */
+export interface SentEvent {
+  event: "sent";
+  operation: string;
+  send: number;
 }
 
-/** What a request through a session met. */
-export type Seen = { status: number } | "captcha" | "timeout" | "block";
+/** A request was answered with a status, or failed; an answer whose body broke off has a status, too. */
+export interface AnsweredEvent {
+  event: "answered";
+  operation: string;
+  send: number;
+  /** The HTTP status. */
+  status?: number | undefined;
+  /** How it failed, where there is no status. */
+  failure?: "dns" | "connect" | "tls" | "timeout" | "closed" | "aborted" | "late" | "other" | undefined;
+  /** How long it took, in milliseconds. */
+  duration_ms: number;
+}
 
-/** What to do about it; or what was done: `session` is as `rotateSession` answers it, with its new exit. */
-export type Verdict =
-  | { verdict: "keep" }
-  | { verdict: "rotate"; reason: RotateReason }
-  | { verdict: "rotated"; reason: RotateReason; session: Session }
-  | { verdict: "unsure"; why: string };
+/** The store answered a call, or failed. */
+export interface StoredEvent {
+  event: "stored";
+  operation: "store";
+  call: "claim" | "put" | "delete" | "release" | "list" | "spend";
+  failed: boolean;
+  /** How long it took, in milliseconds. */
+  duration_ms: number;
+}
+
+/** Claims have ended while the client lives: another client may have what it had. */
+export interface ClaimsLostEvent {
+  event: "claims_lost";
+  operation: "store";
+}
+
+/** What was done with a pool's leases. */
+export type LeaseEvent = {
+  operation: "acquire";
+  /** The pool's name. */
+  pool: string;
+  /** How long it was waited for; of what was observed and given back, how long it was lent. In milliseconds. */
+  duration_ms: number;
+} & (
+  | { event: "lease_acquired" | "lease_released" }
+  | { event: "acquire_failed"; kind: ErrorKind }
+  | { event: "lease_observed"; seen: number | SeenWord; advice?: LeaseAdvice | undefined }
+);
+
+/** Everything that `onEvent` and `log` are told. */
+export type LoggedEvent = { level: Level } & (ClientEvent | SentEvent | AnsweredEvent | StoredEvent | ClaimsLostEvent | LeaseEvent);
 
 /** What may be decided for waiting for a rotation. */
 export interface ObserveOptions {
   /** Gives the rotation up, unless others wait for it. */
   signal?: Signal | undefined;
-}
-
-/** Something that the store holds. */
-export interface Saved {
-  /** Its record as it is now: what `resume`, `reconcile`, `settle` and `forget` take. */
-  record: string;
-  /** Whose it is: this client's, nobody's, or another living client's. */
-  whose: "mine" | "free" | "other";
-  /** The operation that made it. */
-  operation: string;
-  /** Your own name for it. */
-  intent?: string;
-  /** Its session. */
-  session_id?: string;
-  /** Its order's number. */
-  order_no?: string;
-  /** The status of the session or the order, when it was last read. */
-  status?: string;
-  /**
-   * What it stands for. `under_way` is at work in this client or another. `in_doubt` can be sent again; `in_doubt_for_good` can only be
-   * settled, and `reconcile` may show what became of it. `accepted` is a write whose answer `resume` gives again, if its session is not
-   * over. `refused` is a record that can't be used, for its `reason`.
-   */
-  holds: "under_way" | "in_doubt" | "in_doubt_for_good" | "session" | "order" | "accepted" | "refused";
-  /** Of a record that can't be used, which is `refused`: why. It can only be forgotten. */
-  reason?: "damaged" | "other_version" | "other_api" | "other_account";
-  /** Since when it is in doubt, Unix milliseconds. */
-  in_doubt_since?: number;
-  /** From when on it may be settled as `not_happened`, Unix milliseconds; earlier only with `early`. */
-  settle_from?: number;
-}
-
-/** Progress, for people and metrics. */
-export type ClientEvent = { operation: string; command?: number; intent?: string } & (
-  | { event: "repeating"; attempts: number; delay_ms: number; because: ErrorFields }
-  | { event: "asking_time" }
-  | { event: "accepted"; session_id: string; estimated_charge_usd?: string }
-  | { event: "status"; session_id: string; status: Open<SessionStatus>; phase: Phase }
-  | { event: "ordered"; order_no: string }
-  | { event: "order_status"; order_no: string; status: string; phase: Phase }
-  | { event: "differing"; members: string[] }
-  | { event: "priced"; unit_price: string }
-  | { event: "watched"; value?: string }
-  | { event: "in_doubt"; record?: string | null }
-  | { event: "store_failed"; record: string }
-);
-
-/** What kind of failure it is. The list is closed. */
-export type ErrorKind =
-  | "invalid"
-  | "refused"
-  | "unavailable"
-  | "in_doubt"
-  | "protocol"
-  | "decode"
-  | "busy"
-  | "cancelled"
-  | "store"
-  | "misuse"
-  | "ended";
-
-/** A failure, with all that a person or a program needs to decide what to do next. It holds no secret. */
-export interface ErrorFields {
-  /** One sentence: what happened, whether money may have moved, what to do next. */
-  message: string;
-  /**
-   * What kind of failure.
-   *
-   * - `invalid`: refused here, before anything was sent
-   * - `refused`: refused by the service, or by this client if `isRefusedByUs` is true; it was not done, unless `effect` is `done`: then a
-   *   read that follows it was refused
-   * - `unavailable`: the service could not be reached or could not do it; it was not done, unless `effect` is `done`: then a read that
-   *   follows it failed
-   * - `in_doubt`: it may have been done; nobody knows yet
-   * - `protocol`: the response was not in the API's format; it may be a gateway's error page
-   * - `decode`: it was done, but the answer does not fit its type
-   * - `busy`: another client of the store has it, or another change of the same session is under way or in doubt
-   * - `cancelled`: it was cancelled by its signal, or its client was closed
-   * - `store`: the store could not keep or give what it must, or a record in it can't be used
-   * - `misuse`: the library was called in a way that has no meaning
-   * - `ended`: the intent's session is over; nothing was bought. Choose a new intent, or forget this one
-   */
-  kind: ErrorKind;
-  /** Whether the operation had its effect: it had none and will have none, nobody knows yet, or it was done. */
-  effect: Effect;
-  /** Which operation. */
-  operation: string;
-  /** True if this client refused it, as `isRefusedByUs` of an error. Absent otherwise. */
-  refused_by_us?: true;
-  /** What happened, as the middle of a sentence. */
-  what: string;
-  /** What to do next. */
-  advice?: Advice;
-  /** The option or field that was refused; of `decode`, where in the answer it does not fit, such as `data.items[3].price`. */
-  field?: string;
-  /** The service's code, as it came: of the agent API mostly one that its contract names. */
-  code?: Open<Code>;
-  /** The HTTP status. */
-  status?: number;
-  /** The service's own text, whose beginning is part of the message, or the beginning of a body that is not in the API's format. Not enumerable. */
-  text?: string;
-  /** The content type of a body that is no envelope. */
-  content_type?: string;
-  /** The service's details, as they came. Not enumerable. */
-  details?: Json;
-  /** Of the kind `decode`: what the service answered. Not enumerable, and may hold secrets. */
-  raw?: Json;
-  /** To quote when reporting a problem. */
-  request_id?: string;
-  /** The idempotency key of the last send. */
-  idempotency_key?: string;
-  /** Your own name for the operation. */
-  intent?: string;
-  /** The session it was about, where that is known. */
-  session_id?: string;
-  /** The order it was about, where that is known. */
-  order_no?: string;
-  /** The record to resume or reconcile it by. */
-  record?: string;
-  /** Not before this time, Unix milliseconds. */
-  retry_at?: number;
-  /** How often it was sent. */
-  attempts: number;
 }
 
 export interface HoplineError extends ErrorFields {}
@@ -448,7 +382,7 @@ export interface ListOptions {
 export interface Listed {
   name: string;
   data: Uint8Array;
-  whose: "mine" | "free" | "other";
+  whose: Whose;
 }
 
 /** What counts under a day's cap. Amounts are decimals as text, such as `4.50`. */
@@ -486,22 +420,6 @@ export class FolderStore implements Store {
   close(): Promise<void>;
 }
 
-/** What a purchase is to cost; `raw` of its `meta` has the amounts digit for digit. */
-export interface Quote {
-  /** What is bought. */
-  product_no: string;
-  /** GB (dynamic) or addresses (static). */
-  quantity: number;
-  /** USD for one `unit`. */
-  unit_price: number;
-  /** USD for the quantity; of a static product for one `unit` of time, since the service does not document the unit of `duration`. */
-  total: number;
-  /** The currency of the product. */
-  currency: string;
-  /** What the price is for. */
-  unit: string;
-}
-
 /**
  * A walk through a list: `for await` gives its items, one page after the other, and `pages()` whole pages. Nothing is sent
  * before that. It throws the `HoplineError` of the page that failed, and whoever iterates again goes on with that page.
@@ -522,7 +440,7 @@ export class Walk<Item, Page> implements AsyncIterable<Item> {
    * Why it is over, once it is: there was no further page, one was shorter than it might be, the service named one that was read before, or as many were read as
    * may be, and `position` with a higher `maxPages` goes on.
    */
-  readonly end: "last_page" | "short_page" | "repeated_cursor" | "page_cap" | undefined;
+  readonly end: WalkEnd | undefined;
 }
 
 /** A request of your own, below the base URL and with the client's key or token. */
@@ -531,16 +449,8 @@ export interface RequestParams {
   query?: Record<string, string> | undefined;
   /** The JSON body. */
   body?: Json;
-  /**
-   * What may be done after a failure whose effect is unknown; `safe` for a GET, else `at_most_once`.
-   *
-   * - `safe`: it changes nothing, send it again
-   * - `idempotent`: a repeat changes nothing more, send it again
-   * - `twice_at_most`: a repeat changes nothing more, but somebody notices it, send it again once
-   * - `keyed`: send the same bytes with the same `Idempotency-Key`
-   * - `at_most_once`: never send it again, it is in doubt
-   */
-  safety?: "safe" | "idempotent" | "twice_at_most" | "keyed" | "at_most_once" | undefined;
+  /** What may be done after a failure whose effect is unknown. Default: `safe` for a GET, else `at_most_once`. */
+  safety?: Safety | undefined;
 }
 
 /** A proxy of your own. */
@@ -646,7 +556,7 @@ export const operations: {
     /** Whose client has it. */
     readonly api: "agent" | "reseller";
     readonly operation: string;
-    readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+    readonly method: HttpMethod;
     readonly path: string;
   };
 };
@@ -709,7 +619,12 @@ export interface ClientMethods<Handle> extends AsyncDisposable {
    * A request that no method is there for, such as `request("GET", "/billing/invoices")`. The path is percent-encoded and below
    * the base URL. A write is sent once, unless `safety` says what else may be done. Gives the answer's `data`.
    */
-  request<Answer = unknown>(method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE", path: string, params?: RequestParams, options?: RequestOptions): Promise<Answer>;
+  request<Answer = unknown>(method: HttpMethod, path: string, params?: RequestParams, options?: RequestOptions): Promise<Answer>;
+  /**
+   * Calls a function with each event at once, also with those of sends and of the store, until the function that this gives is called.
+   * It holds no secret. What the listener throws is ignored.
+   */
+  onEvent(listener: (event: LoggedEvent) => void): () => void;
   /** What happens from now on, until the client is closed. Whoever comes late for them misses the oldest of 1024. */
   events(options?: { signal?: Signal | undefined }): AsyncIterableIterator<ClientEvent>;
   /**
@@ -737,6 +652,13 @@ export class AgentClient {
   openSession(params: CreateSession, options?: OpenOptions): Promise<OpenSession>;
   /** Waits for a session that is known by its id, as `openSession` does after its purchase. */
   waitSession(session_id: string, options?: SessionOptions): Promise<OpenSession>;
+  /**
+   * Opens a pool; Node only. Nothing is bought before somebody waits for a lease, except what is to be `ready`. The pool or the client
+   * needs a `dailyCapUsd`, since a pool buys by itself.
+   *
+   * @throws {HoplineError} `invalid` where it was opened with another request before, `misuse` in a page.
+   */
+  openPool(name: string, options: PoolOptions): Promise<Pool>;
   /** Lets other clients of the store have a session, without ending it. Returns whether this client held it. */
   releaseSession(session_id: string): Promise<boolean>;
   /**

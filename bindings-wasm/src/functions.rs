@@ -1,50 +1,33 @@
-//! What needs no client: functions of texts.
+//! What needs no client: questions that are answered at once.
 
 use hopline::client::{RESPONSE_HEADERS, host_text as answer, page_params_text, page_turn_text, quote_text};
-use hopline::policy::{ip_range_text, is_shared_text};
+use hopline::contract::json_of;
+use hopline::policy::{is_shared_text, parse_ip_range};
 use wasm_bindgen::prelude::*;
 
 use crate::Refused;
 
-/// The response headers to pass to `respond`; leave out all others.
-#[wasm_bindgen(js_name = responseHeaders)]
-pub fn response_headers() -> Vec<String> {
-    RESPONSE_HEADERS.map(str::to_owned).to_vec()
-}
-
-/// Answers a question that needs no client, both as JSON: `proxy`, `use_with`, `refusal`, `walk` or `session_event`.
+/// Answers a question, in one function for all of them, since each costs a page some hundred bytes:
+///
+/// - `response_headers`: the response headers to pass to `respond`, in a line each; leave out all others.
+/// - `quote`: prices a quantity (`more`) of a product of a list (`given`), both as JSON, exactly.
+/// - `page_params`: the parameters, as JSON, of the page that comes next: those of the caller (`more`) with the cursor of the position (`given`).
+///   `{"operation":"list_products"}` is the first position of that list.
+/// - `page_turn`: what comes after a page of a position (`given`), from its facts (`more`): `{"position":"…"}`, `{"end":"last_page"}`, or both at
+///   the cap.
+/// - `is_shared`: whether a product of the reseller API, as JSON, is shared static, so that an order of it must name a project.
+/// - `ip_range`: reads a range of addresses: JSON, `{"text","first","last"}`. What can't be read is only its text.
+/// - `proxy`, `use_with`, `refusal`, `walk` and `session_event`: what is given and the answer are JSON.
 #[wasm_bindgen(js_name = hostText)]
-pub fn host_text(question: &str, given: &str) -> Result<String, Refused> {
-    answer(question, given).map_err(Refused)
-}
-
-/// Prices a quantity of a product of a list, both as JSON, exactly.
-#[wasm_bindgen]
-pub fn quote(product: &str, quantity: &str) -> Result<String, Refused> {
-    quote_text(product, quantity).map_err(Refused)
-}
-
-/// The parameters, as JSON, of the page that comes next: those of the caller with the cursor of the position.
-/// `{"operation":"list_products"}` is the first position of that list.
-#[wasm_bindgen(js_name = pageParams)]
-pub fn page_params(position: &str, params: &str) -> Result<String, Refused> {
-    page_params_text(position, params).map_err(Refused)
-}
-
-/// What comes after a page, from its facts: `{"position":"…"}`, `{"end":"last_page"}`, or both at the cap.
-#[wasm_bindgen(js_name = pageTurn)]
-pub fn page_turn(position: &str, facts: &str) -> Result<String, Refused> {
-    page_turn_text(position, facts).map_err(Refused)
-}
-
-/// Whether a product of the reseller API, as JSON, is shared static, so that an order of it must name a project.
-#[wasm_bindgen(js_name = isSharedText)]
-pub fn is_shared(product: &str) -> bool {
-    is_shared_text(product)
-}
-
-/// Reads a range of addresses: JSON, `{"text","first","last"}`. What can't be read is only its text.
-#[wasm_bindgen(js_name = ipRangeText)]
-pub fn ip_range(text: &str) -> String {
-    ip_range_text(text)
+pub fn host_text(question: &str, given: &str, more: &str) -> Result<String, Refused> {
+    match question {
+        "response_headers" => Ok(RESPONSE_HEADERS.join("\n")),
+        "quote" => quote_text(given, more),
+        "page_params" => page_params_text(given, more),
+        "page_turn" => page_turn_text(given, more),
+        "is_shared" => Ok(is_shared_text(given).to_string()),
+        "ip_range" => Ok(json_of(&parse_ip_range(given))),
+        _ => answer(question, given),
+    }
+    .map_err(Refused)
 }

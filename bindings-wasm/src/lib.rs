@@ -6,32 +6,17 @@
 //! are.
 
 use hopline::client::{CommandId, Name, RecordId};
-use hopline::wire::Request;
 use hopline::{Error, Now, Outcome, Step};
 use wasm_bindgen::prelude::*;
 
 mod functions;
+#[cfg(feature = "pools")]
+mod pools;
 mod store;
 mod value;
 
 pub use functions::*;
 use value::Value;
-
-/// What `poll` said.
-#[wasm_bindgen]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StepKind {
-    /// Nothing until the monotonic time `until`, or until something is started or answered.
-    Wait = 0,
-    /// Ask the store what `call` says, and answer with `id`.
-    Store = 1,
-    /// Send what `head` and `body` say within `timeoutMs`, and say `respond` or `fail` with `id`.
-    Send = 2,
-    /// The command `command` has ended: take its result.
-    Completed = 3,
-    /// Progress, for people and metrics: `event`.
-    Notify = 4,
-}
 
 /// A call that was refused. What JavaScript is thrown is the error as an object.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,11 +28,21 @@ impl From<Refused> for JsValue {
     }
 }
 
+#[cfg(not(feature = "pools"))]
+type Inner = hopline::Client;
+#[cfg(feature = "pools")]
+type Inner = hopline::pool::PoolClient;
+
 /// The client of one account. Drain `poll` until it says wait, answer each step once, drain again.
 #[wasm_bindgen]
 pub struct Client {
-    client: hopline::Client,
-    step: Step,
+    client: Inner,
+}
+
+impl Client {
+    fn step(&mut self, unix_ms: f64, monotonic_ms: f64) -> Step {
+        self.client.poll(at(unix_ms, monotonic_ms))
+    }
 }
 
 fn at(unix_ms: f64, monotonic_ms: f64) -> Now {
@@ -66,8 +61,7 @@ impl Client {
     /// A client. `entropy` is 16 bytes of `crypto.getRandomValues`, new ones for each client.
     #[wasm_bindgen(constructor)]
     pub fn new(options: &str, entropy: &[u8]) -> Result<Client, Refused> {
-        let client = hopline::Client::from_text(options, entropy).map_err(Refused)?;
-        Ok(Client { client, step: Step::Wait { until: None } })
+        Inner::from_text(options, entropy).map(|client| Client { client }).map_err(Refused)
     }
 
     /// Starts an operation and names its command. Whatever is wrong with it comes back as its result.
@@ -75,80 +69,20 @@ impl Client {
         self.client.start_text(operation, params, options).0
     }
 
-    /// What to do next; the getters give the rest of it until the next `poll`.
-    pub fn poll(&mut self, unix_ms: f64, monotonic_ms: f64) -> StepKind {
-        self.step = self.client.poll(at(unix_ms, monotonic_ms));
-        match self.step {
-            Step::Wait { .. } => StepKind::Wait,
-            Step::Store { .. } => StepKind::Store,
-            Step::Send { .. } => StepKind::Send,
-            Step::Completed { .. } => StepKind::Completed,
-            Step::Notify(_) => StepKind::Notify,
-        }
-    }
-
-    /// Of a Wait: until when, monotonic milliseconds; `undefined` for no time at all.
-    #[wasm_bindgen(getter)]
-    pub fn until(&self) -> Option<f64> {
-        if let Step::Wait { until } = self.step { until.map(|at| at as f64) } else { None }
-    }
-
-    /// Of a Store or a Send: the step to answer with.
-    #[wasm_bindgen(getter)]
-    pub fn id(&self) -> Option<u32> {
-        if let Step::Store { id, .. } | Step::Send { id, .. } = self.step { Some(id.0) } else { None }
-    }
-
-    /// Of a Send or a Completed: the command. Of a Store: the command that waits for it, if one does.
-    #[wasm_bindgen(getter)]
-    pub fn command(&self) -> Option<u32> {
-        match self.step {
-            Step::Send { command, .. } | Step::Completed { command } | Step::Store { command: Some(command), .. } => Some(command.0),
-            _ => None,
-        }
-    }
-
-    fn request(&self) -> Option<&Request> {
-        if let Step::Send { request, .. } = &self.step { Some(request) } else { None }
-    }
-
-    /// Of a Send: the method, the whole URL, and each header's name and value, in a line each.
-    #[wasm_bindgen(getter)]
-    pub fn head(&self) -> Option<String> {
-        let Request { method, url, headers, .. } = self.request()?;
-        let mut head = format!("{}\n{url}", method.as_str());
-        headers.iter().for_each(|(name, value)| head.extend(["\n", name, "\n", value]));
-        Some(head)
-    }
-
-    /// Of a Send: the body, if it has one.
-    #[wasm_bindgen(getter)]
-    pub fn body(&self) -> Option<Vec<u8>> {
-        self.request().map(|request| request.body.clone()).filter(|body| !body.is_empty())
-    }
-
-    /// Of a Send: give up this many milliseconds after it began, and fail it by `timeout`.
-    #[wasm_bindgen(getter, js_name = timeoutMs)]
-    pub fn timeout_ms(&self) -> Option<u32> {
-        self.request().map(|request| request.timeout_ms)
-    }
-
-    /// Of a Send: whoever comes to it after this monotonic time fails it by `late`, `never` sent.
-    #[wasm_bindgen(getter, js_name = sendBefore)]
-    pub fn send_before(&self) -> Option<f64> {
-        self.request().map(|request| request.send_before as f64)
-    }
-
-    /// Of a Send: read no more than this many bytes of the answer's body; more is truncated.
-    #[wasm_bindgen(getter, js_name = maxBody)]
-    pub fn max_body(&self) -> Option<u32> {
-        self.request().map(|request| request.max_body)
-    }
-
-    /// Of a Notify: the event.
-    #[wasm_bindgen(getter, unchecked_return_type = "ClientEvent | undefined")]
-    pub fn event(&self) -> JsValue {
-        if let Step::Notify(event) = &self.step { Value::told(event).into() } else { JsValue::UNDEFINED }
+    /// What to do next, all of it at once. Where it is nothing, until when: monotonic milliseconds, or `undefined` for no time at all. Else a
+    /// list that begins with a word:
+    ///
+    /// - `["store", id, command, call]`: ask the store, and answer with `id`. `command` is the one that waits for it, or null; `call` the name of
+    ///   a method of a store and what that is given.
+    /// - `["send", id, command, head, body, timeoutMs, maxBody, sendBefore]`: send it, and say `respond` or `fail` with `id`. `head` has the
+    ///   operation, the method, the whole URL, and each header's name and value, in a line each; `body` is null where there is none. Give up
+    ///   `timeoutMs` after it began, and fail it by `timeout`; read no more than `maxBody` bytes of the answer's body, more is truncated; whoever
+    ///   comes to it after the monotonic time `sendBefore` fails it by `late`, `never` sent.
+    /// - `["completed", command]`: the command has ended, take its result.
+    /// - `["notify", event]`: progress, for people and metrics.
+    #[wasm_bindgen(unchecked_return_type = "Step | number | undefined")]
+    pub fn poll(&mut self, unix_ms: f64, monotonic_ms: f64) -> JsValue {
+        Value::from(self.step(unix_ms, monotonic_ms)).into()
     }
 
     /// A Send was answered. `headers` has a line for each name and each value of those that `responseHeaders` names.
@@ -190,37 +124,29 @@ impl Client {
         self.client.take_text(command).map_or(JsValue::UNDEFINED, |taken| Value::from(taken).into())
     }
 
-    /// Starts to read a page of what the store holds, behind that name. Its answer is JSON, `{"entries":[Saved],"after":name}`,
-    /// without `after` on the last page.
-    pub fn saved(&mut self, after: Option<String>) -> u32 {
-        self.client.saved(after.map(Name::from)).command.0
-    }
-
-    /// Goes on with what a record holds, as a command; its options are JSON as those of `start`.
-    pub fn resume(&mut self, record: String, options: &str) -> u32 {
-        self.client.resume_text(record, options).0
-    }
-
-    /// Goes on with what an intent stands for, as a command; `null` is the answer where it stands for nothing.
-    #[wasm_bindgen(js_name = resumeIntent)]
-    pub fn resume_intent(&mut self, intent: &str, options: &str) -> u32 {
-        self.client.resume_intent_text(intent, options).0
-    }
-
-    /// Goes on with all that is open. Its answer is JSON: the commands that have ended, each of whose results is to be taken.
-    #[wasm_bindgen(js_name = resumeAll)]
-    pub fn resume_all(&mut self, options: &str) -> u32 {
-        self.client.resume_all_text(options).0
-    }
-
-    /// Closes a doubt by hand, as a command; `became` is what came of it, where that is known. Its answer is whether there was one.
-    pub fn settle(&mut self, record: String, happened: bool, became: Option<String>, early: bool) -> u32 {
-        self.client.settle_text(record, happened, became, early).0
-    }
-
-    /// Forgets what a record stands for, as a command. Its answer is whether something was forgotten.
-    pub fn forget(&mut self, record: String) -> u32 {
-        self.client.forget(&RecordId(record)).command.0
+    /// Starts a command about what the store holds, in one function for all of them, as those of the store's answers are:
+    ///
+    /// - `saved`: reads a page, behind the name `given` or from the beginning where that is empty. Its answer is JSON,
+    ///   `{"entries":[Saved],"after":name}`, without `after` on the last page.
+    /// - `resume`: goes on with what the record `given` holds; `more` are options, JSON as those of `start`.
+    /// - `resume_intent`: goes on with what the intent `given` stands for; `null` is the answer where it stands for nothing.
+    /// - `resume_all`: goes on with all that is open. Its answer is JSON: the commands that have ended, each of whose results is to be taken.
+    /// - `happened`, `not_happened` and `not_happened_early`: closes the doubt of the record `given` by hand; `more` is what came of it, if that is known.
+    ///   Its answer is whether there was one.
+    /// - `forget`: forgets what the record `given` stands for. Its answer is whether something was forgotten.
+    pub fn act(&mut self, what: &str, given: String, more: Option<String>) -> u32 {
+        let options = || more.as_deref().unwrap_or("{}");
+        match what {
+            "saved" => self.client.saved(Some(given).filter(|after| !after.is_empty()).map(Name::from)).command,
+            "resume" => self.client.resume_text(given, options()),
+            "resume_intent" => self.client.resume_intent_text(&given, options()),
+            "resume_all" => self.client.resume_all_text(options()),
+            "happened" => self.client.settle_text(given, true, more, false),
+            "not_happened" => self.client.settle_text(given, false, more, false),
+            "not_happened_early" => self.client.settle_text(given, false, more, true),
+            _ => self.client.forget(&RecordId(given)).command,
+        }
+        .0
     }
 
     /// Follows a session no more, and lets others have it. Returns whether it was followed.
@@ -234,9 +160,9 @@ impl Client {
         self.client.follows(session_id)
     }
 
-    /// Claims that have ended while this client lives: of these names, or of all.
-    pub fn lost(&mut self, names: Option<Vec<String>>, unix_ms: f64, monotonic_ms: f64) {
-        let names: Option<Vec<Name>> = names.map(|names| names.into_iter().map(Name::from).collect());
+    /// Claims that have ended while this client lives: of these names, in a line each, or of all.
+    pub fn lost(&mut self, names: Option<String>, unix_ms: f64, monotonic_ms: f64) {
+        let names: Option<Vec<Name>> = names.map(|names| names.lines().map(|name| Name::from(name.to_owned())).collect());
         self.client.lost(names.as_deref(), at(unix_ms, monotonic_ms));
     }
 

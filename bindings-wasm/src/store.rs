@@ -1,104 +1,65 @@
-//! What crosses of the store: a call as a list, its answer by one of six functions. Data is bytes; that of several names is one piece,
+//! What a store answered. Data is bytes; that of several names is one piece,
 //! with the length of each part. A word or a number that can't be read stands for `failed`.
 
-use hopline::client::{Listed, Name, StoreAnswer, StoreCall, Whose};
-use hopline::{Outcome, Step};
+use hopline::Outcome;
+use hopline::client::{Listed, Name, StoreAnswer, Whose};
 use wasm_bindgen::prelude::*;
 
-use crate::value::Value;
 use crate::{Client, Refused, at};
 
-/// The parts of one piece of bytes; a negative length is no data.
-fn parts(lengths: &[i32], mut bytes: &[u8]) -> Vec<Option<Vec<u8>>> {
-    let part = |length: &i32| {
-        let (data, rest) = bytes.split_at(usize::try_from(*length).ok()?.min(bytes.len()));
+/// The parts of one piece of bytes, by their lengths; a negative one is no data.
+fn parts(lengths: &[&str], mut bytes: &[u8]) -> Vec<Option<Vec<u8>>> {
+    let part = |length: &&str| {
+        let (data, rest) = bytes.split_at(length.parse::<usize>().ok()?.min(bytes.len()));
         bytes = rest;
         Some(data.to_vec())
     };
     lengths.iter().map(part).collect()
 }
 
+#[wasm_bindgen]
 impl Client {
-    pub(crate) fn call_of(&self) -> Option<&StoreCall> {
-        if let Step::Store { call, .. } = &self.step { Some(call) } else { None }
-    }
-
-    fn resolve_store(&mut self, step: u32, answer: StoreAnswer, unix_ms: f64, monotonic_ms: f64) -> Result<(), Refused> {
-        self.client.resolve_text(step, Outcome::Store(answer), at(unix_ms, monotonic_ms)).map_err(Refused)
+    /// What the store answered to a Store, by a word, in one function for all of them, since each costs a page some hundred bytes. What is said
+    /// besides are lines:
+    ///
+    /// - `done` and `lost`; `failed` is for any of its kinds: perhaps it was done, perhaps not.
+    /// - `claimed`: the names that are this client's, and then how long the data of each is, negative where there is none. `data` is that of
+    ///   all of them, one after the other.
+    /// - `busy`: another living client owns all of them; what it put last is `data`, with its length.
+    /// - `listed`, or `more` where more follow: the names, then whose each is (`mine`, `free`, `other`), then the lengths, as of `claimed`.
+    /// - `granted`: the entry counts on this day. `over`: it does not count, since the others of the day come to this total, in USD.
+    pub fn stored(&mut self, step: u32, word: &str, lines: &str, data: &[u8], unix_ms: f64, monotonic_ms: f64) -> Result<(), Refused> {
+        let lines: Vec<&str> = lines.lines().collect();
+        let first = lines.first().copied().unwrap_or_default();
+        let answer = match word {
+            "done" => Some(StoreAnswer::Done),
+            "lost" => Some(StoreAnswer::Lost),
+            "claimed" => {
+                let (names, lengths) = lines.split_at(lines.len() / 2);
+                Some(StoreAnswer::Claimed(names.iter().map(|name| Name::from((*name).to_owned())).zip(parts(lengths, data)).collect()))
+            }
+            "busy" => Some(StoreAnswer::Busy(parts(&lines, data).pop().flatten())),
+            "listed" | "more" => {
+                let (names, rest) = lines.split_at(lines.len() / 3);
+                let (whose, lengths) = rest.split_at(names.len());
+                let entries = names.iter().map(|name| Name::from((*name).to_owned())).zip(parts(lengths, data)).zip(whose);
+                let entries = entries.map(|((name, data), whose)| Some(Listed { name, data: data?, whose: owner(whose)? }));
+                entries.collect::<Option<_>>().map(|entries| StoreAnswer::Listed { entries, more: word == "more" })
+            }
+            "granted" => first.parse().ok().map(|day| StoreAnswer::Granted { day }),
+            "over" => first.parse().ok().map(|total| StoreAnswer::Over { total }),
+            _ => None,
+        };
+        let outcome = Outcome::Store(answer.unwrap_or(StoreAnswer::Failed));
+        self.client.resolve_text(step, outcome, at(unix_ms, monotonic_ms)).map_err(Refused)
     }
 }
 
-#[wasm_bindgen]
-impl Client {
-    /// Of a Store: what it asks, as the name of a method of a store and what that is given.
-    #[wasm_bindgen(getter, unchecked_return_type = "StoreCall | undefined")]
-    pub fn call(&self) -> JsValue {
-        self.call_of().map_or(JsValue::UNDEFINED, |call| Value::from(call).into())
-    }
-
-    /// A Store is `done`, `lost`, or has `failed`: then perhaps it was done, perhaps not. `failed` answers any of its kinds.
-    pub fn stored(&mut self, step: u32, word: &str, unix_ms: f64, monotonic_ms: f64) -> Result<(), Refused> {
-        let answer = match word {
-            "done" => StoreAnswer::Done,
-            "lost" => StoreAnswer::Lost,
-            _ => StoreAnswer::Failed,
-        };
-        self.resolve_store(step, answer, unix_ms, monotonic_ms)
-    }
-
-    /// A Claim: these names are this client's. `data` is that of all of them, one after the other; each has its length, negative
-    /// where there is no data.
-    pub fn claimed(
-        &mut self,
-        step: u32,
-        names: Vec<String>,
-        lengths: &[i32],
-        data: &[u8],
-        unix_ms: f64,
-        monotonic_ms: f64,
-    ) -> Result<(), Refused> {
-        let answer = StoreAnswer::Claimed(names.into_iter().map(Name::from).zip(parts(lengths, data)).collect());
-        self.resolve_store(step, answer, unix_ms, monotonic_ms)
-    }
-
-    /// A Claim: another living client owns all of them; what it put last.
-    pub fn busy(&mut self, step: u32, data: Option<Vec<u8>>, unix_ms: f64, monotonic_ms: f64) -> Result<(), Refused> {
-        self.resolve_store(step, StoreAnswer::Busy(data), unix_ms, monotonic_ms)
-    }
-
-    /// A List: the names, their data as of `claimed`, whose each is (`mine`, `free`, `other`), and whether more follow.
-    #[allow(clippy::too_many_arguments, reason = "one crossing an answer")]
-    pub fn listed(
-        &mut self,
-        step: u32,
-        names: Vec<String>,
-        lengths: &[i32],
-        data: &[u8],
-        whose: Vec<String>,
-        more: bool,
-        unix_ms: f64,
-        monotonic_ms: f64,
-    ) -> Result<(), Refused> {
-        let whose = whose.iter().map(|whose| match whose.as_str() {
-            "mine" => Some(Whose::Mine),
-            "free" => Some(Whose::Free),
-            "other" => Some(Whose::Other),
-            _ => None,
-        });
-        let entries = names.into_iter().map(Name::from).zip(parts(lengths, data)).zip(whose);
-        let entries = entries.map(|((name, data), whose)| Some(Listed { name, data: data?, whose: whose? }));
-        let answer = entries.collect::<Option<_>>().map_or(StoreAnswer::Failed, |entries| StoreAnswer::Listed { entries, more });
-        self.resolve_store(step, answer, unix_ms, monotonic_ms)
-    }
-
-    /// A Spend: the entry counts on this day.
-    pub fn granted(&mut self, step: u32, day: f64, unix_ms: f64, monotonic_ms: f64) -> Result<(), Refused> {
-        self.resolve_store(step, StoreAnswer::Granted { day: day as i64 }, unix_ms, monotonic_ms)
-    }
-
-    /// A Spend: it does not count, since the others of the day come to this total, in USD.
-    pub fn over(&mut self, step: u32, total: &str, unix_ms: f64, monotonic_ms: f64) -> Result<(), Refused> {
-        let answer = total.parse().map_or(StoreAnswer::Failed, |total| StoreAnswer::Over { total });
-        self.resolve_store(step, answer, unix_ms, monotonic_ms)
+fn owner(whose: &str) -> Option<Whose> {
+    match whose {
+        "mine" => Some(Whose::Mine),
+        "free" => Some(Whose::Free),
+        "other" => Some(Whose::Other),
+        _ => None,
     }
 }

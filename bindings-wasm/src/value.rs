@@ -1,15 +1,17 @@
-//! What goes out to JavaScript as a value: errors, events, verdicts, calls of the store and results. One type holds all of them, and is
+//! What goes out to JavaScript as a value: steps, errors, verdicts and results. One type holds all of them, and is
 //! written in one place, since each type that writes itself would cost as much again.
 
-use hopline::Error;
 use hopline::client::{Name, StoreCall, TakenText};
 use hopline::contract::{Json, Record, Sink, Tell, Word};
+use hopline::wire::Request;
+use hopline::{Error, Step};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use wasm_bindgen::JsValue;
 
 /// A value of JavaScript. A member that is `None` where its object is made is absent from it.
 #[derive(Debug)]
 pub(crate) enum Value {
+    Undefined,
     Null,
     Flag(bool),
     Number(f64),
@@ -25,6 +27,7 @@ pub(crate) enum Value {
 impl Serialize for Value {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
+            Value::Undefined => serde_wasm_bindgen::preserve::serialize(&JsValue::UNDEFINED, serializer),
             Value::Null => serializer.serialize_unit(),
             Value::Flag(flag) => serializer.serialize_bool(*flag),
             Value::Number(number) => serializer.serialize_f64(*number),
@@ -131,6 +134,29 @@ impl Sink for Objects {
             Nest::Object(_, members) => Value::Object(members),
             Nest::List(items) => Value::List(items),
         }
+    }
+}
+
+/// What is to be done next, as `poll` says.
+impl From<Step> for Value {
+    fn from(step: Step) -> Value {
+        let or_null = |found: Option<Value>| found.unwrap_or(Value::Null);
+        Value::List(match step {
+            Step::Wait { until } => return until.map_or(Value::Undefined, number),
+            Step::Store { id, command, call } => {
+                vec![Value::Word("store"), number(id.0), or_null(command.map(|command| number(command.0))), Value::from(&call)]
+            }
+            Step::Send { id, command, request } => {
+                let Request { method, url, headers, body, timeout_ms, send_before, max_body, expects } = request;
+                let mut head = [expects.operation(), method.as_str(), &url].join("\n");
+                headers.iter().for_each(|(name, value)| head.extend(["\n", name, "\n", value]));
+                let body = or_null(Some(body).filter(|body| !body.is_empty()).map(Value::Bytes));
+                let bounds = [number(timeout_ms), number(max_body), number(send_before)];
+                [Value::Word("send"), number(id.0), number(command.0), Value::Text(head), body].into_iter().chain(bounds).collect()
+            }
+            Step::Completed { command } => vec![Value::Word("completed"), number(command.0)],
+            Step::Notify(event) => vec![Value::Word("notify"), Value::told(&event)],
+        })
     }
 }
 

@@ -14,16 +14,18 @@ from . import _told, _types
 from ._events import AsyncEvents, Events
 from ._hopline import VERSION as __version__
 from ._http import Failed, Request, Response, in_thread
-from ._observing import Seen, Verdict
+from ._observing import Verdict
 from ._order import OrderReply
 from ._price import quote
 from ._products import IpRange, is_shared, needs_project_id, parse_ip_range
 from ._proxy import Settings, UseWith
+from ._seen import Seen, SeenWord
 from ._session import SessionReply
 from ._store import FolderStore, LeasedStore, Lost, OverCap, OwnedElsewhere, Store, StoredName, StoredPage
 from ._sync_agent import AgentClient
 from ._sync_client import Resumed
 from ._sync_pages import Pages
+from ._sync_pool import Lease, Pool
 from ._sync_reseller import ResellerClient
 from ._sync_session import OpenSession
 from ._telemetry import session_event
@@ -36,24 +38,31 @@ if TYPE_CHECKING:
     from ._async_agent import AsyncAgentClient
     from ._async_client import AsyncResumed
     from ._async_pages import AsyncPages
+    from ._async_pool import AsyncLease, AsyncPool
     from ._async_reseller import AsyncResellerClient
     from ._async_session import AsyncOpenSession
     from ._opening import AsyncOpening
+    from ._pool_opening import AsyncAcquiring, AsyncPoolOpening
 
 __all__ = [
     "UNSET",
     "AgentClient",
+    "AsyncAcquiring",
     "AsyncAgentClient",
     "AsyncEvents",
+    "AsyncLease",
     "AsyncOpenSession",
     "AsyncOpening",
     "AsyncPages",
+    "AsyncPool",
+    "AsyncPoolOpening",
     "AsyncResellerClient",
     "AsyncResumed",
     "Events",
     "Failed",
     "FolderStore",
     "IpRange",
+    "Lease",
     "LeasedStore",
     "Lost",
     "OpenSession",
@@ -61,6 +70,7 @@ __all__ = [
     "OverCap",
     "OwnedElsewhere",
     "Pages",
+    "Pool",
     "Reply",
     "Request",
     "ResellerClient",
@@ -68,6 +78,7 @@ __all__ = [
     "Resumed",
     "Secret",
     "Seen",
+    "SeenWord",
     "SessionReply",
     "Settings",
     "Store",
@@ -88,10 +99,14 @@ __all__ = [
 __all__ += [*_told.__all__, *_types.__all__]
 
 _FOR_TASKS = {
+    "AsyncAcquiring": "_pool_opening",
     "AsyncAgentClient": "_async_agent",
+    "AsyncLease": "_async_pool",
     "AsyncOpenSession": "_async_session",
     "AsyncOpening": "_opening",
     "AsyncPages": "_async_pages",
+    "AsyncPool": "_async_pool",
+    "AsyncPoolOpening": "_pool_opening",
     "AsyncResellerClient": "_async_reseller",
     "AsyncResumed": "_async_client",
 }

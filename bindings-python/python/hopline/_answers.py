@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from ._errors import error_of
 from ._order import OrderReply
@@ -13,7 +14,19 @@ from ._value import Reply
 from ._values import loads
 from ._work import Owner, Taken
 
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
 R = TypeVar("R", bound=Reply)
+Span: TypeAlias = "AbstractContextManager[Callable[[HoplineError], None]]"
+"""Lasts as long as an operation, and is told why that failed."""
+
+
+def end_span(failed: Callable[[HoplineError], None], taken: Taken | None) -> Taken | None:
+    """Tells a span what its operation has ended with."""
+    if taken is not None and taken.failure is not None:
+        failed(error_of(taken.failure))
+    return taken
 
 
 def read(taken: Taken | None, kind: type[R]) -> R:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from ._async_agent_operations import AsyncAgentOperations
 from ._http import transport_for_threads, transport_for_tasks
-from ._observing import Observing, Seen, Verdict
+from ._observing import Verdict
 from ._options import agent_options, new_engine
+from ._seen import Seen
 from ._store import Store
 from ._told import Event, Options
 from ._values import Secret
@@ -73,11 +74,13 @@ class AsyncAgentClient(AsyncAgentOperations):
     async def observe(self, *, session_id: str, seen: Seen) -> Verdict | None:
         """Advice on what was seen through a session. `None` if this client does not follow the session.
 
+        `seen` is an HTTP status, a word such as `captcha`, or the response or exception of requests, httpx, aiohttp, urllib3 or the standard
+        library. A failure of the proxy is told apart from one of the target, which says nothing about the session.
+
         Nothing is sent, unless the session was opened with `auto_rotate`: then it is rotated where the advice would be to, and
         this waits for that and raises why it failed. Whoever observes the same session meanwhile waits for the same rotation.
         """
-        observing = Observing(session_id, seen)
-        return observing.verdict(await self._run("observe", observing.begin))
+        return await self._observe(session_id, seen)
 
     async def release_session(self, *, session_id: str) -> bool:
         """Stops following a session without ending it, so that another client of the store may have it. Returns whether it was

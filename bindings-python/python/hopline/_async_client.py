@@ -7,16 +7,20 @@ from typing import Any, Self, TypeAlias, TypeVar, overload
 
 from ._answers import failure, read, read_any, read_order, read_page, read_session, stands_for_nothing
 from ._async_pages import AsyncPages
+from ._async_pool import AsyncPool
 from ._async_session import AsyncOpenSession
-from ._commands import begin, begin_as, listing, resuming, resuming_all
+from ._commands import begin, begin_as, listing, pool_params, resuming, resuming_all
 from ._engine import Begin, Engine
 from ._events import AsyncEvents
 from ._http import AsyncTransport, own
+from ._observing import Observing, Verdict
 from ._opening import AsyncOpening
 from ._order import OrderReply
+from ._pool_opening import AsyncPoolOpening
 from ._proxy import UseWith, check_use_with
+from ._seen import Seen
 from ._session import SessionReply
-from ._tasks import run, until_over
+from ._tasks import carrier, run, spanned, until_over
 from ._told import Event, HoplineError, Saved
 from ._value import Reply
 from ._walk import I
@@ -178,6 +182,8 @@ class AsyncClient:
             engine.listen(on_event)
 
     def _run(self, operation: str, start: Begin) -> Awaitable[Taken | None]:
+        if (span := self._engine.span) is not None:
+            return spanned(span(operation), lambda: run(self._engine, self._send, operation, start))
         return run(self._engine, self._send, operation, start)
 
     async def _call(self, operation: str, params: Mapping[str, Any], options: Mapping[str, Any], reply: type[R]) -> R:
@@ -207,6 +213,16 @@ class AsyncClient:
         check_use_with(params, use_with)
         return self._opened(read_session(await self._run("open_session", begin("open_session", params, options))), keep)
 
+    def _open_pool(self, params: Mapping[str, Any], use_with: UseWith | None) -> AsyncPoolOpening:
+        return AsyncPoolOpening(self._opened_pool(pool_params("open_pool", params), use_with))
+
+    async def _opened_pool(self, params: Mapping[str, Any], use_with: UseWith | None) -> AsyncPool:
+        check_use_with(params, use_with)
+        number = read(await self._run("open_pool", begin("open_pool", params, {})), Reply).raw["pool"]
+        self._engine.leases.opened(number, params["name"])
+        self._engine.carry(carrier(self._send))
+        return AsyncPool(self, params["name"], number)
+
     async def _wait(self, params: Mapping[str, Any], options: Mapping[str, Any]) -> SessionReply:
         return read_session(await self._run("wait_session", begin("wait_session", params, options)))
 
@@ -224,10 +240,8 @@ class AsyncClient:
         return self._opened(found, keep) if isinstance(found, SessionReply) else found
 
     def _opened(self, found: SessionReply, keep: bool) -> AsyncOpenSession:
-        async def end() -> None:
-            if keep or found.session.session_type == "static":
-                await self._release(found.session_id)
-            elif self._engine.follows(found.session_id):
-                await self._call("terminate_session", {"session_id": found.session_id}, {}, Reply)
+        return AsyncOpenSession._of(self, found, keep)
 
-        return AsyncOpenSession._of(found, end)
+    async def _observe(self, session_id: str, seen: Seen) -> Verdict | None:
+        observing = Observing(session_id, seen)
+        return observing.verdict(await self._run("observe", observing.begin))

@@ -1,38 +1,94 @@
-"""A session that was opened, and the `async with` block that ends it."""
+"""A session that was opened: what is known of it, what can be done with it, and the `async with` block that ends it."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from ._session import SessionReply, plain
-from ._told import HoplineError
-from ._value import field
+from ._seen import Seen
+from ._session import Known, SessionReply, plain
+from ._told import HoplineError, Phase
+from ._types import RotateReason, Session
+from ._value import Reply, field
+from ._values import UNSET
+
+if TYPE_CHECKING:
+    from ._async_client import AsyncClient
+    from ._observing import Verdict
 
 
 class AsyncOpenSession(SessionReply):
-    """A session that a task opened. As an async context manager it ends a dynamic one, unless it was opened with `keep=True`."""
+    """A session that a task opened. It shows the newest state that its client has seen, whichever call has read it.
 
-    _end: Callable[[], Awaitable[object]] = field(init=False)
+    As an async context manager it ends a dynamic one, unless it was opened with `keep=True`.
+    """
+
+    _client: AsyncClient = field(init=False)
+    _keep: bool = field(init=False)
+    _known: Known = field(init=False)
 
     @classmethod
-    def _of(cls, reply: SessionReply, end: Callable[[], Awaitable[object]]) -> Self:
-        opened = cls(session_id=reply.session_id, phase=reply.phase, session=reply.session)
-        object.__setattr__(opened, "_end", end)
+    def _of(cls, client: AsyncClient, found: SessionReply, keep: bool) -> Self:
+        opened = cls.__new__(cls)
+        known = client._engine.know(found)
+        for name, value in {"session_id": found.session_id, "_client": client, "_keep": keep, "_known": known}.items():
+            object.__setattr__(opened, name, value)
         return opened
+
+    if not TYPE_CHECKING:
+
+        @property
+        def session(self) -> Session:
+            """The newest state of it."""
+            return self._known.session
+
+        @property
+        def phase(self) -> Phase:
+            """Where it is."""
+            return self._known.phase
+
+    @property
+    def generation(self) -> int:
+        """How often its exit or its credentials have changed, as far as is known: make new connections when it has grown."""
+        return self._known.generation
+
+    async def rotate(self, reason: RotateReason = "manual") -> Session:
+        """Gives it another exit. Credentials are read again where they are known. Raises as `rotate_session` does."""
+        wanted = True if self.proxy.password is not None else UNSET
+        params = {"session_id": self.session_id, "include_credentials": wanted, "reason": reason}
+        return await self._client._call("rotate_session", params, {}, Session)
+
+    async def observe(self, seen: Seen) -> Verdict | None:
+        """Advice on what a request through it met; see `observe` of the client."""
+        return await self._client._observe(self.session_id, seen)
+
+    async def refresh(self) -> Session:
+        """Reads it. Credentials are read again where they are known. Raises as `get_session` does."""
+        wanted = True if self.proxy.password is not None else UNSET
+        return await self._client._call("get_session", {"session_id": self.session_id, "include_credentials": wanted}, {}, Session)
+
+    async def terminate(self) -> None:
+        """Ends it, a static one too; nothing is refunded. Raises as `terminate_session` does."""
+        await self._client._call("terminate_session", {"session_id": self.session_id}, {}, Reply)
+        self._known.phase = "ended"
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         try:
-            await self._end()
+            if self._keep or self.session.session_type == "static":
+                await self._client._release(self.session_id)
+            elif self._client._engine.follows(self.session_id):
+                await self.terminate()
         except HoplineError as failure:
             if error is None:
                 raise
             error.add_note(f"and the session could not be ended: {failure}")
 
+    def __replace__(self, **members: Any) -> Any:
+        return plain(self.session_id, self.phase, self.session).__replace__(**members)
+
     def __reduce__(self) -> tuple[Any, ...]:
-        # What ends it belongs to its client, and stays there.
+        # What it can do belongs to its client, and stays there.
         return plain, (self.session_id, self.phase, self.session)

@@ -1,16 +1,19 @@
-"""What is done while nobody else sees to it: a thread that asks a store again which failed, and ends requests that take too long."""
+"""What is done while nobody else sees to it: a thread that works for pools, asks a store again which failed, and ends requests that take
+too long."""
 
 from __future__ import annotations
 
 import weakref
 from typing import TYPE_CHECKING
 
-from ._threads import in_background
-from ._waiting import Bell
-from ._work import Ask, Owner, Wait, now
+from ._store import SURE
+from ._threads import in_background, in_warm_thread
+from ._waiting import Bell, wait_for
+from ._work import Ask, Owner, Send, Wait, now
 
 if TYPE_CHECKING:
     from ._engine import Engine
+    from ._http import Transport
 
 
 class Background:
@@ -22,6 +25,8 @@ class Background:
         self._runs = False
         self.until: int | None = None
         """When it looks again by itself."""
+        self.carrier: Transport | None = None
+        """What sends for pools. As long as there is one, this thread works for them whether or not somebody else is here."""
 
     def look(self, until: int) -> None:
         """Looks again by then. The engine's lock is held."""
@@ -55,7 +60,7 @@ class Background:
 
 def _tend(client: weakref.ref[Engine], bell: Bell, seconds: float | None) -> None:
     owner = Owner(bell.ring)
-    # It sends nothing.
+    # Others send first, if somebody is here.
     owner.given_up = True
     while True:
         # First, since whoever drops its client meanwhile is to be the one that ends it.
@@ -69,6 +74,8 @@ def _tend(client: weakref.ref[Engine], bell: Bell, seconds: float | None) -> Non
         match work:
             case Ask():
                 engine.ask_store(owner, work)
+            case Send():
+                _send(engine, owner, work)
             case Wait():
                 seconds = work.seconds
             case None:
@@ -76,3 +83,25 @@ def _tend(client: weakref.ref[Engine], bell: Bell, seconds: float | None) -> Non
                     engine.finish()
                 return
         del engine, work
+
+
+def _send(engine: Engine, owner: Owner, work: Send) -> None:
+    """One send for a pool, in a thread of its own."""
+    carrier, vouched = engine.carrier(), engine.vouched()
+
+    def exchange() -> None:
+        if vouched is not SURE:
+            wait_for(vouched, work.patience())
+        if carrier is None or not engine.begin(owner, work, vouched):
+            return
+        try:
+            answer: object = carrier(work.request)
+        except BaseException as error:  # it belongs to whoever waits
+            answer = error
+        engine.answered(work, answer)
+
+    owner.sending.pop(work.step, None)
+    try:
+        in_warm_thread(exchange)
+    except RuntimeError:  # there can be no more threads
+        exchange()

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _hopline
-from ._engine import Begin
 from ._errors import invalid, is_text, refuse
 from ._told import SECONDS
 from ._values import dumps, loads
 
+if TYPE_CHECKING:
+    from ._engine import Begin
 
 
 def begin(operation: str, params: Mapping[str, Any], options: Mapping[str, Any]) -> Begin:
@@ -54,20 +55,28 @@ def listing(after: str | None) -> Begin:
     return lambda core: core.saved(after)
 
 
+def pool_params(operation: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    """What a pool is asked, as the core has it: none that is left out, and milliseconds for seconds."""
+    told = {name: value for name, value in params.items() if value is not None}
+    return {name: _ms(operation, name[:-3], value) if name.endswith("_ms") else value for name, value in told.items()}
+
+
 def in_core_words(operation: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Options as the core has them: none that is left out, and milliseconds for seconds."""
     told: dict[str, Any] = {}
     for name, value in options.items():
-        if value is None:
-            continue
-        if name not in SECONDS:
+        if value is not None and name in SECONDS:
+            least = 0.001 if name in ("timeout", "window") else 0
+            told[f"{name}_ms"] = _ms(operation, name, value, least, 4_294_967 if name == "timeout" else 1e12)
+        elif value is not None:
             told[name] = value
-            continue
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value:
-            raise TypeError(f"`{name}` must be a number of seconds")
-        least, most = (0.001 if name in ("timeout", "window") else 0), (4_294_967 if name == "timeout" else 1e12)
-        # In Python's words: the core would tell of milliseconds.
-        if not least <= value <= most:
-            invalid(operation, name, f"must be at least {least} seconds" if value < least else f"must be at most {most:.0f} seconds")
-        told[f"{name}_ms"] = round(value * 1000)
     return told
+
+
+def _ms(operation: str, name: str, seconds: Any, least: float = 0, most: float = 1e12) -> int:
+    if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or seconds != seconds:
+        raise TypeError(f"`{name}` must be a number of seconds")
+    # In Python's words: the core would tell of milliseconds.
+    if not least <= seconds <= most:
+        invalid(operation, name, f"must be at least {least} seconds" if seconds < least else f"must be at most {most:.0f} seconds")
+    return round(seconds * 1000)

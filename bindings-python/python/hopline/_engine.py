@@ -12,26 +12,34 @@ import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from os import getpid, urandom
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from . import _hopline
 from ._background import Background
 from ._errors import error_of, misuse, refuse, told
 from ._events import Stream
+from ._leases import Leases
 from ._listeners import Listeners, S, end
-from ._log import log
+from ._log import listener, log
 from ._sends import Sends
+from ._session import Known, SessionReply
 from ._store import FAILED, SURE, Answer, Call, Lost, Store, StoreHandle, said
 from ._threads import PATIENCE
-from ._told import Event, HoplineError
+from ._told import Event
 from ._troubles import Troubles
+from ._types import Session
 from ._value import Reply
 from ._values import Secret
 from ._waiting import Later, wait_for
 from ._work import DONE, Ask, Done, Owner, Send, Taken, Wait, now
 
+if TYPE_CHECKING:
+    from ._answers import Span
+    from ._http import Transport
+
 T = TypeVar("T")
 W = TypeVar("W", Ask, Send)
+_NEVER = 1 << 62
 Begin = Callable[[_hopline.Client], int | None]
 """Starts a command, or (`None`) does something that needs no waiting."""
 
@@ -74,6 +82,11 @@ class Engine:
         self._background = Background(self)
         self._troubles = Troubles()
         self.listeners = Listeners()
+        self.leases = Leases(self)
+        self.span: Callable[[str], Span] | None = None
+        """Makes the span of an operation, where somebody wants spans."""
+        self._sessions: weakref.WeakValueDictionary[str, Known] = weakref.WeakValueDictionary()
+        """Those that somebody has a handle of."""
         self.closing: weakref.WeakSet[Closable] = weakref.WeakSet()
         """What is to be closed with the client."""
         self._finalizer = weakref.finalize(self, _dropped, self._pid, self._store, self._background.wake, self.listeners.streams)
@@ -86,6 +99,8 @@ class Engine:
     def enter(self, owner: Owner, operation: str, begin: Begin) -> None:
         """The owner is here, so the client does not finish before it has left, and its command is started. Where there is none to wait
         for, the owner does what is left to do."""
+        if listener() is not None:
+            self._core.listen()
         with self._lock:
             self._check_closed(operation)  # meanwhile
             self._present.add(owner)
@@ -96,7 +111,7 @@ class Engine:
                     owner.command = self._last = begun
                     self._owners[begun] = owner
                 raise
-            owner.has_parts = operation == "resume_all"
+            owner.operation = operation
             if command is not None:
                 self._last = command
                 self._owners[command] = owner
@@ -111,14 +126,25 @@ class Engine:
         events: list[str] = []
         with self._lock:
             work = self._turn(owner, events)
+        self._tell(events)
+        return work
+
+    def _tell(self, events: Sequence[str] = ()) -> None:
+        """Tells whoever listens what happened. No lock is held."""
         for event in events:
             self.listeners.tell(event)
-        return work
+        while self._sends.over:
+            try:
+                over = self._sends.over.pop(0)
+            except IndexError:  # another thread has told it
+                return
+            self.listeners.tell_exchange(*over)
 
     def _turn(self, owner: Owner, events: list[str]) -> Ask | Send | Wait | Done:
         owner.waiting = False
         if self._keeper is owner:
             self._keeper = None
+        self.leases.give_dropped_back(self._core)
         sends, at = self._sends, now()
         sends.expire(at)
         until = self._drain(owner, events, at)
@@ -217,22 +243,26 @@ class Engine:
         if owner.given_up and not results:
             # Nobody gets what it was done as, so its record is to stay.
             result = self._core.result(command)
-            self._core.abandon(command)
-            return self._taken(result, owner.notes)
+            self._core.abandon(command, *now())
+            return self._taken(owner, result, owner.notes)
         if not results:
             self._core.take(command, results)
-        taken = self._taken(results[0], owner.notes)
-        if owner.has_parts and isinstance(taken.reply, Reply):
+        taken = self._taken(owner, results[0], owner.notes)
+        if owner.operation == "acquire" and isinstance(taken.reply, Reply):
+            self.leases.granted(command, taken.reply.raw)
+        if owner.has_parts() and isinstance(taken.reply, Reply):
             # An interrupt finds all of them taken or none.
             for part in taken.reply.raw[len(results) - 1 :]:
                 self._core.take(part, results)
-            taken.parts = [self._taken(result, []) for result in results[1:]]
+            taken.parts = [self._taken(owner, result, []) for result in results[1:]]
         return taken
 
-    def _taken(self, result: _hopline._Taken | None, notes: list[str]) -> Taken:
+    def _taken(self, owner: Owner, result: _hopline._Taken | None, notes: list[str]) -> Taken:
         if result is None:
             misuse("client", "the result was taken before")
         if result[0] == "answered":
+            if isinstance(result[1], Session) and (known := self._sessions.get(result[1].session_id)) is not None:
+                known.take_in(result[1], owner.operation)
             return Taken(result[1], result[2])
         return Taken(failure=result[1], notes=notes + self._troubles.behind(result[1]))
 
@@ -285,6 +315,8 @@ class Engine:
             if is_callers and not isinstance(error, Exception):
                 raise
             trouble = said(error)
+        if (watch := self.leases.watch) is not None:
+            watch.stored(work.call[0])
         self._stored(owner, work, answer, trouble)
 
     def ask_meanwhile(self, owner: Owner, work: Ask) -> None:
@@ -338,8 +370,16 @@ class Engine:
         is_sure = vouched.is_known and vouched.value
         if vouched is not SURE:
             vouched.is_wanted = False
+        if self._begin(owner, work, is_sure, is_here):
+            self.listeners.tell_exchange(work)
+            return True
+        return False
+
+    def _begin(self, owner: Owner, work: Send, is_sure: bool, is_here: bool) -> bool:
         with self._lock:
             if self._sends.begin(work, is_sure):
+                if (sender := self._owners.get(work.command)) is not None:
+                    work.operation = sender.operation
                 if is_here:
                     self._exchanging.add(owner)
                     owner.exchange = work
@@ -368,6 +408,7 @@ class Engine:
                 self._wake_one(work.command)
             if owner is not None and is_own:
                 self._end_exchange(owner)
+        self._tell()
 
     def give_up(self, owner: Owner) -> None:
         """The owner's command is cancelled: nothing more is sent for it, what may have been sent stays in doubt, and its record is
@@ -430,24 +471,30 @@ class Engine:
         """Whether this client follows a session, which has not ended as far as it knows."""
         return self.call("saved", lambda core: core.follows(session_id))
 
-    def tend(self, owner: Owner) -> Ask | Wait | None:
+    def know(self, found: SessionReply) -> Known:
+        """The newest state of a session that was opened, which is kept for as long as somebody has it."""
+        with self._lock:
+            return self._sessions.setdefault(found.session_id, Known(found.session, found.phase))
+
+    def tend(self, owner: Owner) -> Ask | Send | Wait | None:
         """What there is to do while nobody waits for a command: a store that failed is asked again when its time has come, and what
         comes of requests that are still out is stored."""
         events: list[str] = []
         with self._lock:
             self._present.discard(owner)
             tended = self._tend(owner, events)
-        for event in events:
-            self.listeners.tell(event)
+        self._tell(events)
         return tended
 
-    def _tend(self, owner: Owner, events: list[str]) -> Ask | Wait | None:
-        if self._closed or self._is_attended():
+    def _tend(self, owner: Owner, events: list[str]) -> Ask | Send | Wait | None:
+        carrier = self._background.carrier
+        if self._closed or (carrier is None and self._is_attended()):
             _move(self._left_asks, owner.asks)
             self._wake_one(None)
             self._background.stop()
             return None
-        while self._left_sends and not self._present:  # nobody waits for what they would bring
+        self.leases.give_dropped_back(self._core)
+        while carrier is None and self._left_sends and not self._present:  # nobody waits for what they would bring
             self._sends.break_off(self._left_sends.popitem()[0])
         at = now()
         self._sends.expire(at)
@@ -455,16 +502,48 @@ class Engine:
         if (work := _begun(owner.asks or self._left_asks, owner.asking)) is not None:
             self._present.add(owner)
             return work
-        if until is None:
+        while carrier is not None and (send := _begun(self._left_sends, owner.sending)) is not None:
+            if send.step in self._sends.out:
+                return send
+            del owner.sending[send.step]
+        if until is None and carrier is None:
             self._background.stop()
             return None
-        self._background.until = until
-        return Wait(max(until - now()[1], 1) / 1000)
+        self._background.until = _NEVER if until is None else until
+        return Wait(None if until is None else max(until - now()[1], 1) / 1000)
+
+    # What pools need.
+
+    def carry(self, carrier: Transport | None) -> None:
+        """From now on a thread works for pools, and sends with this; or (`None`) there is no pool any more."""
+        with self._lock:
+            self._background.carrier = carrier
+            if not self._closed:
+                self._background.start()
+
+    def carrier(self) -> Transport | None:
+        """What sends for pools."""
+        return self._background.carrier
+
+    def of_pools(self, ask: Callable[[_hopline.Client], T], closed: T) -> T:
+        """Asks the core for something of a pool that needs no waiting, and has what follows from it done. A client that is closed has none."""
+        if self.is_forked():
+            return closed
+        with self._lock:
+            found = closed if self._closed else told(ask, self._core)
+        self.look()
+        return found
+
+    def look(self) -> None:
+        """There may be something to do for a pool. No lock is needed."""
+        self._background.wake()
 
     def lost(self, names: Sequence[str] | None) -> None:
         """Claims of the store have ended: of these names, or of all."""
         if self.is_forked():
             return
+        if (watch := self.leases.watch) is not None:
+            watch.lost(len(self.leases.out) if names is None else len(names))
         with self._lock:
             if self._closed:
                 return
@@ -488,6 +567,10 @@ class Engine:
                 owner.wake()
             end(self.listeners.streams)
             return not self._present
+
+    def is_closed(self) -> bool:
+        """Whether nobody can use the client any more."""
+        return self._closed or self.is_forked()
 
     def is_to_finish(self) -> bool:
         """Whether the client is closed, and nobody waits in it any more."""

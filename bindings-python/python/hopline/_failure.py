@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from datetime import datetime
-    from decimal import Decimal
+from typing import Any
 
 
 class Failure(Exception):
@@ -34,7 +30,7 @@ def _again(cls: type[Failure], message: str, fields: dict[str, Any], notes: list
     return error
 
 
-def moment(ms: int | None) -> datetime | None:
+def moment(ms: int | None) -> Any:
     """A time of the core as Python has it. What lies beyond Python's last year, or before its first, is the end of that."""
     if ms is None:
         return None
@@ -46,7 +42,7 @@ def moment(ms: int | None) -> datetime | None:
         return (datetime.max if ms > 0 else datetime.min).replace(tzinfo=UTC)
 
 
-def seconds(ms: int | None) -> float | None:
+def seconds(ms: int | None) -> Any:
     """A length of time."""
     return None if ms is None else ms / 1000
 

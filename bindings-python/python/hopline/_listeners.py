@@ -1,15 +1,19 @@
-"""Who is told of a client's events: functions that it calls, and streams that are read."""
+"""Who is told of a client's events: functions that it calls, streams that are read, and the logger."""
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import TypeVar
+from time import monotonic_ns
+from typing import TYPE_CHECKING, TypeVar
 
 from ._events import Stream
-from ._log import log
-from ._told import Event, read_event
+from ._log import DEBUG, listener, log, log_event
+from ._told import Event, FailureKind, read_event
 from ._values import loads
+
+if TYPE_CHECKING:
+    from ._work import Send
 
 S = TypeVar("S", bound=Stream)
 
@@ -31,17 +35,38 @@ class Listeners:
         return stream
 
     def tell(self, text: str) -> None:
-        """One more event. Nothing depends on events, so nothing fails by them."""
-        streams = list(self.streams)
-        if not self._calls and not streams:
+        """One more event of the core. Nothing depends on events, so nothing fails by them."""
+        if not self._calls and not self.streams and listener() is None:
             return
         try:
             event = read_event(loads(text))
         except Exception:
             return log("exception", "an event of Hopline's could not be read")
-        for listener in (*self._calls, *(stream.put for stream in streams)):
+        self._tell(event)
+
+    def tell_exchange(self, send: Send, status: int | None = None, failure: FailureKind | None = None) -> None:
+        """A request goes out, or (with a status or a failure) is over."""
+        if not self._calls and not self.streams and listener(DEBUG) is None:
+            return
+        is_over = status is not None or failure is not None
+        duration = (monotonic_ns() - send.begun_at) / 1e9 if is_over else None
+        path = "/" + send.request.url.partition("://")[2].partition("/")[2].partition("?")[0]
+        self._tell(
+            Event(
+                event="answered" if is_over else "sent",
+                operation=send.operation,
+                method=send.request.method,
+                path=path,
+                http_status=status,
+                failure=failure,
+                duration=duration,
+            )
+        )
+
+    def _tell(self, event: Event) -> None:
+        for listen in (log_event, *self._calls, *(stream.put for stream in list(self.streams))):
             try:
-                listener(event)
+                listen(event)
             except Exception:
                 log("exception", "a listener of Hopline's events raised")
 

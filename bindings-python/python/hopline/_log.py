@@ -1,12 +1,53 @@
-"""What is told to people who look after a program."""
+"""What is told to people who look after a program, by the logger `hopline`. Most programs never need it, and Python's logging takes as long
+to import as half of this package, so that is not imported before there is something to say."""
 
-from typing import Literal
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from logging import Logger
+
+    from ._told import Event
+
+DEBUG, INFO, WARNING = 10, 20, 30
+_LEVELS = {
+    "accepted": INFO,
+    "ordered": INFO,
+    "pool_held": INFO,
+    "pool_freed": INFO,
+    "differing": WARNING,
+    "in_doubt": WARNING,
+    "lease_leaked": WARNING,
+    "store_failed": WARNING,
+}
+"""Purchases and holds, and doubts. All other events are for whoever debugs."""
 
 
 def log(how: Literal["warning", "error", "exception"], text: str, *told: object) -> None:
-    """Logs it. Most programs never need that, and Python's logging takes as long to import as half of this package."""
+    """Logs it."""
     try:
         import logging
     except ImportError:  # the interpreter ends, and imports nothing any more
         return
     getattr(logging.getLogger("hopline"), how)(text, *told)
+
+
+def listener(level: int = WARNING) -> Logger | None:
+    """The logger, if somebody listens to it at this level: whoever does has imported logging, and added a handler."""
+    if (logging := sys.modules.get("logging")) is None:
+        return None
+    logger: Logger = logging.getLogger("hopline")
+    return logger if logger.isEnabledFor(level) and logger.hasHandlers() else None
+
+
+def log_event(event: Event) -> None:
+    """Logs an event. No event holds a secret."""
+    level = _LEVELS.get(event.event, DEBUG)
+    if (logger := listener(level)) is None:
+        return
+    named = f"{event.operation} `{event.intent}`" if event.intent is not None else event.operation
+    members = ((name, value) for name, value in event._members().items() if name not in ("operation", "intent", "event"))
+    said = ", ".join(f"{name} {value}" for name, value in members if value not in (None, ()))
+    logger.log(level, "%s: %s%s", named, event.event.replace("_", " "), said and f": {said}")

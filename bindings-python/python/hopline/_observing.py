@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 from . import _hopline
 from ._answers import read
-from ._errors import error_of, invalid
+from ._errors import error_of
+from ._seen import Seen, seen_text
 from ._types import RotateReason, Session
 from ._value import Value
-from ._values import dumps, loads
+from ._values import loads
 from ._work import now
 
 if TYPE_CHECKING:
     from ._work import Taken
-
-Seen: TypeAlias = int | Literal["captcha", "timeout", "block"]
-"""What a request through a session met: an HTTP status, a page that asks for a captcha, no answer, or another block."""
 
 
 class Verdict(Value):
@@ -36,10 +34,8 @@ class Observing:
     """What was seen through a session, and what the core makes of it."""
 
     def __init__(self, session_id: str, seen: Seen) -> None:
-        if not isinstance(seen, int) and seen not in get_args(get_args(Seen)[1]):
-            invalid("observe", "seen", "must be an HTTP status, `captcha`, `timeout` or `block`")
         self._session_id = session_id
-        self._seen = dumps({"status": seen} if isinstance(seen, int) else seen)
+        self._seen = seen_text(seen)
         self._advice: dict[str, Any] | None = None
 
     def begin(self, core: _hopline.Client) -> int | None:

@@ -1,23 +1,27 @@
 """The opening of a session, to be awaited or used in `async with`. A thread needs no such thing."""
 
+from __future__ import annotations
+
 from collections.abc import Coroutine, Generator
+from contextlib import AbstractAsyncContextManager
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from ._async_session import AsyncOpenSession
 
+T = TypeVar("T", bound=AbstractAsyncContextManager[Any])
 
-class AsyncOpening(Coroutine[Any, Any, AsyncOpenSession]):
-    """A coroutine that opens a session: `await` it, make a task of it, or `async with` it, which ends a dynamic session unless it was
-    opened with `keep=True`. It buys when it is awaited, and can be awaited once."""
+
+class Opening(Coroutine[Any, Any, T]):
+    """A coroutine that opens something, and closes it again in `async with`."""
 
     __slots__ = ("_opened", "_opening")
 
-    def __init__(self, opening: Coroutine[Any, Any, AsyncOpenSession]) -> None:
+    def __init__(self, opening: Coroutine[Any, Any, T]) -> None:
         self._opening = opening
-        self._opened: AsyncOpenSession | None = None
+        self._opened: T | None = None
 
-    def __await__(self) -> Generator[Any, Any, AsyncOpenSession]:
+    def __await__(self) -> Generator[Any, Any, T]:
         return self._opening.__await__()
 
     def send(self, value: Any, /) -> Any:
@@ -29,13 +33,18 @@ class AsyncOpening(Coroutine[Any, Any, AsyncOpenSession]):
         return self._opening.throw(*error)
 
     def close(self) -> None:
-        """Drops the coroutine. If it was not awaited yet, nothing is bought."""
+        """Drops the coroutine. If it was not awaited yet, nothing is done."""
         self._opening.close()
 
-    async def __aenter__(self) -> AsyncOpenSession:
+    async def __aenter__(self) -> T:
         self._opened = await self._opening
         return self._opened
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if self._opened is not None:
             await self._opened.__aexit__(kind, error, at)
+
+
+class AsyncOpening(Opening[AsyncOpenSession]):
+    """A coroutine that opens a session: `await` it, make a task of it, or `async with` it, which ends a dynamic session unless it was
+    opened with `keep=True`. It buys when it is awaited, and can be awaited once."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ._answers import explain
+from collections.abc import Callable
+
+from ._answers import Span, end_span, explain
 from ._engine import Begin, Engine
 from ._http._base import Transport
 from ._http._thread import begin_in_thread
@@ -34,6 +36,17 @@ def run(engine: Engine, send: Transport, operation: str, begin: Begin) -> Taken 
         raise
 
 
+def carrier(send: Transport) -> Transport:
+    """What sends for pools, whose work goes on in another thread."""
+    return send
+
+
+def spanned(span: Span, work: Callable[[], Taken | None]) -> Taken | None:
+    """Does it inside of a span."""
+    with span as failed:
+        return end_span(failed, work())
+
+
 def _leave(engine: Engine, owner: Owner) -> None:
     if engine.leave(owner):
         engine.finish()
@@ -57,7 +70,7 @@ def work(engine: Engine, send: Transport, owner: Owner, bell: Bell) -> Taken | N
                 vouched = engine.vouched()
                 if vouched is not SURE:
                     wait_for(vouched, one.patience())
-                is_own = one.command == owner.command and not owner.has_parts
+                is_own = one.command == owner.command and not owner.has_parts()
                 if engine.begin(owner, one, vouched, is_here=is_own):
                     _send(engine, send, one, is_own)
                 owner.sending.pop(one.step, None)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from heapq import heappop, heappush
+from time import monotonic_ns
 from typing import Any
 
 from . import _hopline
 from ._http import Failed, Response
+from ._told import FailureKind
 from ._work import Send, now
 
 _GRACE_MS = 200
@@ -21,6 +23,8 @@ class Sends:
         self.out: dict[int, Send] = {}
         """By their steps."""
         self._deadlines: list[tuple[int, int]] = []
+        self.over: list[tuple[Send, int | None, FailureKind | None]] = []
+        """What came of those that are over, with its status or why there was none, to be told to whoever listens."""
 
     def wanted(self, sends: dict[int, Send]) -> dict[int, Send]:
         """Those that were not broken off meanwhile."""
@@ -35,7 +39,7 @@ class Sends:
         if not is_sure or at > send.send_before:
             self._fail(send, "late")
             return False
-        send.is_begun = True
+        send.is_begun, send.begun_at = True, monotonic_ns()
         heappush(self._deadlines, (at + round(send.request.timeout * 1000) + _GRACE_MS, send.step))
         return True
 
@@ -65,25 +69,28 @@ class Sends:
         """Ends a send that nobody waits for any more."""
         self._end(step, "aborted")
 
-    def _end(self, step: int, kind: str) -> None:
+    def _end(self, step: int, kind: FailureKind) -> None:
         """Ends a send from here. Whatever comes of it later is not heard."""
         if (send := self.out.get(step)) is not None:
             self._fail(send, kind)
             send.request.abort()
 
-    def _fail(self, send: Send, kind: str) -> None:
+    def _fail(self, send: Send, kind: FailureKind) -> None:
         try:
             self._core.fail(send.step, kind, "maybe" if send.is_begun else "never", *now())
         except ValueError:  # the core was told before an interrupt
             pass
-        self.out.pop(send.step, None)
+        if self.out.pop(send.step, None) is not None and send.is_begun:
+            self.over.append((send, None, kind))
 
     def answered(self, work: Send, answer: Any, notes: list[str]) -> bool:
         """Tells the core what came of a send: a response, an exception, or something that is neither. Whether it wanted to know."""
         if work.step not in self.out:
             return False
         self._tell(work, answer, notes)
-        self.out.pop(work.step, None)
+        if self.out.pop(work.step, None) is not None and work.is_begun:
+            failure = None if isinstance(answer, Response) else answer.kind if isinstance(answer, Failed) else "other"
+            self.over.append((work, answer.status if isinstance(answer, Response) else None, failure))
         return True
 
     def _tell(self, work: Send, answer: Any, notes: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""A session as waiting for it ended."""
+"""A session as waiting for it ended, and what a client knows of one that it has opened."""
 
 from __future__ import annotations
 
@@ -33,3 +33,35 @@ class SessionReply(Value):
 def plain(session_id: str, phase: Phase, session: Session) -> SessionReply:
     """Such a session, of its members."""
     return SessionReply(session_id=session_id, phase=phase, session=session)
+
+
+class Known:
+    """The newest state of a session, for all handles of it."""
+
+    __slots__ = ("__weakref__", "_rotated_by", "generation", "phase", "session")
+
+    def __init__(self, session: Session, phase: Phase) -> None:
+        self.session, self.phase, self.generation = session, phase, 0
+        self._rotated_by: str | None = None
+
+    def take_in(self, found: Session, operation: str) -> None:
+        """A call was answered with it. Several may have waited for one rotation."""
+        is_rotated = operation in ("rotate_session", "observe") and (found.request_id is None or found.request_id != self._rotated_by)
+        if is_rotated:
+            self._rotated_by = found.request_id
+        before, now = self.session.proxy, found.proxy
+        if is_rotated or _differ(before, now):
+            self.generation += 1
+        elif before is not None and now is not None:
+            # What this read did not ask for is as it was.
+            found = found.__replace__(proxy=before.__replace__(**{name: value for name, value in now._members().items() if value is not None}))
+        elif now is None:
+            found = found.__replace__(proxy=before)
+        self.session, self.phase = found, found.phase or self.phase
+
+
+def _differ(before: Proxy | None, now: Proxy | None) -> bool:
+    if before is None or now is None:
+        return False
+    pairs = ((value, getattr(now, name)) for name, value in before._members().items())
+    return any(one != other for one, other in pairs if one is not None and other is not None)

@@ -1,16 +1,16 @@
 """What a task does, from the start of a command to its result. It is imported by the first client for tasks, and asyncio with it."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import CancelledError
 from threading import get_ident
 from typing import Any
 
 from . import _run
-from ._answers import explain
+from ._answers import Span, end_span, explain
 from ._engine import Begin, Engine
 from ._hopline import REPEATABLE
-from ._http import Failed
-from ._http._base import AsyncTransport
+from ._http import AsyncTransport, Failed, Request, Response, Transport
 from ._store import SURE
 from ._threads import PATIENCE, in_background
 from ._waiting import Bell, Later, wait_for
@@ -99,6 +99,36 @@ async def run(engine: Engine, send: AsyncTransport, operation: str, begin: Begin
         raise
     _leave(engine, owner)
     return taken
+
+
+def carrier(send: AsyncTransport) -> Transport:
+    """What sends for pools, whose work goes on in another thread: each request is a task of the event loop that opened the pool."""
+    loop = asyncio.get_running_loop()
+
+    def carried(request: Request) -> Response:
+        sending = _sent(send, request)
+        try:
+            running = asyncio.run_coroutine_threadsafe(sending, loop)
+        except RuntimeError:  # the loop is closed
+            sending.close()
+            raise Failed("aborted", "never") from None
+        request.on_abort(running.cancel)
+        try:
+            return running.result()
+        except CancelledError:
+            raise Failed("aborted", "maybe") from None
+
+    return carried
+
+
+async def _sent(send: AsyncTransport, request: Request) -> Response:
+    return await send(request)
+
+
+async def spanned(span: Span, work: Callable[[], Awaitable[Taken | None]]) -> Taken | None:
+    """Does it inside of a span."""
+    with span as failed:
+        return end_span(failed, await work())
 
 
 def _started(work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":

@@ -23,11 +23,11 @@ class Ask:
 class Send:
     """Send a request."""
 
-    __slots__ = ("command", "is_begun", "request", "send_before", "step")
+    __slots__ = ("begun_at", "command", "is_begun", "operation", "request", "send_before", "step")
 
     def __init__(self, step: int, command: int, request: Request, send_before: int) -> None:
         self.step, self.command, self.request, self.send_before = step, command, request, send_before
-        self.is_begun = False
+        self.is_begun, self.begun_at, self.operation = False, 0, "request"
 
     def patience(self) -> float:
         """How many seconds the store may take to vouch for its claims."""
@@ -74,8 +74,8 @@ class Owner:
         "completed",
         "exchange",
         "given_up",
-        "has_parts",
         "notes",
+        "operation",
         "results",
         "sending",
         "sends",
@@ -104,7 +104,12 @@ class Owner:
         self.results: list[Any] = []
         """What the core gave as its result, and as those of its parts."""
         self.taken: Taken | None = None
-        self.completed = self.waiting = self.given_up = self.has_parts = self.sends_itself = False
+        self.operation = ""
+        self.completed = self.waiting = self.given_up = self.sends_itself = False
+
+    def has_parts(self) -> bool:
+        """Whether its command ends with several others."""
+        return self.operation == "resume_all"
 
     def is_done(self) -> bool:
         """Whether nothing is left that it has to see to."""

@@ -1,10 +1,13 @@
-import { quote } from "../gen/hopline_wasm.js";
+import { hostText } from "../gen/hopline_wasm.js";
 import { agentOperations, agentWalks } from "../gen/operations.js";
 import { about } from "./answers.js";
 import { Client, equip } from "./client.js";
 import { Engine } from "./engine.js";
 import { asked } from "./error.js";
+import { host } from "./host.js";
+import { seenOf } from "./seen.js";
 import { OpenSession } from "./session.js";
+import { Sessions } from "./sessions.js";
 import { encode, object, signalOf } from "./values.js";
 
 /** The client of one account at the agent API. hopline.d.ts documents it. */
@@ -14,10 +17,12 @@ const agent = /* @__PURE__ */ equip(
 
     constructor(options) {
       const engine = new Engine("agent", options);
+      const sessions = new Sessions();
+      engine.heard = (session, operation) => sessions.hear(session, operation === "rotate_session");
       super(engine, (client, { data, facts, phase, ends = false }) => {
         const { session_id, session_type } = facts;
         const follows = () => engine.ask("terminate_session", (core) => core.follows(session_id));
-        return new OpenSession(client, { session_id, phase, session: data ?? facts, ends: ends && session_type === "dynamic" ? follows : undefined });
+        return new OpenSession(client, sessions, { session_id, phase, session: data ?? facts, ends: ends && session_type === "dynamic" ? follows : undefined });
       });
       this.#engine = engine;
     }
@@ -36,22 +41,26 @@ const agent = /* @__PURE__ */ equip(
       return this.#engine.ask("release_session", (core) => core.releaseSession(String(session_id)));
     }
 
+    async openPool(name, options = {}) {
+      return host.openPool(this, this.#engine, name, options);
+    }
+
     async quote(product, quantity) {
       await this.#engine.usable("quote");
-      const raw = asked(() => quote(encode("quote", "product", product), encode("quote", "quantity", quantity)), { given: { product, quantity } });
+      const raw = asked(() => hostText("quote", encode("quote", "product", product), encode("quote", "quantity", quantity)), { given: { product, quantity } });
       return about(JSON.parse(raw), { facts: "{\"attempts\":0}", raw });
     }
 
     async observe(session_id, seen, options = {}) {
       const signal = signalOf("observe", options);
-      const what = encode("observe", "seen", seen);
+      const what = seenOf(seen);
       const { advice, result } = await this.#engine.ask("observe", (core, now, wait) => {
         const told = asked(() => core.observe(String(session_id), what, ...now), { given: { seen } });
         const { command, ...advice } = told ?? {};
         return { advice: told && advice, result: command === undefined ? undefined : wait(command) };
       }, signal);
       if (!result) return advice;
-      return { ...advice, verdict: "rotated", session: await this.#engine.answer(result, signal) };
+      return { ...advice, verdict: "rotated", session: await this.#engine.answer(result, signal, "rotate_session") };
     }
   },
   agentOperations,

@@ -30,6 +30,12 @@ export function about(answer, { facts, phase, raw }) {
   return answer;
 }
 
+/** A copy of an answer, of which the same is known. */
+export function like(copy, answer) {
+  metas.set(copy, metas.get(answer));
+  return copy;
+}
+
 /**
  * Puts a `Secret` in the place of each secret of a value of that type of the table. Where there are some that nobody documents,
  * everything is looked at: what has the name of a secret is one, unless the table says otherwise.

@@ -5,7 +5,7 @@ import { encode } from "./values.js";
 
 /** Asks the core what needs no client. */
 export function ask(question, given) {
-  return JSON.parse(now(question, hostText, question, encode(question, "given", given)));
+  return JSON.parse(now(question, question, encode(question, "given", given)));
 }
 
 /** The error of a call that is not made, in the words that every language has for it. */
@@ -24,8 +24,8 @@ export function isHere() {
   return !loading;
 }
 
-/** What a function of the core says, where the core is here. */
-export function now(operation, question, ...texts) {
-  if (isHere()) return asked(() => question(...texts));
+/** What the core says to a question, where the core is here. */
+export function now(operation, question, given) {
+  if (isHere()) return asked(() => hostText(question, given, ""));
   throw refuse("misuse", operation, "the core is not loaded yet; await `load()` or any call of a client first");
 }

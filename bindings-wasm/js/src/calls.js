@@ -1,4 +1,5 @@
 import { refuse } from "./error.js";
+import { join } from "./exchange.js";
 
 /*
  * The six calls of a store: how the core asks, and how it is told what the store answered. Data of several names crosses as one
@@ -7,19 +8,12 @@ import { refuse } from "./error.js";
 
 const isData = (data) => data instanceof Uint8Array;
 
-function packed(all) {
-  const lengths = Int32Array.from(all, (data) => data?.length ?? -1);
-  const bytes = new Uint8Array(all.reduce((length, data) => length + (data?.length ?? 0), 0));
-  let at = 0;
-  for (const data of all) {
-    if (!data) continue;
-    bytes.set(data, at);
-    at += data.length;
-  }
-  return [lengths, bytes];
+/** Tells the core what the store answered: a word, lines, and the data of several names behind their lengths. */
+function stored(word, lines = [], data = []) {
+  const told = [...lines, ...data.map((part) => part?.length ?? -1)].join("\n");
+  const bytes = join(data.filter(Boolean));
+  return (core, id, now) => core.stored(id, word, told, bytes, ...now);
 }
-
-const stored = (word) => (core, id, now) => core.stored(id, word, ...now);
 
 /** Of a put and a delete. */
 const written = (answer) => (answer === "done" || answer === "lost" ? stored(answer) : undefined);
@@ -30,10 +24,10 @@ const ANSWERS = {
     if (answer?.claimed instanceof Map) {
       const given = [...answer.claimed];
       if (given.every(([name, data]) => names.includes(name) && (data == null || isData(data)))) {
-        return (core, id, now) => core.claimed(id, given.map(([name]) => name), ...packed(given.map(([, data]) => data)), ...now);
+        return stored("claimed", given.map(([name]) => name), given.map(([, data]) => data));
       }
     } else if (answer && "busy" in answer && (answer.busy == null || isData(answer.busy))) {
-      return (core, id, now) => core.busy(id, answer.busy ?? undefined, ...now);
+      return stored("busy", [], [answer.busy]);
     }
     return undefined;
   },
@@ -43,21 +37,20 @@ const ANSWERS = {
   list({ entries, more }) {
     const isListed = ({ name, data, whose }) => typeof name === "string" && isData(data) && typeof whose === "string";
     if (!Array.isArray(entries) || !entries.every(isListed) || typeof more !== "boolean") return undefined;
-    const [names, whose] = ["name", "whose"].map((member) => entries.map((entry) => entry[member]));
-    return (core, id, now) => core.listed(id, names, ...packed(entries.map(({ data }) => data)), whose, more, ...now);
+    const texts = ["name", "whose"].flatMap((member) => entries.map((entry) => entry[member]));
+    return stored(more ? "more" : "listed", texts, entries.map(({ data }) => data));
   },
   spend({ granted, over }) {
-    if (Number.isInteger(granted)) return (core, id, now) => core.granted(id, granted, ...now);
-    return typeof over === "string" ? (core, id, now) => core.over(id, over, ...now) : undefined;
+    if (Number.isInteger(granted)) return stored("granted", [String(granted)]);
+    return typeof over === "string" ? stored("over", [over]) : undefined;
   },
 };
 
 /** What every store has. */
 export const METHODS = Object.keys(ANSWERS);
 
-/** What the core asks of a store with its last step: gives a function of the store that gives what to tell the core. */
-export function callOf(core) {
-  const [method, ...given] = core.call;
+/** A call that the core asks a store for: gives a function of the store that gives what to tell the core. */
+export function callOf([method, ...given]) {
   return async (store) => {
     const told = ANSWERS[method](await store[method](...given), given[0]);
     if (!told) throw refuse("store", "store", `what \`${method}\` of this store answered is not one of its answers`);

@@ -29,7 +29,7 @@ export class Client {
     const all = [];
     let after;
     do {
-      const page = await this.#engine.command("saved", (core) => core.saved(after));
+      const page = await this.#engine.command("saved", (core) => core.act("saved", after ?? ""));
       all.push(...page.entries);
       ({ after } = page);
     } while (after !== undefined);
@@ -37,7 +37,7 @@ export class Client {
   }
 
   async resume(record, options) {
-    return this.#resume((core, given) => core.resume(String(record), given), options);
+    return this.#resume((core, given) => core.act("resume", String(record), given), options);
   }
 
   async resumeIntent(intent, options) {
@@ -45,14 +45,14 @@ export class Client {
     const start = (core, given) => {
       // What can't be written as it is would be the name of another one.
       if (!intent.isWellFormed()) throw refusal("resume", "not_text", { field: "intent" });
-      return core.resumeIntent(intent, given);
+      return core.act("resume_intent", intent, given);
     };
     return (await this.#resume(start, options)) ?? undefined;
   }
 
   async resumeAll(options = {}) {
     const { signal, text } = optionsOf("resume_all", options);
-    return this.#engine.resumeAll((core) => core.resumeAll(text), signal, this.handle());
+    return this.#engine.resumeAll((core) => core.act("resume_all", "", text), signal, this.handle());
   }
 
   async settle(record, settlement, options = {}) {
@@ -61,11 +61,12 @@ export class Client {
     if (settlement !== "happened" && settlement !== "not_happened") {
       throw refuse("invalid", "settle", "`settlement` must be one of happened, not_happened");
     }
-    return this.#engine.command("settle", (core) => core.settle(String(record), settlement === "happened", became, options.early === true));
+    const what = settlement + (settlement === "not_happened" && options.early === true ? "_early" : "");
+    return this.#engine.command("settle", (core) => core.act(what, String(record), became));
   }
 
   async forget(record) {
-    return this.#engine.command("forget", (core) => core.forget(String(record)));
+    return this.#engine.command("forget", (core) => core.act("forget", String(record)));
   }
 
   async reconcile(record, options) {
@@ -79,6 +80,10 @@ export class Client {
 
   events(options = {}) {
     return this.#kept(this.#engine.events(options));
+  }
+
+  onEvent(listener) {
+    return this.#engine.onEvent(listener);
   }
 
   close() {

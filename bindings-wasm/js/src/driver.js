@@ -1,4 +1,4 @@
-import { StepKind, responseHeaders } from "../gen/hopline_wasm.js";
+import { hostText } from "../gen/hopline_wasm.js";
 import { callOf, failed } from "./calls.js";
 import { quiet, spoken } from "./error.js";
 import { exchange } from "./exchange.js";
@@ -15,8 +15,8 @@ const [CLOSING, LETTING_GO] = [10_000, 2_000];
  * Drives a core: does what its steps say, answers each once, and hands out the results. All that it knows of the API is
  * the contract of `poll`.
  */
-export function drive(core, http, store, tell) {
-  const names = responseHeaders();
+export function drive(core, http, store, listeners) {
+  const names = hostText("response_headers", "", "").split("\n");
   const now = () => [Date.now(), performance.now()];
   let serves = false;
   /** By command: whoever waits for its result. */
@@ -31,6 +31,8 @@ export function drive(core, http, store, tell) {
   let losses = 0;
   let isClosed = false;
   let [timer, idle] = [];
+  /** When the timer comes. */
+  let due = Infinity;
   /** By command: why the store failed last. The core keeps no errors of its host. */
   const storeErrors = new Map();
   /** Why it failed the command that ended last: others may have waited for the same. */
@@ -115,7 +117,8 @@ export function drive(core, http, store, tell) {
   function lose(ended) {
     if (isClosed) return;
     losses += 1;
-    core.lost(ended, ...now());
+    listeners.note({ event: "claims_lost", operation: "store" });
+    core.lost(ended?.join("\n"), ...now());
     pump();
   }
 
@@ -134,31 +137,30 @@ export function drive(core, http, store, tell) {
   }
 
   function step() {
-    switch (core.poll(...now())) {
-      case StepKind.Store:
-        askStore(core.id, core.command, callOf(core));
-        return true;
-      case StepKind.Send:
-        transmit();
-        return true;
-      case StepKind.Completed: {
-        const { command } = core;
-        const ended = result(command);
-        waiting.get(command)?.resolve(ended);
-        waiting.delete(command);
-        return true;
-      }
-      case StepKind.Notify: {
-        const { event } = core;
-        if (event.because) quiet((event.because = respelled(event.because)));
-        tell(event);
-        return true;
-      }
-      default:
-        sleep(core.until);
-        return false;
+    const next = core.poll(...now());
+    if (!Array.isArray(next)) {
+      sleep(next);
+      return false;
     }
+    const [what, ...given] = next;
+    STEPS[what](...given);
+    return true;
   }
+
+  /** By step: what is done about it. */
+  const STEPS = {
+    store: askStore,
+    send: transmit,
+    completed(command) {
+      const ended = result(command);
+      waiting.get(command)?.resolve(ended);
+      waiting.delete(command);
+    },
+    notify(event) {
+      if (event.because) quiet((event.because = respelled(event.because)));
+      listeners.tell(event);
+    },
+  };
 
   /** The result of a command, and what its host knows of it. */
   function result(command) {
@@ -170,44 +172,58 @@ export function drive(core, http, store, tell) {
     return ended;
   }
 
-  function sleep(until) {
-    clearTimeout(timer);
-    timer = undefined;
-    if (until === undefined) return;
-    timer = setTimeout(pump, Math.min(Math.max(Math.ceil(until - performance.now()), 0), LONGEST));
+  /** Asks the core again at that time. A timer that comes sooner stays: to ask too early costs less than another timer. */
+  function sleep(until = Infinity) {
+    if (until < due) {
+      clearTimeout(timer);
+      due = until;
+      timer = setTimeout(ring, Math.min(Math.max(Math.ceil(until - performance.now()), 0), LONGEST));
+    }
     // What nobody waits for does not keep a program from ending.
-    if (waiting.size === 0) timer.unref?.();
+    if (waiting.size === 0) timer?.unref?.();
+    else timer?.ref?.();
+  }
+
+  function ring() {
+    due = Infinity;
+    pump();
   }
 
   async function askStore(id, command, call) {
     if (isGivenUp) return failed(core, id, now());
     asking.add(id);
+    const begun = performance.now();
     let answer = failed;
     try {
-      answer = await call(store);
+      answer = await callOf(call)(store);
     } catch (error) {
-      if (command !== undefined) storeErrors.set(command, spoken(error));
+      if (command !== null) storeErrors.set(command, spoken(error));
     }
+    listeners.note({ event: "stored", operation: "store", call: call[0], failed: answer === failed, duration_ms: performance.now() - begun });
     // Whoever closed the client may have answered it meanwhile.
     if (!asking.delete(id)) return;
     answer(core, id, now());
     pump();
   }
 
-  async function transmit() {
-    const { id, command, head, body, timeoutMs, maxBody, sendBefore } = core;
-    const [method, url, ...lines] = head.split("\n");
+  async function transmit(id, command, head, body, timeoutMs, maxBody, sendBefore) {
+    const [operation, method, url, ...lines] = head.split("\n");
     const headers = [];
     for (let n = 0; n < lines.length; n += 2) headers.push([lines[n], lines[n + 1]]);
-    const { signal, send, stop } = exchange(http, { method, url, headers, body, timeoutMs, maxBody, names });
+    const { signal, send, stop } = exchange(http, { method, url, headers, body: body ?? undefined, timeoutMs, maxBody, names });
     out.set(id, stop);
     const before = losses;
-    const doubt = await doubted(store, signal, Math.min(timeoutMs, sendBefore - performance.now()));
+    const doubt = store?.vouches && (await doubted(store, signal, Math.min(timeoutMs, sendBefore - performance.now())));
     let came;
     if (signal.aborted) came = { kind: "aborted", sent: "never" };
     // Nothing is sent under a name that somebody else may have by now.
     else if (doubt || losses !== before || performance.now() > sendBefore) came = { kind: "late", sent: "never", error: doubt };
-    else came = await send();
+    else {
+      const begun = performance.now();
+      listeners.note({ event: "sent", operation, send: id });
+      came = await send();
+      listeners.note({ event: "answered", operation, send: id, status: came.status, failure: came.kind, duration_ms: performance.now() - begun });
+    }
     out.delete(id);
     if (isClosed) return;
     if (came.error) trouble.set(command, came.error);
@@ -226,7 +242,6 @@ export function drive(core, http, store, tell) {
 
 /** Nothing if the claims of a store stand; else the error that says so. A store that can't tell within so many milliseconds vouches for nothing. */
 async function doubted(store, signal, ms) {
-  if (!store?.vouches) return undefined;
   let cause;
   // Whoever gives up does not wait for the store.
   const given = new Promise((resolve) => onAbort(signal, resolve));

@@ -6,6 +6,7 @@ import { drive } from "./driver.js";
 import { asked, heed, read, refuse } from "./error.js";
 import { Listeners } from "./events.js";
 import { host } from "./host.js";
+import { ours } from "./names.js";
 import { Walk } from "./pages.js";
 import { revealed } from "./secret.js";
 import { encode, object, optionsOf, signalOf, spell } from "./values.js";
@@ -29,11 +30,13 @@ export class Engine {
   /** What to say of errors: the base URL, and what is missing where a request had no key or login and was refused. */
   #told;
   #listeners = new Listeners();
+  /** Is told of each session that a call was answered with, and of which operation. */
+  heard = () => {};
 
   constructor(api, options = {}) {
     object("client", "options", options);
     const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
-    const { fetch = globalThis.fetch, store, ...rest } = { ...host.environment(api, given), ...given };
+    const { fetch = globalThis.fetch, store, log, ...rest } = { ...host.environment(api, given), ...given };
     if (typeof fetch !== "function") throw refuse("invalid", "client", "`fetch` must be a function");
     if (store !== undefined && !METHODS.every((name) => typeof store?.[name] === "function")) {
       throw refuse("invalid", "client", `\`store\` must be a store, whose ${METHODS.join(", ")} are functions`);
@@ -47,9 +50,10 @@ export class Engine {
     const http = { fetch, secrets: () => [rest.username, rest.password].map(revealed), ...(fetch === ownFetch && host.failures) };
     this.#make = () => {
       const core = asked(() => new Core(spelled, crypto.getRandomValues(new Uint8Array(16))), { given: options });
-      this.#driver = drive(core, http, store, (event) => this.#listeners.tell(event));
+      this.#driver = drive(core, http, store, this.#listeners);
     };
     this.#store = store;
+    if (log) this.onEvent((event) => log[event.level]?.(`hopline: ${ours(event.operation)}: ${event.event}`, event));
     // It is loaded while the program goes on. Where it is here already, wrong options are refused at once.
     const loading = host.load();
     if (loading) loading.catch(() => {});
@@ -69,12 +73,12 @@ export class Engine {
 
   /** Runs an operation, and gives its answer. */
   async call(operation, params, options) {
-    return answer(await this.#start(operation, params, options));
+    return this.#answer(await this.#start(operation, params, options), operation);
   }
 
   /** The answer of a command. */
-  async answer(result, signal) {
-    return answer(this.#read(await result, signal));
+  async answer(result, signal, operation) {
+    return this.#answer(this.#read(await result, signal), operation);
   }
 
   /** Runs an operation that waits for a session or an order, and gives that as `handle` makes it. */
@@ -124,6 +128,15 @@ export class Engine {
     return this.#listeners.listen(signal);
   }
 
+  onEvent(listener) {
+    return this.#listeners.call(listener);
+  }
+
+  /** Tells those who are called with each event. */
+  note(event) {
+    this.#listeners.note(event);
+  }
+
   close() {
     this.#closing ??= (async () => {
       await this.#beginning?.catch(() => {});
@@ -157,16 +170,18 @@ export class Engine {
     if (!this.#closing) this.#make();
   }
 
-  async #start(operation, params = {}, options = {}) {
-    object(operation, "params", params);
-    const given = encode(operation, "parameters", params);
-    const { signal, text } = optionsOf(operation, options);
+  async #start(operation, params, options) {
+    if (params !== undefined) object(operation, "params", params);
+    const given = params === undefined ? "{}" : encode(operation, "parameters", params);
+    const { signal, text } = options === undefined ? { text: "{}" } : optionsOf(operation, options);
     return this.#run(operation, (core) => core.start(operation, given, text), signal, { called: operation, given: options });
   }
 
   /** Runs the command that `start` starts, and gives what it was answered with. */
   async #run(operation, start, signal, more) {
-    await heed(operation, signal, () => this.usable(operation));
+    // The core is there, as it is for every call but the first.
+    const isUsable = !signal && this.#serves && !this.#closing;
+    if (!isUsable) await heed(operation, signal, () => this.usable(operation));
     return this.#read(await this.#driver.run(start, signal), signal, more);
   }
 
@@ -177,8 +192,14 @@ export class Engine {
     return { facts, raw, view, phase: phase ?? undefined, type, hasUndocumented };
   }
 
+  #answer(taken, operation) {
+    const data = answer(taken);
+    if (taken.type === "Session" && data) this.heard(data, operation);
+    return data;
+  }
+
   #given(taken, handle) {
-    const [data, { facts, phase }] = [answer(taken), taken];
+    const [data, { facts, phase }] = [this.#answer(taken), taken];
     return phase === undefined ? data : handle({ data, facts: JSON.parse(facts), phase });
   }
 }

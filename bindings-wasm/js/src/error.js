@@ -94,7 +94,7 @@ export function plain(error, secrets, more = "") {
 /** Does what comes before a command begins, and gives it up when the signal does: nothing was sent by then. */
 export function heed(operation, signal, work) {
   if (!signal) return work();
-  const given = () => refuse("cancelled", operation, "was cancelled before it began; nothing was sent", { advice: "nothing", cause: signal.reason });
+  const given = () => refuse("cancelled", operation, "was cancelled before it began; nothing was sent", { cause: signal.reason });
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(given());
     const unheard = onAbort(signal, () => reject(given()));
@@ -102,9 +102,12 @@ export function heed(operation, signal, work) {
   });
 }
 
+/** What to do next, by the kind of what was refused. */
+const NEXT = { cancelled: "nothing", store: "mend_store", unavailable: "retry_later" };
+
 /** A call that was refused here, before the core heard of it. */
 export function refuse(kind, operation, what, more) {
-  const next = kind === "invalid" ? { said: "; nothing was changed; change the request", advice: "change_request" } : { said: "" };
+  const next = { said: kind === "invalid" ? "; nothing was changed; change the request" : "", advice: NEXT[kind] ?? "change_request" };
   const { said, ...rest } = { ...next, ...more };
   return new HoplineError({ message: `${ours(operation)}: ${what}${said}`, kind, effect: "none", operation, what, attempts: 0, ...rest });
 }

@@ -1,14 +1,40 @@
+import { refuse } from "./error.js";
 import { onAbort } from "./signal.js";
 
 /** How many events wait for a listener that does not come for them; the oldest go first. */
 const KEPT = 1024;
 
+/** How much of interest to people an event is, by its name; a `debug` where it is none of these. */
+const LEVELS = { accepted: "info", ordered: "info", repeating: "info", pool_held: "info", pool_freed: "info", lease_leaked: "warn", in_doubt: "warn", store_failed: "warn", claims_lost: "warn" };
+
 /** Those who listen to what happens. */
 export class Listeners {
   #all = new Set();
+  #called = new Set();
 
+  /** What the core tells. */
   tell(event) {
     for (const listener of this.#all) listener.tell(event);
+    this.note(event);
+  }
+
+  /** What is only for those who are called at once. */
+  note(event) {
+    for (const listener of this.#called) {
+      try {
+        listener({ level: LEVELS[event.event] ?? "debug", ...event });
+      } catch {
+        // Whoever only looks on changes nothing.
+      }
+    }
+  }
+
+  /** Calls a function with each event, until what this gives is called. */
+  call(listener) {
+    if (typeof listener !== "function") throw refuse("invalid", "on_event", "`listener` must be a function");
+    const own = (event) => listener(event);
+    this.#called.add(own);
+    return () => void this.#called.delete(own);
   }
 
   close() {

@@ -90,7 +90,8 @@ function held(headers) {
   return headers.flatMap(([, value]) => [value, value.split(" ").at(-1)]).filter((text) => text.length > 3);
 }
 
-function join(chunks) {
+/** Several pieces of bytes as one. */
+export function join(chunks) {
   if (chunks.length === 1) return chunks[0];
   const whole = new Uint8Array(chunks.reduce((length, chunk) => length + chunk.length, 0));
   let at = 0;

@@ -9,8 +9,8 @@ export function hide(object, name, value) {
   Object.defineProperty(object, name, { get: () => value, set, enumerable: false, configurable: true });
 }
 
-/** The class, whose method of that name is what `await using` calls, where there is that. */
-export function disposable(name, of) {
-  if (Symbol.asyncDispose) Object.defineProperty(of.prototype, Symbol.asyncDispose, { value: of.prototype[name] });
+/** The class, whose method of that name is what `await using` or, by the symbol, `using` calls, where there is that. */
+export function disposable(name, of, symbol = Symbol.asyncDispose) {
+  if (symbol) Object.defineProperty(of.prototype, symbol, { value: of.prototype[name] });
   return of;
 }

@@ -4,10 +4,12 @@ import { join } from "node:path";
 
 import { initSync } from "../gen/hopline_wasm.js";
 import { before } from "./failures.js";
+import { faultOf } from "./faults.js";
 import { host } from "./host.js";
 import { refuse } from "./error.js";
+import { openPool } from "./pool.js";
 
-initSync({ module: readFileSync(join(__dirname, "core.wasm")) });
+initSync({ module: readFileSync(join(__dirname, "node.wasm")) });
 
 /** By API: which option comes from which variable. */
 const VARIABLES = {
@@ -31,6 +33,8 @@ host.unauthorized = (api, { apiKey, username, token }) => {
   return `; this client has no ${missing}: give ${options}, or set ${variables.join(" and ")}`;
 };
 host.failures.before = before;
+host.fault = faultOf;
+host.openPool = openPool;
 
 /** It is here already. */
 export async function load() {}

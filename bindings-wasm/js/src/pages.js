@@ -1,4 +1,4 @@
-import { pageParams, pageTurn } from "../gen/hopline_wasm.js";
+import { hostText } from "../gen/hopline_wasm.js";
 import { ask, isHere } from "./ask.js";
 import { asked } from "./error.js";
 
@@ -62,9 +62,9 @@ export class Walk {
     const { page, facts } = await this.#fetch((params) => {
       this.#begin?.();
       position = this.#position;
-      return asked(() => pageParams(position, params));
+      return asked(() => hostText("page_params", position, params));
     });
-    return { page, items: page[this.#list.items], turn: JSON.parse(asked(() => pageTurn(position, facts))) };
+    return { page, items: page[this.#list.items], turn: JSON.parse(asked(() => hostText("page_turn", position, facts))) };
   }
 
   #turn({ position, end }) {

@@ -1,4 +1,3 @@
-import { ipRangeText, isSharedText } from "../gen/hopline_wasm.js";
 import { resellerOperations, resellerWalks } from "../gen/operations.js";
 import { now } from "./ask.js";
 import { Client, equip } from "./client.js";
@@ -39,7 +38,7 @@ export { reseller as ResellerClient };
 /** Whether a product is shared static. */
 export function isShared(product) {
   object("is_shared", "product", product);
-  return now("is_shared", isSharedText, encode("is_shared", "product", product));
+  return now("is_shared", "is_shared", encode("is_shared", "product", product)) === "true";
 }
 
 /** Whether an order of a product must name a project. */
@@ -50,5 +49,5 @@ export function needsProjectId(product) {
 /** The first and the last address of a range. */
 export function parseIpRange(text) {
   if (typeof text !== "string") throw refuse("invalid", "parse_ip_range", "`text` must be a string", { field: "text" });
-  return JSON.parse(now("parse_ip_range", ipRangeText, text));
+  return JSON.parse(now("parse_ip_range", "ip_range", text));
 }

@@ -1,15 +1,20 @@
 import { disposable } from "./hide.js";
+import { ProxySettings } from "./proxy.js";
 
-/** A session as it was when waiting for it ended, and what can be done with it. hopline.d.ts documents it. */
+/** A session that was opened: what is known of it by now, and what can be done with it. hopline.d.ts documents it. */
 const session = /* @__PURE__ */ disposable("dispose", class OpenSession {
   #client;
+  /** What its client knows of all sessions. */
+  #sessions;
   /** Asks whether its client still follows it, where the end of a scope ends it. */
   #ends;
 
-  constructor(client, { session_id, phase, session, ends }) {
+  constructor(client, sessions, { session_id, phase, session, ends }) {
     this.#client = client;
+    this.#sessions = sessions;
     this.#ends = ends;
-    Object.assign(this, { session_id, phase, session });
+    this.session_id = session_id;
+    sessions.show(this, { phase, session });
   }
 
   /** Vue's reactive copies have no private members. */
@@ -21,10 +26,17 @@ const session = /* @__PURE__ */ disposable("dispose", class OpenSession {
     return this.#client.waitSession(this.session_id, options);
   }
 
-  async rotate(params, options) {
-    // Whoever has the login needs the new one: the old one is of no use any more.
-    const include_credentials = this.session.proxy?.password ? true : undefined;
-    return this.#rotated(await this.#client.rotateSession({ include_credentials, ...params, session_id: this.session_id }, options));
+  /** As the clients that people use with it want it. */
+  get proxy() {
+    return new ProxySettings(this.session.proxy);
+  }
+
+  rotate(params, options) {
+    return this.#client.rotateSession({ ...this.#login, ...params, session_id: this.session_id }, options);
+  }
+
+  refresh(options) {
+    return this.#client.getSession({ ...this.#login, session_id: this.session_id }, options);
   }
 
   renew(params, options) {
@@ -34,16 +46,14 @@ const session = /* @__PURE__ */ disposable("dispose", class OpenSession {
   async terminate(options) {
     const ended = await this.#client.terminateSession({ session_id: this.session_id }, options);
     this.#ends = undefined;
-    this.phase = "ended";
     // The contract does not say what the answer holds.
-    if (typeof ended?.status === "string") this.session = { ...this.session, status: ended.status };
+    const session = typeof ended?.status === "string" ? { ...this.session, status: ended.status } : this.session;
+    this.#sessions.tell(this.session_id, { phase: "ended", session });
     return ended;
   }
 
-  async observe(seen, options) {
-    const verdict = await this.#client.observe(this.session_id, seen, options);
-    if (verdict?.session) this.#rotated(verdict.session);
-    return verdict;
+  observe(seen, options) {
+    return this.#client.observe(this.session_id, seen, options);
   }
 
   async release() {
@@ -60,9 +70,9 @@ const session = /* @__PURE__ */ disposable("dispose", class OpenSession {
     else await this.release().catch(() => {});
   }
 
-  #rotated(session) {
-    this.session = session;
-    return session;
+  /** Whoever has the login needs the newest one: an older one is of no use any more. */
+  get #login() {
+    return this.session.proxy?.password ? { include_credentials: true } : {};
   }
 });
 // A variable of the name of the class would make a bundler rename the class.

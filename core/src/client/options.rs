@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use crate::contract::pools::SlotPurchase;
 use crate::contract::{Api, Decimal, Safety, Secret};
 use crate::engine::Until;
 use crate::json::from_json;
-use crate::state::SlotPurchase;
 use crate::time::Millis;
 
 #[cfg(feature = "ablation")]

@@ -26,11 +26,20 @@ pub(super) enum Pending {
     Write(Name),
     List(u32),
     /// Before a send, which may be charged so much.
-    Count(JobId, Decimal),
+    Count(JobId, Box<Counting>),
     Spend(u32),
     Send(JobId),
     Ask,
     Login,
+}
+
+/// What is counted before a send.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Counting {
+    pub(super) entry: String,
+    pub(super) usd: Decimal,
+    /// Under the cap of its pool, rather than the client's.
+    pub(super) of_pool: bool,
 }
 
 impl Pending {

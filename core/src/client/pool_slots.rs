@@ -9,12 +9,13 @@ use super::options::CallOptions;
 use super::outbox::Pending;
 use super::root::{Asker, Client};
 use super::same_request::{differing_members, digests};
-use super::waiting::{After, Found, Start};
+use super::waiting::{After, Found, Settlement, Start};
 use crate::contract::agent::CreateSession;
-use crate::contract::{Api, Operation};
-use crate::engine::{Phase, Terms, Then, phase_of};
+use crate::contract::pools::SlotPurchase;
+use crate::contract::{Api, Decimal, Operation};
+use crate::engine::{Phase, RecordId, Terms, Then, phase_of, pool_digest};
 use crate::policy::Error;
-use crate::state::{CommandId, Data, Done, Name, SlotPurchase, StoreAnswer, StoreCall, User, Version, is_over_for_good};
+use crate::state::{CommandId, Data, Done, Name, StoreAnswer, StoreCall, User, Version, is_over_for_good};
 use crate::time::{Millis, Now};
 use crate::wire::{Facts, build};
 
@@ -134,6 +135,19 @@ impl Client {
         command
     }
 
+    /// Goes on with a change of a session that is in doubt.
+    pub(crate) fn resume_for(&mut self, pool: PoolNo, record: &RecordId) -> CommandId {
+        let command = self.resume(record, CallOptions::default());
+        self.asked_by(pool, command);
+        command
+    }
+
+    /// A change of a session that is in doubt is taken to have happened, so that another one may be made.
+    pub(crate) fn settle_for(&mut self, pool: PoolNo, record: &RecordId) {
+        let command = self.settle(record, Settlement::Happened).command;
+        self.asked_by(pool, command);
+    }
+
     /// What a record of a slot says.
     pub(crate) fn slot_in(&mut self, data: &[u8]) -> Slot {
         match self.found(data) {
@@ -175,6 +189,11 @@ impl Client {
 
     pub(crate) fn api(&self) -> Api {
         self.service.api
+    }
+
+    /// A pool is open, which has this cap of its own, or none.
+    pub(crate) fn set_pool_cap(&mut self, pool: &str, cap: Option<Decimal>) {
+        self.spending.pools.insert(pool_digest(pool), cap);
     }
 
     pub(crate) fn has_cap(&self) -> bool {

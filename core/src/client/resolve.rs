@@ -45,7 +45,7 @@ impl Client {
             Some(Pending::PoolList(pool)) => self.on_pool_listed(pool, answer),
             Some(Pending::Write(name)) => self.on_written(&name, &answer),
             Some(Pending::List(listing)) => self.on_listed(listing, answer),
-            Some(Pending::Count(job, usd)) => self.on_counted(job, usd, &answer),
+            Some(Pending::Count(job, counting)) => self.on_counted(job, *counting, &answer),
             Some(Pending::Spend(number)) => self.on_spent(number, &answer),
             Some(Pending::Send(_) | Pending::Ask | Pending::Login) | None => {}
         }

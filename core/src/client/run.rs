@@ -22,8 +22,8 @@ impl Client {
 
     /// Lets a job do something, and takes in what it has to say beside.
     pub(super) fn with<T>(&mut self, id: JobId, act: impl FnOnce(&mut Job, &mut Cx<'_>) -> T) -> Option<T> {
-        let day = self.spending.today(self.means.clock.unix());
         let Entry { job, subject, wants, wanted, .. } = &mut **self.jobs.get_mut(&id)?;
+        let day = self.spending.today(self.means.clock.unix(), subject.intent.as_deref());
         let known = subject.session_id.as_deref().and_then(|session| self.sessions.get(session)).map(|tracked| tracked.known());
         let mut notes = Vec::new();
         let mut cx = Cx { means: &mut self.means, service: &self.service, notes: &mut notes, subject, wanted: *wanted, wants, known, day };

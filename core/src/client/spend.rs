@@ -2,20 +2,20 @@
 //! known what became of it.
 
 use super::job::Parked;
-use super::outbox::Pending;
+use super::outbox::{Counting, Pending};
 use super::root::Client;
 use super::waiting::{After, Spend, Timer};
 use crate::contract::Decimal;
-use crate::engine::{Counted, Grant, Input};
+use crate::engine::{Counted, Grant, Input, pool_of, stored_entry};
 use crate::policy::{Advice, Effect, Error, ErrorFields, Kind, Rule};
-use crate::state::{JobId, StoreAnswer, StoreCall, again_after};
+use crate::state::{JobId, Space, StoreAnswer, StoreCall, again_after};
 use crate::time::DAY;
 
 impl Client {
     /// Counts what a key may cost, before it is put and sent.
     pub(super) fn count(&mut self, id: JobId, entry: String, usd: Decimal) {
         if !self.means.rules.holds(Rule::SpendBeforeSend) {
-            let day = self.spending.today(self.means.clock.unix()).unwrap_or_default();
+            let day = self.today_of(id).unwrap_or_default();
             return self.tell(id, Input::Granted(Ok(Grant::Counted { day })));
         }
         self.park(id, Parked::Counting);
@@ -26,30 +26,57 @@ impl Client {
             spend.then = Some((id, usd));
             return;
         }
-        let call = StoreCall::Spend { space: self.account.space.clone(), day: None, entry, amount: usd, cap: self.spending.cap };
+        let of_pool = self.spending.pool_cap(&entry).is_some();
+        self.push_count(id, Counting { entry, usd, of_pool });
+    }
+
+    fn push_count(&mut self, id: JobId, counting: Counting) {
+        let cap = if counting.of_pool { self.spending.pool_cap(&counting.entry) } else { self.spending.cap };
+        let (space, entry) = (self.space_of(&counting.entry, counting.of_pool), stored_entry(&counting.entry));
+        let call = StoreCall::Spend { space, day: None, entry, amount: counting.usd, cap };
         let command = self.jobs.get(&id).and_then(|entry| entry.waiting.first());
-        self.push_store(Pending::Count(id, usd), command, call);
+        self.push_store(Pending::Count(id, Box::new(counting)), command, call);
+    }
+
+    /// Whose day an entry counts on: a pool has one of its own.
+    fn space_of(&self, entry: &str, of_pool: bool) -> Space {
+        match pool_of(entry).filter(|_| of_pool) {
+            Some(pool) => self.account.space.of_pool(pool),
+            None => self.account.space.clone(),
+        }
+    }
+
+    fn today_of(&self, id: JobId) -> Option<i64> {
+        let intent = self.jobs.get(&id).and_then(|entry| entry.subject.intent.as_deref());
+        self.spending.today(self.means.clock.unix(), intent)
     }
 
     /// It counts, or would pass the cap, or nobody knows.
-    pub(super) fn on_counted(&mut self, id: JobId, usd: Decimal, answer: &StoreAnswer) {
+    pub(super) fn on_counted(&mut self, id: JobId, counting: Counting, answer: &StoreAnswer) {
         let Some(entry) = self.jobs.get(&id).filter(|entry| matches!(entry.parked, Parked::Counting)) else { return };
+        let Counting { usd, of_pool, .. } = counting;
         let granted = match answer {
             StoreAnswer::Granted { day } => {
                 self.spending.day = self.spending.day.max(*day);
+                if of_pool && self.spending.cap.is_some() {
+                    return self.push_count(id, Counting { of_pool: false, ..counting });
+                }
                 Ok(Grant::Counted { day: *day })
             }
             StoreAnswer::Over { total } => {
-                let cap = self.spending.cap.unwrap_or_default();
+                let own = if of_pool { self.spending.pool_cap(&counting.entry) } else { self.spending.cap };
+                let (cap, whose) = (own.unwrap_or_default(), if of_pool { "the pool's" } else { "the" });
                 let what = format!(
-                    "was not sent, because it costs {usd} USD, and {total} USD of the daily cap of {cap} USD are used until midnight UTC"
+                    "was not sent, because it costs {usd} USD, and {total} USD of {whose} daily cap of {cap} USD are used until midnight UTC"
                 );
                 let fields = entry.subject.error(Kind::Refused, Effect::None, what, Advice::RaiseBudget).into_fields();
-                let retry_at = self
-                    .spending
-                    .today(self.means.clock.unix())
-                    .filter(|_| usd <= cap)
-                    .map(|day| day.saturating_add(1).saturating_mul(DAY));
+                let today = self.today_of(id);
+                let retry_at = today.filter(|_| usd <= cap).map(|day| day.saturating_add(1).saturating_mul(DAY));
+                if let (false, Some(day), Some(_)) = (of_pool, today, self.spending.pool_cap(&counting.entry)) {
+                    // The pool had granted it.
+                    let counted = Counted { entry: counting.entry, day, usd: Decimal::from(0) };
+                    self.spend_in(counted, true);
+                }
                 Err(Error::from(ErrorFields { retry_at, ..fields }))
             }
             _ => Err(Error::new(Kind::Store, Effect::None, "store", "could not count it under the day's cap", Advice::MendStore)),
@@ -61,24 +88,35 @@ impl Client {
     pub(super) fn charged(&mut self, counted: Vec<Counted>, charge: Decimal) -> Vec<u32> {
         let charged = counted.into_iter().filter(|counted| counted.usd != charge);
         let charged: Vec<Counted> = charged.map(|counted| Counted { usd: charge, ..counted }).collect();
-        charged.into_iter().map(|counted| self.spend(counted)).collect()
+        charged.into_iter().flat_map(|counted| self.spend(counted)).collect()
     }
 
     /// Keys bought nothing: they count no more.
     pub(super) fn uncount(&mut self, counted: Vec<Counted>) -> Vec<u32> {
-        counted.into_iter().map(|counted| self.spend(Counted { usd: Decimal::from(0), ..counted })).collect()
+        counted.into_iter().flat_map(|counted| self.spend(Counted { usd: Decimal::from(0), ..counted })).collect()
     }
 
-    fn spend(&mut self, counted: Counted) -> u32 {
-        let number = self.spending.open.insert(Spend { counted, failures: 0, command: None, then: None });
+    /// Sets an entry wherever it counts: under the client's cap, and that of its pool. Of a pool that this client has not opened nobody
+    /// knows whether it has one.
+    fn spend(&mut self, counted: Counted) -> Vec<u32> {
+        let pool = pool_of(&counted.entry).map(|pool| self.spending.pools.get(pool).copied());
+        let in_pool = pool.is_some_and(|known| known.is_none_or(|cap| cap.is_some()));
+        let in_account = !matches!(pool, Some(Some(Some(_)))) || self.spending.cap.is_some();
+        let places = [(in_account, false), (in_pool, true)].into_iter().filter(|(counts, _)| *counts);
+        places.map(|(_, of_pool)| self.spend_in(counted.clone(), of_pool)).collect()
+    }
+
+    fn spend_in(&mut self, counted: Counted, of_pool: bool) -> u32 {
+        let number = self.spending.open.insert(Spend { counted, of_pool, failures: 0, command: None, then: None });
         self.push_spend(number);
         number
     }
 
     pub(super) fn push_spend(&mut self, number: u32) {
-        let Some(Spend { counted, .. }) = self.spending.open.get(&number) else { return };
+        let Some(Spend { counted, of_pool, .. }) = self.spending.open.get(&number) else { return };
         let Counted { entry, day, usd } = counted.clone();
-        let call = StoreCall::Spend { space: self.account.space.clone(), day: Some(day), entry, amount: usd, cap: None };
+        let space = self.space_of(&entry, *of_pool);
+        let call = StoreCall::Spend { space, day: Some(day), entry: stored_entry(&entry), amount: usd, cap: None };
         self.push_store(Pending::Spend(number), None, call);
     }
 

@@ -5,8 +5,9 @@ use std::collections::VecDeque;
 use super::options::CallOptions;
 use arcstr::ArcStr;
 
+use crate::contract::pools::SlotPurchase;
 use crate::contract::{Decimal, Endpoint};
-use crate::engine::{Answered, Counted, RecordId, Then};
+use crate::engine::{Answered, Counted, RecordId, Then, pool_digest, pool_of};
 use crate::map::Map;
 use crate::policy::{Effect, Error};
 use crate::state::{BadRecord, BoughtAs, CommandId, Data, JobId, Name, Numbered};
@@ -181,6 +182,8 @@ pub(super) enum Reading {
 #[derive(Debug, Clone, Hash)]
 pub(super) struct Spend {
     pub(super) counted: Counted,
+    /// Under the cap of its pool, rather than the client's.
+    pub(super) of_pool: bool,
     pub(super) failures: u32,
     /// Who waits for it.
     pub(super) command: Option<CommandId>,
@@ -200,6 +203,8 @@ impl Spend {
 pub(super) struct Spending {
     /// The caller's cap on what is bought in a day.
     pub(super) cap: Option<Decimal>,
+    /// The same of each pool that was opened, by its digest: none where it has no cap of its own.
+    pub(super) pools: Map<String, Option<Decimal>>,
     /// The last day that a store has said.
     pub(super) day: i64,
     /// What is to count otherwise.
@@ -207,9 +212,15 @@ pub(super) struct Spending {
 }
 
 impl Spending {
-    /// The UTC day that counts now, where there is a cap.
-    pub(super) fn today(&self, unix: Millis) -> Option<i64> {
-        self.cap.map(|_| unix.div_euclid(DAY).max(self.day))
+    /// The UTC day that counts now, where there is a cap for the purchase under this intent.
+    pub(super) fn today(&self, unix: Millis, intent: Option<&str>) -> Option<i64> {
+        let of_pool = || intent.and_then(SlotPurchase::of).and_then(|purchase| *self.pools.get(pool_digest(purchase.pool()).as_str())?);
+        self.cap.or_else(of_pool).map(|_| unix.div_euclid(DAY).max(self.day))
+    }
+
+    /// The cap of the pool that an entry is of.
+    pub(super) fn pool_cap(&self, entry: &str) -> Option<Decimal> {
+        *self.pools.get(pool_of(entry)?)?
     }
 }
 

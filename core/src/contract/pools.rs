@@ -2,6 +2,8 @@
 //! contract knows sessions only.
 
 use super::agent::{CreateSession, Protocol, ProvisioningMode, Proxy, SessionType};
+use std::fmt;
+
 use serde::Deserialize;
 
 use super::{Decimal, Shape, Shaped};
@@ -405,3 +407,41 @@ told! {
 /// What pools are asked with, for whoever prints the table.
 pub const POOL_REQUESTS: [Shape; 7] =
     [OpenPool::SHAPE, AcquireLease::SHAPE, PoolRef::SHAPE, PoolStatusOf::SHAPE, WaitReady::SHAPE, ClosePool::SHAPE, DrainPool::SHAPE];
+
+/// A purchase for a slot of a pool, as people are shown it: `pool/<name>/<slot>#<number>`. Intents that begin like this are a pool's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SlotPurchase<'a> {
+    /// `<name>/<slot>`.
+    pub(crate) slot: &'a str,
+    /// Which purchase of the slot it is, counted from 1.
+    pub(crate) number: u64,
+}
+
+impl<'a> SlotPurchase<'a> {
+    const PREFIX: &'static str = "pool/";
+
+    pub(crate) fn of(intent: &'a str) -> Option<Self> {
+        let (slot, number) = intent.strip_prefix(Self::PREFIX)?.rsplit_once('#')?;
+        Some(SlotPurchase { slot, number: number.parse().ok()? })
+    }
+
+    /// Whether an intent may not be a caller's.
+    pub(crate) fn is_reserved(intent: &str) -> bool {
+        intent.starts_with(Self::PREFIX)
+    }
+
+    /// The name of the pool.
+    pub(crate) fn pool(self) -> &'a str {
+        self.slot.rsplit_once('/').map_or(self.slot, |(pool, _)| pool)
+    }
+
+    pub(crate) fn next(self) -> Self {
+        SlotPurchase { number: self.number.saturating_add(1), ..self }
+    }
+}
+
+impl fmt::Display for SlotPurchase<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}#{}", Self::PREFIX, self.slot, self.number)
+    }
+}

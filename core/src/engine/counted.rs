@@ -1,5 +1,6 @@
 //! What a key counts under a day's cap.
 
+use crate::contract::pools::SlotPurchase;
 use crate::contract::{Decimal, stored};
 use crate::entropy::{Entropy, digest};
 use crate::policy::{Rule, Rules};
@@ -25,10 +26,26 @@ impl Counted {
     }
 }
 
-/// What a purchase counts a key by from now on.
-pub(crate) fn new_entry(key: &str, dice: &mut Entropy, rules: Rules) -> String {
+/// What a purchase counts a key by from now on. One of a pool says of which.
+pub(crate) fn new_entry(key: &str, intent: Option<&str>, dice: &mut Entropy, rules: Rules) -> String {
     let own = if rules.holds(Rule::EntryIsItsOwn) { dice.entry() } else { String::new() };
-    key_digest(key) + &own
+    let pool = intent.and_then(SlotPurchase::of).map(|purchase| format!("@{}", pool_digest(purchase.pool())));
+    key_digest(key) + &own + &pool.unwrap_or_default()
+}
+
+/// What tells a pool in an entry.
+pub(crate) fn pool_digest(pool: &str) -> String {
+    digest("pool entry", &[pool])
+}
+
+/// The pool that an entry is of, as its [digest](pool_digest).
+pub(crate) fn pool_of(entry: &str) -> Option<&str> {
+    entry.split_once('@').map(|(_, pool)| pool)
+}
+
+/// The entry as a store has it, which knows hexadecimal digits only: the space says of which pool it is.
+pub(crate) fn stored_entry(entry: &str) -> String {
+    entry.split_once('@').map_or(entry, |(own, _)| own).to_owned()
 }
 
 fn key_digest(key: &str) -> String {

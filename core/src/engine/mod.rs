@@ -32,7 +32,7 @@ mod write;
 pub use self::answer::{Answered, Phase};
 pub(crate) use self::attempts::Attempts;
 pub(crate) use self::call::TOO_LONG;
-pub(crate) use self::counted::{Counted, sum};
+pub(crate) use self::counted::{Counted, pool_digest, pool_of, stored_entry, sum};
 pub use self::event::{EventKind, EventName, RecordId};
 pub(crate) use self::exchange::{Exchange, ExchangeResult, Failing};
 pub(crate) use self::gate::{Gate, Wake};

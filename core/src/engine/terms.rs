@@ -255,12 +255,12 @@ mod tests {
         let mut dice = Entropy::new([7; 16]);
         let mut terms = Terms { said: Some(Decimal::from(10)), ..Terms::default() };
         for day in [TODAY, TODAY, TODAY + 1] {
-            let entry = terms.entry_of(key).unwrap_or_else(|| new_entry(key, &mut dice, rules));
+            let entry = terms.entry_of(key).unwrap_or_else(|| new_entry(key, None, &mut dice, rules));
             terms.count(entry, day, CountedAt { day, elapsed: 0 });
         }
         assert_eq!(terms.counted.iter().map(|counted| counted.day).collect::<Vec<_>>(), [TODAY, TODAY + 1]);
         assert!(terms.begin_key(key, true, rules).is_none());
-        terms.count(new_entry("k-2", &mut dice, rules), TODAY + 1, CountedAt { day: TODAY, elapsed: 0 });
+        terms.count(new_entry("k-2", None, &mut dice, rules), TODAY + 1, CountedAt { day: TODAY, elapsed: 0 });
         assert!(matches!(terms.begin_key("k-2", false, rules), Some(Note::Freed(freed)) if freed.len() == 1));
         assert_eq!(terms.counted.len(), 2);
     }

@@ -176,6 +176,7 @@ impl PoolClient {
             return self.client.complete(command, Err(error));
         }
         self.last = self.last.wrapping_add(1);
+        self.client.set_pool_cap(&open.name, open.daily_cap_usd);
         let mut machine = Machine::new(self.last, open);
         machine.open(&mut self.client, command);
         self.pools.insert(self.last, machine);
@@ -196,6 +197,9 @@ impl PoolClient {
         self.client.check_slot(&json_of(&open.session()), &call_options(open), self.client.has_cap() || open.daily_cap_usd.is_some())?;
         if !self.client.has_cap() && open.daily_cap_usd.is_none() {
             return refuse("daily_cap_usd", "is required of the pool or its client, since a pool buys by itself");
+        }
+        if open.renew_duration.is_some() && !self.client.has_cap() {
+            return refuse("renew_duration", "needs a daily cap of the client, since renewals count there and not under the pool's own");
         }
         if self.pools.values().any(|pool| pool.is_named(&open.name)) {
             return refuse("name", "is that of a pool that this client has open");
@@ -371,195 +375,4 @@ fn id_of(lease: &LeaseRef) -> Option<LeaseId> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::client::{Outcome, Settlement};
-    use crate::contract::Secret;
-    use crate::contract::agent::SessionType;
-    use crate::engine::RecordId;
-    use crate::state::Memory;
-
-    const START: Now = Now { unix: 1_700_000_000_000, monotonic: 0 };
-    const PRODUCTS: &str =
-        r#"{"success":true,"data":{"items":[{"product_no":"p","type":"dynamic","price":1,"currency":"USD","unit":"GB"}]}}"#;
-    const ACTIVE: &str = r#"{"success":true,"data":{"session_id":"s-1","session_type":"dynamic","status":"active","proxy":{"host":"h","port":1,"username":"u","password":"w"}}}"#;
-
-    struct Host {
-        client: PoolClient,
-        disk: Memory,
-        now: Now,
-        /// The purchases that were sent.
-        bought: usize,
-        /// What a purchase is answered.
-        answer: (u16, &'static str),
-    }
-
-    fn shop() -> OpenPool {
-        OpenPool { name: "shop".into(), size: 1, session_type: SessionType::Dynamic, product_no: "p".into(), ..OpenPool::default() }
-    }
-
-    impl Host {
-        fn new(cap: Option<i64>) -> Self {
-            let options = ClientOptions {
-                base_url: "https://api.example/v1".into(),
-                api_key: Some(Secret::new("a-key")),
-                store: true,
-                daily_cap_usd: cap.map(|usd| usd.to_string().parse().expect("is a number")),
-                ..ClientOptions::default()
-            };
-            let client = PoolClient::new(options, [7; 16]).expect("the options are sound");
-            Host { client, disk: Memory::default(), now: START, bought: 0, answer: (202, ACTIVE) }
-        }
-
-        /// Goes on until so much time is over.
-        fn pass(&mut self, ms: Millis) {
-            let until = self.now.monotonic + ms;
-            loop {
-                let now = self.now;
-                match self.client.poll(now) {
-                    Step::Store { id, call, .. } => {
-                        let answer = self.disk.call(call, now.unix, now.monotonic);
-                        self.client.resolve(id, Outcome::Store(answer), now).expect("is answered once");
-                    }
-                    Step::Send { id, request, .. } => {
-                        let is_purchase = request.method.as_str() == "POST" && request.url.ends_with("/sessions");
-                        self.bought += usize::from(is_purchase);
-                        let (status, body) = match is_purchase {
-                            true => self.answer,
-                            false if request.url.contains("/products") => (200, PRODUCTS),
-                            false => (200, ACTIVE),
-                        };
-                        let headers = &[("date", "Tue, 14 Nov 2023 22:13:20 GMT")];
-                        let outcome = Outcome::Response { status, headers, body: body.as_bytes(), truncated: false };
-                        self.client.resolve(id, outcome, now).expect("is answered once");
-                    }
-                    Step::Completed { .. } | Step::Notify(_) => {}
-                    Step::Wait { until: next } => {
-                        let next = next.filter(|next| *next <= until).unwrap_or(until);
-                        if now.monotonic >= until {
-                            return;
-                        }
-                        let waited = next.max(now.monotonic + 1) - now.monotonic;
-                        self.now = Now { unix: now.unix + waited, monotonic: now.monotonic + waited };
-                    }
-                }
-            }
-        }
-
-        fn open(&mut self, size: u32) -> u32 {
-            self.try_open(OpenPool { size, ..shop() }).expect("can be opened")
-        }
-
-        fn try_open(&mut self, open: OpenPool) -> Result<u32, Error> {
-            let ticket = self.client.open_pool(open);
-            self.pass(1000);
-            self.client.take(ticket).expect("has completed").map(|opened| opened.pool)
-        }
-
-        fn acquire(&mut self, pool: u32) -> CommandId {
-            self.client.acquire(AcquireLease { pool, ..AcquireLease::default() }).command
-        }
-
-        fn close(&mut self, pool: u32) -> CommandId {
-            self.client.close_pool(ClosePool { pool, grace_ms: None })
-        }
-    }
-
-    #[test]
-    fn a_pool_needs_a_cap_and_buys_nothing_before_somebody_asks() {
-        let mut host = Host::new(None);
-        for (open, field) in [
-            (OpenPool { session_type: SessionType::Other(String::new()), ..shop() }, "session_type"),
-            (OpenPool { size: 0, ..shop() }, "size"),
-            (OpenPool { name: "a#1".into(), ..shop() }, "name"),
-            (OpenPool { ready: Some(2), ..shop() }, "ready"),
-            (OpenPool { ends: Some(vec![String::new()]), ..shop() }, "ends"),
-            (shop(), "daily_cap_usd"),
-        ] {
-            let error = host.try_open(open).expect_err("is refused");
-            assert_eq!(error.field.as_deref(), Some(field), "{error}");
-        }
-        let mut host = Host::new(Some(100));
-        let pool = host.open(2);
-        host.pass(3_600_000);
-        assert_eq!(host.bought, 0);
-        let command = host.acquire(pool);
-        host.pass(1000);
-        let lease = host.client.lease_of(command).expect("is granted");
-        assert!(host.client.take_answer(command).expect("has completed").is_ok() && host.client.is_valid(&lease));
-        assert_eq!((host.bought, host.client.status(pool).expect("is open").leased), (1, 1));
-        // A session that nobody used for a minute is let go of; the next one who asks finds it.
-        assert!(host.client.give_back(&lease, host.now) && !host.client.give_back(&lease, host.now));
-        host.pass(120_000);
-        assert_eq!(host.client.status(pool).map(|status| (status.ready, status.elsewhere)), Some((0, 2)));
-        let command = host.acquire(pool);
-        host.pass(1000);
-        assert_eq!((host.bought, host.client.lease_of(command).is_some()), (1, true));
-    }
-
-    #[test]
-    fn a_lease_whose_caller_is_gone_goes_back() {
-        let mut host = Host::new(Some(100));
-        let pool = host.open(1);
-        let (first, second) = (host.acquire(pool), host.acquire(pool));
-        host.pass(1000);
-        assert!(host.client.lease_of(first).is_some() && host.client.is_pending(second));
-        assert!(host.client.abandon(first, host.now));
-        host.pass(1000);
-        assert!(host.client.lease_of(second).is_some());
-        // Who gives up waiting gets none.
-        let third = host.acquire(pool);
-        host.pass(1);
-        host.client.cancel(third, host.now);
-        assert_eq!(host.client.take_answer(third).expect("has completed").expect_err("is cancelled").kind, Kind::Cancelled);
-        assert_eq!((host.bought, host.client.status(pool).map(|status| status.waiting)), (1, Some(0)));
-    }
-
-    #[test]
-    fn a_doubt_that_somebody_settles_is_no_reason_to_buy() {
-        let mut host = Host::new(Some(100));
-        let pool = host.open(1);
-        host.answer = (503, "");
-        let command = host.acquire(pool);
-        host.pass(400_000);
-        let error = host.client.take_answer(command).expect("has completed").expect_err("nothing was free");
-        assert_eq!((error.kind, host.client.status(pool).map(|status| status.in_doubt)), (Kind::Unavailable, Some(1)), "{error}");
-        let ticket = host.client.saved(None);
-        host.pass(1);
-        let saved = host.client.take(ticket).expect("has completed").expect("is read").entries;
-        let record: &RecordId = &saved.first().expect("is in doubt").record;
-        let ticket = host.client.settle(record, Settlement::NotHappened { early: true });
-        host.pass(1);
-        assert_eq!(host.client.take(ticket).expect("has completed").map_err(|error| error.to_string()), Ok(true));
-        let sent = host.bought;
-        host.answer = (202, ACTIVE);
-        host.pass(7_200_000);
-        assert_eq!((host.bought, host.client.status(pool).map(|status| status.in_doubt)), (sent, Some(0)));
-        let command = host.acquire(pool);
-        host.pass(60_000);
-        assert!(host.client.lease_of(command).is_some() && host.bought == sent + 1);
-    }
-
-    #[test]
-    fn a_closed_pool_gives_its_sessions_to_whoever_comes_next() {
-        let mut host = Host::new(Some(100));
-        let pool = host.open(1);
-        let command = host.acquire(pool);
-        host.pass(1000);
-        let lease = host.client.lease_of(command).expect("is granted");
-        let waits = host.acquire(pool);
-        let closed = host.close(pool);
-        host.pass(1000);
-        assert!(host.client.is_pending(closed) && !host.client.is_pending(waits) && host.client.is_valid(&lease));
-        host.client.give_back(&lease, host.now);
-        host.pass(1000);
-        assert!(!host.client.is_pending(closed) && host.client.status(pool).is_none() && !host.client.follows("s-1"));
-        let late = host.acquire(pool);
-        host.pass(1);
-        assert_eq!(host.client.take_answer(late).expect("has completed").expect_err("is refused").kind, Kind::Misuse);
-        let again = host.open(1);
-        let command = host.acquire(again);
-        host.pass(1000);
-        assert!(host.client.lease_of(command).is_some() && host.bought == 1);
-    }
-}
+mod tests;

@@ -7,6 +7,7 @@ use std::fmt;
 use arcstr::ArcStr;
 use serde::{Deserialize, Serialize};
 
+use crate::contract::pools::SlotPurchase;
 use crate::contract::{Api, Shape, Shaped, Sink, Tell};
 use crate::engine::RecordId;
 use crate::entropy::digest;
@@ -58,6 +59,11 @@ impl Space {
             Some(purchase) => self.name('p', &digest("slot", &[purchase.slot])),
             None => self.name('i', &digest("intent", &[intent])),
         }
+    }
+
+    /// Whose day the purchases of a pool count on, beside the account's.
+    pub(crate) fn of_pool(&self, pool: &str) -> Space {
+        Space(digest("space of pool", &[&self.0, pool]))
     }
 
     /// The name of a pool's own record.
@@ -121,39 +127,6 @@ impl Name {
         let (space, hash, version) = (parts.next()?, parts.next()?, parts.next());
         let is_plain = |part: &str| !part.is_empty() && part.len() <= 64 && part.bytes().all(|byte| byte.is_ascii_alphanumeric());
         (is_plain(space) && is_plain(hash)).then(|| (Name(arcstr::format!("{space}.{hash}")), version.map(str::to_owned)))
-    }
-}
-
-/// A purchase for a slot of a pool, as people are shown it: `pool/<name>/<slot>#<number>`. Intents that begin like this are a pool's own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct SlotPurchase<'a> {
-    /// `<name>/<slot>`.
-    pub(crate) slot: &'a str,
-    /// Which purchase of the slot it is, counted from 1.
-    pub(crate) number: u64,
-}
-
-impl<'a> SlotPurchase<'a> {
-    const PREFIX: &'static str = "pool/";
-
-    pub(crate) fn of(intent: &'a str) -> Option<Self> {
-        let (slot, number) = intent.strip_prefix(Self::PREFIX)?.rsplit_once('#')?;
-        Some(SlotPurchase { slot, number: number.parse().ok()? })
-    }
-
-    /// Whether an intent may not be a caller's.
-    pub(crate) fn is_reserved(intent: &str) -> bool {
-        intent.starts_with(Self::PREFIX)
-    }
-
-    pub(crate) fn next(self) -> Self {
-        SlotPurchase { number: self.number.saturating_add(1), ..self }
-    }
-}
-
-impl fmt::Display for SlotPurchase<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}#{}", Self::PREFIX, self.slot, self.number)
     }
 }
 

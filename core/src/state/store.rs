@@ -139,7 +139,7 @@ pub(crate) struct Memory {
     swept: i64,
     /// The day that counts, and its entries. Time that runs backwards does not bring an old day back.
     day: i64,
-    entries: Map<String, Decimal>,
+    entries: Map<(Space, String), Decimal>,
 }
 
 #[derive(Debug, Clone, Hash)]
@@ -208,7 +208,7 @@ impl Memory {
                 let entries = found.by_ref().take(PAGE).map(listed).collect();
                 StoreAnswer::Listed { entries, more: found.next().is_some() }
             }
-            StoreCall::Spend { day, entry, amount, cap, .. } => self.spend(day, entry, amount, cap, unix),
+            StoreCall::Spend { space, day, entry, amount, cap } => self.spend((space, entry), day, amount, cap, unix),
         }
     }
 
@@ -221,7 +221,7 @@ impl Memory {
         }
     }
 
-    fn spend(&mut self, day: Option<i64>, entry: String, amount: Decimal, cap: Option<Decimal>, unix: Millis) -> StoreAnswer {
+    fn spend(&mut self, entry: (Space, String), day: Option<i64>, amount: Decimal, cap: Option<Decimal>, unix: Millis) -> StoreAnswer {
         let today = unix.div_euclid(DAY).max(self.day);
         if today > self.day {
             (self.day, self.entries) = (today, Map::default());
@@ -230,7 +230,8 @@ impl Memory {
         if day != self.day {
             return StoreAnswer::Granted { day };
         }
-        let others = self.entries.iter().filter(|(known, _)| **known != entry).map(|(_, usd)| *usd).fold(Decimal::from(0), sum);
+        let is_other = |known: &(Space, String)| known.0 == entry.0 && *known != entry;
+        let others = self.entries.iter().filter(|(known, _)| is_other(known)).map(|(_, usd)| *usd).fold(Decimal::from(0), sum);
         let before = self.entries.get(&entry).copied().unwrap_or_default();
         if amount > before && cap.is_some_and(|cap| sum(others, amount) > cap) {
             return StoreAnswer::Over { total: sum(others, before) };

@@ -152,7 +152,7 @@ mod tests {
     use super::*;
     use crate::contract::{Api, Shape};
 
-    const AGENT: Expected = Expected { api: Api::Agent, shape: &Shape::Json, max_body: 1 << 20 };
+    const AGENT: Expected = Expected { api: Api::Agent, operation: "get_balance", shape: &Shape::Json, max_body: 1 << 20 };
     const RESELLER: Expected = Expected { api: Api::Reseller, ..AGENT };
 
     fn read(status: u16, headers: &[(&str, &str)], body: &[u8]) -> Answer {

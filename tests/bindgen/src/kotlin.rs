@@ -323,6 +323,7 @@ fn request_type(shape: Shape) -> String {
 fn option_type(kind: Kind) -> &'static str {
     match kind {
         Kind::Text => "String",
+        Kind::Secret => "Secret",
         Kind::Flag => "Boolean",
         Kind::Count => "Int",
         Kind::Time => "Duration",

@@ -46,7 +46,7 @@ fn print_types() -> String {
     let answers: Vec<&str> = shapes.filter_map(record_of).map(|record| record.name).collect();
     for known in found {
         match known {
-            Type::Words(words) => print_words(&mut out, words.name, words),
+            Type::Words(words) => print_words(&mut out, words.name, words, &[]),
             Type::Record(record) => print_record(&mut out, record, answers.contains(&record.name)),
         }
     }
@@ -58,14 +58,14 @@ fn print_types() -> String {
     out
 }
 
-fn print_words(out: &mut String, name: &str, words: &Words) {
-    let list: Vec<String> = words.words.iter().map(|word| quoted(word.word)).collect();
+/// A list of words; some of them are this package's own.
+fn print_words(out: &mut String, name: &str, words: &Words, own: &[(&str, &str)]) {
+    let each = || words.words.iter().map(|word| (word.word, word.doc)).chain(own.iter().copied());
+    let list: Vec<String> = each().map(|(word, _)| quoted(word)).collect();
     put!(out, "\n{name}: TypeAlias = Literal[{}]", list.join(", "));
     let mut doc: Vec<String> = lines(words.doc).map(told::in_python).collect();
     doc.push(String::new());
-    for word in words.words {
-        doc.push(format!("- `{}`: {}", word.word, told::in_python(&one_line(word.doc))));
-    }
+    doc.extend(each().map(|(word, doc)| format!("- `{word}`: {}", told::in_python(&one_line(doc)))));
     print_doc(out, "", &doc);
 }
 
@@ -157,6 +157,7 @@ fn given_type(shape: Shape) -> String {
 fn option_type(kind: Kind) -> &'static str {
     match kind {
         Kind::Text => "str",
+        Kind::Secret => "str | Secret",
         Kind::Flag => "bool",
         Kind::Count => "int",
         Kind::Time => "float",

@@ -1,17 +1,25 @@
 //! Prints what JavaScript needs of the table: the types of `hopline.d.ts` in the wire's own spelling, and the names of the
 //! operations and of the secrets as a module.
 
-use hopline::contract::{Api, Field, FieldRule, Place, Record, Shape, Shaped, Words, endpoints};
-use hopline::policy::{Advice, CODES, Effect};
+use hopline::contract::{Api, Endpoint, Field, FieldRule, Place, Record, Shape, Words, endpoints};
+use hopline::policy::CODES;
 
-use crate::model::{APIS, Type, Use, Walk, about, camel, client, functions_in_camel, lines, operations, types};
+use crate::model::{APIS, Type, Use, Walk, about, camel, client, functions_in_camel, lines, operations, types, unlinked};
 
 mod options;
+mod pools;
 mod table;
+mod told;
 
 /// The files to write, each with its name and its text.
 pub fn files() -> Vec<(String, String)> {
-    vec![("operations.d.ts".to_owned(), declarations()), ("operations.js".to_owned(), table::print())]
+    let modules = [
+        ("operations.d.ts", declarations()),
+        ("operations.js", table::print()),
+        ("options.js", options::names()),
+        ("pools.js", pools::names()),
+    ];
+    modules.map(|(name, text)| (name.to_owned(), text)).to_vec()
 }
 
 /// Every type, and the methods of a client: one for each operation.
@@ -19,18 +27,15 @@ fn declarations() -> String {
     let mut out = String::new();
     for found in types() {
         match found {
-            Type::Words(words) => print_words(&mut out, words),
+            Type::Words(words) => print_words(&mut out, words.name, words),
             Type::Record(record) => print_record(&mut out, record, Side::Answer),
         }
     }
     endpoints().for_each(|endpoint| print_record(&mut out, endpoint.request, Side::Request));
-    for shape in [<Advice as Shaped>::SHAPE, <Effect as Shaped>::SHAPE] {
-        if let Shape::Word(words) = shape {
-            print_words(&mut out, words);
-        }
-    }
+    told::print(&mut out);
     print_codes(&mut out);
     options::print(&mut out);
+    pools::print(&mut out);
     for api in APIS {
         print_operations(&mut out, api);
     }
@@ -44,7 +49,7 @@ fn print_operations(out: &mut String, api: Api) {
     doc(out, "", &[format!("Every operation of the {} API, as a method.", client(api).to_lowercase())]);
     out.push_str(&format!("export interface {}Operations {{\n", client(api)));
     for endpoint in operations(api) {
-        doc(out, "  ", &about(endpoint));
+        doc(out, "  ", &about(endpoint).into_iter().chain(throws(endpoint)).collect::<Vec<_>>());
         let needed = endpoint.request.fields.iter().any(|field| field.required);
         let optional = if needed { "" } else { "?" };
         let (name, request, answer) = (camel(endpoint.name), endpoint.request.name, shape(endpoint.response, Side::Answer));
@@ -78,13 +83,12 @@ enum Side {
 }
 
 fn print_record(out: &mut String, record: &Record, side: Side) {
-    doc(out, "", &lines(record.doc).map(str::to_owned).collect::<Vec<_>>());
+    doc(out, "", &said(record.doc));
     out.push_str(&format!("export interface {} {{\n", record.name));
     // What is always the same is sent by the core.
     let told = |field: &&Field| side == Side::Answer || !field.rules.iter().any(|rule| matches!(rule, FieldRule::Always(_)));
     for field in record.fields.iter().filter(told) {
-        let said: Vec<String> = lines(field.doc).map(str::to_owned).collect();
-        doc(out, "  ", &said);
+        doc(out, "  ", &said(field.doc));
         // An answer may hold null where it holds nothing.
         let (optional, null) = match (field.required, side) {
             (true, _) => ("", ""),
@@ -103,12 +107,11 @@ fn print_record(out: &mut String, record: &Record, side: Side) {
     out.push_str("}\n\n");
 }
 
-fn print_words(out: &mut String, words: &Words) {
-    let said: Vec<String> = lines(words.doc).map(str::to_owned).collect();
-    let each = words.words.iter().map(|word| format!("- `{}`: {}", word.word, lines(word.doc).collect::<Vec<_>>().join(" ")));
-    doc(out, "", &said.into_iter().chain([String::new()]).chain(each).collect::<Vec<_>>());
+fn print_words(out: &mut String, name: &str, words: &Words) {
+    let each = words.words.iter().map(|word| format!("- `{}`: {}", word.word, said(word.doc).join(" ")));
+    doc(out, "", &said(words.doc).into_iter().chain([String::new()]).chain(each).collect::<Vec<_>>());
     let union: Vec<String> = words.words.iter().map(|word| format!("\"{}\"", word.word)).collect();
-    out.push_str(&format!("export type {} = {};\n\n", words.name, union.join(" | ")));
+    out.push_str(&format!("export type {name} = {};\n\n", union.join(" | ")));
 }
 
 /// The codes that the contract of the agent API names.
@@ -142,12 +145,54 @@ fn shape(shape: Shape, side: Side) -> String {
 }
 
 /// What the contract says, as JavaScript has it: an answer is what the service wrote.
-fn told(line: &str) -> String {
-    functions_in_camel(line).replace("; see `raw`", "")
+fn in_javascript(line: &str) -> String {
+    functions_in_camel(&unlinked(line))
+        .replace("; see `raw`", "")
+        .replace("; `raw` has both", "")
+        .replace("`is_refused_by_us`", "`isRefusedByUs`")
+        .replace("`max_pages`", "`maxPages`")
+        .replace("Default: no.", "Default: false.")
+        .replace("The caller's own", "Your own")
+        .replace("the caller's own", "your own")
+}
+
+fn said(doc: &str) -> Vec<String> {
+    lines(doc).map(str::to_owned).collect()
+}
+
+/// What a call rejects with.
+fn throws(endpoint: &Endpoint) -> Vec<String> {
+    let writes =
+        ", `in_doubt` if it may have been done, `busy` if another client is at work on it, `store` if its record could not be kept";
+    let ended = ", `ended` if the session of its intent is over";
+    let of = Use::of(endpoint);
+    vec![
+        String::new(),
+        format!(
+            "@throws {{HoplineError}} `invalid` before anything is sent, `refused` by the service or a limit of your own, `unavailable` or `protocol` \
+             if the service fails{}{}, `decode` if the answer does not fit its type, `cancelled` by its signal.",
+            if of == Use::Read { "" } else { writes },
+            if of == Use::Purchase { ended } else { "" },
+        ),
+    ]
+}
+
+/// A line in lines that are not much longer than those of the table.
+fn wrapped(line: &str) -> Vec<String> {
+    const LONGEST: usize = 150;
+    let mut lines = vec![String::new()];
+    for word in line.split(' ') {
+        match lines.last_mut() {
+            Some(last) if last.is_empty() => last.push_str(word),
+            Some(last) if last.len() + word.len() < LONGEST => last.extend([" ", word]),
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 fn doc(out: &mut String, indent: &str, said: &[String]) {
-    let said: Vec<String> = said.iter().map(|line| told(line.trim())).collect();
+    let said: Vec<String> = said.iter().flat_map(|line| wrapped(&in_javascript(line.trim()))).collect();
     let end = said.iter().rposition(|line| !line.is_empty()).map_or(0, |last| last + 1);
     match &said[..end] {
         [] => {}
@@ -174,22 +219,15 @@ mod tests {
             let begins = |of| types.find(&format!("  {}{of}(params", camel(endpoint.name)));
             let at = begins("").or_else(|| begins("<Answer = unknown>")).unwrap_or_else(|| panic!("{} has no method", endpoint.name));
             assert!(types[..at].ends_with("*/\n"), "{} is not documented", endpoint.name);
-            assert!(lines(endpoint.doc).all(|line| types.contains(&told(line))), "{} has another text", endpoint.name);
+            assert!(lines(endpoint.doc).all(|line| types.contains(&in_javascript(line))), "{} has another text", endpoint.name);
         }
-    }
-
-    #[test]
-    fn the_words_of_an_error_are_printed() {
-        let types = declarations();
-        assert!(types.contains("export type Advice = \"stop\" | \"reauthenticate\" | "), "{types}");
-        assert!(types.contains("export type Effect = \"none\" | \"unknown\" | \"done\";\n"));
-        assert!(types.contains("export type Code = \"AUTH_INVALID_KEY\" | "));
     }
 
     #[test]
     fn every_type_is_declared_once_and_every_member_is_documented() {
         let types = declarations();
         let requests = endpoints().map(|endpoint| endpoint.request.name);
+        assert!(types.contains("export type Code = \"AUTH_INVALID_KEY\" | "));
         for name in super::types().into_iter().map(Type::name).chain(requests) {
             let declared =
                 types.matches(&format!("export interface {name} {{")).count() + types.matches(&format!("export type {name} =")).count();

@@ -17,7 +17,14 @@ rmSync(out, { recursive: true, force: true });
 mkdirSync(folder, { recursive: true });
 
 const common = { bundle: true, logLevel: "error", charset: "utf8" };
-await build({ ...common, entryPoints: [join(js, "src/node.js")], outfile: join(folder, "node.cjs"), format: "cjs", platform: "node", target: "node20" });
+/** Node's core has pools, a page's has not. */
+const withPools = {
+  name: "with-pools",
+  setup: ({ onResolve }) => onResolve({ filter: /gen\/hopline_wasm\.js$/ }, () => ({ path: join(js, "gen/pools/hopline_wasm.js") })),
+};
+const node = { ...common, format: "cjs", platform: "node", target: "node20", external: ["undici", "@opentelemetry/api"] };
+await build({ ...node, entryPoints: [join(js, "src/node.js")], outfile: join(folder, "node.cjs"), plugins: [withPools] });
+await build({ ...node, entryPoints: [join(js, "src/opentelemetry.js")], outfile: join(folder, "opentelemetry.cjs") });
 // What a page loads is small, and read through its map. A class keeps its name, and what has no side effect is still said to
 // have none, so that a bundler leaves out what a page does not use (esbuild, when it minifies, does not say it any more).
 const web = join(folder, "web.mjs");
@@ -27,7 +34,7 @@ content.sources = content.sources.map((path) => relative(js, resolve(folder, pat
 const format = { ecma: 2020, preserve_annotations: true };
 const sourceMap = { content, url: "web.mjs.map", includeSources: true };
 const exported = /^export \{([^}]*)\};$/m.exec(long)[1].split(",").map((name) => name.split(" ").at(-1).trim());
-const { code, map } = await minify(long, { module: true, keep_classnames: true, mangle: { reserved: exported.filter((name) => /^[A-Z]/.test(name)) }, compress: { passes: 2 }, format, sourceMap });
+const { code, map } = await minify(long, { module: true, keep_classnames: true, mangle: { reserved: exported.filter((name) => /^[A-Z]/.test(name)) }, compress: { passes: 3, inline: 1 }, format, sourceMap });
 writeFileSync(web, code);
 writeFileSync(`${web}.map`, map);
 
@@ -36,9 +43,15 @@ const printed = readFileSync(join(js, "gen/operations.d.ts"), "utf8");
 for (const name of ["hopline.d.mts", "hopline.d.cts"]) writeFileSync(join(folder, name), written + printed);
 
 cpSync(join(js, "gen/hopline_wasm_bg.wasm"), join(folder, "core.wasm"));
-cpSync(join(js, "src/node.mjs"), join(folder, "node.mjs"));
+cpSync(join(js, "gen/pools/hopline_wasm_bg.wasm"), join(folder, "node.wasm"));
+for (const name of ["node.mjs", "opentelemetry.mjs"]) cpSync(join(js, "src", name), join(folder, name));
+for (const name of ["opentelemetry.d.mts", "opentelemetry.d.cts"]) cpSync(join(js, "opentelemetry.d.ts"), join(folder, name));
+// Where "exports" is not known, such as by TypeScript's old resolution.
+mkdirSync(join(folder, "opentelemetry"));
+writeFileSync(join(folder, "opentelemetry/package.json"), '{ "main": "../opentelemetry.cjs", "types": "../opentelemetry.d.cts" }\n');
 // What drives the core itself is no part of the package; its tests need it.
 cpSync(join(js, "gen/hopline_wasm.js"), join(out, "core.js"));
+cpSync(join(js, "gen/pools/hopline_wasm.js"), join(out, "node-core.js"));
 for (const name of ["bindings-wasm/js/package.json", "bindings-wasm/README.md", "LICENSE-MIT", "LICENSE-APACHE"]) {
   cpSync(join(root, name), join(folder, name.split("/").at(-1)));
 }

@@ -89,6 +89,38 @@ def reselling(reseller: hopline.ResellerClient) -> None:
     assert_type(hopline.parse_ip_range("192.0.2.0/24").text, str)
 
 
+
+def pooled(agent: hopline.AgentClient) -> None:
+    with agent.open_pool("shop", size=2, session_type="dynamic", product_no="p", idle_release=30.5, use_with="requests") as pool:
+        assert_type(pool, hopline.Pool)
+        assert_type(pool.wait_ready(1, timeout=5), hopline.PoolStatus)
+        with pool.acquire(target="shop.example", key="user-1", timeout=5) as lease:
+            assert_type(lease, hopline.Lease)
+            assert_type(lease.observe(TimeoutError()), hopline.LeaseAdvice)
+            assert_type(lease.proxy, hopline.Proxy)
+        hold = pool.status(everywhere=True).hold
+        if hold is not None:
+            assert_type(hold.reason, hopline.PoolHoldReason)
+
+
+async def pooled_awaited(agent: hopline.AsyncAgentClient) -> None:
+    async with agent.open_pool("shop", size=2, session_type="dynamic", product_no="p", replace="failing") as pool:
+        assert_type(pool, hopline.AsyncPool)
+        async with pool.acquire() as lease:
+            assert_type(lease, hopline.AsyncLease)
+            assert_type(lease.observe(403), hopline.LeaseAdvice)
+        assert_type(await pool.acquire(), hopline.AsyncLease)
+        assert_type(await pool.status(), hopline.PoolStatus)
+
+
+def held(session: hopline.OpenSession) -> None:
+    assert_type(session.rotate("captcha"), hopline.Session)
+    assert_type(session.observe("proxy"), hopline.Verdict | None)
+    assert_type(session.refresh(), hopline.Session)
+    assert_type(session.generation, int)
+    session.terminate()
+
+
 async def reselling_awaited(reseller: hopline.AsyncResellerClient) -> None:
     assert_type(await reseller.wait_order(order_no="o-1", deadline=1.5), hopline.OrderReply)
     assert_type([user async for user in reseller.walk_sub_users()], list[hopline.SubUser])

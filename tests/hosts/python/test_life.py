@@ -57,11 +57,11 @@ def test_a_block_gives_a_session_that_rotates_by_itself_a_new_exit_without_a_fur
     with hopline.AgentClient(**sandbox.account) as agent, agent.open_session(**BUY, credentials=True, auto_rotate=True) as session:
         kept = agent.observe(session_id=session.session_id, seen=200)
         assert kept is not None and kept.verdict == "keep" and kept.session is None
-        [before] = sandbox.state()["sessions"]
+        [before], old = sandbox.state()["sessions"], session.proxy.password
         seen = agent.observe(session_id=session.session_id, seen=403)
         assert seen is not None and seen.verdict == "rotated" and seen.reason == "http_403"
         assert seen.session is not None and seen.session.proxy is not None
-        assert seen.session.proxy.password and seen.session.proxy.password != session.proxy.password
+        assert seen.session.proxy.password == session.proxy.password != old
         [after] = sandbox.state()["sessions"]
         assert before["exit"] != after["exit"]
         again = agent.observe(session_id=session.session_id, seen=403)
@@ -152,14 +152,16 @@ def test_events_tell_how_it_goes_in_threads_and_tasks(sandbox: Sandbox) -> None:
     listened = agent.events()
     agent.open_session(**BUY, intent="job-1")
     agent.close()
-    assert [event.event for event in told] == ["repeating", "accepted", "status"] and list(listened) == told
+    assert list(listened) == told
+    told = [event for event in told if event.event not in ("sent", "answered")]
+    assert [event.event for event in told] == ["repeating", "accepted", "status"]
     assert told[0].because is not None and told[0].because.effect == "unknown" and told[2].phase == "ready"
 
     async def life() -> list[str]:
         async with hopline.AsyncAgentClient(**sandbox.account) as other:
             events = other.events()
             await other.open_session(**BUY)
-        return [event.event async for event in events]
+        return [event.event async for event in events if event.event not in ("sent", "answered")]
 
     assert asyncio.run(life())[-2:] == ["accepted", "status"]
 

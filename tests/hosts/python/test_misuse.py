@@ -78,7 +78,7 @@ def test_what_can_not_be_written_is_a_type_error(agent: hopline.AgentClient, wro
 
 
 def test_what_was_seen_is_a_status_or_one_of_a_few_words(agent: hopline.AgentClient) -> None:
-    with pytest.raises(hopline.Invalid, match="observe: `seen` must be an HTTP status, `captcha`, `timeout` or `block`"):
+    with pytest.raises(hopline.Invalid, match="observe: `seen` must be an HTTP status, a response, an exception, or one of `captcha`, `timeout`, `block`, `proxy`, `target`"):
         agent.observe(session_id="s-1", seen="captch")  # type: ignore[arg-type]
     with pytest.raises(hopline.Invalid, match="client: `backoff` must be at least 0 seconds"):
         hopline.AgentClient(base_url="https://api.example/v1", backoff=-1)
@@ -386,8 +386,8 @@ def test_what_is_replaced_is_the_same_but_for_that() -> None:
         return hopline.Response(status=200, body=b'{"success":true,"data":{"session_id":"s-1","session_type":"static","status":"active"}}')
 
     with hopline.AgentClient(**SOUND, http=http) as agent:
-        with agent.open_session(**BUY).__replace__(phase="unknown") as session:
-            assert session.phase == "unknown" and session.session.__replace__(raw=1).raw == 1
+        with agent.open_session(**BUY) as session:
+            assert session.__replace__(phase="unknown").phase == "unknown" and session.session.__replace__(raw=1).raw == 1
 
 
 @pytest.mark.parametrize("half", ["\ud800", "a\udfffb"])

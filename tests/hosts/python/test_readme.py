@@ -13,21 +13,21 @@ from sandbox import Sandbox
 
 README = (ROOT / "bindings-python" / "README.md").read_text()
 PROGRAMS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-FIRST_CALL, PURCHASE, TASKS, RESELLER = range(4)
+FIRST_CALL, PURCHASE, TASKS, POOL, RESELLER = range(5)
 
 
-def start(number: int, sandbox: Sandbox, folder: Path) -> "subprocess.Popen[str]":
+def start(number: int, sandbox: Sandbox, folder: Path, *arguments: str) -> "subprocess.Popen[str]":
     (folder / "program.py").write_text(PROGRAMS[number])
     account = {"HOPLINE_BASE_URL": sandbox.ready["agent_url"], "HOPLINE_API_KEY": sandbox.ready["api_key"]}
     account |= {"HOPLINE_BACKEND_URL": sandbox.ready["backend_url"]}
     account |= {"HOPLINE_USERNAME": sandbox.ready["username"], "HOPLINE_PASSWORD": sandbox.ready["password"]}
-    run = [sys.executable, "program.py"]
+    run = [sys.executable, "program.py", *arguments]
     return subprocess.Popen(run, cwd=folder, env=os.environ | account, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def ran(number: int, sandbox: Sandbox, folder: Path) -> str:
+def ran(number: int, sandbox: Sandbox, folder: Path, *arguments: str) -> str:
     """What a program prints, which is to end well."""
-    process = start(number, sandbox, folder)
+    process = start(number, sandbox, folder, *arguments)
     out, err = process.communicate(timeout=120)
     assert process.returncode == 0 and out and not err, err
     return out
@@ -43,11 +43,11 @@ def killed(number: int, sandbox: Sandbox, folder: Path, operation: str) -> None:
     process.communicate()
 
 
-def test_the_readme_has_four_programs() -> None:
-    assert len(PROGRAMS) == 4
+def test_the_readme_has_five_programs() -> None:
+    assert len(PROGRAMS) == 5
 
 
-@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize("number", range(5))
 def test_a_program_of_the_readme_is_typed(number: int, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAMS[number])
     typed = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", os.devnull, "program.py"]
@@ -105,3 +105,11 @@ def test_the_program_of_the_reseller_makes_nothing_twice_after_a_kill(operation:
     # It may have been killed just as the renewal was to be sent.
     never_sent = operation == "list_static_orders" and "settle" in err
     assert sandbox.times("renew_static_order") in ([0, 1] if never_sent else [1])
+
+
+def test_the_program_with_a_pool_shares_its_sessions_with_those_that_come_after_it(sandbox: Sandbox, tmp_path: Path) -> None:
+    site = sandbox.ready["target_url"]
+    assert ran(POOL, sandbox, tmp_path) == "0 sessions are ready None\n" and sandbox.charges() == 0
+    for _ in range(2):
+        assert ran(POOL, sandbox, tmp_path, site, site) == f"{site} 200 keep\n" * 2 + "1 sessions are ready None\n"
+    assert [session["status"] for session in sandbox.state()["sessions"]] == ["active"] and sandbox.charges() == 1

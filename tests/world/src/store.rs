@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use hopline::client::{Listed, Millis, Name, StoreAnswer, StoreCall, Whose};
+use hopline::client::{Listed, Millis, Name, Space, StoreAnswer, StoreCall, Whose};
 use hopline::contract::Decimal;
 
 use crate::checker::Total;
@@ -27,7 +27,7 @@ pub(crate) struct Store {
     pub(crate) is_open: bool,
     /// The day by the store's own clock, which never goes back, and what its entries count, in thousandths of a dollar.
     day: i64,
-    entries: BTreeMap<(i64, String), Decimal>,
+    entries: BTreeMap<(i64, Space, String), Decimal>,
 }
 
 impl Store {
@@ -61,7 +61,7 @@ impl Store {
 
     /// What the newest day's entries come to.
     pub(crate) fn total(&self) -> Total {
-        let of_day = self.entries.iter().filter(|((day, _), _)| *day == self.day);
+        let of_day = self.entries.iter().filter(|((day, ..), _)| *day == self.day);
         let amount = of_day.fold(rust_decimal::Decimal::ZERO, |sum, (_, usd)| sum + usd.0);
         Total { day: self.day, amount: crate::checker::thousandths(&amount.to_string()).unwrap_or_default() }
     }
@@ -121,15 +121,16 @@ impl Store {
                 let listed = found.map(|(name, kept)| Listed { name: name.clone(), data: kept.data.clone(), whose: whose(name) });
                 StoreAnswer::Listed { entries: listed.collect(), more: false }
             }
-            StoreCall::Spend { day, entry, amount, cap, .. } => {
+            StoreCall::Spend { space, day, entry, amount, cap } => {
                 let day = day.unwrap_or(self.day);
-                let others = self.entries.iter().filter(|((known, other), _)| *known == day && other != entry);
+                let of_day = self.entries.iter().filter(|((known, of, _), _)| *known == day && of == space);
+                let others = of_day.filter(|((.., other), _)| other != entry);
                 let total = others.fold(rust_decimal::Decimal::ZERO, |sum, (_, usd)| sum + usd.0);
-                let grows = self.entries.get(&(day, entry.clone())).is_none_or(|before| amount > before);
+                let grows = self.entries.get(&(day, space.clone(), entry.clone())).is_none_or(|before| amount > before);
                 if grows && cap.is_some_and(|cap| total + amount.0 > cap.0) {
                     return StoreAnswer::Over { total: Decimal(total) };
                 }
-                self.entries.insert((day, entry.clone()), *amount);
+                self.entries.insert((day, space.clone(), entry.clone()), *amount);
                 StoreAnswer::Granted { day }
             }
         }

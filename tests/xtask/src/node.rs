@@ -56,7 +56,8 @@ fn types() -> Result<Outcome, Fail> {
 
 pub(crate) fn tests(only: Option<&str>) -> Result<Outcome, Fail> {
     let (tools, python) = (host().join("node_modules"), python::with_wheel()?);
-    let mut environment = vec![("HOPLINE_TOOLS", tools.as_path())];
+    // What the package uses where it is installed is found there, too.
+    let mut environment = vec![("HOPLINE_TOOLS", tools.as_path()), ("NODE_PATH", tools.as_path())];
     environment.extend(python.as_deref().map(|python| ("HOPLINE_PYTHON", python)));
     // Most of them wait.
     tests_in(&installed_tests()?, 4, only, &environment)
@@ -82,16 +83,22 @@ pub(crate) fn package(profile: Profile) -> Result<PathBuf, Fail> {
     let generated = root().join("bindings-wasm/js/gen");
     std::fs::create_dir_all(&generated)?;
     bindgen(&[Path::new("typescript"), &generated])?;
-    library(profile, &generated)?;
+    library(profile, &generated, &[])?;
+    // A page has no pools.
+    let with_pools = generated.join("pools");
+    std::fs::create_dir_all(&with_pools)?;
+    library(profile, &with_pools, &["--features", "pools"])?;
     run(Command::new("node").arg(host().join("pack.mjs")).arg(place()?.join("pack")))?;
     tarball()
 }
 
 /// Makes the wasm and what loads it.
-fn library(profile: Profile, into: &Path) -> Result<(), Fail> {
+fn library(profile: Profile, into: &Path, features: &[&str]) -> Result<(), Fail> {
     // Of one kind, or link-time optimization is lost.
     let kind = ["--lib", "--crate-type", "cdylib", "--config", "profile.release.opt-level=\"z\""];
-    run(paths::leave_out(cargo(&["rustc", "--package", "hopline-wasm", "--profile", profile.name(), "--target", WASM]).args(kind))?)?;
+    run(paths::leave_out(
+        cargo(&["rustc", "--package", "hopline-wasm", "--profile", profile.name(), "--target", WASM]).args(features).args(kind),
+    )?)?;
     let library = target()?.join(WASM).join(profile.name()).join("hopline_wasm.wasm");
     bindgen(&[Path::new("wasm"), &library, into]).map(|_| ())
 }
@@ -103,7 +110,7 @@ fn weigh() -> Result<Outcome, Fail> {
     }
     let into = place()?.join("weighed");
     std::fs::create_dir_all(&into)?;
-    library(Profile::Release, &into)?;
+    library(Profile::Release, &into, &[])?;
     sizes::judge(&vec![("wasm, brotli", squeezed("brotliCompress", &into.join("hopline_wasm_bg.wasm"))?)])
 }
 
@@ -180,7 +187,9 @@ fn installed_tests() -> Result<PathBuf, Fail> {
 /// Copies the tests, with what they need to drive the core itself, which the package does not export.
 pub(crate) fn copy_tests(to: &Path) -> Result<(), Fail> {
     copy(&host().join("test"), to)?;
-    std::fs::copy(place()?.join("pack/core.js"), to.join("lib/bindings.mjs"))?;
+    for (made, name) in [("core.js", "bindings.mjs"), ("node-core.js", "bindings-node.mjs")] {
+        std::fs::copy(place()?.join("pack").join(made), to.join("lib").join(name))?;
+    }
     Ok(())
 }
 

@@ -77,7 +77,8 @@ impl Write {
         };
         let key = self.call.ledger.key.as_deref().unwrap_or_default();
         // By the entry that it has in its record, where it is not the first time.
-        let entry = self.terms.entry_of(key).unwrap_or_else(|| new_entry(key, &mut cx.means.dice, cx.means.rules));
+        let entry =
+            self.terms.entry_of(key).unwrap_or_else(|| new_entry(key, cx.subject.intent.as_deref(), &mut cx.means.dice, cx.means.rules));
         self.before = Before::Counting(Box::new((CountedAt::now(cx), entry.clone())));
         Action::Need(Need::Count { entry, usd })
     }

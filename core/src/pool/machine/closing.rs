@@ -2,7 +2,7 @@
 
 use super::parts::{Closing, Ends, PATIENCE};
 use super::root::{Machine, is_dynamic};
-use super::slots::Held;
+use super::slots::{Doing, Held, Session};
 use crate::client::Client;
 use crate::contract::pools::DrainPool;
 use crate::policy::{Advice, Effect, Error, Kind};
@@ -100,14 +100,19 @@ impl Machine {
         if self.leases.lent_count() > 0 && now < until {
             return;
         }
-        let rests = |held: &Held| held.session.is_some() && !held.doing.is_at_work();
+        // One that could not be ended is tried again when its time has come.
+        let rests = |held: &Held| {
+            let is_to_be_ended = |session: &Session| !session.is_doomed || held.doing != Doing::Waits;
+            held.session.as_ref().is_some_and(is_to_be_ended) && !held.doing.is_at_work()
+        };
         self.slots.which(rests).into_iter().for_each(|slot| self.close_slot(client, slot));
         match self.asking.ends_from {
             Some(from) if self.asking.out.is_empty() && self.ends_what_it_finds() => self.ask_to_end(client, from),
             _ => {}
         }
-        let is_busy =
-            self.ends().is_some() && (!self.commands.is_empty() || !self.asking.out.is_empty() || self.asking.ends_from.is_some());
+        let has_sessions = !self.slots.which(|held| held.session.is_some()).is_empty();
+        let is_asking = !self.asking.out.is_empty() || self.asking.ends_from.is_some();
+        let is_busy = self.ends().is_some() && (has_sessions || is_asking || !self.commands.is_empty());
         let is_late = now >= until.saturating_add(PATIENCE);
         if (is_busy || self.shared.is_behind()) && !is_late {
             return;

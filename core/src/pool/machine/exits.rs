@@ -1,5 +1,6 @@
 //! The sessions of this client: they are read, get other exits, are renewed, ended, and let go of.
 
+use super::asking::DOUBT_AGAIN;
 use super::opened::{READ_AGAIN, has_proxy, proxy_of};
 use super::root::{For, IDLE, Machine, is_dynamic};
 use super::slots::{Doing, Held};
@@ -7,7 +8,7 @@ use crate::client::{CallOptions, Client};
 use crate::contract::agent::{GetSession, RenewSession, RotateReason, RotateSession, TerminateSession};
 use crate::contract::pools::PoolHoldReason;
 use crate::contract::{Operation, json_of};
-use crate::engine::{Answered, Phase};
+use crate::engine::{Answered, Phase, RecordId};
 use crate::policy::{Effect, Error};
 use crate::pool::leases::{LeaseId, SlotNo};
 use crate::time::Millis;
@@ -22,7 +23,11 @@ impl Machine {
     fn begin<O: Operation>(&mut self, client: &mut Client, slot: SlotNo, doing: Doing, operation: &O, options: CallOptions) {
         self.leases.hold_back(slot);
         self.slots.set(slot, doing, None);
-        let command = client.start_for(self.number, O::ENDPOINT.name, &json_of(operation), options);
+        let doubt = self.slots.session_mut(slot).and_then(|session| session.doubt.take_if(|(what, _)| *what == doing));
+        let command = match doubt {
+            Some((_, record)) => client.resume_for(self.number, &record),
+            None => client.start_for(self.number, O::ENDPOINT.name, &json_of(operation), options),
+        };
         self.commands.insert(command, For::Slot(slot));
     }
 
@@ -109,20 +114,28 @@ impl Machine {
 
     /// A session was seen to be over: a static one may be renewed, and keeps its address. `counts`: it was lent, so how long it lived counts.
     pub(super) fn expired(&mut self, client: &mut Client, slot: SlotNo, answered: &Answered, counts: bool) {
-        let may_be_renewed = answered.facts.status.as_deref() == Some("expired") && !is_dynamic(&self.options);
-        let renewal = self.options.renew_duration.filter(|_| may_be_renewed && self.closing.is_none());
-        match renewal.zip(self.slots.session(slot)) {
-            Some((duration, session)) if !session.is_doomed => {
-                let renew = RenewSession { session_id: session.id.to_string(), duration };
-                let expected_charge_usd = self.options.expected_charge_usd;
-                self.begin(client, slot, Doing::Renews, &renew, CallOptions { expected_charge_usd, ..CallOptions::default() });
-            }
+        let is_doomed = self.slots.session(slot).is_some_and(|session| session.is_doomed);
+        match answered.facts.status.as_deref() {
+            Some("expired") if self.may_renew() && !is_doomed => self.renew(client, slot),
             _ if counts => self.session_over(client, slot),
             _ => {
                 self.leases.gone(slot);
                 self.drop_slot(client, slot);
             }
         }
+    }
+
+    /// Whether expired sessions are renewed.
+    pub(super) fn may_renew(&self) -> bool {
+        self.options.renew_duration.is_some() && !is_dynamic(&self.options) && self.closing.is_none()
+    }
+
+    pub(super) fn renew(&mut self, client: &mut Client, slot: SlotNo) {
+        let Some((session, duration)) = self.slots.session(slot).zip(self.options.renew_duration) else { return };
+        let renew = RenewSession { session_id: session.id.to_string(), duration };
+        let options = CallOptions { expected_charge_usd: self.options.expected_charge_usd, ..CallOptions::default() };
+        self.leases.gone(slot);
+        self.begin(client, slot, Doing::Renews, &renew, options);
     }
 
     /// A session could not be renewed: what is known of it is read again, or it is given up.
@@ -132,8 +145,11 @@ impl Machine {
                 let hold = self.buyer.failed(false, PoolHoldReason::of_error(error), client.unix());
                 self.held(client, hold, false);
                 self.session_over(client, slot);
+                // Whoever claims it would find it expired again.
+                self.slots.set(slot, Doing::Rests, Some(client.monotonic().saturating_add(DOUBT_AGAIN)));
             }
             Effect::Unknown | Effect::Done => {
+                self.in_doubt(slot, Doing::Renews, error);
                 self.slots.set(slot, Doing::Waits, Some(client.monotonic().saturating_add(READ_AGAIN)));
             }
         }
@@ -151,6 +167,7 @@ impl Machine {
         match error {
             Some(error) if error.code.as_deref() != Some("SESSION_NOT_FOUND") => {
                 let again = client.monotonic().saturating_add(READ_AGAIN);
+                self.in_doubt(slot, Doing::Ends, error);
                 self.slots.session_mut(slot).into_iter().for_each(|session| session.is_doomed = true);
                 self.slots.set(slot, Doing::Waits, Some(again));
             }
@@ -158,6 +175,14 @@ impl Machine {
                 self.leases.gone(slot);
                 self.drop_slot(client, slot);
             }
+        }
+    }
+
+    /// A change of a session is in doubt: it is gone on with the next time.
+    fn in_doubt(&mut self, slot: SlotNo, doing: Doing, error: &Error) {
+        let record = error.record.clone().filter(|_| error.effect == Effect::Unknown);
+        if let (Some(record), Some(session)) = (record, self.slots.session_mut(slot)) {
+            session.doubt = Some((doing, RecordId(record)));
         }
     }
 

@@ -6,7 +6,7 @@ use super::slots::{Doing, Session};
 use crate::client::Client;
 use crate::contract::Json;
 use crate::contract::pools::PoolHoldReason;
-use crate::engine::{Answered, Phase};
+use crate::engine::{Answered, Phase, RecordId};
 use crate::json::pick;
 use crate::policy::{Effect, Error, Kind};
 use crate::pool::leases::SlotNo;
@@ -33,13 +33,17 @@ impl Machine {
             (Doing::Reads, Ok(answered)) => self.was_read(client, slot, &answered, false),
             (Doing::Rotates, Ok(answered)) => self.was_read(client, slot, &answered, true),
             (Doing::Rotates, Err(error)) if error.effect == Effect::Unknown => {
-                // It may have another exit; it is lent as one that has, once it was read.
+                // It may have another exit; it is lent as one that has, once it was read. Whether it was changed is nothing to wait for.
+                if let Some(record) = error.record.clone() {
+                    client.settle_for(self.number, &RecordId(record));
+                }
                 self.next_generation(slot, client.monotonic());
                 self.read(client, slot);
             }
             (Doing::Rotates, Err(error)) => self.not_rotated(client, slot, &error),
             (Doing::Reads, Err(error)) => self.not_read(client, slot, &error),
-            (Doing::Renews, Ok(_)) => self.read(client, slot),
+            // What is there now is taken over anew.
+            (Doing::Renews, Ok(_)) => self.let_go(client, slot),
             (Doing::Renews, Err(error)) => self.not_renewed(client, slot, &error),
             (Doing::Ends, result) => self.was_ended(client, slot, result.err().as_ref()),
             (Doing::Lends | Doing::Waits | Doing::Doubts | Doing::Rests | Doing::Empty, _) => {}
@@ -59,17 +63,8 @@ impl Machine {
         let is_over = answered.phase == Some(Phase::Ended);
         // What is known from before, since no read came through, says nothing of the proxy.
         let is_ready = answered.phase == Some(Phase::Ready) && has_proxy(answered);
-        let session = Session {
-            id: id.into(),
-            proxy: proxy_of(answered),
-            generation: 1,
-            ready_at: now,
-            read_at: now,
-            exit_at: now,
-            reason: None,
-            blocks: 0,
-            is_doomed: doing == Doing::Takes { ends: true },
-        };
+        let is_doomed = doing == Doing::Takes { ends: true };
+        let session = Session { is_doomed, ..Session::new(id, proxy_of(answered), now) };
         self.settle(client, doing, if is_ready { Came::Ready } else { Came::Bought });
         self.asking.next = now;
         self.slots.set(slot, Doing::Waits, Some(now.saturating_add(READ_AGAIN)));
@@ -100,6 +95,12 @@ impl Machine {
         let now = client.monotonic();
         self.asking.next = now;
         match (error.kind, error.effect) {
+            (Kind::Ended, _) if error.session_id.is_some() && self.may_renew() => {
+                self.settle(client, doing, Came::Bought);
+                let id = error.session_id.as_deref().unwrap_or_default();
+                self.slots.set_session(slot, Session::new(id, Json::default(), now));
+                self.renew(client, slot);
+            }
             // Another client has it, or its session is over: the next one takes its place when one is wanted.
             (Kind::Busy | Kind::Ended, _) => {
                 self.settle(client, doing, Came::Bought);

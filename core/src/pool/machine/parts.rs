@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::client::Client;
 use crate::contract::Decimal;
 use crate::map::Map;
 use crate::pool::leases::SlotNo;
@@ -48,10 +47,9 @@ pub(super) struct Ends {
 }
 
 impl Closing {
-    pub(super) fn next(&self, client: &Client, now: Millis) -> Option<Millis> {
-        let is_open = self.command.is_some_and(|command| client.is_pending(command));
+    pub(super) fn next(&self, now: Millis) -> Option<Millis> {
         let last = self.until.saturating_add(PATIENCE);
-        is_open.then_some(if now < self.until { self.until } else { last }).filter(|at| *at > now)
+        Some(if now < self.until { self.until } else { last }).filter(|at| *at > now)
     }
 }
 

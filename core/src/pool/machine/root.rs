@@ -268,6 +268,7 @@ impl Machine {
         while let Some((slot, doing)) = self.slots.pop_due(now) {
             match doing {
                 Doing::Waits if self.slots.session(slot).is_some_and(|session| session.is_doomed) => self.end(client, slot),
+                Doing::Waits if self.slots.session(slot).is_some_and(|session| session.doubt.is_some()) => self.renew(client, slot),
                 Doing::Waits if self.slots.session(slot).is_some() && self.leases.wants_another(slot) => self.rotate(client, slot),
                 Doing::Waits => self.read(client, slot),
                 // Its exit is old.
@@ -346,7 +347,7 @@ impl Machine {
             self.leases.idle_longest().filter(|_| spare).map(|since| since.saturating_add(idle).max(now.saturating_add(1))),
             later(oldest, self.options.max_lease_ms),
             later(unsaid, Some(self.options.leak_after_ms.unwrap_or(LEAKS))),
-            self.closing.as_ref().and_then(|closing| closing.next(client, now)),
+            self.closing.as_ref().and_then(|closing| closing.next(now)),
             self.shared.next(now),
         ];
         times.into_iter().flatten().min()

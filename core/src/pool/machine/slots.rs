@@ -7,6 +7,7 @@ use arcstr::ArcStr;
 use crate::contract::Json;
 use crate::contract::agent::RotateReason;
 use crate::contract::pools::PoolSlotState;
+use crate::engine::RecordId;
 use crate::pool::leases::SlotNo;
 use crate::time::Millis;
 
@@ -84,6 +85,15 @@ pub(super) struct Session {
     pub(super) blocks: u32,
     /// Whether it is to be ended once its leases are back.
     pub(super) is_doomed: bool,
+    /// A change of it that is in doubt, and is to be gone on with, and its record.
+    pub(super) doubt: Option<(Doing, RecordId)>,
+}
+
+impl Session {
+    pub(super) fn new(id: &str, proxy: Json, now: Millis) -> Self {
+        let (ready_at, read_at, exit_at) = (now, now, now);
+        Session { id: id.into(), proxy, generation: 1, ready_at, read_at, exit_at, reason: None, blocks: 0, is_doomed: false, doubt: None }
+    }
 }
 
 /// How many slots are in which state.

@@ -12,6 +12,8 @@ use crate::wire::text::LONGEST_CURSOR;
 #[derive(Debug, Clone, Copy)]
 pub struct Expected {
     pub(crate) api: Api,
+    /// The operation that is sent.
+    pub(crate) operation: &'static str,
     /// What `data` is.
     pub(crate) shape: &'static Shape,
     /// The longest body that is read, in bytes.
@@ -21,7 +23,12 @@ pub struct Expected {
 impl Expected {
     /// The answer of an operation, in a body of at most so many bytes.
     pub fn of(endpoint: &'static Endpoint, max_body: u32) -> Self {
-        Expected { api: endpoint.api, shape: &endpoint.response, max_body }
+        Expected { api: endpoint.api, operation: endpoint.name, shape: &endpoint.response, max_body }
+    }
+
+    /// The operation that is sent: what a host calls the request where people look after a program.
+    pub fn operation(self) -> &'static str {
+        self.operation
     }
 
     /// What the `data` of a success is.

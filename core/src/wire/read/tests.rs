@@ -162,7 +162,7 @@ type Seen<V> = (Option<V>, Result<(), DecodeError>, Vec<String>, bool);
 /// What is read as the `data` of an agent's success.
 fn data<S: Sink>(shape: &'static Shape, json: &str, sink: &mut S) -> Option<Seen<S::Value>> {
     let body = format!("{{\"success\":true,\"data\":{json}}}");
-    let expected = Expected { api: Api::Agent, shape, max_body: u32::MAX };
+    let expected = Expected { api: Api::Agent, operation: "get_session", shape, max_body: u32::MAX };
     let (response, value) = read(expected, Received { status: 200, headers: &[], body: body.as_bytes(), truncated: false }, sink);
     match response.content {
         ContentRef::Success(data) => {
@@ -372,7 +372,7 @@ fn how_much_is_told_of_what_differs_has_a_limit() {
 #[test]
 fn a_success_without_data_fits_just_what_nobody_documents() {
     let fit = |shape, body: &str| {
-        let expected = Expected { api: Api::Agent, shape, max_body: 100 };
+        let expected = Expected { api: Api::Agent, operation: "get_session", shape, max_body: 100 };
         match read(expected, Received { status: 200, headers: &[], body: body.as_bytes(), truncated: false }, &mut ()).0.content {
             ContentRef::Success(data) => (data.raw.to_owned(), data.fit.map_err(|error| error.to_string())),
             _ => panic!("{body} is a success"),

@@ -22,6 +22,8 @@ pub struct CallOption {
 pub enum Kind {
     /// A text.
     Text,
+    /// A text that is shown to nobody.
+    Secret,
     /// Yes or no.
     Flag,
     /// A whole number.
@@ -133,6 +135,36 @@ pub const CLIENT: [CallOption; 4] = [
     ),
     option("allow_http", Kind::Flag, &[], "Whether plain http is allowed to a host that is not loopback. Default: no."),
     option("max_body", Kind::Count, &[], "The longest body that is read, in bytes. Default: 8 MiB."),
+];
+
+/// What a client of the agent API takes beside.
+pub const AGENT: [CallOption; 3] = [
+    option("api_key", Kind::Secret, &[], "The API key."),
+    option(
+        "daily_cap_usd",
+        Kind::Decimal,
+        &[],
+        "The most, in USD, that all clients of the store with the same account buy in a UTC day, together: what was charged, what is in doubt and what is under way; recharges do not count. What would go beyond it is `refused` before it is sent. A client without a cap does not count what it buys, so give every client of a store the same one. The account's own limit, which holds for all stores, is `daily_limit_usd` of `update_budget`. At least 0.",
+    ),
+    option(
+        "backend_ready",
+        Kind::Flag,
+        &[],
+        "`backend_ready` as the account was registered with. If false, purchases of sessions are `refused` before they are sent, until `get_account` says otherwise.",
+    ),
+];
+
+/// What a client of the reseller API takes beside.
+pub const RESELLER: [CallOption; 4] = [
+    option(
+        "username",
+        Kind::Secret,
+        &[],
+        "Who logs in. The client does so by itself, once for any number of calls, when it has no token or the service refuses it.",
+    ),
+    option("password", Kind::Secret, &[], "The password that goes with it."),
+    option("token", Kind::Secret, &[], "A token to start from. Without a username and a password there is no other."),
+    option("token_codes", Kind::Texts, &[], "The service's codes that mean that the token is refused, beside HTTP 401. Default: `401`."),
 ];
 
 /// How a client repeats: the members of its option `retry`.
@@ -330,21 +362,9 @@ mod tests {
     fn the_options_of_a_client_are_the_cores() {
         let sorted = |names: &[&'static str]| names.iter().copied().collect::<std::collections::BTreeSet<_>>();
         assert_eq!(sorted(&RETRY.map(|option| option.name)), sorted(RetryPolicy::NAMES));
-        let own = [
-            "api",
-            "api_key",
-            "backend_ready",
-            "base_url",
-            "daily_cap_usd",
-            "password",
-            "retry",
-            "store",
-            "token",
-            "token_codes",
-            "username",
-        ];
-        let here = CLIENT.map(|option| option.name);
-        assert_eq!(here.into_iter().chain(own).collect::<std::collections::BTreeSet<_>>(), sorted(ClientOptions::NAMES));
+        let own = ["api", "base_url", "retry", "store"];
+        let here = CLIENT.iter().chain(&AGENT).chain(&RESELLER).map(|option| option.name);
+        assert_eq!(here.chain(own).collect::<std::collections::BTreeSet<_>>(), sorted(ClientOptions::NAMES));
     }
 
     #[test]

@@ -1,23 +1,27 @@
 //! Makes the clients for threads of those for tasks, so that each is written once: the same text, in which nothing is awaited.
 
 /// What is written by hand for tasks: the names of the files, and their text.
-const SOURCES: [(&str, &str); 5] = [
+const SOURCES: [(&str, &str); 6] = [
     ("_async_agent.py", include_str!("../../../../bindings-python/python/hopline/_async_agent.py")),
     ("_async_client.py", include_str!("../../../../bindings-python/python/hopline/_async_client.py")),
     ("_async_pages.py", include_str!("../../../../bindings-python/python/hopline/_async_pages.py")),
+    ("_async_pool.py", include_str!("../../../../bindings-python/python/hopline/_async_pool.py")),
     ("_async_reseller.py", include_str!("../../../../bindings-python/python/hopline/_async_reseller.py")),
     ("_async_session.py", include_str!("../../../../bindings-python/python/hopline/_async_session.py")),
 ];
 
 /// Names of the one kind, and what stands in their place in the other. Beside them, `Async` and `_async` before a name change.
-const NAMES: [(&str, &str); 11] = [
+const NAMES: [(&str, &str); 14] = [
     ("AgentClient", "AsyncAgentClient"),
+    ("AsyncAcquiring", "Lease"),
     ("AsyncOpening", "OpenSession"),
+    ("AsyncPoolOpening", "Pool"),
     ("ResellerClient", "AsyncResellerClient"),
     ("__aenter__", "__enter__"),
     ("__aexit__", "__exit__"),
     ("__aiter__", "__iter__"),
     ("_opening", "_sync_session"),
+    ("_pool_opening", "_sync_pool"),
     ("_tasks", "_run"),
     ("to_sync", "to_async"),
     ("transport_for_tasks", "transport_for_threads"),
@@ -54,11 +58,19 @@ const PHRASES: &[(&str, &str)] = &[
     ),
     ("The same client for threads:", "The same client for tasks:"),
     ("Waits for other calls and for the store,", "Waits for calls in other threads and for the store,"),
-    ("A session that a task opened. As an async context manager it", "A session that was opened. As a context manager it"),
+    ("A session that a task opened.", "A session that was opened."),
+    ("As an async context manager it ends a dynamic", "As a context manager it ends a dynamic"),
     ("Awaitable, ", ""),
-    ("Awaitable[object]", "object"),
     ("Awaitable[Taken | None]", "Taken | None"),
     ("from ._opening import AsyncOpening\nfrom ._order", "from ._order"),
+    ("from ._order import OrderReply\nfrom ._pool_opening import AsyncPoolOpening\n", "from ._order import OrderReply\n"),
+    ("        from ._pool_opening import AsyncAcquiring\n\n", ""),
+    ("    from ._pool_opening import AsyncAcquiring\n", ""),
+    ("AsyncAcquiring(self._acquire(target, key, timeout))", "self._acquire(target, key, timeout)"),
+    ("AsyncPoolOpening(self._opened_pool(pool_params(\"open_pool\", params), use_with))", "self._opened_pool(pool_params(\"open_pool\", params), use_with)"),
+    ("Pools for tasks: what lends sessions, and what is lent. Those for threads are printed from these.", "Pools for threads: what lends sessions, and what is lent."),
+    ("A session that was lent to a task.", "A session that was lent."),
+    ("A pool that a task opened. As an async context manager it is closed;", "A pool that was opened. Leaving its `with` block closes it;"),
     ("AsyncOpening(self._open_session(params, options, keep, use_with))", "self._open_session(params, options, keep, use_with)"),
 ];
 

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use hopline::contract::{Field, FieldRule};
 
+use super::told::in_python;
 use super::{one_line, option_type, print_doc, python_name, request_type};
 use crate::model::{CallOption, Use};
 
@@ -19,8 +20,8 @@ pub(super) struct Method<'a> {
     pub(super) params: Vec<Param>,
     /// How many of them may be given without their names.
     pub(super) positional: usize,
-    /// What it does, by which it takes its options.
-    pub(super) takes: Use,
+    /// What it does, by which it takes its options; nothing of a pool does.
+    pub(super) takes: Option<Use>,
     /// What the method takes beside, and hands on after the options.
     pub(super) beside: Vec<Param>,
     pub(super) answer: String,
@@ -51,6 +52,18 @@ impl From<&Field> for Param {
     }
 }
 
+impl Param {
+    /// What a pool is opened with. A time is in seconds.
+    pub(super) fn of_pool(field: &'static Field) -> Self {
+        let plain = Param::from(field);
+        let is_time = field.name.ends_with("_ms");
+        let kind = if is_time { "float".to_owned() } else { plain.kind.trim_end_matches(" | Unset").to_owned() };
+        let (kind, default) = if field.required { (kind, "") } else { (format!("{kind} | None"), " = None") };
+        let doc = in_python(&if is_time { format!("{} In seconds.", plain.doc) } else { plain.doc });
+        Param { name: plain.name.trim_end_matches("_ms").to_owned(), kind, default, doc, ..plain }
+    }
+}
+
 impl From<&Given> for Param {
     fn from((name, kind, default, doc): &Given) -> Self {
         Param { name: (*name).to_owned(), sent: name, kind: (*kind).to_owned(), default, doc: (*doc).to_owned() }
@@ -71,7 +84,7 @@ impl From<&CallOption> for Param {
             sent: option.plain(),
             kind: format!("{} | None", option_type(option.kind)),
             default: " = None",
-            doc: option.told("seconds"),
+            doc: in_python(&option.told("seconds")),
         }
     }
 }
@@ -79,7 +92,7 @@ impl From<&CallOption> for Param {
 impl Method<'_> {
     /// Prints it with its documentation.
     pub(super) fn print(&self, out: &mut String) {
-        let options: Vec<Param> = self.takes.options().map(Param::from).collect();
+        let options: Vec<Param> = self.takes.into_iter().flat_map(Use::options).map(Param::from).collect();
         put!(out, "\n    {}def {}(\n        self,", if self.awaits { "async " } else { "" }, self.name);
         let (first, named) = self.params.split_at(self.positional);
         first.iter().for_each(|param| param.print(out));
@@ -96,12 +109,16 @@ impl Method<'_> {
             |params: &[Param]| params.iter().map(|param| format!("{:?}: {}", param.sent, param.name)).collect::<Vec<_>>().join(", ");
         let beside: String = self.beside.iter().map(|param| format!(", {}", param.name)).collect();
         let ([before, after], wait) = (&self.call, if self.awaits { "await " } else { "" });
-        put!(out, "        return {wait}{before}{{{}}}, {{{}}}{beside}{after}", named(&self.params), named(&options));
+        let options = if self.takes.is_some() { format!(", {{{}}}", named(&options)) } else { String::new() };
+        put!(out, "        return {wait}{before}{{{}}}{options}{beside}{after}", named(&self.params));
     }
 }
 
 /// What a call can raise.
-fn raises(takes: Use) -> String {
+fn raises(takes: Option<Use>) -> String {
+    let Some(takes) = takes else {
+        return "Raises `Invalid` if the pool can't be opened so, and `StoreError` if the store can't be read.".to_owned();
+    };
     let waits = matches!(takes, Use::Open | Use::Purchase);
     let effect = match takes {
         Use::Call | Use::Read | Use::Watch | Use::Wait => "",
@@ -117,6 +134,11 @@ fn raises(takes: Use) -> String {
 }
 
 impl Param {
+    /// Whether it must be given.
+    pub(super) fn is_required(&self) -> bool {
+        self.default.is_empty()
+    }
+
     fn print(&self, out: &mut String) {
         put!(out, "        {}: {}{},", self.name, self.kind, self.default);
     }

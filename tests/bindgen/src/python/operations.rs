@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
-use hopline::contract::{Api, Endpoint};
+use hopline::contract::{Api, Endpoint, Record};
 
 use super::method::{Given, Method, Param, params};
 use super::{HEADER, answer_type, python_name, record_of};
-use crate::model::{Use, WALK, Walk, about, client, operation, operations};
+use crate::model::{Use, WALK, Walk, about, client, operation, operations, pool_requests};
 
 /// Which parameters `request` has, and what `open_session` takes beside its options.
 const REQUEST: [Given; 5] = [
@@ -41,12 +41,13 @@ pub(super) fn print(api: Api) -> String {
     match api {
         Api::Agent => {
             put!(out, "from ._opening import AsyncOpening");
+            put!(out, "from ._pool_opening import AsyncPoolOpening");
             put!(out, "from ._proxy import UseWith");
             put!(out, "from ._session import SessionReply");
         }
         Api::Reseller => put!(out, "from ._order import OrderReply"),
     }
-    put!(out, "from ._told import Method, Safety");
+    put!(out, "from ._told import Method, PoolOnChange, PoolReplace, Safety");
     put!(out, "from ._types import *  # noqa: F403");
     put!(out, "from ._value import Reply, Until");
     put!(out, "from ._values import UNSET, Secret, Unset\n");
@@ -63,6 +64,9 @@ pub(super) fn print(api: Api) -> String {
     print_orders(&mut out, api);
     print_reconcile(&mut out);
     print_request(&mut out, api);
+    if api == Api::Agent {
+        pool_requests().filter(|record| record.name == "OpenPool").for_each(|open| print_pool(&mut out, open));
+    }
     out
 }
 
@@ -73,7 +77,7 @@ fn print_method(out: &mut String, endpoint: &Endpoint) {
         doc: about(endpoint),
         params: params(endpoint.request.fields),
         positional: 0,
-        takes: Use::of(endpoint),
+        takes: Some(Use::of(endpoint)),
         beside: Vec::new(),
         call: [format!("self._call({:?}, ", endpoint.name), format!(", {answer})")],
         answer,
@@ -95,7 +99,7 @@ fn print_walk(out: &mut String, walk: Walk) {
         doc: doc.to_vec(),
         params: params(walk.fields()),
         positional: 0,
-        takes: Use::Call,
+        takes: Some(Use::Call),
         beside: WALK.iter().map(Param::from).collect(),
         call: [format!("self._walk({:?}, ", walk.endpoint.name), format!(", {page}, lambda page: page.{items})")],
         answer: format!("AsyncPages[{item}, {page}]"),
@@ -114,7 +118,7 @@ fn print_waiting(out: &mut String, api: Api) {
             doc: doc.lines().map(str::to_owned).collect(),
             params: params(create.request.fields),
             positional: 0,
-            takes: Use::Open,
+            takes: Some(Use::Open),
             beside: OPENING.iter().map(Param::from).collect(),
             answer: "AsyncOpening".to_owned(),
             // `async with` needs the purchase itself, before it is awaited.
@@ -129,7 +133,7 @@ fn print_waiting(out: &mut String, api: Api) {
             doc: vec!["Waits for a session that is known by its id, as `open_session` does after its purchase.".to_owned()],
             params: params(read.request.fields.iter().filter(|field| field.name == "session_id")),
             positional: 0,
-            takes: Use::Wait,
+            takes: Some(Use::Wait),
             beside: Vec::new(),
             answer: "SessionReply".to_owned(),
             awaits: true,
@@ -153,7 +157,7 @@ fn print_orders(out: &mut String, api: Api) {
             doc: doc.lines().map(str::to_owned).collect(),
             params,
             positional: 0,
-            takes,
+            takes: Some(takes),
             beside: Vec::new(),
             answer: "OrderReply".to_owned(),
             awaits: true,
@@ -172,11 +176,32 @@ fn print_reconcile(out: &mut String) {
         doc: doc.lines().map(str::to_owned).collect(),
         params: vec![Param::from(&RECORD)],
         positional: 1,
-        takes: Use::Call,
+        takes: Some(Use::Call),
         beside: Vec::new(),
         answer: "Reconciliation".to_owned(),
         awaits: true,
         call: ["self._call(\"reconcile\", ", ", Reconciliation)"].map(str::to_owned),
+    }
+    .print(out);
+}
+
+/// The method that opens a pool.
+fn print_pool(out: &mut String, open: &'static Record) {
+    let doc = "Opens a pool, which lends proxy sessions, and buys, rotates and replaces them as needed: at most `size` at a time over all \
+               processes of one store.\n\nOpening it buys nothing before somebody acquires a lease, but what is to be `ready`. Leaving a `with` block \
+               of it closes it; its sessions live on for whoever opens it next.";
+    let (must, may): (Vec<Param>, Vec<Param>) = open.fields.iter().map(Param::of_pool).partition(Param::is_required);
+    Method {
+        name: "open_pool",
+        doc: doc.lines().map(str::to_owned).collect(),
+        params: must.into_iter().chain(may).collect(),
+        positional: 1,
+        takes: None,
+        beside: OPENING[1..].iter().map(Param::from).collect(),
+        answer: "AsyncPoolOpening".to_owned(),
+        // As of a session.
+        awaits: false,
+        call: ["self._open_pool(", ")"].map(str::to_owned),
     }
     .print(out);
 }
@@ -191,7 +216,7 @@ fn print_request(out: &mut String, api: Api) {
         doc: vec![doc],
         params: REQUEST.iter().map(Param::from).collect(),
         positional: 2,
-        takes: Use::Request,
+        takes: Some(Use::Request),
         beside: Vec::new(),
         answer: "Reply".to_owned(),
         awaits: true,

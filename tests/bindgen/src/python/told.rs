@@ -3,20 +3,31 @@
 use std::fmt::Write;
 
 use hopline::client::PagesEnd;
+use hopline::contract::pools::LeaseAdvice;
 use hopline::contract::{Field, Method, Record, Safety, Shape, Shaped, Words};
 use hopline::policy::{CODES, FailureKind, Sent};
 
 use super::{HEADER, answer_type, option_type, print_doc, print_words, quoted};
-use crate::model::{CLIENT, CallOption, Kind, OPTIONS, RETRY, Type, lines, told_types, unlinked};
+use crate::model::{CLIENT, CallOption, Kind, OPTIONS, RETRY, Type, lines, snake, told_types, unlinked};
 
 /// What the package shows in a way of its own, or only hands back.
-const OWN: [&str; 5] = ["SavedPage", "AnswerFacts", "Verdict", "VerdictName", "IpRange"];
+const OWN: [&str; 7] = ["SavedPage", "AnswerFacts", "Verdict", "VerdictName", "IpRange", "OpenedPool", "PoolLease"];
 
 /// Lists that are in nothing that is told.
-const LISTS: [Shape; 5] = [Method::SHAPE, Safety::SHAPE, PagesEnd::SHAPE, FailureKind::SHAPE, Sent::SHAPE];
+const LISTS: [Shape; 6] = [Method::SHAPE, Safety::SHAPE, PagesEnd::SHAPE, FailureKind::SHAPE, Sent::SHAPE, LeaseAdvice::SHAPE];
 
 /// Exceptions whose plain names mean something else.
 const EXCEPTIONS: [(&str, &str); 2] = [("Protocol", "ProtocolError"), ("Store", "StoreError")];
+
+/// Events of the package's own, since it is the package that sends: their words, and the members that go with them.
+const EXCHANGES: [(&str, &str); 2] = [("sent", "A request goes out."), ("answered", "A request was answered, or has failed.")];
+const EXCHANGE: [(&str, &str, &str); 5] = [
+    ("method", "str", "Of `sent` and `answered`: the HTTP method."),
+    ("path", "str", "Of `sent` and `answered`: the path of the URL."),
+    ("http_status", "int", "Of `answered`: the HTTP status; `None` where there was no response."),
+    ("failure", "FailureKind", "Of `answered`: why there was no response."),
+    ("duration", "float", "Of `answered`: how long it took. In seconds."),
+];
 
 /// An option that is a parameter by itself.
 const PARAMETER: &str = "same_account";
@@ -39,7 +50,9 @@ pub(super) fn print() -> String {
     let names: Vec<&str> =
         words.iter().map(|words| name_of(words.name)).chain(classes).chain(exceptions).chain(["Code", "Options"]).collect();
     put!(out, "__all__ = [\n{}]\n", names.iter().map(|name| format!("    {name:?},\n")).collect::<String>());
-    words.iter().for_each(|words| print_words(&mut out, name_of(words.name), words));
+    for words in &words {
+        print_words(&mut out, name_of(words.name), words, if words.name == "EventName" { &EXCHANGES } else { &[] });
+    }
     print_codes(&mut out);
     for record in records {
         let is_error = record.name == "ErrorFields";
@@ -47,6 +60,9 @@ pub(super) fn print() -> String {
         print_doc(&mut out, "    ", &said(record.doc));
         put!(out, "");
         record.fields.iter().filter(|field| is_shown(field)).for_each(|field| print_member(&mut out, field, is_error));
+        for (name, kind, doc) in EXCHANGE.into_iter().filter(|_| record.name == "Event") {
+            put!(out, "    {name}: {kind} | None = None\n    \"\"\"{doc}\"\"\"");
+        }
         if let Some(kinds) = words.iter().find(|words| is_error && words.name == "Kind") {
             print_exceptions(&mut out, kinds);
         }
@@ -127,8 +143,7 @@ fn exception(name: &'static str) -> &'static str {
 /// What makes the object of what the core told as JSON.
 fn print_reader(out: &mut String, record: &Record, is_error: bool) {
     let name = name_of(record.name);
-    let function = if is_error { "error".to_owned() } else { name.to_lowercase() };
-    put!(out, "\n\ndef read_{function}(told: dict[str, Any]) -> {name}:\n    \"\"\"It, as the core told it.\"\"\"");
+    put!(out, "\n\ndef {}(told: dict[str, Any]) -> {name}:\n    \"\"\"It, as the core told it.\"\"\"", reader(record));
     put!(out, "    return {}(", if is_error { "KINDS[told[\"kind\"]]" } else { name });
     if is_error {
         put!(out, "        told[\"message\"],");
@@ -141,13 +156,21 @@ fn print_reader(out: &mut String, record: &Record, is_error: bool) {
             Shape::Span => format!("seconds({there})"),
             Shape::Decimal => format!("money({there})"),
             Shape::Bool => format!("told.get({key}, False)"),
+            Shape::List(Shape::Record(item)) => format!("tuple({}(one) for one in told.get({key}, ()))", reader(item)),
             Shape::List(_) => format!("tuple(told.get({key}, ()))"),
+            Shape::Record(record) => format!("{}(told[{key}]) if {key} in told else None", reader(record)),
             Shape::Error => format!("read_error(told[{key}]) if {key} in told else None"),
             _ => there,
         };
         put!(out, "        {}={read},", member(field));
     }
     put!(out, "    )");
+}
+
+/// The function that reads it.
+fn reader(record: &Record) -> String {
+    let name = if record.name == "ErrorFields" { "_error".to_owned() } else { snake(record.name) };
+    format!("read{name}")
 }
 
 /// The codes that the contract of the agent API names.

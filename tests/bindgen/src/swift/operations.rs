@@ -52,6 +52,7 @@ impl From<&CallOption> for Given {
     fn from(option: &CallOption) -> Self {
         let kind = match option.kind {
             Kind::Text => "String? = nil",
+            Kind::Secret => "Secret? = nil",
             Kind::Flag => "Bool = false",
             Kind::Count => "Int? = nil",
             Kind::Time => "Duration? = nil",

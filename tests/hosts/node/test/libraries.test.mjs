@@ -1,15 +1,11 @@
 // Answers and sessions in the libraries that keep people's state: what is shown is what came last, and secrets stay secrets.
 import assert from "node:assert/strict";
-import { createRequire } from "node:module";
-import { join } from "node:path";
 import { test } from "node:test";
 
 import { AgentClient, OpenSession, ProxySettings, Secret, meta } from "hopline";
 
 import { WANTED, sandbox } from "./lib/sandbox.mjs";
-
-// The package itself needs none of them; they are where the tools of these tests are.
-const tool = createRequire(join(process.env.HOPLINE_VECTORS, "../hosts/node/package.json"));
+import { tool } from "./lib/tools.mjs";
 
 /** A session with its login, and a way to read it. */
 async function opened(t) {

@@ -1,14 +1,13 @@
 // A session's proxy as other clients want it, through the sandbox's real proxies; and what is told of a session.
 import assert from "node:assert/strict";
 import { execFile, execFileSync } from "node:child_process";
-import { createRequire } from "node:module";
-import { join } from "node:path";
 import { test } from "node:test";
 import { inspect } from "node:util";
 
 import { ProxySettings, meta, sessionEvent } from "hopline";
 
 import { WANTED, sandbox } from "./lib/sandbox.mjs";
+import { tool } from "./lib/tools.mjs";
 
 const PROXY = { host: "proxy.example", port: 1080, protocol: "socks5", username: "us:er@x", password: 'p/a"s\\s %' };
 
@@ -60,8 +59,7 @@ test("curl goes through the proxy of a SOCKS5 and of an HTTP session", async (t)
 });
 
 test("undici goes through the proxy of an HTTP session", async (t) => {
-  // The package itself needs nothing; undici is where the tools of these tests are.
-  const { ProxyAgent, fetch } = createRequire(join(process.env.HOPLINE_VECTORS, "../hosts/node/package.json"))("undici");
+  const { ProxyAgent, fetch } = tool("undici");
   const service = await sandbox(t);
   const open = await service.agent().openSession({ ...WANTED, protocol: "http" }, { credentials: true });
   const dispatcher = new ProxyAgent(new ProxySettings(open.session.proxy).undici());

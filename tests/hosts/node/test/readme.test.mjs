@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
@@ -13,6 +13,7 @@ import { test } from "node:test";
 import { AgentClient } from "hopline";
 
 import { WANTED, folder, program, sandbox } from "./lib/sandbox.mjs";
+import { tool } from "./lib/tools.mjs";
 
 const text = readFileSync(join(dirname(createRequire(import.meta.url).resolve("hopline")), "README.md"), "utf8");
 const programs = Object.fromEntries([...text.matchAll(/^```js\n\/\/ (\S+\.[cm]?js)\n([^]*?)^```$/gm)].map(([, name, code]) => [name, code]));
@@ -21,13 +22,16 @@ mkdirSync(PLACE, { recursive: true });
 // A page's scripts are modules, too, though they are called .js.
 writeFileSync(join(PLACE, "package.json"), '{ "type": "module" }');
 for (const [name, code] of Object.entries(programs)) writeFileSync(join(PLACE, name), code);
+// What one of them needs beside the package.
+mkdirSync(join(PLACE, "node_modules"), { recursive: true });
+if (!existsSync(join(PLACE, "node_modules/undici"))) symlinkSync(dirname(tool.resolve("undici/package.json")), join(PLACE, "node_modules/undici"));
 
 const QUOTED = "0\\.5 GB of dynamic-world cost 2 USD\n";
 const BOUGHT = "ses_\\w+ is a proxy at 127\\.0\\.0\\.1:\\d+\nits health: \\{[^]*?status: '\\w+'[^]*?\\n\\}\n";
 const USED = "order ORD-\\w+ is ready\na proxy at 127\\.\\d+\\.\\d+\\.\\d+:\\d+\n(?:\\{\n[^}]*type: '(?:renewal|purchase)',[^}]*\\}\n){2}";
 
 /** Starts a program of the README in a folder where its records are. */
-function start(t, name, { api_key, agent_url, username, password, backend_url }, place) {
+function start(t, name, { api_key, agent_url, username, password, backend_url }, place, more = []) {
   const environment = {
     HOPLINE_API_KEY: api_key,
     HOPLINE_BASE_URL: agent_url,
@@ -36,7 +40,7 @@ function start(t, name, { api_key, agent_url, username, password, backend_url },
     HOPLINE_BACKEND_URL: backend_url,
     PORT: "0",
   };
-  const started = program(`readme/${name}`, environment, [], place);
+  const started = program(`readme/${name}`, environment, more, place);
   t.after(() => started.child.kill("SIGKILL"));
   return started;
 }
@@ -59,7 +63,7 @@ async function killWhen({ child, ended }, what) {
 }
 
 test("the README has these programs", () =>
-  assert.deepEqual(Object.keys(programs), ["first.mjs", "balance.cjs", "offline.mjs", "program.mjs", "account.mjs", "reseller.mjs", "relay.mjs", "main.js", "worker.js"]));
+  assert.deepEqual(Object.keys(programs), ["first.mjs", "balance.cjs", "offline.mjs", "program.mjs", "account.mjs", "pool.mjs", "reseller.mjs", "relay.mjs", "main.js", "worker.js"]));
 
 test("the compiler accepts the README's programs against the package's types", async () => {
   const tools = process.env.HOPLINE_TOOLS;
@@ -101,6 +105,17 @@ test("the README's program goes on with its purchase after a kill, though anothe
   assert.match(await run(t, "program.mjs", service, place), new RegExp(`^${BOUGHT}$`));
   const { charges, sessions } = await service.state();
   assert.deepEqual([charges.length, sessions.map(({ status }) => status)], [1, ["terminated"]]);
+});
+
+test("the README's pool is bought for whoever visits, once", async (t) => {
+  const service = await sandbox(t);
+  const place = folder();
+  for (let run = 0; run < 2; run += 1) {
+    const { code, out, errors } = await start(t, "pool.mjs", service, place, [service.target_url, service.target_url]).ended;
+    assert.deepEqual([code, errors, out.match(/advice: 'keep'/g)?.length], [0, "", 2], out);
+  }
+  const { charges, sessions } = await service.state();
+  assert.deepEqual([charges.length, sessions.map(({ status }) => status)], [1, ["active"]]);
 });
 
 test("the README's reseller makes nothing twice: run again, and after a kill", async (t) => {

@@ -1,6 +1,10 @@
-// Programs that a test needs beside Node.
+// Programs and libraries that a test needs beside Node and the package.
 import { accessSync, constants } from "node:fs";
+import { createRequire } from "node:module";
 import { delimiter, join } from "node:path";
+
+/** A library that the package itself does not need: they are where the tools of these tests are. */
+export const tool = createRequire(join(process.env.HOPLINE_VECTORS, "../hosts/node/package.json"));
 
 function isThere(path) {
   try {

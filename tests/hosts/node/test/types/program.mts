@@ -1,6 +1,6 @@
 // What callers write, as the compiler sees it.
 import { AgentClient, FolderStore, HoplineError, ProxySettings, ResellerClient, Secret, Walk, isShared, meta, needsProjectId, operations, parseIpRange, sessionEvent } from "hopline";
-import type { Advice, ClientEvent, Effect, ErrorFields, OpenSession, OrderReply, Phase, Product, ProductList, Quote, Session, SessionStatus, Store, Undocumented, Until } from "hopline";
+import type { Advice, ClientEvent, Effect, ErrorFields, Lease, LeaseAdvice, LoggedEvent, OpenSession, OrderReply, Phase, Pool, PoolStatus, Product, ProductList, Quote, Seen, Session, SessionStatus, Store, Undocumented, Until } from "hopline";
 
 const own: Store = {
   async claim(names, most) {
@@ -210,3 +210,38 @@ void new Secret("s");
 void (await agent.listProducts()).raw;
 // @ts-expect-error an error is not made by callers
 void new HoplineError();
+
+export async function pooled(signal: AbortSignal): Promise<unknown> {
+  const stop = agent.onEvent((event: LoggedEvent) => {
+    if (event.event === "answered") console.log(event.duration_ms.toFixed(), event.level satisfies "debug" | "info" | "warn");
+  });
+  const logged = new AgentClient({ log: console, dailyCapUsd: 5 });
+  const pool: Pool = await logged.openPool("shop", { size: 5, session_type: "dynamic", product_no: "p", quantity: "0.5", ready: 2, replace: "failing", idleReleaseMs: 1000 });
+  const status = await pool.withLease({ target: "shop.example", signal }, async (lease: Lease) => {
+    lease.data.cookie = "a";
+    const advice: LeaseAdvice = lease.observe(await fetch("https://shop.example"));
+    return advice === "keep" && lease.valid ? lease.proxy.url : lease.sessionId;
+  });
+  const lease = await pool.acquire({ key: "ann", timeoutMs: 10 });
+  lease.observe(new Error("it broke"));
+  lease[Symbol.dispose]();
+  await pool.waitReady(2, { timeoutMs: 1000, signal });
+  const { hold, in_doubt, slots }: PoolStatus = await pool.status({ everywhere: true });
+  if (hold?.needs === "person" && hold.reason === "in_doubt") console.log(hold.why, in_doubt, slots[0]?.session_id);
+  await pool.drain({ graceMs: 1, includeStatic: true });
+  await pool[Symbol.asyncDispose]();
+  stop();
+  return status satisfies string;
+}
+
+export async function handled(): Promise<number> {
+  const open = await agent.waitSession("s", { credentials: true });
+  for (const seen of [403, "proxy", new Error(), new Response(), { statusCode: 200 }] satisfies Seen[]) await open.observe(seen);
+  await open.refresh({ attempts: 1 });
+  return open.generation + open.proxy.port;
+}
+
+// @ts-expect-error no such word for what was seen
+void (await agent.waitSession("s")).observe("nothing");
+// @ts-expect-error an option is spelled as options are
+void agent.openPool("shop", { size: 1, session_type: "dynamic", product_no: "p", max_creating: 1 });

@@ -79,7 +79,7 @@ const DO = {
     const kind = world.next();
     if (kind !== StepKind.Send) fail(`expected a send of ${line}, came ${world.show(kind)}`);
     const { id, command, head, body, timeoutMs, maxBody, sendBefore } = world.client;
-    const [method, url, ...headers] = head.split("\n");
+    const [, method, url, ...headers] = head.split("\n");
     world.out.add(id);
     const base = world.options.base_url.replace(/\/+$/, "");
     const came = `${method} ${url.startsWith(base) ? url.slice(base.length) : url}`;
@@ -165,7 +165,7 @@ const DO = {
   lost(world, names) {
     const records = names.map((name) => world.records.value(name));
     world.store.takeAway(records);
-    world.client.lost(records, ...world.at);
+    world.client.lost(records.join("\n"), ...world.at);
   },
   resume(world, name, { as, options = {} }) {
     world.nameCommand(as, world.client.resume(world.records.value(name), JSON.stringify(options)));

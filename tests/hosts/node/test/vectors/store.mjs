@@ -44,17 +44,17 @@ export class Store {
       case "put": {
         this.#unsure.delete(name);
         const before = this.#kept.get(name);
-        if (call.isNew && before && !before.owned) return { stored: ["lost"] };
+        if (call.isNew && before && !before.owned) return { done: ["lost"] };
         this.#kept.set(name, { data: call.data, until: call.keepFor === undefined ? undefined : unix + call.keepFor, owned: !call.letsGo });
-        return { stored: ["done"] };
+        return { done: ["done"] };
       }
       case "delete":
         this.#unsure.delete(name);
         this.#kept.delete(name);
-        return { stored: ["done"] };
+        return { done: ["done"] };
       case "release":
         this.takeAway(call.names ?? [...this.#kept.keys()]);
-        return { stored: ["done"] };
+        return { done: ["done"] };
       case "list": {
         const isShown = ([name, { until }]) => name.startsWith(`${call.space}.`) && name > (call.after ?? "") && !(call.open && until !== undefined);
         const found = [...this.#kept].filter(isShown).sort(([one], [other]) => (one < other ? -1 : 1));

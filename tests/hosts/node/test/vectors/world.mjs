@@ -131,14 +131,14 @@ export class World {
   storeAnswered(id, word) {
     const call = this.#calls.get(id);
     const names = call?.names ?? (call?.name === undefined ? [] : [call.name]);
-    const kinds = { done: ["stored"], claimed: ["claimed"], listed: ["listed"], counted: ["granted", "over"] }[word];
+    const kinds = { done: ["done"], claimed: ["claimed"], listed: ["listed"], counted: ["granted", "over"] }[word];
     let answer;
     if (kinds) {
-      answer = call ? this.store.call(call, this.now.unix) : { stored: ["done"] };
+      answer = call ? this.store.call(call, this.now.unix) : { done: ["done"] };
       if (!kinds.some((kind) => kind in answer)) fail(`the store would answer ${Object.keys(answer)}`);
     } else if (word === "busy") answer = { busy: [this.store.data(names[0])] };
     else if (word === "over") answer = { over: ["0"] };
-    else if (word === "failed" || word === "lost") answer = { stored: [word] };
+    else if (word === "failed" || word === "lost") answer = { done: [word] };
     else throw new Error(`\`${word}\` is not an answer of a store`);
     if (word === "lost") this.store.takeAway(names);
     this.#answer(id, answer);

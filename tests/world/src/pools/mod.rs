@@ -1,9 +1,13 @@
 //! Lives of pools: programs that share a store keep sessions at hand through lost answers, refusals, blocks, expiry, crashes and lost
 //! claims, as chance has it. What is checked is what an onlooker sees: the service's sessions, the leases, what the store keeps.
 
+mod watch;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use hopline::client::{ClientOptions, CommandId, FailureKind, Millis, Now, Outcome, Seen, Sent, Step, StepId, StoreAnswer, StoreCall};
+use hopline::client::{
+    CallOptions, ClientOptions, CommandId, FailureKind, Millis, Now, Outcome, Seen, Sent, Step, StepId, StoreAnswer, StoreCall,
+};
 use hopline::contract::Secret;
 use hopline::contract::agent::SessionType;
 use hopline::contract::pools::{AcquireLease, ClosePool, LeaseAdvice, LeaseRef, OpenPool};
@@ -17,6 +21,8 @@ use rust_decimal::Decimal;
 use crate::service::API_KEY;
 use crate::store::Store;
 use crate::swarm::Source;
+
+use self::watch::{Watch, is_pool};
 
 const START: Millis = 1_800_000_000_000;
 const MINUTE: Millis = 60_000;
@@ -67,8 +73,14 @@ struct Program {
     /// The leases that callers have: the session of each, and how often that had been rotated.
     leases: BTreeMap<Lease, (String, u32)>,
     wakes: Option<Millis>,
+    /// How many sessions it may have at most.
+    size: u32,
     /// When it was alive first, as its clock does not run on before that.
     began: Millis,
+}
+
+fn is_purchase(request: &Request) -> bool {
+    request.url.ends_with("/sessions") && request.method.as_str() == "POST"
 }
 
 /// One life.
@@ -81,8 +93,12 @@ struct Life {
     numbers: u8,
     /// Purchases that arrive after they were given up.
     late: Vec<(Millis, Request)>,
+    /// The largest size that the pool was opened with.
     size: u32,
     ready: u32,
+    /// What may be bought in a day, in USD.
+    cap: i64,
+    watch: Watch,
     faults: usize,
     /// Whether the whole service fails.
     is_out: bool,
@@ -116,6 +132,8 @@ impl Life {
             late: Vec::new(),
             size,
             ready: [0, 0, 1, size][chance.below(4)],
+            cap: [5000, 5000, 5000, 40][chance.below(4)],
+            watch: Watch::default(),
             faults: [0, 1, 4][chance.below(3)],
             is_out: false,
             is_wanted: chance.below(8) > 0,
@@ -146,17 +164,19 @@ impl Life {
             base_url: "https://api.example/v1".into(),
             api_key: Some(Secret::new(API_KEY)),
             store: true,
-            daily_cap_usd: Some(hopline::contract::Decimal(Decimal::from(5000))),
+            daily_cap_usd: Some(hopline::contract::Decimal(Decimal::from(self.cap))),
             ..ClientOptions::default()
         };
         let mut client = PoolClient::new(options, [number; 16]).expect("the options are sound");
-        let opening = client.open_pool(self.request()).command;
+        let size = if self.chance.below(3) == 0 { 1 + self.chance.below(self.size as usize) as u32 } else { self.size };
+        let opening = client.open_pool(self.request(size)).command;
         self.tell(|| format!("program {number} begins"));
         self.programs.push(Program {
             number,
             client,
             pool: None,
             opening,
+            size,
             out: VecDeque::new(),
             waits: BTreeSet::new(),
             leases: BTreeMap::new(),
@@ -165,11 +185,11 @@ impl Life {
         });
     }
 
-    fn request(&self) -> OpenPool {
+    fn request(&self, size: u32) -> OpenPool {
         OpenPool {
             name: NAME.to_owned(),
-            size: self.size,
-            ready: Some(self.ready),
+            size,
+            ready: Some(self.ready.min(size)),
             session_type: SessionType::Dynamic,
             product_no: "dynamic-world".into(),
             ..OpenPool::default()
@@ -187,19 +207,20 @@ impl Life {
             6..=9 => self.give_back(at),
             10..=12 => self.observe(at),
             13 => self.cancel(at),
-            14 => self.crash(at),
+            14 => self.crash(at)?,
             15 if self.chance.below(4) == 0 => self.lose(at),
             16 => self.expire(),
             17 => self.trouble(),
             18 if self.programs.len() < 3 => self.begin(),
             19 if !self.late.is_empty() => self.arrive(),
+            27 => self.person(at),
             20..=26 => {
                 let wait = [100, 1000, 5000, MINUTE, 10 * MINUTE, 60 * MINUTE][self.chance.below(6)];
                 self.pass(wait)?;
             }
             _ => {
                 for _ in 0..8 {
-                    self.answer(at, true);
+                    self.answer(at, true)?;
                 }
             }
         }
@@ -213,7 +234,7 @@ impl Life {
         let key = (self.chance.below(4) == 0).then(|| format!("caller-{}", self.chance.below(3)));
         let timeout_ms = [None, Some(0), Some(5 * MINUTE)][self.chance.below(3)];
         let program = &mut self.programs[at];
-        let Some(pool) = program.pool else { return };
+        let Some(pool) = program.pool else { return self.reopen(at) };
         let ticket = program.client.acquire(AcquireLease { pool, target, key, timeout_ms });
         program.waits.insert(ticket.command);
         let number = program.number;
@@ -266,20 +287,21 @@ impl Life {
     }
 
     /// A program dies. Its claims end with it; what it had sent may arrive.
-    fn crash(&mut self, at: usize) {
+    fn crash(&mut self, at: usize) -> Result<(), Wrong> {
         if self.chance.below(4) > 0 {
-            return;
+            return Ok(());
         }
         let program = self.programs.remove(at);
         for out in program.out {
             match out {
                 Out::Send(_, request) if self.chance.below(2) == 0 => _ = self.execute(&request),
-                Out::Store(_, call) if self.chance.below(2) == 0 => _ = self.store.call(&call, program.number, self.now),
+                Out::Store(_, call) if self.chance.below(2) == 0 => _ = self.store(&call, program.number)?,
                 _ => {}
             }
         }
         self.store.ends_claims(program.number);
         self.tell(|| format!("program {} dies", program.number));
+        Ok(())
     }
 
     /// The claims of a program end while it lives, and it is told so. No message that it was about to send is younger than that.
@@ -302,6 +324,55 @@ impl Life {
             self.service.add_traffic(&session, 1 << 50);
             self.tell(|| format!("{session} is used up"));
         }
+    }
+
+    /// Somebody pauses the pool, has it buy again, or drains it everywhere, so that it has to be opened anew.
+    fn person(&mut self, at: usize) {
+        let what = self.chance.below(12);
+        let program = &mut self.programs[at];
+        let Some(pool) = program.pool else { return self.reopen(at) };
+        let params = format!(r#"{{"pool":{pool}}}"#);
+        let (operation, params) = match what {
+            0 => ("pause_pool", params),
+            1..=8 => ("resume_pool", params),
+            9 => ("drain_pool", format!(r#"{{"pool":{pool},"grace_ms":1000,"everywhere":true}}"#)),
+            _ => ("drain_pool", format!(r#"{{"pool":{pool},"grace_ms":1000}}"#)),
+        };
+        if operation == "drain_pool" {
+            program.pool = None;
+        }
+        let command = program.client.start_json(operation, &params, CallOptions::default());
+        program.waits.insert(command);
+        let number = program.number;
+        if operation == "resume_pool" {
+            self.watch.resumed(number, self.now);
+        }
+        self.tell(|| format!("somebody says {operation} in program {number}"));
+    }
+
+    /// The pool was closed or drained, or could not be opened.
+    fn reopen(&mut self, at: usize) {
+        let again = self.request(self.programs[at].size);
+        let program = &mut self.programs[at];
+        if program.pool.is_none() && !program.client.is_pending(program.opening) {
+            program.opening = program.client.open_pool(again).command;
+        }
+    }
+
+    /// Whether a program has the pool's record.
+    fn owns_pool(&self, number: u8) -> bool {
+        self.store.owned_by(number).any(is_pool)
+    }
+
+    /// The store does what it is asked.
+    fn store(&mut self, call: &StoreCall, number: u8) -> Result<StoreAnswer, Wrong> {
+        let before = if let StoreCall::Put { name, .. } = call { self.store.data(name).cloned() } else { None };
+        let answer = self.store.call(call, number, self.now);
+        if answer == StoreAnswer::Done {
+            let living = self.living();
+            self.watch.put(number, call, before.as_ref(), &living, self.now)?;
+        }
+        Ok(answer)
     }
 
     fn trouble(&mut self) {
@@ -346,9 +417,9 @@ impl Life {
     }
 
     /// One message of a program is answered; or meets something else.
-    fn answer(&mut self, at: usize, may_fail: bool) -> bool {
-        let Some(program) = self.programs.get_mut(at) else { return false };
-        let Some(out) = program.out.pop_front() else { return false };
+    fn answer(&mut self, at: usize, may_fail: bool) -> Result<bool, Wrong> {
+        let Some(program) = self.programs.get_mut(at) else { return Ok(false) };
+        let Some(out) = program.out.pop_front() else { return Ok(false) };
         let now = Now { unix: self.now, monotonic: self.now - program.began };
         let number = program.number;
         let fails = may_fail && self.chance.below(32) < self.faults;
@@ -356,12 +427,15 @@ impl Life {
         match out {
             Out::Store(id, call) => {
                 let is_done = !fails || self.chance.below(2) == 0;
-                let answer = if is_done { self.store.call(&call, number, self.now) } else { StoreAnswer::Failed };
+                let answer = if is_done { self.store(&call, number)? } else { StoreAnswer::Failed };
                 let answer = if fails { StoreAnswer::Failed } else { answer };
+                if answer != StoreAnswer::Failed {
+                    self.watch.read(number, &call, self.now);
+                }
                 self.programs[at].client.resolve(id, Outcome::Store(answer), now).expect("is answered once");
             }
             Out::Send(id, request) if fails => {
-                let is_purchase = request.url.ends_with("/sessions") && request.method.as_str() == "POST";
+                let is_purchase = is_purchase(&request);
                 match self.chance.below(3) {
                     0 => _ = self.execute(&request),
                     1 if is_purchase => self.late.push((self.now, request)),
@@ -372,6 +446,9 @@ impl Life {
             }
             Out::Send(id, request) => {
                 let (status, headers, body) = self.execute(&request);
+                if is_purchase(&request) && status < 300 {
+                    self.watch.freed(self.now);
+                }
                 let said = format!("program {number}: {} {} is answered {status}", request.method.as_str(), request.url);
                 self.tell(|| said);
                 let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
@@ -379,7 +456,7 @@ impl Life {
                 self.programs[at].client.resolve(id, outcome, now).expect("is answered once");
             }
         }
-        true
+        Ok(true)
     }
 
     /// All programs go on until they wait; whatever is out then is still out.
@@ -393,12 +470,25 @@ impl Life {
                 let now = self.clock(&self.programs[at]);
                 let program = &mut self.programs[at];
                 match program.client.poll(now) {
-                    Step::Store { id, call, .. } => program.out.push_back(Out::Store(id, call)),
-                    Step::Send { id, request, .. } => program.out.push_back(Out::Send(id, request)),
+                    Step::Store { id, call, .. } => {
+                        let number = program.number;
+                        let owns = self.owns_pool(number);
+                        self.watch.asked(number, &call, owns, self.now)?;
+                        self.programs[at].out.push_back(Out::Store(id, call));
+                    }
+                    Step::Send { id, request, .. } => {
+                        if is_purchase(&request) {
+                            let key = request.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("idempotency-key"));
+                            self.watch.sent(key.map(|(_, value)| value.as_str()))?;
+                        }
+                        program.out.push_back(Out::Send(id, request));
+                    }
                     Step::Completed { command } => self.completed(at, command)?,
                     Step::Notify(_) => {}
                     Step::Wait { until } => {
                         program.wakes = until.map(|until| until + program.began);
+                        // Another one may have drained it everywhere.
+                        program.pool = program.pool.filter(|pool| program.client.status(*pool).is_some());
                         break;
                     }
                 }
@@ -465,6 +555,10 @@ impl Life {
         if self.service.charges().len() > sessions.len() {
             return Err("more was charged than was bought".into());
         }
+        let total = self.store.total();
+        if total.amount > self.cap * 1000 {
+            return Err(format!("more counts than may: {total:?} of {}", self.cap));
+        }
         if !self.is_wanted && self.ready == 0 && !sessions.is_empty() {
             return Err("something was bought that nobody waits for".into());
         }
@@ -481,7 +575,7 @@ impl Life {
             if let Some(status) = program.pool.and_then(|pool| program.client.status(pool)) {
                 let held = status.ready + status.leased + status.creating + status.resting;
                 let sum = held + status.in_doubt + status.empty + status.elsewhere;
-                if sum != self.size {
+                if sum != program.size {
                     return Err(format!("the status of program {} does not add up: {status:?}", program.number));
                 }
             }
@@ -496,7 +590,7 @@ impl Life {
             self.drain()?;
             let mut answered = false;
             for at in 0..self.programs.len() {
-                answered |= self.answer(at, true);
+                answered |= self.answer(at, true)?;
             }
             if answered {
                 self.now += self.chance.below(20) as Millis;
@@ -545,13 +639,20 @@ impl Life {
         let before = self.lived.granted;
         if self.programs[at].pool.is_none() {
             // Its store failed when it opened the pool.
-            let opening = self.request();
+            let opening = self.request(self.programs[at].size);
             let program = &mut self.programs[at];
             program.opening = program.client.open_pool(opening).command;
             self.pass(MINUTE)?;
         }
         let program = &mut self.programs[at];
-        let pool = program.pool.ok_or("all is well, and a pool can't be opened")?;
+        let pool = program.pool.ok_or_else(|| format!("all is well, and a pool can't be opened: {:?}", program.client))?;
+        // Somebody may have paused it, and the day's cap may be used up.
+        let resumed = program.client.start_json("resume_pool", &format!(r#"{{"pool":{pool}}}"#), CallOptions::default());
+        program.waits.insert(resumed);
+        let number = program.number;
+        self.watch.resumed(number, self.now);
+        self.pass(if self.cap < 5000 { 24 * 60 * MINUTE } else { MINUTE })?;
+        let program = &mut self.programs[at];
         let asked = AcquireLease { pool, timeout_ms: Some(60 * MINUTE), ..AcquireLease::default() };
         let command = program.client.acquire(asked).command;
         program.waits.insert(command);

@@ -1,0 +1,155 @@
+"""What pools have lent, by the commands that acquired it, and who works for pools while nobody calls."""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+from collections.abc import Mapping
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Protocol
+
+from . import _hopline
+from ._commands import begin
+from ._told import LeaseAdvice
+from ._work import now
+
+if TYPE_CHECKING:
+    from ._engine import Engine
+
+
+class Asking:
+    """Somebody who acquires a lease. Whatever interrupts them, the lease is theirs or goes back."""
+
+    def __init__(self, leases: Leases, params: Mapping[str, Any]) -> None:
+        self._leases, self._start = leases, begin("acquire", params, {})
+        self.command = -1
+        """What the lease is known by."""
+
+    def begin(self, core: _hopline.Client) -> int | None:
+        """Asks for it."""
+        command = self._start(core)
+        self.command = -1 if command is None else command
+        return command
+
+    def undo(self) -> None:
+        """Nobody has it."""
+        self._leases.give_back(self.command)
+
+
+class Watch(Protocol):
+    """Somebody who counts what pools do, by their names. Nothing of it is called with a lock held."""
+
+    def acquired(self, pool: str, seconds: float, is_granted: bool) -> None:
+        """Somebody waited so long, and was granted a lease or none."""
+
+    def returned(self, pool: str, seconds: float) -> None:
+        """A lease came back after so long."""
+
+    def observed(self, pool: str, seen: str) -> None:
+        """Something was seen through a lease: a word, or a status."""
+
+    def stored(self, call: str) -> None:
+        """A call of the store was made."""
+
+    def lost(self, names: int) -> None:
+        """Claims of so many names have ended."""
+
+
+class _Ref(weakref.ref[object]):
+    """Knows which lease it was of."""
+
+    __slots__ = ("command",)
+    command: int
+
+
+class Leases:
+    """All leases of a client."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = weakref.ref(engine)
+        self.out: dict[int, tuple[int, int]] = {}
+        """The pool and the number of each lease that was granted and is not back."""
+        self.pools: dict[int, str] = {}
+        """The names of the pools that are open."""
+        self.watch: Watch | None = None
+        self._since: dict[int, float] = {}
+        self._refs: dict[int, tuple[_Ref, weakref.ref[object]]] = {}
+        self._dropped: deque[_Ref] = deque()
+        self._data: dict[tuple[int, int], tuple[str, int, dict[str, Any]]] = {}
+        """By pool and slot: the session and its generation, and what callers keep with it."""
+
+    def granted(self, command: int, told: Mapping[str, Any]) -> None:
+        """A lease was granted, whether or not somebody lives to have it. The engine's lock is held."""
+        self.out[command] = (told["pool"], told["lease"])
+        if self.watch is not None:
+            self._since[command] = monotonic()
+
+    def data(self, told: Mapping[str, Any]) -> dict[str, Any]:
+        """What callers keep with a session, which is empty for another one, and behind another exit."""
+        place, now_there = (told["pool"], told["slot"]), (told["session_id"], told["generation"])
+        kept = self._data.get(place)
+        if kept is None or kept[:2] != now_there:
+            kept = self._data[place] = (*now_there, {})
+        return kept[2]
+
+    def opened(self, pool: int, name: str) -> None:
+        """There is such a pool from now on."""
+        self.pools[pool] = name
+
+    def closed(self, pool: int) -> None:
+        """There is no such pool any more. Without a pool nobody has to work for one."""
+        self.pools.pop(pool, None)
+        self._data = {place: kept for place, kept in self._data.items() if place[0] != pool}
+        if not self.pools and (engine := self._engine()) is not None:
+            engine.carry(None)
+
+    # What leases do. A lease of a client that is closed is over.
+
+    def is_valid(self, command: int) -> bool:
+        """Whether its session is this client's still."""
+        engine, lease = self._engine(), self.out.get(command)
+        return engine is not None and lease is not None and engine.of_pools(lambda core: core.is_valid(*lease), False)
+
+    def observe(self, command: int, seen: str, wait: int | None) -> LeaseAdvice:
+        """What follows from what was seen. A lease that is over is to be given back."""
+        engine, lease = self._engine(), self.out.get(command)
+        if engine is None or lease is None:
+            return "give_back"
+        if self.watch is not None:
+            self.watch.observed(self.pools.get(lease[0], ""), seen)
+        return engine.of_pools(lambda core: core.observe_lease(*lease, seen, wait, *now()), None) or "give_back"
+
+    def give_back(self, command: int) -> None:
+        """It goes back."""
+        if (engine := self._engine()) is None or (lease := self.out.get(command)) is None:
+            return
+        since = self._since.get(command)
+        engine.of_pools(lambda core: self._give_back(core, command), None)
+        if self.watch is not None and since is not None:
+            self.watch.returned(self.pools.get(lease[0], ""), monotonic() - since)
+
+    def look_after(self, lease: object, command: int) -> None:
+        """A lease that everybody has forgotten goes back when the garbage collector finds that, whatever it comes in between: that is
+        noted by a function that no interrupt can break off, and seen to with the next look."""
+        noted = _Ref(lease, self._dropped.append)
+        noted.command = command
+        self._refs[command] = noted, weakref.ref(lease, self._look)
+
+    def _look(self, _: object) -> None:
+        if (engine := self._engine()) is not None:
+            engine.look()
+
+    def give_dropped_back(self, core: _hopline.Client) -> None:
+        """Those that nobody has any more. The engine's lock is held."""
+        while self._dropped:
+            self._give_back(core, self._dropped[0].command)
+            self._dropped.popleft()
+
+    def _give_back(self, core: _hopline.Client, command: int) -> None:
+        lease = self.out.get(command)
+        if lease is not None:
+            core.give_back(*lease, *now())
+            # Not before: what was interrupted until here goes back once more, which does nothing.
+            self.out.pop(command, None)
+            self._since.pop(command, None)
+        self._refs.pop(command, None)

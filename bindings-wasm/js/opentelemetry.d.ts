@@ -1,0 +1,24 @@
+import type { MeterProvider, TracerProvider } from "@opentelemetry/api";
+import type { AgentClient, Pool, ResellerClient } from "hopline";
+
+/** Where metrics and spans go; those that are registered globally where they are left out. */
+export interface Providers {
+  meterProvider?: Pick<MeterProvider, "getMeter"> | undefined;
+  tracerProvider?: Pick<TracerProvider, "getTracer"> | undefined;
+}
+
+/**
+ * Makes spans and metrics of what a client and its pools do, until the function that this gives is called. Each request to the service
+ * is a span `hopline <operation>` below the span that is active where the call began. Nothing in them is secret.
+ *
+ * Metrics: `hopline.request.duration` by operation and status; `hopline.pool.acquire.duration`, `.lease.duration`, `.create.duration`,
+ * `.acquire.timeouts`, `.purchases` by result, `.spent_usd`, `.rotations`, `.observations` by what was seen, `.leases.leaked`;
+ * `hopline.store.calls` by call, `hopline.store.claims.lost`. Durations are seconds.
+ */
+export function instrument(client: AgentClient | ResellerClient, providers?: Providers): () => void;
+
+/**
+ * Observes how a pool is whenever metrics are collected, until the function that this gives is called: `hopline.pool.sessions` by state,
+ * whose sum is the pool's size, and `hopline.pool.waiting`.
+ */
+export function observePool(pool: Pool, providers?: Pick<Providers, "meterProvider">): () => void;

@@ -1,0 +1,2 @@
+// One copy for `import` and `require`.
+export { instrument, observePool } from "./opentelemetry.cjs";

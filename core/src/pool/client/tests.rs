@@ -1,0 +1,579 @@
+//! A client with a pool against a service of a few lines: what comes in and what goes out, step by step.
+
+use super::*;
+use crate::client::{Outcome, Settlement};
+use crate::contract::Secret;
+use crate::contract::agent::SessionType;
+use crate::contract::pools::{PoolOnChange, PoolReplace};
+use crate::engine::RecordId;
+use crate::state::Memory;
+
+const START: Now = Now { unix: 1_700_000_000_000, monotonic: 0 };
+const PRODUCTS: &str = r#"{"success":true,"data":{"items":[{"product_no":"p","type":"dynamic","price":1,"currency":"USD","unit":"GB"}]}}"#;
+
+/// A client, its store, and a service of a few lines.
+struct Host {
+    client: PoolClient,
+    disk: Memory,
+    now: Now,
+    /// The purchases that were sent.
+    bought: usize,
+    /// What a purchase is answered, where it is not sold.
+    answer: Option<(u16, &'static str)>,
+    /// Whether what is sold is static.
+    is_static: bool,
+    /// The sessions that were sold: how each is, and how often it had another exit.
+    sessions: Vec<(&'static str, u32)>,
+    /// What was sent, without reads of sessions and products.
+    log: Vec<String>,
+    /// The words of the events of pools.
+    events: Vec<&'static str>,
+}
+
+fn shop() -> OpenPool {
+    OpenPool { name: "shop".into(), size: 1, session_type: SessionType::Dynamic, product_no: "p".into(), ..OpenPool::default() }
+}
+
+fn refused(code: &'static str) -> (u16, &'static str) {
+    let body = format!(r#"{{"success":false,"error":{{"code":"{code}","message":"no"}}}}"#);
+    (409, Box::leak(body.into_boxed_str()))
+}
+
+impl Host {
+    fn new(cap: Option<i64>) -> Self {
+        let options = ClientOptions {
+            base_url: "https://api.example/v1".into(),
+            api_key: Some(Secret::new("a-key")),
+            store: true,
+            daily_cap_usd: cap.map(|usd| usd.to_string().parse().expect("is a number")),
+            ..ClientOptions::default()
+        };
+        let client = PoolClient::new(options, [7; 16]).expect("the options are sound");
+        let (sessions, log, events) = (Vec::new(), Vec::new(), Vec::new());
+        Host { client, disk: Memory::default(), now: START, bought: 0, answer: None, is_static: false, sessions, log, events }
+    }
+
+    /// What the service says to a request.
+    fn served(&mut self, method: &str, url: &str, body: &[u8]) -> (u16, String) {
+        let path = url.trim_start_matches("https://api.example/v1").split('?').next().unwrap_or_default();
+        if path.starts_with("/products") {
+            return (200, PRODUCTS.to_owned());
+        }
+        if method != "GET" {
+            let reason = String::from_utf8_lossy(body).split(r#""reason":"#).nth(1).map(|rest| rest.trim_end_matches('}').to_owned());
+            self.log.push(format!("{method} {path}{}", reason.map(|reason| format!(" {reason}")).unwrap_or_default()));
+        }
+        if (method, path) == ("POST", "/sessions") {
+            self.bought += 1;
+            if let Some((status, body)) = self.answer {
+                return (status, body.to_owned());
+            }
+            self.sessions.push(("active", 0));
+        }
+        let number = path.trim_start_matches("/sessions/s-").split('/').next().and_then(|number| number.parse().ok());
+        let number: usize = number.unwrap_or(self.sessions.len());
+        let Some(session) = self.sessions.get_mut(number - 1) else { return (404, String::new()) };
+        match (method, path.rsplit('/').next()) {
+            ("DELETE", _) => session.0 = "terminated",
+            ("POST", Some("rotate")) => session.1 += 1,
+            ("POST", Some("renew")) => session.0 = "active",
+            _ => {}
+        }
+        let (status, exit) = *session;
+        let kind = if String::from_utf8_lossy(body).contains("static") || self.is_static { "static" } else { "dynamic" };
+        let proxy = format!(r#"{{"host":"h","port":{},"username":"u","password":"w"}}"#, 1 + exit);
+        let data = format!(r#"{{"session_id":"s-{number}","session_type":"{kind}","status":"{status}","proxy":{proxy}}}"#);
+        (if method == "POST" { 202 } else { 200 }, format!(r#"{{"success":true,"data":{data}}}"#))
+    }
+
+    /// Goes on until so much time is over.
+    fn pass(&mut self, ms: Millis) {
+        let until = self.now.monotonic + ms;
+        let mut rounds = 0;
+        loop {
+            let now = self.now;
+            rounds += 1;
+            assert!(rounds < 100_000, "the client waits now and then: {:?}", self.log.iter().take(20).collect::<Vec<_>>());
+            match self.client.poll(now) {
+                Step::Store { id, call, .. } => {
+                    let answer = self.disk.call(call, now.unix, now.monotonic);
+                    self.client.resolve(id, Outcome::Store(answer), now).expect("is answered once");
+                }
+                Step::Send { id, request, .. } => {
+                    let (status, body) = self.served(request.method.as_str(), &request.url, &request.body);
+                    let headers = &[("date", "Tue, 14 Nov 2023 22:13:20 GMT")];
+                    let outcome = Outcome::Response { status, headers, body: body.as_bytes(), truncated: false };
+                    self.client.resolve(id, outcome, now).expect("is answered once");
+                }
+                Step::Notify(event) if event.operation == "open_pool" => self.events.push(event.what.name().as_str()),
+                Step::Completed { .. } | Step::Notify(_) => {}
+                Step::Wait { until: next } => {
+                    let next = next.filter(|next| *next <= until).unwrap_or(until);
+                    if now.monotonic >= until {
+                        return;
+                    }
+                    let waited = next.max(now.monotonic + 1) - now.monotonic;
+                    self.now = Now { unix: now.unix + waited, monotonic: now.monotonic + waited };
+                }
+            }
+        }
+    }
+
+    fn open(&mut self, size: u32) -> u32 {
+        self.try_open(OpenPool { size, ..shop() }).expect("can be opened")
+    }
+
+    fn try_open(&mut self, open: OpenPool) -> Result<u32, Error> {
+        let ticket = self.client.open_pool(open);
+        self.pass(1000);
+        self.client.take(ticket).expect("has completed").map(|opened| opened.pool)
+    }
+
+    fn acquire(&mut self, pool: u32) -> CommandId {
+        self.client.acquire(AcquireLease { pool, ..AcquireLease::default() }).command
+    }
+
+    /// Asks for a lease, and gets it.
+    fn lease(&mut self, pool: u32) -> LeaseRef {
+        let command = self.acquire(pool);
+        self.pass(1000);
+        self.lease_of(command).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn lease_of(&mut self, command: CommandId) -> Result<LeaseRef, Error> {
+        let lease = self.client.lease_of(command);
+        let result = self.client.take_answer(command).expect("has completed");
+        result.map(|_| lease.expect("is a lease"))
+    }
+
+    fn see(&mut self, lease: &LeaseRef, seen: Seen) -> Option<&'static str> {
+        self.client.observe_lease(lease, seen, None, self.now).map(LeaseAdvice::as_str)
+    }
+
+    fn status(&self, pool: u32) -> PoolStatus {
+        self.client.status(pool).expect("is open")
+    }
+
+    fn run(&mut self, operation: &str, params: &str) -> Result<PoolStatus, Error> {
+        let command = self.client.start_json(operation, params, CallOptions::default());
+        self.pass(1000);
+        self.client.take(Ticket::<WaitReady>::of(command)).expect("has completed")
+    }
+
+    fn close(&mut self, pool: u32) -> CommandId {
+        self.client.close_pool(ClosePool { pool, grace_ms: None })
+    }
+}
+
+#[test]
+fn a_pool_needs_a_cap_and_buys_nothing_before_somebody_asks() {
+    let mut host = Host::new(None);
+    for (open, field) in [
+        (OpenPool { session_type: SessionType::Other(String::new()), ..shop() }, "session_type"),
+        (OpenPool { size: 0, ..shop() }, "size"),
+        (OpenPool { name: "a#1".into(), ..shop() }, "name"),
+        (OpenPool { ready: Some(2), ..shop() }, "ready"),
+        (OpenPool { ends: Some(vec![String::new()]), ..shop() }, "ends"),
+        (shop(), "daily_cap_usd"),
+    ] {
+        let error = host.try_open(open).expect_err("is refused");
+        assert_eq!(error.field.as_deref(), Some(field), "{error}");
+    }
+    let mut host = Host::new(Some(100));
+    let pool = host.open(2);
+    host.pass(3_600_000);
+    assert_eq!(host.bought, 0);
+    let command = host.acquire(pool);
+    host.pass(1000);
+    let lease = host.client.lease_of(command).expect("is granted");
+    assert!(host.client.take_answer(command).expect("has completed").is_ok() && host.client.is_valid(&lease));
+    assert_eq!((host.bought, host.client.status(pool).expect("is open").leased), (1, 1));
+    // A session that nobody used for a minute is let go of; the next one who asks finds it.
+    assert!(host.client.give_back(&lease, host.now) && !host.client.give_back(&lease, host.now));
+    host.pass(120_000);
+    assert_eq!(host.client.status(pool).map(|status| (status.ready, status.elsewhere)), Some((0, 2)));
+    let command = host.acquire(pool);
+    host.pass(1000);
+    assert_eq!((host.bought, host.client.lease_of(command).is_some()), (1, true));
+}
+
+#[test]
+fn a_lease_whose_caller_is_gone_goes_back() {
+    let mut host = Host::new(Some(100));
+    let pool = host.open(1);
+    let (first, second) = (host.acquire(pool), host.acquire(pool));
+    host.pass(1000);
+    assert!(host.client.lease_of(first).is_some() && host.client.is_pending(second));
+    assert!(host.client.abandon(first, host.now));
+    host.pass(1000);
+    assert!(host.client.lease_of(second).is_some());
+    // Who gives up waiting gets none.
+    let third = host.acquire(pool);
+    host.pass(1);
+    host.client.cancel(third, host.now);
+    assert_eq!(host.client.take_answer(third).expect("has completed").expect_err("is cancelled").kind, Kind::Cancelled);
+    assert_eq!((host.bought, host.client.status(pool).map(|status| status.waiting)), (1, Some(0)));
+}
+
+#[test]
+fn a_doubt_that_somebody_settles_is_no_reason_to_buy() {
+    let mut host = Host::new(Some(100));
+    let pool = host.open(1);
+    host.answer = Some((503, ""));
+    let command = host.acquire(pool);
+    host.pass(400_000);
+    let error = host.client.take_answer(command).expect("has completed").expect_err("nothing was free");
+    assert_eq!((error.kind, host.client.status(pool).map(|status| status.in_doubt)), (Kind::Unavailable, Some(1)), "{error}");
+    let ticket = host.client.saved(None);
+    host.pass(1);
+    let saved = host.client.take(ticket).expect("has completed").expect("is read").entries;
+    let record: &RecordId = &saved.first().expect("is in doubt").record;
+    let ticket = host.client.settle(record, Settlement::NotHappened { early: true });
+    host.pass(1);
+    assert_eq!(host.client.take(ticket).expect("has completed").map_err(|error| error.to_string()), Ok(true));
+    let sent = host.bought;
+    host.answer = None;
+    host.pass(7_200_000);
+    assert_eq!((host.bought, host.client.status(pool).map(|status| status.in_doubt)), (sent, Some(0)));
+    let command = host.acquire(pool);
+    host.pass(60_000);
+    assert!(host.client.lease_of(command).is_some() && host.bought == sent + 1);
+}
+
+#[test]
+fn a_closed_pool_gives_its_sessions_to_whoever_comes_next() {
+    let mut host = Host::new(Some(100));
+    let pool = host.open(1);
+    let command = host.acquire(pool);
+    host.pass(1000);
+    let lease = host.client.lease_of(command).expect("is granted");
+    let waits = host.acquire(pool);
+    let closed = host.close(pool);
+    host.pass(1000);
+    assert!(host.client.is_pending(closed) && !host.client.is_pending(waits) && host.client.is_valid(&lease));
+    host.client.give_back(&lease, host.now);
+    host.pass(1000);
+    assert!(!host.client.is_pending(closed) && host.client.status(pool).is_none() && !host.client.follows("s-1"));
+    let late = host.acquire(pool);
+    host.pass(1);
+    assert_eq!(host.client.take_answer(late).expect("has completed").expect_err("is refused").kind, Kind::Misuse);
+    let again = host.open(1);
+    let command = host.acquire(again);
+    host.pass(1000);
+    assert!(host.client.lease_of(command).is_some() && host.bought == 1);
+}
+
+#[test]
+fn a_pool_has_a_cap_of_its_own_beside_that_of_its_client() {
+    // A session costs 1 USD by its quote.
+    for (of_client, of_pool, bought, whose) in [
+        (Some(10), Some(2), 2, "the pool's daily cap"),
+        (None, Some(1), 1, "the pool's daily cap"),
+        (Some(1), Some(5), 1, "of the daily cap"),
+    ] {
+        let mut host = Host::new(of_client);
+        let daily_cap_usd = of_pool.map(|usd: i64| usd.to_string().parse().expect("is a number"));
+        let pool = host.try_open(OpenPool { size: 4, daily_cap_usd, ..shop() }).expect("can be opened");
+        for lent in 0..4 {
+            let command = host.acquire(pool);
+            host.pass(120_000);
+            assert_eq!(host.client.lease_of(command).is_some(), lent < bought, "{of_client:?} {of_pool:?} {lent}");
+        }
+        let hold = host.client.status(pool).and_then(|status| status.hold).expect("does not buy");
+        assert_eq!((host.bought, hold.reason.as_str()), (bought, "cap"), "{whose}");
+        // At the next UTC day it goes on.
+        let midnight = 86_400_000 - START.unix % 86_400_000;
+        let command = host.client.acquire(AcquireLease { pool, timeout_ms: Some(2 * 86_400_000), ..AcquireLease::default() }).command;
+        host.pass(midnight - host.now.monotonic - 1000);
+        assert_eq!(host.bought, bought);
+        host.pass(10_000);
+        assert_eq!((host.bought, host.client.lease_of(command).is_some()), (bought + 1, true));
+    }
+}
+
+#[test]
+fn what_a_target_says_changes_exits_by_its_reason_and_costs_nothing() {
+    let mut host = Host::new(Some(100));
+    let pool = host.open(1);
+    for (seen, reason) in [(Seen::Status(403), "http_403"), (Seen::Captcha, "captcha"), (Seen::Block, "block")] {
+        let lease = host.lease(pool);
+        host.pass(60_000);
+        assert_eq!(host.see(&lease, Seen::Status(200)), Some("keep"));
+        assert_eq!(host.see(&lease, seen), Some("give_back"));
+        host.client.give_back(&lease, host.now);
+        host.pass(20_000);
+        assert_eq!(host.log.last(), Some(&format!("POST /sessions/s-1/rotate \"{reason}\"")));
+        assert_eq!(host.see(&lease, Seen::Status(200)), None, "it was given back");
+    }
+    let generation = host.status(pool).slots.first().and_then(|slot| slot.generation);
+    assert_eq!((host.bought, generation, host.sessions.len()), (1, Some(4), 1));
+}
+
+#[test]
+fn a_session_that_fails_again_and_again_is_replaced_only_where_that_is_asked() {
+    for (replace, bought) in [(None, 1), (Some(PoolReplace::Failing), 2)] {
+        let mut host = Host::new(Some(100));
+        let pool = host.try_open(OpenPool { replace, ..shop() }).expect("can be opened");
+        for target in 0..3 {
+            let target = Some(format!("shop-{target}"));
+            let command = host.client.acquire(AcquireLease { pool, target, ..AcquireLease::default() }).command;
+            host.pass(20_000);
+            let lease = host.lease_of(command).expect("is free");
+            host.see(&lease, Seen::Status(403));
+            host.client.give_back(&lease, host.now);
+            host.pass(20_000);
+        }
+        let ended = host.log.iter().any(|sent| sent == "DELETE /sessions/s-1");
+        let command = host.acquire(pool);
+        host.pass(20_000);
+        assert!(host.lease_of(command).is_ok());
+        assert_eq!((ended, host.bought), (bought > 1, bought), "{:?}", host.log);
+    }
+}
+
+#[test]
+fn where_a_session_is_over_another_is_bought_or_its_slot_stays_empty() {
+    for (replace, bought) in [(None, 2), (Some(PoolReplace::Never), 1)] {
+        let mut host = Host::new(Some(100));
+        let pool = host.try_open(OpenPool { replace, ..shop() }).expect("can be opened");
+        let lease = host.lease(pool);
+        host.pass(60_000);
+        host.sessions[0].0 = "terminated";
+        assert_eq!(host.see(&lease, Seen::Status(407)), Some("give_back"));
+        host.pass(1000);
+        assert!(!host.client.is_valid(&lease), "its session is over");
+        let command = host.acquire(pool);
+        host.pass(31_000);
+        assert_eq!((host.lease_of(command).is_ok(), host.bought), (bought > 1, bought));
+        let status = host.status(pool);
+        assert_eq!((status.empty, status.leased), if bought > 1 { (0, 1) } else { (1, 0) });
+    }
+}
+
+#[test]
+fn an_expired_static_session_is_renewed_and_keeps_its_address() {
+    let mut host = Host::new(Some(100));
+    host.is_static = true;
+    let fixed = OpenPool { session_type: SessionType::Static, renew_duration: Some(30), expected_charge_usd: "5".parse().ok(), ..shop() };
+    let pool = host.try_open(fixed.clone()).expect("can be opened");
+    let lease = host.lease(pool);
+    host.sessions[0].0 = "expired";
+    assert_eq!(host.see(&lease, Seen::Status(407)), Some("give_back"));
+    host.pass(5000);
+    host.client.give_back(&lease, host.now);
+    let lease = host.lease(pool);
+    assert_eq!((host.bought, host.log.last().map(String::as_str)), (1, Some("POST /sessions/s-1/renew")));
+    // So is one that expired while nobody had it.
+    host.client.give_back(&lease, host.now);
+    let closed = host.close(pool);
+    host.pass(1000);
+    assert!(host.client.take_answer(closed).expect("has completed").is_ok());
+    host.sessions[0].0 = "expired";
+    let pool = host.try_open(fixed).expect("can be opened");
+    let command = host.acquire(pool);
+    host.pass(10_000);
+    assert!(host.lease_of(command).is_ok());
+    assert_eq!((host.bought, host.log.iter().filter(|sent| sent.ends_with("/renew")).count()), (1, 2), "{:?}", host.log);
+}
+
+#[test]
+fn an_exit_is_changed_at_its_age_but_never_under_a_lease() {
+    let mut host = Host::new(Some(100));
+    let pool = host.try_open(OpenPool { rotate_after_ms: Some(300_000), ready: Some(1), ..shop() }).expect("can be opened");
+    host.pass(301_000);
+    assert_eq!(host.log.last().map(String::as_str), Some("POST /sessions/s-1/rotate \"scheduled\""));
+    let lease = host.lease(pool);
+    host.pass(900_000);
+    assert_eq!(host.log.len(), 2, "{:?}", host.log);
+    host.client.give_back(&lease, host.now);
+    host.pass(1000);
+    assert_eq!((host.log.len(), host.sessions[0].1), (3, 2));
+}
+
+#[test]
+fn a_lease_that_does_not_come_back_is_told_of_and_taken_back_where_that_is_asked() {
+    let mut host = Host::new(Some(100));
+    let pool = host.try_open(OpenPool { leak_after_ms: Some(60_000), max_lease_ms: Some(120_000), ..shop() }).expect("can be opened");
+    let lease = host.lease(pool);
+    let waits = host.client.acquire(AcquireLease { pool, timeout_ms: Some(600_000), ..AcquireLease::default() }).command;
+    host.pass(58_000);
+    assert!(host.events.is_empty());
+    host.pass(2000);
+    assert_eq!(host.events, ["lease_leaked"]);
+    assert!(host.client.is_valid(&lease));
+    host.pass(60_000);
+    assert!(!host.client.is_valid(&lease) && host.lease_of(waits).is_ok());
+    assert!(!host.client.give_back(&lease, host.now), "it was taken back");
+    assert_eq!(host.bought, 1);
+}
+
+#[test]
+fn a_hold_is_kept_for_all_and_one_purchase_is_tried_when_its_time_has_come() {
+    let mut host = Host::new(Some(100));
+    let pool = host.open(4);
+    host.answer = Some(refused("PRODUCT_OUT_OF_STOCK"));
+    let soon = AcquireLease { pool, timeout_ms: Some(20_000), ..AcquireLease::default() };
+    let commands = [0; 3].map(|_| host.client.acquire(soon.clone()).command);
+    host.pass(1000);
+    assert_eq!((host.bought, host.events.as_slice()), (1, ["pool_held"].as_slice()));
+    let error = host.lease_of(commands[0]).expect_err("no session is there");
+    assert_eq!((error.kind, error.retry_at.is_some()), (Kind::Unavailable, true), "{error}");
+    // Another client of the pool, such as this one after it was closed, finds the hold.
+    let closed = host.close(pool);
+    host.pass(1000);
+    assert!(host.client.take_answer(closed).expect("has completed").is_ok());
+    let pool = host.open(4);
+    assert_eq!(host.status(pool).hold.map(|hold| hold.reason.as_str()), Some("out_of_stock"));
+    let waits = host.client.acquire(AcquireLease { pool, timeout_ms: Some(3_600_000), ..AcquireLease::default() }).command;
+    host.pass(20_000);
+    assert_eq!(host.bought, 1);
+    host.pass(20_000);
+    assert_eq!(host.bought, 2, "the trial");
+    host.answer = None;
+    host.pass(61_000);
+    assert!(host.lease_of(waits).is_ok());
+    assert_eq!((host.bought, host.status(pool).hold), (3, None));
+    assert_eq!(host.events.last(), Some(&"pool_freed"));
+}
+
+#[test]
+fn what_the_request_itself_is_refused_for_is_not_tried_before_the_next_opening() {
+    let mut host = Host::new(Some(100));
+    let pool = host.open(1);
+    host.answer = Some(refused("PRODUCT_NOT_FOUND"));
+    let command = host.acquire(pool);
+    host.pass(7_200_000);
+    assert!(host.lease_of(command).is_err());
+    let command = host.acquire(pool);
+    host.pass(7_200_000);
+    assert_eq!((host.lease_of(command).expect_err("does not buy").kind, host.bought), (Kind::Unavailable, 1));
+    host.answer = None;
+    assert!(host.run("resume_pool", &format!(r#"{{"pool":{pool}}}"#)).is_ok_and(|status| status.hold.is_none()));
+    host.lease(pool);
+    assert_eq!(host.bought, 2);
+}
+
+#[test]
+fn a_pause_lasts_until_somebody_resumes_it_over_openings_too() {
+    let mut host = Host::new(Some(100));
+    let pool = host.open(2);
+    let lease = host.lease(pool);
+    host.run("pause_pool", &format!(r#"{{"pool":{pool}}}"#)).expect("is paused");
+    let command = host.acquire(pool);
+    host.pass(31_000);
+    let error = host.lease_of(command).expect_err("nothing is bought");
+    assert!(error.to_string().contains("since it is paused"), "{error}");
+    host.client.give_back(&lease, host.now);
+    let lease = host.lease(pool);
+    assert!(host.client.is_valid(&lease), "what there is is lent");
+    let closed = host.close(pool);
+    host.pass(11_000);
+    assert!(host.client.take_answer(closed).expect("has completed").is_ok());
+    let pool = host.open(2);
+    let hold = host.status(pool).hold.expect("is paused still");
+    assert_eq!((hold.reason.as_str(), hold.needs.as_str(), host.bought), ("paused", "caller", 1));
+}
+
+#[test]
+fn a_pool_with_another_request_is_refused_or_takes_its_place() {
+    let mut host = Host::new(Some(100));
+    let pool = host.open(2);
+    let lease = host.lease(pool);
+    host.client.give_back(&lease, host.now);
+    let closed = host.close(pool);
+    host.pass(1000);
+    assert!(host.client.take_answer(closed).expect("has completed").is_ok());
+    let other = OpenPool { country_code: Some("DE".into()), size: 2, ..shop() };
+    let error = host.try_open(other.clone()).expect_err("is another pool");
+    assert_eq!((error.kind, error.field.as_deref()), (Kind::Invalid, Some("name")));
+    assert!(error.to_string().contains("another `country_code`"), "{error}");
+    let more = OpenPool { quantity: "2".parse().ok(), size: 3, ..shop() };
+    let pool = host.try_open(more).expect("how much is bought is each client's own");
+    let closed = host.close(pool);
+    host.pass(1000);
+    assert!(host.client.take_answer(closed).expect("has completed").is_ok());
+    let pool = host.try_open(OpenPool { on_change: Some(PoolOnChange::Replace), ..other }).expect("takes its place");
+    let command = host.acquire(pool);
+    host.pass(10_000);
+    let lease = host.lease_of(command).expect("is bought");
+    assert!(host.client.is_valid(&lease));
+    assert_eq!((host.bought, host.sessions.first().map(|session| session.0)), (2, Some("terminated")), "{:?}", host.log);
+}
+
+#[test]
+fn draining_ends_what_this_client_has_and_everywhere_what_nobody_has() {
+    let mut host = Host::new(Some(100));
+    let pool = host.open(3);
+    let leases = [0; 3].map(|_| host.lease(pool));
+    leases.iter().for_each(|lease| _ = host.client.give_back(lease, host.now));
+    // Two of them are nobody's by now.
+    let closed = host.close(pool);
+    host.pass(1000);
+    assert!(host.client.take_answer(closed).expect("has completed").is_ok());
+    let pool = host.open(3);
+    host.lease(pool);
+    let drained = host.run("drain_pool", &format!(r#"{{"pool":{pool},"grace_ms":0}}"#)).expect("is drained");
+    assert_eq!((drained.ready + drained.leased, host.log.iter().filter(|sent| sent.starts_with("DELETE")).count()), (0, 1));
+    let pool = host.open(3);
+    let command = host.client.start_json("drain_pool", &format!(r#"{{"pool":{pool},"everywhere":true}}"#), CallOptions::default());
+    host.pass(10_000);
+    assert!(host.client.take_answer(command).expect("has completed").is_ok());
+    assert!(host.sessions.iter().all(|session| session.0 == "terminated"), "{:?}", host.sessions);
+    assert!(host.client.status(pool).is_none());
+    // It can be opened again.
+    let pool = host.open(3);
+    host.lease(pool);
+    assert_eq!(host.bought, 4);
+}
+
+#[test]
+fn whoever_waits_for_ready_sessions_is_told_when_they_are_and_why_they_are_not() {
+    let mut host = Host::new(Some(100));
+    let pool = host.try_open(OpenPool { size: 3, ready: Some(3), ..shop() }).expect("can be opened");
+    let error = host.run("wait_ready", &format!(r#"{{"pool":{pool},"count":4}}"#)).expect_err("are never ready");
+    assert_eq!((error.kind, error.field.as_deref()), (Kind::Invalid, Some("count")));
+    let ready = host.run("wait_ready", &format!(r#"{{"pool":{pool},"count":3}}"#)).expect("are ready");
+    assert_eq!((ready.ready, host.bought), (3, 3));
+    host.answer = Some(refused("INSUFFICIENT_BALANCE"));
+    let lease = host.lease(pool);
+    host.sessions.iter_mut().for_each(|session| session.0 = "terminated");
+    host.see(&lease, Seen::Status(407));
+    host.pass(60_000);
+    let waits = host.client.start_json("wait_ready", &format!(r#"{{"pool":{pool},"count":3,"timeout_ms":5000}}"#), CallOptions::default());
+    host.pass(6000);
+    let error = host.client.take_answer(waits).expect("has completed").expect_err("are not ready");
+    assert_eq!(error.kind, Kind::Unavailable);
+    assert!(error.to_string().contains("only 2 of 3 sessions") && error.to_string().contains("the balance is too low"), "{error}");
+}
+
+#[test]
+fn a_store_says_what_other_clients_have_where_that_is_asked() {
+    let mut host = Host::new(Some(100));
+    let pool = host.open(4);
+    let lease = host.lease(pool);
+    host.client.give_back(&lease, host.now);
+    host.pass(120_000);
+    assert_eq!((host.status(pool).elsewhere, host.status(pool).empty), (4, 0));
+    let everywhere = host.run("pool_status", &format!(r#"{{"pool":{pool},"everywhere":true}}"#)).expect("is read");
+    assert_eq!((everywhere.elsewhere, everywhere.empty), (1, 3));
+}
+
+#[test]
+fn a_call_of_a_pool_takes_no_options_of_a_request_and_says_what_is_wrong_with_its_own() {
+    let mut host = Host::new(Some(100));
+    let pool = host.open(1);
+    let refused = |host: &mut Host, operation: &str, params: &str, options: &str| {
+        let command = host.client.start_text(operation, params, options);
+        host.pass(1);
+        let error = host.client.take_answer(command).expect("has completed").expect_err("is refused");
+        (error.kind, error.operation, error.field.clone().unwrap_or_default())
+    };
+    let acquire = format!(r#"{{"pool":{pool}}}"#);
+    assert_eq!(refused(&mut host, "acquire", &acquire, r#"{"attempts":1}"#), (Kind::Invalid, "acquire", "options".to_owned()));
+    assert_eq!(refused(&mut host, "acquire", "{}", "{}"), (Kind::Invalid, "acquire", "pool".to_owned()));
+    assert_eq!(refused(&mut host, "acquire", r#"{"pool":9}"#, "{}"), (Kind::Misuse, "acquire", String::new()));
+    assert_eq!(refused(&mut host, "acquire", r#"{"pool":1,"timeout":1}"#, "{}"), (Kind::Invalid, "acquire", "timeout".to_owned()));
+    assert_eq!(refused(&mut host, "open_pool", r#"{"name":"x"}"#, "{}").0, Kind::Invalid);
+    assert!(host.client.observe_lease_text(&LeaseRef { pool, lease: 0 }, "\"nonsense\"", None, host.now).is_err());
+    assert_eq!(host.client.observe_lease_text(&LeaseRef { pool, lease: 7 }, "\"block\"", None, host.now), Ok(None));
+}

@@ -1,0 +1,209 @@
+//! Hopline's own types: errors, events, what a store holds, quotes, verdicts, and their words.
+
+use hopline::client::PagesEnd;
+use hopline::contract::pools::LeaseAdvice;
+use hopline::contract::{Field, Method, Record, Safety, Shape, Shaped, Words};
+
+use super::{Side, doc, said};
+use crate::model::{Type, told_types};
+
+/// What has another name here than in the table.
+const NAMED: [(&str, &str); 5] =
+    [("Kind", "ErrorKind"), ("Event", "ClientEvent"), ("PagesEnd", "WalkEnd"), ("Method", "HttpMethod"), ("rotating", "rotated")];
+
+/// What the package reads itself, or shows member by member.
+const UNPRINTED: [&str; 6] = ["AnswerFacts", "SavedPage", "EventName", "VerdictName", "OpenedPool", "PoolLease"];
+
+/// Lists that are in nothing that is told.
+const LISTS: [Shape; 4] = [Method::SHAPE, Safety::SHAPE, PagesEnd::SHAPE, LeaseAdvice::SHAPE];
+
+/// What a server wrote: it shows only to whoever asks for it by its name.
+const QUIET: [&str; 3] = ["text", "details", "raw"];
+
+/// Members that may be absent from what they belong to.
+const MAY_BE_ABSENT: [(&str, &str); 4] =
+    [("accepted", "estimated_charge_usd"), ("watched", "value"), ("in_doubt", "record"), ("pool_held", "retry_at")];
+
+pub(super) fn print(out: &mut String) {
+    let lists = LISTS.into_iter().filter_map(|shape| if let Shape::Word(words) = shape { Some(Type::Words(words)) } else { None });
+    for told in told_types().into_iter().filter(|told| !UNPRINTED.contains(&told.name())).chain(lists) {
+        match told {
+            Type::Words(words) => super::print_words(out, named(words.name), words),
+            Type::Record(record) => match tag(record) {
+                Some((tag, words)) => print_union(out, record, tag, words),
+                None => print_record(out, record),
+            },
+        }
+    }
+}
+
+/// What a type or a word is called here.
+fn named(known: &'static str) -> &'static str {
+    NAMED.iter().find(|(core, _)| *core == known).map_or(known, |(_, here)| here)
+}
+
+/// The member of a record that says which others are there, and its words.
+fn tag(record: &'static Record) -> Option<(&'static Field, &'static Words)> {
+    record.fields.iter().find_map(|field| match field.shape {
+        Shape::Word(words) if ["EventName", "VerdictName"].contains(&words.name) => Some((field, words)),
+        _ => None,
+    })
+}
+
+/// A number of the core's own means nothing to anybody else, and an error has its cause as every error of JavaScript has.
+fn is_shown(field: &Field) -> bool {
+    !matches!(field.name, "command" | "cause")
+}
+
+fn print_record(out: &mut String, record: &'static Record) {
+    doc(out, "", &said(record.doc));
+    out.push_str(&format!("export interface {} {{\n", named(record.name)));
+    for field in record.fields.iter().filter(|field| is_shown(field)) {
+        let mut about = said(field.doc);
+        if let (true, Some(last)) = (QUIET.contains(&field.name), about.last_mut()) {
+            last.push_str(" Not enumerable.");
+        }
+        member(out, "  ", field, !field.required, &about, kind(record, field));
+    }
+    out.push_str("}\n\n");
+}
+
+/// An object whose other members depend on a word: a union, so that the compiler knows which are there.
+fn print_union(out: &mut String, record: &'static Record, tag: &'static Field, words: &'static Words) {
+    let of = |field: &'static Field| belongs(field).map(|(words, _)| words);
+    let shown = || record.fields.iter().filter(|field| is_shown(field) && field.name != tag.name);
+    doc(out, "", &said(record.doc));
+    out.push_str(&format!("export type {} = ", named(record.name)));
+    let common: Vec<&Field> = shown().filter(|field| of(field).is_none()).collect();
+    if !common.is_empty() {
+        out.push_str("{\n");
+        common.iter().for_each(|field| member(out, "  ", field, !field.required, &said(field.doc), kind(record, field)));
+        out.push_str("} & ");
+    }
+    out.push_str("(\n");
+    for word in words.words {
+        out.push_str("  | {\n");
+        doc(out, "      ", &if word.word == "rotating" { vec!["It was rotated, with the `reason`.".to_owned()] } else { said(word.doc) });
+        out.push_str(&format!("      {}: \"{}\";\n", tag.name, named(word.word)));
+        for field in shown().filter(|field| of(field).is_some_and(|words| words.contains(&word.word))) {
+            let about = belongs(field).map_or_else(Vec::new, |(_, about)| said(&about));
+            member(out, "      ", field, MAY_BE_ABSENT.contains(&(word.word, field.name)), &about, kind(record, field));
+        }
+        if word.word == "rotating" {
+            doc(out, "      ", &["As `rotateSession` answers it, with its new exit.".to_owned()]);
+            out.push_str("      session: Session;\n");
+        }
+        out.push_str("    }\n");
+    }
+    out.push_str(");\n\n");
+}
+
+/// The words that a member belongs to, as its documentation begins: "Of `accepted` and `status`: the session."
+fn belongs(field: &'static Field) -> Option<(Vec<&'static str>, String)> {
+    let (of, about) = field.doc.trim().split_once(": ")?;
+    let words = of.strip_prefix("Of `")?.split('`').step_by(2).filter(|word| !word.is_empty()).collect();
+    let (first, rest) = about.split_at_checked(1)?;
+    Some((words, first.to_uppercase() + rest))
+}
+
+fn member(out: &mut String, indent: &str, field: &Field, is_optional: bool, about: &[String], kind: String) {
+    let mut about = about.to_vec();
+    if let (Shape::Span, Some(last)) = (field.shape, about.last_mut()) {
+        last.push_str(" In milliseconds.");
+    }
+    doc(out, indent, &about);
+    out.push_str(&format!("{indent}{}{}: {kind};\n", field.name, if is_optional { "?" } else { "" }));
+}
+
+fn kind(record: &Record, field: &Field) -> String {
+    match (record.name, field.name, field.shape) {
+        (_, "code", _) => "Open<Code>".to_owned(),
+        // Why a record can't be used is a text of the core.
+        ("Saved", "reason", _) => "\"damaged\" | \"other_version\" | \"other_api\" | \"other_account\"".to_owned(),
+        // What is false is left out.
+        (_, _, Shape::Bool) => "true".to_owned(),
+        (_, _, Shape::Word(words)) => named(words.name).to_owned(),
+        ("Event", _, Shape::Decimal) => "string".to_owned(),
+        (_, _, shape) => super::shape(shape, Side::Answer),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn printed() -> String {
+        let mut out = String::new();
+        print(&mut out);
+        out
+    }
+
+    /// What is printed of a type.
+    fn of(printed: &str, begin: &str) -> String {
+        let rest = printed.split_once(begin).unwrap_or_else(|| panic!("{begin} is missing")).1;
+        rest.split("\n\n").next().unwrap_or_default().to_owned()
+    }
+
+    #[test]
+    fn every_member_is_there_once_in_each_object_that_has_it_and_is_documented() {
+        let printed = printed();
+        for record in told_types().into_iter().filter(|told| !UNPRINTED.contains(&told.name())).filter_map(Type::record) {
+            let name = named(record.name);
+            let is_union = tag(record).is_some();
+            let of = of(&printed, &if is_union { format!("export type {name} = ") } else { format!("export interface {name} {{") });
+            let lines: Vec<&str> = of.lines().collect();
+            for field in record.fields.iter().filter(|field| is_shown(field)) {
+                let named = |line: &&str| line.trim().strip_prefix(field.name).is_some_and(|rest| rest.starts_with([':', '?']));
+                let count = lines.iter().filter(|line| named(line)).count();
+                let words = tag(record).map_or(0, |(_, words)| words.words.len());
+                let expected = match belongs(field).filter(|_| is_union) {
+                    Some((words, _)) => words.len(),
+                    None if tag(record).is_some_and(|(tag, _)| tag.name == field.name) => words,
+                    None => 1,
+                };
+                assert_eq!(count, expected, "{name}.{}", field.name);
+                let bare = lines.windows(2).find(|pair| named(&pair[1]) && !pair[0].ends_with("*/"));
+                assert_eq!(bare, None, "{name}.{} is not documented", field.name);
+            }
+        }
+    }
+
+    #[test]
+    fn the_words_that_a_member_belongs_to_are_those_of_its_union() {
+        for record in told_types().into_iter().filter_map(Type::record) {
+            let Some((_, words)) = tag(record) else { continue };
+            let known: Vec<&str> = words.words.iter().map(|word| word.word).collect();
+            let named = record.fields.iter().filter_map(belongs).flat_map(|(words, _)| words);
+            assert_eq!(named.filter(|word| !known.contains(word)).collect::<Vec<_>>(), Vec::<&str>::new(), "{}", record.name);
+        }
+    }
+
+    #[test]
+    fn words_are_literal_types_and_the_compiler_can_tell_events_and_verdicts_apart() {
+        let printed = printed();
+        for line in [
+            "export type Advice = \"stop\" | \"reauthenticate\" | ",
+            "export type Effect = \"none\" | \"unknown\" | \"done\";\n",
+            "export type ErrorKind = \"invalid\" | \"refused\" | ",
+            "export type WalkEnd = \"last_page\" | ",
+            "  advice: Advice;\n",
+            "  code?: Open<Code>;\n",
+            "  refused_by_us?: true;\n",
+            "      event: \"accepted\";\n      /** The session. */\n      session_id: string;\n      /** USD. */\n      estimated_charge_usd?: string;\n",
+            "      /** The time until the next send. In milliseconds. */\n      delay_ms: number;\n",
+            "      verdict: \"rotated\";\n",
+            "  unit_price: number;\n",
+            "  /** `data` of a success that does not fit its type. It may hold secrets. Not enumerable. */\n  raw?: Json;\n",
+        ] {
+            assert!(printed.contains(line), "{line}\n{printed}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_said_in_the_words_of_another_host() {
+        let printed = printed();
+        for word in ["[`", "::", "is_refused_by_us", "aller's", "max_pages", "Default: no"] {
+            assert_eq!(printed.lines().find(|line| line.contains(word)), None, "{word}");
+        }
+    }
+}

@@ -1,0 +1,137 @@
+// A session as a handle: its verbs, what it shows, and what is made of the responses and errors of HTTP clients.
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import { createServer as listen } from "node:net";
+import { dirname, join } from "node:path";
+import { test } from "node:test";
+
+import { WANTED, sandbox } from "./lib/sandbox.mjs";
+import { tool } from "./lib/tools.mjs";
+
+test("a handle has verbs and shows the newest state, whoever has read it", async (t) => {
+  const service = await sandbox(t);
+  const agent = service.agent();
+  const open = await agent.openSession({ ...WANTED, protocol: "http" }, { credentials: true, intent: "job-1" });
+  const other = await agent.resumeIntent("job-1", { credentials: true });
+  assert.deepEqual([open.generation, open.phase, other.session.proxy], [0, "ready", open.session.proxy]);
+  const before = open.session.proxy.password;
+  assert.deepEqual(await open.observe(403), { verdict: "rotate", reason: "http_403" });
+  const rotated = await open.rotate({ reason: "http_403" });
+  assert.ok(rotated.proxy.password !== before && open.session.proxy.password === rotated.proxy.password);
+  assert.deepEqual([open.generation, other.generation, other.session.proxy], [1, 1, open.session.proxy]);
+  assert.deepEqual(open.proxy.undici(), other.proxy.undici());
+  // A call of the client itself is seen as well; what it did not ask for is as it was.
+  await agent.getSession({ session_id: open.session_id });
+  assert.deepEqual([open.session.proxy.password, open.generation], [rotated.proxy.password, 1]);
+  // A login that nobody asked for is not known any more.
+  await agent.rotateSession({ session_id: open.session_id });
+  assert.deepEqual([open.generation, open.session.proxy.password ?? null], [2, null]);
+  assert.throws(() => open.proxy, { kind: "invalid", message: /`credentials`/ });
+  await agent.getSession({ session_id: open.session_id, include_credentials: true });
+  assert.ok(open.generation === 2 && open.session.proxy.password !== rotated.proxy.password);
+  await open.refresh();
+  assert.deepEqual([open.generation, open.session.status, open.session.proxy.password === undefined], [2, "active", false]);
+  await open.terminate();
+  assert.deepEqual([open.phase, other.phase], ["ended", "ended"]);
+  assert.deepEqual([(await other.refresh()).status, open.session.status], ["terminated", "terminated"]);
+});
+
+test("a rotation that many wait for is one generation", async (t) => {
+  const service = await sandbox(t);
+  const open = await service.agent().openSession(WANTED, { credentials: true, autoRotate: true });
+  await service.fault({ kind: "delay", ms: 500 }, "rotate_session");
+  const seen = await Promise.all(Array.from({ length: 20 }, () => open.observe("block")));
+  assert.deepEqual([new Set(seen.map(({ verdict }) => verdict)), open.generation], [new Set(["rotated"]), 1]);
+  await open.rotate();
+  await open.refresh();
+  assert.deepEqual([open.generation, open.phase], [2, "ready"]);
+});
+
+/** By client: how it sends a request through an HTTP proxy, with a second to answer in. */
+const CLIENTS = {
+  async undici(url, proxy) {
+    const { ProxyAgent, fetch } = tool("undici");
+    const dispatcher = new ProxyAgent({ ...proxy.undici(), connectTimeout: 5000 });
+    try {
+      const answer = await fetch(url, { dispatcher, signal: AbortSignal.timeout(1000) });
+      await answer.text();
+      return answer;
+    } finally {
+      dispatcher.destroy();
+    }
+  },
+  axios: (url, proxy) => tool("axios").get(url, { ...agents(proxy), proxy: false, timeout: 1000 }),
+  got: async (url, proxy) => {
+    const { default: got } = await import(join(dirname(tool.resolve("undici/package.json")), "../got/dist/source/index.js"));
+    const { httpAgent: http, httpsAgent: https } = agents(proxy);
+    return got(url, { agent: { http, https }, timeout: { request: 1000 }, retry: { limit: 0 } });
+  },
+};
+
+function agents(proxy) {
+  const { HttpsProxyAgent } = tool("https-proxy-agent");
+  const agent = new HttpsProxyAgent(proxy.url);
+  return { httpAgent: agent, httpsAgent: agent };
+}
+
+async function port(t, server) {
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.after(() => server.close());
+  return server.address().port;
+}
+
+test("the proxy's failures are told apart from the target's, whichever client has met them", async (t) => {
+  const { ProxySettings } = await import("hopline");
+  const service = await sandbox(t);
+  const agent = service.agent();
+  const open = await agent.openSession({ ...WANTED, protocol: "http" }, { credentials: true });
+  /** What the advice of each comes to. */
+  const PROXY = /^the proxy refused/;
+  const TARGET = /^the target failed/;
+  const seen = async (name, url, proxy) => {
+    const met = await CLIENTS[name](url, proxy).catch((error) => error);
+    const { verdict, why, reason } = await open.observe(met);
+    return why ?? reason ?? verdict;
+  };
+  const silent = await port(t, listen(() => {}));
+  const refusing = await port(t, createServer((_, answer) => answer.writeHead(403).end()));
+  const gone = listen();
+  const closed = await port(t, gone);
+  await new Promise((resolve) => gone.close(resolve));
+  const login = { username: open.session.proxy.username, password: open.session.proxy.password };
+  const to = (more) => new ProxySettings({ ...open.session.proxy, full_url: undefined, ...login, ...more });
+  for (const name of Object.keys(CLIENTS)) {
+    assert.equal(await seen(name, service.target_url, open.proxy), "keep", name);
+    assert.match(await seen(name, service.target_url, to({ password: "wrong" })), PROXY, `${name}: a wrong login`);
+    assert.match(await seen(name, service.target_url, to({ host: "127.0.0.1", port: closed })), PROXY, `${name}: nobody listens`);
+    assert.match(await seen(name, `http://127.0.0.1:${closed}/`, open.proxy), TARGET, `${name}: no target`);
+    assert.equal(await seen(name, `http://127.0.0.1:${refusing}/`, open.proxy), "http_403", name);
+    // One timeout is nobody's fault yet, the second is the exit's.
+    await seen(name, `http://127.0.0.1:${silent}/`, open.proxy);
+    assert.equal(await seen(name, `http://127.0.0.1:${silent}/`, open.proxy), "timeout", name);
+  }
+});
+
+test("errors that Playwright throws are known by their words", async (t) => {
+  const service = await sandbox(t);
+  const open = await service.agent().openSession(WANTED);
+  const thrown = (message, name = "Error") => Object.assign(new Error(message), { name });
+  const verdict = async (seen) => {
+    const { verdict, why } = await open.observe(seen);
+    return why?.split(" ").slice(0, 2).join(" ") ?? verdict;
+  };
+  for (const message of ["net::ERR_PROXY_CONNECTION_FAILED at https://a", "net::ERR_SOCKS_CONNECTION_FAILED", "NS_ERROR_PROXY_CONNECTION_REFUSED", "net::ERR_INVALID_AUTH_CREDENTIALS"]) {
+    assert.equal(await verdict(thrown(`page.goto: ${message}`)), "the proxy", message);
+  }
+  for (const message of ["net::ERR_CONNECTION_RESET", "net::ERR_CERT_AUTHORITY_INVALID", "net::ERR_SOCKS_CONNECTION_HOST_UNREACHABLE"]) {
+    assert.equal(await verdict(thrown(`page.goto: ${message}`)), "the target", message);
+  }
+  await verdict(thrown("page.goto: Timeout 30000ms exceeded.", "TimeoutError"));
+  assert.equal(await verdict(thrown("net::ERR_TIMED_OUT")), "rotate");
+  // What has a status is one, and a word is one; nothing else is.
+  for (const seen of [200, { status: 200 }, { statusCode: 204 }, new Response(null, { status: 200 })]) assert.equal(await verdict(seen), "keep");
+  for (const seen of ["proxy", 407, { status: 407 }]) assert.equal(await verdict(seen), "the proxy");
+  for (const seen of ["nothing", {}, null, undefined, [], { status: "403" }, NaN, 1.5]) {
+    await assert.rejects(open.observe(seen), { kind: "invalid", effect: "none" }, String(seen));
+  }
+});

@@ -1,0 +1,196 @@
+// Pools of sessions, against the sandbox and through its real proxies.
+import assert from "node:assert/strict";
+import { createRequire } from "node:module";
+import { test } from "node:test";
+import { pathToFileURL } from "node:url";
+
+import { FolderStore } from "hopline";
+
+import { WANTED, folder, program, sandbox } from "./lib/sandbox.mjs";
+import { tool } from "./lib/tools.mjs";
+
+/** A service that has room for many. */
+const ROOM = ["--session-limit", "1000", "--rate-limit", "10000000", "--balance", "100000"];
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+const alive = (state) => state.sessions.filter(({ status }) => status === "creating" || status === "active").length;
+
+/** What the counts of a status add up to. */
+const sum = ({ ready, leased, creating, resting, in_doubt, empty, elsewhere }) => ready + leased + creating + resting + in_doubt + empty + elsewhere;
+
+test("opening a pool buys nothing, and a lease is a session of a pool that nobody else has", async (t) => {
+  const service = await sandbox(t, ...ROOM);
+  const agent = service.agent({ store: new FolderStore(folder()), dailyCapUsd: 500 });
+  const pool = await agent.openPool("shop", { ...WANTED, size: 3, protocol: "http" });
+  await pause(300);
+  assert.deepEqual([(await service.state()).charges.length, pool.name], [0, "shop"]);
+  const leases = await Promise.all([1, 2, 3].map(() => pool.acquire({ target: "shop.example" })));
+  assert.deepEqual(new Set(leases.map(({ sessionId }) => sessionId)).size, 3);
+  assert.deepEqual(leases.map(({ slot }) => slot).sort(), [0, 1, 2]);
+  for (const { valid, target, generation, proxy } of leases) assert.deepEqual([valid, target, typeof generation, proxy.protocol], [true, "shop.example", "number", "http"]);
+  const status = await pool.status();
+  assert.deepEqual([status.leased, status.ready, sum(status), status.slots.length], [3, 0, 3, 3]);
+  // The fourth waits until one is back, and nothing is bought for it.
+  const fourth = pool.acquire();
+  await pause(100);
+  leases[1].data.cookie = "mine";
+  leases[1].release();
+  leases[1].release();
+  const lent = await fourth;
+  assert.deepEqual([lent.sessionId, lent.data, leases[1].valid], [leases[1].sessionId, { cookie: "mine" }, false]);
+  await assert.rejects(pool.acquire({ timeoutMs: 50 }), { kind: "unavailable", operation: "acquire", effect: "none" });
+  assert.throws(() => leases[1].dispatcher(), { kind: "misuse" });
+  assert.equal(leases[1].observe(200), "give_back");
+  assert.equal(await pool.withLease({ timeoutMs: 50 }, () => 7).catch((error) => error.kind), "unavailable");
+  for (const lease of [leases[0], leases[2], lent]) lease.release();
+  assert.equal(await pool.withLease({ key: "a" }, async ({ sessionId }) => (await pool.withLease({}, (other) => other.sessionId)) !== sessionId), true);
+  await assert.rejects(pool.withLease({}, () => Promise.reject(new Error("of the caller's own"))), /of the caller's own/);
+  assert.equal((await pool.status()).leased, 0);
+  await pool.close();
+  const { charges, sessions } = await service.state();
+  assert.deepEqual([charges.length, sessions.length, alive({ sessions })], [3, 3, 3]);
+  await assert.rejects(pool.acquire(), { kind: "misuse" });
+});
+
+test("a block rotates the session once its lease is back, and the next lease has another exit and no cookies", async (t) => {
+  const { fetch } = tool("undici");
+  const service = await sandbox(t, ...ROOM);
+  const agent = service.agent({ dailyCapUsd: 500 });
+  const pool = await agent.openPool("shop", { ...WANTED, size: 1, protocol: "http", ready: 1 });
+  await pool.waitReady();
+  const target = "shop.example";
+  const get = (lease) => fetch(service.target_url, { dispatcher: lease.dispatcher() });
+  const first = await pool.acquire({ target });
+  assert.equal(first.observe(await get(first)), "keep");
+  first.data.cookie = "a";
+  await service.control("target", { block_first_exit: true });
+  const blocked = await get(first);
+  assert.deepEqual([blocked.status, first.observe(blocked), first.data], [403, "give_back", { cookie: "a" }]);
+  // It does not change while it is lent.
+  assert.deepEqual([first.valid, (await get(first)).status], [true, 403]);
+  first.release();
+  const second = await pool.acquire({ target });
+  assert.deepEqual([second.sessionId, second.generation > first.generation, second.data], [first.sessionId, true, {}]);
+  const answer = await get(second);
+  assert.deepEqual([answer.status, second.observe(answer)], [200, "keep"]);
+  // A lease of the same exit shares the connections.
+  const dispatcher = second.dispatcher();
+  second.release();
+  await pool.withLease({ target }, (third) => assert.equal(third.dispatcher(), dispatcher));
+  await pool.drain();
+  const { charges, sessions } = await service.state();
+  assert.deepEqual([charges.length, alive({ sessions })], [1, 0]);
+});
+
+test("what a pool is asked is checked, and errors name options as they are spelled", async (t) => {
+  const service = await sandbox(t, ...ROOM);
+  const agent = service.agent();
+  const open = (more) => agent.openPool("shop", { ...WANTED, size: 2, dailyCapUsd: 10, ...more });
+  for (const [more, field] of [
+    [{ dailyCapUsd: undefined }, "dailyCapUsd"],
+    [{ size: 0 }, "size"],
+    [{ ready: 3 }, "ready"],
+    [{ maxCreating: 0 }, "maxCreating"],
+    [{ leasesPerSession: "1" }, "leasesPerSession"],
+    [{ max_creating: 1 }, "options"],
+    [{ replace: "sometimes" }, "replace"],
+    [{ session_type: "other" }, "session_type"],
+  ]) {
+    await assert.rejects(open(more), { kind: "invalid", effect: "none", operation: "open_pool", field }, JSON.stringify(more));
+  }
+  await assert.rejects(agent.openPool("", { ...WANTED, size: 2, dailyCapUsd: 10 }), { field: "name" });
+  for (const options of [null, [], 7]) await assert.rejects(agent.openPool("shop", options), { kind: "invalid" });
+  const pool = await open({});
+  await assert.rejects(open({}), { kind: "invalid", field: "name" });
+  await assert.rejects(pool.acquire({ timeoutMs: -1 }), { kind: "invalid", field: "timeoutMs" });
+  await assert.rejects(pool.acquire({ signal: 7 }), { kind: "invalid", field: "signal" });
+  await assert.rejects(pool.acquire(null), { kind: "invalid" });
+  await pool.pause();
+  const { hold } = await pool.status();
+  assert.deepEqual([hold.reason, hold.needs], ["paused", "caller"]);
+  await assert.rejects(pool.acquire({ timeoutMs: 1000 }), { kind: "unavailable" });
+  await pool.resume();
+  await pool.withLease({}, ({ valid }) => assert.ok(valid));
+  await agent.close();
+  await assert.rejects(pool.acquire(), { kind: "misuse" });
+});
+
+test("10 000 cancelled acquires under load lose no lease", { timeout: 120_000 }, async (t) => {
+  const service = await sandbox(t, ...ROOM);
+  const size = 4;
+  const agent = service.agent({ dailyCapUsd: 500 });
+  const pool = await agent.openPool("shop", { ...WANTED, size, ready: size });
+  await pool.waitReady(size);
+  let isOver = false;
+  let lent = 0;
+  const work = async () => {
+    while (!isOver) {
+      await pool.withLease({}, async ({ valid }) => {
+        assert.ok(valid);
+        lent += 1;
+        await pause(lent % 3);
+      });
+    }
+  };
+  const load = Promise.all(Array.from({ length: 6 }, work));
+  let [cancelled, granted] = [0, 0];
+  for (let round = 0; round < 100; round += 1) {
+    const asked = Array.from({ length: 100 }, async (_, n) => {
+      const abort = new AbortController();
+      const given = pool.acquire({ signal: abort.signal });
+      // Before it begins, as it begins, in the same turn as others, and a moment later.
+      if (n % 4 === 0) abort.abort();
+      else if (n % 4 === 1) queueMicrotask(() => abort.abort());
+      else if (n % 4 === 2) setImmediate(() => abort.abort());
+      else setTimeout(() => abort.abort(), n % 7);
+      try {
+        const lease = await given;
+        granted += 1;
+        await pause(1);
+        lease.release();
+      } catch (error) {
+        assert.equal(error.kind, "cancelled", error.stack);
+        cancelled += 1;
+      }
+    });
+    await Promise.all(asked);
+  }
+  isOver = true;
+  await load;
+  const status = await pool.status();
+  console.log(`cancelled: ${cancelled}, granted all the same: ${granted}, lent beside them: ${lent}`);
+  assert.deepEqual([cancelled + granted, status.leased, status.waiting, status.ready], [10_000, 0, 0, size]);
+  assert.ok(cancelled > 5000 && lent > 100);
+  const all = await Promise.all(Array.from({ length: size }, () => pool.acquire({ timeoutMs: 1000 })));
+  assert.equal(new Set(all.map(({ slot }) => slot)).size, size);
+  assert.equal((await service.state()).charges.length, size);
+});
+
+test("four processes share the slots of one folder, own eight together, and each has sessions within two seconds", { timeout: 120_000 }, async (t) => {
+  const service = await sandbox(t, ...ROOM);
+  const environment = { FOLDER: folder(), HOPLINE_API_KEY: service.api_key, HOPLINE_BASE_URL: service.agent_url };
+  const programs = Array.from({ length: 4 }, () => program("pooled.mjs", environment));
+  const told = [];
+  for (const { code, out, errors } of await Promise.all(programs.map(({ ended }) => ended))) {
+    assert.equal(code, 0, errors);
+    told.push(JSON.parse(out));
+  }
+  console.log(`four processes: ${told.map(({ took }) => `${took.join(" and ")} ms`).join(", ")}`);
+  const sessions = told.flatMap(({ sessions }) => sessions);
+  assert.deepEqual([sessions.length, new Set(sessions).size], [8, 8]);
+  assert.ok(told.every(({ took }) => took.every((ms) => ms < 2000)), JSON.stringify(told));
+  const state = await service.state();
+  assert.deepEqual([state.charges.length, alive(state)], [8, 8]);
+});
+
+test("a lease that is garbage-collected goes back", { timeout: 60_000 }, async (t) => {
+  const service = await sandbox(t, ...ROOM);
+  const { out, code, errors } = await program("leaky.mjs", { HOPLINE_API_KEY: service.api_key, HOPLINE_BASE_URL: service.agent_url, NODE_OPTIONS: "--expose-gc" }).ended;
+  assert.deepEqual([code, out.trim()], [0, "1"], errors);
+});
+
+test("a page has no pools, and says so", async () => {
+  const web = await import(pathToFileURL(createRequire(import.meta.url).resolve("hopline").replace("node.cjs", "web.mjs")));
+  const agent = new web.AgentClient({ baseUrl: "https://api.example/v1" });
+  await assert.rejects(agent.openPool("shop", {}), { kind: "misuse", operation: "open_pool", effect: "none", message: /a page has no pools/ });
+});

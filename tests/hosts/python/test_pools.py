@@ -1,0 +1,313 @@
+"""Pools over real sockets: what is lent, what is given back whatever happens, and that work goes on while nobody calls."""
+
+import asyncio
+import gc
+import json
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import hopline
+import pytest
+import requests
+from canned import until
+from sandbox import Sandbox
+
+SHOP: dict[str, Any] = {"session_type": "dynamic", "product_no": "dynamic-world", "protocol": "http", "daily_cap_usd": 10_000}
+LIVING = ("creating", "active")
+
+
+def fetch(url: str, lease: hopline.Lease) -> requests.Response:
+    with requests.Session() as session:
+        session.trust_env = False
+        return session.get(url, **lease.proxy.for_requests(), timeout=10)
+
+
+def living(sandbox: Sandbox) -> int:
+    return sum(session["status"] in LIVING for session in sandbox.state()["sessions"])
+
+
+def adds_up(status: hopline.PoolStatus, size: int) -> bool:
+    return size == sum((status.ready, status.leased, status.creating, status.resting, status.in_doubt, status.empty, status.elsewhere))
+
+
+def test_what_is_lent_is_used_observed_and_rotated(sandbox: Sandbox) -> None:
+    site = sandbox.ready["target_url"]
+    with hopline.AgentClient(**sandbox.account) as agent, agent.open_pool("shop", size=2, **SHOP) as pool:
+        with pool.acquire(target="shop.example") as lease:
+            exits = {session["session_id"]: session["exit"] for session in sandbox.state()["sessions"]}
+            answer = fetch(site, lease)
+            assert answer.json()["address"] == exits[lease.session_id] and lease.observe(answer) == "keep"
+            assert lease.valid and lease.target == "shop.example" and "password" not in repr(lease)
+            lease.data["cookie"] = "a"
+            first, generation = lease.session_id, lease.generation
+            sandbox.control("target", {"block": exits[first]})
+            blocked = fetch(site, lease)
+            assert blocked.status_code == 403 and lease.observe(blocked) == "give_back"
+            # An exit never changes under a lease.
+            assert lease.valid and sandbox.times("rotate_session") == 0
+        assert not lease.valid and lease.observe(200) == "give_back"
+        until(lambda: sandbox.times("rotate_session") == 1)
+        seen = {}
+        until(lambda: pool.status().ready == 1)
+        with pool.acquire(target="shop.example") as one, pool.acquire(target="shop.example") as other:
+            seen = {one.session_id: one, other.session_id: other}
+            assert len(seen) == 2 and seen[first].generation > generation and seen[first].data == {}
+            assert fetch(site, seen[first]).status_code == 200
+            status = pool.status()
+            assert status.leased == 2 and adds_up(status, 2) and {slot.state for slot in status.slots} == {"leased"}
+            with pytest.raises(hopline.Unavailable) as caught:
+                pool.acquire(timeout=0.2)
+            assert caught.value.operation == "acquire" and caught.value.effect == "none"
+        with pytest.raises(hopline.Invalid, match="daily_cap_usd"):
+            agent.open_pool("other", size=1, session_type="dynamic", product_no="dynamic-world")
+        with pytest.raises(hopline.Invalid, match="`protocol` http"):
+            agent.open_pool("other", size=1, **{**SHOP, "protocol": "socks5"}, use_with="aiohttp")
+        pool.pause()
+        hold = pool.status().hold
+        assert hold is not None and hold.reason == "paused"
+        pool.resume()
+        assert pool.status().hold is None
+    with pytest.raises(hopline.Misuse):
+        pool.acquire()
+    assert living(sandbox) == sandbox.charges() == 2
+
+
+def test_the_same_in_tasks_and_a_drained_pool_leaves_no_session(sandbox: Sandbox) -> None:
+    async def life() -> None:
+        async with hopline.AsyncAgentClient(**sandbox.account) as agent:
+            async with agent.open_pool("shop", size=3, **SHOP) as pool:
+                async with pool.acquire(target="shop.example", key="user-1") as lease:
+                    lease.data["cookie"] = "a"
+                    assert lease.observe(200) == "keep" and (await pool.status()).leased == 1
+                async with pool.acquire(target="shop.example", key="user-1") as again:
+                    assert again.session_id == lease.session_id and again.data == {"cookie": "a"}
+                held = [await pool.acquire() for _ in range(3)]
+                assert len({one.session_id for one in held}) == 3 and adds_up(await pool.status(), 3)
+                for one in held:
+                    one.release()
+                await pool.drain()
+                with pytest.raises(hopline.Misuse):
+                    await pool.acquire()
+
+    asyncio.run(life())
+    assert living(sandbox) == 0 and sandbox.charges() == 3
+
+
+def test_opening_a_pool_buys_nothing(sandbox: Sandbox) -> None:
+    with hopline.AgentClient(**sandbox.account) as agent:
+        pool = agent.open_pool("shop", size=50, **SHOP)
+        time.sleep(2)
+        assert sandbox.charges() == 0 and pool.status().elsewhere + pool.status().empty == 50
+        pool.close()
+
+
+def test_a_program_that_never_calls_while_it_works_finds_its_sessions_ready(sandbox: Sandbox) -> None:
+    with hopline.AgentClient(**sandbox.account) as agent, agent.open_pool("shop", size=4, ready=4, **SHOP) as pool:
+        until(lambda: [session["status"] for session in sandbox.state()["sessions"]].count("active") == 4)
+        time.sleep(1)
+        assert pool.status().ready == 4
+        assert pool.wait_ready(4, timeout=10).ready == 4
+
+    async def life() -> None:
+        async with hopline.AsyncAgentClient(**sandbox.account) as agent, agent.open_pool("tasks", size=4, ready=4, **SHOP) as pool:
+            while [session["status"] for session in sandbox.state()["sessions"]].count("active") < 8:
+                await asyncio.sleep(0.05)
+            await asyncio.sleep(1)
+            assert (await pool.status()).ready == 4
+
+    asyncio.run(asyncio.wait_for(life(), 60))
+    assert sandbox.charges() == 8
+
+
+def test_a_lease_that_is_forgotten_is_taken_back(sandbox: Sandbox) -> None:
+    with hopline.AgentClient(**sandbox.account) as agent, agent.open_pool("shop", size=1, **SHOP) as pool:
+        lease = pool.acquire()
+        session_id = lease.session_id
+        loop: list[Any] = [lease]
+        loop.append(loop)
+        del lease, loop
+        gc.collect()
+        assert pool.acquire(timeout=10).session_id == session_id
+        gc.collect()
+        until(lambda: pool.status().ready == 1)
+
+
+def test_closing_leaves_nothing(sandbox: Sandbox, tmp_path: Path) -> None:
+    before = set(threading.enumerate())
+    with hopline.AgentClient(**sandbox.account, store=hopline.FolderStore(tmp_path)) as agent:
+        pool = agent.open_pool("shop", size=3, ready=3, **SHOP)
+        pool.wait_ready(3)
+        held = [pool.acquire() for _ in range(3)]
+        waiting = threading.Thread(target=lambda: pytest.raises(hopline.Cancelled, pool.acquire))
+        waiting.start()
+        until(lambda: pool.status().waiting == 1)
+        pool.close(grace=0.2)
+        waiting.join(10)
+        assert not waiting.is_alive() and not any(lease.valid for lease in held)
+        # Without a pool nobody works for one, and a client that is used on does not need to be closed for that.
+        assert agent._engine.carrier() is None
+        sessions = {lease.session_id for lease in held}
+        with hopline.AgentClient(**sandbox.account, store=hopline.FolderStore(tmp_path)) as other:
+            with other.open_pool("shop", size=3, **SHOP) as again:
+                assert {again.acquire(timeout=10).session_id for _ in range(3)} <= sessions
+    assert sandbox.charges() == 3
+    until(lambda: not [thread for thread in set(threading.enumerate()) - before if thread.name == "hopline-store"])
+
+
+def test_a_client_that_is_closed_under_a_pool_ends_its_leases(sandbox: Sandbox) -> None:
+    agent = hopline.AgentClient(**sandbox.account)
+    with agent.open_pool("shop", size=2, **SHOP) as pool:
+        lease = pool.acquire()
+        agent.close()
+        assert not lease.valid and lease.observe(403) == "give_back"
+        lease.release()
+        with pytest.raises(hopline.Misuse):
+            pool.status()
+    assert living(sandbox) == 1
+
+
+def test_ten_thousand_acquires_that_are_cancelled_in_tasks_lose_no_lease(sandbox: Sandbox) -> None:
+    chance, granted = random.Random(7), 0
+
+    async def life() -> None:
+        nonlocal granted
+        async with hopline.AsyncAgentClient(**sandbox.account) as agent, agent.open_pool("shop", size=8, ready=8, **SHOP) as pool:
+            await pool.wait_ready(8)
+
+            async def use() -> None:
+                nonlocal granted
+                async with pool.acquire(target="shop.example"):
+                    granted += 1
+                    await asyncio.sleep(chance.random() * 0.003)
+
+            for _ in range(50):
+                tasks = [asyncio.create_task(use()) for _ in range(200)]
+                for task in tasks:
+                    asyncio.get_running_loop().call_later(chance.random() * 0.1, task.cancel)
+                await asyncio.gather(*tasks, return_exceptions=True)
+            status = await pool.status()
+            assert (status.leased, status.waiting) == (0, 0) and adds_up(status, 8)
+            held = [await pool.acquire(timeout=10) for _ in range(8)]
+            assert len({lease.session_id for lease in held}) == 8
+            for lease in held:
+                lease.release()
+            assert agent._engine.leases.out == {}
+
+    asyncio.run(life())
+    assert sandbox.charges() == 8 and 100 < granted < 10_000
+
+
+def test_ten_thousand_acquires_that_are_given_up_in_threads_lose_no_lease(sandbox: Sandbox) -> None:
+    granted = given_up = 0
+    counted = threading.Lock()
+    with hopline.AgentClient(**sandbox.account) as agent, agent.open_pool("shop", size=8, ready=8, **SHOP) as pool:
+        pool.wait_ready(8)
+
+        def use(seed: int) -> None:
+            nonlocal granted, given_up
+            chance = random.Random(seed)
+            for _ in range(625):
+                try:
+                    with pool.acquire(target="shop.example", timeout=chance.random() * 0.02):
+                        with counted:
+                            granted += 1
+                        time.sleep(chance.random() * 0.002)
+                except hopline.Unavailable:
+                    with counted:
+                        given_up += 1
+
+        threads = [threading.Thread(target=use, args=(seed,)) for seed in range(16)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(300)
+        assert not any(thread.is_alive() for thread in threads) and granted + given_up == 10_000 and min(granted, given_up) > 100
+        status = pool.status()
+        assert (status.leased, status.waiting) == (0, 0) and adds_up(status, 8)
+        held = [pool.acquire(timeout=10) for _ in range(8)]
+        assert len({lease.session_id for lease in held}) == 8
+    assert sandbox.charges() == 8
+
+
+class GivenUp(BaseException):
+    """Comes at any moment, as Ctrl-C does."""
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no alarm")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # what comes into a callback of the garbage collector
+def test_an_acquire_that_is_interrupted_at_any_moment_loses_no_lease(sandbox: Sandbox) -> None:
+    is_armed, interrupted = False, 0
+
+    def interrupt(*_: object) -> None:
+        nonlocal is_armed
+        if is_armed:
+            is_armed = False
+            raise GivenUp
+
+    with hopline.AgentClient(**sandbox.account) as agent, agent.open_pool("shop", size=2, ready=2, **SHOP) as pool:
+        pool.wait_ready(2)
+        before = signal.signal(signal.SIGALRM, interrupt)
+        signal.setitimer(signal.ITIMER_REAL, 0.001, 0.0007)
+        try:
+            end = time.monotonic() + 60
+            while interrupted < 1000 and time.monotonic() < end:
+                try:
+                    is_armed = True
+                    lease = pool.acquire(timeout=5)
+                    lease.release()
+                    is_armed = False
+                except GivenUp:
+                    interrupted += 1
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+        gc.collect()
+        until(lambda: (pool.status().leased, pool.status().ready) == (0, 2))
+        assert agent._engine.leases.out.keys() <= {lease._command}
+    assert interrupted >= 1000 and sandbox.charges() == 2
+
+
+WORKER = """
+import json, sys, time, hopline
+account, folder, pool_options = json.loads(sys.argv[1]), sys.argv[2], json.loads(sys.argv[3])
+with hopline.AgentClient(**account, store=hopline.FolderStore(folder)) as agent, agent.open_pool("shop", size=8, **pool_options) as pool:
+    sys.stdin.readline()
+    told = []
+    for _ in range(2):
+        begun = time.monotonic()
+        lease = pool.acquire(timeout=30)
+        told.append([lease.session_id, time.monotonic() - begun])
+        globals()[f"lease{len(told)}"] = lease
+    print(json.dumps(told), flush=True)
+    sys.stdin.readline()
+"""
+
+
+def test_four_processes_on_one_folder_own_eight_together(sandbox: Sandbox, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", WORKER, json.dumps(sandbox.account), str(tmp_path), json.dumps(SHOP)]
+    workers = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(4)]
+    time.sleep(2)
+    told = []
+    for worker in workers:
+        assert worker.stdin is not None
+        worker.stdin.write("\n")
+        worker.stdin.flush()
+    for worker in workers:
+        assert worker.stdout is not None
+        told += json.loads(worker.stdout.readline())
+    assert len({session_id for session_id, _ in told}) == 8 and living(sandbox) == sandbox.charges() == 8
+    assert max(seconds for _, seconds in told) < 2
+    for worker in workers:
+        worker.communicate("\n", timeout=30)
+        assert worker.returncode == 0
+    # Whoever comes next has all of them.
+    with hopline.AgentClient(**sandbox.account, store=hopline.FolderStore(tmp_path)) as agent, agent.open_pool("shop", size=8, **SHOP) as pool:
+        held = [pool.acquire(timeout=10) for _ in range(8)]
+        assert {lease.session_id for lease in held} == {session_id for session_id, _ in told}
+    assert sandbox.charges() == 8

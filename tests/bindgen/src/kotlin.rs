@@ -4,6 +4,7 @@
 use std::fmt::Write;
 
 use hopline::client::PagesEnd;
+use hopline::contract::pools::LeaseAdvice;
 use hopline::contract::{Field, Method, REPLIES, Record, Safety, Shape, Shaped, Words, endpoints};
 
 use crate::model::{APIS, Kind, Type, camel, client, level_of, lines, named_in_camel, told_types, types};
@@ -42,8 +43,8 @@ const EXCHANGE: [(&str, &str, &str); 5] = [
     ("duration", "Duration", "Of `ANSWERED`: how long it took."),
 ];
 
-/// Lists of Hopline's own that are in nothing that is told: those of a request of the caller's own, and of a walk.
-const LISTS: [Shape; 3] = [Method::SHAPE, Safety::SHAPE, PagesEnd::SHAPE];
+/// Lists of Hopline's own that are in nothing that is told: those of a request of the caller's own, of a walk, and of what was seen through a lease.
+const LISTS: [Shape; 4] = [Method::SHAPE, Safety::SHAPE, PagesEnd::SHAPE, LeaseAdvice::SHAPE];
 
 /// What the package hands back to the core as it came.
 const UNREAD: &str = "AnswerFacts";

@@ -2,6 +2,7 @@ package hopline
 
 import hopline.core.Move
 import hopline.core.MoveAnswer
+import java.util.concurrent.ConcurrentHashMap
 import kotlin.time.Duration
 import kotlin.time.Duration.Companion.minutes
 import kotlin.time.Duration.Companion.seconds
@@ -10,7 +11,12 @@ import kotlin.time.Duration.Companion.seconds
  * Lends sessions, and buys, rotates and replaces them as needed: never more than its `size` at a time, over all clients of the store. It works
  * while nobody calls it, until [close], [drain] or the end of its client.
  */
-public class Pool internal constructor(private val client: AgentClient, private val number: Int, /** Its name. */ public val name: String) {
+public class Pool internal constructor(
+    private val client: AgentClient,
+    private val number: Int,
+    /** Its name. */
+    public val name: String,
+) {
     /**
      * Waits for a session, lends it to [use], and takes it back when that returns, throws or is cancelled. After [LeaseAdvice.GIVE_BACK] leave the
      * block and enter another one: an exit never changes under a lease.
@@ -25,11 +31,25 @@ public class Pool internal constructor(private val client: AgentClient, private 
         val lent = client.call("acquire", given, { "{}" }, LENT)
         // Nothing may suspend between the two, or who is cancelled there keeps the lease.
         try {
-            return use(Lease(client.engine, lent, target))
+            return use(Lease(client.engine, lent, target, jar(lent)))
         } finally {
             client.engine.give(Move.ReleaseLease(lent.pool.toUInt(), lent.lease))
         }
     }
+
+    /** What callers keep with each slot's session, for as long as it has its exit. */
+    private val jars = ConcurrentHashMap<Int, Jar>()
+
+    private class Jar(val sessionId: String, val generation: Int) {
+        val data = ConcurrentHashMap<String, Any>()
+    }
+
+    private fun jar(lent: PoolLease): MutableMap<String, Any> =
+        checkNotNull(
+            jars.compute(lent.slot) { _, known ->
+                known?.takeIf { it.sessionId == lent.sessionId && it.generation == lent.generation } ?: Jar(lent.sessionId, lent.generation)
+            },
+        ).data
 
     /** How it is. With [everywhere], the store is asked what other clients have. */
     public suspend fun status(everywhere: Boolean = false): PoolStatus = ask("pool_status", STATUS, "everywhere" to everywhere)
@@ -70,7 +90,14 @@ public class Pool internal constructor(private val client: AgentClient, private 
 }
 
 /** A session that was lent. It prints no secret. */
-public class Lease internal constructor(private val engine: Engine, private val lent: PoolLease, /** What it was lent for. */ public val target: String?) {
+public class Lease internal constructor(
+    private val engine: Engine,
+    private val lent: PoolLease,
+    /** What it was lent for. */
+    public val target: String?,
+    /** A place for what belongs to the session's exit, such as cookies: it is empty again once that has changed. */
+    public val data: MutableMap<String, Any>,
+) {
     /** The session. */
     public val sessionId: String get() = lent.sessionId
 

@@ -17,21 +17,38 @@
 use hopline::Error;
 use hopline::client::{Answered, SavedPage, Taken};
 use hopline::contract::{Record, Shape, Shaped, Sink, Tell, Word, Words};
-use hopline::wire::read_as;
+use hopline::wire::{self, Expected, Received, Response, read_as};
 
-/// Packs what a command was answered with; or says that it does not fit its type.
-pub(crate) fn pack(taken: Taken) -> Result<(Vec<u8>, Answered), Error> {
-    let mut packer = Packer::default();
-    match taken.shape() {
-        Shape::Record(record) => {
-            packer.utf8(record.name);
-            taken.read(&mut packer).map(|(_, answered)| (packer.bytes, answered))
-        }
-        _ => {
-            packer.utf8("");
-            taken.read(&mut ()).map(|((), answered)| (packer.bytes, answered))
-        }
+/// What was packed of a response while it was read.
+pub(crate) struct Read {
+    shape: &'static Shape,
+    raw: String,
+    bytes: Vec<u8>,
+}
+
+/// Reads a response, and packs the answer of a success that fits its type.
+pub(crate) fn read(expected: Expected, received: Received<'_>) -> (Response<'_>, Option<Read>) {
+    let Shape::Record(record) = expected.shape() else { return (wire::read(expected, received, &mut ()).0, None) };
+    let mut packer = Packer::with_room(received.body.len());
+    packer.utf8(record.name);
+    let response = wire::read(expected, received, &mut packer).0;
+    let raw = response.raw().filter(|_| response.fit().is_ok()).map(str::to_owned);
+    let made = raw.map(|raw| Read { shape: expected.shape(), raw, bytes: packer.bytes });
+    (response, made)
+}
+
+/// Packs what a command was answered with, unless that was done when it was `made`; or says that it does not fit its type.
+pub(crate) fn pack(taken: Taken, made: Option<&Read>) -> Result<(Vec<u8>, Answered), Error> {
+    if let Some(made) = made.filter(|made| std::ptr::eq(made.shape, taken.shape()) && made.raw == taken.raw()) {
+        return Ok((made.bytes.clone(), taken.answered()));
     }
+    let Shape::Record(record) = taken.shape() else {
+        // An empty name: nobody documents it.
+        return taken.read(&mut ()).map(|((), answered)| (vec![0], answered));
+    };
+    let mut packer = Packer::with_room(taken.raw().len());
+    packer.utf8(record.name);
+    taken.read(&mut packer).map(|(_, answered)| (packer.bytes, answered))
 }
 
 /// Packs what a host is told: an error, an event, a quote. Its type has no name in front.
@@ -75,6 +92,11 @@ enum Nest {
 }
 
 impl Packer {
+    /// Room for what a text of that length comes to, most often.
+    fn with_room(length: usize) -> Self {
+        Packer { bytes: Vec::with_capacity(length), ..Packer::default() }
+    }
+
     fn number(&mut self, mut number: usize) {
         while number > 0x7f {
             self.bytes.push(number as u8 | 0x80);

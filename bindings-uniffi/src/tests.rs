@@ -9,7 +9,7 @@ const BUY: &str = r#"{"session_type":"dynamic","product_no":"p-1","quantity":1}"
 const ACCEPTED: &[u8] = br#"{"success":true,"data":{"session_id":"s-1","status":"creating"},"meta":{"request_id":"r-1"}}"#;
 const NOW: i64 = 1_700_000_000_000;
 
-fn client() -> Client {
+fn client() -> Arc<Client> {
     Client::new(OPTIONS, vec![7; 16]).expect("the options are sound")
 }
 
@@ -268,4 +268,93 @@ fn steps_come_at_once_with_the_results_of_what_has_ended() {
     client.respond(sends[1], 200, Vec::new(), br#"{"success":true,"data":{}}"#, false, NOW, 0).expect("is answered once");
     let bare = client.steps(false, NOW, 0);
     assert!(bare.iter().any(|step| matches!(step, Step::Completed { result: None, .. })), "nobody asked for it");
+}
+
+/// The Send that a move brought, its command, and the answer to it.
+fn started(client: &Client, operation: &str, params: &str) -> (u32, u32) {
+    let what = Move::Start { operation: operation.to_owned(), params: params.to_owned(), options: "{}".to_owned() };
+    let moved = client.advance(what, b"", NOW, 0);
+    let MoveAnswer::Command { command } = moved.answer else { panic!("it is a command") };
+    let send = moved.steps.iter().find_map(|step| if let Step::Send { id, .. } = step { Some(*id) } else { None });
+    (command, send.expect("is sent"))
+}
+
+fn responded(client: &Client, step: u32, body: &[u8]) -> Moved {
+    client.advance(Move::Respond { step, status: 200, headers: Vec::new(), truncated: false }, body, NOW, 0)
+}
+
+fn ended(moved: &Moved) -> Option<(u32, &Answer)> {
+    moved.steps.iter().find_map(|step| match step {
+        Step::Completed { command, result: Some(Taken::Answered { answer }) } => Some((*command, answer)),
+        _ => None,
+    })
+}
+
+#[test]
+fn a_move_brings_its_steps_and_a_read_needs_no_taking() {
+    let client = Client::new(ALONE, vec![7; 16]).expect("the options are sound");
+    let session = br#"{"success":true,"data":{"session_id":"s-1","status":"active","extra":[1]}}"#;
+    let (read, send) = started(&client, "get_session", r#"{"session_id":"s-1"}"#);
+    let moved = responded(&client, send, session);
+    let (command, answer) = ended(&moved).expect("has ended");
+    assert_eq!((command, moved.taken.as_slice()), (read, [read].as_slice()));
+    assert!(client.result(read).is_none());
+    assert!(matches!(moved.steps.last(), Some(Step::Wait { .. })));
+    assert!(matches!(responded(&client, send, session).answer, MoveAnswer::Refused { .. }), "it is answered once");
+
+    // The same, read again when it is taken.
+    let again = client.start(b"get_session", br#"{"session_id":"s-1"}"#, b"{}");
+    let Step::Send { id, .. } = next(&client) else { panic!("nothing is sent") };
+    client.respond(id, 200, Vec::new(), session, false, NOW, 0).expect("is answered once");
+    assert!(matches!(client.take(again), Some(Taken::Answered { answer: second }) if second == *answer));
+
+    let (buy, send) = started(&client, "create_session", BUY);
+    let moved = responded(&client, send, ACCEPTED);
+    assert_eq!((ended(&moved).map(|(command, _)| command), moved.taken.as_slice()), (Some(buy), [].as_slice()));
+    assert!(client.result(buy).is_some(), "its record hangs on who takes it");
+    client.advance(Move::Taken { commands: vec![buy] }, b"", NOW, 0);
+    assert!(client.result(buy).is_none());
+}
+
+#[test]
+fn an_answer_that_does_not_fit_is_an_error_after_a_move_too() {
+    let client = Client::new(ALONE, vec![7; 16]).expect("the options are sound");
+    let (command, send) = started(&client, "get_session", r#"{"session_id":"s-1"}"#);
+    let moved = responded(&client, send, br#"{"success":true,"data":{"session_id":[]}}"#);
+    let failed = moved.steps.iter().find_map(|step| match step {
+        Step::Completed { command: of, result: Some(Taken::Failed { error }) } if *of == command => {
+            Some(unpacked(record("ErrorFields"), error))
+        }
+        _ => None,
+    });
+    assert_eq!(failed.expect("has failed")["kind"], "decode");
+}
+
+#[test]
+fn a_pool_is_opened_and_lends_by_commands() {
+    let client = Client::new(ALONE, vec![7; 16]).expect("the options are sound");
+    let start = |operation: &str, params: &str| {
+        let what = Move::Start { operation: operation.to_owned(), params: params.to_owned(), options: "{}".to_owned() };
+        client.advance(what, b"", NOW, 0)
+    };
+    let open = r#"{"name":"shop","size":2,"session_type":"dynamic","product_no":"p-1","daily_cap_usd":5}"#;
+    let opened = start("open_pool", open);
+    let (command, answer) = ended(&opened).expect("has ended");
+    assert_eq!((json(&answer.raw), opened.taken.len()), (json(r#"{"pool":1}"#), 0), "whoever takes it has the pool");
+    client.advance(Move::Taken { commands: vec![command] }, b"", NOW, 0);
+
+    let asked = start("acquire", r#"{"pool":1}"#);
+    let MoveAnswer::Command { command: waiting } = asked.answer else { panic!("it is a command") };
+    assert!(ended(&asked).is_none(), "nothing is bought yet");
+    let status = start("pool_status", r#"{"pool":1}"#);
+    assert_eq!(json(&ended(&status).expect("has ended").1.raw)["waiting"], 1);
+    assert!(matches!(client.advance(Move::Cancel { command: waiting }, b"", NOW, 0).answer, MoveAnswer::Abort { step: None }));
+
+    let (pool, lease) = (1, 1);
+    let seen = |seen: &str| client.advance(Move::ObserveLease { pool, lease, seen: seen.to_owned(), wait_ms: None }, b"", NOW, 0).answer;
+    assert!(matches!(seen("\"block\""), MoveAnswer::LeaseAdvice { word: None }), "there is no such lease");
+    assert!(matches!(seen("odd"), MoveAnswer::Refused { .. }));
+    assert!(matches!(client.advance(Move::ReleaseLease { pool, lease }, b"", NOW, 0).answer, MoveAnswer::Was { so: false }));
+    assert!(!client.is_valid(pool, lease));
+    assert!(start("close_pool", r#"{"pool":1}"#).steps.iter().any(|step| matches!(step, Step::Completed { .. })));
 }

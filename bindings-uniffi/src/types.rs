@@ -6,7 +6,7 @@ pub use hopline::client::{FailureKind, Sent};
 use hopline::client::{Phase, facts_text};
 
 use crate::StoreCall;
-use crate::packed::{pack, packed};
+use crate::packed::{Read, pack, packed};
 
 /// Why a Send has no response.
 #[uniffi::remote(Enum)]
@@ -148,14 +148,14 @@ impl From<hopline::Step> for Step {
 
 impl Step {
     /// A step, and what its command ended with.
-    pub(crate) fn of(step: hopline::Step, result: Option<Result<hopline::client::Taken, hopline::Error>>) -> Self {
+    pub(crate) fn of(step: hopline::Step, result: Option<Taken>) -> Self {
         match step {
             hopline::Step::Wait { until } => Step::Wait { until },
             hopline::Step::Store { id, command, call } => {
                 Step::Store { id: id.0, command: command.map(|command| command.0), call: call.into() }
             }
             hopline::Step::Send { id, command, request } => Step::Send { id: id.0, command: command.0, request: request.into() },
-            hopline::Step::Completed { command } => Step::Completed { command: command.0, result: result.map(Taken::from) },
+            hopline::Step::Completed { command } => Step::Completed { command: command.0, result },
             hopline::Step::Notify(event) => Step::Notify { event: packed(&event) },
         }
     }
@@ -216,7 +216,14 @@ pub enum Taken {
 
 impl From<Result<hopline::client::Taken, hopline::Error>> for Taken {
     fn from(taken: Result<hopline::client::Taken, hopline::Error>) -> Self {
-        match taken.and_then(pack) {
+        Taken::of(taken, None)
+    }
+}
+
+impl Taken {
+    /// What a command ended with, whose answer was packed already if it is what was `made`.
+    pub(crate) fn of(taken: Result<hopline::client::Taken, hopline::Error>, made: Option<&Read>) -> Self {
+        match taken.and_then(|taken| pack(taken, made)) {
             Ok((packed, answered)) => Taken::Answered {
                 answer: Answer {
                     facts: facts_text(&answered),

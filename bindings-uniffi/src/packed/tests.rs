@@ -25,7 +25,7 @@ fn packed(operation: &str, params: &str, data: &str) -> Result<Vec<u8>, Error> {
             _ => {}
         }
     }
-    client.take_to_read(command).expect("has ended").and_then(pack).map(|(packed, _)| packed)
+    client.take_to_read(command).expect("has ended").and_then(|taken| pack(taken, None)).map(|(packed, _)| packed)
 }
 
 fn session(data: &str) -> Vec<u8> {

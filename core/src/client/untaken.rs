@@ -15,6 +15,16 @@ impl Client {
         Some(&self.commands.get(&command)?.ended.as_deref()?.result)
     }
 
+    /// Whether it makes no difference who takes the result of a command, since no record, session, pool, lease or other result hangs on it.
+    pub fn is_free_to_take(&self, command: CommandId) -> bool {
+        let free = |known: &Command| {
+            let ended = known.ended.as_deref()?;
+            let hangs = matches!(known.operation, "resume_all" | "open_pool" | "acquire");
+            Some(known.session.is_none() && !hangs && ended.left.names().next().is_none())
+        };
+        self.commands.get(&command).is_some_and(|known| free(known) == Some(true))
+    }
+
     /// Drops the result of a command that completed, because its caller is gone. A write without a name of its caller's that was done,
     /// or may have been, keeps its record: [`saved`](Self::saved) shows it, [`resume`](Self::resume) gives what it was answered with, and
     /// [`forget`](Self::forget) drops it. Returns whether there was a result.

@@ -113,6 +113,16 @@ pub fn told_types() -> Vec<Type> {
     found
 }
 
+/// For whom an event is: purchases and holds for who watches (`info`), what somebody should look at (`warning`), all else for who looks for a
+/// fault (`debug`).
+pub fn level_of(event: &str) -> &'static str {
+    match event {
+        "accepted" | "ordered" | "pool_held" | "pool_freed" => "info",
+        "differing" | "in_doubt" | "lease_leaked" | "store_failed" => "warning",
+        _ => "debug",
+    }
+}
+
 /// The types of one API that go over the wire.
 pub fn types_of(api: Api) -> Vec<Type> {
     let mut found = Vec::new();

@@ -21,11 +21,11 @@ import org.junit.jupiter.api.io.TempDir
 class ReadmeTest {
     private val readme = File(System.getenv("HOPLINE_README") ?: "../../../bindings-uniffi/kotlin/README.md").readText()
 
-    private fun start(main: String, folder: Path, sandbox: Sandbox, more: Map<String, String> = emptyMap()): Process =
-        sandbox.program(main).directory(folder.toFile()).redirectErrorStream(true).apply { environment() += more }.start()
+    private fun start(main: String, folder: Path, sandbox: Sandbox, more: Map<String, String> = emptyMap(), arguments: List<String> = emptyList()): Process =
+        sandbox.program(main, *arguments.toTypedArray()).directory(folder.toFile()).redirectErrorStream(true).apply { environment() += more }.start()
 
-    private fun run(main: String, folder: Path, sandbox: Sandbox, more: Map<String, String> = emptyMap()): String {
-        val process = start(main, folder, sandbox, more)
+    private fun run(main: String, folder: Path, sandbox: Sandbox, more: Map<String, String> = emptyMap(), arguments: List<String> = emptyList()): String {
+        val process = start(main, folder, sandbox, more, arguments)
         val text = process.inputReader().readText()
         check(process.waitFor(60, TimeUnit.SECONDS) && process.exitValue() == 0) { text }
         return text
@@ -44,7 +44,7 @@ class ReadmeTest {
     @Test
     fun `every program of the readme is one that is run`() {
         val shown = Regex("```kotlin\n(.*?)```", RegexOption.DOT_MATCHES_ALL).findAll(readme).map { it.groupValues[1] }.toList()
-        val kept = listOf("Phone.kt", "First.kt", "Program.kt", "Reseller.kt").map { File("src/test/kotlin/readme/$it").readText() }
+        val kept = listOf("Phone.kt", "First.kt", "Program.kt", "Reseller.kt", "Pooled.kt").map { File("src/test/kotlin/readme/$it").readText() }
         assertEquals(kept, shown)
     }
 
@@ -58,6 +58,19 @@ class ReadmeTest {
             val again = run("ProgramKt", folder, sandbox)
             assertTrue("new intent" in again && "is READY" !in again, again)
             assertEquals(1 to 1, sandbox.counts())
+        }
+    }
+
+    @Test
+    fun `a pool's program finds its sessions again`(@TempDir folder: Path) {
+        Sandbox("--seed", "76", "--provisioning-ms", "0").use { sandbox ->
+            val page = sandbox.targetUrl.replace("127.0.0.1", "localhost")
+            val told = run("PooledKt", folder, sandbox, arguments = listOf(page, page))
+            assertEquals(2, Regex("200, KEEP").findAll(told).count(), told)
+            val bought = sandbox.counts()
+            assertTrue(bought.first in 1..2 && bought.first == bought.second, "$bought")
+            val again = run("PooledKt", folder, sandbox, arguments = listOf(page))
+            assertTrue("200, KEEP" in again && sandbox.counts() == bought, again)
         }
     }
 

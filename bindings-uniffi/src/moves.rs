@@ -1,0 +1,306 @@
+//! What moves the client, in one crossing each: something is done, and the steps that come of it are the answer.
+
+use std::collections::HashMap;
+use std::sync::{MutexGuard, PoisonError};
+
+use hopline::client::CommandId;
+use hopline::wire::{Expected, Received};
+use hopline::{Now, Outcome};
+
+use crate::packed::{Read, packed, read};
+use crate::{Client, ClientError, FailureKind, Header, MOST_STEPS, Sent, Step, StoreAnswer, Taken, at};
+
+/// What to do before the steps are taken.
+#[derive(uniffi::Enum)]
+pub enum Move {
+    /// Nothing: it is time, or there are more steps.
+    Go,
+    /// Start an operation.
+    Start {
+        /// Its name.
+        operation: String,
+        /// Its parameters, as JSON.
+        params: String,
+        /// Its options, as JSON.
+        options: String,
+    },
+    /// Go on with what a record holds.
+    Resume {
+        /// The record.
+        record: String,
+        /// As JSON.
+        options: String,
+    },
+    /// Go on with what an intent stands for; the answer is `nothing` if it stands for nothing.
+    ResumeIntent {
+        /// The intent.
+        intent: String,
+        /// As JSON.
+        options: String,
+    },
+    /// Go on with all that can be resumed. `raw` of the answer is a list of commands that have ended: take each.
+    ResumeAll {
+        /// As JSON.
+        options: String,
+    },
+    /// List what the store holds. `raw` of the answer is a page, for `saved_page`; the next one is behind its `after`.
+    Saved {
+        /// Behind which name; null for the first page.
+        after: Option<String>,
+    },
+    /// Close a doubt by hand. `raw` of the answer is whether there was one.
+    Settle {
+        /// Of which record.
+        record: String,
+        /// Whether it happened.
+        happened: bool,
+        /// The session or the order that came of it, where that is known.
+        became: Option<String>,
+        /// Whether to say that it did not happen even before an hour has passed.
+        early: bool,
+    },
+    /// Forget a session, what was accepted, or a record that can't be read. `raw` of the answer is whether something was forgotten.
+    Forget {
+        /// The record.
+        record: String,
+    },
+    /// Say what was seen through a session: `{"status":403}`, `"captcha"`, `"timeout"` or `"block"`.
+    Observe {
+        /// Which session.
+        session_id: String,
+        /// As JSON.
+        seen: String,
+    },
+    /// Follow a session no more, without ending it: another client may have it then.
+    ReleaseSession {
+        /// Which session.
+        session_id: String,
+    },
+    /// Say what was seen through a lease, as `Observe` does of a session.
+    ObserveLease {
+        /// Of which pool.
+        pool: u32,
+        /// Which lease.
+        lease: i64,
+        /// As JSON.
+        seen: String,
+        /// The Retry-After of the target.
+        wait_ms: Option<i64>,
+    },
+    /// Give a lease back.
+    ReleaseLease {
+        /// Of which pool.
+        pool: u32,
+        /// Which lease.
+        lease: i64,
+    },
+    /// Stop further sends of a command.
+    Cancel {
+        /// Which command.
+        command: u32,
+    },
+    /// The store's claims have ended while this client lives.
+    Lost {
+        /// Of which names; null for all.
+        names: Option<Vec<String>>,
+    },
+    /// A Send was answered; its body comes beside this.
+    Respond {
+        /// Which Send.
+        step: u32,
+        /// The HTTP status.
+        status: u16,
+        /// The headers, of those that `response_headers` names.
+        headers: Vec<Header>,
+        /// Whether there was more of the body.
+        truncated: bool,
+    },
+    /// A Send was not answered.
+    Fail {
+        /// Which Send.
+        step: u32,
+        /// Why.
+        kind: FailureKind,
+        /// Whether it may have been sent.
+        sent: Sent,
+    },
+    /// A Send was not sent, since a header of the caller's own can't be sent with it: its command ends at once.
+    RefuseHeaders {
+        /// Which Send.
+        step: u32,
+        /// Why, as the end of a sentence.
+        rule: String,
+    },
+    /// The store has answered.
+    Stored {
+        /// Which Store.
+        step: u32,
+        /// What.
+        answer: StoreAnswer,
+    },
+    /// The results of these commands were read.
+    Taken {
+        /// Which commands.
+        commands: Vec<u32>,
+    },
+    /// Nobody reads the results of these commands. A write without an intent that was done, or may have been, stays in what is saved; a lease
+    /// goes back, and a pool is closed.
+    Abandon {
+        /// Which commands.
+        commands: Vec<u32>,
+    },
+}
+
+/// What a move was answered with, beside the steps.
+#[derive(uniffi::Enum)]
+pub enum MoveAnswer {
+    /// Nothing.
+    Nothing,
+    /// The command that was started. Whatever is wrong with it comes back as its result.
+    Command {
+        /// Its number.
+        command: u32,
+    },
+    /// Of a cancelled command, the Send that is out: abort it, and say that it failed.
+    Abort {
+        /// Which Send; null for none.
+        step: Option<u32>,
+    },
+    /// Advice, packed; null if this client does not follow the session.
+    Advice {
+        /// The verdict.
+        verdict: Option<Vec<u8>>,
+    },
+    /// Advice on a lease: `keep`, `give_back` or `wait`; null where it is not valid any more, or its session has another exit by now.
+    LeaseAdvice {
+        /// In a word.
+        word: Option<String>,
+    },
+    /// Whether it was so: that the session was followed, that the lease was valid.
+    Was {
+        /// Whether.
+        so: bool,
+    },
+    /// Nothing was changed: an option or an answer to a step does not fit.
+    Refused {
+        /// The error, packed.
+        error: Vec<u8>,
+    },
+}
+
+/// What came of a move.
+#[derive(uniffi::Record)]
+pub struct Moved {
+    /// What it was answered with.
+    pub answer: MoveAnswer,
+    /// What to do next, up to 64 steps, of which a wait is the last; without it there are more. A command that has ended comes with its result,
+    /// which stays until it is taken or abandoned, unless it is one of `taken`.
+    pub steps: Vec<Step>,
+    /// Those of them whose result is taken already, since it makes no difference who takes it.
+    pub taken: Vec<u32>,
+}
+
+/// What the answer of each Send that is out is read as, by its step.
+pub(crate) type Expecting = HashMap<u32, Expected>;
+
+#[uniffi::export]
+impl Client {
+    /// Does that, and takes the steps that come of it. `body` is that of a response, and empty otherwise.
+    pub fn advance(&self, what: Move, body: &[u8], unix_ms: i64, monotonic_ms: i64) -> Moved {
+        let now = at(unix_ms, monotonic_ms);
+        let mut made = None;
+        let answer = self.act(what, body, now, &mut made).unwrap_or_else(|ClientError::Refused { error }| MoveAnswer::Refused { error });
+        let (steps, taken) = self.next_steps(now, made);
+        Moved { answer, steps, taken }
+    }
+}
+
+impl Client {
+    pub(crate) fn expecting(&self) -> MutexGuard<'_, Expecting> {
+        self.expecting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does what a move says. A response is read here, and what was `made` of it is kept for its command.
+    fn act(&self, what: Move, body: &[u8], now: Now, made: &mut Option<Read>) -> Result<MoveAnswer, ClientError> {
+        let command = |command: u32| Ok(MoveAnswer::Command { command });
+        match what {
+            Move::Go => {}
+            Move::Start { operation, params, options } => return command(self.lock().start_text(&operation, &params, &options).0),
+            Move::Resume { record, options } => return command(self.resume(record, &options)),
+            Move::ResumeIntent { intent, options } => return command(self.resume_intent(&intent, &options)),
+            Move::ResumeAll { options } => return command(self.resume_all(&options)),
+            Move::Saved { after } => return command(self.saved(after)),
+            Move::Settle { record, happened, became, early } => return command(self.settle(record, happened, became, early)),
+            Move::Forget { record } => return command(self.forget(record)),
+            Move::Observe { session_id, seen } => {
+                let advice = self.lock().observe_text(&session_id, &seen, now).map_err(ClientError::refused)?;
+                return Ok(MoveAnswer::Advice { verdict: advice.as_ref().map(packed) });
+            }
+            Move::ReleaseSession { session_id } => return Ok(MoveAnswer::Was { so: self.release_session(&session_id) }),
+            Move::ObserveLease { pool, lease, seen, wait_ms } => {
+                let word = self.observe_lease(pool, lease, &seen, wait_ms, now.unix, now.monotonic)?;
+                return Ok(MoveAnswer::LeaseAdvice { word });
+            }
+            Move::ReleaseLease { pool, lease } => {
+                return Ok(MoveAnswer::Was { so: self.release_lease(pool, lease, now.unix, now.monotonic) });
+            }
+            Move::Cancel { command } => {
+                return Ok(MoveAnswer::Abort { step: self.lock().cancel(CommandId(command), now).map(|step| step.0) });
+            }
+            Move::Lost { names } => self.lost(names, now.unix, now.monotonic),
+            Move::Respond { step, status, headers, truncated } => {
+                let headers: Vec<(&str, &str)> = headers.iter().map(|header| (header.name.as_str(), header.value.as_str())).collect();
+                *made = self.received(step, Received { status, headers: &headers, body, truncated }, now)?;
+            }
+            Move::Fail { step, kind, sent } => {
+                self.expecting().remove(&step);
+                self.answer(step, Outcome::Failed { kind, sent }, now)?;
+            }
+            Move::RefuseHeaders { step, rule } => {
+                self.expecting().remove(&step);
+                self.refuse_headers(step, &rule, now.unix, now.monotonic)?;
+            }
+            Move::Stored { step, answer } => self.answer(step, Outcome::Store(answer.into()), now)?,
+            Move::Taken { commands } => commands.into_iter().for_each(|command| _ = self.taken(command)),
+            Move::Abandon { commands } => commands.into_iter().for_each(|command| _ = self.abandon(command, now.unix, now.monotonic)),
+        }
+        Ok(MoveAnswer::Nothing)
+    }
+
+    /// Reads a response while nobody waits for the client, and says what came. Returns what was packed of a success.
+    fn received(&self, step: u32, received: Received<'_>, now: Now) -> Result<Option<Read>, ClientError> {
+        let Some(expected) = self.expecting().remove(&step) else {
+            let Received { status, headers, body, truncated } = received;
+            return self.answer(step, Outcome::Response { status, headers, body, truncated }, now).map(|()| None);
+        };
+        let (response, made) = read(expected, received);
+        self.answer(step, Outcome::Read(response), now).map(|()| made)
+    }
+
+    /// The steps, and of which commands the results were taken. `made` is the answer that one of them may have.
+    fn next_steps(&self, now: Now, made: Option<Read>) -> (Vec<Step>, Vec<u32>) {
+        let (mut steps, mut taken) = (Vec::new(), Vec::new());
+        let mut client = self.lock();
+        while steps.len() < MOST_STEPS && !matches!(steps.last(), Some((hopline::Step::Wait { .. }, _))) {
+            let step = client.poll(now);
+            let result = match &step {
+                hopline::Step::Completed { command } if client.is_free_to_take(*command) => {
+                    taken.push(command.0);
+                    client.take_to_read(*command)
+                }
+                hopline::Step::Completed { command } => client.result_to_read(*command),
+                hopline::Step::Send { id, request, .. } => {
+                    self.expecting().insert(id.0, request.expects);
+                    None
+                }
+                _ => None,
+            };
+            steps.push((step, result));
+        }
+        drop(client);
+        // Nobody waits for the client while answers are read.
+        let made = made.as_ref();
+        let steps = steps.into_iter().map(|(step, result)| Step::of(step, result.map(|result| Taken::of(result, made))));
+        (steps.collect(), taken)
+    }
+}

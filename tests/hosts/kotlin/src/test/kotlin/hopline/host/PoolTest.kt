@@ -1,0 +1,236 @@
+package hopline.host
+
+import hopline.Event
+import hopline.EventName
+import hopline.FolderStore
+import hopline.HoplineException
+import hopline.Lease
+import hopline.LeaseAdvice
+import hopline.Level
+import hopline.Pool
+import hopline.PoolHoldReason
+import hopline.PoolOptions
+import hopline.PoolSlotState
+import hopline.PoolStatus
+import hopline.Protocol
+import hopline.SessionType
+import hopline.level
+import java.io.IOException
+import java.math.BigDecimal
+import java.nio.file.Path
+import java.util.concurrent.atomic.AtomicInteger
+import kotlin.random.Random
+import kotlin.time.Duration.Companion.milliseconds
+import kotlin.time.Duration.Companion.seconds
+import kotlinx.coroutines.CompletableDeferred
+import kotlinx.coroutines.Dispatchers
+import kotlinx.coroutines.async
+import kotlinx.coroutines.awaitAll
+import kotlinx.coroutines.awaitCancellation
+import kotlinx.coroutines.cancelAndJoin
+import kotlinx.coroutines.coroutineScope
+import kotlinx.coroutines.delay
+import kotlinx.coroutines.flow.toList
+import kotlinx.coroutines.joinAll
+import kotlinx.coroutines.launch
+import kotlinx.coroutines.runBlocking
+import kotlinx.coroutines.withTimeout
+import kotlinx.serialization.json.JsonArray
+import org.junit.jupiter.api.Assertions.assertEquals
+import org.junit.jupiter.api.Assertions.assertFalse
+import org.junit.jupiter.api.Assertions.assertThrows
+import org.junit.jupiter.api.Assertions.assertTrue
+import org.junit.jupiter.api.Test
+import org.junit.jupiter.api.io.TempDir
+
+/** Pools over real sockets: what is lent, that it is given back whatever happens, and that work goes on while nobody calls. */
+class PoolTest {
+    private fun shop(size: Int, ready: Int? = null, cap: BigDecimal? = BigDecimal(10_000), leases: Int? = null) =
+        PoolOptions(
+            size, SessionType.Dynamic, "dynamic-world", protocol = Protocol.Http, dailyCapUsd = cap, ready = ready, leasesPerSession = leases,
+        )
+
+    private fun living(sandbox: Sandbox): Int =
+        (sandbox.state().getValue("sessions") as JsonArray).count { it.members().word("status") in setOf("creating", "active") }
+
+    private fun exit(sandbox: Sandbox, session: String): String =
+        (sandbox.state().getValue("sessions") as JsonArray).map { it.members() }.single { it.word("session_id") == session }.word("exit")
+
+    private fun sum(status: PoolStatus): Int = status.run { ready + leased + creating + resting + inDoubt + empty + elsewhere }
+
+    private suspend fun until(what: String, holds: suspend () -> Boolean) {
+        runCatching { withTimeout(30.seconds) { while (!holds()) delay(20) } }.onFailure { throw AssertionError("not so: $what", it) }
+    }
+
+    @Test
+    fun `what is lent is used, observed and rotated, and a drained pool leaves no session`(): Unit = runBlocking {
+        Sandbox("--seed", "121", "--provisioning-ms", "0").use { sandbox ->
+            val site = sandbox.targetUrl.replace("127.0.0.1", "localhost")
+            sandbox.client().use { agent ->
+                val pool = agent.openPool("shop", shop(2))
+                lateinit var first: Lease
+                pool.withLease(target = "shop.example") { lease ->
+                    first = lease
+                    val (status, seen) = visit(site, lease.proxy)
+                    assertEquals(200 to exit(sandbox, lease.sessionId), status to exit(status to seen))
+                    assertEquals(LeaseAdvice.KEEP, lease.observe(status))
+                    assertTrue(lease.valid && lease.target == "shop.example" && lease.proxy.password!!.reveal() !in "$lease")
+                    lease.data["cookie"] = "a"
+                    sandbox.control("target", """{"block":"${exit(sandbox, lease.sessionId)}"}""")
+                    assertEquals(LeaseAdvice.GIVE_BACK, lease.observe(visit(site, lease.proxy).first))
+                    assertTrue(lease.valid && sandbox.times("rotate_session") == 0, "an exit never changes under a lease")
+                }
+                assertFalse(first.valid)
+                assertEquals(LeaseAdvice.GIVE_BACK, first.observe(200), "it was given back")
+                until("it has rotated") { sandbox.times("rotate_session") == 1 && pool.status().ready == 1 }
+                pool.withLease(target = "shop.example") { one ->
+                    pool.withLease(target = "shop.example") { other ->
+                        val again = listOf(one, other).single { it.sessionId == first.sessionId }
+                        assertTrue(again.generation > first.generation && again.data.isEmpty())
+                        assertEquals(200, visit(site, again.proxy).first)
+                        val status = pool.status()
+                        assertEquals(2 to 2, status.leased to sum(status))
+                        assertEquals(setOf(PoolSlotState.LEASED), status.slots.map { it.state }.toSet())
+                        val none = assertThrows(HoplineException.Unavailable::class.java) {
+                            runBlocking { pool.withLease(timeout = 200.milliseconds) { error("there is none") } }
+                        }
+                        assertEquals("acquire", none.operation)
+                    }
+                }
+                pool.pause()
+                assertEquals(PoolHoldReason.PAUSED, pool.status().hold?.reason)
+                pool.resume()
+                assertEquals(null, pool.status().hold)
+                pool.drain()
+                assertThrows(HoplineException.Misuse::class.java) { runBlocking { pool.withLease { } } }
+                assertEquals(0 to 2, living(sandbox) to sandbox.counts().second)
+            }
+        }
+    }
+
+    @Test
+    fun `opening a pool buys nothing, and what can't be is refused by its field`(): Unit = runBlocking {
+        Sandbox("--seed", "122").use { sandbox ->
+            sandbox.client().use { agent ->
+                val pool = agent.openPool("shop", shop(50))
+                delay(2000)
+                assertEquals(0 to 50, sandbox.counts().second to sum(pool.status()))
+                fun refused(name: String, options: PoolOptions) =
+                    assertThrows(HoplineException.Invalid::class.java) { runBlocking { agent.openPool(name, options) } }.field
+                assertEquals("daily_cap_usd" to "name", refused("other", shop(1, cap = null)) to refused("shop", shop(50)))
+                pool.close()
+                pool.close()
+            }
+        }
+    }
+
+    @Test
+    fun `a program that never calls finds its sessions ready, and what is bought and sent is told`(): Unit = runBlocking {
+        Sandbox("--seed", "123", "--provisioning-ms", "0-300").use { sandbox ->
+            val events = ArrayList<Event>()
+            sandbox.client().use { agent ->
+                val listening = launch(Dispatchers.Default) { agent.events.toList(events) }
+                delay(100)
+                val pool = agent.openPool("shop", shop(4, ready = 4))
+                until("four are bought") { living(sandbox) == 4 }
+                assertEquals(4, pool.waitReady(4, 20.seconds).ready)
+                agent.shutdown()
+                listening.join()
+            }
+            assertEquals(4, events.count { it.event == EventName.ANSWERED && it.method == "POST" && it.httpStatus == 202 }, "$events")
+            assertTrue(events.filter { it.event == EventName.ACCEPTED }.let { all -> all.size == 4 && all.all { it.level == Level.INFO } })
+            assertTrue(events.filter { it.event == EventName.SENT }.all { it.level == Level.DEBUG && it.path!!.startsWith("/v1/") })
+            assertTrue(events.none { sandbox.apiKey in "$it" } && events.filter { it.event == EventName.ANSWERED }.all { it.duration!!.isPositive() })
+        }
+    }
+
+    @Test
+    fun `a lease goes back when its block throws, is cancelled, or is cancelled before it began`(): Unit = runBlocking {
+        Sandbox("--seed", "124", "--provisioning-ms", "0").use { sandbox ->
+            sandbox.client().use { agent ->
+                val pool = agent.openPool("shop", shop(1))
+                assertThrows(IOException::class.java) { runBlocking { pool.withLease { throw IOException("broken") } } }
+                val entered = CompletableDeferred<Unit>()
+                val working = launch(Dispatchers.Default) { pool.withLease { entered.complete(Unit).let { awaitCancellation() } } }
+                entered.await()
+                val waiting = launch(Dispatchers.Default) { pool.withLease { error("it was cancelled") } }
+                until("it waits") { pool.status().waiting == 1 }
+                waiting.cancelAndJoin()
+                assertEquals(0 to 1, pool.status().let { it.waiting to it.leased })
+                working.cancelAndJoin()
+                assertEquals("again", pool.withLease(timeout = 5.seconds) { "again" })
+                assertEquals(0 to 1, pool.status().leased to sandbox.counts().second)
+            }
+        }
+    }
+
+    @Test
+    fun `ten thousand cancelled leases under load lose none`(): Unit = runBlocking {
+        Sandbox("--seed", "125", "--provisioning-ms", "0").use { sandbox ->
+            sandbox.client().use { agent ->
+                val pool = agent.openPool("shop", shop(4, ready = 4))
+                pool.waitReady(4, 20.seconds)
+                val entered = AtomicInteger()
+                val random = Random(125)
+                coroutineScope {
+                    repeat(100) {
+                        val wave =
+                            List(100) {
+                                val (before, inside) = random.nextLong(8) to random.nextLong(4)
+                                val job = launch(Dispatchers.Default) { pool.withLease { entered.incrementAndGet().let { delay(inside) } } }
+                                launch(Dispatchers.Default) { delay(before).let { job.cancelAndJoin() } }
+                            }
+                        wave.joinAll()
+                    }
+                }
+                assertTrue(entered.get() in 100..9_999, "some had one, and some were cancelled before: ${entered.get()}")
+                val status = pool.status()
+                assertEquals(listOf(0, 0, 4), listOf(status.leased, status.waiting, sum(status)), "$status")
+                // All of them can be had at once, and are the ones that were bought.
+                val sessions = all(pool, 4)
+                assertEquals(4 to 4, sessions.size to sandbox.counts().second)
+            }
+        }
+    }
+
+    /** As many leases at once, and whose. */
+    private suspend fun all(pool: Pool, count: Int): Set<String> = coroutineScope {
+        val (inside, done) = AtomicInteger() to CompletableDeferred<Unit>()
+        List(count) {
+            async(Dispatchers.Default) {
+                pool.withLease(timeout = 20.seconds) { lease ->
+                    if (inside.incrementAndGet() == count) done.complete(Unit)
+                    withTimeout(20.seconds) { done.await() }
+                    lease.sessionId
+                }
+            }
+        }.awaitAll().toSet()
+    }
+
+    @Test
+    fun `a closed pool and a closed client release their sessions, which the next client lends`(@TempDir folder: Path): Unit = runBlocking {
+        Sandbox("--seed", "126", "--provisioning-ms", "0").use { sandbox ->
+            suspend fun lent(close: suspend (Pool) -> Unit): Set<String> =
+                sandbox.client(store = FolderStore(folder)).use { agent -> agent.openPool("shop", shop(2)).let { pool -> all(pool, 2).also { close(pool) } } }
+            val bought = lent { it.close() }
+            assertEquals(bought, lent { })
+            assertEquals(bought, lent { it.drain() })
+            assertEquals(0 to 2, living(sandbox) to sandbox.counts().second)
+        }
+    }
+
+    @Test
+    fun `two clients of a folder share the slots of a pool`(@TempDir folder: Path): Unit = runBlocking {
+        Sandbox("--seed", "127", "--provisioning-ms", "0").use { sandbox ->
+            sandbox.client(store = FolderStore(folder)).use { one ->
+                sandbox.client(store = FolderStore(folder)).use { other ->
+                    val pools = listOf(one, other).map { it.openPool("shop", shop(3)) }
+                    val lent = pools[0].withLease { first -> pools[1].withLease { second -> setOf(first.sessionId, second.sessionId) } }
+                    assertEquals(2, lent.size)
+                    assertTrue(living(sandbox) <= 3)
+                    assertEquals(3, sum(pools[1].status(everywhere = true)))
+                }
+            }
+        }
+    }
+}

@@ -19,7 +19,8 @@ const TIMEOUTS: u32 = 2;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Seen {
-    /// A response with this status.
+    /// A response with this status. What comes in its place is one, too: 407 is a proxy that refuses or can't be reached, as the word
+    /// `proxy` says, and 502 a target that can't be reached, as `target` says.
     Status(u16),
     /// A page that asks for a captcha.
     Captcha,
@@ -33,7 +34,14 @@ pub enum Seen {
 impl Own for Seen {
     fn from_json(json: &str) -> Result<Self, NotOwn> {
         if !json.starts_with('{') {
-            return word(json, &[("captcha", Seen::Captcha), ("timeout", Seen::Timeout), ("block", Seen::Block)]);
+            const WORDS: &[(&str, Seen)] = &[
+                ("captcha", Seen::Captcha),
+                ("timeout", Seen::Timeout),
+                ("block", Seen::Block),
+                ("proxy", Seen::Status(407)),
+                ("target", Seen::Status(502)),
+            ];
+            return word(json, WORDS);
         }
         let object = Object::of(json)?;
         object.only(&["status"])?;
@@ -135,7 +143,7 @@ impl Observed {
         match seen {
             Seen::Status(403) => Verdict::Rotate(RotateReason::Http403),
             Seen::Status(429) => Verdict::Rotate(RotateReason::Http429),
-            Seen::Status(407) => Verdict::Unsure("the proxy refused the credentials; read the session again"),
+            Seen::Status(407) => Verdict::Unsure("the proxy refused the credentials or could not be reached; read the session again"),
             Seen::Status(500..) => Verdict::Unsure("the target failed, which another exit does not mend"),
             Seen::Status(_) => Verdict::Keep,
             Seen::Captcha => Verdict::Rotate(RotateReason::Captcha),
@@ -175,6 +183,15 @@ mod tests {
         assert_eq!(observed.judge(Seen::Captcha), Verdict::Rotate(RotateReason::Captcha));
         assert!(matches!(observed.judge(Seen::Status(503)), Verdict::Unsure(_)));
         assert!(matches!(observed.judge(Seen::Status(407)), Verdict::Unsure(_)));
+    }
+
+    #[test]
+    fn a_failure_of_the_proxy_is_told_apart_from_one_of_the_target() {
+        let judged = |seen: &str| Observed::default().judge(Seen::from_json(seen).expect("is a word for it"));
+        assert_eq!(judged("\"proxy\""), judged("{\"status\":407}"));
+        assert_eq!(judged("\"target\""), judged("{\"status\":502}"));
+        assert_ne!(judged("\"proxy\""), judged("\"target\""));
+        assert_eq!(judged("\"block\""), Verdict::Rotate(RotateReason::Block));
     }
 
     #[test]

@@ -26,6 +26,34 @@ public struct Event: Sendable {
         case inDoubt(record: String?)
         /// A record that nothing waits for could not be saved or deleted.
         case storeFailed(record: String)
+        /// A request was handed to the transport: its method and its URL without the query.
+        case sent(request: String)
+        /// What was sent was answered, with this HTTP status; nil where there was no response. With the time since it was sent.
+        case answered(status: Int?, duration: Duration)
+    }
+
+    /// For whom it is.
+    public enum Level: String, Sendable, Comparable {
+        /// For who looks for a fault.
+        case debug
+        /// For who watches what is bought, and why nothing is.
+        case info
+        /// Somebody should look.
+        case warning
+
+        /// By how much it matters.
+        public static func < (one: Level, other: Level) -> Bool {
+            (one == .debug && other != .debug) || (one == .info && other == .warning)
+        }
+    }
+
+    /// For whom it is: purchases, their prices and holds are `info`, doubts and failures of the store are `warning`, all else is `debug`.
+    public var level: Level {
+        switch what {
+        case .accepted, .ordered, .priced: .info
+        case .inDoubt, .storeFailed, .differing: .warning
+        case .repeating, .askingTime, .status, .orderStatus, .watched, .sent, .answered: .debug
+        }
     }
 
     /// Which operation.
@@ -34,6 +62,11 @@ public struct Event: Sendable {
     public let intent: String?
     /// What happened.
     public let what: What
+
+    /// What this host did.
+    init(_ operation: String, _ intent: String?, _ what: What) {
+        (self.operation, self.intent, self.what) = (operation, intent, what)
+    }
 
     /// Each event has the members that belong to it.
     init?(_ told: EventFields) {

@@ -117,7 +117,11 @@ final class Driver: @unchecked Sendable {
 
     /// What a command ended with that ended as a part of another one.
     func result(of command: UInt32) -> Ended {
-        act { read(command) ?? ended(command, nil) }
+        act {
+            if let early = read(command) { return early }
+            defer { move(.go) }
+            return ended(command, Early(result: core.take(command: command), isTaken: true))
+        }
     }
 
     /// Moves the core, and does what it wants done then.
@@ -211,10 +215,10 @@ final class Driver: @unchecked Sendable {
         return ended(command, early)
     }
 
-    private func ended(_ command: UInt32, _ early: Early?) -> Ended {
+    private func ended(_ command: UInt32, _ early: Early) -> Ended {
         operations[command] = nil
         let (transport, store) = (transportTrouble.removeValue(forKey: command), storeTrouble.removeValue(forKey: command))
-        return Ended(taken: early?.result, transport: transport, store: store)
+        return Ended(taken: early.result, transport: transport, store: store)
     }
 
     /// Under the lock.

@@ -146,7 +146,12 @@ struct Objects<'py> {
 
 /// An object or a list that is being made.
 enum Nest<'py> {
-    Object { slots: &'py Slots, instance: Bound<'py, PyAny>, set: u64 },
+    /// `set` has a bit for each slot: those of at most 64 members, and of the tail.
+    Object {
+        slots: &'py Slots,
+        instance: Bound<'py, PyAny>,
+        set: u128,
+    },
     List(Vec<Bound<'py, PyAny>>),
 }
 

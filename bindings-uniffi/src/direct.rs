@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use uniffi::{Lift, Lower};
 
-use crate::{Client, Move, Moved, UniFfiTag};
+use crate::{Client, Move, Moved, Step, Taken, UniFfiTag};
 
 static OPEN: Mutex<BTreeMap<u64, Known>> = Mutex::new(BTreeMap::new());
 static LAST: AtomicU64 = AtomicU64::new(0);
@@ -39,8 +39,8 @@ impl Drop for Client {
     }
 }
 
-/// [`Client::advance`]: a `Move` and a body lie in the first `length` of the `room` bytes at `address`, and a `Moved` is written there. Returns
-/// how long that is: if it is more than there is room for, nothing was written, and the next call, with a `length` of 0 and more room, gets it.
+/// [`Client::advance`]: a `Move` and a body lie in the first `length` of the `room` bytes at `address`, and a `Moved` is written there,
+/// whose answers have no `raw`, and behind it a list of those, as bytes. Returns how long that is: if it is more than there is room for, nothing was written, and the next call, with a `length` of 0 and more room, gets it.
 /// Returns -1 if there is no such client, or no such move.
 ///
 /// # Safety
@@ -76,31 +76,44 @@ fn answer(number: u64, mut told: &[u8], unix_ms: i64, monotonic_ms: i64) -> Opti
         known.client.upgrade()?
     };
     let what = <Move as Lift<UniFfiTag>>::try_read(&mut told).ok()?;
+    let mut moved = client.advance(what, told, unix_ms, monotonic_ms);
+    let raws = moved.steps.iter_mut().filter_map(raw).map(|raw| std::mem::take(raw).into_bytes()).collect();
     let mut answer = Vec::new();
-    <Moved as Lower<UniFfiTag>>::write(client.advance(what, told, unix_ms, monotonic_ms), &mut answer);
+    <Moved as Lower<UniFfiTag>>::write(moved, &mut answer);
+    <Vec<Vec<u8>> as Lower<UniFfiTag>>::write(raws, &mut answer);
     Some(answer)
+}
+
+/// What nearly nobody reads: Java makes a text of it once somebody does.
+fn raw(step: &mut Step) -> Option<&mut String> {
+    match step {
+        Step::Completed { result: Some(Taken::Answered { answer }), .. } => Some(&mut answer.raw),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Came, Step};
+    use crate::MoveAnswer;
 
     /// Crosses as Java does, in memory of its own.
-    fn cross(number: u64, memory: &mut [u8], what: Option<Move>) -> i32 {
+    fn cross(number: u64, memory: &mut [u8], what: Option<Move>, body: &[u8]) -> i32 {
         let mut told = Vec::new();
         what.into_iter().for_each(|what| <Move as Lower<UniFfiTag>>::write(what, &mut told));
+        told.extend(body);
         memory.get_mut(..told.len()).expect("there is room").copy_from_slice(&told);
         let (room, length) = (memory.len().try_into().expect("is small"), told.len().try_into().expect("is small"));
         // SAFETY: the memory is borrowed for the call.
         unsafe { hopline_advance(number, memory.as_mut_ptr(), room, length, 1_700_000_000_000, 0) }
     }
 
-    fn moved(memory: &[u8], length: i32) -> Moved {
+    fn moved(memory: &[u8], length: i32) -> (Moved, Vec<Vec<u8>>) {
         let mut read = &memory[..usize::try_from(length).expect("is a length")];
         let moved = <Moved as Lift<UniFfiTag>>::try_read(&mut read).expect("was written");
+        let raws = <Vec<Vec<u8>> as Lift<UniFfiTag>>::try_read(&mut read).expect("was written");
         assert!(read.is_empty());
-        moved
+        (moved, raws)
     }
 
     fn balance() -> Move {
@@ -112,20 +125,30 @@ mod tests {
         let options = r#"{"base_url":"https://api.example/v1","api_key":"canary"}"#;
         let client = Client::new(options, vec![7; 16]).expect("the options are sound");
         let mut memory = [0; 4096];
-        let length = cross(client.number(), &mut memory, Some(balance()));
-        let Moved { came: Came::Command { command }, steps, .. } = moved(&memory, length) else { panic!("nothing was started") };
-        assert!(steps.iter().any(|step| matches!(step, Step::Send { command: of, .. } if *of == command)));
+        let length = cross(client.number(), &mut memory, Some(balance()), b"");
+        let (Moved { answer: MoveAnswer::Command { command }, steps, .. }, _) = moved(&memory, length) else {
+            panic!("nothing was started")
+        };
+        let send = steps.iter().find_map(|step| if let Step::Send { id, .. } = step { Some(*id) } else { None });
 
         let mut small = [0; 64];
-        let needed = cross(client.number(), &mut small, Some(balance()));
+        let needed = cross(client.number(), &mut small, Some(balance()), b"");
         assert!(needed > 64, "a request is longer");
-        assert_eq!(cross(client.number(), &mut small, None), needed, "it waits until there is room");
-        let length = cross(client.number(), &mut memory, None);
+        assert_eq!(cross(client.number(), &mut small, None, b""), needed, "it waits until there is room");
+        let length = cross(client.number(), &mut memory, None, b"");
         assert_eq!(length, needed);
-        assert!(matches!(moved(&memory, length).came, Came::Command { command: next } if next != command));
+        assert!(matches!(moved(&memory, length).0.answer, MoveAnswer::Command { command: next } if next != command));
+
+        let step = send.expect("is sent");
+        let what = Move::Respond { step, status: 200, headers: Vec::new(), truncated: false };
+        let body = br#"{"success":true,"data":{"balance":1}}"#;
+        let length = cross(client.number(), &mut memory, Some(what), body);
+        let (mut moved, raws) = moved(&memory, length);
+        assert_eq!(raws, [br#"{"balance":1}"#]);
+        assert!(moved.steps.iter_mut().filter_map(raw).eq([""]), "it comes once");
 
         let number = client.number();
         drop(client);
-        assert_eq!(cross(number, &mut memory, Some(Move::Go)), -1, "the client is gone");
+        assert_eq!(cross(number, &mut memory, Some(Move::Go), b""), -1, "the client is gone");
     }
 }

@@ -15,7 +15,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use hopline::client::{
     CommandId, Name, RESPONSE_HEADERS, RecordId, host_text as answer, misfit_text, page_params_text, page_turn_text, quote_from_text,
 };
+use hopline::contract::pools::LeaseRef;
 use hopline::policy::{is_shared_text, parse_ip_range};
+use hopline::pool::PoolClient;
 use hopline::{Now, Outcome};
 
 use crate::packed::{pack_page, packed};
@@ -87,14 +89,14 @@ pub fn ip_range(text: &str) -> Vec<u8> {
 /// thread.
 #[derive(uniffi::Object)]
 pub struct Client {
-    core: Mutex<hopline::Client>,
+    core: Mutex<PoolClient>,
     expecting: Mutex<moves::Expecting>,
     /// Its name where calls name it by a number.
     number: u64,
 }
 
 impl Client {
-    fn lock(&self) -> MutexGuard<'_, hopline::Client> {
+    fn lock(&self) -> MutexGuard<'_, PoolClient> {
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -112,7 +114,7 @@ impl Client {
     /// A client. `entropy` is 16 bytes from the system's secure generator, new ones for each client.
     #[uniffi::constructor]
     pub fn new(options: &str, entropy: Vec<u8>) -> Result<Arc<Self>, ClientError> {
-        let core = hopline::Client::from_text(options, &entropy).map_err(ClientError::refused)?;
+        let core = PoolClient::from_text(options, &entropy).map_err(ClientError::refused)?;
         Ok(direct::numbered(|number| Client { core: Mutex::new(core), expecting: Mutex::default(), number }))
     }
 
@@ -206,9 +208,9 @@ impl Client {
     }
 
     /// Drops the result of a command whose caller is gone. A write without an intent that was done, or may have been, stays in what
-    /// `saved` lists. Returns whether there was a result.
-    pub fn abandon(&self, command: u32) -> bool {
-        self.lock().abandon(CommandId(command))
+    /// `saved` lists, a lease goes back, and a pool is closed. Returns whether there was a result.
+    pub fn abandon(&self, command: u32, unix_ms: i64, monotonic_ms: i64) -> bool {
+        self.lock().abandon(CommandId(command), at(unix_ms, monotonic_ms))
     }
 
     /// Lists what the store holds, as a command: its answer's `raw` is a page, `{"entries":[…],"after":name}`, and where there is
@@ -252,6 +254,31 @@ impl Client {
     pub fn lost(&self, names: Option<Vec<String>>, unix_ms: i64, monotonic_ms: i64) {
         let names: Option<Vec<Name>> = names.map(|names| names.into_iter().map(Name::from).collect());
         self.lock().lost(names.as_deref(), at(unix_ms, monotonic_ms));
+    }
+
+    /// Says what was seen through a lease, as `observe` does; `wait_ms` is the Retry-After of the target. Returns `keep`, `give_back` or `wait`; null
+    /// where the lease is not valid any more, or its session has another exit by now.
+    pub fn observe_lease(
+        &self,
+        pool: u32,
+        lease: i64,
+        seen: &str,
+        wait_ms: Option<i64>,
+        unix_ms: i64,
+        monotonic_ms: i64,
+    ) -> Result<Option<String>, ClientError> {
+        let advice = self.lock().observe_lease_text(&LeaseRef { pool, lease }, seen, wait_ms, at(unix_ms, monotonic_ms));
+        advice.map(|advice| advice.map(str::to_owned)).map_err(ClientError::refused)
+    }
+
+    /// Gives a lease back. Returns whether it was valid.
+    pub fn release_lease(&self, pool: u32, lease: i64, unix_ms: i64, monotonic_ms: i64) -> bool {
+        self.lock().give_back(&LeaseRef { pool, lease }, at(unix_ms, monotonic_ms))
+    }
+
+    /// Whether what a lease was given for is this client's still.
+    pub fn is_valid(&self, pool: u32, lease: i64) -> bool {
+        self.lock().is_valid(&LeaseRef { pool, lease })
     }
 
     /// Of the reseller API: the token that is used at present, to keep where secrets are kept.

@@ -76,6 +76,24 @@ pub enum Move {
         /// Which session.
         session_id: String,
     },
+    /// Say what was seen through a lease, as `Observe` does of a session.
+    ObserveLease {
+        /// Of which pool.
+        pool: u32,
+        /// Which lease.
+        lease: i64,
+        /// As JSON.
+        seen: String,
+        /// The Retry-After of the target.
+        wait_ms: Option<i64>,
+    },
+    /// Give a lease back.
+    ReleaseLease {
+        /// Of which pool.
+        pool: u32,
+        /// Which lease.
+        lease: i64,
+    },
     /// Stop further sends of a command.
     Cancel {
         /// Which command.
@@ -125,7 +143,8 @@ pub enum Move {
         /// Which commands.
         commands: Vec<u32>,
     },
-    /// Nobody reads the results of these commands. A write without an intent that was done, or may have been, stays in what is saved.
+    /// Nobody reads the results of these commands. A write without an intent that was done, or may have been, stays in what is saved; a lease
+    /// goes back, and a pool is closed.
     Abandon {
         /// Which commands.
         commands: Vec<u32>,
@@ -134,7 +153,7 @@ pub enum Move {
 
 /// What a move was answered with, beside the steps.
 #[derive(uniffi::Enum)]
-pub enum Came {
+pub enum MoveAnswer {
     /// Nothing.
     Nothing,
     /// The command that was started. Whatever is wrong with it comes back as its result.
@@ -152,7 +171,12 @@ pub enum Came {
         /// The verdict.
         verdict: Option<Vec<u8>>,
     },
-    /// Whether it was so: that the session was followed.
+    /// Advice on a lease: `keep`, `give_back` or `wait`; null where it is not valid any more, or its session has another exit by now.
+    LeaseAdvice {
+        /// In a word.
+        word: Option<String>,
+    },
+    /// Whether it was so: that the session was followed, that the lease was valid.
     Was {
         /// Whether.
         so: bool,
@@ -168,7 +192,7 @@ pub enum Came {
 #[derive(uniffi::Record)]
 pub struct Moved {
     /// What it was answered with.
-    pub came: Came,
+    pub answer: MoveAnswer,
     /// What to do next, up to 64 steps, of which a wait is the last; without it there are more. A command that has ended comes with its result,
     /// which stays until it is taken or abandoned, unless it is one of `taken`.
     pub steps: Vec<Step>,
@@ -185,9 +209,9 @@ impl Client {
     pub fn advance(&self, what: Move, body: &[u8], unix_ms: i64, monotonic_ms: i64) -> Moved {
         let now = at(unix_ms, monotonic_ms);
         let mut made = None;
-        let came = self.came(what, body, now, &mut made).unwrap_or_else(|ClientError::Refused { error }| Came::Refused { error });
+        let answer = self.act(what, body, now, &mut made).unwrap_or_else(|ClientError::Refused { error }| MoveAnswer::Refused { error });
         let (steps, taken) = self.next_steps(now, made);
-        Moved { came, steps, taken }
+        Moved { answer, steps, taken }
     }
 }
 
@@ -197,8 +221,8 @@ impl Client {
     }
 
     /// Does what a move says. A response is read here, and what was `made` of it is kept for its command.
-    fn came(&self, what: Move, body: &[u8], now: Now, made: &mut Option<Read>) -> Result<Came, ClientError> {
-        let command = |command: u32| Ok(Came::Command { command });
+    fn act(&self, what: Move, body: &[u8], now: Now, made: &mut Option<Read>) -> Result<MoveAnswer, ClientError> {
+        let command = |command: u32| Ok(MoveAnswer::Command { command });
         match what {
             Move::Go => {}
             Move::Start { operation, params, options } => return command(self.lock().start_text(&operation, &params, &options).0),
@@ -210,10 +234,19 @@ impl Client {
             Move::Forget { record } => return command(self.forget(record)),
             Move::Observe { session_id, seen } => {
                 let advice = self.lock().observe_text(&session_id, &seen, now).map_err(ClientError::refused)?;
-                return Ok(Came::Advice { verdict: advice.as_ref().map(packed) });
+                return Ok(MoveAnswer::Advice { verdict: advice.as_ref().map(packed) });
             }
-            Move::ReleaseSession { session_id } => return Ok(Came::Was { so: self.release_session(&session_id) }),
-            Move::Cancel { command } => return Ok(Came::Abort { step: self.lock().cancel(CommandId(command), now).map(|step| step.0) }),
+            Move::ReleaseSession { session_id } => return Ok(MoveAnswer::Was { so: self.release_session(&session_id) }),
+            Move::ObserveLease { pool, lease, seen, wait_ms } => {
+                let word = self.observe_lease(pool, lease, &seen, wait_ms, now.unix, now.monotonic)?;
+                return Ok(MoveAnswer::LeaseAdvice { word });
+            }
+            Move::ReleaseLease { pool, lease } => {
+                return Ok(MoveAnswer::Was { so: self.release_lease(pool, lease, now.unix, now.monotonic) });
+            }
+            Move::Cancel { command } => {
+                return Ok(MoveAnswer::Abort { step: self.lock().cancel(CommandId(command), now).map(|step| step.0) });
+            }
             Move::Lost { names } => self.lost(names, now.unix, now.monotonic),
             Move::Respond { step, status, headers, truncated } => {
                 let headers: Vec<(&str, &str)> = headers.iter().map(|header| (header.name.as_str(), header.value.as_str())).collect();
@@ -229,9 +262,9 @@ impl Client {
             }
             Move::Stored { step, answer } => self.answer(step, Outcome::Store(answer.into()), now)?,
             Move::Taken { commands } => commands.into_iter().for_each(|command| _ = self.taken(command)),
-            Move::Abandon { commands } => commands.into_iter().for_each(|command| _ = self.abandon(command)),
+            Move::Abandon { commands } => commands.into_iter().for_each(|command| _ = self.abandon(command, now.unix, now.monotonic)),
         }
-        Ok(Came::Nothing)
+        Ok(MoveAnswer::Nothing)
     }
 
     /// Reads a response while nobody waits for the client, and says what came. Returns what was packed of a success.

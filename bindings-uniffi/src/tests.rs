@@ -274,7 +274,7 @@ fn steps_come_at_once_with_the_results_of_what_has_ended() {
 fn started(client: &Client, operation: &str, params: &str) -> (u32, u32) {
     let what = Move::Start { operation: operation.to_owned(), params: params.to_owned(), options: "{}".to_owned() };
     let moved = client.advance(what, b"", NOW, 0);
-    let Came::Command { command } = moved.came else { panic!("it is a command") };
+    let MoveAnswer::Command { command } = moved.answer else { panic!("it is a command") };
     let send = moved.steps.iter().find_map(|step| if let Step::Send { id, .. } = step { Some(*id) } else { None });
     (command, send.expect("is sent"))
 }
@@ -300,7 +300,7 @@ fn a_move_brings_its_steps_and_a_read_needs_no_taking() {
     assert_eq!((command, moved.taken.as_slice()), (read, [read].as_slice()));
     assert!(client.result(read).is_none());
     assert!(matches!(moved.steps.last(), Some(Step::Wait { .. })));
-    assert!(matches!(responded(&client, send, session).came, Came::Refused { .. }), "it is answered once");
+    assert!(matches!(responded(&client, send, session).answer, MoveAnswer::Refused { .. }), "it is answered once");
 
     // The same, read again when it is taken.
     let again = client.start(b"get_session", br#"{"session_id":"s-1"}"#, b"{}");
@@ -328,4 +328,33 @@ fn an_answer_that_does_not_fit_is_an_error_after_a_move_too() {
         _ => None,
     });
     assert_eq!(failed.expect("has failed")["kind"], "decode");
+}
+
+#[test]
+fn a_pool_is_opened_and_lends_by_commands() {
+    let client = Client::new(ALONE, vec![7; 16]).expect("the options are sound");
+    let start = |operation: &str, params: &str| {
+        let what = Move::Start { operation: operation.to_owned(), params: params.to_owned(), options: "{}".to_owned() };
+        client.advance(what, b"", NOW, 0)
+    };
+    let open = r#"{"name":"shop","size":2,"session_type":"dynamic","product_no":"p-1","daily_cap_usd":5}"#;
+    let opened = start("open_pool", open);
+    let (command, answer) = ended(&opened).expect("has ended");
+    assert_eq!((json(&answer.raw), opened.taken.len()), (json(r#"{"pool":1}"#), 0), "whoever takes it has the pool");
+    client.advance(Move::Taken { commands: vec![command] }, b"", NOW, 0);
+
+    let asked = start("acquire", r#"{"pool":1}"#);
+    let MoveAnswer::Command { command: waiting } = asked.answer else { panic!("it is a command") };
+    assert!(ended(&asked).is_none(), "nothing is bought yet");
+    let status = start("pool_status", r#"{"pool":1}"#);
+    assert_eq!(json(&ended(&status).expect("has ended").1.raw)["waiting"], 1);
+    assert!(matches!(client.advance(Move::Cancel { command: waiting }, b"", NOW, 0).answer, MoveAnswer::Abort { step: None }));
+
+    let (pool, lease) = (1, 1);
+    let seen = |seen: &str| client.advance(Move::ObserveLease { pool, lease, seen: seen.to_owned(), wait_ms: None }, b"", NOW, 0).answer;
+    assert!(matches!(seen("\"block\""), MoveAnswer::LeaseAdvice { word: None }), "there is no such lease");
+    assert!(matches!(seen("odd"), MoveAnswer::Refused { .. }));
+    assert!(matches!(client.advance(Move::ReleaseLease { pool, lease }, b"", NOW, 0).answer, MoveAnswer::Was { so: false }));
+    assert!(!client.is_valid(pool, lease));
+    assert!(start("close_pool", r#"{"pool":1}"#).steps.iter().any(|step| matches!(step, Step::Completed { .. })));
 }

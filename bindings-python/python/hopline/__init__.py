@@ -10,31 +10,13 @@ effect.
 
 from typing import TYPE_CHECKING, Any
 
-from . import _types
-from ._commands import Seen
-from ._errors import (
-    Busy,
-    Cancelled,
-    Decode,
-    Effect,
-    Ended,
-    HoplineError,
-    InDoubt,
-    Invalid,
-    Kind,
-    Misuse,
-    ProtocolError,
-    Refused,
-    StoreError,
-    Unavailable,
-)
+from . import _told, _types
 from ._events import AsyncEvents, Events
-from ._facts import Event, Saved, Verdict
 from ._hopline import VERSION as __version__
 from ._http import Failed, Request, Response, in_thread
-from ._options import Options
+from ._observing import Seen, Verdict
 from ._order import OrderReply
-from ._price import Quote, quote
+from ._price import quote
 from ._products import IpRange, is_shared, needs_project_id, parse_ip_range
 from ._proxy import Settings, UseWith
 from ._session import SessionReply
@@ -45,10 +27,10 @@ from ._sync_pages import Pages
 from ._sync_reseller import ResellerClient
 from ._sync_session import OpenSession
 from ._telemetry import session_event
+from ._told import *  # noqa: F403
 from ._types import *  # noqa: F403
 from ._value import Reply, Until, Value
-from ._values import UNSET, Method, Phase, Safety, Secret, Unset
-from ._walk import End
+from ._values import UNSET, Secret, Unset
 
 if TYPE_CHECKING:
     from ._async_agent import AsyncAgentClient
@@ -68,51 +50,29 @@ __all__ = [
     "AsyncPages",
     "AsyncResellerClient",
     "AsyncResumed",
-    "Busy",
-    "Cancelled",
-    "Decode",
-    "Effect",
-    "End",
-    "Ended",
-    "Event",
     "Events",
     "Failed",
     "FolderStore",
-    "HoplineError",
-    "InDoubt",
-    "Invalid",
     "IpRange",
-    "Kind",
     "LeasedStore",
     "Lost",
-    "Method",
-    "Misuse",
     "OpenSession",
-    "Options",
     "OrderReply",
     "OverCap",
     "OwnedElsewhere",
     "Pages",
-    "Phase",
-    "ProtocolError",
-    "Quote",
-    "Refused",
     "Reply",
     "Request",
     "ResellerClient",
     "Response",
     "Resumed",
-    "Safety",
-    "Saved",
     "Secret",
     "Seen",
     "SessionReply",
     "Settings",
     "Store",
-    "StoreError",
     "StoredName",
     "StoredPage",
-    "Unavailable",
     "Unset",
     "Until",
     "UseWith",
@@ -125,7 +85,7 @@ __all__ = [
     "quote",
     "session_event",
 ]
-__all__ += _types.__all__
+__all__ += [*_told.__all__, *_types.__all__]
 
 _FOR_TASKS = {
     "AsyncAgentClient": "_async_agent",

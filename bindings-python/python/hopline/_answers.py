@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from ._errors import HoplineError
-from ._facts import Saved
+from ._errors import error_of
 from ._order import OrderReply
 from ._session import SessionReply
+from ._told import HoplineError, Saved, read_saved
 from ._types import Session, StaticOrder
 from ._value import Reply
 from ._values import loads
@@ -44,10 +44,10 @@ def read_any(taken: Taken) -> SessionReply | OrderReply | Reply:
     return read_order(taken) if isinstance(taken.reply, StaticOrder) else read(taken, Reply)
 
 
-def read_saved(taken: Taken | None) -> tuple[list[Saved], str | None]:
+def read_page(taken: Taken | None) -> tuple[list[Saved], str | None]:
     """A page of what the store holds, and the name that the next one begins behind."""
     page: dict[str, Any] = read(taken, Reply).raw
-    return [Saved._of(told) for told in page["entries"]], page.get("after")
+    return [read_saved(told) for told in page["entries"]], page.get("after")
 
 
 def stands_for_nothing(taken: Taken) -> bool:
@@ -57,7 +57,7 @@ def stands_for_nothing(taken: Taken) -> bool:
 
 def failure(taken: Taken) -> HoplineError:
     """Why a command failed, with what was noted meanwhile."""
-    error = HoplineError._parse(taken.failure or "")
+    error = error_of(taken.failure or "")
     for note in dict.fromkeys(taken.notes):
         error.add_note(note)
     return error
@@ -67,7 +67,7 @@ def explain(operation: str, owner: Owner, why: BaseException) -> None:
     """Notes on the exception what came of a command that was given up for it."""
     for taken in () if owner.taken is None else (owner.taken, *owner.taken.parts):
         if taken.failure is not None:
-            why.add_note(str(HoplineError._parse(taken.failure)))
+            why.add_note(str(error_of(taken.failure)))
             continue
         facts = loads(taken.facts)
         ids = [f"{name} `{facts[name]}`" for name in ("session_id", "order_no") if facts.get(name)]

@@ -7,11 +7,11 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Unpack
 
 from ._async_agent_operations import AsyncAgentOperations
-from ._commands import Observing, Seen
-from ._facts import Event, Verdict
 from ._http import transport_for_threads, transport_for_tasks
-from ._options import Options, agent_options, new_engine
+from ._observing import Observing, Seen, Verdict
+from ._options import agent_options, new_engine
 from ._store import Store
+from ._told import Event, Options
 from ._values import Secret
 
 if TYPE_CHECKING:

@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any, Self, TypeAlias, TypeVar, overload
 
-from ._answers import failure, read, read_any, read_order, read_saved, read_session, stands_for_nothing
+from ._answers import failure, read, read_any, read_order, read_page, read_session, stands_for_nothing
 from ._async_pages import AsyncPages
 from ._async_session import AsyncOpenSession
 from ._commands import begin, begin_as, listing, resuming, resuming_all
 from ._engine import Begin, Engine
-from ._errors import HoplineError
 from ._events import AsyncEvents
-from ._facts import Event, Saved
 from ._http import AsyncTransport, own
 from ._opening import AsyncOpening
 from ._order import OrderReply
 from ._proxy import UseWith, check_use_with
 from ._session import SessionReply
 from ._tasks import run, until_over
+from ._told import Event, HoplineError, Saved
 from ._value import Reply
 from ._walk import I
 from ._work import Taken
@@ -43,7 +42,7 @@ class AsyncClient:
         """The same, read from the store as it is iterated over, 500 at a time."""
         after = None
         while True:
-            entries, after = read_saved(await self._run("saved", listing(after)))
+            entries, after = read_page(await self._run("saved", listing(after)))
             for one in entries:
                 yield one
             if after is None:

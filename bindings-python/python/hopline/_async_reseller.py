@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
 from ._async_reseller_operations import AsyncResellerOperations
-from ._facts import Event
 from ._http import transport_for_threads, transport_for_tasks
-from ._options import Options, new_engine, reseller_options
+from ._options import new_engine, reseller_options
 from ._store import Store
+from ._told import Event, Options
 from ._values import Secret
 
 if TYPE_CHECKING:

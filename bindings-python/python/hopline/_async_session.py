@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Any, Self
 
-from ._errors import HoplineError
 from ._session import SessionReply, plain
+from ._told import HoplineError
 from ._value import field
 
 

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any
 
 from . import _hopline
-from ._answers import read
 from ._engine import Begin
-from ._errors import HoplineError, invalid, is_text, refuse
-from ._facts import Verdict
-from ._types import Session
+from ._errors import invalid, is_text, refuse
+from ._told import SECONDS
 from ._values import dumps, loads
-from ._work import Taken, now
 
-Seen: TypeAlias = int | Literal["captcha", "timeout", "block"]
-"""What a request through a session met: an HTTP status, a page that asks for a captcha, no answer, or another block."""
-_SECONDS = ("window", "timeout", "deadline", "backoff", "throttled_backoff", "max_backoff", "conflict")
 
 
 def begin(operation: str, params: Mapping[str, Any], options: Mapping[str, Any]) -> Begin:
@@ -66,7 +60,7 @@ def in_core_words(operation: str, options: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in options.items():
         if value is None:
             continue
-        if name not in _SECONDS:
+        if name not in SECONDS:
             told[name] = value
             continue
         if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value:
@@ -77,32 +71,3 @@ def in_core_words(operation: str, options: Mapping[str, Any]) -> dict[str, Any]:
             invalid(operation, name, f"must be at least {least} seconds" if value < least else f"must be at most {most:.0f} seconds")
         told[f"{name}_ms"] = round(value * 1000)
     return told
-
-
-class Observing:
-    """What was seen through a session, and what the core makes of it."""
-
-    def __init__(self, session_id: str, seen: Seen) -> None:
-        if not isinstance(seen, int) and seen not in get_args(get_args(Seen)[1]):
-            invalid("observe", "seen", "must be an HTTP status, `captcha`, `timeout` or `block`")
-        self._session_id = session_id
-        self._seen = dumps({"status": seen} if isinstance(seen, int) else seen)
-        self._advice: dict[str, Any] | None = None
-
-    def begin(self, core: _hopline.Client) -> int | None:
-        """Tells the core. If it begins a rotation, or joins one, that is the command to wait for."""
-        try:
-            advice = core.observe(self._session_id, self._seen, *now())
-        except ValueError as error:
-            refused = HoplineError._parse(str(error))
-        else:
-            self._advice = None if advice is None else loads(advice)
-            command: int | None = None if self._advice is None else self._advice.pop("command", None)
-            return command
-        raise refused
-
-    def verdict(self, taken: Taken | None) -> Verdict | None:
-        """The advice, after a rotation with its session."""
-        if self._advice is None or taken is None:
-            return None if self._advice is None else Verdict(**self._advice)
-        return Verdict(verdict="rotated", reason=self._advice["reason"], session=read(taken, Session))

@@ -16,14 +16,14 @@ from typing import Any, Protocol, TypeVar
 
 from . import _hopline
 from ._background import Background
-from ._errors import HoplineError, misuse, refuse
+from ._errors import error_of, misuse, refuse, told
 from ._events import Stream
-from ._facts import Event
 from ._listeners import Listeners, S, end
 from ._log import log
 from ._sends import Sends
 from ._store import FAILED, SURE, Answer, Call, Lost, Store, StoreHandle, said
 from ._threads import PATIENCE
+from ._told import Event, HoplineError
 from ._troubles import Troubles
 from ._value import Reply
 from ._values import Secret
@@ -409,20 +409,6 @@ class Engine:
         with self._lock:
             return ask(self._core)
 
-    def ask(self, operation: str, ask: Callable[[_hopline.Client], T]) -> T:
-        """The same for what the core may refuse, whose error is raised."""
-
-        def asked(core: _hopline.Client) -> T | HoplineError:
-            try:
-                return ask(core)
-            except ValueError as error:
-                return HoplineError._parse(str(error))
-
-        found = self.call(operation, asked)
-        if isinstance(found, HoplineError):
-            raise found
-        return found
-
     def check(self, operation: str) -> None:
         """Whether the client can be used, here and now. Before any lock, which a fork may have left taken."""
         self._check_fork(operation)
@@ -560,18 +546,8 @@ def _move(to: dict[int, W], *queues: dict[int, W]) -> None:
 
 
 def _new_core(options: Secret) -> _hopline.Client:
-    """A client core, with entropy of its own."""
-    made = _made(options)
-    if isinstance(made, HoplineError):
-        raise made
-    return made
-
-
-def _made(options: Secret) -> _hopline.Client | HoplineError:
-    try:
-        return _hopline.Client(options.reveal(), urandom(16))
-    except ValueError as error:
-        return HoplineError._parse(str(error))
+    """A client core, with entropy of its own. No traceback shows what it is made of."""
+    return told(lambda: _hopline.Client(options.reveal(), urandom(16)))
 
 
 def _losing(client: weakref.ref[Engine]) -> Lost:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Self
 
-from ._facts import Event
+from ._told import Event
 from ._waiting import Bell
 
 _MOST = 1000

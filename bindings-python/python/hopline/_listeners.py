@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from ._events import Stream
-from ._facts import Event
 from ._log import log
+from ._told import Event, read_event
+from ._values import loads
 
 S = TypeVar("S", bound=Stream)
 
@@ -35,7 +36,7 @@ class Listeners:
         if not self._calls and not streams:
             return
         try:
-            event = Event._parse(text)
+            event = read_event(loads(text))
         except Exception:
             return log("exception", "an event of Hopline's could not be read")
         for listener in (*self._calls, *(stream.put for stream in streams)):

@@ -5,43 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import Any, TypedDict
+from typing import Any
 
 from ._commands import in_core_words
 from ._engine import Engine
 from ._errors import misuse, refuse
 from ._store import CALLS, Store
+from ._told import RETRY, Options
 from ._values import Secret, dumps
-
-
-class Options(TypedDict, total=False):
-    """How a client repeats, waits and reads. Omitted options keep their defaults."""
-
-    account: str
-    """Names the account in the store: what another account bought is not found. If omitted, each account needs a store of its own."""
-    allow_http: bool
-    """Whether plain http to a host that is not loopback is allowed; False if omitted."""
-    max_body: int
-    """The longest body that is read, in bytes; 8 MiB if omitted."""
-    attempts: int
-    """How often a request is sent at most, the first time included; 4 if omitted."""
-    window: float
-    """Seconds from the first send within which another may be made; 60 if omitted."""
-    timeout: float
-    """Seconds that one attempt may take; 20 if omitted."""
-    backoff: float
-    """Seconds that the first repeat waits at most, each further one up to twice as long; 0.5 if omitted."""
-    throttled_backoff: float
-    """The same after the service asked to slow down; 1 if omitted."""
-    max_backoff: float
-    """No wait before a repeat is longer than this many seconds; 20 if omitted."""
-    conflict: float
-    """Seconds to wait, in all, for an earlier request with the same key to end; 120 if omitted."""
-    retry_paid: bool
-    """Whether a paid operation that the service failed may be bought again with a new key; False if omitted."""
-
-
-_OF_CLIENT = ("account", "allow_http", "max_body")
 
 
 def agent_options(
@@ -80,8 +51,8 @@ def new_engine(own: Mapping[str, Any], store: Store | None, same_account: bool, 
         if name not in Options.__annotations__:
             raise TypeError(f"a client has no option `{name}`")
     chosen = {name: value for name, value in own.items() if value is not None}
-    chosen.update((name, options[name]) for name in _OF_CLIENT if name in options)
-    chosen["retry"] = in_core_words("client", {name: value for name, value in options.items() if name not in _OF_CLIENT})
+    chosen.update((name, value) for name, value in options.items() if name not in RETRY)
+    chosen["retry"] = in_core_words("client", {name: value for name, value in options.items() if name in RETRY})
     if store is not None and (isinstance(store, type) or not all(callable(getattr(store, call, None)) for call in CALLS)):
         misuse("client", f"`store` can't be a `{type(store).__name__}`; give it a store, such as `hopline.FolderStore(path)`")
     chosen.update(store=store is not None, same_account=same_account)

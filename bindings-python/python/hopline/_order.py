@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ._told import Phase
 from ._types import StaticOrder
 from ._value import Value
-from ._values import Phase
 
 
 class OrderReply(Value):

@@ -4,12 +4,13 @@ import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from . import _hopline
 from ._errors import refuse
 from ._log import log
 from ._threads import Threads, in_background
+from ._told import Whose
 from ._waiting import Later
 
 Call: TypeAlias = tuple[Any, ...]
@@ -39,7 +40,7 @@ class StoredName(NamedTuple):
     """The name."""
     data: bytes
     """What was put last."""
-    whose: Literal["mine", "free", "other"]
+    whose: Whose
     """Who owns it: this client, nobody, or another living client."""
 
 

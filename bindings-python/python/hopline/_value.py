@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, dataclass_transform
 
-from ._values import Phase, loads
+from ._values import loads
 
 if TYPE_CHECKING:
     from decimal import Decimal
+
+    from ._told import Phase
 
 
 class _Member:

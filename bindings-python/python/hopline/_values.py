@@ -7,23 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from enum import Enum
-from typing import Any, Final, Literal, TypeAlias
-
-
-Phase: TypeAlias = Literal["pending", "ready", "ended", "unknown"]
-"""Where a session or an order is: not usable yet, usable, over, or in a status that the contract does not name. Of a read with `until`,
-whether it holds: `ready` or, at the deadline, `pending`."""
-Method: TypeAlias = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
-"""An HTTP method."""
-Safety: TypeAlias = Literal["safe", "idempotent", "twice_at_most", "keyed", "at_most_once"]
-"""What may be done after a failure whose effect is unknown.
-
-- `safe`: It changes nothing: send it again.
-- `idempotent`: A repeat changes nothing more: send it again.
-- `twice_at_most`: A repeat changes nothing more, but somebody notices it: send it again once.
-- `keyed`: Send the same bytes with the same `Idempotency-Key`.
-- `at_most_once`: Never send it again: the operation is in doubt.
-"""
+from typing import Any, Final, Literal
 
 
 class Unset(Enum):

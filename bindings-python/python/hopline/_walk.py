@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Generic, Literal, TypeAlias, TypeVar
+from typing import Any, Generic, TypeVar
 
 from . import _hopline
-from ._errors import HoplineError, ask
+from ._errors import ask, told
+from ._told import End
 from ._value import Reply
 from ._values import dumps, loads
 
 I = TypeVar("I")
 P = TypeVar("P", bound=Reply)
-
-End: TypeAlias = Literal["last_page", "short_page", "repeated_cursor", "page_cap"]
-"""Why a walk is over: there is no next page, the last one was not full, the list would never end, or as many pages were read
-as may be."""
 
 
 class Walk(Generic[I, P]):
@@ -52,21 +49,14 @@ class Walk(Generic[I, P]):
         """The parameters of the next page, if there is one to come."""
         if self.end is not None or self.position is None:
             return None
-        return _told(_hopline.page_params, self.position, self._params)
+        return told(_hopline.page_params, self.position, self._params)
 
     def _turn(self, facts: str) -> dict[str, Any]:
         """Where the walk is behind a page."""
         assert self.position is not None  # a page was read there
-        turned: dict[str, Any] = loads(_told(_hopline.page_turn, self.position, facts))
+        turned: dict[str, Any] = loads(told(_hopline.page_turn, self.position, facts))
         return turned
 
     def _move(self, turn: dict[str, Any]) -> None:
         self.position = turn.get("position")
         self.end = turn.get("end")
-
-
-def _told(ask: Callable[[str, str], str], position: str, other: str) -> str:
-    try:
-        return ask(position, other)
-    except ValueError as error:
-        raise HoplineError._parse(str(error)) from None

@@ -1,10 +1,10 @@
 //! What is refused before anything is sent, by what the client knows: options that have no meaning, a second change of a session, a key
 //! that belongs to another request.
 
-use super::options::CallOptions;
+use super::options::{CallOptions, Use};
 use super::root::Client;
 use super::types::busy;
-use crate::contract::{Endpoint, Safety};
+use crate::contract::Endpoint;
 use crate::engine::{Exchange, Then};
 use crate::entropy::Entropy;
 use crate::policy::{Advice, Effect, Error, ErrorFields, Kind};
@@ -14,26 +14,17 @@ use crate::wire::Built;
 impl Client {
     /// Options that have no meaning for this operation, and a key that is missing.
     pub(super) fn check_use(&self, endpoint: &Endpoint, options: &CallOptions) -> Result<(), Error> {
-        let refuse = |field, rule| Err(Error::invalid(endpoint.name, field, rule));
         if endpoint.api != self.service.api {
             let what =
                 format!("belongs to the {} API, and this client speaks the {} API", endpoint.api.as_str(), self.service.api.as_str());
             return Err(Error::new(Kind::Misuse, Effect::None, endpoint.name, what, Advice::ChangeRequest));
         }
-        if options.intent.is_some() && endpoint.safety == Safety::Safe {
-            return refuse("intent", "names a write, and this operation only reads");
-        }
         if self.account.backend_ready == Some(false) && endpoint.name == "create_session" {
             let what = "was not sent, because the account's backend is not ready for sessions; `get_account` says when it is";
             return Err(Error::new(Kind::Refused, Effect::None, endpoint.name, what, Advice::RetryLater));
         }
-        if options.until.is_some() && endpoint.safety != Safety::Safe {
-            return refuse("until", "belongs to an operation that only reads");
-        }
-        if options.idempotency_key.is_some() && endpoint.safety != Safety::Keyed {
-            return refuse("idempotency_key", "is not an option of this operation");
-        }
-        Ok(())
+        let refusal = options.without_use(Use::Call(endpoint.safety));
+        refusal.map_or(Ok(()), |(field, rule)| Err(Error::invalid(endpoint.name, field, rule)))
     }
 
     /// One change of a session at a time, and only one that its state allows.

@@ -13,7 +13,7 @@ use crate::engine::{Answered, Counted, EventKind, Job, Phase, RecordId, phase_of
 use crate::policy::{Effect, Error, ErrorFields, Kind, Rule};
 use crate::state::{Done, JobId, Name, User};
 use crate::time::Millis;
-use crate::wire::{Facts, kept_answer};
+use crate::wire::{Facts, stored_answer};
 
 /// A doubt about what costs nothing and has no name of its caller's is kept for this long.
 const DOUBT_KEPT: Millis = 24 * 3600 * 1000;
@@ -286,7 +286,7 @@ fn done(entry: &Entry, result: &Result<Answered, Error>) -> Done {
         }
     };
     let follows = job.follows() && subject.order_no.is_some();
-    let answer = raw.filter(|_| !follows).and_then(|raw| kept_answer(shape, raw.text()));
+    let answer = raw.filter(|_| !follows).and_then(|raw| stored_answer(shape, raw.text()));
     let operation = if endpoint(operation).is_some() { operation } else { ANY };
     Done { operation: operation.to_owned(), facts, follows, answer }
 }

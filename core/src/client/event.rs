@@ -1,5 +1,6 @@
 //! Progress of a command, and how hosts are told of it: as one object, whose members are those of what happened.
 
+use crate::contract::pools::PoolHoldReason;
 use crate::contract::{Shape, Shaped, Sink, Tell, told};
 use crate::engine::{EventKind, EventName, Phase};
 use crate::policy::Error;
@@ -36,7 +37,7 @@ told! {
         delay_ms: Option<Millis> => Span,
         /// Of `repeating`: what came of the last send.
         because: Option<Error>,
-        /// Of `accepted` and `status`: the session.
+        /// Of `accepted`, `status` and `lease_leaked`: the session.
         session_id: Option<String>,
         /// Of `accepted`: USD.
         estimated_charge_usd: Option<String> => Decimal,
@@ -54,6 +55,12 @@ told! {
         value: Option<String>,
         /// Of `in_doubt` and `store_failed`: the record.
         record: Option<String>,
+        /// Of `pool_held`: why nothing is bought.
+        reason: Option<PoolHoldReason>,
+        /// Of `pool_held`: when one purchase is tried; absent where somebody has to act first.
+        retry_at: Option<Millis> => Time,
+        /// Of `lease_leaked`: the lease.
+        lease: Option<i64>,
     }
 }
 
@@ -77,6 +84,9 @@ impl Told {
             unit_price: None,
             value: None,
             record: None,
+            reason: None,
+            retry_at: None,
+            lease: None,
         }
     }
 }
@@ -105,6 +115,9 @@ impl From<&Event> for Told {
             EventKind::Watched { value } => Told { value: value.clone(), ..told },
             EventKind::InDoubt { record } => Told { record: record.as_ref().map(|record| record.0.clone()), ..told },
             EventKind::StoreFailed { record } => Told { record: some(&record.0), ..told },
+            EventKind::PoolHeld { reason, retry_at } => Told { reason: Some(*reason), retry_at: *retry_at, ..told },
+            EventKind::PoolFreed => told,
+            EventKind::LeaseLeaked { lease, session_id } => Told { lease: Some(*lease), session_id: some(session_id), ..told },
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arcstr::ArcStr;
 
-use super::became::becomes;
+use super::became::Made;
 use super::check::check_rotation;
 use super::job::{Custody, Entry};
 use super::options::CallOptions;
@@ -150,7 +150,7 @@ impl Client {
         if facts.settled && !is_open {
             let mut error = misfit(operation, Answered::of(facts), "all");
             error.record = self.journal.slot(name).map(|slot| name.at(slot.version).0);
-            if becomes(operation) {
+            if Made::by(operation).is_some() {
                 error.what.push_str(": settle it again with the id of what it became");
             }
             return self.finish_visit(command, Err(error), options.intent.clone(), name);

@@ -5,7 +5,7 @@ mod event;
 mod proxy;
 mod refusal;
 
-use super::members::Members;
+use super::host_params::HostParams;
 use super::pages;
 use crate::contract::json_of;
 use crate::policy::Error;
@@ -20,7 +20,7 @@ use crate::policy::Error;
 /// | `walk` | the `operation` of a list, a saved `position` to go on from, and `max_pages` | the `position` at which its walk begins |
 /// | `session_event` | the `facts` that were seen through a session, and `more` of the caller's own | the `event` of `report_session_event` |
 pub fn host_text(question: &str, given: &str) -> Result<String, Error> {
-    let read = |operation| Members::read(operation, "given", given);
+    let read = |operation| HostParams::read(operation, "given", given);
     match question {
         "proxy" => Ok(json_of(&proxy::settings(&read("proxy")?)?)),
         "use_with" => Ok(json_of(&proxy::check(&read("open_session")?)?)),

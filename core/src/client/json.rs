@@ -9,9 +9,9 @@ use super::options::{CallOptions, ClientOptions};
 use super::root::Client;
 use super::types::{Misuse, Outcome, Taken};
 use super::waiting::Settlement;
-use crate::contract::{Field, Members, Record, Shape, Shaped, Sink, Tell, endpoint, joined, json_of, prose};
+use crate::contract::{Field, MemberWriter, Record, Shape, Shaped, Sink, Tell, endpoint, joined, json_of, prose};
 use crate::engine::{Answered, Phase, RecordId};
-use crate::json::{NotOwn, Own, pick, read_own};
+use crate::json::{FromJson, FromJsonError, pick, read_json};
 use crate::policy::{Advice, Effect, Error, FailureKind, Kind, Quote, Sent, quote_of};
 use crate::state::{CommandId, Seen, StepId, Verdict};
 use crate::time::Now;
@@ -53,10 +53,10 @@ impl Shaped for AnswerFacts<'_> {
 
 impl Tell for AnswerFacts<'_> {
     fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
-        let mut members = Members::of(&FACTS, sink);
+        let mut members = MemberWriter::of(&FACTS, sink);
         self.0.facts.tell_members(&mut members);
-        members.told(&self.0.http_status);
-        members.told(&self.0.attempts);
+        members.put(&self.0.http_status);
+        members.put(&self.0.attempts);
         members.end()
     }
 }
@@ -195,7 +195,7 @@ pub fn misfit_text(operation: &str, facts: &str, raw: &str, place: &str) -> Erro
     let [http_status, attempts] = pick(facts, ["http_status", "attempts"]).unwrap_or_default();
     let (http_status, attempts) = (http_status.and_then(|text| text.parse().ok()), attempts.and_then(|text| text.parse().ok()));
     let attempts = attempts.unwrap_or_default();
-    let (facts, raw) = (read_own(facts).unwrap_or_default(), raw.parse().unwrap_or_default());
+    let (facts, raw) = (read_json(facts).unwrap_or_default(), raw.parse().unwrap_or_default());
     super::types::misfit(operation, Answered { raw, http_status, attempts, ..Answered::of(facts) }, place)
 }
 
@@ -225,21 +225,21 @@ fn misuse(misuse: Misuse) -> Error {
 }
 
 /// Reads what a caller gave as JSON. The text may hold a key, so of what does not fit only the place is said.
-fn read<T: Own>(operation: &'static str, field: &str, text: &str) -> Result<T, Error> {
-    read_own(text).map_err(|error| refused(operation, field, &error))
+fn read<T: FromJson>(operation: &'static str, field: &str, text: &str) -> Result<T, Error> {
+    read_json(text).map_err(|error| refused(operation, field, &error))
 }
 
 #[cold]
-fn refused(operation: &'static str, field: &str, error: &NotOwn) -> Error {
+fn refused(operation: &'static str, field: &str, error: &FromJsonError) -> Error {
     match error {
-        NotOwn::Unknown(name) => Error::invalid(operation, field, &format!("has an unknown field `{name}`")),
-        NotOwn::Misfit(place) if !place.is_empty() => {
+        FromJsonError::Unknown(name) => Error::invalid(operation, field, &format!("has an unknown field `{name}`")),
+        FromJsonError::Misfit(place) if !place.is_empty() => {
             let (name, inner) = place.split_at(place.find(['.', '[']).unwrap_or(place.len()));
             let inner = inner.strip_prefix('.').unwrap_or(inner);
             let part = if inner.is_empty() { String::new() } else { format!(", and is not at `{inner}`") };
             Error::invalid(operation, name, &format!("must be a value of its type{part}"))
         }
-        NotOwn::NotJson | NotOwn::Misfit(_) => Error::invalid(operation, field, "must be JSON of its kind"),
+        FromJsonError::NotJson | FromJsonError::Misfit(_) => Error::invalid(operation, field, "must be JSON of its kind"),
     }
 }
 

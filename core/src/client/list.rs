@@ -1,6 +1,6 @@
 //! Lists of what a store holds, read page by page: for people, to resume it all, or for what a doubt may not have become.
 
-use super::became::name_of;
+use super::became::Made;
 use super::outbox::Pending;
 use super::root::{Asker, Client};
 use super::waiting::{Act, Found, Listing, Purpose, Reading, Visit};
@@ -92,7 +92,7 @@ impl Client {
             (.., Some(done)) => (done.operation, done.facts),
             _ => return None,
         };
-        let became = name_of(&operation, &facts)?;
+        let became = Made::by(&operation)?.name(&facts)?;
         Some((operation, became, record))
     }
 }

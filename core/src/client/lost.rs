@@ -1,7 +1,6 @@
 //! What is said of a job whose name another client has taken over: that one goes on with it.
 
 use super::job::Entry;
-use super::resume::can_resume;
 use super::root::Client;
 use crate::engine::Answered;
 use crate::policy::{Advice, Effect, Error, ErrorFields, Kind};
@@ -36,7 +35,7 @@ impl Client {
 
     /// Whether the store has a record of this job, or may have one, that whoever finds it can send.
     fn may_be_resumed(&self, entry: &Entry) -> bool {
-        entry.custody.last_put.is_some() && entry.saved_call(&self.means.clock).is_some_and(|call| can_resume(&call))
+        entry.custody.last_put.is_some() && entry.saved_call(&self.means.clock).is_some_and(|call| call.can_resume())
     }
 }
 

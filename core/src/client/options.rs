@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::contract::{Api, Decimal, Secret};
+use crate::contract::{Api, Decimal, Safety, Secret};
 use crate::engine::Until;
-use crate::json::own;
+use crate::json::from_json;
 use crate::state::SlotPurchase;
 use crate::time::Millis;
 
@@ -98,6 +98,19 @@ pub struct CallOptions {
     pub until: Option<Until>,
 }
 
+/// What options are given to, which decides what an `intent`, a key and `until` mean there.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Use {
+    /// An operation that may be repeated like this.
+    Call(Safety),
+    /// Waiting for an order, which reads a list by itself.
+    WaitOrder,
+    /// Looking for what became of a doubt.
+    Reconcile,
+    /// What is resumed has an intent and a key of its own.
+    Resume,
+}
+
 impl ClientOptions {
     /// The first option that does not go with the others, and why.
     pub(super) fn misplaced(&self) -> Option<(&'static str, &'static str)> {
@@ -131,7 +144,7 @@ impl ClientOptions {
     }
 }
 
-own!(ClientOptions or default {
+from_json!(ClientOptions or default {
     api,
     base_url,
     api_key,
@@ -148,7 +161,7 @@ own!(ClientOptions or default {
     retry,
 } but { max_body });
 
-own!(CallOptions or default {
+from_json!(CallOptions or default {
     intent,
     idempotency_key,
     wait_for_intent,
@@ -172,17 +185,6 @@ impl CallOptions {
         CallOptions { intent: Some(name.into()), ..CallOptions::default() }
     }
 
-    /// Whether they may go with what is resumed, which has an intent and a key of its own.
-    pub(super) fn check_resume(&self) -> Result<(), Error> {
-        let refusal = match () {
-            () if self.intent.is_some() => Some(("intent", "can't be set when something is resumed")),
-            () if self.idempotency_key.is_some() => Some(("idempotency_key", "can't be set when something is resumed")),
-            () if self.until.is_some() => Some(("until", "belongs to an operation that only reads")),
-            () => self.refusal(),
-        };
-        refusal.map_or(Ok(()), |(field, rule)| Err(Error::invalid("resume", field, rule)))
-    }
-
     pub(super) fn policy(&self, client: &RetryPolicy) -> RetryPolicy {
         RetryPolicy {
             attempts: self.attempts.unwrap_or(client.attempts),
@@ -191,6 +193,34 @@ impl CallOptions {
             retry_paid: self.retry_paid.unwrap_or(client.retry_paid),
             ..*client
         }
+    }
+
+    /// Whether they can be, and go with what is resumed.
+    pub(super) fn check_resume(&self) -> Result<(), Error> {
+        let refusal = self.without_use(Use::Resume).or_else(|| self.refusal());
+        refusal.map_or(Ok(()), |(field, rule)| Err(Error::invalid("resume", field, rule)))
+    }
+
+    /// The first option that has no meaning for this, and why.
+    pub(super) fn without_use(&self, used: Use) -> Option<(&'static str, &'static str)> {
+        const NAMED: &str = "can't be set when something is resumed";
+        const NO_WRITE: &str = "names a write, and this operation only reads";
+        const NO_KEY: &str = "is not an option of this operation";
+        const NO_READ: &str = "belongs to an operation that only reads";
+        const NOT_REPEATED: &str = "belongs to a read that is repeated";
+        let (intent, until, key) = match used {
+            Use::Call(Safety::Safe) => (Some(NO_WRITE), None, Some(NO_KEY)),
+            Use::Call(Safety::Keyed) => (None, Some(NO_READ), None),
+            Use::Call(_) => (None, Some(NO_READ), Some(NO_KEY)),
+            Use::WaitOrder | Use::Reconcile => (Some(NO_WRITE), Some(NOT_REPEATED), Some(NO_KEY)),
+            Use::Resume => (Some(NAMED), Some(NO_READ), Some(NAMED)),
+        };
+        let set = [
+            ("intent", self.intent.is_some(), intent),
+            ("until", self.until.is_some(), until),
+            ("idempotency_key", self.idempotency_key.is_some(), key),
+        ];
+        set.into_iter().find_map(|(field, is_set, rule)| Some((field, rule.filter(|_| is_set)?)))
     }
 
     /// The first option that can't be, and why.

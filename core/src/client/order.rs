@@ -3,7 +3,7 @@
 use arcstr::ArcStr;
 
 use super::job::{Entry, headers};
-use super::options::CallOptions;
+use super::options::{CallOptions, Use};
 use super::root::Client;
 use super::types::{Outputs, ReadFailure, Ticket};
 use crate::contract::reseller::{CreateStaticOrder, ListStaticOrders};
@@ -53,12 +53,10 @@ impl Client {
 
     pub(super) fn watch_order(&mut self, order_no: &str, options: CallOptions) -> CommandId {
         let endpoint = ListStaticOrders::ENDPOINT;
-        let refusal = options.refusal().or(bad_order_no(order_no).map(|rule| ("order_no", rule)));
+        let bad_number = || bad_order_no(order_no).map(|rule| ("order_no", rule));
+        let refusal = options.refusal().or_else(bad_number).or_else(|| options.without_use(Use::WaitOrder));
         if let Some((field, rule)) = refusal {
             return self.reject(Error::invalid(endpoint.name, field, rule), options.intent);
-        }
-        if options.until.is_some() {
-            return self.reject(Error::invalid(endpoint.name, "until", "belongs to a read that is repeated"), options.intent);
         }
         if let Err(error) = self.check_use(endpoint, &options) {
             return self.reject(error, options.intent);

@@ -19,6 +19,10 @@ pub(super) enum Pending {
     Claim(Name),
     /// Slots of a pool, of which it takes some.
     Slots(PoolNo, Vec<Name>),
+    /// The record of a pool.
+    PoolClaim(PoolNo),
+    PoolPut(PoolNo),
+    PoolList(PoolNo),
     Write(Name),
     List(u32),
     /// Before a send, which may be charged so much.

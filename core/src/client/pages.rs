@@ -2,10 +2,10 @@
 
 use std::str::FromStr;
 
-use super::members::Members;
+use super::host_params::HostParams;
 use crate::contract::{Endpoint, Shape, closed_enum, endpoint, json_of, written};
 use crate::entropy::digest;
-use crate::json::{NotOwn, Object, Own, members, quoted, read_own};
+use crate::json::{FromJson, FromJsonError, Object, members, quoted, read_json};
 use crate::map::Map;
 use crate::policy::Error;
 use crate::wire::{Facts, page_size};
@@ -33,8 +33,8 @@ pub struct Position {
 
 written!(Position { operation, cursor, pages, max_pages, seen });
 
-impl Own for Position {
-    fn from_json(json: &str) -> Result<Self, NotOwn> {
+impl FromJson for Position {
+    fn from_json(json: &str) -> Result<Self, FromJsonError> {
         let object = Object::of(json)?;
         object.only(&["operation", "cursor", "pages", "max_pages", "seen"])?;
         let mut position = Position { operation: String::new(), cursor: None, pages: 0, max_pages: CAP, seen: Vec::new() };
@@ -146,11 +146,11 @@ written!(Begin { position });
 
 /// The position at which the walk of an `operation` begins: the list's beginning, or a saved `position`, and under `max_pages`, where that
 /// is given.
-pub(super) fn begin(given: &Members<'_>) -> Result<Begin, Error> {
+pub(super) fn begin(given: &HostParams<'_>) -> Result<Begin, Error> {
     let start = Position::start(&given.text("operation")?.unwrap_or_default())?;
     let list = start.list()?.name;
     let saved = given.text("position").map_err(|_| not_saved(list))?;
-    let mut position = saved.map_or(Ok(start), |text| read_own(&text).map_err(|_| not_saved(list)))?;
+    let mut position = saved.map_or(Ok(start), |text| read_json(&text).map_err(|_| not_saved(list)))?;
     if position.operation != list {
         // What it names may be anything, but where it is a list.
         let other = position.list().map_err(|_| not_saved(list))?.name;
@@ -177,7 +177,7 @@ written!(TurnAsText { position, end });
 /// or both at the cap.
 pub fn page_turn_text(position: &str, facts: &str) -> Result<String, Error> {
     let position: Position = position.parse()?;
-    let facts: Facts = read_own(facts).map_err(|_| Error::invalid("pages", "facts", "must be those of a page, as they came with it"))?;
+    let facts: Facts = read_json(facts).map_err(|_| Error::invalid("pages", "facts", "must be those of a page, as they came with it"))?;
     let Turn { position, end } = position.turn(&facts);
     Ok(json_of(&TurnAsText { position: position.map(|position| position.text()), end }))
 }
@@ -187,7 +187,7 @@ impl FromStr for Position {
     type Err = Error;
 
     fn from_str(saved: &str) -> Result<Self, Error> {
-        let position: Position = read_own(saved).map_err(|_| not_saved("pages"))?;
+        let position: Position = read_json(saved).map_err(|_| not_saved("pages"))?;
         position.list().map(|_| position)
     }
 }
@@ -211,7 +211,7 @@ mod tests {
         let position = position.turn(&facts(Some("c1"))).position.expect("goes on");
         assert_eq!(position.params(r#"{"limit":2,"cursor":"mine"}"#).as_deref(), Ok(r#"{"cursor":"c1","limit":2}"#));
         let saved = json_of(&position);
-        let resumed: Position = read_own(&saved).expect("is its own");
+        let resumed: Position = read_json(&saved).expect("is its own");
         assert_eq!(resumed.turn(&facts(None)), Turn { position: None, end: Some(PagesEnd::LastPage) });
     }
 

@@ -8,10 +8,11 @@ use super::news::{News, NewsOf, PoolNo, Slot};
 use super::options::CallOptions;
 use super::outbox::Pending;
 use super::root::{Asker, Client};
+use super::same_request::{differing_members, digests};
 use super::waiting::{After, Found, Start};
 use crate::contract::agent::CreateSession;
 use crate::contract::{Api, Operation};
-use crate::engine::{Phase, Then, phase_of};
+use crate::engine::{Phase, Terms, Then, phase_of};
 use crate::policy::Error;
 use crate::state::{CommandId, Data, Done, Name, SlotPurchase, StoreAnswer, StoreCall, User, Version, is_over_for_good};
 use crate::time::{Millis, Now};
@@ -106,6 +107,42 @@ impl Client {
         Ok(command)
     }
 
+    /// Whether a purchase for a slot may be made so at all.
+    pub(crate) fn check_slot(&self, params: &str, options: &CallOptions, has_cap: bool) -> Result<(), Error> {
+        let endpoint = CreateSession::ENDPOINT;
+        let refuse = |field: &str, rule: &str| Error::invalid("open_pool", field, rule);
+        let built = build(endpoint, params).map_err(|refusal| refuse(&refusal.field, &refusal.rule))?;
+        if let Some((field, rule)) = options.refusal() {
+            return Err(refuse(field, rule));
+        }
+        let terms = Terms::new(endpoint, &built, options.max_unit_price, options.expected_charge_usd);
+        terms.refusal(endpoint).filter(|_| has_cap).map_or(Ok(()), Err)
+    }
+
+    /// Whether a claimed slot holds a session, or a purchase, of another request than this; how much is bought, and for how long, aside.
+    pub(crate) fn is_slot_of_another(&self, name: &Name, params: &str) -> bool {
+        let Some(Found::Data(data)) = self.waiting.slots.get(name) else { return false };
+        let (Some(known), Ok(built)) = (&data.members, build(CreateSession::ENDPOINT, params)) else { return false };
+        let own = digests(CreateSession::ENDPOINT, &built, Then::Follow);
+        differing_members(CreateSession::ENDPOINT, known, &own).into_iter().any(|name| !matches!(name, "quantity" | "duration"))
+    }
+
+    /// Goes on with what is under a claimed slot, and buys nothing.
+    pub(crate) fn resume_slot(&mut self, pool: PoolNo, name: &Name, options: CallOptions) -> CommandId {
+        let command = self.resume(&name.at(Version::default()), options);
+        self.asked_by(pool, command);
+        command
+    }
+
+    /// What a record of a slot says.
+    pub(crate) fn slot_in(&mut self, data: &[u8]) -> Slot {
+        match self.found(data) {
+            Found::Nothing => Slot::Free,
+            Found::Data(data) => slot_of(&data),
+            Found::Bad(..) => Slot::Stuck,
+        }
+    }
+
     /// Starts an operation of the table for a pool, which hears of its end.
     pub(crate) fn start_for(&mut self, pool: PoolNo, operation: &str, params: &str, options: CallOptions) -> CommandId {
         let command = self.start_json(operation, params, options);
@@ -168,7 +205,7 @@ impl Client {
 
     /// Goes on with what a slot holds, or buys the next one.
     pub(super) fn admit_purchase(&mut self, name: &Name, command: CommandId, mut start: Start, data: &Data) {
-        if slot_of(data) != Slot::Free {
+        if !matches!(slot_of(data), Slot::Free | Slot::Over | Slot::Expired) {
             return self.go_on(name, command, data, &start.options, data.intent.as_deref());
         }
         if let Some(last) = data.intent.as_deref().and_then(SlotPurchase::of) {
@@ -194,10 +231,12 @@ impl Client {
 /// What a record of a slot says.
 fn slot_of(data: &Data) -> Slot {
     match (&data.session, &data.call, &data.done) {
-        (Some(session), ..) if phase_of(session.status.as_deref(), &session.ends) == Phase::Ended => Slot::Free,
-        (Some(_), ..) | (_, Some(_), _) => Slot::Taken,
+        (Some(session), ..) if is_over_for_good(session.status.as_deref(), session.session_type.as_deref()) => Slot::Over,
+        (Some(session), ..) if phase_of(session.status.as_deref(), &session.ends) == Phase::Ended => Slot::Expired,
+        (Some(_), ..) => Slot::Taken,
+        (_, Some(_), _) => Slot::Doubt,
         (_, _, Some(done)) if done.facts.nothing => Slot::Free,
-        (_, _, Some(done)) if is_over_for_good(done.facts.status.as_deref(), done.facts.session_type.as_deref()) => Slot::Free,
+        (_, _, Some(done)) if is_over_for_good(done.facts.status.as_deref(), done.facts.session_type.as_deref()) => Slot::Over,
         _ => Slot::Stuck,
     }
 }

@@ -1,8 +1,8 @@
 //! Looking for what became of an operation in doubt: what lists show that may be it.
 
-use super::became::name_of;
+use super::became::Made;
 use super::job::{Entry, headers};
-use super::options::CallOptions;
+use super::options::{CallOptions, Use};
 use super::root::Client;
 use super::types::{Outputs, ReadFailure, Ticket};
 use super::waiting::What;
@@ -36,13 +36,7 @@ impl Client {
     }
 
     pub(super) fn look_up(&mut self, record: &RecordId, options: CallOptions) -> CommandId {
-        let error = match (options.refusal(), &options.intent) {
-            (Some((field, rule)), _) => Some((field, rule)),
-            (_, Some(_)) => Some(("intent", "names a write, and this operation only reads")),
-            _ if options.until.is_some() => Some(("until", "belongs to a read that is repeated")),
-            _ if options.idempotency_key.is_some() => Some(("idempotency_key", "is not an option of this operation")),
-            _ => None,
-        };
+        let error = options.refusal().or_else(|| options.without_use(Use::Reconcile));
         match error {
             Some((field, rule)) => self.reject(Error::invalid("reconcile", field, rule), options.intent),
             None => self.act_on(record, What::Reconcile(Box::new(options)), true),
@@ -80,7 +74,7 @@ impl Client {
     /// What was found, with the records of what is known to be something else.
     pub(super) fn reconciled(lookup: &mut Lookup) -> Json {
         for candidate in &mut lookup.found.candidates {
-            let name = name_of(&lookup.found.operation, &Facts::of(candidate.item.text(), None));
+            let name = Made::by(&lookup.found.operation).and_then(|made| made.name(&Facts::of(candidate.item.text(), None)));
             let record = lookup.others.iter().find(|(became, _)| Some(became) == name.as_ref());
             candidate.record = record.map(|(_, record)| record.0.clone());
         }

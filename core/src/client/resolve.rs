@@ -40,6 +40,9 @@ impl Client {
         match self.outbox.pending.remove(&id) {
             Some(Pending::Claim(name)) => self.on_claimed(&name, answer),
             Some(Pending::Slots(pool, names)) => self.on_slots(pool, names, answer),
+            Some(Pending::PoolClaim(pool)) => self.on_pool_claimed(pool, answer),
+            Some(Pending::PoolPut(pool)) => self.on_pool_put(pool, &answer),
+            Some(Pending::PoolList(pool)) => self.on_pool_listed(pool, answer),
             Some(Pending::Write(name)) => self.on_written(&name, &answer),
             Some(Pending::List(listing)) => self.on_listed(listing, answer),
             Some(Pending::Count(job, usd)) => self.on_counted(job, usd, &answer),
@@ -80,9 +83,11 @@ impl Pending {
     fn is_answered_by(&self, answer: &StoreAnswer) -> bool {
         match answer {
             StoreAnswer::Failed => !self.is_send(),
-            StoreAnswer::Done | StoreAnswer::Lost => matches!(self, Pending::Write(_)),
-            StoreAnswer::Claimed(_) | StoreAnswer::Busy(_) => matches!(self, Pending::Claim(_) | Pending::Slots(..)),
-            StoreAnswer::Listed { .. } => matches!(self, Pending::List(_)),
+            StoreAnswer::Done | StoreAnswer::Lost => matches!(self, Pending::Write(_) | Pending::PoolPut(_)),
+            StoreAnswer::Claimed(_) | StoreAnswer::Busy(_) => {
+                matches!(self, Pending::Claim(_) | Pending::Slots(..) | Pending::PoolClaim(_))
+            }
+            StoreAnswer::Listed { .. } => matches!(self, Pending::List(_) | Pending::PoolList(_)),
             StoreAnswer::Granted { .. } | StoreAnswer::Over { .. } => matches!(self, Pending::Count(..) | Pending::Spend(_)),
         }
     }

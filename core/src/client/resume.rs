@@ -3,10 +3,9 @@
 use super::options::CallOptions;
 use super::root::Client;
 use super::waiting::{Found, Purpose, Resume, Visit};
-use crate::contract::Safety;
 use crate::engine::{Answered, RecordId};
 use crate::policy::{Advice, Effect, Error, ErrorFields, Kind};
-use crate::state::{CommandId, Name, SavedCall};
+use crate::state::{CommandId, Name};
 use crate::wire::Facts;
 
 impl Client {
@@ -67,12 +66,4 @@ impl Client {
             }
         }
     }
-}
-
-/// Whether a call can be sent again at all.
-pub(super) fn can_resume(call: &SavedCall) -> bool {
-    let once = [crate::contract::Api::Agent, crate::contract::Api::Reseller]
-        .into_iter()
-        .any(|api| call.endpoint(api).is_some_and(|endpoint| endpoint.safety == Safety::AtMostOnce));
-    !call.secret && !call.spent && !once
 }

@@ -1,7 +1,6 @@
 //! Going on with all that no living client has, so many at a time.
 
 use super::options::CallOptions;
-use super::resume::can_resume;
 use super::root::{Asker, Client};
 use super::types::{Outputs, ReadFailure, Ticket};
 use super::waiting::{Found, Listing, Purpose, Reading, Resume, Visit};
@@ -47,7 +46,7 @@ impl Client {
         }
         let Found::Data(data) = self.found(&listed.data) else { return false };
         let named = listed.name.is_findable();
-        let in_doubt = data.call.as_ref().is_some_and(|call| call.order_no.is_none() && can_resume(call));
+        let in_doubt = data.call.as_ref().is_some_and(|call| call.order_no.is_none() && call.can_resume());
         let open = data.session.as_ref().is_some_and(|session| phase_of(session.status.as_deref(), &session.ends) != Phase::Ended);
         let order = data.call.as_ref().is_some_and(|call| call.order_no.is_some());
         listed.whose == Whose::Free && (in_doubt || ((open || order) && !named))

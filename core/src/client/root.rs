@@ -223,6 +223,11 @@ impl Client {
         Some(self.result(command)?.clone().map(|answered| Taken { operation, answered }))
     }
 
+    /// What a command is a call of.
+    pub(crate) fn command_operation(&self, command: CommandId) -> Option<&'static str> {
+        self.commands.get(&command).map(|command| command.operation)
+    }
+
     /// Whether a command is known and has not completed.
     pub fn is_pending(&self, command: CommandId) -> bool {
         self.commands.get(&command).is_some_and(|command| command.ended.is_none())

@@ -15,7 +15,7 @@ use crate::wire::Request;
 impl Client {
     /// Tells a job what came of what it waited for, and carries out what it asks for next.
     pub(super) fn tell(&mut self, id: JobId, input: Input<'_>) {
-        if let Some(action) = self.with(id, |job, cx| job.told(input, cx)) {
+        if let Some(action) = self.with(id, |job, cx| job.handle(input, cx)) {
             self.carry_out(id, action);
         }
     }

@@ -134,6 +134,12 @@ fn refusal(start: &Start, other: &Other<'_>, record: Option<RecordId>) -> Error 
     })
 }
 
+/// The members of the body in which a request differs from what is kept of another one.
+pub(super) fn differing_members(endpoint: &Endpoint, known: &MemberDigests, own: &MemberDigests) -> Vec<&'static str> {
+    let at = known.differs_at(own);
+    in_body(endpoint).enumerate().filter(|(index, _)| at.contains(&index.saturating_add(2))).map(|(_, (name, _))| name).collect()
+}
+
 /// In what a start differs from the request that its name stands for.
 fn differences(start: &Start, known: Option<&MemberDigests>) -> String {
     let endpoint = start.endpoint;
@@ -143,7 +149,7 @@ fn differences(start: &Start, known: Option<&MemberDigests>) -> String {
     }
     // No write of the table has a query beside its path.
     let in_path = endpoint.request.fields.iter().filter(|field| field.place == Place::Path && at.contains(&1)).map(|field| field.name);
-    let in_body = in_body(endpoint).enumerate().filter(|(index, _)| at.contains(&index.saturating_add(2))).map(|(_, (name, _))| name);
-    let names: Vec<String> = in_path.chain(in_body).map(|name| format!("`{name}`")).collect();
+    let in_body = known.zip(start.bought_as.as_ref()).map(|(known, own)| differing_members(endpoint, known, &own.members));
+    let names: Vec<String> = in_path.chain(in_body.unwrap_or_default()).map(|name| format!("`{name}`")).collect();
     if names.is_empty() { "with other parameters".to_owned() } else { format!("with another {}", names.join(" and another ")) }
 }

@@ -1,6 +1,5 @@
 //! What a store holds, as people are shown it, page by page.
 
-use super::resume::can_resume;
 use super::root::Client;
 use super::settle::UNDER_WAY;
 use super::types::{Outputs, ReadFailure, Ticket};
@@ -33,7 +32,7 @@ impl Client {
     /// One name as people are shown it. A result that waits to be taken is nobody's business yet.
     pub(super) fn shown(&mut self, listed: &Listed) -> Option<Saved> {
         let user = self.journal.user(&listed.name).cloned();
-        if user == Some(User::Result) {
+        if user == Some(User::Result) || listed.name.is_a_pool() {
             return None;
         }
         let record = listed.name.at(Version::of(&listed.data));
@@ -83,7 +82,7 @@ fn of_data(data: &Data, record: RecordId, whose: Whose) -> Saved {
     if let Some(call) = &data.call {
         let holds = match call {
             SavedCall { order_no: Some(_), .. } => Holds::Order,
-            call if can_resume(call) => Holds::InDoubt,
+            call if call.can_resume() => Holds::InDoubt,
             _ => Holds::InDoubtForGood,
         };
         let in_doubt = call.order_no.is_none();

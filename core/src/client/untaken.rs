@@ -3,10 +3,10 @@
 use super::root::{Client, Command, Ended};
 use crate::contract::endpoint;
 use crate::engine::Answered;
-use crate::json::read_own;
+use crate::json::read_json;
 use crate::policy::Error;
 use crate::state::{CommandId, Done};
-use crate::wire::kept_answer;
+use crate::wire::stored_answer;
 
 impl Client {
     /// The result of a command that completed, left where it is until it is [taken](Self::take_answer) or
@@ -15,11 +15,12 @@ impl Client {
         Some(&self.commands.get(&command)?.ended.as_deref()?.result)
     }
 
-    /// Whether it makes no difference who takes the result of a command, since no record, no session and no other result hangs on it.
+    /// Whether it makes no difference who takes the result of a command, since no record, session, pool, lease or other result hangs on it.
     pub fn is_free_to_take(&self, command: CommandId) -> bool {
         let free = |known: &Command| {
             let ended = known.ended.as_deref()?;
-            Some(known.session.is_none() && known.operation != "resume_all" && ended.left.names().next().is_none())
+            let hangs = matches!(known.operation, "resume_all" | "open_pool" | "acquire");
+            Some(known.session.is_none() && !hangs && ended.left.names().next().is_none())
         };
         self.commands.get(&command).is_some_and(|known| free(known) == Some(true))
     }
@@ -37,14 +38,14 @@ impl Client {
         let Ended { result, mut left } = *ended;
         if let (Ok(answered), "resume_all") = (&result, operation) {
             // What they ended with was only to be had by its answer.
-            let parts: Vec<u32> = read_own(answered.raw.text()).unwrap_or_default();
+            let parts: Vec<u32> = read_json(answered.raw.text()).unwrap_or_default();
             parts.into_iter().for_each(|part| _ = self.abandon(CommandId(part)));
         }
         if let Some(name) = left.own.take() {
             self.journal.give(&name, None);
             match result {
                 Ok(Answered { facts, raw, .. }) => {
-                    let answer = endpoint(operation).and_then(|endpoint| kept_answer(&endpoint.response, raw.text()));
+                    let answer = endpoint(operation).and_then(|endpoint| stored_answer(&endpoint.response, raw.text()));
                     let done = Done { operation: operation.to_owned(), facts, follows: false, answer };
                     self.put_done(&name, None, done);
                 }

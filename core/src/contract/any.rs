@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::json::{NotOwn, Object, Own};
+use crate::json::{FromJson, FromJsonError, Object};
 
 use super::{Api, Auth, Endpoint, Json, Method, Record, Safety, Shape};
 
@@ -24,8 +24,8 @@ pub struct AnyRequest {
 
 written!(AnyRequest { method, path, query, body, safety });
 
-impl Own for AnyRequest {
-    fn from_json(json: &str) -> Result<Self, NotOwn> {
+impl FromJson for AnyRequest {
+    fn from_json(json: &str) -> Result<Self, FromJsonError> {
         let object = Object::of(json)?;
         object.only(&["method", "path", "query", "body", "safety"])?;
         let mut request = AnyRequest::new(Method::Get, "");
@@ -102,7 +102,7 @@ pub(crate) fn any(api: Api, method: Method, safety: Safety) -> &'static Endpoint
 mod tests {
     use super::super::json_of;
     use super::*;
-    use crate::json::read_own;
+    use crate::json::read_json;
 
     #[test]
     fn every_method_comes_with_every_safety_in_both_apis() {
@@ -125,7 +125,7 @@ mod tests {
                 let request =
                     AnyRequest { query, body: Some(Json::checked("[1.0]")), safety: Some(safety), ..AnyRequest::new(method, "/x") };
                 let written = json_of(&request);
-                assert_eq!(read_own(&written), Ok(request), "{written}");
+                assert_eq!(read_json(&written), Ok(request), "{written}");
             }
         }
     }

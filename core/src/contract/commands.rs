@@ -1,6 +1,6 @@
 //! The parameters of the commands that are no endpoints of their own.
 
-use crate::json::own;
+use crate::json::from_json;
 
 record! {
     /// A session to wait for.
@@ -26,6 +26,6 @@ record! {
     }
 }
 
-own!(WaitSession { session_id });
-own!(WaitOrder { order_no });
-own!(ReconcileRecord { record });
+from_json!(WaitSession { session_id });
+from_json!(WaitOrder { order_no });
+from_json!(ReconcileRecord { record });

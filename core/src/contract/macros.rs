@@ -1,5 +1,5 @@
 //! The macros of the table. `string_enum!`, `record!` and `endpoints!`, of what goes over the wire, and `closed_enum!` and `told!`, of what is
-//! Hopline's own, each make a Rust type and a constant descriptor of it. `written!` and `kept!` make a type that is there writable as JSON,
+//! Hopline's own, each make a Rust type and a constant descriptor of it. `written!` and `stored!` make a type that is there writable as JSON,
 //! and readable again.
 
 /// The prose of an entry, line by line. What is shipped goes without it.
@@ -56,6 +56,11 @@ macro_rules! string_enum {
                 closed: false,
             });
         }
+        impl $crate::json::FromJson for $name {
+            fn from_json(json: &str) -> Result<Self, $crate::json::FromJsonError> {
+                $crate::json::text_of(json).map(|word| $name::from(word.as_ref())).ok_or_else($crate::json::FromJsonError::here)
+            }
+        }
         impl $crate::contract::Tell for $name {
             fn tell<S: $crate::contract::Sink>(&self, sink: &mut S) -> S::Value {
                 let $crate::contract::Shape::Word(list) = <$name as $crate::contract::Shaped>::SHAPE else { return sink.null() };
@@ -102,7 +107,7 @@ macro_rules! record {
             fn tell<S: $crate::contract::Sink>(&self, sink: &mut S) -> S::Value {
                 const RECORD: &$crate::contract::Record = <$name as $crate::contract::Shaped>::SHAPE.record();
                 #[allow(unused_mut, reason = "a request may have no members")]
-                let mut members = $crate::contract::Members::of(RECORD, sink);
+                let mut members = $crate::contract::MemberWriter::of(RECORD, sink);
                 $(members.member($crate::contract::Tell::is_left_out(&self.$field), &self.$field);)*
                 members.end()
             }
@@ -180,9 +185,9 @@ macro_rules! closed_enum {
                 sink.word(self.as_str(), $name::LIST.words.get(*self as usize))
             }
         }
-        impl $crate::json::Own for $name {
-            fn from_json(json: &str) -> Result<Self, $crate::json::NotOwn> {
-                $crate::json::text_of(json).and_then(|word| $name::of(&word)).ok_or_else($crate::json::NotOwn::here)
+        impl $crate::json::FromJson for $name {
+            fn from_json(json: &str) -> Result<Self, $crate::json::FromJsonError> {
+                $crate::json::text_of(json).and_then(|word| $name::of(&word)).ok_or_else($crate::json::FromJsonError::here)
             }
         }
     };
@@ -209,8 +214,8 @@ macro_rules! told {
             ),)*];
 
             /// Puts its members. What is absent or false is left out where it may be.
-            pub(crate) fn tell_members<S: $crate::contract::Sink>(&self, members: &mut $crate::contract::Members<'_, S>) {
-                $(members.told(&self.$field);)*
+            pub(crate) fn tell_members<S: $crate::contract::Sink>(&self, members: &mut $crate::contract::MemberWriter<'_, S>) {
+                $(members.put(&self.$field);)*
             }
         }
         impl $crate::contract::Shaped for $name {
@@ -224,7 +229,7 @@ macro_rules! told {
         impl $crate::contract::Tell for $name {
             fn tell<S: $crate::contract::Sink>(&self, sink: &mut S) -> S::Value {
                 const RECORD: &$crate::contract::Record = <$name as $crate::contract::Shaped>::SHAPE.record();
-                let mut members = $crate::contract::Members::of(RECORD, sink);
+                let mut members = $crate::contract::MemberWriter::of(RECORD, sink);
                 self.tell_members(&mut members);
                 members.end()
             }
@@ -247,7 +252,7 @@ macro_rules! written {
                     "",
                     &[$($crate::contract::Field::written($crate::contract::written!(@name $field $($name)?)),)*],
                 );
-                let mut members = $crate::contract::Members::of(RECORD, sink);
+                let mut members = $crate::contract::MemberWriter::of(RECORD, sink);
                 $(members.member($crate::contract::Tell::is_nothing(&self.$field), &self.$field);)*
                 members.end()
             }
@@ -259,10 +264,10 @@ macro_rules! written {
 pub(crate) use written;
 
 /// A struct that a record of the store holds: it is written, and read again.
-macro_rules! kept {
+macro_rules! stored {
     ($type:ident { $($fields:tt)* }) => {
         $crate::contract::written!($type { $($fields)* });
-        $crate::json::own!($type { $($fields)* });
+        $crate::json::from_json!($type { $($fields)* });
     };
 }
-pub(crate) use kept;
+pub(crate) use stored;

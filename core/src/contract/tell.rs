@@ -24,15 +24,15 @@ pub trait Tell {
 
 /// Puts the members of one object, each at its place in the record.
 #[derive(Debug)]
-pub(crate) struct Members<'s, S: Sink> {
+pub(crate) struct MemberWriter<'s, S: Sink> {
     sink: &'s mut S,
     nest: S::Nest,
     index: usize,
 }
 
-impl<'s, S: Sink> Members<'s, S> {
+impl<'s, S: Sink> MemberWriter<'s, S> {
     pub(crate) fn of(record: &'static Record, sink: &'s mut S) -> Self {
-        Members { nest: sink.object(record), sink, index: 0 }
+        MemberWriter { nest: sink.object(record), sink, index: 0 }
     }
 
     /// The next member, unless it is to be left out.
@@ -46,7 +46,7 @@ impl<'s, S: Sink> Members<'s, S> {
     }
 
     /// The next member of an object that hosts are told.
-    pub(crate) fn told<T: Tell + Shaped>(&mut self, value: &T) {
+    pub(crate) fn put<T: Tell + Shaped>(&mut self, value: &T) {
         let may_be_absent = !T::REQUIRED || matches!(T::SHAPE, Shape::Bool);
         self.member(may_be_absent && value.is_nothing(), value);
     }

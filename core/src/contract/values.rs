@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use super::{Shape, Shaped};
-use crate::json::{NotJson, NotOwn, Own, whole};
+use crate::json::{FromJson, FromJsonError, NotJson, whole};
 
 /// An amount of money or of traffic, taken from the number's own text: never through a float.
 ///
@@ -69,11 +69,11 @@ impl<'de> Deserialize<'de> for Decimal {
     }
 }
 
-impl Own for Decimal {
+impl FromJson for Decimal {
     /// As text, too, as everywhere.
-    fn from_json(json: &str) -> Result<Self, NotOwn> {
+    fn from_json(json: &str) -> Result<Self, FromJsonError> {
         let text = json.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(json);
-        text.parse().map_err(|NotDecimal| NotOwn::here())
+        text.parse().map_err(|NotDecimal| FromJsonError::here())
     }
 }
 
@@ -112,8 +112,8 @@ impl<'de> Deserialize<'de> for Secret {
     }
 }
 
-impl Own for Secret {
-    fn from_json(json: &str) -> Result<Self, NotOwn> {
+impl FromJson for Secret {
+    fn from_json(json: &str) -> Result<Self, FromJsonError> {
         String::from_json(json).map(Secret)
     }
 }
@@ -173,8 +173,8 @@ impl<'de> Deserialize<'de> for Json {
     }
 }
 
-impl Own for Json {
-    fn from_json(json: &str) -> Result<Self, NotOwn> {
+impl FromJson for Json {
+    fn from_json(json: &str) -> Result<Self, FromJsonError> {
         Ok(Json::checked(json))
     }
 }

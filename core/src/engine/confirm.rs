@@ -54,7 +54,7 @@ impl Confirm {
     }
 
     /// Whatever it is told.
-    pub(crate) fn told(&mut self, input: Input<'_>, credentials: bool, cx: &mut Cx<'_>) -> Part<Confirmed> {
+    pub(crate) fn handle(&mut self, input: Input<'_>, credentials: bool, cx: &mut Cx<'_>) -> Part<Confirmed> {
         let Input::Response(received) = input else { return self.due(credentials, cx) };
         match self.exchange.take_in(received, cx) {
             ExchangeResult::Success(answered) => Part::Done(Confirmed::Shown(answered)),

@@ -1,6 +1,6 @@
 //! What a key counts under a day's cap.
 
-use crate::contract::{Decimal, kept};
+use crate::contract::{Decimal, stored};
 use crate::entropy::{Entropy, digest};
 use crate::policy::{Rule, Rules};
 
@@ -16,7 +16,7 @@ pub(crate) struct Counted {
     pub(crate) usd: Decimal,
 }
 
-kept!(Counted { entry, day, usd });
+stored!(Counted { entry, day, usd });
 
 impl Counted {
     /// Whether it is what that key may have cost.

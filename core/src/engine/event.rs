@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::answer::Phase;
+use crate::contract::pools::PoolHoldReason;
 use crate::contract::{Shape, Shaped, Sink, Tell, closed_enum};
 use crate::policy::Error;
 use crate::time::Millis;
@@ -98,6 +99,22 @@ pub enum EventKind {
         /// The record.
         record: RecordId,
     },
+    /// A pool does not buy for now.
+    PoolHeld {
+        /// Why.
+        reason: PoolHoldReason,
+        /// When one purchase is tried, Unix milliseconds; none before somebody acts.
+        retry_at: Option<Millis>,
+    },
+    /// A pool buys again.
+    PoolFreed,
+    /// A lease is not back after the time that its pool says.
+    LeaseLeaked {
+        /// The lease.
+        lease: i64,
+        /// Its session.
+        session_id: String,
+    },
 }
 
 closed_enum! {
@@ -125,6 +142,12 @@ closed_enum! {
         InDoubt = "in_doubt",
         /// A record that nothing waits for could not be saved or deleted.
         StoreFailed = "store_failed",
+        /// A pool does not buy for now.
+        PoolHeld = "pool_held",
+        /// A pool buys again.
+        PoolFreed = "pool_freed",
+        /// A lease is not back after the time that its pool says.
+        LeaseLeaked = "lease_leaked",
     }
 }
 
@@ -143,6 +166,9 @@ impl EventKind {
             EventKind::Watched { .. } => EventName::Watched,
             EventKind::InDoubt { .. } => EventName::InDoubt,
             EventKind::StoreFailed { .. } => EventName::StoreFailed,
+            EventKind::PoolHeld { .. } => EventName::PoolHeld,
+            EventKind::PoolFreed => EventName::PoolFreed,
+            EventKind::LeaseLeaked { .. } => EventName::LeaseLeaked,
         }
     }
 }

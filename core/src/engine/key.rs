@@ -1,8 +1,8 @@
 //! What a write's idempotency key is worth: how old it is, and whether it may be sent at all.
 
 use super::machine::Cx;
-use crate::contract::{Field, Members, Record, Sink, Tell};
-use crate::json::{NotOwn, Object, Own};
+use crate::contract::{Field, MemberWriter, Record, Sink, Tell};
+use crate::json::{FromJson, FromJsonError, Object};
 use crate::policy::{KEY_WINDOW, Rule};
 use crate::time::{At, Clock, Millis};
 
@@ -13,8 +13,8 @@ pub(crate) struct SavedAge {
     pub(crate) at: At,
 }
 
-impl Own for SavedAge {
-    fn from_json(json: &str) -> Result<Self, NotOwn> {
+impl FromJson for SavedAge {
+    fn from_json(json: &str) -> Result<Self, FromJsonError> {
         let object = Object::of(json)?;
         let mut age = SavedAge::default();
         object.need("ms", &mut age.ms)?;
@@ -33,7 +33,7 @@ impl Tell for SavedAge {
             "",
             &[Field::written("ms"), Field::written("unix"), Field::written("client"), Field::written("elapsed")],
         );
-        let mut members = Members::of(RECORD, sink);
+        let mut members = MemberWriter::of(RECORD, sink);
         members.member(false, &self.ms);
         members.member(false, &self.at.unix);
         members.member(false, &self.at.client);

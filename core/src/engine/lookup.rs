@@ -61,7 +61,7 @@ impl Lookup {
     }
 
     /// Whatever it is told.
-    pub(crate) fn told(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Action {
+    pub(crate) fn handle(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Action {
         match self.call.read(input, cx) {
             Called::Waits(action) => action,
             Called::Unwanted => named(stop(cx)),

@@ -70,7 +70,7 @@ impl Prices {
     }
 
     /// Whatever it is told. It is over with the price, or with why there is none.
-    pub(crate) fn told(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Part<Result<Price, Error>> {
+    pub(crate) fn handle(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Part<Result<Price, Error>> {
         let now = cx.now();
         let received = match input {
             Input::Response(received) => received,

@@ -103,7 +103,7 @@ impl Follow {
     }
 
     /// Whatever it is told.
-    pub(crate) fn told(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Action {
+    pub(crate) fn handle(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Action {
         let (received, mut exchange) = match (input, self.out.take()) {
             (Input::Response(received), Some(exchange)) => (received, exchange),
             _ if !cx.wanted => return Action::End(Err(self.let_go(cx))),

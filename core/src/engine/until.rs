@@ -10,7 +10,7 @@ use super::event::EventKind;
 use super::machine::{Action, Cx, Input};
 use super::poller::Poller;
 use crate::contract::{Decimal, Shape};
-use crate::json::{items, members, own, plain};
+use crate::json::{from_json, items, members, plain};
 use crate::policy::{Advice, Effect, Error, Kind};
 use crate::time::Millis;
 use crate::wire::is_secret_name;
@@ -26,7 +26,7 @@ pub struct Until {
     pub at_least: Option<Decimal>,
 }
 
-own!(Until or default { at, is, at_least });
+from_json!(Until or default { at, is, at_least });
 
 impl Until {
     pub(crate) fn refusal(&self) -> Option<&'static str> {
@@ -102,7 +102,7 @@ impl UntilRead {
     }
 
     /// Whatever it is told.
-    pub(crate) fn told(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Action {
+    pub(crate) fn handle(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Action {
         match self.call.read(input, cx) {
             Called::Waits(action) => action,
             Called::Success(answered) => self.read(*answered, cx),

@@ -123,7 +123,7 @@ impl Write {
     }
 
     /// Whatever it is told.
-    pub(crate) fn told(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Part<Written> {
+    pub(crate) fn handle(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Part<Written> {
         match (std::mem::replace(&mut self.before, Before::Nothing), input) {
             (Before::Pricing(prices), input) => Part::Asks(self.pricing(prices, input, cx)),
             (Before::Counting(asked), Input::Granted(granted)) => Part::Asks(self.counted(*asked, granted, cx)),

@@ -1,11 +1,11 @@
 //! JSON as text: a scanner that pulls tokens from it, and the writer of its strings. It knows nothing of the table.
 
-mod own;
+mod from_json;
 mod pick;
 mod scan;
 mod string;
 
-pub(crate) use own::{NotOwn, Object, Own, own, read_own, word};
+pub(crate) use from_json::{FromJson, FromJsonError, Object, from_json, read_json, word};
 pub(crate) use pick::{items, members, pick, plain, text_of};
 pub use scan::NotJson;
 pub(crate) use scan::{Scanner, Written, ends_early, is_too_deep, whole};

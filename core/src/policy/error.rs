@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::codes::Advice;
-use crate::contract::{Field, Json, Members, Record, Shape, Shaped, Sink, Tell, closed_enum, joined, prose, told};
+use crate::contract::{Field, Json, MemberWriter, Record, Shape, Shaped, Sink, Tell, closed_enum, joined, prose, told};
 use crate::time::Millis;
 
 closed_enum! {
@@ -222,9 +222,9 @@ impl Shaped for Error {
 /// What it says, and its sentence as `message`; of a cause, too.
 impl Tell for Error {
     fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
-        let mut members = Members::of(&ERROR, sink);
-        members.told(&self.to_string());
-        members.told(&self.is_refused_by_us());
+        let mut members = MemberWriter::of(&ERROR, sink);
+        members.put(&self.to_string());
+        members.put(&self.is_refused_by_us());
         self.0.fields.tell_members(&mut members);
         members.end()
     }

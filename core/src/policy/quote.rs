@@ -3,7 +3,7 @@
 use super::error::Error;
 use crate::contract::agent::{Product, SessionType};
 use crate::contract::{Decimal, told};
-use crate::json::own;
+use crate::json::from_json;
 
 told! {
     /// What a purchase is to cost. It binds the service when the product came from the authenticated list; the public list
@@ -34,7 +34,7 @@ pub(crate) struct Priced {
     currency: String,
     unit: String,
 }
-own!(Priced { product_no, session_type as "type", price, currency, unit });
+from_json!(Priced { product_no, session_type as "type", price, currency, unit });
 
 /// Prices a quantity of a product, exactly: no float and no rounding.
 pub fn quote(product: &Product, quantity: Decimal) -> Result<Quote, Error> {

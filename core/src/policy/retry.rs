@@ -1,6 +1,6 @@
 //! How often, how soon, and when to stop: the numbers, and the arithmetic on them.
 
-use crate::json::own;
+use crate::json::from_json;
 use crate::time::Millis;
 
 /// How sends are repeated. The default is that of the design; a caller changes it for a client or for one call.
@@ -40,7 +40,7 @@ impl Default for RetryPolicy {
     }
 }
 
-own!(RetryPolicy or default {
+from_json!(RetryPolicy or default {
     attempts,
     window_ms,
     backoff_ms,

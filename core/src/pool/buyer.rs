@@ -1,6 +1,8 @@
 //! When a pool buys: how many purchases at once, what holds it back, and when one is tried all the same. What is bought, and that it is
 //! wanted at all, is decided elsewhere.
 
+use crate::contract::pools::{PoolHoldReason as Reason, PoolNeeds as Needs};
+use crate::contract::stored;
 use crate::policy::{Advice, Error, Kind};
 use crate::time::Millis;
 
@@ -16,43 +18,9 @@ const SHORT: Millis = 60_000;
 const SHORT_LIVED: u32 = 3;
 const DAY: Millis = 86_400_000;
 
-/// Why a pool buys nothing for now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Reason {
-    OutOfStock,
-    /// It costs more than `max_unit_price` allows.
-    Price,
-    SessionLimit,
-    Balance,
-    Budget,
-    /// The cap of the day, the pool's or its client's.
-    Cap,
-    /// The service did not answer, or asked to wait beyond the attempts.
-    NoAnswer,
-    /// The service failed, and may have bought.
-    Backend,
-    /// Sessions end as soon as they are ready.
-    ShortLived,
-    /// The request can't be bought.
-    Request,
-    /// The account or the key may not buy.
-    Account,
-}
-
-/// Who can end a hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Needs {
-    /// It ends by itself.
-    Nobody,
-    /// The program is to ask for something else.
-    Caller,
-    /// Somebody is to look at the account.
-    Person,
-}
-
 impl Reason {
     /// What a purchase ended with that bought nothing, or may have.
-    pub(crate) fn of(error: &Error) -> Self {
+    pub(crate) fn of_error(error: &Error) -> Self {
         match error.code.as_deref() {
             Some("PRODUCT_OUT_OF_STOCK") => Reason::OutOfStock,
             Some("PRICE_MISMATCH") => Reason::Price,
@@ -92,6 +60,9 @@ impl Reason {
             Reason::ShortLived => "since sessions end as soon as they are ready",
             Reason::Request => "since the service refuses the request of the pool",
             Reason::Account => "since the account may not buy",
+            Reason::InDoubt => "since too many of its purchases are in doubt",
+            Reason::Paused => "since it is paused",
+            Reason::Draining => "since it is drained",
         }
     }
 
@@ -102,8 +73,8 @@ impl Reason {
 
     pub(crate) fn needs(self) -> Needs {
         match self {
-            Reason::Request => Needs::Caller,
-            Reason::Account | Reason::Balance | Reason::Budget | Reason::SessionLimit => Needs::Person,
+            Reason::Request | Reason::Paused | Reason::Draining => Needs::Caller,
+            Reason::Account | Reason::Balance | Reason::Budget | Reason::SessionLimit | Reason::InDoubt => Needs::Person,
             _ => Needs::Nobody,
         }
     }
@@ -123,7 +94,7 @@ impl Reason {
 }
 
 /// Nothing is bought by any client of the pool, but for one trial when its time has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Hold {
     pub(crate) reason: Reason,
     /// Unix milliseconds, as all clients can compare.
@@ -131,8 +102,9 @@ pub(crate) struct Hold {
     /// When one is tried; none before somebody resumes the pool.
     pub(crate) retry_at: Option<Millis>,
     /// How many trials have failed.
-    tries: u32,
+    pub(crate) tries: u32,
 }
+stored!(Hold { reason, since, retry_at, tries });
 
 /// What may be bought now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -191,7 +163,7 @@ impl Buyer {
 
     /// What may be bought now, where so many slots of the pool are in doubt.
     pub(crate) fn may(&self, in_doubt: u32, unix: Millis) -> May {
-        if in_doubt >= self.max_in_doubt {
+        if self.is_doubtful(in_doubt) {
             return May::Wait;
         }
         let Some(hold) = self.hold else {
@@ -214,8 +186,7 @@ impl Buyer {
         self.hold
     }
 
-    /// The pool's record says so. There is none yet.
-    #[cfg(test)]
+    /// The pool's record says so.
     pub(crate) fn read(&mut self, hold: Option<Hold>) {
         if hold.is_some() && hold != self.hold {
             self.width = 1;
@@ -223,9 +194,14 @@ impl Buyer {
         self.hold = hold;
     }
 
-    /// Somebody says to go on.
-    pub(crate) fn resume(&mut self) {
-        self.hold = None;
+    /// Whether a trial is under way.
+    pub(crate) fn is_trying(&self) -> bool {
+        self.tries
+    }
+
+    /// Whether nothing more is bought since too many purchases are in doubt.
+    pub(crate) fn is_doubtful(&self, in_doubt: u32) -> bool {
+        in_doubt >= self.max_in_doubt
     }
 
     pub(crate) fn begun(&mut self, is_trial: bool) {
@@ -406,7 +382,7 @@ mod tests {
         assert_eq!((hold.reason, hold.since, hold.retry_at), (Reason::OutOfStock, NOW + 30_000, Some(NOW + 60_000)));
         let stop = buyer.failed(false, Reason::Account, NOW + 40_000).expect("stops");
         assert_eq!((stop.retry_at, buyer.may(0, Millis::MAX)), (None, May::Wait));
-        buyer.resume();
+        buyer.read(None);
         assert_eq!(buyer.may(0, NOW), May::Buy(1));
     }
 
@@ -460,7 +436,7 @@ mod tests {
     fn what_a_purchase_ended_with_is_a_reason() {
         let reason = |kind, code: Option<&str>, advice| {
             let fields = Error::new(kind, Effect::None, "create_session", "", advice).into_fields();
-            Reason::of(&Error::from(ErrorFields { code: code.map(str::to_owned), ..fields }))
+            Reason::of_error(&Error::from(ErrorFields { code: code.map(str::to_owned), ..fields }))
         };
         let of_code = |code| reason(Kind::Refused, Some(code), Advice::Stop);
         let refused = [

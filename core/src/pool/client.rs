@@ -1,70 +1,22 @@
-//! The client with its pools: what a host drives.
+//! The client with its pools: what a host drives. Pools are asked by commands like all others, which are carried out by the next poll.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::{Deref, DerefMut};
 
-use super::buyer::Needs;
 use super::leases::LeaseId;
-use super::machine::{Advised, Machine};
-use super::options::{Acquire, PoolOptions};
-use super::targets::Sight;
-use crate::client::{Client, PoolNo, Step, Ticket};
-use crate::contract::Api;
+use super::machine::{Machine, call_options};
+use crate::client::{CallOptions, Client, ClientOptions, Outputs, PoolNo, ReadFailure, Step, StepId, Ticket};
+use crate::contract::pools::{
+    AcquireLease, ClosePool, DrainPool, LeaseAdvice, LeaseRef, OpenPool, OpenedPool, PoolLease, PoolRef, PoolStatus, PoolStatusOf,
+    WaitReady,
+};
+use crate::contract::{Api, Shaped, json_of};
 use crate::engine::Answered;
+use crate::json::{FromJson, read_json};
 use crate::policy::{Advice, Effect, Error, Kind};
 use crate::state::{CommandId, Name, Seen};
 use crate::time::{Millis, Now};
-
-/// A pool of a client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Pool(pub PoolNo);
-
-/// A lease of a pool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct LeaseNo {
-    /// Of which pool.
-    pub pool: Pool,
-    /// Which one.
-    pub lease: LeaseId,
-}
-
-/// Marks the ticket of [`PoolClient::acquire`].
-#[derive(Debug, Clone, Copy)]
-pub enum Acquired {}
-
-/// How many slots of a pool are in which state, as far as this client knows. They add up to its size.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct PoolStatus {
-    /// Sessions that this client can lend, or lends.
-    pub ready: u32,
-    /// How many leases are out.
-    pub leases: usize,
-    /// Sessions that are bought, taken over, read or changed.
-    pub creating: u32,
-    /// Sessions that can't be used for now.
-    pub resting: u32,
-    /// Purchases in doubt.
-    pub in_doubt: u32,
-    /// What other clients have, or nobody.
-    pub elsewhere: u32,
-    /// Who waits for a lease.
-    pub waiting: usize,
-    /// Why nothing is bought, if that is so.
-    pub hold: Option<PoolHold>,
-}
-
-/// Why a pool buys nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PoolHold {
-    /// As the end of a sentence.
-    pub why: &'static str,
-    /// Who can end it.
-    pub needs: Needs,
-    /// Since when, Unix milliseconds.
-    pub since: Millis,
-    /// When one purchase is tried; none before the pool is resumed.
-    pub retry_at: Option<Millis>,
-}
+use crate::wire::{Facts, params_of};
 
 /// A client with pools.
 #[derive(Debug)]
@@ -72,8 +24,59 @@ pub struct PoolClient {
     client: Client,
     pools: BTreeMap<PoolNo, Machine>,
     last: PoolNo,
-    /// The leases whose commands have ended and were not taken yet.
-    untaken: BTreeMap<CommandId, LeaseNo>,
+    /// What pools were asked since the last poll.
+    asked: VecDeque<(CommandId, Asked)>,
+}
+
+/// What a pool is asked.
+#[derive(Debug)]
+enum Asked {
+    Open(Box<OpenPool>),
+    Acquire(AcquireLease),
+    WaitReady(WaitReady),
+    Status(PoolStatusOf),
+    Pause(PoolRef),
+    Resume(PoolRef),
+    Close(ClosePool),
+    Drain(DrainPool),
+}
+
+impl Asked {
+    /// The pool operation of that name, with its parameters. None where it is not one of these.
+    fn of(operation: &str, params: &str) -> Option<(&'static str, Result<Asked, Error>)> {
+        fn read<T: Shaped + FromJson>(
+            operation: &'static str,
+            params: &str,
+            asked: fn(T) -> Asked,
+        ) -> (&'static str, Result<Asked, Error>) {
+            let params = params_of(params).map_err(|refusal| Error::invalid(operation, &refusal.field, &refusal.rule));
+            (operation, params.map(asked))
+        }
+        Some(match operation {
+            "open_pool" => read("open_pool", params, |open| Asked::Open(Box::new(open))),
+            "acquire" => read("acquire", params, Asked::Acquire),
+            "wait_ready" => read("wait_ready", params, Asked::WaitReady),
+            "pool_status" => read("pool_status", params, Asked::Status),
+            "pause_pool" => read("pause_pool", params, Asked::Pause),
+            "resume_pool" => read("resume_pool", params, Asked::Resume),
+            "close_pool" => read("close_pool", params, Asked::Close),
+            "drain_pool" => read("drain_pool", params, Asked::Drain),
+            _ => return None,
+        })
+    }
+
+    fn pool(&self) -> Option<PoolNo> {
+        match self {
+            Asked::Open(_) => None,
+            Asked::Acquire(AcquireLease { pool, .. })
+            | Asked::WaitReady(WaitReady { pool, .. })
+            | Asked::Status(PoolStatusOf { pool, .. })
+            | Asked::Pause(PoolRef { pool })
+            | Asked::Resume(PoolRef { pool })
+            | Asked::Close(ClosePool { pool, .. })
+            | Asked::Drain(DrainPool { pool, .. }) => Some(*pool),
+        }
+    }
 }
 
 impl Deref for PoolClient {
@@ -92,128 +95,174 @@ impl DerefMut for PoolClient {
 
 impl PoolClient {
     /// A client that has no pool yet.
-    pub fn new(client: Client) -> Self {
-        PoolClient { client, pools: BTreeMap::new(), last: 0, untaken: BTreeMap::new() }
+    pub fn new(options: ClientOptions, entropy: [u8; 16]) -> Result<Self, Error> {
+        Client::new(options, entropy).map(PoolClient::from)
+    }
+
+    /// The same, its options as JSON.
+    pub fn from_text(options: &str, entropy: &[u8]) -> Result<Self, Error> {
+        Client::from_text(options, entropy).map(PoolClient::from)
     }
 
     /// Opens a pool. Nothing is bought before somebody waits for a lease, but what is to be `ready`.
-    pub fn open_pool(&mut self, name: &str, options: PoolOptions, now: Now) -> Result<Pool, Error> {
-        self.client.tick(now);
+    pub fn open_pool(&mut self, open: OpenPool) -> Ticket<OpenPool> {
+        Ticket::of(self.start_json("open_pool", &json_of(&open), CallOptions::default()))
+    }
+
+    /// Asks for a lease, and waits until a session is free. Whoever takes the lease gives it back.
+    pub fn acquire(&mut self, acquire: AcquireLease) -> Ticket<AcquireLease> {
+        Ticket::of(self.start_json("acquire", &json_of(&acquire), CallOptions::default()))
+    }
+
+    /// Lends no more, waits for leases, and releases all slots. Sessions live on.
+    pub fn close_pool(&mut self, close: ClosePool) -> CommandId {
+        self.start_json("close_pool", &json_of(&close), CallOptions::default())
+    }
+
+    /// Starts an operation, as [`Client::start_json`] does, or one of a pool: `open_pool` ([`OpenPool`]), `acquire` ([`AcquireLease`]),
+    /// `wait_ready` ([`WaitReady`]), `pool_status`, `pause_pool` and `resume_pool` ([`PoolRef`]), `close_pool` ([`ClosePool`]) and
+    /// `drain_pool` ([`DrainPool`]).
+    pub fn start_json(&mut self, operation: &str, params: &str, options: CallOptions) -> CommandId {
+        let Some((operation, asked)) = Asked::of(operation, params) else {
+            return self.client.start_json(operation, params, options);
+        };
+        let command = self.client.command_for(operation);
+        match asked {
+            _ if options != CallOptions::default() => {
+                let what = "does not take the options of a request; what a pool needs is among its parameters";
+                self.client.complete(command, Err(Error::invalid(operation, "options", what)));
+            }
+            Ok(asked) => self.asked.push_back((command, asked)),
+            Err(error) => self.client.complete(command, Err(error)),
+        }
+        command
+    }
+
+    /// The same, its options as JSON.
+    pub fn start_text(&mut self, operation: &str, params: &str, options: &str) -> CommandId {
+        match (Asked::of(operation, params), options.parse::<CallOptions>()) {
+            (Some(_), Ok(options)) => self.start_json(operation, params, options),
+            _ => self.client.start_text(operation, params, options),
+        }
+    }
+
+    /// Carries out what a pool was asked.
+    fn carry_out(&mut self, command: CommandId, asked: Asked) {
+        if let Asked::Open(open) = asked {
+            return self.open(command, *open);
+        }
+        let Some(machine) = asked.pool().and_then(|pool| self.pools.get_mut(&pool)) else {
+            let operation = self.client.command_operation(command).unwrap_or("acquire");
+            let what = "the pool is closed or drained; open it again";
+            let error = Error::new(Kind::Misuse, Effect::None, operation, what, Advice::ChangeRequest);
+            // What is closed can be closed again.
+            let is_closing = matches!(asked, Asked::Close(_) | Asked::Drain(_));
+            return self.client.complete(command, if is_closing { Ok(Answered::of(Facts::default())) } else { Err(error) });
+        };
+        match asked {
+            Asked::Open(_) => {}
+            Asked::Acquire(acquire) => machine.acquire(&mut self.client, command, &acquire),
+            Asked::WaitReady(wait) => machine.wait_ready(&mut self.client, command, &wait),
+            Asked::Status(asked) => machine.tell_status(&mut self.client, command, &asked),
+            Asked::Pause(_) => machine.pause(&mut self.client, command),
+            Asked::Resume(_) => machine.resume(&mut self.client, command),
+            Asked::Close(ClosePool { grace_ms, .. }) => machine.close(&mut self.client, command, grace_ms),
+            Asked::Drain(drain) => machine.drain(&mut self.client, command, &drain),
+        }
+    }
+
+    fn open(&mut self, command: CommandId, open: OpenPool) {
+        if let Err(error) = self.check(&open) {
+            return self.client.complete(command, Err(error));
+        }
+        self.last = self.last.wrapping_add(1);
+        let mut machine = Machine::new(self.last, open);
+        machine.open(&mut self.client, command);
+        self.pools.insert(self.last, machine);
+    }
+
+    /// Whether a pool may be opened so.
+    fn check(&self, open: &OpenPool) -> Result<(), Error> {
         let refuse = |field: &str, rule: &str| Err(Error::invalid("open_pool", field, rule));
         if self.client.api() != Api::Agent {
             return Err(Error::new(Kind::Misuse, Effect::None, "open_pool", "belongs to the agent API", Advice::ChangeRequest));
         }
-        if name.is_empty() || name.len() > 128 || name.chars().any(|c| c.is_control() || c == '#') {
-            return refuse("name", "must be 1 to 128 bytes without control characters and `#`");
+        if open.name.chars().any(|c| c.is_control() || c == '#') {
+            return refuse("name", "must be without control characters and `#`");
         }
-        options.check()?;
-        if !self.client.has_cap() {
-            return refuse("daily_cap_usd", "is required of the client, since a pool buys by itself");
+        if open.ready.is_some_and(|ready| ready > open.size) {
+            return refuse("ready", "must be at most `size`");
         }
-        if self.pools.values().any(|pool| pool.is_named(name)) {
+        self.client.check_slot(&json_of(&open.session()), &call_options(open), self.client.has_cap() || open.daily_cap_usd.is_some())?;
+        if !self.client.has_cap() && open.daily_cap_usd.is_none() {
+            return refuse("daily_cap_usd", "is required of the pool or its client, since a pool buys by itself");
+        }
+        if self.pools.values().any(|pool| pool.is_named(&open.name)) {
             return refuse("name", "is that of a pool that this client has open");
         }
-        self.last = self.last.wrapping_add(1);
-        let mut machine = Machine::new(self.last, name, options);
-        machine.turn(&mut self.client);
-        self.pools.insert(self.last, machine);
-        Ok(Pool(self.last))
-    }
-
-    /// Asks for a lease.
-    pub fn acquire(&mut self, pool: Pool, asked: &Acquire, now: Now) -> Ticket<Acquired> {
-        self.client.tick(now);
-        let command = self.client.command_for("acquire");
-        match self.pools.get_mut(&pool.0) {
-            Some(machine) => machine.acquire(&mut self.client, command, asked),
-            None => self.client.complete(command, Err(no_pool("acquire"))),
-        }
-        self.tell_pools();
-        Ticket::of(command)
+        Ok(())
     }
 
     /// Gives a lease back. Whether it was valid.
-    pub fn give_back(&mut self, lease: LeaseNo, now: Now) -> bool {
+    pub fn give_back(&mut self, lease: &LeaseRef, now: Now) -> bool {
         self.client.tick(now);
         let valid = self.is_valid(lease);
-        if let Some(machine) = self.pools.get_mut(&lease.pool.0) {
-            machine.give_back(&mut self.client, lease.lease);
+        if let (Some(machine), Some(lease)) = (self.pools.get_mut(&lease.pool), id_of(lease)) {
+            machine.give_back(&mut self.client, lease);
         }
         self.tell_pools();
         valid
     }
 
     /// Whether what a lease was given for is this client's still.
-    pub fn is_valid(&self, lease: LeaseNo) -> bool {
-        self.pools.get(&lease.pool.0).is_some_and(|machine| machine.is_valid(&self.client, lease.lease))
+    pub fn is_valid(&self, lease: &LeaseRef) -> bool {
+        let machine = self.pools.get(&lease.pool).zip(id_of(lease));
+        machine.is_some_and(|(machine, lease)| machine.is_valid(&self.client, lease))
     }
 
     /// Claims that have ended while this client lives: of these names, or of all. Leases of what was lost are not valid any more, also where
     /// it is claimed once more: another client may have lent it meanwhile.
     pub fn lost(&mut self, names: Option<&[Name]>, now: Now) {
         self.client.lost(names, now);
-        self.pools.values_mut().for_each(|machine| machine.give_up_lost(&mut self.client));
+        self.pools.values_mut().for_each(|machine| machine.lost(&mut self.client, names));
         self.tell_pools();
     }
 
     /// Says what was seen through a lease; `wait_ms` is the Retry-After of the target. None where the lease is not valid any more, or its
     /// session has another exit by now.
-    pub fn observe_lease(&mut self, lease: LeaseNo, seen: Seen, wait_ms: Option<Millis>, now: Now) -> Option<Advised> {
+    pub fn observe_lease(&mut self, lease: &LeaseRef, seen: Seen, wait_ms: Option<Millis>, now: Now) -> Option<LeaseAdvice> {
         self.client.tick(now);
-        let advised = self.pools.get_mut(&lease.pool.0)?.observe(&mut self.client, lease.lease, Sight::of(seen, wait_ms));
+        let machine = self.pools.get_mut(&lease.pool)?;
+        let advice = machine.observe(&mut self.client, id_of(lease)?, seen, wait_ms);
         self.tell_pools();
-        advised
+        advice
     }
 
-    /// Lends no more, waits so long for leases, and lets go of all slots. Sessions live on.
-    pub fn close_pool(&mut self, pool: Pool, grace_ms: Millis, now: Now) -> CommandId {
-        self.client.tick(now);
-        let command = self.client.command_for("close_pool");
-        match self.pools.get_mut(&pool.0) {
-            Some(machine) => machine.close(&mut self.client, command, grace_ms),
-            None => self.client.complete(command, Err(no_pool("close_pool"))),
-        }
-        self.tell_pools();
-        command
-    }
-
-    /// Buys nothing from here on; what there is is lent.
-    pub fn pause(&mut self, pool: Pool) {
-        self.pools.get_mut(&pool.0).into_iter().for_each(|machine| machine.is_paused = true);
-    }
-
-    /// Buys again, also where a hold was to last until this is said.
-    pub fn resume_pool(&mut self, pool: Pool, now: Now) {
-        self.client.tick(now);
-        if let Some(machine) = self.pools.get_mut(&pool.0) {
-            machine.resume(&mut self.client);
-        }
-        self.tell_pools();
+    /// The same, what was seen as JSON, `{"status":403}` or a word.
+    pub fn observe_lease_text(
+        &mut self,
+        lease: &LeaseRef,
+        seen: &str,
+        wait_ms: Option<Millis>,
+        now: Now,
+    ) -> Result<Option<&'static str>, Error> {
+        let refuse = |_| Error::invalid("observe", "seen", "must be a status or a word");
+        let seen = read_json(seen).map_err(refuse)?;
+        Ok(self.observe_lease(lease, seen, wait_ms, now).map(LeaseAdvice::as_str))
     }
 
     /// How a pool is.
-    pub fn status(&self, pool: Pool) -> Option<PoolStatus> {
-        let machine = self.pools.get(&pool.0)?;
-        let counts = machine.counts;
-        Some(PoolStatus {
-            ready: counts.lends,
-            leases: machine.leases.lent_count(),
-            creating: counts.coming + counts.rotating,
-            resting: counts.waiting + counts.resting,
-            in_doubt: counts.in_doubt,
-            elsewhere: machine.options.size.saturating_sub(machine.known()),
-            waiting: machine.leases.waiting(),
-            hold: machine.buyer.hold().map(|hold| PoolHold {
-                why: hold.reason.text(),
-                needs: hold.reason.needs(),
-                since: hold.since,
-                retry_at: hold.retry_at,
-            }),
-        })
+    pub fn status(&self, pool: PoolNo) -> Option<PoolStatus> {
+        self.pools.get(&pool).map(|machine| machine.status(&self.client))
     }
 
     /// What to do next, of the client and of its pools.
     pub fn poll(&mut self, now: Now) -> Step {
+        self.client.tick(now);
+        while let Some((command, asked)) = self.asked.pop_front() {
+            self.carry_out(command, asked);
+            self.tell_pools();
+        }
         loop {
             let step = self.client.poll(now);
             let Step::Wait { until } = step else { return step };
@@ -235,9 +284,16 @@ impl PoolClient {
         }
     }
 
-    /// Stops a command; of one that waits for a lease, the wait.
-    pub fn cancel(&mut self, command: CommandId, now: Now) -> Option<crate::state::StepId> {
+    /// Stops a command; of one that waits for a pool, the wait.
+    pub fn cancel(&mut self, command: CommandId, now: Now) -> Option<StepId> {
         self.client.tick(now);
+        if let Some(at) = self.asked.iter().position(|(asked, _)| *asked == command) {
+            self.asked.remove(at);
+            let operation = self.client.command_operation(command).unwrap_or("acquire");
+            let error = Error::new(Kind::Cancelled, Effect::None, operation, "was cancelled before it began", Advice::Nothing);
+            self.client.complete(command, Err(error));
+            return None;
+        }
         for machine in self.pools.values_mut() {
             if machine.leave(&mut self.client, command) {
                 machine.turn(&mut self.client);
@@ -248,24 +304,30 @@ impl PoolClient {
         self.client.cancel(command, now)
     }
 
-    /// The result of a command, once. Whoever takes a lease gives it back.
-    pub fn take_answer(&mut self, command: CommandId) -> Option<Result<Answered, Error>> {
-        let result = self.client.take_answer(command)?;
-        self.untaken.remove(&command);
-        Some(result)
+    /// Drops a result, because its caller is gone. A lease goes back, and a pool that nobody knows of is closed.
+    pub fn abandon(&mut self, command: CommandId, now: Now) -> bool {
+        self.client.tick(now);
+        let lease = self.answer_of::<LeaseRef>(command, "acquire");
+        let pool = self.answer_of::<PoolRef>(command, "open_pool");
+        if let Some(lease) = lease {
+            self.give_back(&lease, now);
+        }
+        if let Some(machine) = pool.and_then(|PoolRef { pool }| self.pools.get_mut(&pool)) {
+            machine.close_unheard(&mut self.client);
+            self.tell_pools();
+        }
+        self.client.abandon(command)
     }
 
     /// The lease that a command has ended with, until its result is taken.
-    pub fn lease_of(&self, command: CommandId) -> Option<LeaseNo> {
-        self.untaken.get(&command).copied()
+    pub fn lease_of(&self, command: CommandId) -> Option<LeaseRef> {
+        self.answer_of(command, "acquire")
     }
 
-    /// Drops a result, because its caller is gone. A lease goes back.
-    pub fn abandon(&mut self, command: CommandId, now: Now) -> bool {
-        if let Some(lease) = self.untaken.remove(&command) {
-            self.give_back(lease, now);
-        }
-        self.client.abandon(command)
+    fn answer_of<T: FromJson>(&self, command: CommandId, operation: &str) -> Option<T> {
+        let answered = self.client.result(command)?.as_ref().ok()?;
+        self.client.command_operation(command).filter(|known| *known == operation)?;
+        read_json(answered.raw.text()).ok()
     }
 
     /// Pools hear what is new to them, until nothing is. Whether there was something.
@@ -277,26 +339,43 @@ impl PoolClient {
                 machine.hear(&mut self.client, news.what);
             }
         }
-        for (number, machine) in &mut self.pools {
-            for granted in machine.take_granted() {
-                self.untaken.insert(granted.command, LeaseNo { pool: Pool(*number), lease: granted.lease });
-            }
-        }
-        self.pools.retain(|_, machine| !machine.is_closed(&self.client));
+        self.pools.retain(|_, machine| !machine.is_closed());
         heard
     }
 }
 
-fn no_pool(operation: &'static str) -> Error {
-    Error::new(Kind::Misuse, Effect::None, operation, "the pool is closed", Advice::ChangeRequest)
+impl From<Client> for PoolClient {
+    fn from(client: Client) -> Self {
+        PoolClient { client, pools: BTreeMap::new(), last: 0, asked: VecDeque::new() }
+    }
+}
+
+/// Makes a command's parameters its ticket.
+macro_rules! outputs {
+    ($($params:ty => $answer:ty),* $(,)?) => {
+        $(impl Outputs for $params {
+            type Output = $answer;
+
+            fn read(answered: Answered) -> Result<Self::Output, ReadFailure> {
+                answered.raw.read().map_err(|error| Box::new((answered, error)))
+            }
+        })*
+    };
+}
+outputs! {
+    OpenPool => OpenedPool, AcquireLease => PoolLease, WaitReady => PoolStatus, PoolStatusOf => PoolStatus, PoolRef => PoolStatus,
+}
+
+fn id_of(lease: &LeaseRef) -> Option<LeaseId> {
+    LeaseId::try_from(lease.lease).ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::{ClientOptions, Outcome, Settlement};
+    use crate::client::{Outcome, Settlement};
     use crate::contract::Secret;
-    use crate::contract::agent::{CreateSession, SessionType};
+    use crate::contract::agent::SessionType;
     use crate::engine::RecordId;
     use crate::state::Memory;
 
@@ -315,6 +394,10 @@ mod tests {
         answer: (u16, &'static str),
     }
 
+    fn shop() -> OpenPool {
+        OpenPool { name: "shop".into(), size: 1, session_type: SessionType::Dynamic, product_no: "p".into(), ..OpenPool::default() }
+    }
+
     impl Host {
         fn new(cap: Option<i64>) -> Self {
             let options = ClientOptions {
@@ -324,7 +407,7 @@ mod tests {
                 daily_cap_usd: cap.map(|usd| usd.to_string().parse().expect("is a number")),
                 ..ClientOptions::default()
             };
-            let client = PoolClient::new(Client::new(options, [7; 16]).expect("the options are sound"));
+            let client = PoolClient::new(options, [7; 16]).expect("the options are sound");
             Host { client, disk: Memory::default(), now: START, bought: 0, answer: (202, ACTIVE) }
         }
 
@@ -363,27 +446,39 @@ mod tests {
             }
         }
 
-        fn open(&mut self, size: u32) -> Pool {
-            let session = CreateSession { session_type: SessionType::Dynamic, product_no: "p".into(), ..CreateSession::default() };
-            let options = PoolOptions { session, size, ..PoolOptions::default() };
-            self.client.open_pool("shop", options, self.now).expect("can be opened")
+        fn open(&mut self, size: u32) -> u32 {
+            self.try_open(OpenPool { size, ..shop() }).expect("can be opened")
         }
 
-        fn acquire(&mut self, pool: Pool) -> CommandId {
-            self.client.acquire(pool, &Acquire::default(), self.now).command
+        fn try_open(&mut self, open: OpenPool) -> Result<u32, Error> {
+            let ticket = self.client.open_pool(open);
+            self.pass(1000);
+            self.client.take(ticket).expect("has completed").map(|opened| opened.pool)
+        }
+
+        fn acquire(&mut self, pool: u32) -> CommandId {
+            self.client.acquire(AcquireLease { pool, ..AcquireLease::default() }).command
+        }
+
+        fn close(&mut self, pool: u32) -> CommandId {
+            self.client.close_pool(ClosePool { pool, grace_ms: None })
         }
     }
 
     #[test]
     fn a_pool_needs_a_cap_and_buys_nothing_before_somebody_asks() {
         let mut host = Host::new(None);
-        let options = PoolOptions { size: 1, ..PoolOptions::default() };
-        let error = host.client.open_pool("shop", options, START).expect_err("is refused");
-        assert_eq!(error.field.as_deref(), Some("session_type"), "{error}");
-        let session = CreateSession { session_type: SessionType::Dynamic, product_no: "p".into(), ..CreateSession::default() };
-        let options = PoolOptions { session, size: 1, ..PoolOptions::default() };
-        let error = host.client.open_pool("shop", options, START).expect_err("is refused");
-        assert_eq!(error.field.as_deref(), Some("daily_cap_usd"), "{error}");
+        for (open, field) in [
+            (OpenPool { session_type: SessionType::Other(String::new()), ..shop() }, "session_type"),
+            (OpenPool { size: 0, ..shop() }, "size"),
+            (OpenPool { name: "a#1".into(), ..shop() }, "name"),
+            (OpenPool { ready: Some(2), ..shop() }, "ready"),
+            (OpenPool { ends: Some(vec![String::new()]), ..shop() }, "ends"),
+            (shop(), "daily_cap_usd"),
+        ] {
+            let error = host.try_open(open).expect_err("is refused");
+            assert_eq!(error.field.as_deref(), Some(field), "{error}");
+        }
         let mut host = Host::new(Some(100));
         let pool = host.open(2);
         host.pass(3_600_000);
@@ -391,10 +486,10 @@ mod tests {
         let command = host.acquire(pool);
         host.pass(1000);
         let lease = host.client.lease_of(command).expect("is granted");
-        assert!(host.client.take_answer(command).expect("has completed").is_ok() && host.client.is_valid(lease));
-        assert_eq!((host.bought, host.client.status(pool).expect("is open").ready), (1, 1));
+        assert!(host.client.take_answer(command).expect("has completed").is_ok() && host.client.is_valid(&lease));
+        assert_eq!((host.bought, host.client.status(pool).expect("is open").leased), (1, 1));
         // A session that nobody used for a minute is let go of; the next one who asks finds it.
-        assert!(host.client.give_back(lease, host.now) && !host.client.give_back(lease, host.now));
+        assert!(host.client.give_back(&lease, host.now) && !host.client.give_back(&lease, host.now));
         host.pass(120_000);
         assert_eq!(host.client.status(pool).map(|status| (status.ready, status.elsewhere)), Some((0, 2)));
         let command = host.acquire(pool);
@@ -414,6 +509,7 @@ mod tests {
         assert!(host.client.lease_of(second).is_some());
         // Who gives up waiting gets none.
         let third = host.acquire(pool);
+        host.pass(1);
         host.client.cancel(third, host.now);
         assert_eq!(host.client.take_answer(third).expect("has completed").expect_err("is cancelled").kind, Kind::Cancelled);
         assert_eq!((host.bought, host.client.status(pool).map(|status| status.waiting)), (1, Some(0)));
@@ -452,13 +548,14 @@ mod tests {
         host.pass(1000);
         let lease = host.client.lease_of(command).expect("is granted");
         let waits = host.acquire(pool);
-        let closed = host.client.close_pool(pool, 10_000, host.now);
+        let closed = host.close(pool);
         host.pass(1000);
-        assert!(host.client.is_pending(closed) && !host.client.is_pending(waits) && host.client.is_valid(lease));
-        host.client.give_back(lease, host.now);
+        assert!(host.client.is_pending(closed) && !host.client.is_pending(waits) && host.client.is_valid(&lease));
+        host.client.give_back(&lease, host.now);
         host.pass(1000);
         assert!(!host.client.is_pending(closed) && host.client.status(pool).is_none() && !host.client.follows("s-1"));
         let late = host.acquire(pool);
+        host.pass(1);
         assert_eq!(host.client.take_answer(late).expect("has completed").expect_err("is refused").kind, Kind::Misuse);
         let again = host.open(1);
         let command = host.acquire(again);

@@ -51,6 +51,8 @@ struct Exit {
     idle_since: Millis,
     /// For which targets another exit is wanted, once its leases are back.
     due: Vec<TargetId>,
+    /// Whether it is not to be lent any more at all, once its leases are back.
+    stale: bool,
     /// Whether it is looked at, or changed, and not lent meanwhile.
     withheld: bool,
     record: Record,
@@ -136,7 +138,16 @@ impl Leases {
     /// No lease of it is out.
     pub(crate) fn ready(&mut self, slot: SlotNo, generation: u32, now: Millis) {
         self.gone(slot);
-        let exit = Exit { generation, out: 0, uses: 0, idle_since: now, due: Vec::new(), withheld: false, record: Record::default() };
+        let exit = Exit {
+            generation,
+            out: 0,
+            uses: 0,
+            idle_since: now,
+            due: Vec::new(),
+            stale: false,
+            withheld: false,
+            record: Record::default(),
+        };
         self.exits.insert(slot, exit);
         self.list(slot);
     }
@@ -215,7 +226,7 @@ impl Leases {
     /// Whether another exit is wanted.
     pub(crate) fn wants_another(&self, slot: SlotNo) -> bool {
         let used_up = |exit: &Exit| self.terms.rotate_after_uses.is_some_and(|most| exit.uses >= most);
-        self.exits.get(&slot).is_some_and(|exit| !exit.due.is_empty() || used_up(exit))
+        self.exits.get(&slot).is_some_and(|exit| exit.stale || !exit.due.is_empty() || used_up(exit))
     }
 
     /// Since when that has been idle which rested longest.
@@ -240,7 +251,7 @@ impl Leases {
     pub(crate) fn unchanged(&mut self, slot: SlotNo) {
         let Some(exit) = self.exits.get_mut(&slot) else { return };
         exit.due.clear();
-        exit.uses = 0;
+        (exit.uses, exit.stale) = (0, false);
         self.offer(slot);
     }
 
@@ -248,7 +259,8 @@ impl Leases {
     fn find(&self, own: Option<SlotNo>, target: TargetId, now: Millis) -> Result<SlotNo, Option<Millis>> {
         let mut later = None::<Millis>;
         let fits = |slot: SlotNo| {
-            let is_free = |exit: &&Exit| self.free.contains(&(exit.out, exit.idle_since, slot)) && !exit.due.contains(&target);
+            let fits = |exit: &Exit| !exit.stale && !exit.due.contains(&target);
+            let is_free = |exit: &&Exit| self.free.contains(&(exit.out, exit.idle_since, slot)) && fits(exit);
             self.exits.get(&slot).filter(is_free).map(|exit| exit.record.rested_at(target))
         };
         let mut look = |slot: SlotNo| match fits(slot) {
@@ -287,7 +299,7 @@ impl Leases {
         let exit = self.exits.get_mut(&slot)?;
         (exit.out, exit.idle_since) = (exit.out.saturating_sub(1), now);
         let used_up = self.terms.rotate_after_uses.is_some_and(|most| exit.uses >= most);
-        let changes = exit.out == 0 && !exit.withheld && (used_up || !exit.due.is_empty());
+        let changes = exit.out == 0 && !exit.withheld && (used_up || exit.stale || !exit.due.is_empty());
         exit.withheld |= changes;
         self.list(slot);
         changes.then_some(slot)
@@ -307,15 +319,40 @@ impl Leases {
         if !exit.due.contains(&target) {
             exit.due.push(target);
         }
-        let at_once = exit.out == 0 && !exit.withheld;
+        self.take_now(slot)
+    }
+
+    /// A session is to be taken out of use for all targets, once its leases are back. Returns whether that is so now.
+    pub(crate) fn retire(&mut self, slot: SlotNo) -> bool {
+        self.exits.get_mut(&slot).into_iter().for_each(|exit| exit.stale = true);
+        self.take_now(slot)
+    }
+
+    fn take_now(&mut self, slot: SlotNo) -> bool {
+        let at_once = self.exits.get(&slot).is_some_and(|exit| exit.out == 0 && !exit.withheld);
         if at_once {
             self.hold_back(slot);
         }
         at_once
     }
 
-    /// The leases that have been out for too long, each once. Nothing tells of them yet.
-    #[cfg(test)]
+    /// A lease that has been out since this or before.
+    pub(crate) fn out_since(&self, since: Millis) -> Option<LeaseId> {
+        self.lent.first_key_value().filter(|(_, lease)| lease.since <= since).map(|(id, _)| *id)
+    }
+
+    /// When the oldest lease was granted, and the oldest that was not said to leak.
+    pub(crate) fn oldest(&self) -> (Option<Millis>, Option<Millis>) {
+        let since = |lease: Option<(&LeaseId, &Lease)>| lease.map(|(_, lease)| lease.since);
+        (since(self.lent.first_key_value()), since(self.lent.range(self.leaks_from..).next()))
+    }
+
+    /// Whether a lease of the session is out.
+    pub(crate) fn is_lent(&self, slot: SlotNo) -> bool {
+        self.exits.get(&slot).is_some_and(|exit| exit.out > 0)
+    }
+
+    /// The leases that have been out for too long, each once.
     pub(crate) fn leaking(&mut self, now: Millis) -> Vec<(LeaseId, SlotNo)> {
         let old = |lease: &Lease| now.saturating_sub(lease.since) >= self.terms.leak_after;
         let leaking = self.lent.range(self.leaks_from..).take_while(|(_, lease)| old(lease)).map(|(id, lease)| (*id, lease.slot));

@@ -1,17 +1,14 @@
 //! Pools of sessions: machines above the client's own commands that lend sessions, and buy, rotate and replace them as needed.
 //!
-//! [`targets`] says what follows from what was seen through a session, [`leases`] who gets which session, [`buyer`] when another one may be
-//! bought; none of them knows a command, a record or a step. [`machine`] carries it out by the client's commands, and [`PoolClient`] is the
-//! client with its pools. No host has it yet.
+//! `targets` says what follows from what was seen through a session, `leases` who gets which session, `buyer` when another one may be
+//! bought; none of them knows a command, a record or a step. `machine` carries it out by the client's commands, and [`PoolClient`] is the
+//! client with its pools.
 
 mod buyer;
 mod client;
 mod leases;
 mod machine;
-mod options;
+mod record;
 mod targets;
 
-pub use self::buyer::Needs;
-pub use self::client::{Acquired, LeaseNo, Pool, PoolClient, PoolHold, PoolStatus};
-pub use self::machine::Advised;
-pub use self::options::{Acquire, PoolOptions};
+pub use self::client::PoolClient;

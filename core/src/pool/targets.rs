@@ -78,6 +78,8 @@ pub(crate) enum Follows {
     },
     /// The session is to be read: it may be over, or have new credentials.
     Read,
+    /// The same, and it rests for everybody, since its proxy fails again and again.
+    Refused,
 }
 
 /// What is held against one exit. Another exit begins with none of it.
@@ -152,6 +154,7 @@ impl Record {
         if self.proxy_failures.len() >= PROXY_FAILURES {
             self.proxy_failures.clear();
             self.rests_until = now.saturating_add(BLOCKED);
+            return Follows::Refused;
         }
         Follows::Read
     }
@@ -220,6 +223,16 @@ impl Blocking {
     /// Whether a new exit does not help there.
     pub(crate) fn everywhere(&self, target: TargetId) -> bool {
         self.0.get(&target).is_some_and(|blocked| blocked.exits >= EXITS)
+    }
+
+    /// The targets where a new exit does not help.
+    pub(crate) fn all_everywhere(&self) -> impl Iterator<Item = TargetId> {
+        self.0.iter().filter(|(_, blocked)| blocked.exits >= EXITS).map(|(target, _)| *target)
+    }
+
+    /// Whether something is held against this target.
+    pub(crate) fn knows(&self, target: TargetId) -> bool {
+        self.0.get(&target).is_some()
     }
 
     /// Whether an exit may be changed for this target now. Whoever is told so changes it.
@@ -322,7 +335,7 @@ mod tests {
             assert_eq!(record.saw(SHOP, Sight::Proxy, at), Follows::Read);
             assert!(record.is_fit(SHOP, at));
         }
-        assert_eq!(record.saw(SHOP, Sight::Proxy, 61_000), Follows::Read);
+        assert_eq!(record.saw(SHOP, Sight::Proxy, 61_000), Follows::Refused);
         assert_eq!((record.rested_at(SHOP), record.rested_at(NEWS)), (121_000, 121_000));
     }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::contract::{Sink, Tell};
 use crate::entropy::digest_128;
-use crate::json::{NotOwn, Own, text_of};
+use crate::json::{FromJson, FromJsonError, text_of};
 
 /// A digest of a request. In a record it is 32 hexadecimal digits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -33,9 +33,9 @@ impl Tell for Fingerprint {
     }
 }
 
-impl Own for Fingerprint {
-    fn from_json(json: &str) -> Result<Self, NotOwn> {
-        text_of(json).and_then(|text| Fingerprint::read(&text)).ok_or_else(NotOwn::here)
+impl FromJson for Fingerprint {
+    fn from_json(json: &str) -> Result<Self, FromJsonError> {
+        text_of(json).and_then(|text| Fingerprint::read(&text)).ok_or_else(FromJsonError::here)
     }
 }
 
@@ -69,12 +69,12 @@ impl Tell for MemberDigests {
     }
 }
 
-impl Own for MemberDigests {
-    fn from_json(json: &str) -> Result<Self, NotOwn> {
-        let text = text_of(json).ok_or_else(NotOwn::here)?;
+impl FromJson for MemberDigests {
+    fn from_json(json: &str) -> Result<Self, FromJsonError> {
+        let text = text_of(json).ok_or_else(FromJsonError::here)?;
         let part = |digits: &[u8]| u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok();
         let parts: Option<Box<[u16]>> = text.as_bytes().chunks(4).map(part).collect();
-        parts.map(MemberDigests).ok_or_else(NotOwn::here)
+        parts.map(MemberDigests).ok_or_else(FromJsonError::here)
     }
 }
 

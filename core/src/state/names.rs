@@ -60,6 +60,11 @@ impl Space {
         }
     }
 
+    /// The name of a pool's own record.
+    pub(crate) fn pool(&self, pool: &str) -> Name {
+        self.name('q', &digest("pool", &[pool]))
+    }
+
     /// The name of what is bought with this key of a caller's own.
     pub(crate) fn key(&self, key: &str) -> Name {
         self.name('k', &digest("key", &[key]))
@@ -94,6 +99,11 @@ impl Name {
     /// Whether it is a slot of a pool.
     pub(crate) fn is_of_a_pool(&self) -> bool {
         self.is_of_kind(&['p'])
+    }
+
+    /// Whether it is a pool's own record, which holds no purchase.
+    pub(crate) fn is_a_pool(&self) -> bool {
+        self.is_of_kind(&['q'])
     }
 
     fn is_of_kind(&self, kinds: &[char]) -> bool {

@@ -3,7 +3,7 @@
 use super::ids::CommandId;
 use crate::contract::agent::RotateReason;
 use crate::contract::{Shape, Shaped, Sink, Tell, closed_enum, told};
-use crate::json::{NotOwn, Object, Own, word};
+use crate::json::{FromJson, FromJsonError, Object, word};
 use crate::time::Millis;
 
 /// After a change the old exit may still show for this long: what is seen of it is no reason to rotate again. It is also the
@@ -31,8 +31,8 @@ pub enum Seen {
 }
 
 /// `{"status":403}`, or a word.
-impl Own for Seen {
-    fn from_json(json: &str) -> Result<Self, NotOwn> {
+impl FromJson for Seen {
+    fn from_json(json: &str) -> Result<Self, FromJsonError> {
         if !json.starts_with('{') {
             const WORDS: &[(&str, Seen)] = &[
                 ("captcha", Seen::Captcha),

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::fingerprint::{Fingerprint, MemberDigests};
-use crate::contract::{ANY, Api, Endpoint, Json, Method, Safety, Sink, Tell, any, endpoint, json_of, kept};
+use crate::contract::{ANY, Api, Endpoint, Json, Method, Safety, Sink, Tell, any, endpoint, json_of, stored};
 use crate::engine::{Counted, SavedAge};
-use crate::json::{NotOwn, Own, Scanner, items, pick, read_own, text_of, whole};
+use crate::json::{FromJson, FromJsonError, Scanner, items, pick, read_json, text_of, whole};
 use crate::time::{At, Millis};
 use crate::wire::{Facts, is_key, is_target};
 
@@ -114,10 +114,10 @@ pub(crate) struct Done {
     pub(crate) answer: Option<Json>,
 }
 
-kept!(Data { hopline, puts, base_url, account, at, intent, key, fingerprint, members, call, session, done });
-kept!(Account { salt, digest });
-kept!(At { unix, client, elapsed });
-kept!(SavedCall {
+stored!(Data { hopline, puts, base_url, account, at, intent, key, fingerprint, members, call, session, done });
+stored!(Account { salt, digest });
+stored!(At { unix, client, elapsed });
+stored!(SavedCall {
     operation,
     any,
     target,
@@ -139,14 +139,14 @@ kept!(SavedCall {
     match_fields,
     order_no,
 });
-kept!(SavedSession { id, session_type, status, credentials, auto_rotate, ends, only_named });
-kept!(Done { operation, facts, follows as "opened", answer });
+stored!(SavedSession { id, session_type, status, credentials, auto_rotate, ends, only_named });
+stored!(Done { operation, facts, follows as "opened", answer });
 
-impl Own for (Method, Safety) {
-    fn from_json(json: &str) -> Result<Self, NotOwn> {
+impl FromJson for (Method, Safety) {
+    fn from_json(json: &str) -> Result<Self, FromJsonError> {
         match items(json)?.as_slice() {
             [method, safety] => Ok((Method::from_json(method)?, Safety::from_json(safety)?)),
-            _ => Err(NotOwn::here()),
+            _ => Err(FromJsonError::here()),
         }
     }
 }
@@ -178,7 +178,7 @@ pub struct Description {
 
 /// Says what a record holds. `None` for what is no record of this version.
 pub fn describe(data: &[u8]) -> Option<Description> {
-    let data: Data = read_own(std::str::from_utf8(data).ok()?).ok()?;
+    let data: Data = read_json(std::str::from_utf8(data).ok()?).ok()?;
     let (call, done) = (data.call, data.done);
     let of_done = |pick: fn(&Facts) -> &Option<String>| done.as_ref().and_then(|done| pick(&done.facts).clone());
     Some(Description {
@@ -253,7 +253,8 @@ impl Data {
         if version != VERSION {
             return Err(BadRecord::OtherVersion(version));
         }
-        let data: Data = read_own(text.unwrap_or_default()).map_err(|_| BadRecord::Damaged("a member is missing or has the wrong type"))?;
+        let data: Data =
+            read_json(text.unwrap_or_default()).map_err(|_| BadRecord::Damaged("a member is missing or has the wrong type"))?;
         if data.call.is_none() && data.session.is_none() && data.done.is_none() {
             return Err(BadRecord::Damaged("neither a call nor a session"));
         }
@@ -291,6 +292,14 @@ impl SavedCall {
             Some((method, safety)) if self.operation == ANY => Some(any(api, method, safety)),
             _ => endpoint(&self.operation).filter(|endpoint| endpoint.api == api),
         }
+    }
+
+    /// Whether it can be sent again at all.
+    pub(crate) fn can_resume(&self) -> bool {
+        let once = [Api::Agent, Api::Reseller]
+            .into_iter()
+            .any(|api| self.endpoint(api).is_some_and(|endpoint| endpoint.safety == Safety::AtMostOnce));
+        !self.secret && !self.spent && !once
     }
 
     fn is_sound(&self, api: Api) -> bool {

@@ -7,7 +7,7 @@ use std::fmt;
 use super::check::{Refusal, check, members, no_strangers, object, value_of};
 use super::host::encoded;
 use crate::contract::{AnyRequest, Api, Endpoint, Field, FieldRule, Method, Place, Safety, Secret, Shape, Shaped};
-use crate::json::{Own, is_too_deep, plain, quoted, read_own};
+use crate::json::{FromJson, is_too_deep, plain, quoted, read_json};
 
 /// More than any request of the contract needs; a record of it must stay small enough to be read back.
 const MAX_PARAMS: usize = 64 << 10;
@@ -59,11 +59,11 @@ impl Built {
 }
 
 /// Checks the parameters of a command that is no endpoint of its own.
-pub(crate) fn params_of<T: Shaped + Own>(params: &str) -> Result<T, Refusal> {
+pub(crate) fn params_of<T: Shaped + FromJson>(params: &str) -> Result<T, Refusal> {
     let refuse = || no_object(params);
     let given = members(params).map_err(|_| refuse())?;
     let Shape::Record(record) = T::SHAPE else { return Err(refuse()) };
-    read_own(&object(record, &given, "")?).map_err(|_| refuse())
+    read_json(&object(record, &given, "")?).map_err(|_| refuse())
 }
 
 /// Parameters that can't be read.
@@ -194,7 +194,7 @@ pub(crate) fn is_target(target: &str) -> bool {
 pub(crate) fn build_any(api: Api, params: &str) -> Result<(&'static Endpoint, Built), Refusal> {
     not_too_long(params)?;
     not_too_deep(params)?;
-    let request: AnyRequest = read_own(params).map_err(|_| {
+    let request: AnyRequest = read_json(params).map_err(|_| {
         Refusal::new(
             "parameters",
             "must be an object with a method such as `GET` and a path, and may have a query of strings, a JSON body and a safety",

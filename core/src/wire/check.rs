@@ -20,16 +20,17 @@ impl Refusal {
         Refusal { field: field.to_owned(), rule: rule.into() }
     }
 }
-pub(crate) type Members<'a> = Vec<(Cow<'a, str>, &'a str)>;
+/// The members of an object that was given, each with its JSON.
+pub(crate) type RawMembers<'a> = Vec<(Cow<'a, str>, &'a str)>;
 
-pub(super) fn no_strangers(record: &Record, given: &Members<'_>, path: &str) -> Result<(), Refusal> {
+pub(super) fn no_strangers(record: &Record, given: &RawMembers<'_>, path: &str) -> Result<(), Refusal> {
     match given.iter().find(|(name, _)| record.field(name).is_none()) {
         Some((name, _)) => Err(Refusal::new(&format!("{path}{}", shorten(name)), format!("is not a field of `{}`", record.name))),
         None => Ok(()),
     }
 }
 
-pub(super) fn value_of<'a>(field: &Field, given: &Members<'a>) -> Result<Option<&'a str>, Refusal> {
+pub(super) fn value_of<'a>(field: &Field, given: &RawMembers<'a>) -> Result<Option<&'a str>, Refusal> {
     match given.iter().find(|(name, _)| name == field.name) {
         Some((_, raw)) if *raw == "null" && !field.nullable => Err(Refusal::new(field.name, "must not be null; leave it out instead")),
         Some((_, raw)) => Ok(Some(raw)),
@@ -44,7 +45,7 @@ pub(super) fn value_of<'a>(field: &Field, given: &Members<'a>) -> Result<Option<
 }
 
 /// Checks one value and writes it again in a form of its own, so that the same request is always the same bytes.
-pub(super) fn check(field: &Field, path: &str, shape: Shape, raw: &str, given: &Members<'_>) -> Result<String, Refusal> {
+pub(super) fn check(field: &Field, path: &str, shape: Shape, raw: &str, given: &RawMembers<'_>) -> Result<String, Refusal> {
     let refuse = |rule: &str| Err(Refusal::new(path, rule));
     if raw == "null" && field.nullable {
         return Ok(raw.to_owned());
@@ -101,7 +102,7 @@ pub(super) fn check(field: &Field, path: &str, shape: Shape, raw: &str, given: &
 }
 
 /// Checks the members of an object, whose path each name is to begin with, and writes it again.
-pub(super) fn object(record: &Record, given: &Members<'_>, path: &str) -> Result<String, Refusal> {
+pub(super) fn object(record: &Record, given: &RawMembers<'_>, path: &str) -> Result<String, Refusal> {
     no_strangers(record, given, path)?;
     let mut parts = Vec::new();
     for field in record.fields {
@@ -113,7 +114,7 @@ pub(super) fn object(record: &Record, given: &Members<'_>, path: &str) -> Result
     Ok(format!("{{{}}}", parts.join(",")))
 }
 
-fn bounds(field: &Field, path: &str, number: Decimal, given: &Members<'_>) -> Result<(), Refusal> {
+fn bounds(field: &Field, path: &str, number: Decimal, given: &RawMembers<'_>) -> Result<(), Refusal> {
     for rule in field.rules {
         let broken = match *rule {
             FieldRule::Positive => (number <= Decimal::from(0)).then(|| "must be above 0".to_owned()),
@@ -178,7 +179,7 @@ fn shorten(name: &str) -> String {
 }
 
 /// The members of a JSON object in their order, refusing one that is repeated.
-pub(crate) fn members(text: &str) -> Result<Members<'_>, NotJson> {
+pub(crate) fn members(text: &str) -> Result<RawMembers<'_>, NotJson> {
     let found = json::members(text)?;
     let mut names = Map::default();
     let is_repeated = found.iter().any(|(name, _)| names.insert(name.as_ref(), ()).is_some());

@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use super::read::{Members, NAMES, integer};
+use super::read::{FactMembers, NAMES, integer};
 use super::text::{KEPT_WORD, LONGEST_CURSOR, is_number, word};
 use crate::contract::{Decimal, told};
-use crate::json::{self, own, pick, text_of};
+use crate::json::{self, from_json, pick, text_of};
 
 told! {
     /// The members of an answer's `data` that the engine looks at. Everything else is the caller's.
@@ -40,7 +40,7 @@ told! {
     }
 }
 
-own!(Facts {
+from_json!(Facts {
     session_id,
     order_id,
     order_no,
@@ -63,7 +63,7 @@ impl Facts {
     }
 
     /// A member of another type than the contract's is as good as absent.
-    pub(crate) fn from(members: Members<'_>, request_id: Option<&str>) -> Facts {
+    pub(crate) fn from(members: FactMembers<'_>, request_id: Option<&str>) -> Facts {
         let [session_id, order_id, order_id_camel, order_no, order_no_camel, id, status, session_type, charge, ready, cursor] = members;
         let amount = charge.filter(|json| json.parse::<Decimal>().is_ok());
         Facts {

@@ -6,10 +6,10 @@ mod check;
 mod envelope;
 mod facts;
 mod host;
-mod kept;
 mod media_type;
 mod read;
 mod request;
+mod stored_answer;
 mod text;
 pub(crate) mod time;
 
@@ -20,9 +20,9 @@ pub(crate) use envelope::{Answer, Content, Failure, Success, classify, classify_
 pub use facts::Facts;
 pub(crate) use facts::{items, number_of};
 pub(crate) use host::{encoded, host_of, is_host};
-pub(crate) use kept::kept_answer;
 pub use read::read_as;
 pub use read::{DecodeError, Expected, Reading, Received, Response, read};
 pub(crate) use read::{Flaw, is_secret_name, reading, view};
 pub use request::Request;
+pub(crate) use stored_answer::stored_answer;
 pub(crate) use text::{KEPT_WORD, cut};

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use hopline::client::PagesEnd;
 use hopline::contract::{Field, Method, REPLIES, Record, Safety, Shape, Shaped, Words, endpoints};
 
-use crate::model::{APIS, Kind, Type, camel, client, lines, named_in_camel, told_types, types};
+use crate::model::{APIS, Kind, Type, camel, client, level_of, lines, named_in_camel, told_types, types};
 
 const HEADER: &str = "// Printed from the table by hopline-bindgen. Do not edit: change the table.\n\npackage hopline\n\n";
 
@@ -20,10 +20,21 @@ macro_rules! put {
 
 mod method;
 mod operations;
+mod options;
 
 /// What only the package itself is told, and its name there: the package shows it to its users in a way of its own.
 const OWN: [(&str, &str); 4] =
     [("ErrorFields", "ErrorFields"), ("SavedPage", "SavedPage"), ("Verdict", "VerdictFields"), ("VerdictName", "VerdictName")];
+
+/// Events of the package's own, since it is the package that sends: their words, and the members that go with them.
+const EXCHANGES: [(&str, &str); 2] = [("sent", "A request goes out."), ("answered", "A request was answered, or has failed.")];
+const EXCHANGE: [(&str, &str, &str); 5] = [
+    ("method", "String", "Of `SENT` and `ANSWERED`: the HTTP method."),
+    ("path", "String", "Of `SENT` and `ANSWERED`: the path of the URL."),
+    ("httpStatus", "Int", "Of `ANSWERED`: the HTTP status; null where there was no response."),
+    ("failure", "String", "Of `ANSWERED`: why there was no response, in a word such as `timeout`."),
+    ("duration", "Duration", "Of `ANSWERED`: how long it took."),
+];
 
 /// Lists of Hopline's own that are in nothing that is told: those of a request of the caller's own, and of a walk.
 const LISTS: [Shape; 3] = [Method::SHAPE, Safety::SHAPE, PagesEnd::SHAPE];
@@ -34,7 +45,8 @@ const UNREAD: &str = "AnswerFacts";
 /// The files of the package that are printed: their names and their text.
 pub fn files() -> Vec<(String, String)> {
     let operations = APIS.into_iter().map(|api| (format!("{}Operations.kt", client(api)), operations::print(api)));
-    [("Types.kt".to_owned(), print_types())].into_iter().chain(operations).collect()
+    let other = [("Types.kt", print_types()), ("Options.kt", options::print())].map(|(name, text)| (name.to_owned(), text));
+    other.into_iter().chain(operations).collect()
 }
 
 /// The words that are no names in Kotlin.
@@ -120,11 +132,16 @@ fn print_closed(out: &mut String, words: &Words) {
     put!(out, "");
     print_doc(out, "", &said(words.doc));
     let (visibility, name) = seen(words.name);
-    put!(out, "{visibility} enum class {name}(override val word: String) : Word {{");
-    for (index, word) in words.words.iter().enumerate() {
-        print_doc(out, "    ", &said(word.doc));
-        let end = if index + 1 == words.words.len() { "\n}" } else { ",\n" };
-        put!(out, "    {}({}){end}", entry(word.word), quoted(word.word));
+    let is_events = words.name == "EventName";
+    let level = if is_events { ", /** For whom it is. */ public val level: Level" } else { "" };
+    put!(out, "{visibility} enum class {name}(override val word: String{level}) : Word {{");
+    let own = EXCHANGES.into_iter().filter(|_| is_events);
+    let all: Vec<(&str, &str)> = words.words.iter().map(|word| (word.word, word.doc)).chain(own).collect();
+    for (index, (word, doc)) in all.iter().enumerate() {
+        print_doc(out, "    ", &said(doc));
+        let end = if index + 1 == all.len() { "\n}" } else { ",\n" };
+        let level = if is_events { format!(", Level.{}", entry(level_of(word))) } else { String::new() };
+        put!(out, "    {}({}{level}){end}", entry(word), quoted(word));
     }
 }
 
@@ -162,6 +179,10 @@ fn print_record(out: &mut String, record: &Record, role: Role) {
         // A number of the core's own, which means nothing to anybody else.
         let visibility = if field.name == "command" { "internal " } else { "" };
         put!(out, "    {visibility}val {}: {}{optional}{default},", member_of(field, role), type_of(field, role));
+    }
+    for (name, kind, doc) in EXCHANGE.into_iter().filter(|_| record.name == "Event") {
+        print_doc(out, "    ", &[doc.to_owned()]);
+        put!(out, "    val {name}: {kind}? = null,");
     }
     if role == Role::Answer {
         put!(out, "    override val raw: Raw = Raw.NONE,");
@@ -385,7 +406,7 @@ mod tests {
                     words
                         .words
                         .iter()
-                        .for_each(|word| assert!(entries.contains(&format!(" {}(\"{}\")", entry(word.word), word.word)), "{name}"));
+                        .for_each(|word| assert!(entries.contains(&format!(" {}(\"{}\"", entry(word.word), word.word)), "{name}"));
                 }
                 Type::Words(_) => assert!(printed.contains(&format!("public value class {name}(")), "{name}"),
             }

@@ -1,6 +1,7 @@
 //! The table as a printer wants it: every type once, in the order in which it is met, with its documentation trimmed.
 
 use hopline::client::told;
+use hopline::contract::pools::POOL_REQUESTS;
 use hopline::contract::{Api, Endpoint, Field, REPLIES, Record, Shape, Words, endpoints};
 
 mod options;
@@ -96,13 +97,30 @@ pub fn types() -> Vec<Type> {
     found
 }
 
+/// What pools are asked with: the parameters of `open_pool`, `acquire` and so on.
+pub fn pool_requests() -> impl Iterator<Item = &'static Record> {
+    POOL_REQUESTS.into_iter().filter_map(|shape| if let Shape::Record(record) = shape { Some(record) } else { None })
+}
+
 /// The types of what hosts are told beside answers, each after those that it is made of, without those of answers.
 pub fn told_types() -> Vec<Type> {
     let known = types();
     let mut found = Vec::new();
     told().into_iter().for_each(|record| collect(Shape::Record(record), &mut found));
+    // The words that pools are asked with.
+    pool_requests().flat_map(|record| record.fields).for_each(|field| collect(field.shape, &mut found));
     found.retain(|found| !known.iter().any(|known| known.name() == found.name()));
     found
+}
+
+/// For whom an event is: purchases and holds for who watches (`info`), what somebody should look at (`warning`), all else for who looks for a
+/// fault (`debug`).
+pub fn level_of(event: &str) -> &'static str {
+    match event {
+        "accepted" | "ordered" | "pool_held" | "pool_freed" => "info",
+        "differing" | "in_doubt" | "lease_leaked" | "store_failed" => "warning",
+        _ => "debug",
+    }
 }
 
 /// The types of one API that go over the wire.

@@ -20,12 +20,14 @@ macro_rules! put {
 mod blocking;
 mod method;
 mod operations;
+mod told;
 
 /// The files of the package that are printed: their names and their text.
 pub fn files() -> Vec<(String, String)> {
     let operations = APIS.map(|api| (format!("_async_{}_operations.py", client(api).to_lowercase()), operations::print(api)));
     let blocking = operations.iter().map(|(name, text)| (blocking::renamed(name), blocking::made(text))).chain(blocking::files());
-    [("_types.py".to_owned(), print_types())].into_iter().chain(blocking).chain(operations.clone()).collect()
+    let types = [("_types.py", print_types()), ("_told.py", told::print())].map(|(name, text)| (name.to_owned(), text));
+    types.into_iter().chain(blocking).chain(operations.clone()).collect()
 }
 
 fn print_types() -> String {
@@ -44,7 +46,7 @@ fn print_types() -> String {
     let answers: Vec<&str> = shapes.filter_map(record_of).map(|record| record.name).collect();
     for known in found {
         match known {
-            Type::Words(words) => print_words(&mut out, words),
+            Type::Words(words) => print_words(&mut out, words.name, words),
             Type::Record(record) => print_record(&mut out, record, answers.contains(&record.name)),
         }
     }
@@ -56,13 +58,13 @@ fn print_types() -> String {
     out
 }
 
-fn print_words(out: &mut String, words: &Words) {
-    let list: Vec<String> = words.words.iter().map(|word| format!("{:?}", word.word)).collect();
-    put!(out, "\n{}: TypeAlias = Literal[{}]", words.name, list.join(", "));
-    let mut doc: Vec<String> = lines(words.doc).map(str::to_owned).collect();
+fn print_words(out: &mut String, name: &str, words: &Words) {
+    let list: Vec<String> = words.words.iter().map(|word| quoted(word.word)).collect();
+    put!(out, "\n{name}: TypeAlias = Literal[{}]", list.join(", "));
+    let mut doc: Vec<String> = lines(words.doc).map(told::in_python).collect();
     doc.push(String::new());
     for word in words.words {
-        doc.push(format!("- `{}`: {}", word.word, one_line(word.doc)));
+        doc.push(format!("- `{}`: {}", word.word, told::in_python(&one_line(word.doc))));
     }
     print_doc(out, "", &doc);
 }
@@ -163,6 +165,11 @@ fn option_type(kind: Kind) -> &'static str {
         Kind::Until => "Until",
         Kind::Texts => "Sequence[str]",
     }
+}
+
+/// A text of Python.
+fn quoted(text: &str) -> String {
+    format!("{text:?}")
 }
 
 fn one_line(doc: &str) -> String {

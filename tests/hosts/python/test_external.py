@@ -5,6 +5,7 @@ from typing import Any
 import hopline
 import pytest
 from conftest import ROOT
+from hopline._errors import error_of
 from hopline._hopline import Client
 
 SUITE = ROOT.parent / "shared" / "external" / "json-test-suite" / "test_parsing"
@@ -23,7 +24,7 @@ def verdict_of_the_core(body: bytes) -> str:
             core.respond(step[1], 200, [("content-type", "application/json")], body, False, 0, 0)
     taken = core.take(command)
     assert taken is not None
-    return "answered" if taken[0] == "answered" else str(hopline.HoplineError._parse(taken[1]).kind)
+    return "answered" if taken[0] == "answered" else str(error_of(taken[1]).kind)
 
 
 def verdict_of_the_package(body: bytes) -> str:

@@ -3,12 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use hopline::client::{
-    Client, ClientOptions, CommandId, FailureKind, Millis, Now, Outcome, Seen, Sent, Step, StepId, StoreAnswer, StoreCall,
-};
+use hopline::client::{ClientOptions, CommandId, FailureKind, Millis, Now, Outcome, Seen, Sent, Step, StepId, StoreAnswer, StoreCall};
 use hopline::contract::Secret;
-use hopline::contract::agent::{CreateSession, SessionType};
-use hopline::pool::{Acquire, Advised, LeaseNo, Pool, PoolClient, PoolOptions};
+use hopline::contract::agent::SessionType;
+use hopline::contract::pools::{AcquireLease, ClosePool, LeaseAdvice, LeaseRef, OpenPool};
+use hopline::pool::PoolClient;
 use hopline::wire::Request;
 use hopline_sandbox::{Config, ErrorFault, Fault, FaultRule, Service};
 use rand::SeedableRng;
@@ -50,14 +49,23 @@ enum Out {
     Send(StepId, Request),
 }
 
+/// A lease: of which pool, and which one.
+type Lease = (u32, i64);
+
+fn lease_ref((pool, lease): Lease) -> LeaseRef {
+    LeaseRef { pool, lease }
+}
+
 struct Program {
     number: u8,
     client: PoolClient,
-    pool: Pool,
+    /// None before it is open, or where it could not be opened.
+    pool: Option<u32>,
+    opening: CommandId,
     out: VecDeque<Out>,
     waits: BTreeSet<CommandId>,
     /// The leases that callers have: the session of each, and how often that had been rotated.
-    leases: BTreeMap<LeaseNo, (String, u32)>,
+    leases: BTreeMap<Lease, (String, u32)>,
     wakes: Option<Millis>,
     /// When it was alive first, as its clock does not run on before that.
     began: Millis,
@@ -141,21 +149,31 @@ impl Life {
             daily_cap_usd: Some(hopline::contract::Decimal(Decimal::from(5000))),
             ..ClientOptions::default()
         };
-        let mut client = PoolClient::new(Client::new(options, [number; 16]).expect("the options are sound"));
-        let session = CreateSession { session_type: SessionType::Dynamic, product_no: "dynamic-world".into(), ..CreateSession::default() };
-        let options = PoolOptions { session, size: self.size, ready: self.ready, ..PoolOptions::default() };
-        let pool = client.open_pool(NAME, options, Now { unix: self.now, monotonic: 0 }).expect("can be opened");
+        let mut client = PoolClient::new(options, [number; 16]).expect("the options are sound");
+        let opening = client.open_pool(self.request()).command;
         self.tell(|| format!("program {number} begins"));
         self.programs.push(Program {
             number,
             client,
-            pool,
+            pool: None,
+            opening,
             out: VecDeque::new(),
             waits: BTreeSet::new(),
             leases: BTreeMap::new(),
             wakes: Some(0),
             began: self.now,
         });
+    }
+
+    fn request(&self) -> OpenPool {
+        OpenPool {
+            name: NAME.to_owned(),
+            size: self.size,
+            ready: Some(self.ready),
+            session_type: SessionType::Dynamic,
+            product_no: "dynamic-world".into(),
+            ..OpenPool::default()
+        }
     }
 
     /// Something happens.
@@ -195,15 +213,15 @@ impl Life {
         let key = (self.chance.below(4) == 0).then(|| format!("caller-{}", self.chance.below(3)));
         let timeout_ms = [None, Some(0), Some(5 * MINUTE)][self.chance.below(3)];
         let program = &mut self.programs[at];
-        let now = Now { unix: self.now, monotonic: self.now - program.began };
-        let ticket = program.client.acquire(program.pool, &Acquire { target, key, timeout_ms }, now);
+        let Some(pool) = program.pool else { return };
+        let ticket = program.client.acquire(AcquireLease { pool, target, key, timeout_ms });
         program.waits.insert(ticket.command);
         let number = program.number;
         self.tell(|| format!("somebody asks program {number} for a lease ({timeout_ms:?})"));
     }
 
-    fn some_lease(&mut self, at: usize) -> Option<LeaseNo> {
-        let leases: Vec<LeaseNo> = self.programs[at].leases.keys().copied().collect();
+    fn some_lease(&mut self, at: usize) -> Option<Lease> {
+        let leases: Vec<Lease> = self.programs[at].leases.keys().copied().collect();
         (!leases.is_empty()).then(|| leases[self.chance.below(leases.len())])
     }
 
@@ -211,9 +229,9 @@ impl Life {
         let Some(lease) = self.some_lease(at) else { return };
         let now = self.clock(&self.programs[at]);
         let program = &mut self.programs[at];
-        program.client.give_back(lease, now);
+        program.client.give_back(&lease_ref(lease), now);
         // Once more does nothing.
-        program.client.give_back(lease, now);
+        program.client.give_back(&lease_ref(lease), now);
         let gone = program.leases.remove(&lease);
         let number = program.number;
         self.tell(|| format!("program {number} gets back a lease of {gone:?}"));
@@ -225,10 +243,10 @@ impl Life {
         let seen = sights[self.chance.below(sights.len())];
         let now = self.clock(&self.programs[at]);
         let program = &mut self.programs[at];
-        let advised = program.client.observe_lease(lease, seen, None, now);
+        let advised = program.client.observe_lease(&lease_ref(lease), seen, None, now);
         let number = program.number;
         self.tell(|| format!("program {number} sees {seen:?}: {advised:?}"));
-        if advised.is_some_and(|advised| advised != Advised::Keep) && self.chance.below(2) == 0 {
+        if advised.is_some_and(|advised| advised != LeaseAdvice::Keep) && self.chance.below(2) == 0 {
             self.give_back(at);
         }
     }
@@ -392,6 +410,14 @@ impl Life {
     fn completed(&mut self, at: usize, command: CommandId) -> Result<(), Wrong> {
         let now = self.clock(&self.programs[at]);
         let program = &mut self.programs[at];
+        if command == program.opening {
+            let ticket = hopline::client::Ticket::<OpenPool>::of(command);
+            let opened = program.client.take(ticket).ok_or("a completed command has no result")?;
+            program.pool = opened.as_ref().ok().map(|opened| opened.pool);
+            let number = program.number;
+            self.tell(|| format!("the pool of program {number} is open: {:?}", opened.as_ref().map_err(ToString::to_string)));
+            return Ok(());
+        }
         if !program.waits.remove(&command) {
             // Nobody waits for it any more.
             program.client.abandon(command, now);
@@ -408,7 +434,7 @@ impl Life {
                     return Err(format!("a lease of {session} has no credentials: {told}"));
                 }
                 let rotations = self.rotations(&session);
-                self.programs[at].leases.insert(lease, (session.clone(), rotations));
+                self.programs[at].leases.insert((lease.pool, lease.lease), (session.clone(), rotations));
                 self.lived.granted += 1;
                 self.tell(|| format!("program {number} lends {session}"));
             }
@@ -444,7 +470,7 @@ impl Life {
         }
         let mut lent: BTreeMap<&str, u8> = BTreeMap::new();
         for program in &self.programs {
-            for (lease, (session, rotations)) in program.leases.iter().filter(|(lease, _)| program.client.is_valid(**lease)) {
+            for (lease, (session, rotations)) in program.leases.iter().filter(|(lease, _)| program.client.is_valid(&lease_ref(**lease))) {
                 if let Some(other) = lent.insert(session, program.number) {
                     return Err(format!("{session} is lent twice, by programs {other} and {}", program.number));
                 }
@@ -452,9 +478,9 @@ impl Life {
                     return Err(format!("the exit of {session} was changed under the lease {lease:?} of program {}", program.number));
                 }
             }
-            let status = program.client.status(program.pool);
-            if let Some(status) = status {
-                let sum = status.ready + status.creating + status.resting + status.in_doubt + status.elsewhere;
+            if let Some(status) = program.pool.and_then(|pool| program.client.status(pool)) {
+                let held = status.ready + status.leased + status.creating + status.resting;
+                let sum = held + status.in_doubt + status.empty + status.elsewhere;
                 if sum != self.size {
                     return Err(format!("the status of program {} does not add up: {status:?}", program.number));
                 }
@@ -517,25 +543,32 @@ impl Life {
         }
         let at = 0;
         let before = self.lived.granted;
-        let now = self.clock(&self.programs[at]);
+        if self.programs[at].pool.is_none() {
+            // Its store failed when it opened the pool.
+            let opening = self.request();
+            let program = &mut self.programs[at];
+            program.opening = program.client.open_pool(opening).command;
+            self.pass(MINUTE)?;
+        }
         let program = &mut self.programs[at];
-        let asked = Acquire { timeout_ms: Some(60 * MINUTE), ..Acquire::default() };
-        let command = program.client.acquire(program.pool, &asked, now).command;
+        let pool = program.pool.ok_or("all is well, and a pool can't be opened")?;
+        let asked = AcquireLease { pool, timeout_ms: Some(60 * MINUTE), ..AcquireLease::default() };
+        let command = program.client.acquire(asked).command;
         program.waits.insert(command);
         self.pass(60 * MINUTE)?;
         self.check()?;
         let program = &self.programs[at];
-        let status = program.client.status(program.pool);
-        if self.lived.granted == before && status.is_none_or(|status| status.in_doubt == 0 && status.elsewhere > 0) {
+        let status = program.pool.and_then(|pool| program.client.status(pool));
+        if self.lived.granted == before && status.as_ref().is_none_or(|status| status.in_doubt == 0 && status.elsewhere > 0) {
             return Err(format!("all is well, and nobody gets a session: {status:?}"));
         }
         for at in 0..self.programs.len() {
             while self.some_lease(at).is_some() {
                 self.give_back(at);
             }
-            let now = self.clock(&self.programs[at]);
             let program = &mut self.programs[at];
-            let closed = program.client.close_pool(program.pool, 0, now);
+            let Some(pool) = program.pool else { continue };
+            let closed = program.client.close_pool(ClosePool { pool, grace_ms: Some(0) });
             program.waits.insert(closed);
         }
         self.pass(10 * MINUTE)?;

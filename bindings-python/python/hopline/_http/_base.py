@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .._hopline import VERSION, requests_of
+from .._told import FailureKind, Sent
 from .._value import Value, field
-
-Why: TypeAlias = Literal["dns", "connect", "tls", "timeout", "closed", "aborted", "late", "other"]
-"""Why there was no response."""
-
 
 _set = object.__setattr__
 
@@ -84,7 +81,7 @@ class Response(Value):
 class Failed(Exception):
     """No response. A callable of your own may raise it to say why, and whether the request may have arrived."""
 
-    def __init__(self, kind: Why = "other", sent: Literal["never", "maybe"] = "maybe", why: str | None = None) -> None:
+    def __init__(self, kind: FailureKind = "other", sent: Sent = "maybe", why: str | None = None) -> None:
         super().__init__(f"no response: {kind}; sent: {sent}")
         self.kind = kind
         """Why there was no response."""

@@ -1,7 +1,7 @@
 //! What was seen through a session, as the `event` of `report_session_event`. The service does not document which members it reads,
 //! so the names of the facts are Hopline's own.
 
-use super::super::members::Members;
+use super::super::host_params::HostParams;
 use crate::json::{quoted, text_of};
 use crate::policy::Error;
 use crate::wire::host_of;
@@ -28,7 +28,7 @@ fn is_duration(json: &str) -> bool {
 
 /// The event, as JSON. The facts have Hopline's names or the caller's own; where the host has a place of its own for the latter, they
 /// are `more`. Of a target only the host name is told: a path, a query or a login may be secret.
-pub(super) fn event(given: &Members<'_>) -> Result<String, Error> {
+pub(super) fn event(given: &HostParams<'_>) -> Result<String, Error> {
     let (facts, more) = (given.object("facts")?.into_all(), given.object("more")?.into_all());
     if let Some((name, _)) = more.iter().find(|(name, _)| fact(name).is_some()) {
         return Err(given.refuse("more", &format!("must not hold `{name}`, which is a parameter of its own")));

@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use super::super::members::Members;
+use super::super::host_params::HostParams;
 use crate::contract::written;
 use crate::policy::Error;
 use crate::wire::{encoded, is_host};
@@ -58,7 +58,7 @@ const PROTOCOLS: [(&str, &str); 4] = [("http", "http"), ("https", "https"), ("so
 const DEFAULT: &str = "socks5";
 
 /// The proxy of a session, for a client.
-pub(super) fn settings(given: &Members<'_>) -> Result<Settings, Error> {
+pub(super) fn settings(given: &HostParams<'_>) -> Result<Settings, Error> {
     let (proxy, client) = (given.object("proxy")?, known(given, "client")?);
     // The service's own URL says how the proxy is reached: one for https sites may well be spoken to in plain HTTP.
     let full_url = proxy.text("full_url")?.unwrap_or_default();
@@ -97,7 +97,7 @@ pub(super) fn settings(given: &Members<'_>) -> Result<Settings, Error> {
 }
 
 /// Refuses a session before it is bought, where the client that it is for could not use its proxy.
-pub(super) fn check(given: &Members<'_>) -> Result<Usable, Error> {
+pub(super) fn check(given: &HostParams<'_>) -> Result<Usable, Error> {
     let client = known(given, "use_with")?;
     let protocol = protocol_of(given.text("protocol")?.as_deref().unwrap_or(DEFAULT));
     let scheme = protocol.map(|protocol| speaks(given, client, protocol)).transpose()?;
@@ -105,7 +105,7 @@ pub(super) fn check(given: &Members<'_>) -> Result<Usable, Error> {
 }
 
 /// The client of that name, which the caller knows as `field`.
-fn known(given: &Members<'_>, field: &str) -> Result<&'static Client, Error> {
+fn known(given: &HostParams<'_>, field: &str) -> Result<&'static Client, Error> {
     let name = given.text("client")?.unwrap_or_default();
     CLIENTS.iter().find(|Client(known, ..)| *known == name).ok_or_else(|| {
         let names = CLIENTS.map(|Client(name, ..)| format!("`{name}`")).join(", ");
@@ -114,7 +114,7 @@ fn known(given: &Members<'_>, field: &str) -> Result<&'static Client, Error> {
 }
 
 /// The scheme by which a client speaks a protocol.
-fn speaks(given: &Members<'_>, Client(_, schemes, why): &Client, protocol: &str) -> Result<&'static str, Error> {
+fn speaks(given: &HostParams<'_>, Client(_, schemes, why): &Client, protocol: &str) -> Result<&'static str, Error> {
     let scheme = schemes.iter().find(|scheme| protocol_of(scheme) == Some(protocol)).copied();
     scheme.ok_or_else(|| given.refuse("protocol", &format!("is {protocol}, and {why}; buy the session with `protocol` http")))
 }

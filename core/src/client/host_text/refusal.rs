@@ -1,6 +1,6 @@
 //! What a host refuses before its core hears of it, so that all hosts say it in the same words.
 
-use super::super::members::Members;
+use super::super::host_params::HostParams;
 use crate::contract::endpoint;
 use crate::policy::{Advice, Effect, Error, Kind};
 
@@ -25,7 +25,7 @@ const CALLS: [&str; 16] = [
 ];
 
 /// The error of a call that a host does not make.
-pub(super) fn refusal(given: &Members<'_>) -> Result<Error, Error> {
+pub(super) fn refusal(given: &HostParams<'_>) -> Result<Error, Error> {
     let text = |name| given.text(name).map(Option::unwrap_or_default);
     let operation = operation(&text("operation")?);
     let misuse = |what: &str, advice| Error::new(Kind::Misuse, Effect::None, operation, what, advice);

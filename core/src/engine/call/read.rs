@@ -18,7 +18,7 @@ impl Call {
     }
 
     /// Of a read: what came of a send.
-    pub(crate) fn told(&mut self, received: Received<'_>, cx: &mut Cx<'_>) -> Called {
+    pub(crate) fn handle(&mut self, received: Received<'_>, cx: &mut Cx<'_>) -> Called {
         let failing = match self.hear(received, cx) {
             Ok(called) => return called,
             Err(failing) => failing,
@@ -48,7 +48,7 @@ impl Call {
             Input::Due(due) => self.due(due, cx),
             Input::Granted(Ok(_)) | Input::Stored(_) => Called::Waits(Action::Wake(Wake::at(cx.now()))),
             Input::Granted(Err(error)) => self.not_logged_in(&error, cx),
-            Input::Response(received) => self.told(received, cx),
+            Input::Response(received) => self.handle(received, cx),
         }
     }
 }

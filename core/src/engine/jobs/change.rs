@@ -29,11 +29,11 @@ impl Change {
     }
 
     /// Whatever it is told.
-    pub(crate) fn told(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Action {
+    pub(crate) fn handle(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Action {
         if self.confirm.is_some() {
             return self.confirming(input, cx);
         }
-        match self.write.told(input, cx) {
+        match self.write.handle(input, cx) {
             Part::Asks(action) => action,
             Part::Done(Written::Accepted(answered)) => self.changed(*answered, cx),
             Part::Done(Written::NotThere(error)) => Action::End(Err(error)),
@@ -57,7 +57,7 @@ impl Change {
         if !cx.wanted && !matches!(input, Input::Response(_)) {
             return let_go(cx);
         }
-        let confirmed = match confirm.told(input, cx.wants.wishes.credentials, cx) {
+        let confirmed = match confirm.handle(input, cx.wants.wishes.credentials, cx) {
             Part::Asks(action) => return action,
             Part::Done(confirmed) => confirmed,
         };

@@ -74,22 +74,22 @@ impl Job {
     }
 
     /// Whatever it is told.
-    pub(crate) fn told(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Action {
+    pub(crate) fn handle(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Action {
         match self {
             Job::Read(call) => read(call, input, cx),
-            Job::Until(until) => until.told(input, cx),
-            Job::Lookup(lookup) => lookup.told(input, cx),
-            Job::Write(write) => match write.told(input, cx) {
+            Job::Until(until) => until.handle(input, cx),
+            Job::Lookup(lookup) => lookup.handle(input, cx),
+            Job::Write(write) => match write.handle(input, cx) {
                 Part::Asks(action) => action,
                 Part::Done(Written::Accepted(answered)) => Action::End(Ok(answered)),
                 Part::Done(Written::NotThere(error)) => Action::End(Err(error)),
             },
-            Job::OpenSession(job) => job.told(input, cx),
-            Job::Change(job) => job.told(input, cx),
-            Job::Terminate(job) => job.told(input, cx),
-            Job::PlaceOrder(job) => job.told(input, cx),
-            Job::WaitSession(follow) => follow.told(input, cx),
-            Job::WaitOrder(order) => order.told(input, cx),
+            Job::OpenSession(job) => job.handle(input, cx),
+            Job::Change(job) => job.handle(input, cx),
+            Job::Terminate(job) => job.handle(input, cx),
+            Job::PlaceOrder(job) => job.handle(input, cx),
+            Job::WaitSession(follow) => follow.handle(input, cx),
+            Job::WaitOrder(order) => order.handle(input, cx),
         }
     }
 

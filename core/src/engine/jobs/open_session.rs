@@ -25,12 +25,12 @@ impl SessionPurchase {
     }
 
     /// Whatever it is told.
-    pub(crate) fn told(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Action {
+    pub(crate) fn handle(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Action {
         let write = match self {
-            SessionPurchase::Follows(follow) => return follow.told(input, cx),
+            SessionPurchase::Follows(follow) => return follow.handle(input, cx),
             SessionPurchase::Buys(write) => write,
         };
-        match write.told(input, cx) {
+        match write.handle(input, cx) {
             Part::Asks(action) => action,
             Part::Done(Written::NotThere(error)) => Action::End(Err(error)),
             Part::Done(Written::Accepted(answered)) => match bought(write, *answered, cx) {

@@ -20,11 +20,11 @@ impl OrderPlacement {
     }
 
     /// Whatever it is told.
-    pub(crate) fn told(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Action {
+    pub(crate) fn handle(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Action {
         if let Some(order) = &mut self.order {
-            return order.told(input, cx);
+            return order.handle(input, cx);
         }
-        match self.write.told(input, cx) {
+        match self.write.handle(input, cx) {
             Part::Asks(action) => action,
             Part::Done(Written::Accepted(answered)) => self.placed(*answered, cx),
             Part::Done(Written::NotThere(error)) => Action::End(Err(error)),

@@ -31,11 +31,11 @@ impl Terminate {
     }
 
     /// Whatever it is told.
-    pub(crate) fn told(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Action {
+    pub(crate) fn handle(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Action {
         if self.confirm.is_some() {
             return self.confirming(input, cx);
         }
-        match self.write.told(input, cx) {
+        match self.write.handle(input, cx) {
             Part::Asks(action) => action,
             Part::Done(Written::Accepted(answered)) => gone(*answered, cx),
             Part::Done(Written::NotThere(error)) => self.not_there(error, cx),
@@ -66,7 +66,7 @@ impl Terminate {
             return self.write.stop(cx);
         }
         let Some(confirm) = &mut self.confirm else { return Confirm::begin(cx) };
-        let confirmed = match confirm.told(input, false, cx) {
+        let confirmed = match confirm.handle(input, false, cx) {
             Part::Asks(action) => return action,
             Part::Done(confirmed) => confirmed,
         };

@@ -183,7 +183,7 @@ impl Given {
             What::Failed(kind, sent) => Input::Response(Received::Failed(kind, sent)),
             What::Unfit => Input::Response(Received::Unfit("must not be odd")),
         };
-        let says = machine.told(input, &mut self.cx());
+        let says = machine.handle(input, &mut self.cx());
         self.take(says)
     }
 

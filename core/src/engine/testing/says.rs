@@ -81,24 +81,24 @@ impl From<Confirmed> for Says {
 
 /// What can be told something.
 pub(crate) trait Machine {
-    fn told(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Says;
+    fn handle(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Says;
 }
 
 macro_rules! machines {
-    ($($machine:ident: $told:ident),* $(,)?) => {
+    ($($machine:ident: $handle:ident),* $(,)?) => {
         $(impl Machine for $machine {
-            fn told(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Says {
-                $machine::$told(self, input, cx).into()
+            fn handle(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Says {
+                $machine::$handle(self, input, cx).into()
             }
         })*
     };
 }
 
-machines! { Call: read, Write: told, Prices: told, Follow: told, Order: told, UntilRead: told, Lookup: told, Job: told }
+machines! { Call: read, Write: handle, Prices: handle, Follow: handle, Order: handle, UntilRead: handle, Lookup: handle, Job: handle }
 
 impl Machine for Confirm {
-    fn told(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Says {
-        Confirm::told(self, input, false, cx).into()
+    fn handle(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Says {
+        Confirm::handle(self, input, false, cx).into()
     }
 }
 

@@ -23,7 +23,7 @@ impl Write {
             Input::Due(due) if self.needs_price(cx).is_none() => return self.due(due, cx),
             _ => {}
         }
-        let part = prices.told(input, cx);
+        let part = prices.handle(input, cx);
         let price = match part {
             _ if !cx.wanted => return self.stop(cx),
             Part::Asks(action) => {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::place::{told, way};
+use super::place::{error_at, way};
 use super::response::{ContentRef, Data, Expected, Failure};
 use super::walk::{FirstMisfit, Walk};
 use crate::contract::{Api, Shape, Sink};
@@ -94,7 +94,7 @@ impl<'a, V> Envelope<'a, V> {
         let misfit = walk.misfit.or_else(|| (value.is_none() && !matches!(shape, Shape::Json)).then(absent));
         let mut scan = walk.scan;
         scan.seek(begin);
-        let fit = misfit.map_or(Ok(()), |misfit| Err(told(misfit, scan.clone(), shape)));
+        let fit = misfit.map_or(Ok(()), |misfit| Err(error_at(misfit, scan.clone(), shape)));
         let differing = walk.differing.iter().map(|at| way(scan.clone(), shape, *at).trim_start_matches('.').to_owned()).collect();
         let (raw, members) = (raw.unwrap_or("null"), walk.found.members());
         (Data { raw, members, fit, rewritten: walk.rewritten, differing }, value)

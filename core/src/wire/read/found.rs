@@ -16,12 +16,12 @@ pub(crate) const NAMES: [&str; 11] = [
 ];
 
 /// The members in the order of [`NAMES`]; one that is null is none.
-pub(crate) type Members<'a> = [Option<&'a str>; NAMES.len()];
+pub(crate) type FactMembers<'a> = [Option<&'a str>; NAMES.len()];
 
 /// The members, while they are looked for.
 #[derive(Debug, Default)]
 pub(super) struct Found<'a> {
-    members: Members<'a>,
+    members: FactMembers<'a>,
     seen: [bool; NAMES.len()],
     twice: bool,
 }
@@ -37,7 +37,7 @@ impl<'a> Found<'a> {
     }
 
     /// What was found. Where one of them came twice nobody knows which is meant, so then there is nothing.
-    pub(super) fn members(self) -> Members<'a> {
-        if self.twice { Members::default() } else { self.members }
+    pub(super) fn members(self) -> FactMembers<'a> {
+        if self.twice { FactMembers::default() } else { self.members }
     }
 }

@@ -13,8 +13,8 @@ use super::media_type;
 use crate::contract::{Shape, Sink, Text};
 use crate::json::{NotJson, Scanner};
 use envelope::Envelope;
-pub(crate) use found::{Members, NAMES};
-use place::told;
+pub(crate) use found::{FactMembers, NAMES};
+use place::error_at;
 pub(crate) use response::{ContentRef, Data, Failure, Flaw};
 pub use response::{DecodeError, Expected, Reading, Received, Response};
 pub(crate) use secrets::{Undocumented, is_secret_name};
@@ -59,8 +59,10 @@ pub(crate) fn reading(shape: &'static Shape, json: &str) -> Reading {
 fn finish<V>(walk: &Walk<'_>, shape: &'static Shape, json: &str, value: Result<V, NotJson>) -> Result<V, DecodeError> {
     match (walk.misfit, value) {
         (None, Ok(value)) => Ok(value),
-        (Some(misfit), Ok(_)) => Err(told(misfit, Scanner::new(json), shape)),
-        (_, Err(NotJson)) => Err(told(FirstMisfit { at: 0, missing: None, expected: Shape::Json.expected() }, Scanner::new(json), shape)),
+        (Some(misfit), Ok(_)) => Err(error_at(misfit, Scanner::new(json), shape)),
+        (_, Err(NotJson)) => {
+            Err(error_at(FirstMisfit { at: 0, missing: None, expected: Shape::Json.expected() }, Scanner::new(json), shape))
+        }
     }
 }
 

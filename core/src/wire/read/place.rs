@@ -8,7 +8,7 @@ use crate::json::{NotJson, Scanner};
 
 /// What does not fit, in the names of the table; the scanner is where `data` begins.
 #[cold]
-pub(super) fn told(misfit: FirstMisfit, data: Scanner<'_>, shape: &'static Shape) -> DecodeError {
+pub(super) fn error_at(misfit: FirstMisfit, data: Scanner<'_>, shape: &'static Shape) -> DecodeError {
     let missing = misfit.missing.map(|name| format!(".{name}")).unwrap_or_default();
     let place = format!("data{}{missing}", way(data, shape, misfit.at));
     DecodeError { place, expected: misfit.expected, missing: misfit.missing.is_some() }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
 
-use super::found::Members;
+use super::found::FactMembers;
 use crate::contract::{Api, Endpoint, Shape};
 use crate::json::{ends_early, text_of};
 use crate::wire::text::LONGEST_CURSOR;
@@ -120,7 +120,7 @@ pub(crate) struct Data<'a> {
     /// As it is written.
     pub(crate) raw: &'a str,
     /// The members that the engine looks at.
-    pub(crate) members: Members<'a>,
+    pub(crate) members: FactMembers<'a>,
     /// Whether it fits its type, and else where it first does not.
     pub(crate) fit: Result<(), DecodeError>,
     /// Whether something in it is written in another way than the table does.

@@ -90,6 +90,7 @@ impl Method<'_> {
         doc.extend(["".to_owned(), "Args:".to_owned()]);
         let all = self.params.iter().chain(&options).chain(&self.beside);
         doc.extend(all.map(|param| format!("    {}: {}", param.name, param.doc)));
+        doc.extend(["".to_owned(), raises(self.takes)]);
         print_doc(out, "        ", &doc);
         let named =
             |params: &[Param]| params.iter().map(|param| format!("{:?}: {}", param.sent, param.name)).collect::<Vec<_>>().join(", ");
@@ -97,6 +98,22 @@ impl Method<'_> {
         let ([before, after], wait) = (&self.call, if self.awaits { "await " } else { "" });
         put!(out, "        return {wait}{before}{{{}}}, {{{}}}{beside}{after}", named(&self.params), named(&options));
     }
+}
+
+/// What a call can raise.
+fn raises(takes: Use) -> String {
+    let waits = matches!(takes, Use::Open | Use::Purchase);
+    let effect = match takes {
+        Use::Call | Use::Read | Use::Watch | Use::Wait => "",
+        _ => {
+            " `InDoubt` if it may have been done, `Busy` if another client is at work on it, `StoreError` if its record could not be kept,"
+        }
+    };
+    let ended = if waits { " `Ended` if the session of its intent is over," } else { "" };
+    format!(
+        "Raises `Invalid` before anything is sent, `Refused` if the service or a limit of your own refuses it, `Unavailable` or `ProtocolError` \
+         if the service fails,{effect}{ended} and `Decode` if the answer does not fit its type."
+    )
 }
 
 impl Param {

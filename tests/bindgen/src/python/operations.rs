@@ -46,9 +46,10 @@ pub(super) fn print(api: Api) -> String {
         }
         Api::Reseller => put!(out, "from ._order import OrderReply"),
     }
+    put!(out, "from ._told import Method, Safety");
     put!(out, "from ._types import *  # noqa: F403");
     put!(out, "from ._value import Reply, Until");
-    put!(out, "from ._values import UNSET, Method, Safety, Secret, Unset\n");
+    put!(out, "from ._values import UNSET, Secret, Unset\n");
     put!(out, "\n\nclass Async{}Operations(AsyncClient):", client(api));
     put!(out, "    \"\"\"One method for each operation of the API, and those that wait, walk a list, or send a request of your own.\"\"\"");
     put!(out, "\n    __slots__ = ()");

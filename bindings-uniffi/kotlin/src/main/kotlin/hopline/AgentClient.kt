@@ -1,5 +1,8 @@
 package hopline
 
+import hopline.core.Move
+import hopline.core.MoveAnswer
+import java.lang.ref.WeakReference
 import java.math.BigDecimal
 import kotlinx.coroutines.CoroutineDispatcher
 import kotlinx.coroutines.Dispatchers
@@ -33,7 +36,7 @@ public class AgentClient(
     dailyCapUsd: BigDecimal? = null,
     backendReady: Boolean? = null,
     headers: (suspend () -> Map<String, String>)? = null,
-    private val clock: Clock = Clock.SYSTEM,
+    clock: Clock = Clock.SYSTEM,
     dispatcher: CoroutineDispatcher = Dispatchers.IO,
 ) : AgentOperations() {
     override val engine: Engine =
@@ -54,10 +57,11 @@ public class AgentClient(
     public suspend fun observe(sessionId: String, seen: Seen): Verdict? {
         val id = sound("observe", "session_id", sessionId)
         var advice: VerdictFields? = null
-        return engine.run("observe", { core ->
-            advice = asked { core.observe(id, told(seen).toString(), clock.unix(), clock.monotonic()) }?.let { Packed(it).readVerdictFields() }
+        val rotation = { answer: MoveAnswer ->
+            advice = (answer as MoveAnswer.Advice).verdict?.let { Packed(it).readVerdictFields() }
             advice?.command?.toUInt()
-        }) { rotations ->
+        }
+        return engine.run("observe", { Move.Observe(id, told(seen).toString()) }, rotation) { rotations ->
             val rotated = rotations.singleOrNull()?.let { ended -> typed("rotate_session", ended, waits) }
             advice?.let { verdict(it, rotated) }
         }
@@ -69,13 +73,30 @@ public class AgentClient(
      */
     public suspend fun releaseSession(sessionId: String): Boolean {
         val id = sound("release_session", "session_id", sessionId)
-        return engine.ask("release_session") { it.releaseSession(id) }
+        return (engine.ask("release_session") { Move.ReleaseSession(id) } as MoveAnswer.Was).so
     }
 
     override val waits = Reader("Session", Packed::readSession)
 
+    /** Those that somebody has a handle of, and how many there may be before those are dropped that nobody has any more. */
+    private val known = HashMap<String, WeakReference<KnownSession>>()
+    private var most = 64
+
+    override fun heard(operation: String, reply: Any?) {
+        if (reply is Session) synchronized(known) { known[reply.sessionId]?.get() }?.hear(operation, reply)
+    }
+
     override fun waited(operation: String, ended: Engine.Ended): OpenSession {
         val session = typed(operation, ended, waits)
-        return OpenSession(this, session.phase ?: Phase.UNKNOWN, session)
+        val state =
+            synchronized(known) {
+                if (known.size >= most) {
+                    known.values.removeIf { it.get() == null }
+                    most = 64 + 2 * known.size
+                }
+                known[session.sessionId]?.get()
+                    ?: KnownSession(session, session.phase ?: Phase.UNKNOWN).also { known[session.sessionId] = WeakReference(it) }
+            }
+        return OpenSession(this, state)
     }
 }

@@ -3,6 +3,8 @@ package hopline
 import hopline.core.Client
 import hopline.core.FailureKind
 import hopline.core.Header
+import hopline.core.Move
+import hopline.core.MoveAnswer
 import hopline.core.Sent
 import hopline.core.Step
 import hopline.core.StoreAnswer
@@ -10,8 +12,6 @@ import hopline.core.Taken
 import hopline.core.responseHeaders
 import java.io.IOException
 import java.lang.ref.WeakReference
-import java.nio.Buffer
-import java.nio.ByteBuffer
 import java.util.concurrent.ConcurrentHashMap
 import java.util.concurrent.locks.ReentrantLock
 import kotlin.concurrent.withLock
@@ -60,8 +60,8 @@ internal class Engine(private val core: Client, means: Means, private val store:
     private val scope = CoroutineScope(SupervisorJob() + CoroutineExceptionHandler { _, error -> broken(error) })
     private val headers = responseHeaders().toSet()
 
-    /** For bytes that cross while the lock is held. */
-    val direct = Direct()
+    /** Used while the lock is held. */
+    private val moves = Moves(core, clock)
     private val waiting = HashMap<UInt, Waiting<*>>()
     private val out = HashMap<UInt, Job>()
 
@@ -97,6 +97,9 @@ internal class Engine(private val core: Client, means: Means, private val store:
         /** What the store and the transport said. */
         val notes = LinkedHashSet<String>()
 
+        /** Whether the core keeps no result of it, since nothing depends on who reads it. */
+        var isTaken = false
+
         /** Reads it in this thread, since each change of threads costs more than to read most answers. */
         fun end(came: Ended) {
             try {
@@ -108,21 +111,33 @@ internal class Engine(private val core: Client, means: Means, private val store:
     }
 
     /** What a command ended with, and what the store and the transport said meanwhile. */
-    class Ended(val taken: Taken, val notes: List<String>)
+    class Ended(val taken: Taken, val raw: Raw, val notes: List<String>)
+
+    /** What is gone on with once the lock is free. */
+    private class Round {
+        val unlocked = Job()
+        val ended = ArrayList<Pair<Waiting<*>, Ended>>()
+        var error: Throwable? = null
+    }
 
     /**
-     * Runs the command that a call starts, if it starts one, to its end, and reads what it ended with; with `parts`, the commands that it is
+     * Runs the command that a move starts, if it starts one, to its end, and reads what it ended with; with `parts`, the commands that it is
      * answered with after it. A caller who is cancelled meanwhile gives them up; what was done by then, and nobody heard of, is
      * shown by `saved`.
      */
-    suspend fun <T> run(operation: String, begin: (Client) -> UInt?, parts: Boolean = false, read: (List<Ended>) -> T): T {
+    suspend fun <T> run(operation: String, what: () -> Move, command: (MoveAnswer) -> UInt? = { (it as MoveAnswer.Command).command }, parts: Boolean = false, read: (List<Ended>) -> T): T {
         val begun = ArrayList<UInt>()
         var waiter: Waiting<T>? = null
         var delivered = false
         try {
             withContext(work) {
-                waiter = enter(operation, begin, begun) { ended -> read(if (parts) listOf(ended) + others(operation, ended, begun) else listOf(ended)) }
-                pump()
+                begin(operation, what()) { came ->
+                    command(came)?.let { started ->
+                        begun += started
+                        waiter = Waiting(operation, started) { ended -> read(if (parts) listOf(ended) + others(operation, ended, begun) else listOf(ended)) }
+                        waiting[started] = checkNotNull(waiter)
+                    }
+                }
             }
             val begins = waiter
             return (if (begins == null) read(emptyList()) else begins.ended.await()).also { delivered = true }
@@ -132,24 +147,21 @@ internal class Engine(private val core: Client, means: Means, private val store:
         } finally {
             // Its result is lost if the caller is cancelled while it is on its way to them, so the core is told only now.
             when {
-                begun.isEmpty() -> Unit
-                delivered -> task(work) { drop(begun) { core.taken(it) } }
+                begun.isEmpty() || delivered && waiter?.isTaken == true -> Unit
+                delivered -> task(work) { move({ Move.Taken(begun) }) }
                 else -> withContext(NonCancellable + work) {
                     waiter?.let { giveUp(it) }
-                    drop(begun) { core.abandon(it) }
+                    move({ Move.Abandon(begun) })
                 }
             }
         }
     }
 
-    /** Asks the core for something that is answered at once, and waits until the store was told what it changed. */
-    suspend fun <T> ask(operation: String, question: (Client) -> T): T =
+    /** Has the core do something that is answered at once, and waits until the store was told what it changed. */
+    suspend fun ask(operation: String, what: () -> Move): MoveAnswer =
         withContext(work) {
-            val answer = lock.withLock {
-                check(operation)
-                question(core)
-            }
-            pump()
+            lateinit var answer: MoveAnswer
+            begin(operation, what()) { answer = it }
             // A copy by `toArray`, since `toList` can't bear that one ends meanwhile.
             ArrayList(tasks).joinAll()
             answer
@@ -195,26 +207,24 @@ internal class Engine(private val core: Client, means: Means, private val store:
         withTimeoutOrNull(timeout) { letting.join() }
     }
 
-    private fun check(operation: String) {
-        if (closing) throw refused(operation, "closed")
+    /** Does what a caller wants, unless the client is closing, and says in the lock what it was answered with. */
+    private fun begin(operation: String, what: Move, hear: (MoveAnswer) -> Unit) {
+        val closed = { refused(operation, "closed") }
+        val isDone = move({ if (closing) throw closed() else what }) { answer -> if (answer is MoveAnswer.Refused) throw exception(answer.error) else hear(answer) }
+        if (!isDone) throw closed()
     }
-
-    private fun <T> enter(operation: String, begin: (Client) -> UInt?, begun: MutableList<UInt>, read: (Ended) -> T): Waiting<T>? =
-        lock.withLock {
-            check(operation)
-            val command = begin(core) ?: return null
-            begun += command
-            Waiting(operation, command, read).also { waiting[command] = it }
-        }
 
     /** What the commands ended with that a command was answered with. */
     private fun others(operation: String, ended: Ended, begun: MutableList<UInt>): List<Ended> {
         if (ended.taken !is Taken.Answered) return emptyList()
-        val others = (parse(ended.taken.answer.raw) as JsonArray).map { (it as JsonPrimitive).content.toUInt() }
+        val others = (ended.raw.json as JsonArray).map { (it as JsonPrimitive).content.toUInt() }
         begun += others
         return lock.withLock {
             if (closed) throw unheard(operation)
-            others.map { Ended(result(core.result(it)), emptyList()) }
+            others.map { other ->
+                val taken = result(core.result(other))
+                Ended(taken, if (taken is Taken.Answered) Raw(taken.answer.raw) else Raw.NONE, emptyList())
+            }
         }
     }
 
@@ -223,15 +233,10 @@ internal class Engine(private val core: Client, means: Means, private val store:
         waiter.ended.join()
     }
 
-    /** The result of a command is of no use any more: it was read, or nobody will. */
-    private fun drop(commands: List<UInt>, how: (UInt) -> Unit) {
-        lock.withLock { if (!closed) commands.forEach(how) }
-        pump()
-    }
-
     private fun cancel(command: UInt) {
-        lock.withLock { if (closed) null else core.cancel(command, clock.unix(), clock.monotonic())?.let { out[it] } }?.cancel()
-        pump()
+        var out: Job? = null
+        move({ Move.Cancel(command) }) { came -> out = (came as MoveAnswer.Abort).step?.let { this.out[it] } }
+        out?.cancel()
     }
 
     /** Begins even if it was cancelled, since every step must be answered. */
@@ -241,18 +246,30 @@ internal class Engine(private val core: Client, means: Means, private val store:
         job.invokeOnCompletion { tasks -= job }
     }
 
-    /** Does all that the core wants done. */
-    private fun pump() {
-        val ended = ArrayList<Pair<Waiting<*>, Ended>>()
-        val unlocked = Job()
-        try {
-            lock.withLock { while (!closed && steps(ended, unlocked)) Unit }
-        } catch (error: Throwable) {
-            broken(error)
-        }
+    /**
+     * Moves the core, says in the lock what it answered, and does all that it then wants done. Returns false if the client is closed. What
+     * can't be told to the core throws, and nothing was done then.
+     */
+    private fun move(what: () -> Move, body: ByteArray = NOTHING, hear: (MoveAnswer) -> Unit = {}): Boolean {
+        val round = Round()
+        val heard =
+            lock.withLock {
+                if (closed) return false
+                var came = moves.advance(what(), body)
+                runCatching { hear(came.moved.answer) }.also {
+                    try {
+                        while (carryOut(came, round)) came = moves.advance(Move.Go, NOTHING)
+                    } catch (error: Throwable) {
+                        round.error = error
+                    }
+                }
+            }
         // Outside the lock, since who waited may go on in this thread, and an answer may be there as soon as its request is sent.
-        unlocked.complete()
-        ended.forEach { (waiter, came) -> waiter.end(came) }
+        round.error?.let(::broken)
+        round.unlocked.complete()
+        round.ended.forEach { (waiter, came) -> waiter.end(came) }
+        heard.getOrThrow()
+        return true
     }
 
     /** Memory was short, or the native library is that of another version: nobody would hear of anything any more. */
@@ -260,14 +277,21 @@ internal class Engine(private val core: Client, means: Means, private val store:
         lock.withLock { waiting.values.toList().also { waiting.clear() } }.forEach { it.ended.completeExceptionally(error) }
     }
 
-    /** Takes some steps, and says whether there are more. */
-    private fun steps(ended: MutableList<Pair<Waiting<*>, Ended>>, unlocked: Job): Boolean {
-        for (step in core.steps(true, clock.unix(), clock.monotonic())) {
+    /** Does what some steps say, and returns whether there are more. */
+    private fun carryOut(came: Moves.Came, round: Round): Boolean {
+        for (step in came.moved.steps) {
             when (step) {
                 is Step.Store -> ask(step)
-                is Step.Send -> send(step, unlocked)
-                is Step.Completed -> waiting.remove(step.command)?.let { ended += it to Ended(result(step.result), it.notes.toList()) }
-                is Step.Notify -> events.tell(step.event)
+                is Step.Send -> send(step, round.unlocked)
+                is Step.Completed -> {
+                    val taken = result(step.result)
+                    val raw = if (taken is Taken.Answered) came.raws.next() else Raw.NONE
+                    waiting.remove(step.command)?.let {
+                        it.isTaken = step.command in came.moved.taken
+                        round.ended += it to Ended(taken, raw, it.notes.toList())
+                    }
+                }
+                is Step.Notify -> events.tell { event(step.event) }
                 is Step.Wait -> {
                     alarm(step.until)
                     return false
@@ -288,66 +312,57 @@ internal class Engine(private val core: Client, means: Means, private val store:
                 trouble = error
                 StoreAnswer.Failed
             }
-        answer {
+        val stored = { what: StoreAnswer ->
             trouble?.let { error -> step.command?.let { waiting[it] }?.notes?.add("the store said: ${said(error)}") }
-            stored(step, answer)
+            Move.Stored(step.id, what)
         }
-    }
-
-    private fun stored(step: Step.Store, answer: StoreAnswer) =
         try {
-            core.stored(step.id, answer, clock.unix(), clock.monotonic())
+            move({ stored(answer) })
         } catch (_: IOException) {
             // A name of a store of the caller's own that is no text. Every step must be answered.
-            core.stored(step.id, StoreAnswer.Failed, clock.unix(), clock.monotonic())
+            move({ stored(StoreAnswer.Failed) })
         }
+    }
 
     /** What waits for the transport goes on in its thread with a response, and in one of the engine's if there is none. */
     private fun send(step: Step.Send, unlocked: Job) {
         val before = losses
+        val operation = waiting[step.command]?.operation ?: "pool"
         out[step.id] = scope.launch(Dispatchers.Unconfined, CoroutineStart.ATOMIC) {
             withContext(NonCancellable) { unlocked.join() }
+            val begun = TimeSource.Monotonic.markNow()
+            events.tell { exchanged(operation, step.request) }
             val came = exchange.run(step.request) { store?.vouches() != false && losses == before }
+            val duration = begun.elapsedNow()
+            events.tell { exchanged(operation, step.request, came, duration) }
             if (came.response != null) came(step, came) else withContext(NonCancellable + work) { came(step, came) }
         }
     }
 
-    private fun came(step: Step.Send, came: Came) = answer {
-        out.remove(step.id)
-        came.note?.let { waiting[step.command]?.notes?.add(it) }
-        if (came.unfit != null) {
-            core.refuseHeaders(step.id, came.unfit, clock.unix(), clock.monotonic())
-        } else if (came.response == null) {
-            core.fail(step.id, came.kind, came.sent, clock.unix(), clock.monotonic())
-        } else {
-            respond(step, came.response)
+    private fun came(step: Step.Send, came: ExchangeResult) {
+        val response = came.response
+        val failed = { note: String? ->
+            out.remove(step.id)
+            note?.let { waiting[step.command]?.notes?.add(it) }
+            if (came.unfit != null) Move.RefuseHeaders(step.id, came.unfit) else Move.Fail(step.id, came.kind, came.sent)
+        }
+        if (response == null) {
+            move({ failed(came.note) })
+            return
+        }
+        val told = response.headers.map { it.first.lowercase() to it.second }.filter { it.first in headers }.map { Header(it.first, it.second) }
+        val status = response.status.coerceIn(0, UShort.MAX_VALUE.toInt()).toUShort()
+        try {
+            move({ Move.Respond(step.id, status, told, response.truncated).also { out.remove(step.id) } }, response.body)
+        } catch (error: IOException) {
+            // A header of a transport of the caller's own that is no text. Every step must be answered.
+            move({ failed("the transport's response could not be read: ${error.javaClass.simpleName}") })
         }
     }
 
     /** Claims have ended: what was to be sent under one of them is not. */
-    private fun lose(names: List<String>?) = answer {
-        losses += 1
-        core.lost(names, clock.unix(), clock.monotonic())
-    }
-
-    private fun respond(step: Step.Send, response: Response) {
-        val told = response.headers.map { it.first.lowercase() to it.second }.filter { it.first in headers }.map { Header(it.first, it.second) }
-        val status = response.status.coerceIn(0, UShort.MAX_VALUE.toInt()).toUShort()
-        try {
-            core.respond(step.id, status, told, direct.of(listOf(response.body)).single(), response.truncated, clock.unix(), clock.monotonic())
-        } catch (error: IOException) {
-            // A header of a transport of the caller's own that is no text. Every step must be answered.
-            waiting[step.command]?.notes?.add("the transport's response could not be read: ${error.javaClass.simpleName}")
-            core.fail(step.id, FailureKind.OTHER, Sent.MAYBE, clock.unix(), clock.monotonic())
-        }
-    }
-
-    private fun answer(how: () -> Unit) {
-        try {
-            lock.withLock { if (!closed) how() }
-        } finally {
-            pump()
-        }
+    private fun lose(names: List<String>?) {
+        move({ Move.Lost(names).also { losses += 1 } })
     }
 
     private fun alarm(until: Long?) {
@@ -364,33 +379,12 @@ internal class Engine(private val core: Client, means: Means, private val store:
                         timer = null
                     }
                 }
-                pump()
+                move({ Move.Go })
             }
         }
     }
 
     private companion object {
         const val LONGEST_WAIT = 10_000L
-    }
-}
-
-/** Bytes where native code can see them, for one crossing at a time. Memory outside the heap is given back late, so most use the same again. */
-internal class Direct {
-    private val kept = ByteBuffer.allocateDirect(KEPT)
-
-    fun of(all: List<ByteArray>): List<ByteBuffer> {
-        val size = all.sumOf { it.size }
-        val buffer = if (size <= KEPT) kept.duplicate() else ByteBuffer.allocateDirect(size)
-        return all.map { bytes ->
-            // As their base class: Android's older systems do not know `ByteBuffer.flip`.
-            val (whole: Buffer, part: Buffer) = buffer to buffer.slice().put(bytes)
-            whole.position(whole.position() + bytes.size)
-            part.flip()
-            part as ByteBuffer
-        }
-    }
-
-    private companion object {
-        const val KEPT = 1 shl 18
     }
 }

@@ -20,7 +20,7 @@ import kotlinx.coroutines.withTimeoutOrNull
 internal typealias Headers = suspend () -> Map<String, String>
 
 /** What came of a send: a response, or why there is none. */
-internal class Came(
+internal class ExchangeResult(
     val response: Response? = null,
     val kind: FailureKind = FailureKind.OTHER,
     val sent: Sent = Sent.MAYBE,
@@ -58,22 +58,22 @@ internal class Exchange(
      * Never throws: whoever is cancelled gets `ABORTED`, and the core is to hear of it. Nothing is sent unless the store's claims stand
      * when it is about to be.
      */
-    suspend fun run(asked: hopline.core.Request, claimsStand: suspend () -> Boolean): Came {
+    suspend fun run(asked: hopline.core.Request, claimsStand: suspend () -> Boolean): ExchangeResult {
         val turn = Turn()
-        val came = CompletableDeferred<Came>()
+        val came = CompletableDeferred<ExchangeResult>()
         return try {
             slots.withPermit { send(asked, claimsStand, turn, came) }
         } catch (_: CancellationException) {
-            arrived(came) ?: Came(kind = FailureKind.ABORTED, sent = turn.giveUp())
+            arrived(came) ?: ExchangeResult(kind = FailureKind.ABORTED, sent = turn.giveUp())
         }
     }
 
-    private suspend fun send(asked: hopline.core.Request, claimsStand: suspend () -> Boolean, turn: Turn, came: CompletableDeferred<Came>): Came {
+    private suspend fun send(asked: hopline.core.Request, claimsStand: suspend () -> Boolean, turn: Turn, came: CompletableDeferred<ExchangeResult>): ExchangeResult {
         val timeout = asked.timeoutMs.toLong().milliseconds
         // On its own, so that a transport that can't be interrupted holds up nobody.
         val sending = scope.launch(dispatcher) { came.complete(attempt(asked, claimsStand, timeout, turn)) }
         return try {
-            withTimeoutOrNull(timeout + GRACE) { came.await() } ?: arrived(came) ?: Came(kind = FailureKind.TIMEOUT, sent = turn.giveUp())
+            withTimeoutOrNull(timeout + GRACE) { came.await() } ?: arrived(came) ?: ExchangeResult(kind = FailureKind.TIMEOUT, sent = turn.giveUp())
         } finally {
             sending.cancel()
         }
@@ -81,25 +81,25 @@ internal class Exchange(
 
     /** An answer that was there before its waiter was cancelled counts. */
     @OptIn(ExperimentalCoroutinesApi::class)
-    private fun arrived(came: CompletableDeferred<Came>): Came? = if (came.isCompleted) came.getCompleted() else null
+    private fun arrived(came: CompletableDeferred<ExchangeResult>): ExchangeResult? = if (came.isCompleted) came.getCompleted() else null
 
-    private suspend fun attempt(asked: hopline.core.Request, claimsStand: suspend () -> Boolean, timeout: Duration, turn: Turn): Came {
+    private suspend fun attempt(asked: hopline.core.Request, claimsStand: suspend () -> Boolean, timeout: Duration, turn: Turn): ExchangeResult {
         val own = asked.headers.map { it.name to it.value }
         val all =
             try {
                 own + more(own.map { it.first.lowercase() }.toSet())
             } catch (unfit: Unfit) {
-                return Came(kind = FailureKind.HEADERS, sent = turn.giveUp(), unfit = unfit.rule)
+                return ExchangeResult(kind = FailureKind.HEADERS, sent = turn.giveUp(), unfit = unfit.rule)
             } catch (error: Throwable) {
-                return Came(kind = FailureKind.HEADERS, sent = turn.giveUp(), note = "`headers` threw ${described(error)}")
+                return ExchangeResult(kind = FailureKind.HEADERS, sent = turn.giveUp(), note = "`headers` threw ${described(error)}")
             }
         try {
-            if (!claimsStand()) return Came(kind = FailureKind.LATE, sent = turn.giveUp(), note = "the store did not vouch for its claims")
+            if (!claimsStand()) return ExchangeResult(kind = FailureKind.LATE, sent = turn.giveUp(), note = "the store did not vouch for its claims")
         } catch (error: Throwable) {
-            return Came(kind = FailureKind.LATE, sent = turn.giveUp(), note = "`vouches` threw ${described(error)}")
+            return ExchangeResult(kind = FailureKind.LATE, sent = turn.giveUp(), note = "`vouches` threw ${described(error)}")
         }
-        if (clock.monotonic() > asked.sendBefore) return Came(kind = FailureKind.LATE, sent = turn.giveUp())
-        if (!turn.begin()) return Came(kind = FailureKind.ABORTED, sent = Sent.NEVER)
+        if (clock.monotonic() > asked.sendBefore) return ExchangeResult(kind = FailureKind.LATE, sent = turn.giveUp())
+        if (!turn.begin()) return ExchangeResult(kind = FailureKind.ABORTED, sent = Sent.NEVER)
         val most = asked.maxBody.coerceAtMost((Int.MAX_VALUE - 1).toUInt()).toInt()
         return once(Request(asked.method, asked.url, all, asked.body, timeout, most))
     }
@@ -120,14 +120,14 @@ internal class Exchange(
 
     private class Unfit(val rule: String) : Exception()
 
-    private suspend fun once(request: Request): Came =
+    private suspend fun once(request: Request): ExchangeResult =
         try {
             val response = transport.send(request)
-            if (response.body.size <= request.maxBody) Came(response) else Came(cut(response, request.maxBody))
+            if (response.body.size <= request.maxBody) ExchangeResult(response) else ExchangeResult(cut(response, request.maxBody))
         } catch (failure: TransportException) {
-            Came(kind = failure.kind.core, sent = failure.sent, note = failure.cause?.let { "the transport met ${described(it)}" })
+            ExchangeResult(kind = failure.kind.core, sent = failure.sent, note = failure.cause?.let { "the transport met ${described(it)}" })
         } catch (error: Throwable) {
-            Came(note = "the transport met ${described(error)}")
+            ExchangeResult(note = "the transport met ${described(error)}")
         }
 
     private fun cut(response: Response, most: Int): Response =

@@ -1,7 +1,7 @@
 package hopline
 
 import hopline.core.Answer
-import hopline.core.Client
+import hopline.core.Move
 import hopline.core.Taken
 import hopline.core.misfit
 import hopline.core.pageParams
@@ -40,7 +40,10 @@ public abstract class HoplineClient<W : Reply> internal constructor() : AutoClos
         var after: String? = null
         do {
             val from = after
-            val page = run("saved", { it.saved(from) }) { ended -> Packed(savedPage(answered(ended).raw)).readSavedPage() }
+            val page = run("saved", { Move.Saved(from) }) { ended ->
+                answered(ended)
+                Packed(savedPage(ended.raw.text)).readSavedPage()
+            }
             all += page.entries
             after = page.after
         } while (after != null)
@@ -66,7 +69,7 @@ public abstract class HoplineClient<W : Reply> internal constructor() : AutoClos
         headers: Map<String, Secret>? = null,
     ): Reply {
         val options = resuming(credentials, deadline, ends, timeout, headers)
-        return run("resume", { it.resume(sound("resume", "record", record), options()) }, ::resumed)
+        return run("resume", { Move.Resume(sound("resume", "record", record), options()) }, ::resumed)
     }
 
     /**
@@ -85,7 +88,7 @@ public abstract class HoplineClient<W : Reply> internal constructor() : AutoClos
         headers: Map<String, Secret>? = null,
     ): Reply? {
         val options = resuming(credentials, deadline, ends, timeout, headers)
-        return run("resume", { it.resumeIntent(sound("resume", "intent", intent), options()) }) { ended ->
+        return run("resume", { Move.ResumeIntent(sound("resume", "intent", intent), options()) }) { ended ->
             if ((ended.taken as? Taken.Answered)?.answer?.nothing == true) null else resumed(ended)
         }
     }
@@ -104,8 +107,7 @@ public abstract class HoplineClient<W : Reply> internal constructor() : AutoClos
         headers: Map<String, Secret>? = null,
     ): List<Result<Reply>> {
         val options = resuming(credentials, deadline, ends, timeout, headers, "resume_all")
-        val begin = { core: Client -> core.resumeAll(options()) }
-        return engine.run("resume_all", begin, parts = true) { all ->
+        return engine.run("resume_all", { Move.ResumeAll(options()) }, parts = true) { all ->
             answered(all.first())
             all.drop(1).map(::result)
         }
@@ -129,9 +131,7 @@ public abstract class HoplineClient<W : Reply> internal constructor() : AutoClos
      * @throws HoplineException.Busy if another living client has it
      */
     public suspend fun settle(record: String, happened: Boolean, became: String? = null, early: Boolean = false): Boolean =
-        acted("settle") { core ->
-            core.settle(sound("settle", "record", record), happened, became?.let { sound("settle", "became", it) }, early)
-        }
+        acted("settle") { Move.Settle(sound("settle", "record", record), happened, became?.let { sound("settle", "became", it) }, early) }
 
     /**
      * Forgets a session, an order that nobody waits for, an accepted intent, an answer that nobody took or a record that can't be read.
@@ -141,7 +141,7 @@ public abstract class HoplineClient<W : Reply> internal constructor() : AutoClos
      * is not over: `terminateSession` ends it, `releaseSession` lets go of it
      * @throws HoplineException.Busy if another living client has it
      */
-    public suspend fun forget(record: String): Boolean = acted("forget") { it.forget(sound("forget", "record", record)) }
+    public suspend fun forget(record: String): Boolean = acted("forget") { Move.Forget(sound("forget", "record", record)) }
 
     /**
      * Cancels what is under way, and lets go of all that this client has in the store.
@@ -162,8 +162,8 @@ public abstract class HoplineClient<W : Reply> internal constructor() : AutoClos
         return call("reconcile", params, options, Reader("Reconciliation", Packed::readReconciliation))
     }
 
-    private suspend fun acted(operation: String, begin: (Client) -> UInt): Boolean =
-        run(operation, begin) { ended -> answered(ended).raw == "true" }
+    private suspend fun acted(operation: String, what: () -> Move): Boolean =
+        run(operation, what) { ended -> answered(ended).let { ended.raw.text == "true" } }
 
     internal suspend fun <T> call(operation: String, params: Params, options: Params, read: Reader<T>): T =
         run(operation, begin(operation, params, options)) { typed(operation, it, read) }
@@ -189,25 +189,25 @@ public abstract class HoplineClient<W : Reply> internal constructor() : AutoClos
     internal suspend fun wait(operation: String, reads: String, params: Params, options: Params): W =
         run(operation, begin(operation, params, options)) { waited(reads, it) }
 
-    internal suspend fun <T> run(operation: String, begin: (Client) -> UInt, read: (Engine.Ended) -> T): T =
-        engine.run(operation, begin) { read(it.single()) }
+    internal suspend fun <T> run(operation: String, what: () -> Move, read: (Engine.Ended) -> T): T =
+        engine.run(operation, what) { read(it.single()) }
+
+    /** An operation was answered with that. */
+    internal open fun heard(operation: String, reply: Any?) {}
 
     internal abstract fun waited(operation: String, ended: Engine.Ended): W
 
-    private fun begin(operation: String, params: Params, options: Params): (Client) -> UInt =
-        { core ->
-            val texts = listOf(operation, sound(operation, "parameters", params()), sound(operation, "options", options()))
-            val (name, given, how) = engine.direct.of(texts.map { it.encodeToByteArray() })
-            core.start(name, given, how)
-        }
+    private fun begin(operation: String, params: Params, options: Params): () -> Move =
+        { Move.Start(operation, sound(operation, "parameters", params()), sound(operation, "options", options())) }
 
     internal fun <T> typed(operation: String, ended: Engine.Ended, reader: Reader<T>): T {
         val answer = answered(ended)
         val packed = Packed(answer.packed)
         if (packed.text() != reader.type && reader.type != "") {
-            throw exception(misfit(operation, answer.facts, answer.raw, "it is the answer of another operation"))
+            throw exception(misfit(operation, answer.facts, ended.raw.text, "it is the answer of another operation"))
         }
-        return reader.read(packed, Told(Raw(answer.raw), answer.requestId, answer.phase?.let { word -> Phase.entries.first { it.word == word } }))
+        val phase = answer.phase?.let { word -> Phase.entries.first { it.word == word } }
+        return reader.read(packed, Told(ended.raw, answer.requestId, phase)).also { heard(operation, it) }
     }
 
     internal fun answered(ended: Engine.Ended): Answer =

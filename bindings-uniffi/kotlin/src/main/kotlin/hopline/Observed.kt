@@ -1,31 +1,5 @@
 package hopline
 
-import kotlinx.serialization.json.JsonElement
-import kotlinx.serialization.json.JsonPrimitive
-
-/** What a request through a session met. */
-public sealed interface Seen {
-    /** An answer with this HTTP status. */
-    public data class Status(val status: Int) : Seen
-
-    /** A page that asks for a captcha. */
-    public data object Captcha : Seen
-
-    /** No answer. */
-    public data object Timeout : Seen
-
-    /** Another block. */
-    public data object Block : Seen
-}
-
-internal fun told(seen: Seen): JsonElement =
-    when (seen) {
-        is Seen.Status -> tree(mapOf("status" to seen.status))
-        Seen.Captcha -> JsonPrimitive("captcha")
-        Seen.Timeout -> JsonPrimitive("timeout")
-        Seen.Block -> JsonPrimitive("block")
-    }
-
 /** What was seen of a session comes to this. To rotate is your decision, unless it was made by `autoRotate`. */
 public sealed interface Verdict {
     /** Go on with it. */

@@ -24,10 +24,14 @@ public class Secret(private val text: String) {
 }
 
 /** JSON as the service wrote it, known and unknown members alike. It may hold secrets, so it never prints. */
-public class Raw(
+public class Raw private constructor(given: Lazy<String>) {
+    public constructor(text: String) : this(lazyOf(text))
+
+    internal constructor(utf8: ByteArray) : this(lazy(LazyThreadSafetyMode.PUBLICATION) { String(utf8, Charsets.UTF_8) })
+
     /** The text. */
-    public val text: String,
-) {
+    public val text: String by given
+
     /**
      * The text as a tree; each number keeps its digits.
      *

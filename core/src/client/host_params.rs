@@ -8,16 +8,16 @@ use crate::policy::Error;
 use crate::wire::members;
 
 /// What was given to an operation.
-pub(super) struct Members<'a> {
+pub(super) struct HostParams<'a> {
     operation: &'static str,
     all: Vec<(Cow<'a, str>, &'a str)>,
 }
 
-impl<'a> Members<'a> {
+impl<'a> HostParams<'a> {
     /// Reads an object that was given as `field`.
     pub(super) fn read(operation: &'static str, field: &str, json: &'a str) -> Result<Self, Error> {
         let all = members(json).map_err(|_| Error::invalid(operation, field, "must be a JSON object"))?;
-        Ok(Members { operation, all })
+        Ok(HostParams { operation, all })
     }
 
     /// A member, unless it is null.
@@ -33,7 +33,7 @@ impl<'a> Members<'a> {
 
     /// A member that is an object itself; an empty one where it is left out.
     pub(super) fn object(&self, name: &str) -> Result<Self, Error> {
-        Members::read(self.operation, name, self.all.iter().find(|(known, _)| known == name).map_or("{}", |(_, json)| *json))
+        HostParams::read(self.operation, name, self.all.iter().find(|(known, _)| known == name).map_or("{}", |(_, json)| *json))
     }
 
     /// All of them, in their order.

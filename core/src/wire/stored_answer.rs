@@ -12,27 +12,27 @@ const LONGEST: usize = 4096;
 
 /// Of an answer, what its type names and does not mark as secret, where that is not too long. What the contract does not document is
 /// not kept, as it may be anything.
-pub(crate) fn kept_answer(shape: &'static Shape, json: &str) -> Option<Json> {
-    let kept = kept(*shape, &view(shape, json).map_or(Cow::Borrowed(json), Cow::Owned))?;
+pub(crate) fn stored_answer(shape: &'static Shape, json: &str) -> Option<Json> {
+    let kept = stored(*shape, &view(shape, json).map_or(Cow::Borrowed(json), Cow::Owned))?;
     (kept.len() <= LONGEST).then(|| Json::checked(kept))
 }
 
-fn kept(shape: Shape, json: &str) -> Option<String> {
+fn stored(shape: Shape, json: &str) -> Option<String> {
     match shape {
         Shape::Secret | Shape::Json => None,
         Shape::Record(record) => {
             let members = members(json).ok()?;
             let known = record.fields.iter().filter_map(|field| {
                 let (_, raw) = members.iter().find(|(name, _)| *name == field.name)?;
-                Some(format!("{}:{}", quoted(field.name), kept(field.shape, raw)?))
+                Some(format!("{}:{}", quoted(field.name), stored(field.shape, raw)?))
             });
             Some(format!("{{{}}}", known.collect::<Vec<_>>().join(",")))
         }
         Shape::List(item) | Shape::OneOrMany(item) if json.starts_with('[') => {
-            let items: Option<Vec<String>> = items(json).ok()?.into_iter().map(|raw| kept(*item, raw)).collect();
+            let items: Option<Vec<String>> = items(json).ok()?.into_iter().map(|raw| stored(*item, raw)).collect();
             Some(format!("[{}]", items?.join(",")))
         }
-        Shape::OneOrMany(item) => kept(*item, json),
+        Shape::OneOrMany(item) => stored(*item, json),
         // An object or a list where the type has none may be anything, too.
         _ => (!json.starts_with(['{', '['])).then(|| json.to_owned()),
     }
@@ -46,7 +46,7 @@ mod tests {
     use crate::contract::reseller::SubUserList;
 
     fn session(json: &str) -> Option<String> {
-        kept_answer(&Session::SHAPE, json).map(|json| json.text().to_owned())
+        stored_answer(&Session::SHAPE, json).map(|json| json.text().to_owned())
     }
 
     #[test]
@@ -60,7 +60,7 @@ mod tests {
     fn what_is_no_value_of_its_type_is_not_kept() {
         let json = r#"{"session_id":{"password":"p"},"status":["p"],"session_type":"static"}"#;
         assert_eq!(session(json).as_deref(), Some(r#"{"session_type":"static"}"#));
-        let list = |json: &str| kept_answer(&SubUserList::SHAPE, json).map(|json| json.text().to_owned());
+        let list = |json: &str| stored_answer(&SubUserList::SHAPE, json).map(|json| json.text().to_owned());
         assert_eq!(list(r#"{"items":{"email":"a@b.example"}}"#).as_deref(), Some("{}"));
     }
 
@@ -68,6 +68,6 @@ mod tests {
     fn what_is_too_long_or_no_object_is_not_kept() {
         assert_eq!(session(&format!(r#"{{"session_id":"{}"}}"#, "x".repeat(LONGEST))), None);
         assert_eq!(session("[]"), None);
-        assert_eq!(kept_answer(&Shape::Json, r#"{"a":1}"#).map(|json| json.text().to_owned()), None);
+        assert_eq!(stored_answer(&Shape::Json, r#"{"a":1}"#).map(|json| json.text().to_owned()), None);
     }
 }

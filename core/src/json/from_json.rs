@@ -9,7 +9,7 @@ use super::scan::{NotJson, whole};
 
 /// Why some JSON is none of a type.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum NotOwn {
+pub(crate) enum FromJsonError {
     /// It is not JSON.
     NotJson,
     /// Nothing is known of the member that is there, such as `retry.atempts`.
@@ -18,15 +18,15 @@ pub(crate) enum NotOwn {
     Misfit(String),
 }
 
-impl From<NotJson> for NotOwn {
+impl From<NotJson> for FromJsonError {
     fn from(NotJson: NotJson) -> Self {
-        NotOwn::NotJson
+        FromJsonError::NotJson
     }
 }
 
-impl NotOwn {
+impl FromJsonError {
     pub(crate) fn here() -> Self {
-        NotOwn::Misfit(String::new())
+        FromJsonError::Misfit(String::new())
     }
 
     /// It is within that member, or that item.
@@ -37,29 +37,29 @@ impl NotOwn {
             inner => format!("{name}.{inner}"),
         };
         match self {
-            NotOwn::NotJson => NotOwn::NotJson,
-            NotOwn::Unknown(inner) => NotOwn::Unknown(way(inner)),
-            NotOwn::Misfit(inner) => NotOwn::Misfit(way(inner)),
+            FromJsonError::NotJson => FromJsonError::NotJson,
+            FromJsonError::Unknown(inner) => FromJsonError::Unknown(way(inner)),
+            FromJsonError::Misfit(inner) => FromJsonError::Misfit(way(inner)),
         }
     }
 }
 
 /// A type that is read from JSON.
-pub(crate) trait Own: Sized {
+pub(crate) trait FromJson: Sized {
     /// Whether it must be there, as a member of an object.
     const REQUIRED: bool = true;
 
     /// Reads it from the text of one value, without the space around it.
-    fn from_json(json: &str) -> Result<Self, NotOwn>;
+    fn from_json(json: &str) -> Result<Self, FromJsonError>;
 
     /// The same of an option.
-    fn from_option(json: &str) -> Result<Self, NotOwn> {
+    fn from_option(json: &str) -> Result<Self, FromJsonError> {
         Self::from_json(json)
     }
 }
 
 /// Reads a text that is one value.
-pub(crate) fn read_own<T: Own>(text: &str) -> Result<T, NotOwn> {
+pub(crate) fn read_json<T: FromJson>(text: &str) -> Result<T, FromJsonError> {
     T::from_json(whole(text)?)
 }
 
@@ -68,54 +68,54 @@ pub(crate) struct Object<'a>(Vec<(Cow<'a, str>, &'a str)>);
 
 impl<'a> Object<'a> {
     /// Of a text that is one.
-    pub(crate) fn of(json: &'a str) -> Result<Self, NotOwn> {
-        if json.starts_with('{') { Ok(Object(members(json)?)) } else { Err(NotOwn::here()) }
+    pub(crate) fn of(json: &'a str) -> Result<Self, FromJsonError> {
+        if json.starts_with('{') { Ok(Object(members(json)?)) } else { Err(FromJsonError::here()) }
     }
 
     /// The text of a member, if it is there. Of one that comes twice nobody knows which is meant.
-    fn member(&self, name: &str) -> Result<Option<&'a str>, NotOwn> {
+    fn member(&self, name: &str) -> Result<Option<&'a str>, FromJsonError> {
         let mut found = self.0.iter().filter(|(known, _)| known == name).map(|(_, json)| *json);
         let first = found.next();
-        if found.next().is_some() { Err(NotOwn::here().within(name)) } else { Ok(first) }
+        if found.next().is_some() { Err(FromJsonError::here().within(name)) } else { Ok(first) }
     }
 
     /// It has no other members than these.
-    pub(crate) fn only(&self, names: &[&str]) -> Result<(), NotOwn> {
+    pub(crate) fn only(&self, names: &[&str]) -> Result<(), FromJsonError> {
         match self.0.iter().find(|(name, _)| !names.contains(&name.as_ref())) {
-            Some((name, _)) => Err(NotOwn::Unknown(name.clone().into_owned())),
+            Some((name, _)) => Err(FromJsonError::Unknown(name.clone().into_owned())),
             None => Ok(()),
         }
     }
 
     /// Reads a member. Whether it is there.
-    pub(crate) fn read<T: Own>(&self, name: &str, into: &mut T) -> Result<bool, NotOwn> {
+    pub(crate) fn read<T: FromJson>(&self, name: &str, into: &mut T) -> Result<bool, FromJsonError> {
         let Some(json) = self.member(name)? else { return Ok(false) };
         *into = T::from_json(json).map_err(|error| error.within(name))?;
         Ok(true)
     }
 
     /// Reads a member that is an option.
-    pub(crate) fn option<T: Own>(&self, name: &str, into: &mut T) -> Result<(), NotOwn> {
+    pub(crate) fn option<T: FromJson>(&self, name: &str, into: &mut T) -> Result<(), FromJsonError> {
         let Some(json) = self.member(name)? else { return Ok(()) };
         *into = T::from_option(json).map_err(|error| error.within(name))?;
         Ok(())
     }
 
     /// Reads a member that is there, or may be left out.
-    pub(crate) fn need<T: Own>(&self, name: &str, into: &mut T) -> Result<(), NotOwn> {
-        if self.read(name, into)? || !T::REQUIRED { Ok(()) } else { Err(NotOwn::here().within(name)) }
+    pub(crate) fn need<T: FromJson>(&self, name: &str, into: &mut T) -> Result<(), FromJsonError> {
+        if self.read(name, into)? || !T::REQUIRED { Ok(()) } else { Err(FromJsonError::here().within(name)) }
     }
 }
 
-/// Reads a struct from an object: `own!(Type { a, b, c as "d" })`. With `own!(Type or default { … })`, for options, nothing is required, and
+/// Reads a struct from an object: `from_json!(Type { a, b, c as "d" })`. With `from_json!(Type or default { … })`, for options, nothing is required, and
 /// other members are refused; `but { … }` has those whose 0 means something.
-macro_rules! own {
+macro_rules! from_json {
     ($type:ident { $($field:ident $(as $name:literal)?),* $(,)? }) => {
-        impl $crate::json::Own for $type {
-            fn from_json(json: &str) -> Result<Self, $crate::json::NotOwn> {
+        impl $crate::json::FromJson for $type {
+            fn from_json(json: &str) -> Result<Self, $crate::json::FromJsonError> {
                 let object = $crate::json::Object::of(json)?;
                 let mut own = $type::default();
-                $(object.need($crate::json::own!(@name $field $($name)?), &mut own.$field)?;)*
+                $(object.need($crate::json::from_json!(@name $field $($name)?), &mut own.$field)?;)*
                 Ok(own)
             }
         }
@@ -126,8 +126,8 @@ macro_rules! own {
             #[allow(unreachable_pub, reason = "some of the types are not public")]
             pub const NAMES: &'static [&'static str] = &[$(stringify!($field),)* $($(stringify!($other)),*)?];
         }
-        impl $crate::json::Own for $type {
-            fn from_json(json: &str) -> Result<Self, $crate::json::NotOwn> {
+        impl $crate::json::FromJson for $type {
+            fn from_json(json: &str) -> Result<Self, $crate::json::FromJsonError> {
                 let object = $crate::json::Object::of(json)?;
                 object.only($type::NAMES)?;
                 let mut own = $type::default();
@@ -140,83 +140,83 @@ macro_rules! own {
     (@name $field:ident) => { stringify!($field) };
     (@name $field:ident $name:literal) => { $name };
 }
-pub(crate) use own;
+pub(crate) use from_json;
 
-impl Own for String {
-    fn from_json(json: &str) -> Result<Self, NotOwn> {
-        text_of(json).map(Cow::into_owned).ok_or_else(NotOwn::here)
+impl FromJson for String {
+    fn from_json(json: &str) -> Result<Self, FromJsonError> {
+        text_of(json).map(Cow::into_owned).ok_or_else(FromJsonError::here)
     }
 }
 
-impl Own for bool {
+impl FromJson for bool {
     const REQUIRED: bool = false;
 
-    fn from_json(json: &str) -> Result<Self, NotOwn> {
-        json.parse().map_err(|_| NotOwn::here())
+    fn from_json(json: &str) -> Result<Self, FromJsonError> {
+        json.parse().map_err(|_| FromJsonError::here())
     }
 }
 
 /// One of a few words.
-pub(crate) fn word<T: Copy>(json: &str, words: &[(&str, T)]) -> Result<T, NotOwn> {
-    let said = text_of(json).ok_or_else(NotOwn::here)?;
-    words.iter().find(|(word, _)| *word == said).map(|(_, one)| *one).ok_or_else(NotOwn::here)
+pub(crate) fn word<T: Copy>(json: &str, words: &[(&str, T)]) -> Result<T, FromJsonError> {
+    let said = text_of(json).ok_or_else(FromJsonError::here)?;
+    words.iter().find(|(word, _)| *word == said).map(|(_, one)| *one).ok_or_else(FromJsonError::here)
 }
 
 macro_rules! numbers {
     ($($number:ty),*) => {
-        $(impl Own for $number {
-            fn from_json(json: &str) -> Result<Self, NotOwn> {
-                json.parse().map_err(|_| NotOwn::here())
+        $(impl FromJson for $number {
+            fn from_json(json: &str) -> Result<Self, FromJsonError> {
+                json.parse().map_err(|_| FromJsonError::here())
             }
         })*
     };
 }
 numbers!(i64, u16);
 
-impl Own for u32 {
-    fn from_json(json: &str) -> Result<Self, NotOwn> {
-        json.parse().map_err(|_| NotOwn::here())
+impl FromJson for u32 {
+    fn from_json(json: &str) -> Result<Self, FromJsonError> {
+        json.parse().map_err(|_| FromJsonError::here())
     }
 
     /// A number below 0 is read as 0, which is then refused by the name of the option.
-    fn from_option(json: &str) -> Result<Self, NotOwn> {
-        u32::try_from(i64::from_json(json)?.max(0)).map_err(|_| NotOwn::here())
+    fn from_option(json: &str) -> Result<Self, FromJsonError> {
+        u32::try_from(i64::from_json(json)?.max(0)).map_err(|_| FromJsonError::here())
     }
 }
 
-impl<T: Own> Own for Option<T> {
+impl<T: FromJson> FromJson for Option<T> {
     const REQUIRED: bool = false;
 
-    fn from_json(json: &str) -> Result<Self, NotOwn> {
+    fn from_json(json: &str) -> Result<Self, FromJsonError> {
         if json == "null" { Ok(None) } else { T::from_json(json).map(Some) }
     }
 
-    fn from_option(json: &str) -> Result<Self, NotOwn> {
+    fn from_option(json: &str) -> Result<Self, FromJsonError> {
         if json == "null" { Ok(None) } else { T::from_option(json).map(Some) }
     }
 }
 
-impl<T: Own> Own for Vec<T> {
+impl<T: FromJson> FromJson for Vec<T> {
     const REQUIRED: bool = false;
 
-    fn from_json(json: &str) -> Result<Self, NotOwn> {
+    fn from_json(json: &str) -> Result<Self, FromJsonError> {
         if !json.starts_with('[') {
-            return Err(NotOwn::here());
+            return Err(FromJsonError::here());
         }
         let found = items(json)?;
         found.iter().enumerate().map(|(at, item)| T::from_json(item).map_err(|error| error.within(&format!("[{at}]")))).collect()
     }
 }
 
-impl<T: Own> Own for BTreeMap<String, T> {
+impl<T: FromJson> FromJson for BTreeMap<String, T> {
     const REQUIRED: bool = false;
 
-    fn from_json(json: &str) -> Result<Self, NotOwn> {
+    fn from_json(json: &str) -> Result<Self, FromJsonError> {
         let (Object(found), mut read) = (Object::of(json)?, BTreeMap::new());
         for (name, json) in found {
             let value = T::from_json(json).map_err(|error| error.within(&name))?;
             if read.insert(name.clone().into_owned(), value).is_some() {
-                return Err(NotOwn::here().within(&name));
+                return Err(FromJsonError::here().within(&name));
             }
         }
         Ok(read)
@@ -233,7 +233,7 @@ mod tests {
         words: Vec<String>,
         count: Option<u32>,
     }
-    own!(Inner { number, words as "texts", count });
+    from_json!(Inner { number, words as "texts", count });
 
     #[derive(Debug, Default, PartialEq)]
     struct Options {
@@ -244,20 +244,20 @@ mod tests {
         count: u32,
         size: u32,
     }
-    own!(Options or default { name, inner, named, on, count } but { size });
+    from_json!(Options or default { name, inner, named, on, count } but { size });
 
-    fn misfit(text: &str) -> NotOwn {
-        read_own::<Options>(text).expect_err(text)
+    fn misfit(text: &str) -> FromJsonError {
+        read_json::<Options>(text).expect_err(text)
     }
 
     #[test]
     fn what_is_left_out_is_as_in_the_default() {
-        assert_eq!(read_own::<Options>(" {} "), Ok(Options::default()));
+        assert_eq!(read_json::<Options>(" {} "), Ok(Options::default()));
         let text = r#"{"name":"a\u0062","inner":{"number":-7,"texts":["x"],"more":1},"on":true,"count":3,"named":{"a":{"number":1}}}"#;
         let named = BTreeMap::from([("a".to_owned(), Inner { number: 1, ..Inner::default() })]);
         let inner = Some(Inner { number: -7, words: vec!["x".to_owned()], count: None });
-        assert_eq!(read_own(text), Ok(Options { name: "ab".to_owned(), inner, named, on: true, count: 3, size: 0 }));
-        assert_eq!(read_own::<Options>(r#"{"inner":null,"count":-1}"#), Ok(Options::default()), "what is below 0 is refused by its name");
+        assert_eq!(read_json(text), Ok(Options { name: "ab".to_owned(), inner, named, on: true, count: 3, size: 0 }));
+        assert_eq!(read_json::<Options>(r#"{"inner":null,"count":-1}"#), Ok(Options::default()), "what is below 0 is refused by its name");
     }
 
     #[test]
@@ -281,11 +281,11 @@ mod tests {
             (r#"{"named":{"x":{"number":1},"x":{"number":1}}}"#, "named.x"),
             (r#"{"size":-1}"#, "size"),
         ] {
-            assert_eq!(misfit(text), NotOwn::Misfit(place.to_owned()), "{text}");
+            assert_eq!(misfit(text), FromJsonError::Misfit(place.to_owned()), "{text}");
         }
-        assert_eq!(misfit(r#"{"nam":"a"}"#), NotOwn::Unknown("nam".to_owned()));
+        assert_eq!(misfit(r#"{"nam":"a"}"#), FromJsonError::Unknown("nam".to_owned()));
         for text in ["", "{", "{}{}", r#"{"name":}"#] {
-            assert_eq!(misfit(text), NotOwn::NotJson, "{text}");
+            assert_eq!(misfit(text), FromJsonError::NotJson, "{text}");
         }
     }
 }

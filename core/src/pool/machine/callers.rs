@@ -1,0 +1,76 @@
+//! Those who wait: for a lease, or for sessions to be ready.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::pool::leases::WaiterId;
+use crate::state::CommandId;
+use crate::time::Millis;
+
+/// Somebody who waits for a lease.
+#[derive(Debug, Clone, Copy, Hash)]
+struct Waiter {
+    command: CommandId,
+    until: Millis,
+}
+
+/// Somebody who waits for so many sessions to be ready.
+#[derive(Debug, Clone, Copy, Hash)]
+pub(super) struct ReadyWaiter {
+    pub(super) command: CommandId,
+    pub(super) count: u32,
+    pub(super) until: Millis,
+}
+
+#[derive(Debug, Clone, Default, Hash)]
+pub(super) struct Callers {
+    waiters: BTreeMap<WaiterId, Waiter>,
+    by_command: BTreeMap<CommandId, WaiterId>,
+    deadlines: BTreeSet<(Millis, WaiterId)>,
+    pub(super) for_ready: Vec<ReadyWaiter>,
+}
+
+impl Callers {
+    pub(super) fn add(&mut self, waiter: WaiterId, command: CommandId, until: Millis) {
+        self.waiters.insert(waiter, Waiter { command, until });
+        self.by_command.insert(command, waiter);
+        self.deadlines.insert((until, waiter));
+    }
+
+    pub(super) fn remove(&mut self, waiter: WaiterId) -> Option<CommandId> {
+        let Waiter { command, until } = self.waiters.remove(&waiter)?;
+        self.by_command.remove(&command);
+        self.deadlines.remove(&(until, waiter));
+        Some(command)
+    }
+
+    pub(super) fn waiter_of(&self, command: CommandId) -> Option<WaiterId> {
+        self.by_command.get(&command).copied()
+    }
+
+    /// Somebody whose time is over.
+    pub(super) fn late(&self, now: Millis) -> Option<WaiterId> {
+        self.deadlines.first().filter(|(until, _)| *until <= now).map(|(_, waiter)| *waiter)
+    }
+
+    /// Those who give up before this time; all, where there is none.
+    pub(super) fn gone_by(&self, at: Option<Millis>) -> Vec<WaiterId> {
+        self.waiters.iter().filter(|(_, waiter)| at.is_none_or(|at| waiter.until < at)).map(|(id, _)| *id).collect()
+    }
+
+    /// Takes those out who wait for no more sessions than these, or whose time is over.
+    pub(super) fn take_ready(&mut self, ready: u32, now: Millis) -> Vec<ReadyWaiter> {
+        self.for_ready.extract_if(.., |waiter| waiter.count <= ready || waiter.until <= now).collect()
+    }
+
+    /// Somebody who waited for sessions to be ready gives up. Whether they did wait.
+    pub(super) fn leave_ready(&mut self, command: CommandId) -> bool {
+        let before = self.for_ready.len();
+        self.for_ready.retain(|waiter| waiter.command != command);
+        self.for_ready.len() < before
+    }
+
+    pub(super) fn next_deadline(&self) -> Option<Millis> {
+        let ready = self.for_ready.iter().map(|waiter| waiter.until).min();
+        self.deadlines.first().map(|(at, _)| *at).into_iter().chain(ready).min()
+    }
+}

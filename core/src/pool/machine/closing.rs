@@ -1,0 +1,141 @@
+//! A pool is closed: leases are waited for, and its slots let go of. Or it is drained, and its sessions ended.
+
+use super::parts::{Closing, Ends, PATIENCE};
+use super::root::{Machine, is_dynamic};
+use super::slots::Held;
+use crate::client::Client;
+use crate::contract::pools::DrainPool;
+use crate::policy::{Advice, Effect, Error, Kind};
+use crate::pool::leases::SlotNo;
+use crate::pool::record::Change;
+use crate::state::CommandId;
+use crate::time::Millis;
+
+/// So long are leases waited for.
+const GRACE: Millis = 10_000;
+
+impl Machine {
+    /// Lends no more: who waits is told so, and once all leases are back, or that took too long, all sessions are let go of.
+    pub(in crate::pool) fn close(&mut self, client: &mut Client, command: CommandId, grace: Option<Millis>) {
+        self.begin_closing(client, Some(command), grace.unwrap_or(GRACE), None);
+    }
+
+    /// The same where nobody waits for it.
+    pub(in crate::pool) fn close_unheard(&mut self, client: &mut Client) {
+        self.begin_closing(client, None, 0, None);
+    }
+
+    /// The same, and sessions are ended.
+    pub(in crate::pool) fn drain(&mut self, client: &mut Client, command: CommandId, drain: &DrainPool) {
+        let everywhere = drain.everywhere.unwrap_or_default();
+        let include_static = drain.include_static.unwrap_or_default();
+        if everywhere {
+            self.change(Change::Drained { include_static });
+        }
+        let ends = Ends { include_static, everywhere };
+        self.begin_closing(client, Some(command), drain.grace_ms.unwrap_or(GRACE), Some(ends));
+    }
+
+    /// Another client drains the pool everywhere.
+    pub(super) fn drain_unheard(&mut self, client: &mut Client, include_static: bool) {
+        self.begin_closing(client, None, GRACE, Some(Ends { include_static, everywhere: false }));
+    }
+
+    fn begin_closing(&mut self, client: &mut Client, command: Option<CommandId>, grace: Millis, ends: Option<Ends>) {
+        if let Some(closing) = &mut self.closing {
+            closing.ends = closing.ends.or(ends);
+            match (command, closing.command) {
+                (Some(command), Some(_)) => self.tell_own_status(client, command),
+                (Some(command), None) => closing.command = Some(command),
+                (None, _) => {}
+            }
+            return;
+        }
+        if ends.is_some_and(|ends| ends.everywhere) {
+            self.asking.ends_from = Some(0);
+        }
+        self.closing = Some(Closing { command, until: client.monotonic().saturating_add(grace), ends });
+        for waiter in self.callers.gone_by(None) {
+            let error = Error::new(Kind::Cancelled, Effect::None, "acquire", "the pool was closed", Advice::Nothing);
+            self.end_wait(client, waiter, error);
+        }
+        for waiter in std::mem::take(&mut self.callers.for_ready) {
+            let error = Error::new(Kind::Cancelled, Effect::None, "wait_ready", "the pool was closed", Advice::Nothing);
+            client.complete(waiter.command, Err(error));
+        }
+        self.turn(client);
+    }
+
+    /// Whoever closes it waits no more; it is closed all the same.
+    pub(super) fn leave_closing(&mut self, client: &mut Client, command: CommandId) -> bool {
+        let Some(closing) = self.closing.as_mut().filter(|closing| closing.command == Some(command)) else { return false };
+        closing.command = None;
+        let error = Error::new(Kind::Cancelled, Effect::None, "close_pool", "is not waited for any more; the pool closes", Advice::Nothing);
+        client.complete(command, Err(error));
+        true
+    }
+
+    /// Whether what is found in slots is to be ended.
+    pub(super) fn ends_what_it_finds(&self) -> bool {
+        self.ends().is_some_and(|ends| ends.everywhere)
+    }
+
+    fn ends(&self) -> Option<Ends> {
+        let ends = self.closing.as_ref()?.ends?;
+        (is_dynamic(&self.options) || ends.include_static).then_some(ends)
+    }
+
+    /// Lets go of the session of a slot that nobody uses, or ends it.
+    pub(super) fn close_slot(&mut self, client: &mut Client, slot: SlotNo) {
+        match self.ends() {
+            Some(_) => self.end(client, slot),
+            None => self.let_go(client, slot),
+        }
+    }
+
+    pub(super) fn close_slots(&mut self, client: &mut Client, now: Millis) {
+        let Some(Closing { command, until, .. }) = self.closing.clone() else { return };
+        let free: Vec<SlotNo> = self.leases.idle(Millis::MAX).collect();
+        free.into_iter().for_each(|slot| self.close_slot(client, slot));
+        if self.leases.lent_count() > 0 && now < until {
+            return;
+        }
+        let rests = |held: &Held| held.session.is_some() && !held.doing.is_at_work();
+        self.slots.which(rests).into_iter().for_each(|slot| self.close_slot(client, slot));
+        match self.asking.ends_from {
+            Some(from) if self.asking.out.is_empty() && self.ends_what_it_finds() => self.ask_to_end(client, from),
+            _ => {}
+        }
+        let is_busy =
+            self.ends().is_some() && (!self.commands.is_empty() || !self.asking.out.is_empty() || self.asking.ends_from.is_some());
+        let is_late = now >= until.saturating_add(PATIENCE);
+        if (is_busy || self.shared.is_behind()) && !is_late {
+            return;
+        }
+        if is_late {
+            // What could not be ended is anybody's.
+            self.slots
+                .which(|held| held.session.is_some() && !held.doing.is_at_work())
+                .into_iter()
+                .for_each(|slot| self.let_go(client, slot));
+        }
+        if let Some(command) = command.filter(|command| client.is_pending(*command)) {
+            self.tell_own_status(client, command);
+        }
+        self.closing.iter_mut().for_each(|closing| closing.command = None);
+    }
+
+    /// Whether nothing of it is to be done any more.
+    pub(super) fn is_gone(&self) -> bool {
+        self.closing.as_ref().is_some_and(|closing| closing.command.is_none())
+            && self.commands.is_empty()
+            && self.asking.out.is_empty()
+            && self.slots.which(|held| held.session.is_some()).is_empty()
+            && !self.shared.is_behind()
+    }
+
+    /// Whether it is closed, and nothing of it is under way.
+    pub(in crate::pool) fn is_closed(&self) -> bool {
+        self.is_gone() && self.shared.is_idle()
+    }
+}

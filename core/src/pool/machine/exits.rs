@@ -1,0 +1,215 @@
+//! The sessions of this client: they are read, get other exits, are renewed, ended, and let go of.
+
+use super::opened::{READ_AGAIN, has_proxy, proxy_of};
+use super::root::{For, IDLE, Machine, is_dynamic};
+use super::slots::{Doing, Held};
+use crate::client::{CallOptions, Client};
+use crate::contract::agent::{GetSession, RenewSession, RotateReason, RotateSession, TerminateSession};
+use crate::contract::pools::PoolHoldReason;
+use crate::contract::{Operation, json_of};
+use crate::engine::{Answered, Phase};
+use crate::policy::{Effect, Error};
+use crate::pool::leases::{LeaseId, SlotNo};
+use crate::time::Millis;
+
+/// So many exits are changed at a time.
+const ROTATIONS: u32 = 4;
+/// A change that can't be made now is tried again after this.
+const CHANGE_AGAIN: Millis = 5000;
+
+impl Machine {
+    /// Begins something about the session of a slot, which is not lent meanwhile.
+    fn begin<O: Operation>(&mut self, client: &mut Client, slot: SlotNo, doing: Doing, operation: &O, options: CallOptions) {
+        self.leases.hold_back(slot);
+        self.slots.set(slot, doing, None);
+        let command = client.start_for(self.number, O::ENDPOINT.name, &json_of(operation), options);
+        self.commands.insert(command, For::Slot(slot));
+    }
+
+    /// The session of a slot is lent from now on, for as long as its exit may get.
+    pub(super) fn lends(&mut self, slot: SlotNo) {
+        let old_at = self.slots.session(slot).map(|session| session.exit_at).zip(self.options.rotate_after_ms);
+        let old_at = old_at.filter(|_| is_dynamic(&self.options)).map(|(since, after)| since.saturating_add(after));
+        self.slots.set(slot, Doing::Lends, old_at);
+    }
+
+    /// Reads a session.
+    pub(super) fn read(&mut self, client: &mut Client, slot: SlotNo) {
+        let may = |doing| matches!(doing, Doing::Lends | Doing::Waits | Doing::Rotates | Doing::Renews);
+        let Some(session) = self.slots.session(slot).filter(|_| self.slots.doing(slot).is_some_and(may)) else { return };
+        let read = GetSession { session_id: session.id.to_string(), include_credentials: Some(true) };
+        self.begin(client, slot, Doing::Reads, &read, CallOptions::default());
+    }
+
+    /// Changes the exit of a session, of which no lease is out, and not more often than it may be; or ends it, where that is what it came to.
+    pub(super) fn rotate(&mut self, client: &mut Client, slot: SlotNo) {
+        let Some(session) = self.slots.session(slot) else { return };
+        if session.is_doomed {
+            return self.end(client, slot);
+        }
+        if self.slots.counts.rotating >= ROTATIONS || client.is_rotation_held_back(&session.id) {
+            self.leases.hold_back(slot);
+            return self.slots.set(slot, Doing::Waits, Some(client.monotonic().saturating_add(CHANGE_AGAIN)));
+        }
+        let reason = session.reason.clone().unwrap_or(RotateReason::Scheduled);
+        let session_id = session.id.to_string();
+        let rotate = RotateSession { session_id, include_credentials: Some(true), reason: Some(reason) };
+        self.begin(client, slot, Doing::Rotates, &rotate, CallOptions::default());
+    }
+
+    /// A session was read, or has another exit.
+    pub(super) fn was_read(&mut self, client: &mut Client, slot: SlotNo, answered: &Answered, is_another: bool) {
+        let now = client.monotonic();
+        match answered.phase {
+            Some(Phase::Ready) if has_proxy(answered) => {}
+            Some(Phase::Ended) => return self.expired(client, slot, answered, true),
+            _ => return self.slots.set(slot, Doing::Waits, Some(now.saturating_add(READ_AGAIN))),
+        }
+        let proxy = proxy_of(answered);
+        let Some(session) = self.slots.session_mut(slot) else { return };
+        // Other credentials are another way out, too.
+        let is_another = is_another || session.proxy != proxy || !self.leases.is_generation(slot, session.generation);
+        (session.read_at, session.proxy) = (now, proxy);
+        if is_another {
+            if self.leases.is_generation(slot, session.generation) {
+                session.generation = session.generation.saturating_add(1);
+            }
+            (session.exit_at, session.reason) = (now, None);
+            let generation = session.generation;
+            self.leases.ready(slot, generation, now);
+        } else {
+            self.leases.offer(slot);
+        }
+        self.lends(slot);
+    }
+
+    pub(super) fn next_generation(&mut self, slot: SlotNo, now: Millis) {
+        if let Some(session) = self.slots.session_mut(slot) {
+            (session.generation, session.exit_at) = (session.generation.saturating_add(1), now);
+        }
+    }
+
+    pub(super) fn not_read(&mut self, client: &mut Client, slot: SlotNo, error: &Error) {
+        if error.code.as_deref() == Some("SESSION_NOT_FOUND") {
+            return self.session_over(client, slot);
+        }
+        self.slots.set(slot, Doing::Waits, Some(client.monotonic().saturating_add(READ_AGAIN)));
+    }
+
+    pub(super) fn not_rotated(&mut self, client: &mut Client, slot: SlotNo, error: &Error) {
+        let is_usable = self.slots.session(slot).is_some_and(|session| client.is_usable(&session.id));
+        if error.code.as_deref() == Some("SESSION_NOT_FOUND") || !is_usable {
+            return self.session_over(client, slot);
+        }
+        self.leases.unchanged(slot);
+        let now = client.monotonic();
+        self.slots.session_mut(slot).into_iter().for_each(|session| session.exit_at = now);
+        self.lends(slot);
+    }
+
+    /// A session was seen to be over: a static one may be renewed, and keeps its address. `counts`: it was lent, so how long it lived counts.
+    pub(super) fn expired(&mut self, client: &mut Client, slot: SlotNo, answered: &Answered, counts: bool) {
+        let may_be_renewed = answered.facts.status.as_deref() == Some("expired") && !is_dynamic(&self.options);
+        let renewal = self.options.renew_duration.filter(|_| may_be_renewed && self.closing.is_none());
+        match renewal.zip(self.slots.session(slot)) {
+            Some((duration, session)) if !session.is_doomed => {
+                let renew = RenewSession { session_id: session.id.to_string(), duration };
+                let expected_charge_usd = self.options.expected_charge_usd;
+                self.begin(client, slot, Doing::Renews, &renew, CallOptions { expected_charge_usd, ..CallOptions::default() });
+            }
+            _ if counts => self.session_over(client, slot),
+            _ => {
+                self.leases.gone(slot);
+                self.drop_slot(client, slot);
+            }
+        }
+    }
+
+    /// A session could not be renewed: what is known of it is read again, or it is given up.
+    pub(super) fn not_renewed(&mut self, client: &mut Client, slot: SlotNo, error: &Error) {
+        match error.effect {
+            Effect::None => {
+                let hold = self.buyer.failed(false, PoolHoldReason::of_error(error), client.unix());
+                self.held(client, hold, false);
+                self.session_over(client, slot);
+            }
+            Effect::Unknown | Effect::Done => {
+                self.slots.set(slot, Doing::Waits, Some(client.monotonic().saturating_add(READ_AGAIN)));
+            }
+        }
+    }
+
+    /// Ends a session, of which no lease is out.
+    pub(super) fn end(&mut self, client: &mut Client, slot: SlotNo) {
+        let Some(session) = self.slots.session(slot) else { return };
+        let end = TerminateSession { session_id: session.id.to_string() };
+        self.begin(client, slot, Doing::Ends, &end, CallOptions::default());
+    }
+
+    /// A session was ended, or could not be.
+    pub(super) fn was_ended(&mut self, client: &mut Client, slot: SlotNo, error: Option<&Error>) {
+        match error {
+            Some(error) if error.code.as_deref() != Some("SESSION_NOT_FOUND") => {
+                let again = client.monotonic().saturating_add(READ_AGAIN);
+                self.slots.session_mut(slot).into_iter().for_each(|session| session.is_doomed = true);
+                self.slots.set(slot, Doing::Waits, Some(again));
+            }
+            _ => {
+                self.leases.gone(slot);
+                self.drop_slot(client, slot);
+            }
+        }
+    }
+
+    /// Whether what a lease was given for is this client's still.
+    pub(in crate::pool) fn is_valid(&self, client: &Client, lease: LeaseId) -> bool {
+        let session = self.leases.slot_of(lease).and_then(|slot| self.slots.session(slot));
+        session.is_some_and(|session| client.is_usable(&session.id))
+    }
+
+    /// Claims have ended: what is not this client's any more is not lent on.
+    pub(super) fn give_up_lost(&mut self, client: &mut Client) {
+        let is_lost = |held: &Held| held.session.as_ref().is_some_and(|session| !client.is_usable(&session.id));
+        self.slots.which(is_lost).into_iter().for_each(|slot| self.session_over(client, slot));
+        self.turn(client);
+    }
+
+    /// A session is over, or another client has it.
+    pub(super) fn session_over(&mut self, client: &mut Client, slot: SlotNo) {
+        let session = self.slots.session(slot).cloned();
+        self.leases.gone(slot);
+        if let Some(session) = &session
+            && client.is_over(&session.id)
+        {
+            let lived = client.monotonic().saturating_sub(session.ready_at);
+            let hold = self.buyer.ended(lived, client.unix());
+            self.held(client, hold, false);
+        }
+        self.drop_slot(client, slot);
+    }
+
+    /// A slot is anybody's.
+    fn drop_slot(&mut self, client: &mut Client, slot: SlotNo) {
+        if let Some(session) = self.slots.session(slot) {
+            client.release_session(&session.id);
+        }
+        self.slots.remove(slot);
+    }
+
+    /// Lets go of sessions that nobody used for long, beyond those that are to be at hand.
+    pub(super) fn let_idle_go(&mut self, client: &mut Client, now: Millis) {
+        if self.leases.waiting() > 0 {
+            return;
+        }
+        let since = now.saturating_sub(self.options.idle_release_ms.unwrap_or(IDLE));
+        let spare = self.leases.idle_count().saturating_sub(self.ready());
+        let idle: Vec<SlotNo> = self.leases.idle(since).take(spare).collect();
+        idle.into_iter().for_each(|slot| self.let_go(client, slot));
+    }
+
+    pub(super) fn let_go(&mut self, client: &mut Client, slot: SlotNo) {
+        self.leases.gone(slot);
+        self.drop_slot(client, slot);
+        self.asking.is_all = false;
+    }
+}

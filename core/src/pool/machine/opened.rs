@@ -1,0 +1,150 @@
+//! What came of what a slot was opened for: of a purchase, or of taking over what was there.
+
+use super::asking::DOUBT_AGAIN;
+use super::root::{Machine, is_dynamic};
+use super::slots::{Doing, Session};
+use crate::client::Client;
+use crate::contract::Json;
+use crate::contract::pools::PoolHoldReason;
+use crate::engine::{Answered, Phase};
+use crate::json::pick;
+use crate::policy::{Effect, Error, Kind};
+use crate::pool::leases::SlotNo;
+use crate::time::Millis;
+
+/// A session that could not be used at its deadline, or whose status nobody knows, is read again after this.
+pub(super) const READ_AGAIN: Millis = 60_000;
+
+/// What became of a purchase.
+enum Came {
+    Ready,
+    /// It was made, or found to be; the session can't be used yet, or not any more.
+    Bought,
+    Failed(PoolHoldReason),
+}
+
+impl Machine {
+    /// What a slot was opened for, or its session was asked, has ended.
+    pub(super) fn slot_ended(&mut self, client: &mut Client, slot: SlotNo, result: Result<Answered, Error>) {
+        let Some(doing) = self.slots.doing(slot) else { return };
+        match (doing, result) {
+            (Doing::Takes { .. } | Doing::Buys { .. }, Ok(answered)) => self.opened(client, slot, doing, &answered),
+            (Doing::Takes { .. } | Doing::Buys { .. }, Err(error)) => self.not_opened(client, slot, doing, &error),
+            (Doing::Reads, Ok(answered)) => self.was_read(client, slot, &answered, false),
+            (Doing::Rotates, Ok(answered)) => self.was_read(client, slot, &answered, true),
+            (Doing::Rotates, Err(error)) if error.effect == Effect::Unknown => {
+                // It may have another exit; it is lent as one that has, once it was read.
+                self.next_generation(slot, client.monotonic());
+                self.read(client, slot);
+            }
+            (Doing::Rotates, Err(error)) => self.not_rotated(client, slot, &error),
+            (Doing::Reads, Err(error)) => self.not_read(client, slot, &error),
+            (Doing::Renews, Ok(_)) => self.read(client, slot),
+            (Doing::Renews, Err(error)) => self.not_renewed(client, slot, &error),
+            (Doing::Ends, result) => self.was_ended(client, slot, result.err().as_ref()),
+            (Doing::Lends | Doing::Waits | Doing::Doubts | Doing::Rests | Doing::Empty, _) => {}
+        }
+    }
+
+    /// A slot has a session: it can be used, or not yet, or not any more.
+    fn opened(&mut self, client: &mut Client, slot: SlotNo, doing: Doing, answered: &Answered) {
+        let now = client.monotonic();
+        if let (Doing::Buys { .. }, Some(usd)) = (doing, answered.facts.estimated_charge_usd.as_deref()) {
+            self.spent.add(client.unix(), usd);
+        }
+        let Some(id) = answered.facts.session_id.as_deref() else {
+            self.settle(client, doing, Came::Bought);
+            return self.slots.set(slot, Doing::Rests, Some(now.saturating_add(DOUBT_AGAIN)));
+        };
+        let is_over = answered.phase == Some(Phase::Ended);
+        // What is known from before, since no read came through, says nothing of the proxy.
+        let is_ready = answered.phase == Some(Phase::Ready) && has_proxy(answered);
+        let session = Session {
+            id: id.into(),
+            proxy: proxy_of(answered),
+            generation: 1,
+            ready_at: now,
+            read_at: now,
+            exit_at: now,
+            reason: None,
+            blocks: 0,
+            is_doomed: doing == Doing::Takes { ends: true },
+        };
+        self.settle(client, doing, if is_ready { Came::Ready } else { Came::Bought });
+        self.asking.next = now;
+        self.slots.set(slot, Doing::Waits, Some(now.saturating_add(READ_AGAIN)));
+        self.slots.set_session(slot, session);
+        match () {
+            () if is_over => {
+                let hold = if let Doing::Buys { .. } = doing { self.buyer.ended(0, client.unix()) } else { None };
+                self.held(client, hold, false);
+                self.expired(client, slot, answered, false);
+            }
+            // Of another request than the pool's is by now: a static one is left, since it is not refunded.
+            () if self.closing.is_none() && doing == (Doing::Takes { ends: true }) && !is_dynamic(&self.options) => {
+                self.let_go(client, slot);
+                self.slots.set(slot, Doing::Rests, Some(now.saturating_add(DOUBT_AGAIN)));
+            }
+            () if doing == (Doing::Takes { ends: true }) => self.end(client, slot),
+            () if self.closing.is_some() => self.close_slot(client, slot),
+            () if is_ready => {
+                self.lends(slot);
+                self.leases.ready(slot, 1, now);
+            }
+            () => {}
+        }
+    }
+
+    /// A slot was opened in vain.
+    pub(super) fn not_opened(&mut self, client: &mut Client, slot: SlotNo, doing: Doing, error: &Error) {
+        let now = client.monotonic();
+        self.asking.next = now;
+        match (error.kind, error.effect) {
+            // Another client has it, or its session is over: the next one takes its place when one is wanted.
+            (Kind::Busy | Kind::Ended, _) => {
+                self.settle(client, doing, Came::Bought);
+                self.slots.remove(slot);
+            }
+            (_, Effect::None) => {
+                self.settle(client, doing, Came::Failed(PoolHoldReason::of_error(error)));
+                self.slots.remove(slot);
+            }
+            // It was bought, and what followed failed: it is found there.
+            (_, Effect::Done) if error.session_id.is_some() => {
+                self.settle(client, doing, Came::Bought);
+                self.slots.remove(slot);
+                self.asking.is_all = false;
+            }
+            _ => {
+                self.settle(client, doing, Came::Failed(PoolHoldReason::of_error(error)));
+                self.slots.set(slot, Doing::Doubts, Some(now.saturating_add(DOUBT_AGAIN)));
+            }
+        }
+    }
+
+    /// A purchase is not under way any more.
+    fn settle(&mut self, client: &mut Client, doing: Doing, came: Came) {
+        let Doing::Buys { is_trial } = doing else { return };
+        match came {
+            Came::Ready => {
+                if self.buyer.ready(is_trial) {
+                    self.freed(client);
+                }
+            }
+            Came::Bought => self.buyer.bought(is_trial),
+            Came::Failed(reason) => {
+                let hold = self.buyer.failed(is_trial, reason, client.unix());
+                self.held(client, hold, is_trial);
+            }
+        }
+    }
+}
+
+pub(super) fn proxy_of(answered: &Answered) -> Json {
+    let proxy = pick(answered.raw.text(), ["proxy"]).and_then(|[proxy]| proxy);
+    proxy.map(Json::checked).unwrap_or_default()
+}
+
+pub(super) fn has_proxy(answered: &Answered) -> bool {
+    proxy_of(answered).text().starts_with('{')
+}

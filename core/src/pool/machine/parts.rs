@@ -1,0 +1,83 @@
+//! Parts of the machine's state: how the store is asked for slots, how it is closed, what was bought today.
+
+use std::collections::BTreeMap;
+
+use crate::client::Client;
+use crate::contract::Decimal;
+use crate::map::Map;
+use crate::pool::leases::SlotNo;
+use crate::state::{CommandId, Name};
+use crate::time::{DAY, Millis};
+
+/// So long, after that, are sessions waited for that are being ended, and the store.
+pub(super) const PATIENCE: Millis = 60_000;
+
+/// How the store is asked for slots.
+#[derive(Debug, Clone, Default, Hash)]
+pub(super) struct Asking {
+    /// The names that were asked for, while the store is.
+    pub(super) out: BTreeMap<Name, SlotNo>,
+    /// Whether what is found there is the trial of a hold.
+    pub(super) tries: bool,
+    /// Whether sessions are looked for to end them, and from which slot on.
+    pub(super) ends_from: Option<SlotNo>,
+    /// Not before this.
+    pub(super) next: Millis,
+    pub(super) failures: u32,
+    /// Whether the last answer had all that there is to take over, so that only what may be bought is asked for.
+    pub(super) is_all: bool,
+    /// Whether a trial waits for the products.
+    pub(super) reads_products: bool,
+}
+
+#[derive(Debug, Clone, Hash)]
+pub(super) struct Closing {
+    /// Who waits for it.
+    pub(super) command: Option<CommandId>,
+    /// Until when leases are waited for.
+    pub(super) until: Millis,
+    /// Whether sessions are ended, static ones too.
+    pub(super) ends: Option<Ends>,
+}
+
+#[derive(Debug, Clone, Copy, Hash)]
+pub(super) struct Ends {
+    pub(super) include_static: bool,
+    /// Whether what no client has is ended, too.
+    pub(super) everywhere: bool,
+}
+
+impl Closing {
+    pub(super) fn next(&self, client: &Client, now: Millis) -> Option<Millis> {
+        let is_open = self.command.is_some_and(|command| client.is_pending(command));
+        let last = self.until.saturating_add(PATIENCE);
+        is_open.then_some(if now < self.until { self.until } else { last }).filter(|at| *at > now)
+    }
+}
+
+/// What this client has bought on a UTC day.
+#[derive(Debug, Clone, Default, Hash)]
+pub(super) struct Spent {
+    day: i64,
+    usd: Decimal,
+    /// Who asks what other clients have.
+    pub(super) asks: Vec<CommandId>,
+    /// The slots that hold something, as far as the store was read.
+    pub(super) held_elsewhere: u32,
+    /// The names of all slots, while the store is read.
+    pub(super) names: Map<Name, SlotNo>,
+}
+
+impl Spent {
+    pub(super) fn add(&mut self, unix: Millis, usd: &str) {
+        let day = unix.div_euclid(DAY);
+        if day != self.day {
+            (self.day, self.usd) = (day, Decimal::from(0));
+        }
+        self.usd = crate::engine::sum(self.usd, usd.parse().unwrap_or_default());
+    }
+
+    pub(super) fn on(&self, unix: Millis) -> Decimal {
+        if unix.div_euclid(DAY) == self.day { self.usd } else { Decimal::from(0) }
+    }
+}

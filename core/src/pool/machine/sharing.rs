@@ -1,0 +1,244 @@
+//! The pool's record is read before purchases and once a minute, and changed by whoever has something to say: who opens the pool, who finds
+//! that nothing can be bought, who pauses or drains it.
+
+use super::root::{Machine, told};
+use super::shared::Custody;
+use crate::client::{Client, PoolFound};
+use crate::contract::pools::{OpenedPool, PoolHold, PoolHoldReason, PoolNeeds, PoolOnChange};
+use crate::engine::EventKind;
+use crate::policy::{Advice, Effect, Error, Kind};
+use crate::pool::buyer::Hold;
+use crate::pool::record::{Change, PoolRecord, differing};
+use crate::state::{CommandId, Name};
+use crate::time::Millis;
+
+/// While another client has it, or the store fails, it is asked for again after this, doubling, at most.
+const ASK_AGAIN: (Millis, Millis) = (250, 8000);
+
+impl Machine {
+    /// The pool is opened, for whom it is told.
+    pub(in crate::pool) fn open(&mut self, client: &mut Client, command: CommandId) {
+        self.shared.opening = Some(command);
+        self.turn(client);
+    }
+
+    /// Whoever opens it gives up. Whether they did open it.
+    pub(super) fn leave_opening(&mut self, client: &mut Client, command: CommandId) -> bool {
+        if self.shared.opening != Some(command) {
+            return false;
+        }
+        self.shared.opening = None;
+        let error = Error::new(Kind::Cancelled, Effect::None, "open_pool", "was cancelled before the pool was open", Advice::Nothing);
+        client.complete(command, Err(error));
+        self.close_unheard(client);
+        true
+    }
+
+    fn pool_name(&self, client: &Client) -> Name {
+        client.pool_name(&self.options.name)
+    }
+
+    /// Claims the pool's record, changes it, or lets go of it, as is due.
+    pub(super) fn share(&mut self, client: &mut Client, now: Millis) {
+        let trial = self.wants_trial(client);
+        match self.shared.custody {
+            Custody::Nobodys => {
+                let is_old = self.shared.next(now).is_some_and(|at| at <= now);
+                let is_stale = self.is_to_buy(client) && !self.shared.is_fresh(now);
+                if now >= self.shared.next && (is_old || is_stale || trial) && !self.is_gone() {
+                    self.shared.custody = Custody::Claiming;
+                    client.claim_pool(self.number, &self.pool_name(client));
+                }
+            }
+            Custody::Mine if !self.shared.changes.is_empty() => self.put_shared(client),
+            // It stays this client's for as long as its trial goes on.
+            Custody::Mine if !trial && !self.buyer.is_trying() && !self.is_asking() => {
+                self.shared.custody = Custody::Leaving;
+                client.release_pool(self.number, &self.pool_name(client));
+            }
+            _ => {}
+        }
+    }
+
+    fn put_shared(&mut self, client: &mut Client) {
+        self.shared.custody = Custody::Leaving;
+        self.shared.putting = self.shared.changes.len();
+        let data = self.shared.known.bytes();
+        client.put_pool(self.number, &self.pool_name(client), data);
+    }
+
+    /// The record was claimed, or another client has it.
+    pub(super) fn found(&mut self, client: &mut Client, found: PoolFound) {
+        let now = client.monotonic();
+        let (data, is_mine) = match found {
+            PoolFound::Mine(data) => (data, true),
+            PoolFound::Others(data) => (data, false),
+            PoolFound::Failed => {
+                self.shared.custody = Custody::Nobodys;
+                return self.share_later(client, now, "could not be read, because the store failed");
+            }
+        };
+        self.shared.custody = if is_mine { Custody::Mine } else { Custody::Nobodys };
+        let read = data.as_deref().map_or(Some(PoolRecord::default()), PoolRecord::read);
+        let Some(read) = read else {
+            return self.share_later(client, now, "can't be read; another version of Hopline may have written it");
+        };
+        // A record that another client makes at this moment is not there yet.
+        if !is_mine && data.is_none() {
+            return self.share_later(client, now, "is not there yet");
+        }
+        let is_new = data.is_none();
+        let differs = !is_new && read.request != self.shared.request;
+        let may_replace = self.options.on_change == Some(PoolOnChange::Replace);
+        if differs && self.shared.changes.contains(&Change::Opened) && !may_replace {
+            return self.refuse_opening(client, &read);
+        }
+        let before = read.clone();
+        self.shared.read_at = Some(now);
+        self.shared.known = read;
+        for change in &self.shared.changes {
+            self.shared.known.apply(change, &self.shared.request, self.options.size);
+        }
+        if self.shared.known == before {
+            self.shared.changes.clear();
+        }
+        if is_mine {
+            self.shared.failures = 0;
+        } else if self.shared.is_behind() || self.wants_trial(client) {
+            self.ask_for_record_later(now);
+        }
+        self.adopt(client);
+        // Another client that has it for a while, for a trial, keeps nobody from opening it as it is.
+        if self.shared.changes.is_empty() || (!is_mine && !differs) {
+            self.opened_pool(client);
+        }
+    }
+
+    /// What the record says holds here, too.
+    fn adopt(&mut self, client: &mut Client) {
+        let before = self.buyer.hold();
+        self.buyer.read(self.shared.known.hold);
+        match (before, self.buyer.hold()) {
+            (None, Some(hold)) => client.notify_hold(&self.options.name, hold.reason, hold.retry_at),
+            (Some(_), None) => client.notify_of_pool(&self.options.name, EventKind::PoolFreed),
+            _ => {}
+        }
+        if self.shared.known.draining && self.shared.is_open && self.closing.is_none() {
+            self.drain_unheard(client, self.shared.known.draining_static);
+        }
+    }
+
+    /// The record was put, or let go of; or nobody knows.
+    pub(super) fn shared_put(&mut self, client: &mut Client, is_done: bool) {
+        let now = client.monotonic();
+        self.shared.custody = Custody::Nobodys;
+        let putting = std::mem::take(&mut self.shared.putting);
+        if putting == 0 {
+            return;
+        }
+        if !is_done {
+            return self.share_later(client, now, "could not be put, because the store failed");
+        }
+        self.shared.changes.drain(..putting.min(self.shared.changes.len()));
+        (self.shared.failures, self.shared.read_at) = (0, Some(now));
+        self.opened_pool(client);
+    }
+
+    fn ask_for_record_later(&mut self, now: Millis) {
+        let wait = ASK_AGAIN.0.saturating_mul(1 << self.shared.failures.min(8)).min(ASK_AGAIN.1);
+        self.shared.failures = self.shared.failures.saturating_add(1);
+        self.shared.next = now.saturating_add(wait);
+    }
+
+    /// It is asked for again. Whoever opens the pool is told after a few times.
+    fn share_later(&mut self, client: &mut Client, now: Millis, why: &str) {
+        self.ask_for_record_later(now);
+        if self.shared.failures >= 3
+            && let Some(command) = self.shared.opening.take()
+        {
+            let what = format!("was not done, because the pool's record {why}");
+            client.complete(command, Err(Error::new(Kind::Store, Effect::None, "open_pool", what, Advice::MendStore)));
+            self.close_unheard(client);
+        }
+    }
+
+    fn refuse_opening(&mut self, client: &mut Client, read: &PoolRecord) {
+        let names: Vec<String> = differing(&read.request, &self.shared.request).iter().map(|name| format!("`{name}`")).collect();
+        let rule = format!(
+            "is that of a pool with another {}; choose another name, or say `on_change` to replace what it buys",
+            names.join(" and another ")
+        );
+        self.shared.changes.clear();
+        if let Some(command) = self.shared.opening.take() {
+            client.complete(command, Err(Error::invalid("open_pool", "name", &rule)));
+        }
+        self.close_unheard(client);
+    }
+
+    fn opened_pool(&mut self, client: &mut Client) {
+        self.shared.is_open = true;
+        if let Some(command) = self.shared.opening.take() {
+            client.complete(command, Ok(told(&OpenedPool { pool: self.number })));
+        }
+    }
+
+    /// Nothing is bought from now on, which all clients are to know.
+    pub(super) fn held(&mut self, client: &mut Client, hold: Option<Hold>, was_trial: bool) {
+        let Some(hold) = hold else { return };
+        client.notify_hold(&self.options.name, hold.reason, hold.retry_at);
+        self.change(Change::Held { hold, was_trial });
+    }
+
+    /// Purchases may be made again.
+    pub(super) fn freed(&mut self, client: &mut Client) {
+        client.notify_of_pool(&self.options.name, EventKind::PoolFreed);
+        self.change(Change::Freed);
+    }
+
+    pub(super) fn change(&mut self, change: Change) {
+        self.shared.known.apply(&change, &self.shared.request, self.options.size);
+        self.shared.changes.push(change);
+    }
+
+    /// Buys nothing from here on, nowhere; what there is is lent.
+    pub(in crate::pool) fn pause(&mut self, client: &mut Client, command: CommandId) {
+        self.change(Change::Paused(true));
+        self.turn(client);
+        self.tell_own_status(client, command);
+    }
+
+    /// Buys again, everywhere, also where a hold was to last until this is said.
+    pub(in crate::pool) fn resume(&mut self, client: &mut Client, command: CommandId) {
+        self.change(Change::Paused(false));
+        self.change(Change::Freed);
+        self.buyer.read(None);
+        self.turn(client);
+        self.tell_own_status(client, command);
+    }
+
+    /// Why nothing is bought, for people.
+    pub(super) fn hold(&self, client: &Client) -> Option<PoolHold> {
+        let told = |reason: PoolHoldReason, since, retry_at| PoolHold {
+            reason,
+            why: reason.text().to_owned(),
+            needs: reason.needs(),
+            since,
+            retry_at,
+        };
+        if let Some(reason) = self.shared.forbids_buying().filter(|_| self.shared.is_open) {
+            return Some(PoolHold { needs: PoolNeeds::Caller, ..told(reason, client.unix(), None) });
+        }
+        let hold = self.buyer.hold().map(|hold| told(hold.reason, hold.since, hold.retry_at));
+        let doubtful = || self.buyer.is_doubtful(self.slots.counts.in_doubt).then(|| told(PoolHoldReason::InDoubt, client.unix(), None));
+        hold.or_else(doubtful)
+    }
+
+    /// Claims that have ended: the record's, too.
+    pub(in crate::pool) fn lost(&mut self, client: &mut Client, names: Option<&[Name]>) {
+        let own = self.pool_name(client);
+        if names.is_none_or(|names| names.contains(&own)) {
+            self.shared.lost();
+        }
+        self.give_up_lost(client);
+    }
+}

@@ -1,0 +1,195 @@
+//! The slots of which this client knows something: what it does with each, and when each is looked at again.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use arcstr::ArcStr;
+
+use crate::contract::Json;
+use crate::contract::agent::RotateReason;
+use crate::contract::pools::PoolSlotState;
+use crate::pool::leases::SlotNo;
+use crate::time::Millis;
+
+/// What this client does with a slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Doing {
+    /// It goes on with what is there. `ends`: to end that.
+    Takes { ends: bool },
+    /// It buys; or tries to, during a hold.
+    Buys { is_trial: bool },
+    /// It reads the session.
+    Reads,
+    /// It changes the exit.
+    Rotates,
+    /// It lengthens the session, a static one.
+    Renews,
+    /// It ends the session.
+    Ends,
+    /// It lends it.
+    Lends,
+    /// It waits to read the session, or to change its exit.
+    Waits,
+    /// The purchase is in doubt, and the slot anybody's.
+    Doubts,
+    /// Nobody can use it before a person has looked at it, or it is left empty.
+    Rests,
+    /// Its session is over, and nothing is bought in its place.
+    Empty,
+}
+
+impl Doing {
+    /// Whether a command of the pool's is at work on it.
+    pub(super) fn is_at_work(self) -> bool {
+        self.is_coming() || self == Doing::Ends
+    }
+
+    /// Whether a session is on its way.
+    pub(super) fn is_coming(self) -> bool {
+        matches!(self, Doing::Takes { ends: false } | Doing::Buys { .. } | Doing::Reads | Doing::Rotates | Doing::Renews)
+    }
+
+    pub(super) fn state(self, is_lent: bool) -> Option<PoolSlotState> {
+        Some(match self {
+            Doing::Lends if is_lent => PoolSlotState::Leased,
+            Doing::Lends => PoolSlotState::Ready,
+            Doing::Doubts => PoolSlotState::InDoubt,
+            Doing::Empty => return None,
+            doing if doing.is_coming() => PoolSlotState::Creating,
+            _ => PoolSlotState::Resting,
+        })
+    }
+}
+
+/// A slot of which this client knows something.
+#[derive(Debug, Clone, Hash)]
+pub(super) struct Held {
+    pub(super) doing: Doing,
+    pub(super) session: Option<Session>,
+    /// When it is looked at again.
+    wakes: Option<Millis>,
+}
+
+#[derive(Debug, Clone, Hash)]
+pub(super) struct Session {
+    pub(super) id: ArcStr,
+    pub(super) proxy: Json,
+    pub(super) generation: u32,
+    pub(super) ready_at: Millis,
+    pub(super) read_at: Millis,
+    /// Since when it has its exit.
+    pub(super) exit_at: Millis,
+    /// Why its exit is to change.
+    pub(super) reason: Option<RotateReason>,
+    /// Blocks since it was last of use.
+    pub(super) blocks: u32,
+    /// Whether it is to be ended once its leases are back.
+    pub(super) is_doomed: bool,
+}
+
+/// How many slots are in which state.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub(super) struct Counts {
+    pub(super) lends: u32,
+    pub(super) coming: u32,
+    pub(super) rotating: u32,
+    pub(super) waiting: u32,
+    pub(super) in_doubt: u32,
+    pub(super) resting: u32,
+    pub(super) empty: u32,
+}
+
+impl Counts {
+    fn of(&mut self, doing: Doing) -> &mut u32 {
+        match doing {
+            Doing::Lends => &mut self.lends,
+            Doing::Rotates => &mut self.rotating,
+            Doing::Waits => &mut self.waiting,
+            Doing::Doubts => &mut self.in_doubt,
+            Doing::Empty => &mut self.empty,
+            Doing::Rests | Doing::Ends | Doing::Takes { ends: true } => &mut self.resting,
+            Doing::Takes { ends: false } | Doing::Buys { .. } | Doing::Reads | Doing::Renews => &mut self.coming,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Default, Hash)]
+pub(super) struct Slots {
+    held: BTreeMap<SlotNo, Held>,
+    pub(super) counts: Counts,
+    /// The slots by when they are looked at again.
+    wakes: BTreeSet<(Millis, SlotNo)>,
+}
+
+impl Slots {
+    pub(super) fn set(&mut self, slot: SlotNo, doing: Doing, wakes: Option<Millis>) {
+        let held = self.held.entry(slot).or_insert_with(|| {
+            self.counts.resting += 1;
+            Held { doing: Doing::Rests, session: None, wakes: None }
+        });
+        *self.counts.of(held.doing) -= 1;
+        *self.counts.of(doing) += 1;
+        held.doing = doing;
+        if let Some(at) = std::mem::replace(&mut held.wakes, wakes) {
+            self.wakes.remove(&(at, slot));
+        }
+        wakes.into_iter().for_each(|at| _ = self.wakes.insert((at, slot)));
+    }
+
+    pub(super) fn remove(&mut self, slot: SlotNo) {
+        self.set(slot, Doing::Rests, None);
+        self.counts.resting -= 1;
+        self.held.remove(&slot);
+    }
+
+    pub(super) fn doing(&self, slot: SlotNo) -> Option<Doing> {
+        self.held.get(&slot).map(|held| held.doing)
+    }
+
+    pub(super) fn session(&self, slot: SlotNo) -> Option<&Session> {
+        self.held.get(&slot)?.session.as_ref()
+    }
+
+    pub(super) fn session_mut(&mut self, slot: SlotNo) -> Option<&mut Session> {
+        self.held.get_mut(&slot)?.session.as_mut()
+    }
+
+    pub(super) fn set_session(&mut self, slot: SlotNo, session: Session) {
+        self.held.get_mut(&slot).into_iter().for_each(|held| held.session = Some(session.clone()));
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (SlotNo, &Held)> {
+        self.held.iter().map(|(slot, held)| (*slot, held))
+    }
+
+    /// Those of which something holds.
+    pub(super) fn which(&self, holds: impl Fn(&Held) -> bool) -> Vec<SlotNo> {
+        self.iter().filter(|(_, held)| holds(held)).map(|(slot, _)| slot).collect()
+    }
+
+    /// How many slots this client knows something of.
+    pub(super) fn len(&self) -> u32 {
+        u32::try_from(self.held.len()).unwrap_or(u32::MAX)
+    }
+
+    pub(super) fn is_known(&self, slot: SlotNo) -> bool {
+        self.held.contains_key(&slot)
+    }
+
+    /// A slot whose time has come.
+    pub(super) fn pop_due(&mut self, now: Millis) -> Option<(SlotNo, Doing)> {
+        let (at, slot) = self.wakes.first().copied().filter(|(at, _)| *at <= now)?;
+        self.wakes.remove(&(at, slot));
+        let held = self.held.get_mut(&slot)?;
+        held.wakes = None;
+        Some((slot, held.doing))
+    }
+
+    pub(super) fn next_wake(&self) -> Option<Millis> {
+        self.wakes.first().map(|(at, _)| *at)
+    }
+
+    /// Whether it is in doubt, and nothing says when it is looked at.
+    pub(super) fn forgotten_doubts(&self) -> Vec<SlotNo> {
+        self.which(|held| held.doing == Doing::Doubts && held.wakes.is_none())
+    }
+}

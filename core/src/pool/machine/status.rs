@@ -1,0 +1,123 @@
+//! How a pool is, for people; and those who wait for its sessions to be ready.
+
+use super::callers::ReadyWaiter;
+use super::root::{Machine, told};
+use super::slots::Held;
+use crate::client::{Client, Slot};
+use crate::contract::pools::{PoolSlot, PoolStatus, PoolStatusOf, WaitReady};
+use crate::map::Map;
+use crate::policy::{Advice, Effect, Error, Kind};
+use crate::pool::leases::SlotNo;
+use crate::state::{CommandId, Listed, Whose};
+use crate::time::Millis;
+
+/// How long sessions are waited for.
+const TIMEOUT: Millis = 300_000;
+
+impl Machine {
+    /// How it is, as far as this client knows.
+    pub(in crate::pool) fn status(&self, client: &Client) -> PoolStatus {
+        let counts = self.slots.counts;
+        let ready = u32::try_from(self.leases.idle_count()).unwrap_or(u32::MAX).min(counts.lends);
+        let now = client.monotonic();
+        let slot = |(slot, held): (SlotNo, &Held)| {
+            let session = held.session.as_ref();
+            Some(PoolSlot {
+                slot,
+                state: held.doing.state(self.leases.is_lent(slot))?,
+                session_id: session.map(|session| session.id.to_string()),
+                generation: session.map(|session| session.generation),
+                age_ms: session.map(|session| now.saturating_sub(session.ready_at)),
+            })
+        };
+        let names = self.blocking.all_everywhere().filter_map(|target| self.labels.get(&target)).map(ToString::to_string);
+        PoolStatus {
+            ready,
+            leased: counts.lends - ready,
+            creating: counts.coming + counts.rotating,
+            resting: counts.waiting + counts.resting,
+            in_doubt: counts.in_doubt,
+            empty: counts.empty,
+            elsewhere: self.options.size.saturating_sub(self.slots.len()),
+            waiting: u32::try_from(self.leases.waiting()).unwrap_or(u32::MAX),
+            hold: self.hold(client),
+            blocked_everywhere: names.collect(),
+            spent_today_usd: self.spent.on(client.unix()),
+            slots: self.slots.iter().filter_map(slot).collect(),
+        }
+    }
+
+    pub(super) fn tell_own_status(&self, client: &mut Client, command: CommandId) {
+        let status = self.status(client);
+        client.complete(command, Ok(told(&status)));
+    }
+
+    /// How it is, also in other clients where that is asked.
+    pub(in crate::pool) fn tell_status(&mut self, client: &mut Client, command: CommandId, asked: &PoolStatusOf) {
+        if !asked.everywhere.unwrap_or_default() {
+            return self.tell_own_status(client, command);
+        }
+        self.spent.asks.push(command);
+        if self.spent.asks.len() == 1 {
+            self.spent.held_elsewhere = 0;
+            let size = self.options.size.max(self.shared.size());
+            self.spent.names = (0..size).map(|slot| (client.slot_name(&self.slot_text(slot)), slot)).collect();
+            client.list_for(self.number, None);
+        }
+    }
+
+    /// A page of what the store holds.
+    pub(super) fn listed(&mut self, client: &mut Client, page: Option<(Vec<Listed>, bool)>) {
+        let Some((entries, more)) = page else {
+            for command in std::mem::take(&mut self.spent.asks) {
+                let what = "could not be done, because the store could not be read";
+                client.complete(command, Err(Error::new(Kind::Store, Effect::None, "pool_status", what, Advice::MendStore)));
+            }
+            return;
+        };
+        let last = entries.last().map(|listed| listed.name.clone());
+        for listed in &entries {
+            let Some(slot) = self.spent.names.get(&listed.name) else { continue };
+            let holds = matches!(client.slot_in(&listed.data), Slot::Taken | Slot::Doubt | Slot::Stuck);
+            if !self.slots.is_known(*slot) && (holds || listed.whose == Whose::Other) {
+                self.spent.held_elsewhere = self.spent.held_elsewhere.saturating_add(1);
+            }
+        }
+        if let Some(last) = last.filter(|_| more) {
+            return client.list_for(self.number, Some(last));
+        }
+        let elsewhere = self.spent.held_elsewhere;
+        self.spent.names = Map::default();
+        for command in std::mem::take(&mut self.spent.asks) {
+            let own = self.status(client);
+            let elsewhere = elsewhere.min(own.elsewhere);
+            let empty = own.empty.saturating_add(own.elsewhere - elsewhere);
+            client.complete(command, Ok(told(&PoolStatus { elsewhere, empty, ..own })));
+        }
+    }
+
+    /// Somebody waits for so many sessions to be ready.
+    pub(in crate::pool) fn wait_ready(&mut self, client: &mut Client, command: CommandId, asked: &WaitReady) {
+        let count = asked.count.unwrap_or(1);
+        if count as usize > self.ready() {
+            let rule = "must be at most the pool's `ready`, since no more are kept at hand";
+            return client.complete(command, Err(Error::invalid("wait_ready", "count", rule)));
+        }
+        let until = client.monotonic().saturating_add(asked.timeout_ms.unwrap_or(TIMEOUT));
+        self.callers.for_ready.push(ReadyWaiter { command, count, until });
+        self.turn(client);
+    }
+
+    pub(super) fn tell_ready(&mut self, client: &mut Client, now: Millis) {
+        let ready = self.slots.counts.lends;
+        for waiter in self.callers.take_ready(ready, now) {
+            if waiter.count <= ready {
+                self.tell_own_status(client, waiter.command);
+            } else {
+                let what = format!("only {ready} of {} sessions were ready in time", waiter.count);
+                let error = Error::new(Kind::Unavailable, Effect::None, "wait_ready", what, Advice::RetryLater);
+                client.complete(waiter.command, Err(self.why(client, error)));
+            }
+        }
+    }
+}

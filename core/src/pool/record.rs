@@ -1,0 +1,155 @@
+//! The record of a pool: what all clients of it have in common beside its slots. It is owned only for the moment of a change, and during
+//! the trial of a hold.
+
+use super::buyer::Hold;
+use crate::contract::agent::CreateSession;
+use crate::contract::pools::OpenPool;
+use crate::contract::{json_of, stored};
+use crate::wire::members;
+
+/// What is kept of a pool.
+#[derive(Debug, Clone, Default, PartialEq, Hash)]
+pub(super) struct PoolRecord {
+    /// The version of records, as in those of purchases.
+    hopline: u32,
+    /// What its sessions are, as JSON.
+    pub(super) request: String,
+    /// The largest size that it was opened with.
+    pub(super) size: u32,
+    pub(super) paused: bool,
+    /// Whether all clients are to drain it.
+    pub(super) draining: bool,
+    /// The same, static sessions too.
+    pub(super) draining_static: bool,
+    pub(super) hold: Option<Hold>,
+}
+stored!(PoolRecord { hopline, request, size, paused, draining, draining_static, hold });
+
+/// The version of records.
+const VERSION: u32 = 2;
+
+/// What is to be changed in the record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Change {
+    /// The pool is opened, and with this request and size from now on, where that may be.
+    Opened,
+    /// Nothing is bought, by the trial of a hold or by another purchase.
+    Held {
+        hold: Hold,
+        was_trial: bool,
+    },
+    /// Purchases may be made again.
+    Freed,
+    Paused(bool),
+    Drained {
+        include_static: bool,
+    },
+}
+
+impl PoolRecord {
+    /// The data of a record. None where it can't be read.
+    pub(super) fn read(data: &[u8]) -> Option<PoolRecord> {
+        let record: PoolRecord = crate::json::read_json(std::str::from_utf8(data).ok()?).ok()?;
+        (record.hopline == VERSION).then_some(record)
+    }
+
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        json_of(self).into_bytes()
+    }
+
+    /// Changes it.
+    pub(super) fn apply(&mut self, change: &Change, request: &str, size: u32) {
+        self.hopline = VERSION;
+        match *change {
+            Change::Opened => {
+                if self.request != request {
+                    request.clone_into(&mut self.request);
+                }
+                self.size = self.size.max(size);
+                (self.draining, self.draining_static) = (false, false);
+                // What was to last until somebody opens the pool anew.
+                self.hold = self.hold.filter(|hold| hold.retry_at.is_some());
+            }
+            // Another client's hold stands, unless this says that nothing is to be tried at all.
+            Change::Held { hold, was_trial } if was_trial || self.hold.is_none() || hold.retry_at.is_none() => self.hold = Some(hold),
+            Change::Held { .. } => {}
+            Change::Freed => self.hold = None,
+            Change::Paused(paused) => self.paused = paused,
+            Change::Drained { include_static } => (self.draining, self.draining_static) = (true, include_static),
+        }
+    }
+}
+
+/// What the sessions of a pool are, for all of its clients. How much of it one buys, and for how long, is that client's own.
+pub(super) fn request_of(open: &OpenPool) -> String {
+    json_of(&CreateSession { quantity: None, duration: None, ..open.session() })
+}
+
+/// The members in which two requests differ.
+pub(super) fn differing(one: &str, other: &str) -> Vec<String> {
+    let (one, other) = (members(one).unwrap_or_default(), members(other).unwrap_or_default());
+    let missing = |name: &str, value: &str, among: &[(_, &str)]| {
+        !among.iter().any(|(known, same): &(std::borrow::Cow<'_, str>, &str)| known == name && *same == value)
+    };
+    let mut names: Vec<String> = Vec::new();
+    for (name, value, others) in
+        one.iter().map(|(name, value)| (name, value, &other)).chain(other.iter().map(|(name, value)| (name, value, &one)))
+    {
+        if missing(name, value, others) && !names.iter().any(|known| known == name) {
+            names.push(name.clone().into_owned());
+        }
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::agent::{Protocol, SessionType};
+
+    fn open() -> OpenPool {
+        OpenPool { name: "shop".into(), size: 4, session_type: SessionType::Dynamic, product_no: "p".into(), ..OpenPool::default() }
+    }
+
+    #[test]
+    fn what_differs_is_named() {
+        let one = request_of(&open());
+        let other = request_of(&OpenPool { product_no: "q".into(), protocol: Some(Protocol::Http), ..open() });
+        assert_eq!(differing(&one, &other), ["product_no", "protocol"]);
+        let more = OpenPool { quantity: "3".parse().ok(), duration: Some(2), size: 9, ..open() };
+        assert_eq!((differing(&one, &request_of(&more)), one == request_of(&more)), (Vec::new(), true));
+    }
+
+    #[test]
+    fn a_record_is_read_as_it_was_written_and_another_one_is_not() {
+        let mut record = PoolRecord::default();
+        record.apply(&Change::Opened, "{}", 4);
+        record.apply(&Change::Paused(true), "{}", 4);
+        assert_eq!(PoolRecord::read(&record.bytes()), Some(record));
+        for data in ["", "{}", r#"{"hopline":1,"request":"{}","size":4}"#, "nonsense"] {
+            assert_eq!(PoolRecord::read(data.as_bytes()), None, "{data}");
+        }
+    }
+
+    #[test]
+    fn the_largest_size_stays_and_opening_ends_what_was_to_last_until_then() {
+        let mut record = PoolRecord::default();
+        record.apply(&Change::Opened, "{}", 4);
+        record.apply(&Change::Held { hold: Hold::default(), was_trial: false }, "{}", 4);
+        record.apply(&Change::Drained { include_static: true }, "{}", 4);
+        assert!(record.hold.is_some() && record.draining && record.draining_static);
+        record.apply(&Change::Opened, "{}", 2);
+        assert_eq!((record.size, record.hold, record.draining, record.draining_static), (4, None, false, false));
+        let lasting = Hold { retry_at: Some(7), ..Hold::default() };
+        record.apply(&Change::Held { hold: lasting, was_trial: false }, "{}", 4);
+        // A purchase that was begun before says nothing new; the trial does.
+        record.apply(&Change::Held { hold: Hold { retry_at: Some(9), ..lasting }, was_trial: false }, "{}", 4);
+        assert_eq!(record.hold.and_then(|hold| hold.retry_at), Some(7));
+        record.apply(&Change::Held { hold: Hold { retry_at: Some(9), ..lasting }, was_trial: true }, "{}", 4);
+        assert_eq!(record.hold.and_then(|hold| hold.retry_at), Some(9));
+        record.apply(&Change::Opened, "{}", 4);
+        assert!(record.hold.is_some(), "it ends by itself");
+        record.apply(&Change::Freed, "{}", 4);
+        assert_eq!(record.hold, None);
+    }
+}

@@ -45,14 +45,27 @@ public final class AgentClient: HoplineClient, @unchecked Sendable {
     /// waits for that and throws why it failed. Whoever observes the same session meanwhile waits for the same rotation.
     public func observe(sessionId: String, seen: Seen) async throws(HoplineError) -> Verdict? {
         try check("observe")
-        let came = driver.ask(.observe(sessionId: sessionId, seen: seen.json.text))
-        if case .refused(let packed) = came { throw HoplineError(packed: packed) }
-        guard case .advice(let packed?) = came else { return nil }
+        let answer = driver.ask(.observe(sessionId: sessionId, seen: seen.json.text))
+        if case .refused(let packed) = answer { throw HoplineError(packed: packed) }
+        guard case .advice(let packed?) = answer else { return nil }
         let told = Packed.read(packed, VerdictFields.init)
         guard let command = told.command else { return Verdict(told) }
         let rotated: Reply<Session> = try await run("rotate_session", .go, known: UInt32(command)).reply("rotate_session")
         took(rotated, "rotate_session")
         return .rotated(told.reason ?? .block, rotated)
+    }
+
+    /// Opens a pool, which lends sessions, and buys, rotates and replaces them as needed. To open it buys nothing, unless sessions are to be
+    /// `ready`. Pools of one name in one store and account share their sessions.
+    ///
+    /// - Parameters:
+    ///   - name: The pool's name, 1 to 128 bytes.
+    ///   - options: What it buys, how much of it, and how it lends.
+    public func openPool(_ name: String, _ options: PoolOptions) async throws(HoplineError) -> Pool {
+        var params = options.told
+        params.add("name", name)
+        let opened: Reply<OpenedPool> = try await call("open_pool", params, Parameters())
+        return Pool(name: name, client: self, number: opened.pool)
     }
 
     /// Both operations that wait for a session.

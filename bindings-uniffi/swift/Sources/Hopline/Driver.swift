@@ -126,7 +126,7 @@ final class Driver: @unchecked Sendable {
 
     /// Moves the core, and does what it wants done then.
     @discardableResult
-    func ask(_ what: Move) -> Came {
+    func ask(_ what: Move) -> MoveAnswer {
         act { move(what) }
     }
 
@@ -169,10 +169,10 @@ final class Driver: @unchecked Sendable {
 
     /// Under the lock: moves the core, and takes all steps that come of it.
     @discardableResult
-    func move(_ what: Move, _ body: Data = Data()) -> Came {
+    func move(_ what: Move, _ body: Data = Data()) -> MoveAnswer {
         let moved = core.advance(what: what, body: body, unixMs: Clock.unix, monotonicMs: Clock.monotonic)
         take(moved)
-        return moved.came
+        return moved.answer
     }
 
     /// Under the lock: takes the steps that came of a move, and all that come after them.
@@ -237,7 +237,8 @@ final class Driver: @unchecked Sendable {
             queue.removeFirst()
             guard let exchange = out[next] else { continue }
             keepTime(Clock.monotonic + exchange.timeout)
-            work.append { exchange.start() }
+            // Of a client that is closing only a pool sends yet, which nobody waits for.
+            work.append(state == .open ? { exchange.start() } : { exchange.abort() })
         }
     }
 
@@ -331,7 +332,7 @@ final class Driver: @unchecked Sendable {
 extension Moved {
     /// The command that was started.
     fileprivate var command: UInt32? {
-        if case .command(let command) = came { command } else { nil }
+        if case .command(let command) = answer { command } else { nil }
     }
 }
 

@@ -17,7 +17,7 @@ impl<'a> Name<'a> {
         let well_formed = |dot: &usize| {
             let (space, rest) = whole.split_at(*dot);
             let (kind, hash) = rest.split_at_checked(2).unwrap_or_default();
-            is_space(space) && [".i", ".k", ".p", ".r"].contains(&kind) && hash.len() == DIGITS && is_hexadecimal(hash)
+            is_space(space) && [".i", ".k", ".p", ".q", ".r"].contains(&kind) && hash.len() == DIGITS && is_hexadecimal(hash)
         };
         let dot = whole.find('.').filter(well_formed);
         let dot = dot.ok_or_else(|| Error::Misuse(format!("`{}` is not a name of a store", short(whole))))?;

@@ -14,12 +14,9 @@ mod store;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use hopline::client::{
-    CommandId, Name, RecordId, Taken, error_text, event_text, facts_text, host_text as answer, page_params_text, page_turn_text,
-    quote_text, verdict_text,
-};
-use hopline::contract::{Safety, endpoints};
-use hopline::policy::{ip_range_text, is_shared_text};
+use hopline::client::{CommandId, Name, RecordId, Taken, facts_text, host_text as answer, page_params_text, page_turn_text, quote_text};
+use hopline::contract::{Safety, endpoints, json_of};
+use hopline::policy::{is_shared_text, parse_ip_range};
 use hopline::wire::Received;
 use hopline::{Now, Outcome, Step};
 use pyo3::exceptions::{PyException, PyValueError};
@@ -53,7 +50,7 @@ impl Client {
 }
 
 fn refused(error: hopline::Error) -> PyErr {
-    PyValueError::new_err(error_text(&error))
+    PyValueError::new_err(json_of(&error))
 }
 
 fn at(unix_ms: i64, monotonic_ms: i64) -> Now {
@@ -68,7 +65,7 @@ fn result_tuple(py: Python<'_>, result: Result<Taken, hopline::Error>, made: Opt
     };
     match read {
         Ok((reply, answered)) => ("answered", reply, facts_text(&answered)).into_pyobject(py),
-        Err(error) => ("failed", error_text(&error)).into_pyobject(py),
+        Err(error) => ("failed", json_of(&error)).into_pyobject(py),
     }
 }
 
@@ -120,7 +117,7 @@ impl Client {
                 }
                 Step::Completed { command } => ("completed", command.0).into_pyobject(py),
                 Step::Notify(_) if !self.is_heard.load(Ordering::Relaxed) => continue,
-                Step::Notify(event) => ("notify", event_text(&event)).into_pyobject(py),
+                Step::Notify(event) => ("notify", json_of(&event)).into_pyobject(py),
             }?)?;
         }
         Ok(None)
@@ -258,7 +255,7 @@ impl Client {
     /// Advice, as JSON, on what was seen through a session: `{"status":403}`, `"captcha"`, `"timeout"` or `"block"`. `None`
     /// if this client does not follow the session.
     fn observe(&self, session_id: &str, seen: &str, unix_ms: i64, monotonic_ms: i64) -> PyResult<Option<String>> {
-        self.lock().observe_text(session_id, seen, at(unix_ms, monotonic_ms)).map(|told| told.as_ref().map(verdict_text)).map_err(refused)
+        self.lock().observe_text(session_id, seen, at(unix_ms, monotonic_ms)).map(|told| told.as_ref().map(json_of)).map_err(refused)
     }
 }
 
@@ -296,7 +293,7 @@ fn is_shared(product: &str) -> bool {
 /// The addresses of a range: `{"text","first","last"}`.
 #[pyfunction]
 fn ip_range(text: &str) -> String {
-    ip_range_text(text)
+    json_of(&parse_ip_range(text))
 }
 
 /// The module. It needs no GIL: the class holds its own lock.

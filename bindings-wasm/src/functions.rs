@@ -1,7 +1,8 @@
 //! What needs no client: functions of texts.
 
 use hopline::client::{RESPONSE_HEADERS, host_text as answer, page_params_text, page_turn_text, quote_text};
-use hopline::policy::{ip_range_text, is_shared_text};
+use hopline::contract::json_of;
+use hopline::policy::{is_shared_text, parse_ip_range};
 use wasm_bindgen::prelude::*;
 
 use crate::Refused;
@@ -46,5 +47,5 @@ pub fn is_shared(product: &str) -> bool {
 /// Reads a range of addresses: JSON, `{"text","first","last"}`. What can't be read is only its text.
 #[wasm_bindgen(js_name = ipRangeText)]
 pub fn ip_range(text: &str) -> String {
-    ip_range_text(text)
+    json_of(&parse_ip_range(text))
 }

@@ -2,7 +2,8 @@
 
 use super::*;
 
-use hopline::client::{StoreCall, error_text};
+use hopline::client::StoreCall;
+use hopline::contract::json_of;
 use hopline::{Effect, Kind};
 
 const OPTIONS: &str = r#"{"base_url":"https://api.example/v1","api_key":"canary","store":true}"#;
@@ -90,7 +91,7 @@ fn error(client: &mut Client, command: u32) -> serde_json::Value {
 }
 
 fn refusal(error: &Error) -> serde_json::Value {
-    json(&error_text(error))
+    json(&json_of(error))
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// The modules, those below first. Those that stand side by side do not know each other.
 const LAYERS: [&[&str]; 7] =
-    [&["time", "entropy", "json", "map"], &["contract"], &["wire", "policy"], &["engine"], &["state"], &["client"], &["pool"]];
+    [&["time", "entropy", "json", "map", "thin"], &["contract"], &["wire", "policy"], &["engine"], &["state"], &["client"], &["pool"]];
 
 /// Every file of the crate, by the path of its module, without what is for tests only.
 fn files() -> BTreeMap<String, String> {

@@ -13,6 +13,7 @@ mod map;
 pub mod policy;
 pub mod pool;
 mod state;
+mod thin;
 mod time;
 pub mod wire;
 

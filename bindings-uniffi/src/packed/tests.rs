@@ -1,7 +1,7 @@
 //! What is packed, byte for byte, and read again as a host does.
 
 use hopline::client::{Client, CommandId, Now, Outcome};
-use hopline::contract::{REPLIES, endpoints};
+use hopline::contract::{REPLIES, endpoints, json_of};
 use hopline::{Error, Step};
 use serde_json::json;
 
@@ -137,13 +137,13 @@ fn what_nobody_documents_is_not_packed_and_what_does_not_fit_is_an_error() {
 
 #[test]
 fn what_hosts_are_told_is_packed_as_it_is_written() {
-    use hopline::client::{Event, EventKind, error_text, event_text};
+    use hopline::client::{Event, EventKind};
 
     let Err(cause) = Client::from_text("{}", &[]) else { panic!("16 bytes are needed") };
     let Err(because) = Client::from_text(r#"{"base_url":"x"}"#, &[7; 16]) else { panic!("a base URL is needed") };
     let read = |text: String| serde_json::from_str::<serde_json::Value>(&text).expect("is JSON");
-    assert_eq!(unpacked(record("ErrorFields"), &super::packed(&cause)), read(error_text(&cause)));
+    assert_eq!(unpacked(record("ErrorFields"), &super::packed(&cause)), read(json_of(&cause)));
     let what = EventKind::Repeating { attempts: 2, delay_ms: 500, because };
     let event = Event { command: None, operation: "get_balance", intent: Some("é".to_owned()), what };
-    assert_eq!(unpacked(record("Event"), &super::packed(&event)), read(event_text(&event)));
+    assert_eq!(unpacked(record("Event"), &super::packed(&event)), read(json_of(&event)));
 }

@@ -6,10 +6,11 @@ use super::root::Client;
 use crate::engine::{Action, Cx, Exchange, ExchangeResult, Failing, Received, Subject, Wants, Wishes};
 use crate::policy::{Again, Error};
 use crate::state::{CommandId, Errand, StepId};
+use crate::thin::Thin;
 use crate::time::Millis;
 
 /// What an errand does not have: anybody's wishes.
-const NO_WANTS: Wants = Wants { wishes: Wishes { credentials: false, auto_rotate: false, ends: Vec::new() }, deadline_ms: 0, since: None };
+const NO_WANTS: Wants = Wants { wishes: Wishes { credentials: false, auto_rotate: false, ends: Thin::EMPTY }, deadline_ms: 0, since: None };
 
 impl Client {
     pub(super) fn errand(&mut self, which: Pending) -> &mut Errand {

@@ -37,7 +37,7 @@ impl Client {
             wishes: Wishes {
                 credentials: session.credentials,
                 auto_rotate: session.auto_rotate || before.wishes.auto_rotate,
-                ends: session.ends,
+                ends: session.ends.into(),
             },
             bought_as: bought_as.map(Arc::new),
             lapsed: false,

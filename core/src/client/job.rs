@@ -79,7 +79,7 @@ impl Custody {
 
 impl Entry {
     pub(super) fn new(job: Job, subject: Subject, options: &CallOptions) -> Self {
-        let wishes = Wishes { credentials: options.credentials, auto_rotate: options.auto_rotate, ends: options.ends.clone() };
+        let wishes = Wishes { credentials: options.credentials, auto_rotate: options.auto_rotate, ends: options.ends.clone().into() };
         let wants = Wants { wishes, deadline_ms: options.deadline_ms.unwrap_or(crate::engine::DEADLINE), since: None };
         Entry {
             job,
@@ -103,9 +103,7 @@ impl Entry {
     pub(super) fn join(&mut self, options: &CallOptions, policy: RetryPolicy) {
         self.wants.wishes.credentials |= options.credentials;
         self.wants.wishes.auto_rotate |= options.auto_rotate;
-        let more = options.ends.iter().filter(|end| !self.wants.wishes.ends.contains(end));
-        let more: Vec<String> = more.cloned().collect();
-        self.wants.wishes.ends.extend(more);
+        self.wants.wishes.want_ends(&options.ends);
         if !self.wanted {
             self.take_over(options, policy);
         }

@@ -4,7 +4,6 @@
 
 use std::str::FromStr;
 
-use super::event::Event;
 use super::options::{CallOptions, ClientOptions};
 use super::root::Client;
 use super::types::{Misuse, Outcome, Taken};
@@ -79,6 +78,7 @@ impl FromStr for CallOptions {
     }
 }
 
+#[doc(hidden)]
 impl Client {
     /// A client, its options as JSON. `entropy` is 16 bytes.
     pub fn from_text(options: &str, entropy: &[u8]) -> Result<Client, Error> {
@@ -159,12 +159,6 @@ impl Client {
     }
 }
 
-/// Advice as JSON: `{"verdict":"keep"}`, `{"verdict":"rotate","reason"}`, `{"verdict":"rotating","reason","command"}` or
-/// `{"verdict":"unsure","why"}`.
-pub fn verdict_text(verdict: &Verdict) -> String {
-    json_of(verdict)
-}
-
 impl Taken {
     /// It as text, if it fits its type.
     fn into_text(mut self) -> Result<TakenText, Error> {
@@ -208,16 +202,6 @@ pub fn quote_text(product: &str, quantity: &str) -> Result<String, Error> {
 pub fn quote_from_text(product: &str, quantity: &str) -> Result<Quote, Error> {
     let product = read("quote", "product", product)?;
     quote_of(product, read("quote", "quantity", quantity)?)
-}
-
-/// An event as JSON.
-pub fn event_text(event: &Event) -> String {
-    json_of(event)
-}
-
-/// An error as JSON, with its sentence as `message`.
-pub fn error_text(error: &Error) -> String {
-    json_of(error)
 }
 
 fn misuse(misuse: Misuse) -> Error {

@@ -41,7 +41,7 @@ impl Entry {
             follows: self.job.follows(),
             credentials: self.wants.wishes.credentials,
             auto_rotate: self.wants.wishes.auto_rotate,
-            ends: self.wants.wishes.ends.clone(),
+            ends: self.wants.wishes.ends.to_vec(),
             age: write.key.saved_age(clock),
             doubt_since: self.custody.rare.as_ref().and_then(|rare| rare.doubt_since),
             counted: write.terms.counted.clone(),
@@ -233,7 +233,7 @@ pub(super) fn saved_session(id: &str, tracked: &Tracked) -> SavedSession {
         status: tracked.shown.status.as_ref().map(ArcStr::to_string),
         credentials: tracked.wishes.credentials,
         auto_rotate: tracked.wishes.auto_rotate,
-        ends: tracked.wishes.ends.clone(),
+        ends: tracked.wishes.ends.to_vec(),
         only_named: tracked.shown.only_named,
     }
 }

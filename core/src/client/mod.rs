@@ -67,17 +67,24 @@ pub use crate::state::{
 pub use act::Acted;
 pub use drive::{AsyncHost, Host, Responded, drive, drive_async};
 pub use event::Event;
-pub use host_text::host_text;
-pub use json::{AnswerFacts, TakenText, error_text, event_text, facts_text, misfit_text, quote_from_text, quote_text, verdict_text};
 pub(crate) use news::{NewsOf, PoolFound, PoolNo, Slot};
 pub use options::{CallOptions, ClientOptions};
 pub use order::{OrderReply, PlaceOrder};
-pub use pages::{PagesEnd, Position, Turn, page_params_text, page_turn_text};
+pub use pages::{PagesEnd, Position, Turn};
 pub use reconcile::Reconcile;
 pub use resume_all::Resumed;
 pub use root::{Client, RESPONSE_HEADERS};
 pub use saved::SavedRecords;
 pub use session::{OpenSession, SessionReply};
-pub use told::told;
 pub use types::*;
 pub use waiting::Settlement;
+
+// What only bindings need, which know texts and no types of Rust's: it is in no documentation.
+#[doc(hidden)]
+pub use host_text::host_text;
+#[doc(hidden)]
+pub use json::{AnswerFacts, TakenText, facts_text, misfit_text, quote_from_text, quote_text};
+#[doc(hidden)]
+pub use pages::{page_params_text, page_turn_text};
+#[doc(hidden)]
+pub use told::told;

@@ -67,7 +67,7 @@ impl Client {
             saved.session_type = tracked.shown.session_type.as_ref().map(ArcStr::to_string).or(saved.session_type);
             saved.credentials |= tracked.wishes.credentials;
             if !tracked.wishes.ends.is_empty() {
-                saved.ends.clone_from(&tracked.wishes.ends);
+                saved.ends = tracked.wishes.ends.to_vec();
             }
         }
         self.hold_session(name, saved, bought_as_of(name, data));

@@ -52,7 +52,7 @@ impl Client {
         let (operation, intent) = (endpoint.name, options.intent.as_deref().map(ArcStr::from));
         let subject = Subject { operation, intent, session_id: Some(session_id), ..Subject::default() };
         let mut entry = Entry::new(Job::WaitSession(Box::new(follow)), subject, options);
-        entry.wants.wishes.ends.extend(ends);
+        entry.wants.wishes.want_ends(&ends);
         entry.custody.recalls = true;
         self.begin(entry, command);
     }

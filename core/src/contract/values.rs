@@ -77,7 +77,8 @@ impl FromJson for Decimal {
     }
 }
 
-/// A text that never prints: its `Debug` is `[redacted]`, and it has no `Display`.
+/// A text that never prints: its `Debug` is `[redacted]`, it has no `Display`, and serde writes `[redacted]` for it. So a value that holds a
+/// secret can't be written by serde and read again; [`reveal`](Secret::reveal) gives the text itself.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct Secret(String);
 
@@ -99,7 +100,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// `[redacted]`, so that an answer may be written to a log. What is sent goes another way.
+/// `[redacted]`, so that an answer may be written to a log. What is sent is written by [`Tell`](super::Tell), not by serde.
 impl Serialize for Secret {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str("[redacted]")
@@ -120,7 +121,7 @@ impl FromJson for Secret {
 
 /// Any JSON, as its own text: what the contract does not document, and the whole of every answer.
 ///
-/// It may hold secrets, so its `Debug` says only how long it is.
+/// It may hold secrets, so its `Debug` says only how long it is. Serde writes the whole of it.
 #[derive(Clone, PartialEq, Hash)]
 pub struct Json(ArcStr);
 

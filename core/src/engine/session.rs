@@ -11,6 +11,7 @@ use crate::contract::agent::{CreateSession, GetSession, Session};
 use crate::contract::{Json, Operation, Shaped, json_of};
 use crate::json::quoted;
 use crate::policy::{Advice, CodeRow, Effect, Error, Kind, code};
+use crate::thin::Thin;
 use crate::time::Millis;
 use crate::wire::{Built, Facts, build};
 
@@ -51,7 +52,7 @@ pub(crate) fn shown(session_id: &str, known: Option<Known<'_>>) -> (Facts, Json)
 #[derive(Debug, Clone, Hash)]
 pub(crate) struct Follow {
     /// The caller's own.
-    headers: Vec<(String, String)>,
+    headers: Thin<(String, String)>,
     timeout_ms: u32,
     /// How often the host came too late to a read.
     late: u32,
@@ -70,12 +71,12 @@ impl Follow {
     /// Follows the session that its subject names.
     pub(crate) fn known(bought: bool, headers: Vec<(String, String)>, timeout_ms: u32) -> Self {
         let poller = Poller::default();
-        Follow { headers, timeout_ms, late: 0, out: None, poller, bought, since: None, asked_credentials: false }
+        Follow { headers: headers.into(), timeout_ms, late: 0, out: None, poller, bought, since: None, asked_credentials: false }
     }
 
     /// Somebody else waits for it, with other options.
     pub(crate) fn take_options(&mut self, headers: Vec<(String, String)>, timeout_ms: u32) {
-        (self.headers, self.timeout_ms) = (headers, timeout_ms);
+        (self.headers, self.timeout_ms) = (headers.into(), timeout_ms);
     }
 
     /// Follows a session that was bought just now. If the answer to the purchase says all that is wanted, no read is made.
@@ -142,7 +143,7 @@ impl Follow {
         self.since.get_or_insert(now);
         let session_id = cx.subject.session_id.as_deref().unwrap_or_default();
         let built = read_of(session_id, self.asked_credentials).unwrap_or_else(|| Built::at(GetSession::ENDPOINT.path));
-        let mut exchange = Exchange::new(GetSession::ENDPOINT, built, self.headers.clone(), self.timeout_ms);
+        let mut exchange = Exchange::new(GetSession::ENDPOINT, built, self.headers.to_vec(), self.timeout_ms);
         exchange.late = self.late;
         let action = exchange.send(None, Millis::MAX, cx);
         self.out = Some(Box::new(exchange));

@@ -1,5 +1,6 @@
 //! What a machine is told of those who wait for it, and of what is known already.
 
+use crate::thin::Thin;
 use crate::time::Millis;
 
 /// How long a session or an order is waited for, unless the caller says otherwise.
@@ -13,7 +14,15 @@ pub(crate) struct Wishes {
     /// Whether what is seen through the session may rotate it.
     pub(crate) auto_rotate: bool,
     /// Further statuses that end it.
-    pub(crate) ends: Vec<String>,
+    pub(crate) ends: Thin<String>,
+}
+
+impl Wishes {
+    /// These end it, too.
+    pub(crate) fn want_ends(&mut self, ends: &[String]) {
+        let more: Vec<String> = ends.iter().filter(|end| !self.ends.contains(end)).cloned().collect();
+        more.into_iter().for_each(|end| self.ends.push(end));
+    }
 }
 
 /// What all who wait for a job want together.

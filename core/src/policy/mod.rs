@@ -20,7 +20,7 @@ pub(crate) use judge::{Again, Asked, Judgement, SendFailure, failure_status, is_
 pub use judge::{FailureKind, Sent};
 pub(crate) use ledger::{KEY_WINDOW, Ledger};
 pub(crate) use lookups::{LookupRead, lookups};
-pub use products::{IpRange, ip_range_text, is_shared_text, parse_ip_range};
+pub use products::{IpRange, is_shared_text, parse_ip_range};
 pub use quote::{Quote, quote};
 pub(crate) use quote::{is_usd, quote_of, times};
 pub use retry::RetryPolicy;

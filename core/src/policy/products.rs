@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use crate::contract::reseller::{ProductRanges, StaticProduct};
-use crate::contract::{Shaped, json_of, told};
+use crate::contract::{Shaped, told};
 use crate::json::{items, pick, text_of};
 
 /// Whether a product is shared static: its type is 2 or `shared`, or it has projects. `staticType` says nothing of it.
@@ -71,14 +71,10 @@ pub fn parse_ip_range(text: &str) -> IpRange {
     IpRange { text: text.to_owned(), first, last }
 }
 
-/// [`parse_ip_range`], its answer as JSON: `{"text","first","last"}`.
-pub fn ip_range_text(text: &str) -> String {
-    json_of(&parse_ip_range(text))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contract::json_of;
 
     #[test]
     fn a_product_is_shared_by_its_type_or_its_projects_and_by_nothing_else() {
@@ -118,7 +114,7 @@ mod tests {
         for odd in ["", "192.0.2.9-192.0.2.1", "192.0.2.0/33", "192.0.2.1-2001:db8::", "any", "192.0.2.1-5"] {
             assert_eq!((ends(odd), parse_ip_range(odd).text.as_str()), (None, odd));
         }
-        assert_eq!(ip_range_text("odd"), r#"{"text":"odd"}"#);
+        assert_eq!(json_of(&parse_ip_range("odd")), r#"{"text":"odd"}"#);
     }
 
     #[test]

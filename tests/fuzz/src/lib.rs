@@ -53,7 +53,7 @@ fn fresh(entropy: u8) -> Client {
 fn next(client: &mut Client, now: Now) -> Step {
     loop {
         match client.poll(now) {
-            Step::Notify(event) => assert!(!tells(&hopline::client::event_text(&event)), "an event tells a secret"),
+            Step::Notify(event) => assert!(!tells(&hopline::contract::json_of(&event)), "an event tells a secret"),
             step => return step,
         }
     }

@@ -47,7 +47,7 @@ pub fn reply(bytes: &[u8]) {
             assert!(String::from_utf8_lossy(body).contains(reply.raw.text()), "that is not what the service wrote");
         }
         Err(error) => {
-            assert!(!tells(&hopline::client::error_text(&error)), "an error tells a secret");
+            assert!(!tells(&hopline::contract::json_of(&error)), "an error tells a secret");
             assert!(error.raw.is_some() || error.status == Some(status), "the status is lost");
         }
     }

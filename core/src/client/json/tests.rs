@@ -9,7 +9,7 @@ fn json(text: &str) -> serde_json::Value {
 
 #[test]
 fn options_that_do_not_fit_are_refused_by_name_and_never_repeated() {
-    let refusal = |options: &str, entropy: &[u8]| json(&error_text(&Client::from_text(options, entropy).expect_err("is refused")));
+    let refusal = |options: &str, entropy: &[u8]| json(&json_of(&Client::from_text(options, entropy).expect_err("is refused")));
     let unknown = refusal(r#"{"base_ur":"https://api.example/v1"}"#, &[7; 16]);
     assert_eq!((&unknown["kind"], &unknown["field"]), (&json("\"invalid\""), &json("\"options\"")));
     assert!(unknown["message"].as_str().is_some_and(|message| message.contains("unknown field `base_ur`")), "{unknown}");
@@ -36,7 +36,7 @@ fn what_is_wrong_with_a_call_comes_back_as_its_result() {
     {
         let command = client.start_text(operation, params, options);
         let error = client.take_text(command.0).expect("has completed").err().expect("is refused");
-        assert_eq!(json(&error_text(&error))["effect"], "none", "{error}");
+        assert_eq!(json(&json_of(&error))["effect"], "none", "{error}");
     }
 }
 
@@ -52,7 +52,7 @@ fn a_number_that_is_none_is_refused_by_its_place() {
     ] {
         let command = client.start_text("get_balance", "{}", options);
         let error = client.take_text(command.0).expect("has completed").err().expect("is refused");
-        let told = json(&error_text(&error));
+        let told = json(&json_of(&error));
         let said = format!("`{field}` must be a value of its type{inner};");
         assert!(told["field"] == field && told["message"].as_str().is_some_and(|message| message.contains(&said)), "{options}: {told}");
     }
@@ -62,11 +62,11 @@ fn a_number_that_is_none_is_refused_by_its_place() {
 fn a_misuse_and_a_word_that_is_none_are_errors() {
     let mut client = Client::from_text(OPTIONS, &[7; 16]).expect("is sound");
     let error = client.resolve_text(9, Outcome::Store(super::super::StoreAnswer::Done), NOW).expect_err("no such step");
-    assert_eq!(json(&error_text(&error))["kind"], "misuse");
+    assert_eq!(json(&json_of(&error))["kind"], "misuse");
     let error = client.fail_text(9, "gone", "maybe", NOW).expect_err("no such word");
-    assert_eq!(json(&error_text(&error))["field"], "kind");
+    assert_eq!(json(&json_of(&error))["field"], "kind");
     let error = client.fail_text(9, "dns", "never", NOW).expect_err("no such step");
-    assert_eq!(json(&error_text(&error))["kind"], "misuse");
+    assert_eq!(json(&json_of(&error))["kind"], "misuse");
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn a_cause_has_its_sentence_too() {
     let cause = Error::invalid("get_session", "x", "is wrong");
     let error =
         Error::from(crate::policy::ErrorFields { cause: Some(cause.clone()), ..Error::invalid("start", "y", "is too").into_fields() });
-    let told = json(&error_text(&error));
+    let told = json(&json_of(&error));
     assert_eq!(told["message"], error.to_string());
     assert_eq!(told["cause"]["message"], cause.to_string());
 }
@@ -87,7 +87,7 @@ fn an_answer_that_does_not_fit_says_how_it_came() {
     let body = br#"{"success":true,"data":{"session_id":"s-1"},"meta":{"request_id":"q-1"}}"#;
     client.resolve(id, Outcome::Response { status: 206, headers: &[], body, truncated: false }, NOW).expect("is answered once");
     let Some(Err(error)) = client.take_text(command.0) else { panic!("it has no status") };
-    let error = json(&error_text(&error));
+    let error = json(&json_of(&error));
     let said = (&error["kind"], &error["status"], &error["attempts"], &error["request_id"], &error["session_id"]);
     assert_eq!(said, (&json("\"decode\""), &json("206"), &json("1"), &json("\"q-1\""), &json("\"s-1\"")));
     assert_eq!((&error["field"], &error["raw"]), (&json("\"data.status\""), &json(r#"{"session_id":"s-1"}"#)));
@@ -95,7 +95,7 @@ fn an_answer_that_does_not_fit_says_how_it_came() {
 
 #[test]
 fn what_was_settled_by_hand_has_no_answer_that_could_fit() {
-    let error = json(&error_text(&misfit_text("create_session", r#"{"settled":true,"attempts":0}"#, "null", "anywhere")));
+    let error = json(&json_of(&misfit_text("create_session", r#"{"settled":true,"attempts":0}"#, "null", "anywhere")));
     assert!(error["what"].as_str().is_some_and(|what| what.contains("settled by hand")), "{error}");
     assert_eq!((&error["effect"], &error["advice"]), (&json("\"done\""), &json("\"check_account\"")));
 }
@@ -105,5 +105,5 @@ fn details_stay_as_they_were_written() {
     let details = r#"{"unit":4.10,"big":12345678901234567890123}"#;
     let error =
         Error::from(crate::policy::ErrorFields { details: details.parse().ok(), ..Error::invalid("start", "x", "is wrong").into_fields() });
-    assert!(error_text(&error).contains(details));
+    assert!(json_of(&error).contains(details));
 }

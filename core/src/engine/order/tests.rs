@@ -42,7 +42,7 @@ fn an_order_is_read_until_it_is_usable_and_each_status_is_reported_once() {
 #[test]
 fn a_status_that_the_caller_named_ends_it() {
     let mut given = Given::reseller();
-    given.wants.wishes.ends = vec!["odd".to_owned()];
+    given.wants.wishes.ends = vec!["odd".to_owned()].into();
     let mut order = order(&mut given, true);
     assert_eq!(given.tell(&mut order, [due(), is("odd")])[1], "end: done Ended");
 }

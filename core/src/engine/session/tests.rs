@@ -51,7 +51,7 @@ fn a_session_is_read_until_it_is_usable_or_over() {
     assert_eq!(given.notes(), ["shown creating Pending", "shown odd Unknown", "shown active Ready"]);
     let mut follow = self::follow(false);
     assert_eq!(given.tell(&mut follow, [due(), is("expired")]), [READ, "end: done Ended"]);
-    given.wants.wishes.ends = vec!["odd".to_owned()];
+    given.wants.wishes.ends = vec!["odd".to_owned()].into();
     let mut follow = self::follow(false);
     assert_eq!(given.tell(&mut follow, [due(), is("odd")]), [READ, "end: done Ended"]);
 }

@@ -1,7 +1,7 @@
 //! Runs one case: each step of its script says what is done to the client, or what the client must do next.
 
 use hopline::Error;
-use hopline::client::{Answered, CallOptions, CommandId, Name, RecordId, Step, StepId, StoreCall, host_text, verdict_text};
+use hopline::client::{Answered, CallOptions, CommandId, Name, RecordId, Step, StepId, StoreCall, host_text};
 use serde_json::{Map, Value, json};
 
 use super::format::{Case, Verb};
@@ -365,7 +365,7 @@ impl World {
 
     fn observe_session(&mut self, observe: Observe) -> Result<(), String> {
         let told = self.client.observe_text(&observe.observe, &json!(observe.seen).to_string(), self.now);
-        let told = told.map_err(|error| error.to_string())?.as_ref().map(verdict_text);
+        let told = told.map_err(|error| error.to_string())?.as_ref().map(hopline::contract::json_of);
         let found: Value = told.map_or(Ok(Value::Null), |told| serde_json::from_str(&told)).map_err(|error| error.to_string())?;
         let why = observe.why.as_ref().map(|part| json!({ "contains": part }));
         let (verdict, reason) = (json!(observe.verdict), json!(observe.reason));

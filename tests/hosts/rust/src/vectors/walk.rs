@@ -1,7 +1,7 @@
 //! A walk through a list, its pages as the script has them.
 
 use hopline::Error;
-use hopline::client::{Step, error_text, host_text, page_params_text, page_turn_text};
+use hopline::client::{Step, host_text, page_params_text, page_turn_text};
 use hopline::contract::json_of;
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ impl World {
             };
             let command = self.client.start_json(
                 &walk.operation,
-                &page_params_text(from, &params).map_err(|error| error_text(&error))?,
+                &page_params_text(from, &params).map_err(|error| json_of(&error))?,
                 Default::default(),
             );
             self.send(page)?;
@@ -38,7 +38,7 @@ impl World {
                     let data: Value = serde_json::from_str(answered.view().as_deref().unwrap_or(answered.raw.text()))
                         .map_err(|error| error.to_string())?;
                     items.extend(data["items"].as_array().cloned().unwrap_or_default());
-                    let turn = page_turn_text(from, &json_of(&answered.facts)).map_err(|error| error_text(&error))?;
+                    let turn = page_turn_text(from, &json_of(&answered.facts)).map_err(|error| json_of(&error))?;
                     let turn: Value = serde_json::from_str(&turn).map_err(|error| error.to_string())?;
                     position = turn["position"].as_str().map(str::to_owned);
                     end = turn["end"].as_str().map(str::to_owned);

@@ -4,9 +4,12 @@
 use std::fmt::Write;
 
 use hopline::client::PagesEnd;
+use hopline::contract::pools::LeaseAdvice;
 use hopline::contract::{Field, FieldRule, Method, Record, Safety, Shape, Shaped, Words};
 
-use crate::model::{APIS, Type, WALK, camel, client, in_camel, lines, named_in_camel, told_types, types, unlinked};
+use crate::model::{
+    APIS, Type, WALK, camel, client, in_camel, level_of, lines, named_in_camel, pool_requests, told_types, types, unlinked,
+};
 
 const HEADER: &str = "// Printed from the table by hopline-bindgen. Do not edit: change the table.\n\nimport Foundation\n";
 
@@ -92,7 +95,10 @@ const NAMED: &[(&str, &str)] = &[
 ];
 
 /// What the package shows in another way.
-const INTERNAL: &[&str] = &["Event", "EventName", "Verdict", "VerdictName", "SavedPage"];
+const INTERNAL: &[&str] = &["Event", "EventName", "Verdict", "VerdictName", "SavedPage", "OpenedPool", "PoolLease"];
+
+/// What is told as the answer of a command of a pool, with its name in front.
+const POOL_ANSWERS: &[&str] = &["OpenedPool", "PoolLease", "PoolStatus"];
 
 /// What the package only hands back.
 const UNREAD: &str = "AnswerFacts";
@@ -127,7 +133,7 @@ fn print_types() -> String {
 
 /// Hopline's own types: what is told, and the words that only this host's callers are asked for.
 fn own_types() -> Vec<Type> {
-    let lists = [Method::SHAPE, Safety::SHAPE, PagesEnd::SHAPE];
+    let lists = [Method::SHAPE, Safety::SHAPE, PagesEnd::SHAPE, LeaseAdvice::SHAPE];
     let words = lists.into_iter().filter_map(|shape| if let Shape::Word(words) = shape { Some(Type::Words(words)) } else { None });
     told_types().into_iter().filter(|told| told.name() != UNREAD).chain(words).collect()
 }
@@ -157,10 +163,24 @@ fn print_closed(out: &mut String, words: &Words) {
         let raw = if case == word.word { String::new() } else { format!(" = {:?}", word.word) };
         put!(out, "{indent}    case {}{raw}", name(&case));
     }
+    if words.name == "EventName" {
+        print_levels(out, words);
+    }
     put!(out, "{indent}}}");
     if outer.is_some() {
         put!(out, "}}");
     }
+}
+
+/// For whom each event is.
+fn print_levels(out: &mut String, words: &Words) {
+    put!(out, "\n        /// For whom it is.\n        var level: Event.Level {{\n            switch self {{");
+    for level in ["info", "warning"] {
+        let events = words.words.iter().filter(|word| level_of(word.word) == level);
+        let cases: Vec<String> = events.map(|word| format!(".{}", lower(word.name))).collect();
+        put!(out, "            case {}: .{level}", cases.join(", "));
+    }
+    put!(out, "            default: .debug\n            }}\n        }}");
 }
 
 /// An open list: a service may say what the contract does not name.
@@ -219,7 +239,7 @@ fn print_record(out: &mut String, record: &'static Record, is_told: bool) {
 
 /// How it is read from what the core packed. What is told has no name in front.
 fn print_reader(out: &mut String, record: &Record, members: &[Member], is_told: bool) {
-    match is_told {
+    match is_told && !POOL_ANSWERS.contains(&record.name) {
         true => put!(out, "extension {} {{", type_name(record.name)),
         false => put!(out, "extension {}: Packable {{\n    static let type = {:?}\n", record.name, record.name),
     }
@@ -367,7 +387,7 @@ fn in_swift(line: &str) -> String {
         own_types().into_iter().any(|own| match own {
             Type::Record(record) => record.field(name).is_some(),
             Type::Words(words) => words.words.iter().any(|word| word.word == name),
-        })
+        }) || pool_requests().any(|record| record.field(name).is_some())
     };
     let plain = unlinked(line).replace(&format!("`{IS_REFUSED}`"), "`is_refused_by_us`");
     in_camel(&named_in_camel(&plain), |name| name == "is_refused_by_us" || is_own(name) || WALK.iter().any(|own| own.name == name))
@@ -415,7 +435,7 @@ mod tests {
         let told = own_types().into_iter().map(|found| (found, true));
         for (found, is_told) in types().into_iter().map(|found| (found, false)).chain(told) {
             let Some(record) = found.record() else { continue };
-            let begin = if is_told {
+            let begin = if is_told && !POOL_ANSWERS.contains(&record.name) {
                 format!("extension {} {{\n    init(", type_name(record.name))
             } else {
                 format!("extension {}: Packable {{", record.name)

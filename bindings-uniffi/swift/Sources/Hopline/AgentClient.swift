@@ -4,6 +4,8 @@ internal import HoplineCore
 
 /// The client of one account of the Agent Proxy Session API. Each operation of the API is a method.
 public final class AgentClient: HoplineClient, @unchecked Sendable {
+    private let sessions = KnownSessions()
+
     /// A client. Nothing is sent before the first call.
     ///
     /// - Parameters:
@@ -33,7 +35,8 @@ public final class AgentClient: HoplineClient, @unchecked Sendable {
     @discardableResult
     public func releaseSession(_ sessionId: String) throws(HoplineError) -> Bool {
         try check("release_session")
-        return driver.ask { $0.releaseSession(sessionId: sessionId) }
+        if case .was(true) = driver.ask(.releaseSession(sessionId: sessionId)) { return true }
+        return false
     }
 
     /// Advice on what was seen through a session. Nothing comes back if this client does not follow it.
@@ -42,17 +45,43 @@ public final class AgentClient: HoplineClient, @unchecked Sendable {
     /// waits for that and throws why it failed. Whoever observes the same session meanwhile waits for the same rotation.
     public func observe(sessionId: String, seen: Seen) async throws(HoplineError) -> Verdict? {
         try check("observe")
-        let packed = try core {
-            try driver.ask { try $0.observe(sessionId: sessionId, seen: seen.json.text, unixMs: Clock.unix, monotonicMs: Clock.monotonic) }
-        }
-        guard let told = packed.map({ Packed.read($0, VerdictFields.init) }) else { return nil }
+        let answer = driver.ask(.observe(sessionId: sessionId, seen: seen.json.text))
+        if case .refused(let packed) = answer { throw HoplineError(packed: packed) }
+        guard case .advice(let packed?) = answer else { return nil }
+        let told = Packed.read(packed, VerdictFields.init)
         guard let command = told.command else { return Verdict(told) }
-        return try await .rotated(told.reason ?? .block, run("rotate_session") { _ in UInt32(command) }.reply("rotate_session"))
+        let rotated: Reply<Session> = try await run("rotate_session", .go, known: UInt32(command)).reply("rotate_session")
+        took(rotated, "rotate_session")
+        return .rotated(told.reason ?? .block, rotated)
+    }
+
+    /// Opens a pool, which lends sessions, and buys, rotates and replaces them as needed. To open it buys nothing, unless sessions are to be
+    /// `ready`. Pools of one name in one store and account share their sessions.
+    ///
+    /// - Parameters:
+    ///   - name: The pool's name, 1 to 128 bytes.
+    ///   - options: What it buys, how much of it, and how it lends.
+    public func openPool(_ name: String, _ options: PoolOptions) async throws(HoplineError) -> Pool {
+        var params = options.told
+        params.add("name", name)
+        let opened: Reply<OpenedPool> = try await call("open_pool", params, Parameters())
+        return Pool(name: name, client: self, number: opened.pool)
     }
 
     /// Both operations that wait for a session.
     func wait(_ operation: String, _ params: Parameters, _ told: Parameters) async throws(HoplineError) -> OpenSession {
         try await answer(operation, params.json.text, told).session(operation, self)
+    }
+
+    /// The handle of a session that was waited for.
+    func opened(_ session: Reply<Session>, _ operation: String) -> OpenSession {
+        let known = sessions.open(session, session.phase ?? .unknown)
+        known.take(session, operation)
+        return OpenSession(session.sessionId, known, self)
+    }
+
+    override func took<Value>(_ reply: Reply<Value>, _ operation: String) {
+        if let session = reply as? Reply<Session> { sessions.take(session, operation) }
     }
 
     override func isWaited(_ answered: Answered) -> Bool {

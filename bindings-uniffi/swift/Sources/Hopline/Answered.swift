@@ -55,7 +55,7 @@ struct Answered {
     /// The same of a session that was waited for.
     func session(_ operation: String, _ client: AgentClient) throws(HoplineError) -> OpenSession {
         let session: Reply<Session> = try reply(operation)
-        return OpenSession(sessionId: session.sessionId, phase: phase ?? .unknown, session: session, client: client)
+        return client.opened(session, operation)
     }
 
     /// The same of an order that was waited for.

@@ -10,12 +10,18 @@ internal import HoplineCore
 final class Driver: @unchecked Sendable {
     /// What a command ended with.
     struct Ended: Sendable {
-        /// Nothing where it was taken before.
+        /// Nothing where it was read before.
         let taken: Taken?
         /// What the transport said of its last request, if that failed.
         let transport: String?
         /// What the store said of its last call that failed.
         let store: String?
+    }
+
+    /// What a command has ended with, and whether the core knows that it was read.
+    private struct Early {
+        let result: Taken?
+        let isTaken: Bool
     }
 
     /// A call of the store.
@@ -37,9 +43,13 @@ final class Driver: @unchecked Sendable {
     let lock = NSLock()
     // The lock guards what follows.
     /// By command: whoever waits for its result.
-    var waiting: [UInt32: CheckedContinuation<Ended, Never>] = [:]
+    var waiting: [UInt32: CheckedContinuation<Ended?, Never>] = [:]
+    /// By command: its operation and intent, as long as somebody waits.
+    private var operations: [UInt32: (name: String, intent: String?)] = [:]
     /// Commands that have ended before anybody waited for them.
-    private var ended: Set<UInt32> = []
+    private var ended: [UInt32: Early] = [:]
+    /// What is to be done once the lock is free.
+    private var work: [() -> Void] = []
     /// By step: the requests that are out or wait for their turn.
     var out: [UInt32: Exchange] = [:]
     /// The steps whose requests wait for their turn, in order.
@@ -79,30 +89,45 @@ final class Driver: @unchecked Sendable {
         store?.onLost { [weak self] names in self?.lose(names) }
     }
 
-    /// Runs a command until it has ended. Cancelling the task cancels its command; what became of it is still returned.
-    /// Nil if the client is closed.
-    func run(_ start: @escaping @Sendable (Client) -> UInt32) async -> Ended? {
+    /// Starts a command, or waits for a `known` one, until it has ended. Cancelling the task cancels its command; what became of it is still
+    /// returned. Nil if the client is closed.
+    func run(_ operation: String, _ intent: String?, _ what: Move, known: UInt32? = nil) async -> Ended? {
         let ticket = Ticket()
         return await withTaskCancellationHandler {
-            guard let command = begin(start) else { return nil }
-            return await withCheckedContinuation { continuation in
-                wait(for: command, continuation, ticket)
+            await withCheckedContinuation { waiter in
+                act {
+                    guard state == .open else { return work.append { waiter.resume(returning: nil) } }
+                    let moved = core.advance(what: what, body: Data(), unixMs: Clock.unix, monotonicMs: Clock.monotonic)
+                    guard let command = moved.command ?? known else { return work.append { waiter.resume(returning: nil) } }
+                    waiting[command] = waiter
+                    operations[command] = (operation, intent)
+                    take(moved)
+                    if let ended = read(command) {
+                        waiting[command] = nil
+                        work.append { waiter.resume(returning: ended) }
+                    }
+                    // Before anything is begun, so that a command which is cancelled already sends nothing.
+                    if ticket.isCancelled(command) { cancel(command) }
+                }
             }
         } onCancel: {
-            if let command = ticket.cancel() { cancel(command) }
+            if let command = ticket.cancel() { act { cancel(command) } }
         }
     }
 
     /// What a command ended with that ended as a part of another one.
     func result(of command: UInt32) -> Ended {
-        defer { pump() }
-        return lock.withLock { take(command) }
+        act {
+            if let early = read(command) { return early }
+            defer { move(.go) }
+            return ended(command, Early(result: core.take(command: command), isTaken: true))
+        }
     }
 
-    /// Asks the core for something that is answered at once, and does what it wants done then.
-    func ask<Answer>(_ question: (Client) throws -> Answer) rethrows -> Answer {
-        defer { pump() }
-        return try question(core)
+    /// Moves the core, and does what it wants done then.
+    @discardableResult
+    func ask(_ what: Move) -> MoveAnswer {
+        act { move(what) }
     }
 
     /// Progress from now on. Of somebody who does not listen the oldest is forgotten.
@@ -123,93 +148,98 @@ final class Driver: @unchecked Sendable {
         lock.withLock { state > .open }
     }
 
-    private func begin(_ start: (Client) -> UInt32) -> UInt32? {
-        lock.withLock { state > .open ? nil : start(core) }
-    }
-
-    private func wait(for command: UInt32, _ continuation: CheckedContinuation<Ended, Never>, _ ticket: Ticket) {
-        let ended: Ended? = lock.withLock {
-            if self.ended.remove(command) != nil { return take(command) }
-            waiting[command] = continuation
-            return nil
-        }
-        if let ended { continuation.resume(returning: ended) }
-        // Before its first step is taken, so that a command which is cancelled already stores and sends nothing.
-        if ticket.isCancelled(command) || closed { cancel(command) } else { pump() }
-    }
-
-    private func cancel(_ command: UInt32) {
-        let exchange = lock.withLock {
-            core.cancel(command: command, unixMs: Clock.unix, monotonicMs: Clock.monotonic).flatMap { out[$0] }
-        }
-        exchange?.abort()
-        pump()
-    }
-
-    /// Does all that the core wants done now.
-    func pump() {
-        var work: [() -> Void] = []
-        lock.withLock {
-            drain(&work)
+    /// Does something under the lock, and then all that the core wants done now.
+    func act<Result>(_ doing: () -> Result) -> Result {
+        let (result, todo): (Result, [() -> Void]) = lock.withLock {
+            let result = doing()
             // What the core asks of a store that was given back, and what it makes of the answers.
             while state > .closing, !calls.isEmpty {
-                refuse(calls.map(\.id))
+                let unasked = calls
                 calls = []
-                drain(&work)
+                refuse(unasked.map(\.id))
             }
-            if !isSuspended { beginAll(&work) }
+            if !isSuspended { beginAll() }
+            defer { work = [] }
+            return (result, work)
         }
-        work.forEach { $0() }
+        todo.forEach { $0() }
         rest()
+        return result
     }
 
-    /// Under the lock: takes all steps that there are.
-    func drain(_ work: inout [() -> Void]) {
-        var isMore = true
-        while isMore {
-            isMore = false
-            let steps = core.steps(results: false, unixMs: Clock.unix, monotonicMs: Clock.monotonic)
-            // A result that is taken brings further steps, behind the wait that came with it.
-            for step in steps { if take(step, &work) { isMore = true } }
+    /// Under the lock: moves the core, and takes all steps that come of it.
+    @discardableResult
+    func move(_ what: Move, _ body: Data = Data()) -> MoveAnswer {
+        let moved = core.advance(what: what, body: body, unixMs: Clock.unix, monotonicMs: Clock.monotonic)
+        take(moved)
+        return moved.answer
+    }
+
+    /// Under the lock: takes the steps that came of a move, and all that come after them.
+    private func take(_ moved: Moved) {
+        var (read, isWait): ([UInt32], Bool) = ([], false)
+        for step in moved.steps {
+            switch step {
+            case .store(let id, let command, let call):
+                calls.append(StoreStep(id: id, command: command, call: call))
+            case .send(let id, let command, let request):
+                let before = losses
+                let claimsStand: @Sendable () async -> Bool = { await self.claimsStand(since: before) }
+                let sent: @Sendable (String) -> Void = { line in self.lock.withLock { self.tell(command, .sent(request: line)) } }
+                out[id] = Exchange(request, Self.wanted, transport, headers, claimsStand, sent: sent) { self.answered(id, command, $0) }
+                queue.append(id)
+            case .completed(let command, let result):
+                let early = Early(result: result, isTaken: moved.taken.contains(command))
+                if let waiter = waiting.removeValue(forKey: command) {
+                    let ended = ended(command, early)
+                    work.append { waiter.resume(returning: ended) }
+                    if !early.isTaken { read.append(command) }
+                } else {
+                    ended[command] = early
+                }
+            case .notify(let event):
+                tell(event)
+            case .wait(let until):
+                keepTime(until)
+                isWait = true
+            }
         }
+        // What was read the core may forget, which brings further steps behind the wait that came with it.
+        if !read.isEmpty { move(.taken(commands: read)) } else if !isWait { move(.go) }
+    }
+
+    /// Under the lock: what a command ended with that ended before somebody waited for it.
+    private func read(_ command: UInt32) -> Ended? {
+        guard let early = ended.removeValue(forKey: command) else { return nil }
+        if !early.isTaken { move(.taken(commands: [command])) }
+        return ended(command, early)
+    }
+
+    private func ended(_ command: UInt32, _ early: Early) -> Ended {
+        operations[command] = nil
+        let (transport, store) = (transportTrouble.removeValue(forKey: command), storeTrouble.removeValue(forKey: command))
+        return Ended(taken: early.result, transport: transport, store: store)
+    }
+
+    /// Under the lock.
+    func cancel(_ command: UInt32) {
+        guard case .abort(let step?) = move(.cancel(command: command)), let exchange = out[step] else { return }
+        work.append { exchange.abort() }
     }
 
     /// Under the lock: begins what was not begun. Calls of the store come first, since a request may depend on them.
-    private func beginAll(_ work: inout [() -> Void]) {
+    private func beginAll() {
         for step in calls {
             asking[step.id] = Task.detached { await self.perform(step) }
         }
         calls = []
         while out.count - queue.count < Self.mostAtOnce, let next = queue.first {
             queue.removeFirst()
-            if let exchange = out[next] { work.append { exchange.start() } }
+            guard let exchange = out[next] else { continue }
+            keepTime(Clock.monotonic + exchange.timeout)
+            // Of a client that is closing only a pool sends yet, which nobody waits for.
+            work.append(state == .open ? { exchange.start() } : { exchange.abort() })
         }
-    }
-
-    /// Under the lock: takes a step, and says whether there may be more. What is to be done without the lock it adds to `work`.
-    private func take(_ step: Step, _ work: inout [() -> Void]) -> Bool {
-        switch step {
-        case .store(let id, let command, let call):
-            calls.append(StoreStep(id: id, command: command, call: call))
-        case .send(let id, let command, let request):
-            let before = losses
-            let claimsStand: @Sendable () async -> Bool = { await self.claimsStand(since: before) }
-            out[id] = Exchange(request, Self.wanted, transport, headers, claimsStand) { self.answered(id, command, $0) }
-            queue.append(id)
-        case .completed(let command, _):
-            if let waiter = waiting.removeValue(forKey: command) {
-                let ended = take(command)
-                work.append { waiter.resume(returning: ended) }
-            } else {
-                ended.insert(command)
-            }
-        case .notify(let event):
-            tell(event)
-        case .wait(let until):
-            keepTime(until)
-            return false
-        }
-        return true
     }
 
     /// Whether a request may be sent that was asked for when claims had ended so often.
@@ -219,53 +249,55 @@ final class Driver: @unchecked Sendable {
         return vouches && lock.withLock { losses == before && releases == 0 }
     }
 
-    private func take(_ command: UInt32) -> Ended {
-        let (transport, store) = (transportTrouble.removeValue(forKey: command), storeTrouble.removeValue(forKey: command))
-        return Ended(taken: core.take(command: command), transport: transport, store: store)
-    }
-
     private func perform(_ step: StoreStep) async {
         guard let store else { return }
         let (answer, said) = await store.ask(step.call)
-        lock.withLock {
+        act {
             asking[step.id] = nil
             if let command = step.command, let said { storeTrouble[command] = "the store said: \(said)" }
-            try? core.stored(step: step.id, answer: answer, unixMs: Clock.unix, monotonicMs: Clock.monotonic)
+            move(.stored(step: step.id, answer: answer))
         }
-        pump()
     }
 
     /// Under the lock: these calls of the store have no answer.
     func refuse(_ steps: [UInt32]) {
-        for step in steps { try? core.stored(step: step, answer: .failed, unixMs: Clock.unix, monotonicMs: Clock.monotonic) }
+        for step in steps { move(.stored(step: step, answer: .failed)) }
     }
 
     private func answered(_ id: UInt32, _ command: UInt32, _ outcome: Exchange.Outcome) {
-        lock.withLock {
-            out[id] = nil
+        act {
+            if let age = out.removeValue(forKey: id)?.age {
+                let status: Int? = if case .response(let response) = outcome { response.status } else { nil }
+                tell(command, .answered(status: status, duration: age))
+            }
             queue.removeAll { $0 == id }
-            let (unix, monotonic) = (Clock.unix, Clock.monotonic)
             switch outcome {
             case .response(let response):
                 transportTrouble[command] = nil
                 let headers = response.headers.compactMap { name, value in
                     Self.wanted.contains(name.lowercased()) ? Header(name: name.lowercased(), value: value) : nil
                 }
-                try? core.respond(
-                    step: id, status: UInt16(clamping: response.status), headers: headers, body: response.body,
-                    truncated: response.truncated, unixMs: unix, monotonicMs: monotonic)
+                let status = UInt16(clamping: response.status)
+                move(.respond(step: id, status: status, headers: headers, truncated: response.truncated), response.body)
             case .unfit(let rule):
-                try? core.refuseHeaders(step: id, rule: rule, unixMs: unix, monotonicMs: monotonic)
+                move(.refuseHeaders(step: id, rule: rule))
             case .failed(let kind, let sent, let note):
                 transportTrouble[command] = note
-                try? core.fail(step: id, kind: kind, sent: sent, unixMs: unix, monotonicMs: monotonic)
+                move(.fail(step: id, kind: kind, sent: sent))
             }
         }
-        pump()
     }
 
     private func tell(_ packed: Data) {
         guard !listeners.isEmpty, let event = Event(Packed.read(packed, EventFields.init)) else { return }
+        listeners.values.forEach { $0.yield(event) }
+    }
+
+    /// Under the lock: what this host did for a command.
+    private func tell(_ command: UInt32, _ what: Event.What) {
+        guard !listeners.isEmpty else { return }
+        let (operation, intent) = operations[command] ?? ("pool", nil)
+        let event = Event(operation, intent, what)
         listeners.values.forEach { $0.yield(event) }
     }
 
@@ -285,8 +317,22 @@ final class Driver: @unchecked Sendable {
     }
 
     private func awake(_ at: Int64) {
-        lock.withLock { if timer?.at == at { timer = nil } }
-        pump()
+        let sends = lock.withLock {
+            if timer?.at == at { timer = nil }
+            return Array(out.values)
+        }
+        let next = sends.compactMap { $0.look(at: Clock.monotonic) }.min()
+        act {
+            keepTime(next)
+            move(.go)
+        }
+    }
+}
+
+extension Moved {
+    /// The command that was started.
+    fileprivate var command: UInt32? {
+        if case .command(let command) = answer { command } else { nil }
     }
 }
 

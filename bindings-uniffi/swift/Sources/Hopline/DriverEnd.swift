@@ -6,10 +6,10 @@ internal import HoplineCore
 extension Driver {
     /// Cancels what is under way; records stay. Once all of it has ended, or the time is up, the store is given back.
     func shutDown(within timeout: Duration) {
-        let aborted: [Exchange] = lock.withLock {
+        let aborted: [Exchange] = act {
             guard state == .open else { return [] }
             (state, isSuspended) = (.closing, false)
-            waiting.keys.forEach { _ = core.cancel(command: $0, unixMs: Clock.unix, monotonicMs: Clock.monotonic) }
+            Array(waiting.keys).forEach { cancel($0) }
             deadline = Task.detached {
                 guard (try? await Task.sleep(for: timeout, clock: .continuous)) != nil else { return }
                 self.giveUp()
@@ -17,7 +17,6 @@ extension Driver {
             return Array(out.values)
         }
         aborted.forEach { $0.abort() }
-        pump()
     }
 
     /// The same, and waits for its end.
@@ -48,7 +47,7 @@ extension Driver {
 
     /// The time is up: what the store has not answered may be done or not.
     private func giveUp() {
-        let aborted = lock.withLock {
+        let aborted = act {
             if state == .closing {
                 state = .leaving
                 Task.detached { await self.store?.close() }
@@ -58,7 +57,6 @@ extension Driver {
             return Array(out.values)
         }
         aborted.forEach { $0.abort() }
-        pump()
         end()
     }
 
@@ -122,34 +120,30 @@ extension Driver {
             return (self.suspending, turns)
         }
         _ = await suspending?.result
-        lock.withLock { if turns == turn { isSuspended = false } }
-        pump()
+        act { if turns == turn { isSuspended = false } }
     }
 
     /// These names are not this client's any more; none of them is, where none are given.
     func lose(_ names: [String]?, released: Bool = false) {
-        var work: [() -> Void] = []
-        lock.withLock {
+        act {
             // What is taken after this knows of it.
-            drain(&work)
+            move(.go)
             losses += 1
             if released { releases -= 1 }
-            let (unix, monotonic) = (Clock.unix, Clock.monotonic)
-            core.lost(names: names, unixMs: unix, monotonicMs: monotonic)
-            for id in queue {
-                out[id] = nil
-                try? core.fail(step: id, kind: .late, sent: .never, unixMs: unix, monotonicMs: monotonic)
-            }
+            move(.lost(names: names))
+            let unsent = queue
             queue = []
+            for id in unsent {
+                out[id] = nil
+                move(.fail(step: id, kind: .late, sent: .never))
+            }
             // Calls wait here only while it is suspended, when it owns nothing.
-            calls.removeAll { step in
-                guard let answer = step.call.answerWithoutNames else { return false }
-                try? core.stored(step: step.id, answer: answer, unixMs: unix, monotonicMs: monotonic)
-                return true
+            let unasked = calls
+            calls = unasked.filter { $0.call.answerWithoutNames == nil }
+            for step in unasked {
+                if let answer = step.call.answerWithoutNames { move(.stored(step: step.id, answer: answer)) }
             }
         }
-        work.forEach { $0() }
-        pump()
     }
 }
 

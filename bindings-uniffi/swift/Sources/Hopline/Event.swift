@@ -26,14 +26,47 @@ public struct Event: Sendable {
         case inDoubt(record: String?)
         /// A record that nothing waits for could not be saved or deleted.
         case storeFailed(record: String)
+        /// A pool buys nothing, for this reason, until one purchase is tried; nil if somebody has to act first.
+        case poolHeld(reason: PoolHoldReason, retryAt: Date?)
+        /// A pool buys again.
+        case poolFreed
+        /// A lease is not back after the time that its pool says.
+        case leaseLeaked(lease: Int, sessionId: String)
+        /// A request was handed to the transport: its method and its URL without the query.
+        case sent(request: String)
+        /// What was sent was answered, with this HTTP status; nil where there was no response. With the time since it was sent.
+        case answered(status: Int?, duration: Duration)
     }
 
+    /// For whom it is.
+    public enum Level: String, Sendable, Comparable {
+        /// For who looks for a fault.
+        case debug
+        /// For who watches what is bought, and why nothing is.
+        case info
+        /// Somebody should look.
+        case warning
+
+        /// By how much it matters.
+        public static func < (one: Level, other: Level) -> Bool {
+            (one == .debug && other != .debug) || (one == .info && other == .warning)
+        }
+    }
+
+    /// For whom it is: purchases and holds are `info`, doubts, leases that are not given back and failures of the store are `warning`, all else is
+    /// `debug`.
+    public let level: Level
     /// Which operation.
     public let operation: String
     /// Your own name for it.
     public let intent: String?
     /// What happened.
     public let what: What
+
+    /// What this host did.
+    init(_ operation: String, _ intent: String?, _ what: What) {
+        (level, self.operation, self.intent, self.what) = (.debug, operation, intent, what)
+    }
 
     /// Each event has the members that belong to it.
     init?(_ told: EventFields) {
@@ -51,8 +84,11 @@ public struct Event: Sendable {
             case .watched: .watched(value: told.value)
             case .inDoubt: .inDoubt(record: told.record)
             case .storeFailed: told.record.map { .storeFailed(record: $0) }
+            case .poolHeld: told.reason.map { .poolHeld(reason: $0, retryAt: told.retryAt) }
+            case .poolFreed: .poolFreed
+            case .leaseLeaked: told.lease.map { .leaseLeaked(lease: $0, sessionId: told.sessionId ?? "") }
             }
         guard let what else { return nil }
-        (operation, intent, self.what) = (told.operation, told.intent, what)
+        (level, operation, intent, self.what) = (told.event.level, told.operation, told.intent, what)
     }
 }

@@ -12,45 +12,69 @@ final class Exchange: @unchecked Sendable {
     }
 
     /// What a transport may still take to tell what it knows, after its time is up.
-    private static let grace = Duration.milliseconds(250)
+    private static let grace: Int64 = 250
 
+    /// How long it may take, in milliseconds.
+    let timeout: Int64
     private let request: Request
     private let sendBefore: Int64
     private let transport: any Transport
     private let headers: Headers
     /// Whether the store's claims stand, under which it is sent.
     private let claimsStand: @Sendable () async -> Bool
+    /// Is told when the transport gets it.
+    private let sent: @Sendable (String) -> Void
     private let lock = NSLock()
-    /// The lock guards what follows.
+    // The lock guards what follows.
     private var answer: (@Sendable (Outcome) -> Void)?
-    private var tasks: [Task<Void, Never>] = []
+    private var task: Task<Void, Never>?
+    /// When its time is up, and then when the grace is, by the monotonic clock; nil as long as it has not started.
+    private var due: Int64?
     /// Whether the transport has the request. It is set under the lock that `end` takes, so that an exchange which ends before it
     /// never sends, and one which ends after it may have sent.
-    private var isOut = false
+    private var isOut: Bool { sentAt != nil }
+    private var sentAt: ContinuousClock.Instant?
     private var isLate = false
 
     init(
         _ request: HoplineCore.Request, _ wanted: [String], _ transport: any Transport, _ headers: Headers,
-        _ claimsStand: @escaping @Sendable () async -> Bool, answer: @escaping @Sendable (Outcome) -> Void
+        _ claimsStand: @escaping @Sendable () async -> Bool, sent: @escaping @Sendable (String) -> Void = { _ in },
+        answer: @escaping @Sendable (Outcome) -> Void
     ) {
         self.request = Request(
             method: request.method, url: request.url, headers: request.headers.map { (name: $0.name, value: $0.value) }, body: request.body,
             timeout: .milliseconds(request.timeoutMs), maxBody: Int(request.maxBody), wanted: wanted)
+        timeout = Int64(request.timeoutMs)
         sendBefore = request.sendBefore
         self.transport = transport
         self.headers = headers
         self.claimsStand = claimsStand
+        self.sent = sent
         self.answer = answer
     }
 
     func start() {
         lock.withLock {
             guard answer != nil else { return }
-            let sending = Task.detached { await self.send() }
-            let watching = Task.detached { await self.watch(sending) }
-            tasks = [sending, watching]
+            due = Clock.monotonic + timeout
+            task = Task.detached { await self.send() }
         }
     }
+
+    /// Gives it up if its time is up. Returns when to look again.
+    func look(at now: Int64) -> Int64? {
+        let isOver = lock.withLock {
+            guard let due, now >= due else { return false }
+            defer { (isLate, self.due) = (true, due + Self.grace) }
+            if !isLate { task?.cancel() }
+            return isLate
+        }
+        if isOver { end(.timeout) }
+        return lock.withLock { answer == nil ? nil : due }
+    }
+
+    /// How long ago the transport got it; nil if it never did.
+    var age: Duration? { lock.withLock { sentAt.map { .now - $0 } } }
 
     /// Nobody waits for it any more.
     func abort() {
@@ -72,6 +96,7 @@ final class Exchange: @unchecked Sendable {
         guard await claimsStand() else { return end(.late, note: "the store did not vouch for its claims") }
         if Clock.monotonic > sendBefore { return end(.late) }
         guard handOver() else { return }
+        sent("\(request)")
         do {
             let response = try await transport.send(complete)
             end { _ in .response(response) }
@@ -84,20 +109,8 @@ final class Exchange: @unchecked Sendable {
     /// Whether the transport may have the request: not if the exchange has ended, or its time is up.
     private func handOver() -> Bool {
         lock.withLock {
-            isOut = answer != nil && !isLate
+            if answer != nil, !isLate { sentAt = .now }
             return isOut
-        }
-    }
-
-    private func watch(_ sending: Task<Void, Never>) async {
-        do {
-            try await Task.sleep(for: request.timeout, clock: .continuous)
-            lock.withLock { isLate = true }
-            sending.cancel()
-            try await Task.sleep(for: Self.grace, clock: .continuous)
-            end(.timeout)
-        } catch {
-            // It has ended.
         }
     }
 
@@ -107,12 +120,12 @@ final class Exchange: @unchecked Sendable {
     }
 
     private func end(_ outcome: (_ isOut: Bool) -> Outcome) {
-        let (answer, tasks, isOut) = lock.withLock {
-            defer { (self.answer, self.tasks) = (nil, []) }
-            return (self.answer, self.tasks, self.isOut)
+        let (answer, task, isOut) = lock.withLock {
+            defer { (self.answer, self.task) = (nil, nil) }
+            return (self.answer, self.task, self.isOut)
         }
         answer?(outcome(isOut))
-        tasks.forEach { $0.cancel() }
+        task?.cancel()
     }
 
     private static func outcome(of error: any Error) -> Outcome {

@@ -158,7 +158,7 @@ extension Whose {
 
 extension Duration {
     /// Whole milliseconds, as many as fit.
-    fileprivate var milliseconds: Int64 {
+    var milliseconds: Int64 {
         let (seconds, attoseconds) = components
         let (whole, isOver) = seconds.multipliedReportingOverflow(by: 1000)
         let (sum, isFull) = whole.addingReportingOverflow(attoseconds / 1_000_000_000_000_000)

@@ -37,8 +37,7 @@ public class HoplineClient: @unchecked Sendable, CustomReflectable {
     public func saved() async throws(HoplineError) -> [Saved] {
         var (saved, after): ([Saved], String?) = ([], nil)
         repeat {
-            let behind = after
-            let page = try await run("saved") { $0.saved(after: behind) }.page
+            let page = try await run("saved", .saved(after: after)).page
             saved += page.entries
             after = page.after
         } while after != nil
@@ -57,8 +56,7 @@ public class HoplineClient: @unchecked Sendable, CustomReflectable {
     public func resume(
         _ record: String, credentials: Bool = false, ends: [String] = [], deadline: Duration? = nil, options: CallOptions = CallOptions()
     ) async throws(HoplineError) -> Resumed {
-        let told = resuming(credentials, ends, deadline, options)
-        return try resumed(await run("resume") { $0.resume(record: record, options: told) })
+        try resumed(await run("resume", .resume(record: record, options: resuming(credentials, ends, deadline, options))))
     }
 
     /// Goes on with whatever an intent stands for: a purchase in doubt, a call that is under way, a session, an order, or an answer. It
@@ -75,8 +73,7 @@ public class HoplineClient: @unchecked Sendable, CustomReflectable {
     public func resume(
         intent: String, credentials: Bool = false, ends: [String] = [], deadline: Duration? = nil, options: CallOptions = CallOptions()
     ) async throws(HoplineError) -> Resumed? {
-        let told = resuming(credentials, ends, deadline, options)
-        let answered = try await run("resume") { $0.resumeIntent(intent: intent, options: told) }
+        let answered = try await run("resume", intent: intent, .resumeIntent(intent: intent, options: resuming(credentials, ends, deadline, options)))
         return answered.isNothing ? nil : try resumed(answered)
     }
 
@@ -92,8 +89,7 @@ public class HoplineClient: @unchecked Sendable, CustomReflectable {
     public func resumeAll(
         credentials: Bool = false, ends: [String] = [], deadline: Duration? = nil, options: CallOptions = CallOptions()
     ) async throws(HoplineError) -> [Result<Resumed, HoplineError>] {
-        let told = resuming(credentials, ends, deadline, options)
-        return try await run("resume_all") { $0.resumeAll(options: told) }.parts.map { command in
+        try await run("resume_all", .resumeAll(options: resuming(credentials, ends, deadline, options))).parts.map { command in
             let ended = driver.result(of: command)
             return Result { () throws(HoplineError) in try resumed(Answered(ended)) }
         }
@@ -110,7 +106,7 @@ public class HoplineClient: @unchecked Sendable, CustomReflectable {
     ///     `settleFrom`, an hour after it was last under way.
     @discardableResult
     public func settle(_ record: String, happened: Bool, became: String? = nil, early: Bool = false) async throws(HoplineError) -> Bool {
-        try await run("settle") { $0.settle(record: record, happened: happened, became: became, early: early) }.isDone
+        try await run("settle", .settle(record: record, happened: happened, became: became, early: early)).isDone
     }
 
     /// Looks for what became of an operation in doubt, and shows what the service has that may be it. Nothing is sent but reads, and
@@ -131,7 +127,7 @@ public class HoplineClient: @unchecked Sendable, CustomReflectable {
     /// go of it.
     @discardableResult
     public func forget(_ record: String) async throws(HoplineError) -> Bool {
-        try await run("forget") { $0.forget(record: record) }.isDone
+        try await run("forget", .forget(record: record)).isDone
     }
 
     /// Progress, from now on until the client is closed. Of a listener who does not listen the oldest of 1024 are forgotten.
@@ -173,13 +169,18 @@ public class HoplineClient: @unchecked Sendable, CustomReflectable {
 
     /// Every operation is called here.
     func call<Value: Packable>(_ operation: String, _ params: Parameters, _ told: Parameters) async throws(HoplineError) -> Reply<Value> {
-        try await answer(operation, params.json.text, told).reply(operation)
+        let reply: Reply<Value> = try await answer(operation, params.json.text, told).reply(operation)
+        took(reply, operation)
+        return reply
     }
+
+    /// A call was answered.
+    func took<Value>(_ reply: Reply<Value>, _ operation: String) {}
 
     /// What an operation is answered with, before it is read.
     func answer(_ operation: String, _ params: String, _ told: Parameters) async throws(HoplineError) -> Answered {
-        let options = told.json.text
-        return try await run(operation) { $0.start(operation: Data(operation.utf8), params: Data(params.utf8), options: Data(options.utf8)) }
+        try await run(
+            operation, intent: told.members["intent"]?.string, .start(operation: operation, params: params, options: told.json.text))
     }
 
     /// Whether something was answered that its API waits for.
@@ -192,8 +193,8 @@ public class HoplineClient: @unchecked Sendable, CustomReflectable {
         .answer(try answered.reply("resume"))
     }
 
-    func run(_ operation: String, _ begin: @escaping @Sendable (Client) -> UInt32) async throws(HoplineError) -> Answered {
-        guard let ended = await driver.run(begin) else { throw refused(operation, because: "closed") }
+    func run(_ operation: String, intent: String? = nil, _ what: Move, known: UInt32? = nil) async throws(HoplineError) -> Answered {
+        guard let ended = await driver.run(operation, intent, what, known: known) else { throw refused(operation, because: "closed") }
         return try Answered(ended)
     }
 

@@ -83,21 +83,57 @@ extension JSON: Codable {
         }
     }
 
-    /// It with nothing that is deeper than so many levels: one more than the core reads, which refuses it by name.
-    private func cut(to levels: Int) -> JSON {
-        switch self {
-        case .array(let items): .array(levels > 1 ? items.map { $0.cut(to: levels - 1) } : [])
-        case .object(let members): .object(levels > 1 ? members.mapValues { $0.cut(to: levels - 1) } : [:])
-        default: self
-        }
+    /// As text, members in the order of their names. Nothing that is deeper than 101 levels is written: one more than the core reads, which
+    /// refuses it by name.
+    var text: String {
+        var text = ""
+        write(to: &text, levels: 101)
+        return text
     }
 
-    /// As text, members in the order of their names.
-    var text: String {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        // Only a number that is none can't be written, and null is what the core refuses by name.
-        return (try? encoder.encode(cut(to: 101))).map { String(decoding: $0, as: UTF8.self) } ?? "null"
+    private func write(to text: inout String, levels: Int) {
+        switch self {
+        case .bool(let flag): text += flag ? "true" : "false"
+        case .number(let number) where number.isFinite: text += number.description
+        case .string(let string): string.write(to: &text)
+        case .array(let items):
+            text += "["
+            for (place, item) in items.enumerated() where levels > 1 {
+                if place > 0 { text += "," }
+                item.write(to: &text, levels: levels - 1)
+            }
+            text += "]"
+        case .object(let members):
+            text += "{"
+            for (place, (name, value)) in members.sorted(by: { $0.key < $1.key }).enumerated() where levels > 1 {
+                if place > 0 { text += "," }
+                name.write(to: &text)
+                text += ":"
+                value.write(to: &text, levels: levels - 1)
+            }
+            text += "}"
+        // A number that is none is what the core refuses by name.
+        case .null, .number: text += "null"
+        }
+    }
+}
+
+extension String {
+    /// Written as JSON.
+    fileprivate func write(to text: inout String) {
+        text += "\""
+        if utf8.allSatisfy({ $0 >= 0x20 && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }) {
+            text += self
+        } else {
+            for scalar in unicodeScalars {
+                switch scalar {
+                case "\"", "\\": text += "\\\(scalar)"
+                case ..<" ": text += "\\u00\(scalar.value < 16 ? "0" : "")\(String(scalar.value, radix: 16))"
+                default: text.unicodeScalars.append(scalar)
+                }
+            }
+        }
+        text += "\""
     }
 }
 

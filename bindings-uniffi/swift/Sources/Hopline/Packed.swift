@@ -3,13 +3,13 @@ import Foundation
 /// Reads an answer that the core packed; what its bytes mean says `packed.rs`. The core has checked it against the same table that the
 /// initialisers are printed from, so nothing in it can be wrong; all the same nothing is read beyond its end.
 struct Packed {
-    private let bytes: UnsafeRawBufferPointer
+    private let bytes: UnsafeBufferPointer<UInt8>
     private var at = 0
 
     /// Reads one value.
     static func read<Value>(_ bytes: Data, _ value: (inout Packed) -> Value) -> Value {
         bytes.withUnsafeBytes { bytes in
-            var packed = Packed(bytes: bytes)
+            var packed = Packed(bytes: bytes.bindMemory(to: UInt8.self))
             return value(&packed)
         }
     }
@@ -50,20 +50,21 @@ struct Packed {
     /// Digits that fit into 64 bits are read from the bytes, which is quicker than from a text.
     mutating func decimal() -> Decimal {
         let digits = next(number())
-        var (unscaled, scale, isNegative, isPlain): (UInt64, Int?, Bool, Bool) = (0, nil, false, digits.count <= Self.longest)
+        var (unscaled, scale, isNegative, isPlain): (UInt64, Int, Bool, Bool) = (0, 0, false, digits.count <= Self.longest)
+        var step = 0
         for byte in digits {
             switch byte {
             case UInt8(ascii: "0")...UInt8(ascii: "9"):
-                unscaled = unscaled &* 10 &+ UInt64(byte - UInt8(ascii: "0"))
-                scale = scale.map { $0 + 1 }
-            case UInt8(ascii: "."): scale = 0
+                unscaled = unscaled &* 10 &+ UInt64(byte &- UInt8(ascii: "0"))
+                scale &-= step
+            case UInt8(ascii: "."): step = 1
             case UInt8(ascii: "-"): isNegative = true
             // An exponent.
             default: isPlain = false
             }
         }
         guard isPlain else { return amount(String(decoding: digits, as: UTF8.self)) ?? .nan }
-        return Decimal(sign: isNegative ? .minus : .plus, exponent: -(scale ?? 0), significand: Decimal(unscaled))
+        return Decimal(sign: isNegative ? .minus : .plus, exponent: scale, significand: Decimal(unscaled))
     }
 
     /// How many digits always fit into 64 bits.
@@ -92,7 +93,7 @@ struct Packed {
     private mutating func whole(_ count: Int) -> UInt64 {
         let bytes = next(count)
         var whole: UInt64 = 0
-        for place in 0..<count { whole |= UInt64(bytes[place]) << UInt64(8 * place) }
+        for place in 0..<count { whole |= UInt64(bytes[place]) &<< UInt64(8 &* place) }
         return whole
     }
 
@@ -100,16 +101,16 @@ struct Packed {
         var (number, shift) = (0, 0)
         while true {
             let byte = Int(next(1)[0])
-            number |= (byte & 0x7f) << shift
+            number |= (byte & 0x7f) &<< shift
             if byte < 0x80 { return number }
-            shift += 7
+            shift &+= 7
         }
     }
 
-    private mutating func next(_ count: Int) -> UnsafeRawBufferPointer {
-        precondition(count >= 0 && count <= bytes.count - at, "an answer ends early: the package and its library are of two versions")
-        defer { at += count }
-        return UnsafeRawBufferPointer(rebasing: bytes[at..<(at + count)])
+    private mutating func next(_ count: Int) -> UnsafeBufferPointer<UInt8> {
+        precondition(count >= 0 && count <= bytes.count &- at, "an answer ends early: the package and its library are of two versions")
+        defer { at &+= count }
+        return UnsafeBufferPointer(start: bytes.baseAddress.map { $0 + at }, count: count)
     }
 }
 

@@ -36,7 +36,7 @@ public final class ResellerClient: HoplineClient, @unchecked Sendable {
 
     /// The token that is used at present: for the Keychain, to start from next time.
     public var token: Secret? {
-        driver.ask { $0.token() }.map { Secret($0) }
+        driver.core.token().map { Secret($0) }
     }
 
     /// Both operations that wait for an order.

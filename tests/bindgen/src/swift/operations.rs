@@ -19,13 +19,12 @@ pub(super) fn print(api: Api) -> String {
     }
     print_waiting(&mut out, api);
     put!(out, "}}");
-    let changes: Vec<&Endpoint> =
-        ["rotate_session", "renew_session", "terminate_session"].into_iter().filter_map(|name| operation(api, name)).collect();
-    if !changes.is_empty() {
+    let verbs = [("refresh", "get_session"), ("rotate", "rotate_session"), ("renew", "renew_session"), ("terminate", "terminate_session")];
+    let verbs: Vec<_> = verbs.into_iter().filter_map(|(verb, name)| Some((verb, operation(api, name)?))).collect();
+    if !verbs.is_empty() {
         put!(out, "\nextension OpenSession {{");
-        for found in changes {
-            let name = found.name.trim_end_matches("_session").to_owned();
-            Method { name, path: "client.", id: Some("session_id"), ..Method::of(found) }.print(&mut out);
+        for (verb, found) in verbs {
+            Method { name: verb.to_owned(), id: Some("session_id"), ..Method::of(found) }.print(&mut out);
         }
         put!(out, "}}");
     }
@@ -72,8 +71,6 @@ struct Method {
     /// The lines before the parameters.
     doc: Vec<String>,
     fields: Vec<&'static Field>,
-    /// What stands before the function that is called.
-    path: &'static str,
     /// How it is called, with `params` and `told`.
     call: String,
     /// A field that is a member here and no parameter.
@@ -93,7 +90,6 @@ impl Method {
             name: endpoint.name.to_owned(),
             doc: about(endpoint),
             fields: chosen(endpoint.request.fields),
-            path: "",
             call: format!("call({:?}, params, told)", endpoint.name),
             id: None,
             takes: Use::of(endpoint),
@@ -165,7 +161,7 @@ impl Method {
         let told: Vec<(&str, &str)> = given.iter().filter_map(|given| Some((given.told?, given.name.as_str()))).collect();
         put!(out, "        {} told = options.told", if told.is_empty() { "let" } else { "var" });
         told.iter().for_each(|(told, name)| put!(out, "        told.add({told:?}, {name})"));
-        put!(out, "        return try {awaits}{}{}", self.path, self.call);
+        put!(out, "        return try {awaits}{}", self.call);
         put!(out, "    }}");
     }
 }
@@ -177,7 +173,6 @@ fn print_waiting(out: &mut String, api: Api) {
         name: name.to_owned(),
         doc: doc.iter().map(|line| (*line).to_owned()).collect(),
         fields,
-        path: "",
         call: format!("wait({name:?}, params, told)"),
         id: None,
         takes,
@@ -227,7 +222,7 @@ mod tests {
             assert_eq!(printed.matches(&method).count(), 1, "{}", endpoint.name);
             assert!(lines(endpoint.doc).all(|line| printed.contains(&named_in_camel(line))), "{} has another text", endpoint.name);
         }
-        for method in ["openSession", "waitSession", "rotate", "renew", "terminate", "placeOrder", "waitOrder"] {
+        for method in ["openSession", "waitSession", "refresh", "rotate", "renew", "terminate", "placeOrder", "waitOrder"] {
             assert_eq!(printed.matches(&format!("    public func {method}(\n")).count(), 1, "{method}");
         }
     }

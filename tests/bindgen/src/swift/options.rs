@@ -2,9 +2,11 @@
 
 use std::fmt::Write;
 
-use super::doc;
+use hopline::contract::{Field, Shape};
+
 use super::operations::{Given, SENDING};
-use crate::model::{CLIENT, CallOption, OPTIONS, RETRY};
+use super::{doc, lines, request_type};
+use crate::model::{CLIENT, CallOption, OPTIONS, RETRY, camel, pool_requests};
 
 /// What a caller gives as a function, since a token may have to be renewed.
 const HEADERS: Given = Given {
@@ -32,6 +34,36 @@ pub(super) fn print(out: &mut String) {
     put!(out, "\n    /// As the core takes them.\n    var told: Parameters {{\n        var told = Parameters()");
     call.iter().for_each(|given| add(out, "told", given));
     put!(out, "        return told\n    }}\n}}");
+    pool_requests().filter(|record| record.name == "OpenPool").for_each(|record| print_pool(out, record.doc, record.fields));
+}
+
+/// What a pool is opened with, beside its name.
+fn print_pool(out: &mut String, about: &str, fields: &[Field]) {
+    let (mut declared, mut given, mut set, mut told) = (String::new(), Vec::new(), String::new(), String::new());
+    for field in fields.iter().filter(|field| field.name != "name") {
+        let (name, kind) = match field.name.strip_suffix("_ms") {
+            Some(span) if matches!(field.shape, Shape::Integer) => (camel(span), "Duration".to_owned()),
+            _ => (camel(field.name), request_type(field.shape)),
+        };
+        let (mark, default) = if field.required { ("", "") } else { ("?", " = nil") };
+        doc(&mut declared, "    ", lines(field.doc));
+        let member = super::name(&name);
+        put!(declared, "    public var {member}: {kind}{mark}");
+        given.push((!field.required, format!("{member}: {kind}{mark}{default}")));
+        put!(set, "        self.{name} = {member}");
+        put!(told, "        told.add({:?}, {member})", field.name);
+    }
+    // What must be given comes first.
+    given.sort_by_key(|(may, _)| *may);
+    let given: Vec<String> = given.into_iter().map(|(_, parameter)| parameter).collect();
+    put!(out, "");
+    doc(out, "", lines(about));
+    put!(out, "public struct PoolOptions: Sendable {{\n{declared}\n    /// Omitted options keep their defaults.");
+    put!(out, "    public init({}) {{\n{set}    }}\n", given.join(", "));
+    put!(
+        out,
+        "    /// As the core takes them.\n    var told: Parameters {{\n        var told = Parameters()\n{told}        return told\n    }}\n}}"
+    );
 }
 
 fn given(option: &CallOption) -> Given {

@@ -90,17 +90,23 @@ struct ExchangeTests {
         #expect(told.all == ["200"])
     }
 
-    @Test("whose time is up says whether the transport had it")
+    @Test("whose time is up is cancelled, and given up a moment later, and says whether the transport had it")
     func timeout() async throws {
         for isOut in [false, true] {
-            let (told, gate) = (Told(), Gate())
-            let exchange = exchange(told, gate, timeoutMs: 100, headers: {
+            let (told, gate, asked) = (Told(), Gate(), Counter())
+            let exchange = exchange(told, gate, headers: {
+                asked.add(1)
                 if !isOut { await gate.pass() }
                 return [:]
             })
+            #expect(exchange.look(at: .max) == nil, "its time runs once it has started")
             exchange.start()
-            try await until("it has ended") { !told.all.isEmpty }
-            #expect(told.all == [isOut ? "timeout maybe" : "timeout never"])
+            try await until("it is under way") { (isOut ? told.sends : asked).total == 1 }
+            let due = try #require(exchange.look(at: 0))
+            #expect(exchange.look(at: due - 1) == due)
+            let end = try #require(exchange.look(at: due))
+            #expect(end > due && exchange.look(at: end - 1) == end && told.all.isEmpty)
+            #expect(exchange.look(at: end) == nil && told.all == [isOut ? "timeout maybe" : "timeout never"])
             await gate.open()
             try await Task.sleep(for: .milliseconds(200))
             #expect(told.sends.total == (isOut ? 1 : 0) && told.all.count == 1)

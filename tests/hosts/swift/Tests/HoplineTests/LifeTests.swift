@@ -26,8 +26,9 @@ struct LifeTests {
         let blocked = try await curl(site, through: #require(open.proxy))
         #expect(blocked.status == 403)
         #expect(try await open.observe(.status(blocked.status)) == .rotate(.http403))
+        let first = try #require(open.proxy)
         let rotated = try await open.rotate(includeCredentials: true, reason: .http403)
-        #expect(rotated.proxy?.password != nil && rotated.proxy?.password != open.proxy?.password)
+        #expect(rotated.proxy?.password != nil && rotated.proxy?.password != first.password && open.proxy == rotated.proxy)
         let seen = try await curl(site, through: #require(rotated.proxy))
         #expect(seen.status == 200 && seen.text != blocked.text)
         try await open.terminate()
@@ -45,6 +46,7 @@ struct LifeTests {
         let agent = try sandbox.client()
         let open = try await agent.openSession(sessionType: .dynamic, productNo: "dynamic-world", credentials: true, autoRotate: true)
         #expect(try await open.observe(.status(200)) == .keep)
+        let first = try #require(open.proxy)
         // Whoever comes once it has rotated is told so, and these are to come before.
         try await sandbox.fault("rotate_session", ["kind": "delay", "ms": 1000])
         let seen = try await withThrowingTaskGroup(of: Verdict?.self) { group in
@@ -56,7 +58,8 @@ struct LifeTests {
         #expect(why.contains("a moment ago"))
         guard case .rotated(.http403, let rotated)? = seen.first ?? nil else { throw Unmet("a 403 rotates: \(seen)") }
         #expect(Set(seen) == [.rotated(.http403, rotated)] && seen.count == 20)
-        #expect(rotated.proxy?.password != nil && rotated.proxy?.password != open.proxy?.password)
+        #expect(rotated.proxy?.password != nil && rotated.proxy?.password != first.password)
+        #expect(open.proxy == rotated.proxy && open.generation == 1, "20 waited for one rotation")
         #expect(try await sandbox.state().sessions.map(\.rotations) == [1])
         let other = try await agent.openSession(sessionType: .dynamic, productNo: "dynamic-world", autoRotate: true)
         try await sandbox.fault("rotate_session", ["kind": "error", "code": "SESSION_EXPIRED"])
@@ -92,10 +95,14 @@ struct LifeTests {
         try await agent.open("job-1")
         await agent.close()
         for events in [one, other] {
-            var told: [String] = []
+            var (told, sent, answered): ([String], [String], [Int?]) = ([], [], [])
             for await event in events {
                 #expect(event.intent == "job-1")
                 switch event.what {
+                case .sent(let request): sent.append(request.replacingOccurrences(of: sandbox.ready.agent_url, with: ""))
+                case .answered(let status, let duration):
+                    answered.append(status)
+                    #expect(duration > .zero && duration < .seconds(60))
                 case .repeating(let attempts, _, let because): told.append("repeating \(attempts) \(because.effect)")
                 case .accepted(_, let charge): told.append("accepted \(charge != nil)")
                 case .status(_, let status, let phase): told.append("\(status.rawValue) \(phase)")
@@ -103,6 +110,7 @@ struct LifeTests {
                 }
             }
             #expect(told == ["repeating 1 unknown", "accepted true", "active ready"])
+            #expect(sent.count == answered.count && sent.prefix(2) == ["POST /sessions", "POST /sessions"] && answered.prefix(2) == [nil, 202])
         }
         var late = agent.events().makeAsyncIterator()
         #expect(await late.next() == nil)

@@ -1,0 +1,192 @@
+import Foundation
+import Hopline
+import Kit
+import Testing
+
+@Suite("a pool of sessions")
+struct PoolTests {
+    private func pool(_ agent: AgentClient, size: Int = 1, ready: Int? = nil, leakAfter: Duration? = nil) async throws -> Pool {
+        let cap = try #require(Decimal(string: "100"))
+        let options = PoolOptions(
+            size: size, sessionType: .dynamic, productNo: "dynamic-world", protocol: .http, dailyCapUsd: cap, ready: ready, leakAfter: leakAfter)
+        return try await agent.openPool("shop", options)
+    }
+
+    @Test("buys nothing when it is opened, lends, gives a blocked session a new exit, and releases all when it is closed")
+    func life() async throws {
+        let (sandbox, folder) = (try await Sandbox("--provisioning-ms", "50"), Folder())
+        let agent = try sandbox.client(store: folder.store)
+        let site = sandbox.ready.target_url.replacingOccurrences(of: "127.0.0.1", with: "localhost")
+        try await sandbox.control("target", ["block_first_exit": true])
+        let shop = try await pool(agent)
+        let before = try await shop.status()
+        #expect(before.empty + before.elsewhere == 1 && before.waiting == 0 && before.slots.isEmpty && before.hold == nil)
+        #expect(try await sandbox.charges() == 0)
+
+        // What is done with a lease may use what is around it.
+        var statuses: [Int] = []
+        let first = try await shop.withLease(target: "localhost") { lease in
+            #expect(lease.isValid && lease.slot == 0 && lease.target == "localhost")
+            statuses.append(try await curl(site, through: lease.proxy).status)
+            #expect(lease.observe(.status(403)) == .giveBack)
+            #expect(try await shop.status().leased == 1)
+            return lease
+        }
+        #expect(!first.isValid && first.observe(.captcha) == .giveBack, "it was given back")
+        // Nobody waits for anything.
+        try await until("it was rotated") { try await sandbox.state().sessions.map(\.rotations) == [1] }
+        let second = try await shop.withLease(target: "localhost") { lease in
+            statuses.append(try await curl(site, through: lease.proxy).status)
+            #expect(lease.observe(.status(200)) == .keep && lease.observe(URLError(.networkConnectionLost)) == .keep)
+            return lease
+        }
+        #expect(statuses == [403, 200] && second.sessionId == first.sessionId && second.generation > first.generation)
+        #expect(second.proxy.password != nil && second.proxy.password != first.proxy.password)
+        for shown in [shown(second), shown(shop)] { #expect(!shown.contains(second.proxy.password?.reveal() ?? "")) }
+        await shop.close()
+        await shop.close()
+        #expect(try await failure { try await shop.withLease { $0.sessionId } }.kind == .misuse)
+
+        // What lives on is lent by whoever opens it next.
+        let other = try sandbox.client(store: folder.store)
+        let again = try await pool(other)
+        #expect(try await again.withLease { $0.sessionId } == first.sessionId)
+        try await again.drain()
+        let state = try await sandbox.state()
+        #expect(state.charges.count == 1 && state.sessions.map(\.status) == ["terminated"])
+        await agent.close()
+        await other.close()
+    }
+
+    @Test("keeps sessions ready though nobody calls, stops while it is paused, and says why it holds")
+    func background() async throws {
+        let sandbox = try await Sandbox("--provisioning-ms", "50", "--session-limit", "2")
+        let agent = try sandbox.client()
+        let events = agent.events()
+        let shop = try await pool(agent, size: 3, ready: 2)
+        try await until("two are bought") { try await sandbox.charges() == 2 }
+        let status = try await shop.waitReady(2)
+        #expect(status.ready == 2 && status.slots.count == 2)
+
+        try await shop.pause()
+        #expect(try await shop.status().hold?.reason == .paused)
+        try await shop.resume()
+        #expect(try await shop.status().hold == nil)
+
+        let gate = Gate()
+        let holders = (0..<2).map { _ in Task { try await shop.withLease { _ in await gate.pass() } } }
+        try await until("both are lent") { try await shop.status().leased == 2 }
+        let none = try await failure { try await shop.withLease(timeout: .milliseconds(500)) { _ in } }
+        #expect(none.kind == .unavailable && none.effect == .none)
+        await gate.open()
+        for holder in holders { try await holder.value }
+        await agent.close()
+        var held: [PoolHoldReason] = []
+        for await event in events {
+            guard case .poolHeld(let reason, _) = event.what else { continue }
+            #expect(event.level == .info)
+            held.append(reason)
+        }
+        #expect(held.contains(.sessionLimit))
+        #expect(try await sandbox.state().sessions.allSatisfy { $0.status == "active" }, "closing a client ends no session")
+    }
+
+    @Test("loses no lease of ten thousand tasks that are cancelled while they wait or have one")
+    func cancelled() async throws {
+        let sandbox = try await Sandbox("--provisioning-ms", "0", "--rate-limit", "1000000", "--balance", "100000")
+        let agent = try sandbox.client()
+        let shop = try await pool(agent, size: 4)
+        let (granted, ended) = (Counter(), Counter())
+        for _ in 0..<20 {
+            let tasks = (0..<500).map { number in
+                Task {
+                    try await shop.withLease(timeout: .seconds(120)) { _ in
+                        granted.add(1)
+                        try await Task.sleep(for: .milliseconds(number % 3))
+                    }
+                }
+            }
+            for (number, task) in tasks.enumerated() {
+                // So that some have begun, some wait and some have a lease.
+                if number % 50 == 0 { try await Task.sleep(for: .milliseconds(1)) }
+                task.cancel()
+            }
+            for task in tasks {
+                switch await task.result {
+                case .success: ended.add(1)
+                case .failure(let error as HoplineError):
+                    #expect(error.kind == .cancelled && error.effect == .none)
+                    ended.add(1)
+                case .failure(let error):
+                    #expect(error is CancellationError)
+                    ended.add(1)
+                }
+            }
+        }
+        #expect(ended.total == 10_000 && granted.total > 0)
+        let status = try await shop.status()
+        #expect(status.leased == 0 && status.waiting == 0)
+        // Each session that there may be is lent at once.
+        let holding = Counter()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<4 {
+                group.addTask {
+                    try await shop.withLease { _ in
+                        holding.add(1)
+                        try await until("four have a lease") { holding.total == 4 }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(try await sandbox.charges() == 4)
+        await agent.close()
+    }
+
+    @Test("of two clients of a store has one limit, and needs a cap")
+    func shared() async throws {
+        let (sandbox, folder) = (try await Sandbox("--provisioning-ms", "0"), Folder())
+        let (one, other) = (try sandbox.client(store: folder.store), try sandbox.client(store: folder.store))
+        let uncapped = PoolOptions(size: 1, sessionType: .dynamic, productNo: "dynamic-world")
+        #expect(try await failure { try await one.openPool("shop", uncapped) }.field == "daily_cap_usd")
+        let (here, there) = (try await pool(one, size: 2), try await pool(other, size: 2))
+        let ids = try await here.withLease { first in
+            try await there.withLease { second in
+                let third = try await failure { try await there.withLease(timeout: .milliseconds(300)) { _ in } }
+                #expect(third.kind == .unavailable)
+                #expect(try await there.status(everywhere: true).leased == 1)
+                return [first.sessionId, second.sessionId]
+            }
+        }
+        #expect(Set(ids).count == 2)
+        #expect(try await sandbox.charges() == 2)
+        try await here.drain(everywhere: true)
+        try await until("the other client drains, too") { try await sandbox.state().sessions.allSatisfy { $0.status == "terminated" } }
+        await one.close()
+        await other.close()
+    }
+
+    @Test("says which lease is not given back, and closing does not wait for it for longer than its grace")
+    func leaked() async throws {
+        let sandbox = try await Sandbox("--provisioning-ms", "0")
+        let agent = try sandbox.client()
+        let events = agent.events()
+        let shop = try await pool(agent, leakAfter: .milliseconds(100))
+        let gate = Gate()
+        let holder = Task {
+            try await shop.withLease { lease in
+                await gate.pass()
+                return lease.isValid
+            }
+        }
+        for await event in events {
+            guard case .leaseLeaked = event.what else { continue }
+            #expect(event.level == .warning)
+            break
+        }
+        await shop.close(grace: .milliseconds(100))
+        await gate.open()
+        #expect(try await !holder.value)
+        await agent.close()
+    }
+}

@@ -65,10 +65,12 @@ def in_core_words(operation: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Options as the core has them: none that is left out, and milliseconds for seconds."""
     told: dict[str, Any] = {}
     for name, value in options.items():
-        if value is not None and name in SECONDS:
+        if value is None:
+            continue
+        if name in SECONDS:
             least = 0.001 if name in ("timeout", "window") else 0
             told[f"{name}_ms"] = _ms(operation, name, value, least, 4_294_967 if name == "timeout" else 1e12)
-        elif value is not None:
+        else:
             told[name] = value
     return told
 

@@ -11,7 +11,7 @@ import threading
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
-from os import getpid, urandom
+from os import urandom
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from . import _hopline
@@ -20,7 +20,7 @@ from ._errors import error_of, misuse, refuse, told
 from ._events import Stream
 from ._leases import Leases
 from ._listeners import Listeners, S, end
-from ._log import listener, log
+from ._log import log
 from ._sends import Sends
 from ._session import Known, SessionReply
 from ._store import FAILED, SURE, Answer, Call, Lost, Store, StoreHandle, said
@@ -31,7 +31,7 @@ from ._types import Session
 from ._value import Reply
 from ._values import Secret
 from ._waiting import Later, wait_for
-from ._work import DONE, Ask, Done, Owner, Send, Taken, Wait, now
+from ._work import DONE, Ask, Done, Owner, Send, Taken, Wait, now, process
 
 if TYPE_CHECKING:
     from ._answers import Span
@@ -55,7 +55,7 @@ class Engine:
     """One client core, for any number of threads and tasks at once."""
 
     def __init__(self, options: Secret, store: Store | None) -> None:
-        self._pid = getpid()
+        self._pid = process.id
         self._lock = threading.RLock()
         self._core = _new_core(options)
         self._store = None if store is None else StoreHandle(store)
@@ -99,8 +99,9 @@ class Engine:
     def enter(self, owner: Owner, operation: str, begin: Begin) -> None:
         """The owner is here, so the client does not finish before it has left, and its command is started. Where there is none to wait
         for, the owner does what is left to do."""
-        if listener() is not None:
+        if self.listeners.are_there():
             self._core.listen()
+            self._sends.are_told = True
         with self._lock:
             self._check_closed(operation)  # meanwhile
             self._present.add(owner)
@@ -121,30 +122,32 @@ class Engine:
 
     def turn(self, owner: Owner) -> Ask | Send | Wait | Done:
         """What the owner is to do next."""
-        if self._pid != getpid():
+        if self._pid != process.id:
             refuse("client", "forked")
         events: list[str] = []
         with self._lock:
             work = self._turn(owner, events)
-        self._tell(events)
+        if events or self._sends.news:
+            self._tell(events)
         return work
 
     def _tell(self, events: Sequence[str] = ()) -> None:
         """Tells whoever listens what happened. No lock is held."""
         for event in events:
             self.listeners.tell(event)
-        while self._sends.over:
+        while self._sends.news:
             try:
-                over = self._sends.over.pop(0)
+                news = self._sends.news.pop(0)
             except IndexError:  # another thread has told it
                 return
-            self.listeners.tell_exchange(*over)
+            self.listeners.tell_exchange(*news)
 
     def _turn(self, owner: Owner, events: list[str]) -> Ask | Send | Wait | Done:
         owner.waiting = False
         if self._keeper is owner:
             self._keeper = None
-        self.leases.give_dropped_back(self._core)
+        if self.leases.dropped:
+            self.leases.give_dropped_back(self._core)
         sends, at = self._sends, now()
         sends.expire(at)
         until = self._drain(owner, events, at)
@@ -250,7 +253,7 @@ class Engine:
         taken = self._taken(owner, results[0], owner.notes)
         if owner.operation == "acquire" and isinstance(taken.reply, Reply):
             self.leases.granted(command, taken.reply.raw)
-        if owner.has_parts() and isinstance(taken.reply, Reply):
+        if owner.operation == "resume_all" and isinstance(taken.reply, Reply):
             # An interrupt finds all of them taken or none.
             for part in taken.reply.raw[len(results) - 1 :]:
                 self._core.take(part, results)
@@ -370,15 +373,10 @@ class Engine:
         is_sure = vouched.is_known and vouched.value
         if vouched is not SURE:
             vouched.is_wanted = False
-        if self._begin(owner, work, is_sure, is_here):
-            self.listeners.tell_exchange(work)
-            return True
-        return False
-
-    def _begin(self, owner: Owner, work: Send, is_sure: bool, is_here: bool) -> bool:
         with self._lock:
-            if self._sends.begin(work, is_sure):
-                if (sender := self._owners.get(work.command)) is not None:
+            is_begun, sender = self._sends.begin(work, is_sure), self._owners.get(work.command)
+            if is_begun:
+                if sender is not None:
                     work.operation = sender.operation
                 if is_here:
                     self._exchanging.add(owner)
@@ -388,11 +386,13 @@ class Engine:
                     self._attend(until)
                 elif until is not None:
                     self._keep_time(until)
-                return True
-            if not is_sure and (sender := self._owners.get(work.command)) is not None:
-                sender.notes.append("the store did not vouch for its claims")
-            self._wake_one(work.command)
-            return False
+            else:
+                if not is_sure and sender is not None:
+                    sender.notes.append("the store did not vouch for its claims")
+                self._wake_one(work.command)
+        if self._sends.news:
+            self._tell()
+        return is_begun
 
     def _end_exchange(self, owner: Owner) -> None:
         owner.exchange = None
@@ -408,7 +408,8 @@ class Engine:
                 self._wake_one(work.command)
             if owner is not None and is_own:
                 self._end_exchange(owner)
-        self._tell()
+        if self._sends.news:
+            self._tell()
 
     def give_up(self, owner: Owner) -> None:
         """The owner's command is cancelled: nothing more is sent for it, what may have been sent stays in doubt, and its record is
@@ -460,12 +461,12 @@ class Engine:
             refuse(operation, "closed")
 
     def _check_fork(self, operation: str) -> None:
-        if self._pid != getpid():
+        if self._pid != process.id:
             refuse(operation, "forked")
 
     def is_forked(self) -> bool:
         """Whether this process is a child of the one that made the client."""
-        return self._pid != getpid()
+        return self._pid != process.id
 
     def follows(self, session_id: str) -> bool:
         """Whether this client follows a session, which has not ended as far as it knows."""
@@ -604,11 +605,13 @@ class Engine:
         self.check("events")
         with self._lock:
             self._core.listen()
+            self._sends.are_told = True
             return self.listeners.add(make())
 
     def listen(self, listener: Callable[[Event], object]) -> None:
         """Calls a function with each event from now on."""
         self._core.listen()
+        self._sends.are_told = True
         self.listeners.call(listener)
 
 
@@ -645,7 +648,7 @@ def _losing(client: weakref.ref[Engine]) -> Lost:
 
 def _dropped(pid: int, store: StoreHandle | None, wake: Callable[[], None], streams: weakref.WeakSet[Stream]) -> None:
     """A client that nobody has any more gives back what it had. A child of a fork has nothing of it."""
-    if pid != getpid():
+    if pid != process.id:
         return None if store is None else store.leave()
     wake()
     if store is not None and not wait_for(store.close(), PATIENCE):

@@ -74,7 +74,8 @@ class Leases:
         self.watch: Watch | None = None
         self._since: dict[int, float] = {}
         self._refs: dict[int, tuple[_Ref, weakref.ref[object]]] = {}
-        self._dropped: deque[_Ref] = deque()
+        self.dropped: deque[_Ref] = deque()
+        """Those that nobody has any more."""
         self._data: dict[tuple[int, int], tuple[str, int, dict[str, Any]]] = {}
         """By pool and slot: the session and its generation, and what callers keep with it."""
 
@@ -131,7 +132,7 @@ class Leases:
     def look_after(self, lease: object, command: int) -> None:
         """A lease that everybody has forgotten goes back when the garbage collector finds that, whatever it comes in between: that is
         noted by a function that no interrupt can break off, and seen to with the next look."""
-        noted = _Ref(lease, self._dropped.append)
+        noted = _Ref(lease, self.dropped.append)
         noted.command = command
         self._refs[command] = noted, weakref.ref(lease, self._look)
 
@@ -141,9 +142,9 @@ class Leases:
 
     def give_dropped_back(self, core: _hopline.Client) -> None:
         """Those that nobody has any more. The engine's lock is held."""
-        while self._dropped:
-            self._give_back(core, self._dropped[0].command)
-            self._dropped.popleft()
+        while self.dropped:
+            self._give_back(core, self.dropped[0].command)
+            self.dropped.popleft()
 
     def _give_back(self, core: _hopline.Client, command: int) -> None:
         lease = self.out.get(command)

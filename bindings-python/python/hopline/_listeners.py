@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
+from sys import modules
 from time import monotonic_ns
 from typing import TYPE_CHECKING, TypeVar
 
@@ -23,15 +24,22 @@ class Listeners:
 
     def __init__(self) -> None:
         self._calls: list[Callable[[Event], object]] = []
+        self._were_added = False
         self.streams: weakref.WeakSet[Stream] = weakref.WeakSet()
+
+    def are_there(self) -> bool:
+        """Whether somebody may listen, who has asked for it or has a handler of Python's logging."""
+        return self._were_added or ("logging" in modules and listener() is not None)
 
     def call(self, listener: Callable[[Event], object]) -> None:
         """Calls it with each event from now on."""
         self._calls.append(listener)
+        self._were_added = True
 
     def add(self, stream: S) -> S:
         """Puts each event from now on into a stream."""
         self.streams.add(stream)
+        self._were_added = True
         return stream
 
     def tell(self, text: str) -> None:

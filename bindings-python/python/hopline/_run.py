@@ -70,7 +70,7 @@ def work(engine: Engine, send: Transport, owner: Owner, bell: Bell) -> Taken | N
                 vouched = engine.vouched()
                 if vouched is not SURE:
                     wait_for(vouched, one.patience())
-                is_own = one.command == owner.command and not owner.has_parts()
+                is_own = one.command == owner.command and owner.operation != "resume_all"
                 if engine.begin(owner, one, vouched, is_here=is_own):
                     _send(engine, send, one, is_own)
                 owner.sending.pop(one.step, None)

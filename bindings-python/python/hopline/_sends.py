@@ -23,8 +23,10 @@ class Sends:
         self.out: dict[int, Send] = {}
         """By their steps."""
         self._deadlines: list[tuple[int, int]] = []
-        self.over: list[tuple[Send, int | None, FailureKind | None]] = []
-        """What came of those that are over, with its status or why there was none, to be told to whoever listens."""
+        self.are_told = False
+        """Whether somebody listens."""
+        self.news: list[tuple[Send, int | None, FailureKind | None]] = []
+        """Those that have begun, and those that are over, with the status or why there was none: to be told to whoever listens."""
 
     def wanted(self, sends: dict[int, Send]) -> dict[int, Send]:
         """Those that were not broken off meanwhile."""
@@ -39,7 +41,10 @@ class Sends:
         if not is_sure or at > send.send_before:
             self._fail(send, "late")
             return False
-        send.is_begun, send.begun_at = True, monotonic_ns()
+        send.is_begun = True
+        if self.are_told:
+            send.begun_at = monotonic_ns()
+            self.news.append((send, None, None))
         heappush(self._deadlines, (at + round(send.request.timeout * 1000) + _GRACE_MS, send.step))
         return True
 
@@ -80,17 +85,17 @@ class Sends:
             self._core.fail(send.step, kind, "maybe" if send.is_begun else "never", *now())
         except ValueError:  # the core was told before an interrupt
             pass
-        if self.out.pop(send.step, None) is not None and send.is_begun:
-            self.over.append((send, None, kind))
+        if self.out.pop(send.step, None) is not None and send.begun_at and self.are_told:
+            self.news.append((send, None, kind))
 
     def answered(self, work: Send, answer: Any, notes: list[str]) -> bool:
         """Tells the core what came of a send: a response, an exception, or something that is neither. Whether it wanted to know."""
         if work.step not in self.out:
             return False
         self._tell(work, answer, notes)
-        if self.out.pop(work.step, None) is not None and work.is_begun:
+        if self.out.pop(work.step, None) is not None and work.begun_at and self.are_told:
             failure = None if isinstance(answer, Response) else answer.kind if isinstance(answer, Failed) else "other"
-            self.over.append((work, answer.status if isinstance(answer, Response) else None, failure))
+            self.news.append((work, answer.status if isinstance(answer, Response) else None, failure))
         return True
 
     def _tell(self, work: Send, answer: Any, notes: list[str]) -> None:

@@ -1,5 +1,6 @@
 //! What pools hear of the client below them.
 
+use crate::contract::Decimal;
 use crate::state::{CommandId, Listed, Name};
 
 /// A number that names a pool inside the client.
@@ -20,6 +21,8 @@ pub(crate) enum NewsOf {
     NotClaimed,
     /// A command of the pool's has ended.
     Ended(CommandId),
+    /// A purchase of the pool's was charged so much, in USD.
+    Charged(Decimal),
     /// The pool's record was claimed, or could not be.
     Found(PoolFound),
     /// It was put or let go of; false where it was lost, or nobody knows.

@@ -15,7 +15,7 @@ use crate::contract::pools::SlotPurchase;
 use crate::contract::{Api, Decimal, Operation};
 use crate::engine::{Phase, RecordId, Terms, Then, phase_of, pool_digest};
 use crate::policy::Error;
-use crate::state::{CommandId, Data, Done, Name, StoreAnswer, StoreCall, User, Version, is_over_for_good};
+use crate::state::{CommandId, Data, Done, JobId, Name, StoreAnswer, StoreCall, User, Version, is_over_for_good};
 use crate::time::{Millis, Now};
 use crate::wire::{Facts, build};
 
@@ -146,6 +146,14 @@ impl Client {
     pub(crate) fn settle_for(&mut self, pool: PoolNo, record: &RecordId) {
         let command = self.settle(record, Settlement::Happened).command;
         self.asked_by(pool, command);
+    }
+
+    /// A purchase was charged: where a pool began it, the pool hears.
+    pub(super) fn tell_pool_of_charge(&mut self, id: JobId, usd: Decimal) {
+        let command = self.jobs.get(&id).and_then(|entry| entry.waiting.first());
+        if let Some(Asker::Pool(pool)) = command.and_then(|command| self.commands.get(&command)).map(|command| command.asker) {
+            self.news.push_back(News { pool, what: NewsOf::Charged(usd) });
+        }
     }
 
     /// What a record of a slot says.

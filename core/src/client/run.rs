@@ -160,6 +160,7 @@ impl Client {
                 }
             }
             Note::Charged(counted, charge) => {
+                self.tell_pool_of_charge(id, charge);
                 let spends = self.charged(counted, charge);
                 self.wait_for(id, spends);
             }

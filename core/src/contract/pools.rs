@@ -50,6 +50,8 @@ closed_enum! {
         NoAnswer = "no_answer",
         /// The service failed, and may have bought.
         Backend = "backend",
+        /// The store fails.
+        Store = "store",
         /// Sessions end within a minute of being ready.
         ShortLived = "short_lived",
         /// The service refuses what the pool asks for.

@@ -34,6 +34,7 @@ impl Reason {
             Some(_) => Reason::Account,
             None => match error.kind {
                 Kind::Invalid | Kind::Misuse => Reason::Request,
+                Kind::Store => Reason::Store,
                 // By this client, before anything was sent.
                 Kind::Refused => match error.advice {
                     Advice::ReadPrices => Reason::Price,
@@ -57,6 +58,7 @@ impl Reason {
             Reason::Cap => "since the day's cap is reached",
             Reason::NoAnswer => "since the service gives no answer",
             Reason::Backend => "since the service fails",
+            Reason::Store => "since the store fails",
             Reason::ShortLived => "since sessions end as soon as they are ready",
             Reason::Request => "since the service refuses the request of the pool",
             Reason::Account => "since the account may not buy",

@@ -82,7 +82,7 @@ impl Host {
         let (status, exit) = *session;
         let kind = if String::from_utf8_lossy(body).contains("static") || self.is_static { "static" } else { "dynamic" };
         let proxy = format!(r#"{{"host":"h","port":{},"username":"u","password":"w"}}"#, 1 + exit);
-        let data = format!(r#"{{"session_id":"s-{number}","session_type":"{kind}","status":"{status}","proxy":{proxy}}}"#);
+        let data = format!(r#"{{"session_id":"s-{number}","session_type":"{kind}","status":"{status}","proxy":{proxy},"estimated_charge_usd":1}}"#);
         (if method == "POST" { 202 } else { 200 }, format!(r#"{{"success":true,"data":{data}}}"#))
     }
 
@@ -533,7 +533,7 @@ fn whoever_waits_for_ready_sessions_is_told_when_they_are_and_why_they_are_not()
     let error = host.run("wait_ready", &format!(r#"{{"pool":{pool},"count":4}}"#)).expect_err("are never ready");
     assert_eq!((error.kind, error.field.as_deref()), (Kind::Invalid, Some("count")));
     let ready = host.run("wait_ready", &format!(r#"{{"pool":{pool},"count":3}}"#)).expect("are ready");
-    assert_eq!((ready.ready, host.bought), (3, 3));
+    assert_eq!((ready.ready, host.bought, ready.spent_today_usd.to_string()), (3, 3, "3".to_owned()));
     host.answer = Some(refused("INSUFFICIENT_BALANCE"));
     let lease = host.lease(pool);
     host.sessions.iter_mut().for_each(|session| session.0 = "terminated");

@@ -53,9 +53,6 @@ impl Machine {
     /// A slot has a session: it can be used, or not yet, or not any more.
     fn opened(&mut self, client: &mut Client, slot: SlotNo, doing: Doing, answered: &Answered) {
         let now = client.monotonic();
-        if let (Doing::Buys { .. }, Some(usd)) = (doing, answered.facts.estimated_charge_usd.as_deref()) {
-            self.spent.add(client.unix(), usd);
-        }
         let Some(id) = answered.facts.session_id.as_deref() else {
             self.settle(client, doing, Came::Bought);
             return self.slots.set(slot, Doing::Rests, Some(now.saturating_add(DOUBT_AGAIN)));

@@ -67,12 +67,12 @@ pub(super) struct Spent {
 }
 
 impl Spent {
-    pub(super) fn add(&mut self, unix: Millis, usd: &str) {
+    pub(super) fn add(&mut self, unix: Millis, usd: Decimal) {
         let day = unix.div_euclid(DAY);
         if day != self.day {
             (self.day, self.usd) = (day, Decimal::from(0));
         }
-        self.usd = crate::engine::sum(self.usd, usd.parse().unwrap_or_default());
+        self.usd = crate::engine::sum(self.usd, usd);
     }
 
     pub(super) fn on(&self, unix: Millis) -> Decimal {

@@ -207,6 +207,7 @@ impl Machine {
                 (Some(For::Products), Some(result)) => self.products_read(client, &result),
                 _ => {}
             },
+            NewsOf::Charged(usd) => self.spent.add(client.unix(), usd),
             NewsOf::Found(found) => self.found(client, found),
             NewsOf::Put(is_done) => self.shared_put(client, is_done),
             NewsOf::Listed(page) => self.listed(client, page),

@@ -6,6 +6,7 @@ import hopline.Secret
 import hopline.Transport
 import java.io.File
 import java.math.BigDecimal
+import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.runBlocking
 import kotlinx.serialization.ExperimentalSerializationApi
 import kotlinx.serialization.KSerializer
@@ -100,19 +101,20 @@ private fun row(work: String, own: List<Double>, what: String? = null, others: L
     }
 
 /** `BenchKt BODY HOPLINE KOTLIN SERIALIZATION [--once]`: the list that all hosts read, and the versions. */
-fun main(arguments: Array<String>) = runBlocking {
+fun main(arguments: Array<String>) = runBlocking(Dispatchers.Default) {
     val (file, own, kotlin, serialization) = arguments
     val once = "--once" in arguments
     val list = File(file).readBytes()
     val (products, balance) = agent(list) to agent("""{"success":true,"data":{"balance":12.50}}""".toByteArray())
     check(products.listProducts().items.map { it.price } == json.decodeFromString<Answer>(list.decodeToString()).data.items.map { it.price })
-    val (call, peer, small) =
+    val (call, peer, small, blocking) =
         rounds(
             once,
             listOf(
                 { check(products.listProducts().items.size == 100) },
                 { check(json.decodeFromString<Answer>(list.decodeToString()).data.items.size == 100) },
                 { check(balance.getBalance().raw.text.isNotEmpty()) },
+                { runBlocking { check(balance.getBalance().raw.text.isNotEmpty()) } },
             ),
         )
     products.shutdown()
@@ -127,6 +129,7 @@ fun main(arguments: Array<String>) = runBlocking {
         putJsonArray("rows") {
             add(row("a list of 100, the whole call", call, "kotlinx.serialization, typed, with `BigDecimal`", peer, 1.0))
             add(row("a small call", small))
+            add(row("a small call, from a thread that waits for it", blocking))
         }
     }
     println(told)

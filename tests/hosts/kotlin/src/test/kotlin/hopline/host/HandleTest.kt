@@ -54,25 +54,22 @@ class HandleTest {
         }
     }
 
-    /** What came of a request that fails. Some of what a proxy answers in place of a tunnel, `java.net.http` gives as if the target had. */
-    private fun seen(work: () -> Int): Seen = runCatching(work).fold({ if (it >= 500) Seen.Target else Seen.Status(it) }, Seen::of)
+    private fun thrown(work: () -> Int): Seen = runCatching(work).fold({ error("it was answered $it") }, Seen::of)
 
     private fun okHttp(proxy: Proxy, url: String): Seen =
-        seen {
+        thrown {
             OkHttpClient.Builder().through(proxy).connectTimeout(2, TimeUnit.SECONDS).readTimeout(500, TimeUnit.MILLISECONDS).build()
                 .newCall(Request.Builder().url(url).build()).execute().use { it.code }
         }
 
     private fun java(proxy: Proxy, url: String): Seen =
-        seen {
+        thrown {
             HttpClient.newBuilder().through(proxy).connectTimeout(Duration.ofSeconds(2)).build()
                 .send(HttpRequest.newBuilder(URI(url)).timeout(Duration.ofMillis(1500)).build(), BodyHandlers.ofString()).statusCode()
         }
 
     @Test
     fun `the proxy's failures are told from the target's, in OkHttp and in java net http`(): Unit = runBlocking {
-        // As Java is to be started for proxies of https sites; it reads this when it first meets one.
-        System.setProperty("jdk.http.auth.tunneling.disabledSchemes", "")
         Sandbox("--seed", "132", "--provisioning-ms", "0").use { sandbox ->
             sandbox.client().use { agent ->
                 val open = agent.openSession(SessionType.Dynamic, "dynamic-world", protocol = Protocol.Http, credentials = true)

@@ -325,7 +325,7 @@ class KeepingTest {
         // The core writes none; a library of another version might.
         val read = Class.forName("hopline.EventsKt").getDeclaredMethod("event", ByteArray::class.java)
         // The members that every event has: an operation, and what happened. The list of that has no such word.
-        val (members, operation) = byteArrayOf(0b1010, 0) to byteArrayOf(1, 'x'.code.toByte())
+        val (members, operation) = byteArrayOf(0b1010, 0, 0) to byteArrayOf(1, 'x'.code.toByte())
         for (packed in listOf(byteArrayOf(), members, members + operation, members + operation + 99)) assertNull(read.invoke(null, packed))
         assertEquals(EventName.REPEATING, (read.invoke(null, members + operation + 1) as Event).event)
     }

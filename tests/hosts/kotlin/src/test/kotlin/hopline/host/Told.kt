@@ -17,8 +17,13 @@ import kotlinx.serialization.json.JsonPrimitive
 
 // How the tests give the core their texts, and what the package reads of what the core packed, as the JSON that vectors are written in.
 
-/** Bytes as they cross into the core. */
-fun direct(bytes: ByteArray): ByteBuffer = ByteBuffer.allocateDirect(bytes.size).put(bytes).rewind() as ByteBuffer
+/** Bytes as they cross into the core: by their address, so somebody has to hold them while they do. */
+fun direct(bytes: ByteArray): ByteBuffer =
+    (ByteBuffer.allocateDirect(bytes.size).put(bytes).rewind() as ByteBuffer).also { buffer ->
+        held.get().apply { addLast(buffer) }.apply { if (size > 8) removeFirst() }
+    }
+
+private val held = ThreadLocal.withInitial { ArrayDeque<ByteBuffer>() }
 
 fun Client.start(operation: String, params: String, options: String): UInt =
     start(direct(operation.toByteArray()), direct(params.toByteArray()), direct(options.toByteArray()))

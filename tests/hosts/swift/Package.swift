@@ -17,9 +17,10 @@ let package = Package(
         .executableTarget(name: "buyer", dependencies: [hopline, "Kit"]),
         .executableTarget(name: "demo", dependencies: [hopline, "Kit"]),
         .executableTarget(name: "first", dependencies: [hopline]),
+        .executableTarget(name: "pool", dependencies: [hopline]),
         .executableTarget(name: "program", dependencies: [hopline]),
         .executableTarget(name: "reseller", dependencies: [hopline]),
-        .testTarget(name: "HoplineTests", dependencies: [hopline, core, "Kit", "buyer", "first", "program", "reseller"]),
+        .testTarget(name: "HoplineTests", dependencies: [hopline, core, "Kit", "buyer", "first", "pool", "program", "reseller"]),
     ],
     swiftLanguageModes: [.v6]
 )

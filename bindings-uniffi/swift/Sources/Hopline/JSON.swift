@@ -94,7 +94,8 @@ extension JSON: Codable {
     private func write(to text: inout String, levels: Int) {
         switch self {
         case .bool(let flag): text += flag ? "true" : "false"
-        case .number(let number) where number.isFinite: text += number.description
+        // One that is none is no JSON, which the core refuses.
+        case .number(let number): text += number.description
         case .string(let string): string.write(to: &text)
         case .array(let items):
             text += "["
@@ -112,8 +113,7 @@ extension JSON: Codable {
                 value.write(to: &text, levels: levels - 1)
             }
             text += "}"
-        // A number that is none is what the core refuses by name.
-        case .null, .number: text += "null"
+        case .null: text += "null"
         }
     }
 }

@@ -51,10 +51,11 @@ public struct OpenSession: Sendable {
         try client.releaseSession(sessionId)
     }
 
-    /// Every verb of it is called here. Credentials are read again where they are known.
+    /// Every verb of it is called here. Credentials are read again where they are known, unless there is an intent: that stands for one
+    /// request, whatever is known.
     func call<Value: Packable>(_ operation: String, _ params: Parameters, _ told: Parameters) async throws(HoplineError) -> Reply<Value> {
         var params = params
-        let reads = operation == "rotate_session" || operation == "get_session"
+        let reads = ["rotate_session", "get_session"].contains(operation) && told.members["intent"] == nil
         if reads, proxy?.password != nil, params.members["include_credentials"] == nil { params.add("include_credentials", true) }
         let reply: Reply<Value> = try await client.call(operation, params, told)
         if operation == "terminate_session" { known.end() }

@@ -160,8 +160,9 @@ struct PoolTests {
         }
         #expect(Set(ids).count == 2)
         #expect(try await sandbox.charges() == 2)
-        try await here.drain(everywhere: true)
-        try await until("the other client drains, too") { try await sandbox.state().sessions.allSatisfy { $0.status == "terminated" } }
+        try await here.drain()
+        try await there.drain()
+        try await until("the sessions of both are over") { try await sandbox.state().sessions.allSatisfy { $0.status == "terminated" } }
         await one.close()
         await other.close()
     }

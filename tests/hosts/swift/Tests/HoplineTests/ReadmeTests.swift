@@ -12,7 +12,7 @@ struct ReadmeTests {
     func same() throws {
         let readme = try String(contentsOf: Self.sources.appendingPathComponent("../../../../bindings-uniffi/swift/README.md"), encoding: .utf8)
         let blocks = readme.components(separatedBy: "```swift\n").dropFirst().compactMap { $0.components(separatedBy: "```").first }
-        let programs = try ["first", "program", "reseller"].map { try String(contentsOf: Self.sources.appendingPathComponent("\($0)/main.swift"), encoding: .utf8) }
+        let programs = try ["first", "program", "pool", "reseller"].map { try String(contentsOf: Self.sources.appendingPathComponent("\($0)/main.swift"), encoding: .utf8) }
         #expect(blocks.filter { $0.contains("import Hopline") } == programs)
         let phone = try String(contentsOf: Self.sources.appendingPathComponent("../Tests/HoplineTests/PhoneTests.swift"), encoding: .utf8)
         #expect(blocks.count == programs.count + 1 && blocks.filter { phone.contains($0) }.count == 1)
@@ -56,6 +56,18 @@ struct ReadmeTests {
             #expect(state.charges.count == 1 && state.sessions.map { "\($0.status) \($0.rotations)" } == ["terminated 1"], "\(operation): \(state.sessions)")
             #expect(state.orders.isEmpty, "it tops up nothing")
         }
+    }
+
+    @Test("that of a pool buys three sessions, and none when it is started again")
+    func pool() async throws {
+        let (sandbox, folder) = (try await Sandbox("--provisioning-ms", "0"), Folder())
+        for _ in 0..<2 {
+            let child = try start("pool", sandbox, folder)
+            let said = await child.text()
+            #expect(await child.wait() == 0 && said.components(separatedBy: "met 200 advice keep").count == 21, "\(said)")
+        }
+        let state = try await sandbox.state()
+        #expect(1...3 ~= state.charges.count && state.sessions.allSatisfy { $0.status == "active" })
     }
 
     /// What the program of the reseller API says.

@@ -82,7 +82,9 @@ impl Host {
         let (status, exit) = *session;
         let kind = if String::from_utf8_lossy(body).contains("static") || self.is_static { "static" } else { "dynamic" };
         let proxy = format!(r#"{{"host":"h","port":{},"username":"u","password":"w"}}"#, 1 + exit);
-        let data = format!(r#"{{"session_id":"s-{number}","session_type":"{kind}","status":"{status}","proxy":{proxy},"estimated_charge_usd":1}}"#);
+        let data = format!(
+            r#"{{"session_id":"s-{number}","session_type":"{kind}","status":"{status}","proxy":{proxy},"estimated_charge_usd":1}}"#
+        );
         (if method == "POST" { 202 } else { 200 }, format!(r#"{{"success":true,"data":{data}}}"#))
     }
 

@@ -104,6 +104,11 @@ impl Machine {
             // Another client has it, or its session is over: the next one takes its place when one is wanted.
             (Kind::Busy | Kind::Ended, _) => {
                 self.settle(client, doing, Came::Bought);
+                // What is over as soon as it was bought did not live.
+                if error.kind == Kind::Ended && matches!(doing, Doing::Buys { .. }) {
+                    let hold = self.buyer.ended(0, client.unix());
+                    self.held(client, hold, false);
+                }
                 self.slots.remove(slot);
             }
             (_, Effect::None) => {
@@ -132,7 +137,12 @@ impl Machine {
                     self.freed(client);
                 }
             }
-            Came::Bought => self.buyer.bought(is_trial),
+            Came::Bought => {
+                self.buyer.bought(is_trial);
+                // The hold lasts, so the next trial has to wait, too.
+                let hold = if is_trial { self.buyer.try_later(client.unix()) } else { None };
+                self.held(client, hold, true);
+            }
             Came::Failed(reason) => {
                 let hold = self.buyer.failed(is_trial, reason, client.unix());
                 self.held(client, hold, is_trial);

@@ -266,7 +266,10 @@ impl Machine {
 
     fn wake_slots(&mut self, client: &mut Client, now: Millis) {
         while let Some((slot, doing)) = self.slots.pop_due(now) {
+            // Under a lease it is only read.
+            let is_lent = self.closing.is_none() && self.leases.is_lent(slot);
             match doing {
+                Doing::Waits if is_lent => self.read(client, slot),
                 Doing::Waits if self.slots.session(slot).is_some_and(|session| session.is_doomed) => self.end(client, slot),
                 Doing::Waits if self.slots.session(slot).is_some_and(|session| session.doubt.is_some()) => self.renew(client, slot),
                 Doing::Waits if self.slots.session(slot).is_some() && self.leases.wants_another(slot) => self.rotate(client, slot),

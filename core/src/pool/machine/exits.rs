@@ -86,6 +86,11 @@ impl Machine {
             self.leases.offer(slot);
         }
         self.lends(slot);
+        // Its leases came back while it was read.
+        if self.closing.is_none() && self.leases.wants_another(slot) && !self.leases.is_lent(slot) {
+            self.leases.hold_back(slot);
+            self.rotate(client, slot);
+        }
     }
 
     pub(super) fn next_generation(&mut self, slot: SlotNo, now: Millis) {
@@ -135,6 +140,10 @@ impl Machine {
         let renew = RenewSession { session_id: session.id.to_string(), duration };
         let options = CallOptions { expected_charge_usd: self.options.expected_charge_usd, ..CallOptions::default() };
         self.leases.gone(slot);
+        if self.shared.known.paused {
+            // It is found expired again, and renewed once the pool buys.
+            return self.slots.set(slot, Doing::Waits, Some(client.monotonic().saturating_add(READ_AGAIN)));
+        }
         self.begin(client, slot, Doing::Renews, &renew, options);
     }
 

@@ -178,6 +178,11 @@ impl Machine {
             match (found, self.ends_what_it_finds()) {
                 (Slot::Taken, true) => self.open_slot(client, slot, Doing::Takes { ends: true }),
                 (_, true) => client.release_slot(name),
+                // To go on with it may buy it.
+                (Slot::Doubt, _) if self.closing.is_none() && self.shared.forbids_buying().is_some() => {
+                    client.release_slot(name);
+                    self.slots.set(slot, Doing::Doubts, Some(now.saturating_add(DOUBT_AGAIN)));
+                }
                 (Slot::Taken | Slot::Doubt, _) if self.closing.is_none() => {
                     began = true;
                     let is_old = client.is_slot_of_another(name, &self.params);

@@ -51,6 +51,10 @@ impl Machine {
             }
             return;
         }
+        if !self.shared.is_open {
+            // What was not opened leaves nothing behind, and its name is free again.
+            self.shared.changes.clear();
+        }
         if ends.is_some_and(|ends| ends.everywhere) {
             self.asking.ends_from = Some(0);
         }

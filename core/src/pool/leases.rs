@@ -173,11 +173,12 @@ impl Leases {
     /// Gives what is free to those who wait. What is not usable after all is not offered any more before it was [looked at](Self::offer).
     pub(crate) fn serve(&mut self, now: Millis, is_usable: impl Fn(SlotNo) -> bool) -> Served {
         let (mut grants, mut later, mut in_vain, mut unusable) = (Vec::new(), None::<Millis>, BTreeSet::new(), Vec::new());
-        let waiters: Vec<(WaiterId, Waiter)> = match self.free.is_empty() {
-            true => Vec::new(),
-            false => self.waiters.iter().map(|(id, waiter)| (*id, *waiter)).collect(),
-        };
-        for (id, waiter) in waiters {
+        // No more of them are looked at than there is something free for.
+        let mut from = 0;
+        while let Some((id, waiter)) =
+            self.waiters.range(from..).next().filter(|_| !self.free.is_empty()).map(|(id, waiter)| (*id, *waiter))
+        {
+            from = id + 1;
             let own = waiter.key.and_then(|key| self.keys.slot(key, &self.exits));
             // Where nothing was found for the one before, there is nothing for this one.
             if own.is_none() && in_vain.contains(&waiter.target) {
@@ -200,9 +201,6 @@ impl Leases {
                         in_vain.insert(waiter.target);
                     }
                 }
-            }
-            if self.free.is_empty() {
-                break;
             }
         }
         Served { grants, later, unusable }

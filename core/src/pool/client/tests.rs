@@ -6,7 +6,7 @@ use crate::contract::Secret;
 use crate::contract::agent::SessionType;
 use crate::contract::pools::{PoolOnChange, PoolReplace};
 use crate::engine::RecordId;
-use crate::state::Memory;
+use crate::state::{Memory, StoreAnswer};
 
 const START: Now = Now { unix: 1_700_000_000_000, monotonic: 0 };
 const PRODUCTS: &str = r#"{"success":true,"data":{"items":[{"product_no":"p","type":"dynamic","price":1,"currency":"USD","unit":"GB"}]}}"#;
@@ -22,6 +22,12 @@ struct Host {
     answer: Option<(u16, &'static str)>,
     /// Whether what is sold is static.
     is_static: bool,
+    /// Whether what is sold is over at once.
+    stillborn: bool,
+    /// Whether reads of sessions fail.
+    reads_fail: bool,
+    /// Whether the store does.
+    store_fails: bool,
     /// The sessions that were sold: how each is, and how often it had another exit.
     sessions: Vec<(&'static str, u32)>,
     /// What was sent, without reads of sessions and products.
@@ -50,7 +56,20 @@ impl Host {
         };
         let client = PoolClient::new(options, [7; 16]).expect("the options are sound");
         let (sessions, log, events) = (Vec::new(), Vec::new(), Vec::new());
-        Host { client, disk: Memory::default(), now: START, bought: 0, answer: None, is_static: false, sessions, log, events }
+        Host {
+            client,
+            disk: Memory::default(),
+            now: START,
+            bought: 0,
+            answer: None,
+            is_static: false,
+            stillborn: false,
+            reads_fail: false,
+            store_fails: false,
+            sessions,
+            log,
+            events,
+        }
     }
 
     /// What the service says to a request.
@@ -68,7 +87,10 @@ impl Host {
             if let Some((status, body)) = self.answer {
                 return (status, body.to_owned());
             }
-            self.sessions.push(("active", 0));
+            self.sessions.push((if self.stillborn { "terminated" } else { "active" }, 0));
+        }
+        if method == "GET" && self.reads_fail {
+            return (404, String::new());
         }
         let number = path.trim_start_matches("/sessions/s-").split('/').next().and_then(|number| number.parse().ok());
         let number: usize = number.unwrap_or(self.sessions.len());
@@ -96,7 +118,7 @@ impl Host {
             assert!(rounds < 100_000, "the client waits now and then: {:?}", self.log.iter().take(20).collect::<Vec<_>>());
             match self.client.poll(now) {
                 Step::Store { id, call, .. } => {
-                    let answer = self.disk.call(call, now.unix, now.monotonic);
+                    let answer = if self.store_fails { StoreAnswer::Failed } else { self.disk.call(call, now.unix, now.monotonic) };
                     self.client.resolve(id, Outcome::Store(answer), now).expect("is answered once");
                 }
                 Step::Send { id, request, .. } => {
@@ -576,4 +598,114 @@ fn a_call_of_a_pool_takes_no_options_of_a_request_and_says_what_is_wrong_with_it
     assert_eq!(refused(&mut host, "open_pool", r#"{"name":"x"}"#, "{}").0, Kind::Invalid);
     assert!(host.client.observe_lease_text(&LeaseRef { pool, lease: 0 }, "\"nonsense\"", None, host.now).is_err());
     assert_eq!(host.client.observe_lease_text(&LeaseRef { pool, lease: 7 }, "\"block\"", None, host.now), Ok(None));
+}
+
+#[test]
+fn sessions_that_are_over_when_they_are_sold_are_not_bought_one_after_the_other() {
+    for held in [false, true] {
+        let mut host = Host::new(Some(100));
+        let pool = host.open(2);
+        let waits =
+            |host: &mut Host| _ = host.client.acquire(AcquireLease { pool, timeout_ms: Some(3_600_000), ..AcquireLease::default() });
+        if held {
+            host.answer = Some(refused("PRODUCT_OUT_OF_STOCK"));
+            waits(&mut host);
+            host.pass(1000);
+            host.answer = None;
+        }
+        host.stillborn = true;
+        waits(&mut host);
+        host.pass(600_000);
+        assert!(host.bought <= 8, "held: {held}, {} purchases in 10 minutes", host.bought);
+    }
+}
+
+#[test]
+fn an_exit_used_up_while_its_session_is_read_is_changed_once_the_lease_is_back() {
+    let mut host = Host::new(Some(100));
+    let pool = host.try_open(OpenPool { rotate_after_uses: Some(1), ..shop() }).expect("can be opened");
+    let lease = host.lease(pool);
+    host.pass(60_000);
+    host.see(&lease, Seen::Status(407));
+    // The read is under way.
+    host.client.give_back(&lease, host.now);
+    host.pass(60_000);
+    host.lease(pool);
+    assert_eq!((host.bought, host.sessions[0].1), (1, 1), "{:?}", host.log);
+}
+
+#[test]
+fn an_exit_is_not_changed_under_a_lease_where_its_session_could_not_be_read() {
+    for replace in [None, Some(PoolReplace::Failing)] {
+        let mut host = Host::new(Some(100));
+        let pool = host.try_open(OpenPool { replace, ..shop() }).expect("can be opened");
+        let lease = host.lease(pool);
+        host.pass(60_000);
+        (0..3).for_each(|_| _ = host.see(&lease, Seen::Block));
+        host.reads_fail = true;
+        host.see(&lease, Seen::Status(407));
+        host.pass(600_000);
+        assert!(host.client.is_valid(&lease) && host.log.len() == 1, "{:?}", host.log);
+        host.client.give_back(&lease, host.now);
+        host.reads_fail = false;
+        host.pass(120_000);
+        assert_eq!(host.log.len(), 2, "{:?}", host.log);
+    }
+}
+
+#[test]
+fn a_pool_that_could_not_be_opened_can_be_opened_again_at_once() {
+    let mut host = Host::new(Some(100));
+    host.store_fails = true;
+    for _ in 0..3 {
+        let error = host.try_open(OpenPool { size: 1, ..shop() }).expect_err("the store fails");
+        assert_eq!(error.kind, Kind::Store, "{error}");
+    }
+    host.store_fails = false;
+    let pool = host.open(1);
+    host.lease(pool);
+}
+
+#[test]
+fn nothing_is_sent_for_a_doubt_while_the_pool_is_paused() {
+    for retry_paid in [None, Some(true)] {
+        for answer in [(503, ""), refused("BACKEND_ERROR")] {
+            let mut host = Host::new(Some(100));
+            let pool = host.try_open(OpenPool { retry_paid, ..shop() }).expect("can be opened");
+            host.answer = Some(answer);
+            host.acquire(pool);
+            host.pass(400_000);
+            host.run("pause_pool", &format!(r#"{{"pool":{pool}}}"#)).expect("is paused");
+            let sent = host.bought;
+            host.answer = None;
+            host.pass(7_200_000);
+            assert_eq!(host.bought, sent, "retry_paid {retry_paid:?}, {answer:?}");
+        }
+    }
+}
+
+#[test]
+fn nothing_is_renewed_while_the_pool_is_paused() {
+    let mut host = Host::new(Some(100));
+    host.is_static = true;
+    let fixed = OpenPool { session_type: SessionType::Static, renew_duration: Some(30), expected_charge_usd: "5".parse().ok(), ..shop() };
+    let pool = host.try_open(fixed).expect("can be opened");
+    let lease = host.lease(pool);
+    host.run("pause_pool", &format!(r#"{{"pool":{pool}}}"#)).expect("is paused");
+    host.sessions[0].0 = "expired";
+    host.see(&lease, Seen::Status(407));
+    host.pass(600_000);
+    assert_eq!(host.log.len(), 1, "{:?}", host.log);
+    host.run("resume_pool", &format!(r#"{{"pool":{pool}}}"#)).expect("is resumed");
+    host.pass(61_000);
+    assert_eq!(host.log.last().map(String::as_str), Some("POST /sessions/s-1/renew"));
+}
+
+#[test]
+fn debug_output_of_a_pool_has_no_password() {
+    let mut host = Host::new(Some(100));
+    let pool = host.open(1);
+    host.lease(pool);
+    let text = format!("{:?}", host.client);
+    assert!(!text.contains(r#""w""#) && !text.contains(r#"\"w\""#), "{text}");
 }

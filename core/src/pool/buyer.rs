@@ -217,7 +217,8 @@ impl Buyer {
         if self.hold.is_none() {
             self.width = self.width.saturating_add(1).min(self.max_creating);
         }
-        was_trial && self.hold.take().is_some()
+        // What stops it, which another purchase has come to meanwhile, stays.
+        was_trial && self.hold.take_if(|hold| !hold.reason.stops()).is_some()
     }
 
     /// A purchase was made, or found to have been, and there is no session to use yet.
@@ -239,6 +240,11 @@ impl Buyer {
     /// A purchase bought nothing, or may have. Returns the hold, where it is to be written to the pool's record.
     pub(crate) fn failed(&mut self, was_trial: bool, reason: Reason, unix: Millis) -> Option<Hold> {
         self.over(was_trial);
+        self.refused(was_trial, reason, unix)
+    }
+
+    /// The same of what did not count as a purchase that is under way, such as a renewal.
+    pub(crate) fn refused(&mut self, was_trial: bool, reason: Reason, unix: Millis) -> Option<Hold> {
         self.width = 1;
         let tries = match self.hold {
             // What was begun before the hold says nothing new, unless it is worse.

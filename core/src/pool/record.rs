@@ -27,6 +27,8 @@ stored!(PoolRecord { hopline, request, size, paused, draining, draining_static, 
 
 /// The version of records.
 const VERSION: u32 = 2;
+/// No pool is larger.
+const LARGEST: u32 = 1_000_000;
 
 /// What is to be changed in the record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -50,7 +52,7 @@ impl PoolRecord {
     /// The data of a record. None where it can't be read.
     pub(super) fn read(data: &[u8]) -> Option<PoolRecord> {
         let record: PoolRecord = crate::json::read_json(std::str::from_utf8(data).ok()?).ok()?;
-        (record.hopline == VERSION).then_some(record)
+        (record.hopline == VERSION && record.size <= LARGEST).then_some(record)
     }
 
     pub(super) fn bytes(&self) -> Vec<u8> {
@@ -126,7 +128,8 @@ mod tests {
         record.apply(&Change::Opened, "{}", 4);
         record.apply(&Change::Paused(true), "{}", 4);
         assert_eq!(PoolRecord::read(&record.bytes()), Some(record));
-        for data in ["", "{}", r#"{"hopline":1,"request":"{}","size":4}"#, "nonsense"] {
+        for data in ["", "{}", r#"{"hopline":2,"request":"{}","size":4000000000}"#, r#"{"hopline":1,"request":"{}","size":4}"#, "nonsense"]
+        {
             assert_eq!(PoolRecord::read(data.as_bytes()), None, "{data}");
         }
     }

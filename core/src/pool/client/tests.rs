@@ -711,3 +711,36 @@ fn debug_output_of_a_pool_has_no_password() {
     let text = format!("{:?}", host.client);
     assert!(!text.contains(r#""w""#) && !text.contains(r#"\"w\""#), "{text}");
 }
+
+#[test]
+fn during_a_hold_a_doubt_is_looked_at_by_the_trial_alone() {
+    let mut host = Host::new(Some(100));
+    let pool = host.try_open(OpenPool { size: 4, max_in_doubt: Some(4), ..shop() }).expect("can be opened");
+    host.answer = Some((503, ""));
+    let command = host.client.acquire(AcquireLease { pool, timeout_ms: Some(1000), ..AcquireLease::default() }).command;
+    host.pass(100_000);
+    assert!(host.lease_of(command).is_err());
+    // Refusals that a person has to end: no trial is due any more, whatever is in doubt.
+    host.answer = Some(refused("PRODUCT_NOT_FOUND"));
+    host.pass(1_200_000);
+    let sent = host.bought;
+    assert_eq!(host.status(pool).hold.map(|hold| hold.reason.as_str()), Some("request"));
+    host.pass(3_600_000);
+    assert_eq!(host.bought, sent, "{:?}", host.status(pool));
+}
+
+#[test]
+fn a_pool_that_is_being_closed_keeps_nobody_from_opening_it_again() {
+    let mut host = Host::new(Some(100));
+    let pool = host.open(2);
+    let lease = host.lease(pool);
+    host.close(pool);
+    host.pass(1);
+    assert!(host.client.is_valid(&lease), "it is waited for");
+    let again = host.open(2);
+    let other = host.lease(again);
+    assert_eq!((host.bought, host.client.is_valid(&lease), host.client.is_valid(&other)), (2, true, true));
+    host.client.give_back(&lease, host.now);
+    host.pass(1000);
+    assert!(host.client.status(pool).is_none() && host.client.is_valid(&other));
+}

@@ -57,6 +57,11 @@ impl Machine {
         self.closing.is_none() && self.shared.forbids_buying().is_none() && (has_doubt || self.wanted() > 0)
     }
 
+    /// Whether nothing is to be bought, but by the trial of a hold.
+    fn may_not_buy(&self) -> bool {
+        self.shared.forbids_buying().is_some() || self.buyer.hold().is_some()
+    }
+
     /// Whether purchases are wanted, so that the pool's record is to be read before.
     pub(super) fn is_to_buy(&self, client: &Client) -> bool {
         self.closing.is_none() && self.wanted() > 0 && !self.is_asking() && self.asking.next <= client.monotonic()
@@ -178,8 +183,8 @@ impl Machine {
             match (found, self.ends_what_it_finds()) {
                 (Slot::Taken, true) => self.open_slot(client, slot, Doing::Takes { ends: true }),
                 (_, true) => client.release_slot(name),
-                // To go on with it may buy it.
-                (Slot::Doubt, _) if self.closing.is_none() && self.shared.forbids_buying().is_some() => {
+                // To go on with it may buy it: during a hold that is the trial's.
+                (Slot::Doubt, _) if self.closing.is_none() && !is_trial && self.may_not_buy() => {
                     client.release_slot(name);
                     self.slots.set(slot, Doing::Doubts, Some(now.saturating_add(DOUBT_AGAIN)));
                 }

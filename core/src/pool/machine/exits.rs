@@ -151,7 +151,7 @@ impl Machine {
     pub(super) fn not_renewed(&mut self, client: &mut Client, slot: SlotNo, error: &Error) {
         match error.effect {
             Effect::None => {
-                let hold = self.buyer.failed(false, PoolHoldReason::of_error(error), client.unix());
+                let hold = self.buyer.refused(false, PoolHoldReason::of_error(error), client.unix());
                 self.held(client, hold, false);
                 self.session_over(client, slot);
                 // Whoever claims it would find it expired again.

@@ -361,8 +361,9 @@ impl Machine {
         self.options.ready.unwrap_or_default() as usize
     }
 
+    /// Whether it is open under this name: one that is being closed stands in nobody's way.
     pub(in crate::pool) fn is_named(&self, name: &str) -> bool {
-        self.options.name == name
+        self.options.name == name && self.closing.is_none()
     }
 }
 

@@ -639,9 +639,7 @@ impl Life {
         let before = self.lived.granted;
         if self.programs[at].pool.is_none() {
             // Its store failed when it opened the pool.
-            let opening = self.request(self.programs[at].size);
-            let program = &mut self.programs[at];
-            program.opening = program.client.open_pool(opening).command;
+            self.reopen(at);
             self.pass(MINUTE)?;
         }
         let program = &mut self.programs[at];

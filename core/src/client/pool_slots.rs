@@ -2,6 +2,8 @@
 //! there, in the put that comes before its send. So a crash leaves the old purchase, whose session is found to be over, or the new one,
 //! whose key is sent again. What is bought when, and for whom, the pool decides.
 
+use arcstr::ArcStr;
+
 use super::job::Entry;
 use super::keep::REMEMBERED;
 use super::news::{News, NewsOf, PoolNo, Slot};
@@ -204,6 +206,16 @@ impl Client {
         self.spending.pools.insert(pool_digest(pool), cap);
     }
 
+    /// It is closed. What of it counts otherwise later is set wherever it may count.
+    pub(crate) fn forget_pool_cap(&mut self, pool: &str) {
+        self.spending.pools.remove(pool_digest(pool).as_str());
+    }
+
+    #[cfg(test)]
+    pub(crate) fn pool_caps(&self) -> usize {
+        self.spending.pools.len()
+    }
+
     pub(crate) fn has_cap(&self) -> bool {
         self.spending.cap.is_some()
     }
@@ -212,6 +224,18 @@ impl Client {
     pub(crate) fn any_below(&mut self, most: u32) -> u32 {
         let any = self.means.dice.jitter() % u64::from(most.max(1));
         u32::try_from(any).unwrap_or_default()
+    }
+
+    /// The id of a session, the very text that this client knows it by.
+    pub(crate) fn shared_id(&self, session: &str) -> ArcStr {
+        let known = self.sessions.from(session).next().map(|(id, _)| id).filter(|id| id.as_str() == session);
+        known.map_or_else(|| session.into(), ArcStr::clone)
+    }
+
+    /// Which purchase of its slot a session is.
+    pub(crate) fn purchase_number(&self, session: &str) -> Option<i64> {
+        let bought_as = self.sessions.get(session)?.bought_as.as_ref()?;
+        i64::try_from(SlotPurchase::of(bought_as.intent.as_deref()?)?.number).ok()
     }
 
     /// Whether a session is this client's, and can be used as far as is known.

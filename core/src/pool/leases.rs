@@ -49,13 +49,40 @@ struct Exit {
     uses: u32,
     /// When its last lease came back.
     idle_since: Millis,
-    /// For which targets another exit is wanted, once its leases are back.
-    due: Vec<TargetId>,
     /// Whether it is not to be lent any more at all, once its leases are back.
     stale: bool,
     /// Whether it is looked at, or changed, and not lent meanwhile.
     withheld: bool,
+    /// Boxed, as most exits have none of it.
+    against: Option<Box<Against>>,
+}
+
+/// What is held against an exit.
+#[derive(Debug, Clone, Default, Hash)]
+struct Against {
+    /// For which targets another exit is wanted, once its leases are back.
+    due: Vec<TargetId>,
     record: Record,
+}
+
+impl Exit {
+    fn new(generation: u32, now: Millis) -> Self {
+        Exit { generation, out: 0, uses: 0, idle_since: now, stale: false, withheld: false, against: None }
+    }
+
+    /// For which targets another exit is wanted.
+    fn due(&self) -> &[TargetId] {
+        self.against.as_ref().map_or(&[], |against| &against.due)
+    }
+
+    /// When it may be lent for this target.
+    fn rested_at(&self, target: TargetId) -> Millis {
+        self.against.as_ref().map_or(0, |against| against.record.rested_at(target))
+    }
+
+    fn against(&mut self) -> &mut Against {
+        self.against.get_or_insert_default()
+    }
 }
 
 #[derive(Debug, Clone, Copy, Hash)]
@@ -93,6 +120,8 @@ pub(crate) struct Leases {
     idle: usize,
     waiters: BTreeMap<WaiterId, Waiter>,
     lent: BTreeMap<LeaseId, Lease>,
+    /// The same by slot.
+    lent_of: BTreeSet<(SlotNo, LeaseId)>,
     keys: Keys,
     next_waiter: WaiterId,
     next_lease: LeaseId,
@@ -110,6 +139,7 @@ impl Leases {
             idle: 0,
             waiters: BTreeMap::new(),
             lent: BTreeMap::new(),
+            lent_of: BTreeSet::new(),
             keys: Keys { most, ..Keys::default() },
             next_waiter: 0,
             next_lease: 0,
@@ -138,17 +168,7 @@ impl Leases {
     /// No lease of it is out.
     pub(crate) fn ready(&mut self, slot: SlotNo, generation: u32, now: Millis) {
         self.gone(slot);
-        let exit = Exit {
-            generation,
-            out: 0,
-            uses: 0,
-            idle_since: now,
-            due: Vec::new(),
-            stale: false,
-            withheld: false,
-            record: Record::default(),
-        };
-        self.exits.insert(slot, exit);
+        self.exits.insert(slot, Exit::new(generation, now));
         self.list(slot);
     }
 
@@ -158,11 +178,15 @@ impl Leases {
         if self.exits.remove(&slot).is_none_or(|exit| exit.out == 0) {
             return Vec::new();
         }
-        let ended: Vec<LeaseId> = self.lent.iter().filter(|(_, lease)| lease.slot == slot).map(|(id, _)| *id).collect();
-        ended.iter().for_each(|lease| {
-            self.lent.remove(lease);
-        });
+        let ended: Vec<LeaseId> = self.lent_of.range((slot, 0)..=(slot, LeaseId::MAX)).map(|(_, lease)| *lease).collect();
+        ended.iter().for_each(|lease| _ = self.take_lease(*lease));
         ended
+    }
+
+    fn take_lease(&mut self, lease: LeaseId) -> Option<Lease> {
+        let taken = self.lent.remove(&lease)?;
+        self.lent_of.remove(&(taken.slot, lease));
+        Some(taken)
     }
 
     /// What a lease is of, while it is valid.
@@ -224,7 +248,7 @@ impl Leases {
     /// Whether another exit is wanted.
     pub(crate) fn wants_another(&self, slot: SlotNo) -> bool {
         let used_up = |exit: &Exit| self.terms.rotate_after_uses.is_some_and(|most| exit.uses >= most);
-        self.exits.get(&slot).is_some_and(|exit| exit.stale || !exit.due.is_empty() || used_up(exit))
+        self.exits.get(&slot).is_some_and(|exit| exit.stale || !exit.due().is_empty() || used_up(exit))
     }
 
     /// Since when that has been idle which rested longest.
@@ -248,7 +272,7 @@ impl Leases {
     /// The exit of a session could not be changed: it is lent as it is where it has rested.
     pub(crate) fn unchanged(&mut self, slot: SlotNo) {
         let Some(exit) = self.exits.get_mut(&slot) else { return };
-        exit.due.clear();
+        exit.against.iter_mut().for_each(|against| against.due.clear());
         (exit.uses, exit.stale) = (0, false);
         self.offer(slot);
     }
@@ -257,9 +281,9 @@ impl Leases {
     fn find(&self, own: Option<SlotNo>, target: TargetId, now: Millis) -> Result<SlotNo, Option<Millis>> {
         let mut later = None::<Millis>;
         let fits = |slot: SlotNo| {
-            let fits = |exit: &Exit| !exit.stale && !exit.due.contains(&target);
+            let fits = |exit: &Exit| !exit.stale && !exit.due().contains(&target);
             let is_free = |exit: &&Exit| self.free.contains(&(exit.out, exit.idle_since, slot)) && fits(exit);
-            self.exits.get(&slot).filter(is_free).map(|exit| exit.record.rested_at(target))
+            self.exits.get(&slot).filter(is_free).map(|exit| exit.rested_at(target))
         };
         let mut look = |slot: SlotNo| match fits(slot) {
             Some(at) if at <= now => true,
@@ -286,18 +310,19 @@ impl Leases {
         let lease = self.next_lease;
         self.next_lease += 1;
         self.lent.insert(lease, Lease { slot, generation, target, since: now });
+        self.lent_of.insert((slot, lease));
         key.into_iter().for_each(|key| self.keys.remember(key, slot, generation));
         Some(Grant { waiter, lease, slot, generation })
     }
 
     /// A lease came back. Returns the slot whose exit is to be changed now: until it is [`ready`](Self::ready) again, nobody gets it.
     pub(crate) fn give_back(&mut self, lease: LeaseId, now: Millis) -> Option<SlotNo> {
-        let Lease { slot, .. } = self.lent.remove(&lease)?;
+        let Lease { slot, .. } = self.take_lease(lease)?;
         self.unlist(slot);
         let exit = self.exits.get_mut(&slot)?;
         (exit.out, exit.idle_since) = (exit.out.saturating_sub(1), now);
         let used_up = self.terms.rotate_after_uses.is_some_and(|most| exit.uses >= most);
-        let changes = exit.out == 0 && !exit.withheld && (used_up || exit.stale || !exit.due.is_empty());
+        let changes = exit.out == 0 && !exit.withheld && (used_up || exit.stale || !exit.due().is_empty());
         exit.withheld |= changes;
         self.list(slot);
         changes.then_some(slot)
@@ -307,15 +332,15 @@ impl Leases {
     pub(crate) fn observe(&mut self, lease: LeaseId, sight: Sight, now: Millis) -> Option<(Follows, SlotNo, TargetId)> {
         let Lease { slot, generation, target, .. } = *self.lent.get(&lease)?;
         let exit = self.exits.get_mut(&slot).filter(|exit| exit.generation == generation)?;
-        Some((exit.record.saw(target, sight, now), slot, target))
+        Some((exit.against().record.saw(target, sight, now), slot, target))
     }
 
     /// Another exit is wanted for this target: the session is not lent for it before that, nor changed under a lease. Returns whether it can
     /// be changed at once; then nobody gets it until it is [`ready`](Self::ready) again.
     pub(crate) fn change(&mut self, slot: SlotNo, target: TargetId) -> bool {
         let Some(exit) = self.exits.get_mut(&slot) else { return false };
-        if !exit.due.contains(&target) {
-            exit.due.push(target);
+        if !exit.due().contains(&target) {
+            exit.against().due.push(target);
         }
         self.take_now(slot)
     }
@@ -668,7 +693,7 @@ mod tests {
                 assert!(
                     leases.free.iter().all(|(out, idle, slot)| leases.exits[slot].out == *out && leases.exits[slot].idle_since == *idle)
                 );
-                assert_eq!(leases.lent.len(), out.len(), "seed {seed}, step {step}");
+                assert_eq!([leases.lent.len(), leases.lent_of.len()], [out.len(); 2], "seed {seed}, step {step}");
                 assert_eq!(serve(&mut leases, now).0, [], "seed {seed}, step {step}: serving once is enough");
             }
         }

@@ -4,9 +4,9 @@ use super::*;
 use crate::client::{Outcome, Settlement};
 use crate::contract::Secret;
 use crate::contract::agent::SessionType;
-use crate::contract::pools::{PoolOnChange, PoolReplace};
+use crate::contract::pools::{KnownPool, PoolOnChange, PoolReplace};
 use crate::engine::RecordId;
-use crate::state::{Memory, StoreAnswer};
+use crate::state::{Memory, StoreAnswer, StoreCall};
 
 const START: Now = Now { unix: 1_700_000_000_000, monotonic: 0 };
 const PRODUCTS: &str = r#"{"success":true,"data":{"items":[{"product_no":"p","type":"dynamic","price":1,"currency":"USD","unit":"GB"}]}}"#;
@@ -28,6 +28,10 @@ struct Host {
     reads_fail: bool,
     /// Whether the store does.
     store_fails: bool,
+    /// The name that another client has.
+    taken: Option<Name>,
+    /// Whether this one has the pool's record.
+    has_record: bool,
     /// The sessions that were sold: how each is, and how often it had another exit.
     sessions: Vec<(&'static str, u32)>,
     /// What was sent, without reads of sessions and products.
@@ -66,6 +70,8 @@ impl Host {
             stillborn: false,
             reads_fail: false,
             store_fails: false,
+            taken: None,
+            has_record: false,
             sessions,
             log,
             events,
@@ -110,6 +116,24 @@ impl Host {
         (if method == "POST" { 202 } else { 200 }, format!(r#"{{"success":true,"data":{data}}}"#))
     }
 
+    /// What the store answers.
+    fn stored(&mut self, mut call: StoreCall) -> StoreAnswer {
+        let record = self.client.pool_name("shop");
+        match &mut call {
+            StoreCall::Claim { names, .. } => {
+                names.retain(|name| Some(name) != self.taken.as_ref());
+                self.has_record |= names.contains(&record);
+                if names.is_empty() {
+                    return StoreAnswer::Busy(None);
+                }
+            }
+            StoreCall::Put { name, release: true, .. } if *name == record => self.has_record = false,
+            StoreCall::Release { names } if names.as_ref().is_none_or(|names| names.contains(&record)) => self.has_record = false,
+            _ => {}
+        }
+        self.disk.call(call, self.now.unix, self.now.monotonic)
+    }
+
     /// Goes on until so much time is over.
     fn pass(&mut self, ms: Millis) {
         let until = self.now.monotonic + ms;
@@ -120,7 +144,7 @@ impl Host {
             assert!(rounds < 100_000, "the client waits now and then: {:?}", self.log.iter().take(20).collect::<Vec<_>>());
             match self.client.poll(now) {
                 Step::Store { id, call, .. } => {
-                    let answer = if self.store_fails { StoreAnswer::Failed } else { self.disk.call(call, now.unix, now.monotonic) };
+                    let answer = if self.store_fails { StoreAnswer::Failed } else { self.stored(call) };
                     self.client.resolve(id, Outcome::Store(answer), now).expect("is answered once");
                 }
                 Step::Send { id, request, .. } => {
@@ -743,4 +767,118 @@ fn a_pool_that_is_being_closed_keeps_nobody_from_opening_it_again() {
     host.client.give_back(&lease, host.now);
     host.pass(1000);
     assert!(host.client.status(pool).is_none() && host.client.is_valid(&other));
+}
+
+#[test]
+fn a_pause_is_told_of_as_other_holds_are() {
+    let mut host = Host::new(Some(100));
+    let pool = host.open(1);
+    let of_pool = format!(r#"{{"pool":{pool}}}"#);
+    host.run("pause_pool", &of_pool).expect("is paused");
+    host.run("pause_pool", &of_pool).expect("is paused still");
+    host.run("resume_pool", &of_pool).expect("is resumed");
+    assert_eq!(host.events, ["pool_held", "pool_freed"]);
+}
+
+#[test]
+fn a_status_says_of_each_slot_which_purchase_it_is_and_why_it_is_not_lent() {
+    let mut host = Host::new(Some(100));
+    let pool = host.try_open(OpenPool { idle_release_ms: Some(3_600_000), ..shop() }).expect("can be opened");
+    let slot = |host: &Host| host.status(pool).slots.first().map(|slot| (slot.purchase, slot.reason.map(|reason| reason.as_str())));
+    let lease = host.lease(pool);
+    assert_eq!(slot(&host), Some((Some(1), None)));
+    host.sessions[0].0 = "terminated";
+    host.see(&lease, Seen::Status(407));
+    host.pass(60_000);
+    let lease = host.lease(pool);
+    assert_eq!(slot(&host), Some((Some(2), None)));
+    host.see(&lease, Seen::Block);
+    host.reads_fail = true;
+    host.see(&lease, Seen::Status(407));
+    host.pass(1000);
+    assert_eq!(slot(&host), Some((Some(2), Some("to_rotate"))));
+    host.client.give_back(&lease, host.now);
+    host.reads_fail = false;
+    host.pass(120_000);
+    assert_eq!((slot(&host), host.events.as_slice()), (Some((Some(2), None)), ["pool_rotated"].as_slice()));
+}
+
+#[test]
+fn a_trial_that_finds_no_slot_lets_others_change_the_record_meanwhile() {
+    let mut host = Host::new(Some(100));
+    let pool = host.open(1);
+    host.answer = Some(refused("PRODUCT_OUT_OF_STOCK"));
+    let first = host.client.acquire(AcquireLease { pool, timeout_ms: Some(20_000), ..AcquireLease::default() }).command;
+    host.pass(1000);
+    assert!(host.lease_of(first).is_err());
+    host.answer = None;
+    // Another client has the only slot.
+    host.taken = Some(host.client.slot_name("shop/0"));
+    let waits = host.client.acquire(AcquireLease { pool, timeout_ms: Some(3_600_000), ..AcquireLease::default() }).command;
+    let (mut free, mut owned) = (0, 0);
+    for _ in 0..600 {
+        host.pass(100);
+        match host.has_record {
+            true => owned += 1,
+            false => free += 1,
+        }
+    }
+    assert!(host.client.is_pending(waits) && free > 10 * owned, "{free} {owned}");
+}
+
+#[test]
+fn a_pool_of_other_programs_can_be_listed_joined_paused_and_drained() {
+    let mut host = Host::new(Some(100));
+    let pool = host.try_open(OpenPool { country_code: Some("DE".into()), size: 3, ..shop() }).expect("can be opened");
+    let leases = [0; 2].map(|_| host.lease(pool));
+    leases.iter().for_each(|lease| _ = host.client.give_back(lease, host.now));
+    host.close(pool);
+    host.pass(1000);
+    let held = |pool: &KnownPool| pool.hold.as_ref().map(|hold| hold.reason.as_str());
+    let list = |host: &mut Host| {
+        let ticket = host.client.list_pools();
+        host.pass(1);
+        host.client.take(ticket).expect("has completed").expect("is read").pools
+    };
+    let join = |host: &mut Host, name: &str| {
+        let ticket = host.client.join_pool(JoinPool { name: name.to_owned() });
+        host.pass(1000);
+        host.client.take(ticket).expect("has completed").map(|opened| opened.pool)
+    };
+    let known = list(&mut host);
+    let first = known.first().expect("there is one");
+    assert_eq!((known.len(), first.name.as_str(), first.size, first.sessions, first.in_doubt, held(first)), (1, "shop", 3, 2, 0, None));
+    let error = join(&mut host, "nosuch").expect_err("there is none");
+    assert_eq!((error.kind, error.operation, error.field.as_deref()), (Kind::Invalid, "join_pool", Some("name")), "{error}");
+    let joined = join(&mut host, "shop").expect("is joined");
+    let command = host.acquire(joined);
+    host.pass(1);
+    assert_eq!(host.lease_of(command).expect_err("lends nothing").kind, Kind::Misuse);
+    host.run("pause_pool", &format!(r#"{{"pool":{joined}}}"#)).expect("is paused");
+    assert!(list(&mut host).first().is_some_and(|pool| held(pool) == Some("paused")));
+    let everywhere = host.run("pool_status", &format!(r#"{{"pool":{joined},"everywhere":true}}"#)).expect("is read");
+    assert_eq!((everywhere.elsewhere, everywhere.empty), (2, 1));
+    host.run("resume_pool", &format!(r#"{{"pool":{joined}}}"#)).expect("is resumed");
+    let command = host.client.start_json("drain_pool", &format!(r#"{{"pool":{joined},"everywhere":true}}"#), CallOptions::default());
+    host.pass(20_000);
+    assert!(host.client.take_answer(command).expect("has completed").is_ok());
+    assert!(host.sessions.iter().all(|session| session.0 == "terminated"), "{:?}", host.sessions);
+    assert_eq!((host.bought, list(&mut host).first().map(|pool| (pool.sessions, held(pool)))), (2, Some((0, Some("draining")))));
+    // Whoever opens it finds it as it was, and it buys again.
+    let pool = host.try_open(OpenPool { country_code: Some("DE".into()), size: 3, ..shop() }).expect("is the same pool");
+    host.lease(pool);
+    assert_eq!(host.bought, 3);
+}
+
+#[test]
+fn the_cap_of_a_pool_is_forgotten_with_it() {
+    let mut host = Host::new(Some(100));
+    for round in 0..20 {
+        let name = format!("shop-{round}");
+        let pool = host.try_open(OpenPool { name, daily_cap_usd: "5".parse().ok(), ..shop() }).expect("can be opened");
+        host.lease(pool);
+        host.client.close_pool(ClosePool { pool, grace_ms: Some(0) });
+        host.pass(120_000);
+    }
+    assert_eq!(host.client.pool_caps(), 0);
 }

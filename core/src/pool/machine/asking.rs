@@ -50,8 +50,12 @@ impl Machine {
         }
     }
 
-    /// Whether a trial is due that this client could make.
+    /// Whether a trial is due that this client could make. Between two times that it asks for a slot it is not: the pool's record is for
+    /// others to change then.
     pub(super) fn wants_trial(&self, client: &Client) -> bool {
+        if self.asking.next > client.monotonic() {
+            return false;
+        }
         let May::Try(trial) = self.buyer.may(self.slots.counts.in_doubt, client.unix()) else { return false };
         let has_doubt = trial == Trial::Same && self.slots.counts.in_doubt > 0;
         self.closing.is_none() && self.shared.forbids_buying().is_none() && (has_doubt || self.wanted() > 0)
@@ -251,7 +255,7 @@ impl Machine {
             Ok(_) => self.buyer.may_try(),
             Err(_) => {
                 let hold = self.buyer.try_later(client.unix());
-                self.held(client, hold, true);
+                self.held(hold, true);
             }
         }
     }

@@ -107,7 +107,7 @@ impl Machine {
         // One that could not be ended is tried again when its time has come.
         let rests = |held: &Held| {
             let is_to_be_ended = |session: &Session| !session.is_doomed || held.doing != Doing::Waits;
-            held.session.as_ref().is_some_and(is_to_be_ended) && !held.doing.is_at_work()
+            held.session.as_deref().is_some_and(is_to_be_ended) && !held.doing.is_at_work()
         };
         if self.slots.has_idle_sessions() {
             self.slots.which(rests).into_iter().for_each(|slot| self.close_slot(client, slot));

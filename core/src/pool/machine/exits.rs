@@ -5,10 +5,10 @@ use super::opened::{READ_AGAIN, has_proxy, proxy_of};
 use super::root::{For, IDLE, Machine, is_dynamic};
 use super::slots::{Doing, Held};
 use crate::client::{CallOptions, Client};
-use crate::contract::agent::{GetSession, RenewSession, RotateReason, RotateSession, TerminateSession};
+use crate::contract::agent::{GetSession, RenewSession, RotateSession, TerminateSession};
 use crate::contract::pools::PoolHoldReason;
 use crate::contract::{Operation, json_of};
-use crate::engine::{Answered, Phase, RecordId};
+use crate::engine::{Answered, EventKind, Phase, RecordId};
 use crate::policy::{Effect, Error};
 use crate::pool::leases::{LeaseId, SlotNo};
 use crate::time::Millis;
@@ -23,9 +23,9 @@ impl Machine {
     fn begin<O: Operation>(&mut self, client: &mut Client, slot: SlotNo, doing: Doing, operation: &O, options: CallOptions) {
         self.leases.hold_back(slot);
         self.slots.set(slot, doing, None);
-        let doubt = self.slots.session_mut(slot).and_then(|session| session.doubt.take_if(|(what, _)| *what == doing));
+        let doubt = self.slots.session_mut(slot).and_then(|session| session.doubt.take_if(|doubt| doubt.0 == doing));
         let command = match doubt {
-            Some((_, record)) => client.resume_for(self.number, &record),
+            Some(doubt) => client.resume_for(self.number, &doubt.1),
             None => client.start_for(self.number, O::ENDPOINT.name, &json_of(operation), options),
         };
         self.commands.insert(command, For::Slot(slot));
@@ -56,10 +56,16 @@ impl Machine {
             self.leases.hold_back(slot);
             return self.slots.set(slot, Doing::Waits, Some(client.monotonic().saturating_add(CHANGE_AGAIN)));
         }
-        let reason = session.reason.clone().unwrap_or(RotateReason::Scheduled);
+        let reason = session.rotates_for();
         let session_id = session.id.to_string();
         let rotate = RotateSession { session_id, include_credentials: Some(true), reason: Some(reason) };
         self.begin(client, slot, Doing::Rotates, &rotate, CallOptions::default());
+    }
+
+    pub(super) fn tell_rotated(&self, client: &mut Client, slot: SlotNo) {
+        let Some(session) = self.slots.session(slot) else { return };
+        let cause = session.rotates_for().as_str().to_owned();
+        client.notify_of_pool(&self.options.name, EventKind::PoolRotated { session_id: session.id.to_string(), cause });
     }
 
     /// A session was read, or has another exit.
@@ -79,7 +85,7 @@ impl Machine {
             if self.leases.is_generation(slot, session.generation) {
                 session.generation = session.generation.saturating_add(1);
             }
-            (session.exit_at, session.reason) = (now, None);
+            (session.exit_at, session.seen) = (now, None);
             let generation = session.generation;
             self.leases.ready(slot, generation, now);
         } else {
@@ -152,7 +158,7 @@ impl Machine {
         match error.effect {
             Effect::None => {
                 let hold = self.buyer.refused(false, PoolHoldReason::of_error(error), client.unix());
-                self.held(client, hold, false);
+                self.held(hold, false);
                 self.session_over(client, slot);
                 // Whoever claims it would find it expired again.
                 self.slots.set(slot, Doing::Rests, Some(client.monotonic().saturating_add(DOUBT_AGAIN)));
@@ -191,7 +197,7 @@ impl Machine {
     fn in_doubt(&mut self, slot: SlotNo, doing: Doing, error: &Error) {
         let record = error.record.clone().filter(|_| error.effect == Effect::Unknown);
         if let (Some(record), Some(session)) = (record, self.slots.session_mut(slot)) {
-            session.doubt = Some((doing, RecordId(record)));
+            session.doubt = Some(Box::new((doing, RecordId(record))));
         }
     }
 
@@ -217,7 +223,7 @@ impl Machine {
         {
             let lived = client.monotonic().saturating_sub(session.ready_at);
             let hold = self.buyer.ended(lived, client.unix());
-            self.held(client, hold, false);
+            self.held(hold, false);
         }
         self.drop_slot(client, slot);
     }

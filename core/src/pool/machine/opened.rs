@@ -10,6 +10,7 @@ use crate::engine::{Answered, Phase, RecordId};
 use crate::json::pick;
 use crate::policy::{Effect, Error, Kind};
 use crate::pool::leases::SlotNo;
+use crate::pool::record::Change;
 use crate::time::Millis;
 
 /// A session that could not be used at its deadline, or whose status nobody knows, is read again after this.
@@ -31,7 +32,10 @@ impl Machine {
             (Doing::Takes { .. } | Doing::Buys { .. }, Ok(answered)) => self.opened(client, slot, doing, &answered),
             (Doing::Takes { .. } | Doing::Buys { .. }, Err(error)) => self.not_opened(client, slot, doing, &error),
             (Doing::Reads, Ok(answered)) => self.was_read(client, slot, &answered, false),
-            (Doing::Rotates, Ok(answered)) => self.was_read(client, slot, &answered, true),
+            (Doing::Rotates, Ok(answered)) => {
+                self.tell_rotated(client, slot);
+                self.was_read(client, slot, &answered, true);
+            }
             (Doing::Rotates, Err(error)) if error.effect == Effect::Unknown => {
                 // It may have another exit; it is lent as one that has, once it was read. Whether it was changed is nothing to wait for.
                 if let Some(record) = error.record.clone() {
@@ -61,7 +65,7 @@ impl Machine {
         // What is known from before, since no read came through, says nothing of the proxy.
         let is_ready = answered.phase == Some(Phase::Ready) && has_proxy(answered);
         let is_doomed = doing == Doing::Takes { ends: true };
-        let session = Session { is_doomed, ..Session::new(id, proxy_of(answered), now) };
+        let session = Session { is_doomed, ..Session::new(client.shared_id(id), proxy_of(answered), now) };
         self.settle(client, doing, if is_ready { Came::Ready } else { Came::Bought });
         self.asking.next = now;
         self.slots.set(slot, Doing::Waits, Some(now.saturating_add(READ_AGAIN)));
@@ -69,7 +73,7 @@ impl Machine {
         match () {
             () if is_over => {
                 let hold = if let Doing::Buys { .. } = doing { self.buyer.ended(0, client.unix()) } else { None };
-                self.held(client, hold, false);
+                self.held(hold, false);
                 self.expired(client, slot, answered, false);
             }
             // Of another request than the pool's is by now: a static one is left, since it is not refunded.
@@ -95,7 +99,7 @@ impl Machine {
             (Kind::Ended, _) if error.session_id.is_some() && self.may_renew() => {
                 self.settle(client, doing, Came::Bought);
                 let id = error.session_id.as_deref().unwrap_or_default();
-                self.slots.set_session(slot, Session::new(id, Json::default(), now));
+                self.slots.set_session(slot, Session::new(client.shared_id(id), Json::default(), now));
                 self.renew(client, slot);
             }
             // Another client has it, or its session is over: the next one takes its place when one is wanted.
@@ -104,7 +108,7 @@ impl Machine {
                 // What is over as soon as it was bought did not live.
                 if error.kind == Kind::Ended && matches!(doing, Doing::Buys { .. }) {
                     let hold = self.buyer.ended(0, client.unix());
-                    self.held(client, hold, false);
+                    self.held(hold, false);
                 }
                 self.slots.remove(slot);
             }
@@ -131,18 +135,18 @@ impl Machine {
         match came {
             Came::Ready => {
                 if self.buyer.ready(is_trial) {
-                    self.freed(client);
+                    self.change(Change::Freed);
                 }
             }
             Came::Bought => {
                 self.buyer.bought(is_trial);
                 // The hold lasts, so the next trial has to wait, too.
                 let hold = if is_trial { self.buyer.try_later(client.unix()) } else { None };
-                self.held(client, hold, true);
+                self.held(hold, true);
             }
             Came::Failed(reason) => {
                 let hold = self.buyer.failed(is_trial, reason, client.unix());
-                self.held(client, hold, is_trial);
+                self.held(hold, is_trial);
             }
         }
     }

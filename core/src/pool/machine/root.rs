@@ -45,6 +45,8 @@ pub(super) enum For {
 pub(in crate::pool) struct Machine {
     pub(super) number: PoolNo,
     pub(super) options: OpenPool,
+    /// Whether it was opened as others had opened it, to look at it and to change how it buys: it neither lends nor buys.
+    pub(super) joins: bool,
     /// What is bought, as JSON.
     pub(super) params: String,
     pub(super) leases: Leases,
@@ -87,14 +89,25 @@ impl Machine {
             closing: None,
             spent: Spent::default(),
             next: None,
+            joins: false,
             options,
         }
     }
 
+    /// A pool that others have opened.
+    pub(in crate::pool) fn joining(number: PoolNo, name: String) -> Self {
+        let machine = Machine::new(number, OpenPool { name, size: 1, ..OpenPool::default() });
+        Machine { joins: true, shared: Shared::default(), ..machine }
+    }
+
     /// Somebody waits for a lease.
     pub(in crate::pool) fn acquire(&mut self, client: &mut Client, command: CommandId, asked: &AcquireLease) {
-        if self.closing.is_some() {
-            let what = "the pool is closed or drained; open it again";
+        let refusal = match () {
+            () if self.closing.is_some() => Some("the pool is closed or drained; open it again"),
+            () if self.joins => Some("the pool was joined, and not opened: it lends nothing to this client"),
+            () => None,
+        };
+        if let Some(what) = refusal {
             return client.complete(command, Err(Error::new(Kind::Misuse, Effect::None, "acquire", what, Advice::ChangeRequest)));
         }
         let key = asked.key.as_deref().map(|key| hash("key", key));
@@ -171,7 +184,7 @@ impl Machine {
         if let Some(session) = self.slots.session_mut(slot) {
             match follows {
                 Follows::Blocked { .. } => {
-                    session.reason = reason_of(seen);
+                    session.seen = Some(seen);
                     session.blocks = session.blocks.saturating_add(1);
                 }
                 Follows::Refused => session.blocks = BLOCKS,
@@ -233,6 +246,7 @@ impl Machine {
             self.tell_ready(client, now);
         }
         self.share(client, now);
+        self.tell_hold(client);
         self.next = self.next_time(client, now, rested);
     }
 
@@ -347,18 +361,22 @@ impl Machine {
             self.slots.next_wake(),
             rested,
             hold.filter(|at| (wants || self.slots.counts.in_doubt > 0) && *at > now),
-            (wants && !self.is_asking() && self.asking.next > now).then_some(self.asking.next),
+            ((wants || self.slots.counts.in_doubt > 0) && !self.is_asking() && self.asking.next > now).then_some(self.asking.next),
             self.leases.idle_longest().filter(|_| spare).map(|since| since.saturating_add(idle).max(now.saturating_add(1))),
             later(oldest, self.options.max_lease_ms),
             later(unsaid, Some(self.options.leak_after_ms.unwrap_or(LEAKS))),
             self.closing.as_ref().and_then(|closing| closing.next(now)),
-            self.shared.next(now),
+            self.shares_at(client, now),
         ];
         times.into_iter().flatten().min()
     }
 
     pub(super) fn ready(&self) -> usize {
         self.options.ready.unwrap_or_default() as usize
+    }
+
+    pub(in crate::pool) fn name(&self) -> &str {
+        &self.options.name
     }
 
     /// Whether it is open under this name: one that is being closed stands in nobody's way.
@@ -390,17 +408,6 @@ pub(super) fn answered(raw: Json, shape: &'static Shape) -> Answered {
 
 pub(super) fn is_dynamic(options: &OpenPool) -> bool {
     options.session_type.as_str() == "dynamic"
-}
-
-fn reason_of(seen: Seen) -> Option<crate::contract::agent::RotateReason> {
-    use crate::contract::agent::RotateReason;
-    match seen {
-        Seen::Status(403) => Some(RotateReason::Http403),
-        Seen::Status(429) => Some(RotateReason::Http429),
-        Seen::Captcha => Some(RotateReason::Captcha),
-        Seen::Timeout => Some(RotateReason::Timeout),
-        _ => Some(RotateReason::Block),
-    }
 }
 
 fn hash(of: &str, text: &str) -> u64 {

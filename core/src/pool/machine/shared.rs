@@ -41,6 +41,8 @@ pub(super) struct Shared {
     pub(super) is_open: bool,
     /// Who waits until all changes are put.
     pub(super) asks: Vec<CommandId>,
+    /// Why nothing is bought, and until when, as it was told last.
+    pub(super) told: Option<(PoolHoldReason, Option<Millis>)>,
 }
 
 impl Shared {
@@ -73,19 +75,15 @@ impl Shared {
 
     /// Why nothing may be bought at all, beside a hold.
     pub(super) fn forbids_buying(&self) -> Option<PoolHoldReason> {
-        match () {
-            () if self.known.paused => Some(PoolHoldReason::Paused),
-            () if self.known.draining => Some(PoolHoldReason::Draining),
-            () if self.known.request != self.request => Some(PoolHoldReason::Request),
-            () => None,
-        }
+        let is_replaced = self.known.request != self.request;
+        self.known.forbids_buying().or(is_replaced.then_some(PoolHoldReason::Replaced))
     }
 
-    /// When there is something to do about it.
-    pub(super) fn next(&self, now: Millis) -> Option<Millis> {
+    /// When there is something to do about it; at once, where it is wanted for a purchase or there is something to put.
+    pub(super) fn next(&self, now: Millis, is_wanted: bool) -> Option<Millis> {
         let read = self.read_at.map_or(now, |at| at.saturating_add(READ_AGAIN));
-        let wanted = if self.changes.is_empty() { read } else { now };
-        (self.custody == Custody::Nobodys).then(|| wanted.max(self.next))
+        let at = if is_wanted || !self.changes.is_empty() { now } else { read };
+        (self.custody == Custody::Nobodys).then(|| at.max(self.next))
     }
 
     /// Whether no step of it is out.

@@ -10,6 +10,7 @@ use crate::contract::agent::RotateReason;
 use crate::contract::pools::PoolSlotState;
 use crate::engine::RecordId;
 use crate::pool::leases::SlotNo;
+use crate::state::Seen;
 use crate::time::Millis;
 
 /// What this client does with a slot.
@@ -66,7 +67,7 @@ impl Doing {
 #[derive(Debug, Clone, Hash)]
 pub(super) struct Held {
     pub(super) doing: Doing,
-    pub(super) session: Option<Session>,
+    pub(super) session: Option<Box<Session>>,
     /// When it is looked at again.
     wakes: Option<Millis>,
 }
@@ -80,20 +81,32 @@ pub(super) struct Session {
     pub(super) read_at: Millis,
     /// Since when it has its exit.
     pub(super) exit_at: Millis,
-    /// Why its exit is to change.
-    pub(super) reason: Option<RotateReason>,
+    /// For what its exit is to change; where nothing was seen, it is time.
+    pub(super) seen: Option<Seen>,
     /// Blocks since it was last of use.
     pub(super) blocks: u32,
     /// Whether it is to be ended once its leases are back.
     pub(super) is_doomed: bool,
     /// A change of it that is in doubt, and is to be gone on with, and its record.
-    pub(super) doubt: Option<(Doing, RecordId)>,
+    pub(super) doubt: Option<Box<(Doing, RecordId)>>,
 }
 
 impl Session {
-    pub(super) fn new(id: &str, proxy: Json, now: Millis) -> Self {
+    pub(super) fn new(id: ArcStr, proxy: Json, now: Millis) -> Self {
         let (ready_at, read_at, exit_at) = (now, now, now);
-        Session { id: id.into(), proxy, generation: 1, ready_at, read_at, exit_at, reason: None, blocks: 0, is_doomed: false, doubt: None }
+        Session { id, proxy, generation: 1, ready_at, read_at, exit_at, seen: None, blocks: 0, is_doomed: false, doubt: None }
+    }
+
+    /// Why its exit changes.
+    pub(super) fn rotates_for(&self) -> RotateReason {
+        match self.seen {
+            None => RotateReason::Scheduled,
+            Some(Seen::Status(403)) => RotateReason::Http403,
+            Some(Seen::Status(429)) => RotateReason::Http429,
+            Some(Seen::Captcha) => RotateReason::Captcha,
+            Some(Seen::Timeout) => RotateReason::Timeout,
+            Some(_) => RotateReason::Block,
+        }
     }
 }
 
@@ -171,15 +184,17 @@ impl Slots {
     }
 
     pub(super) fn session(&self, slot: SlotNo) -> Option<&Session> {
-        self.held.get(&slot)?.session.as_ref()
+        self.held.get(&slot)?.session.as_deref()
     }
 
     pub(super) fn session_mut(&mut self, slot: SlotNo) -> Option<&mut Session> {
-        self.held.get_mut(&slot)?.session.as_mut()
+        self.held.get_mut(&slot)?.session.as_deref_mut()
     }
 
     pub(super) fn set_session(&mut self, slot: SlotNo, session: Session) {
-        self.held.get_mut(&slot).into_iter().for_each(|held| held.session = Some(session.clone()));
+        if let Some(held) = self.held.get_mut(&slot) {
+            held.session = Some(Box::new(session));
+        }
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (SlotNo, &Held)> {

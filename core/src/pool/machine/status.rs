@@ -2,9 +2,9 @@
 
 use super::callers::ReadyWaiter;
 use super::root::{Machine, told};
-use super::slots::Held;
+use super::slots::{Doing, Held};
 use crate::client::{Client, Slot};
-use crate::contract::pools::{PoolSlot, PoolStatus, PoolStatusOf, WaitReady};
+use crate::contract::pools::{PoolSlot, PoolSlotReason, PoolStatus, PoolStatusOf, WaitReady};
 use crate::map::Map;
 use crate::policy::{Advice, Effect, Error, Kind};
 use crate::pool::leases::SlotNo;
@@ -25,6 +25,8 @@ impl Machine {
             Some(PoolSlot {
                 slot,
                 state: held.doing.state(self.leases.is_lent(slot))?,
+                reason: self.slot_reason(slot, held),
+                purchase: session.and_then(|session| client.purchase_number(&session.id)),
                 session_id: session.map(|session| session.id.to_string()),
                 generation: session.map(|session| session.generation),
                 age_ms: session.map(|session| now.saturating_sub(session.ready_at)),
@@ -45,6 +47,27 @@ impl Machine {
             spent_today_usd: self.spent.on(client.unix()),
             slots: self.slots.iter().filter_map(slot).collect(),
         }
+    }
+
+    /// Why the session of a slot can't be lent.
+    fn slot_reason(&self, slot: SlotNo, held: &Held) -> Option<PoolSlotReason> {
+        let session = held.session.as_deref();
+        let doubt = session.and_then(|session| session.doubt.as_ref()).map(|doubt| doubt.0);
+        Some(match held.doing {
+            Doing::Lends | Doing::Empty => return None,
+            Doing::Buys { .. } => PoolSlotReason::Buying,
+            Doing::Takes { ends: false } => PoolSlotReason::TakingOver,
+            Doing::Reads => PoolSlotReason::Reading,
+            Doing::Rotates => PoolSlotReason::Rotating,
+            Doing::Renews => PoolSlotReason::Renewing,
+            Doing::Ends | Doing::Takes { ends: true } => PoolSlotReason::Ending,
+            Doing::Waits if session.is_some_and(|session| session.is_doomed) => PoolSlotReason::Ending,
+            Doing::Waits if doubt == Some(Doing::Renews) => PoolSlotReason::Renewing,
+            Doing::Waits if self.leases.wants_another(slot) => PoolSlotReason::ToRotate,
+            Doing::Waits => PoolSlotReason::NotReady,
+            Doing::Doubts => PoolSlotReason::InDoubt,
+            Doing::Rests => PoolSlotReason::Left,
+        })
     }
 
     pub(super) fn tell_own_status(&self, client: &mut Client, command: CommandId) {

@@ -1,6 +1,7 @@
 //! Lives of pools: programs that share a store keep sessions at hand through lost answers, refusals, blocks, expiry, crashes and lost
 //! claims, as chance has it. What is checked is what an onlooker sees: the service's sessions, the leases, what the store keeps.
 
+mod long;
 mod watch;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -23,6 +24,8 @@ use crate::store::Store;
 use crate::swarm::Source;
 
 use self::watch::{Watch, is_pool};
+
+pub use self::long::{pool_fleet, pool_month};
 
 const START: Millis = 1_800_000_000_000;
 const MINUTE: Millis = 60_000;
@@ -102,6 +105,8 @@ struct Life {
     faults: usize,
     /// Whether the whole service fails.
     is_out: bool,
+    /// Whether the store fails now and then, as the service does.
+    store_fails: bool,
     /// Whether anybody asks for leases.
     is_wanted: bool,
     lived: PoolsLived,
@@ -136,6 +141,7 @@ impl Life {
             watch: Watch::default(),
             faults: [0, 1, 4][chance.below(3)],
             is_out: false,
+            store_fails: true,
             is_wanted: chance.below(8) > 0,
             lived: PoolsLived::default(),
             story: Vec::new(),
@@ -422,7 +428,8 @@ impl Life {
         let Some(out) = program.out.pop_front() else { return Ok(false) };
         let now = Now { unix: self.now, monotonic: self.now - program.began };
         let number = program.number;
-        let fails = may_fail && self.chance.below(32) < self.faults;
+        let is_store = matches!(out, Out::Store(..));
+        let fails = may_fail && self.chance.below(32) < self.faults && (!is_store || self.store_fails);
         let lost = Outcome::Failed { kind: FailureKind::Closed, sent: Sent::Maybe };
         match out {
             Out::Store(id, call) => {
@@ -562,13 +569,14 @@ impl Life {
         if !self.is_wanted && self.ready == 0 && !sessions.is_empty() {
             return Err("something was bought that nobody waits for".into());
         }
+        let rotations: BTreeMap<&str, u32> = sessions.iter().map(|view| (view.session_id.as_str(), view.rotations)).collect();
         let mut lent: BTreeMap<&str, u8> = BTreeMap::new();
         for program in &self.programs {
-            for (lease, (session, rotations)) in program.leases.iter().filter(|(lease, _)| program.client.is_valid(&lease_ref(**lease))) {
+            for (lease, (session, had)) in program.leases.iter().filter(|(lease, _)| program.client.is_valid(&lease_ref(**lease))) {
                 if let Some(other) = lent.insert(session, program.number) {
                     return Err(format!("{session} is lent twice, by programs {other} and {}", program.number));
                 }
-                if self.rotations(session) != *rotations {
+                if rotations.get(session.as_str()) != Some(had) {
                     return Err(format!("the exit of {session} was changed under the lease {lease:?} of program {}", program.number));
                 }
             }

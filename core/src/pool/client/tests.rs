@@ -796,7 +796,7 @@ fn a_status_says_of_each_slot_which_purchase_it_is_and_why_it_is_not_lent() {
     host.reads_fail = true;
     host.see(&lease, Seen::Status(407));
     host.pass(1000);
-    assert_eq!(slot(&host), Some((Some(2), Some("to_rotate"))));
+    assert_eq!(slot(&host), Some((Some(2), Some("not_ready"))));
     host.client.give_back(&lease, host.now);
     host.reads_fail = false;
     host.pass(120_000);

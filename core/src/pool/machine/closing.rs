@@ -42,23 +42,23 @@ impl Machine {
     }
 
     fn begin_closing(&mut self, client: &mut Client, command: Option<CommandId>, grace: Millis, ends: Option<Ends>) {
+        let was_everywhere = self.ends_what_it_finds();
         if let Some(closing) = &mut self.closing {
-            closing.ends = closing.ends.or(ends);
-            match (command, closing.command) {
-                (Some(command), Some(_)) => self.tell_own_status(client, command),
-                (Some(command), None) => closing.command = Some(command),
-                (None, _) => {}
-            }
-            return;
+            // Whoever closes it a second time waits with the first, and what is to be ended is what either of them says.
+            closing.ends = closing.ends.into_iter().chain(ends).reduce(Ends::join);
+            closing.commands.extend(command);
+            closing.is_told &= command.is_none();
+        } else {
+            let until = client.monotonic().saturating_add(grace);
+            self.closing = Some(Closing { commands: command.into_iter().collect(), is_told: command.is_none(), until, ends });
         }
         if !self.shared.is_open {
             // What was not opened leaves nothing behind, and its name is free again.
             self.shared.changes.clear();
         }
-        if ends.is_some_and(|ends| ends.everywhere) {
+        if self.ends_what_it_finds() && !was_everywhere {
             self.asking.ends_from = Some(0);
         }
-        self.closing = Some(Closing { command, until: client.monotonic().saturating_add(grace), ends });
         for waiter in self.callers.gone_by(None) {
             let error = Error::new(Kind::Cancelled, Effect::None, "acquire", "the pool was closed", Advice::Nothing);
             self.end_wait(client, waiter, error);
@@ -72,8 +72,10 @@ impl Machine {
 
     /// Whoever closes it waits no more; it is closed all the same.
     pub(super) fn leave_closing(&mut self, client: &mut Client, command: CommandId) -> bool {
-        let Some(closing) = self.closing.as_mut().filter(|closing| closing.command == Some(command)) else { return false };
-        closing.command = None;
+        let Some(closing) = &mut self.closing else { return false };
+        let Some(at) = closing.commands.iter().position(|known| *known == command) else { return false };
+        closing.commands.remove(at);
+        closing.is_told |= closing.commands.is_empty();
         let error = Error::new(Kind::Cancelled, Effect::None, "close_pool", "is not waited for any more; the pool closes", Advice::Nothing);
         client.complete(command, Err(error));
         true
@@ -98,7 +100,7 @@ impl Machine {
     }
 
     pub(super) fn close_slots(&mut self, client: &mut Client, now: Millis) {
-        let Some(Closing { command, until, .. }) = self.closing.clone() else { return };
+        let Some(until) = self.closing.as_ref().map(|closing| closing.until) else { return };
         let free: Vec<SlotNo> = self.leases.idle(Millis::MAX).collect();
         free.into_iter().for_each(|slot| self.close_slot(client, slot));
         if self.leases.lent_count() > 0 && now < until {
@@ -113,7 +115,7 @@ impl Machine {
             self.slots.which(rests).into_iter().for_each(|slot| self.close_slot(client, slot));
         }
         match self.asking.ends_from {
-            Some(from) if self.asking.out.is_empty() && self.ends_what_it_finds() => self.ask_to_end(client, from),
+            Some(from) if self.asking.out.is_empty() && self.asking.next <= now => self.ask_to_end(client, from),
             _ => {}
         }
         let is_asking = !self.asking.out.is_empty() || self.asking.ends_from.is_some();
@@ -123,23 +125,28 @@ impl Machine {
             return;
         }
         if is_late {
+            self.asking.ends_from = None;
             // What could not be ended is anybody's.
             self.slots
                 .which(|held| held.session.is_some() && !held.doing.is_at_work())
                 .into_iter()
                 .for_each(|slot| self.let_go(client, slot));
         }
-        if let Some(command) = command.filter(|command| client.is_pending(*command)) {
+        let Some(closing) = &mut self.closing else { return };
+        closing.is_told = true;
+        let commands = std::mem::take(&mut closing.commands);
+        for command in commands {
             self.tell_own_status(client, command);
         }
-        self.closing.iter_mut().for_each(|closing| closing.command = None);
     }
 
     /// Whether nothing of it is to be done any more.
     pub(super) fn is_gone(&self) -> bool {
-        self.closing.as_ref().is_some_and(|closing| closing.command.is_none())
+        self.closing.as_ref().is_some_and(|closing| closing.is_told)
+            && self.spent.asks.is_empty()
             && self.commands.is_empty()
             && self.asking.out.is_empty()
+            && self.asking.ends_from.is_none()
             && !self.slots.has_idle_sessions()
             && !self.shared.is_behind()
     }

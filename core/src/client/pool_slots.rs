@@ -254,11 +254,6 @@ impl Client {
         known.is_some_and(|known| known.is_over() && !known.is_over_for_good() && known.shown.status.as_deref() == Some("expired"))
     }
 
-    /// A session that this client has and the service does not know any more is over: the next purchase of its slot takes its place.
-    pub(crate) fn forget_missing(&mut self, session: &str) {
-        self.terminated(session);
-    }
-
     /// Whether a session was rotated too lately, or too often.
     pub(crate) fn is_rotation_held_back(&self, session: &str) -> bool {
         let now = self.means.clock.monotonic();

@@ -11,6 +11,10 @@ use crate::json::pick;
 use crate::policy::{Effect, Error, Kind};
 use crate::pool::leases::SlotNo;
 use crate::pool::record::Change;
+use crate::time::Millis;
+/// The slot of a session that the service does not know any more is looked at again after this.
+const FORGOTTEN_AGAIN: Millis = 5000;
+
 /// What became of a purchase.
 enum Came {
     Ready,
@@ -108,16 +112,12 @@ impl Machine {
                 self.settle(client, doing, Came::Failed(PoolHoldReason::of_error(error)));
                 self.slots.remove(slot);
             }
-            // The service has forgotten it: it is over.
-            (_, Effect::Done) if error.code.as_deref() == Some("SESSION_NOT_FOUND") && error.session_id.is_some() => {
-                self.settle(client, doing, Came::Bought);
-                client.forget_missing(error.session_id.as_deref().unwrap_or_default());
-                self.slots.remove(slot);
-            }
-            // It was bought, and what followed failed: it is found there.
+            // It was bought, and what followed failed: it is found there. What the service has forgotten is over by then.
             (_, Effect::Done) if error.session_id.is_some() => {
                 self.settle(client, doing, Came::Bought);
-                self.slots.set(slot, Doing::Rests, Some(now.saturating_add(READ_AGAIN)));
+                let is_missing = error.code.as_deref() == Some("SESSION_NOT_FOUND");
+                let after = if is_missing { FORGOTTEN_AGAIN } else { READ_AGAIN };
+                self.slots.set(slot, Doing::Rests, Some(now.saturating_add(after)));
                 self.asking.look_anew();
             }
             _ => {

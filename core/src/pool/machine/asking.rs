@@ -151,7 +151,8 @@ impl Machine {
             self.asking.look_anew();
             return self.ask_later(now);
         }
-        let size = self.options.size.max(self.shared.size());
+        // What is bought is bought within this client's own size; beyond it there may be something to take over.
+        let size = if self.asking.is_all { self.options.size } else { self.options.size.max(self.shared.size()) };
         let first = self.asking.from.unwrap_or_else(|| client.any_below(size));
         let slots: Vec<SlotNo> = self.slots.unknown(first, size).take(AT_ONCE).collect();
         self.asking.looked = self.asking.looked.saturating_add(u32::try_from(slots.len()).unwrap_or(u32::MAX));
@@ -232,9 +233,9 @@ impl Machine {
                 Use::Releases => client.release_slot(name),
             }
         }
+        // What holds something comes first: where something was taken over there may be more.
         let unknown = self.options.size.max(self.shared.size()).saturating_sub(self.slots.len());
-        // What holds something comes first: where there is more, nobody has it who would not use it.
-        if !is_of_doubt && free.is_empty() && !claimed.is_empty() {
+        if !is_of_doubt && free.is_empty() && began {
             self.asking.look_anew();
         }
         self.asking.is_all |= !is_of_doubt && self.asking.looked > 0 && self.asking.looked >= unknown.min(LOOKS);

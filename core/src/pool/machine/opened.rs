@@ -106,6 +106,7 @@ impl Machine {
                     let hold = self.buyer.ended(0, client.unix());
                     self.held(hold, false);
                 }
+                error.session_id.iter().for_each(|id| _ = client.release_session(id));
                 self.slots.remove(slot);
             }
             (_, Effect::None) => {

@@ -74,21 +74,28 @@ impl Life {
                 program.client.give_back(&lease_ref(lease), now);
                 program.leases.remove(&lease);
             }
-            if ends && self.chance.below(5) == 0 {
+            if ends && self.chance.below(10) == 0 {
                 self.expire();
             }
         }
         Ok(())
     }
 
+    /// Each slot is ready, or says why not; or none is bought, and the hold says why not.
+    fn is_explained(&self, when: &str) -> Result<(), Wrong> {
+        let status = self.status()?;
+        let explained = status.slots.iter().filter(|slot| slot.reason.is_some()).count() as u32;
+        match status.ready + status.leased + explained == self.size || status.hold.is_some() {
+            true => Ok(()),
+            false => Err(format!("{when} a slot is neither ready nor explained: {status:?}")),
+        }
+    }
+
     fn fleet(&mut self) -> Result<(), Wrong> {
         let size = self.size;
         let is_whole = |life: &Life, when: &str| {
             let status = life.status()?;
-            let explained = status.slots.iter().filter(|slot| slot.reason.is_some()).count() as u32;
-            if status.ready + status.leased + explained < size || status.hold.is_some() {
-                return Err(format!("{when} a slot is neither ready nor explained: {status:?}"));
-            }
+            life.is_explained(when)?;
             if status.ready + status.leased < size * 9 / 10 {
                 return Err(format!("{when} the pool has not come back: {status:?}"));
             }
@@ -98,16 +105,21 @@ impl Life {
             Ok(())
         };
         self.faults = 2;
+        // What ends while it is new holds purchases back.
+        self.use_for(3 * MINUTE, 5, false)?;
         self.use_for(10 * MINUTE, 5, true)?;
         is_whole(self, "after ten minutes")?;
 
         self.tell(|| "the backend is out".to_owned());
         self.is_out = true;
-        self.use_for(10 * MINUTE, 5, true)?;
-        let status = self.status()?;
-        if status.hold.is_none() || status.ready + status.leased == 0 {
-            return Err(format!("while the backend is out the pool lends what it has, and says that it buys nothing: {status:?}"));
+        self.use_for(MINUTE, 5, true)?;
+        let lent = self.lived.granted;
+        self.use_for(MINUTE, 5, true)?;
+        if self.lived.granted < lent + 200 {
+            return Err(format!("while the backend is out the pool does not lend what it has: {:?}", self.status()));
         }
+        self.use_for(8 * MINUTE, 5, true)?;
+        self.is_explained("while the backend is out")?;
         self.is_out = false;
         self.use_for(20 * MINUTE, 5, true)?;
         is_whole(self, "after the outage")?;

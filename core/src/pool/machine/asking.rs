@@ -113,7 +113,10 @@ impl Machine {
     /// The store could not be asked.
     pub(super) fn not_claimed(&mut self, client: &Client) {
         let now = client.monotonic();
-        self.asking.out.clear();
+        let out = std::mem::take(&mut self.asking.out);
+        if self.ends_what_it_finds() {
+            self.asking.ends_from = out.values().copied().chain(self.asking.ends_from).min();
+        }
         self.asking.tries = false;
         self.ask_later(now);
         for slot in self.slots.forgotten_doubts() {
@@ -141,15 +144,18 @@ impl Machine {
         }
     }
 
-    /// Asks for these slots, to end what they hold.
-    pub(super) fn ask_to_end(&mut self, client: &mut Client, from: SlotNo) {
+    /// Asks for slots, to end what they hold.
+    pub(super) fn ask_to_end(&mut self, client: &mut Client) {
+        let Some(from) = self.asking.ends_from else { return };
         let size = self.options.size.max(self.shared.size());
         let behind = self.slots.unknown(from, size).take_while(|slot| *slot >= from);
         let slots: Vec<SlotNo> = behind.take(AT_ONCE).collect();
-        self.asking.ends_from = slots.last().map(|last| last + 1).filter(|next| *next < size);
+        let next = slots.last().map(|last| last + 1).filter(|next| *next < size);
         let most = u32::try_from(slots.len()).unwrap_or(u32::MAX);
-        if most > 0 {
-            self.claim(client, slots, most);
+        match most == 0 || self.claim(client, slots, most) {
+            true => self.asking.ends_from = next,
+            // They are being let go of at this moment.
+            false => self.ask_later(client.monotonic()),
         }
     }
 
@@ -236,7 +242,7 @@ impl Machine {
                 false => client.release_slot(name),
             }
         }
-        match began {
+        match began || self.ends_what_it_finds() {
             true => (self.asking.failures, self.asking.next) = (0, now),
             false => self.ask_later(now),
         }

@@ -37,6 +37,16 @@ pub(super) struct Closing {
     pub(super) until: Millis,
     /// Whether sessions are ended, static ones too.
     pub(super) ends: Option<Ends>,
+    pub(super) look: Look,
+}
+
+/// Whether a client that closes the pool has read its record once more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Look {
+    /// Once all is let go of.
+    Due,
+    Asked,
+    Done,
 }
 
 #[derive(Debug, Clone, Copy, Hash)]
@@ -47,6 +57,10 @@ pub(super) struct Ends {
 }
 
 impl Closing {
+    pub(super) fn is_everywhere(&self) -> bool {
+        self.ends.is_some_and(|ends| ends.everywhere)
+    }
+
     pub(super) fn next(&self, now: Millis) -> Option<Millis> {
         let last = self.until.saturating_add(PATIENCE);
         Some(if now < self.until { self.until } else { last }).filter(|at| *at > now)

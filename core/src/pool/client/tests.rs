@@ -6,6 +6,7 @@ use crate::contract::Secret;
 use crate::contract::agent::SessionType;
 use crate::contract::pools::{KnownPool, PoolOnChange, PoolReplace};
 use crate::engine::RecordId;
+use crate::pool::record::{Change, PoolRecord};
 use crate::state::{Memory, StoreAnswer, StoreCall};
 
 const START: Now = Now { unix: 1_700_000_000_000, monotonic: 0 };
@@ -589,6 +590,66 @@ fn draining_ends_what_this_client_has_and_everywhere_what_nobody_has() {
     let pool = host.open(3);
     host.lease(pool);
     assert_eq!(host.bought, 4);
+}
+
+/// As another client drains the pool everywhere, which has passed by what this one has.
+fn drain_elsewhere(host: &mut Host) {
+    let name = host.client.pool_name("shop");
+    let claim = StoreCall::Claim { names: vec![name.clone()], most: 1 };
+    let StoreAnswer::Claimed(claimed) = host.disk.call(claim, host.now.unix, host.now.monotonic) else { panic!("nobody has it") };
+    let mut record = claimed.into_iter().find_map(|(_, data)| PoolRecord::read(&data?)).expect("it was opened");
+    record.apply(&Change::Drained { include_static: false }, &shop(), "");
+    let put = StoreCall::Put { name, data: record.bytes(), new: false, keep_for: None, release: true };
+    assert!(matches!(host.disk.call(put, host.now.unix, host.now.monotonic), StoreAnswer::Done));
+}
+
+#[test]
+fn what_a_client_lets_go_of_before_it_hears_that_the_pool_is_drained_is_ended_too() {
+    let mut host = Host::new(Some(100));
+    let pool = host.try_open(OpenPool { size: 3, idle_release_ms: Some(5000), ..shop() }).expect("can be opened");
+    let leases = [0; 3].map(|_| host.lease(pool));
+    drain_elsewhere(&mut host);
+    leases[..2].iter().for_each(|lease| _ = host.client.give_back(lease, host.now));
+    host.pass(10_000);
+    let status = host.status(pool);
+    assert_eq!((status.leased, status.ready, status.elsewhere), (1, 0, 2));
+    host.pass(70_000);
+    assert!(host.client.status(pool).is_none(), "it has heard of it");
+    assert!(host.sessions.iter().all(|session| session.0 == "terminated"), "{:?}", host.sessions);
+}
+
+#[test]
+fn a_client_that_closes_a_pool_hears_whether_it_is_drained_meanwhile() {
+    let mut host = Host::new(Some(100));
+    let pool = host.open(2);
+    let leases = [0; 2].map(|_| host.lease(pool));
+    let _ = host.client.give_back(&leases[0], host.now);
+    let closed = host.close(pool);
+    host.pass(1000);
+    drain_elsewhere(&mut host);
+    let _ = host.client.give_back(&leases[1], host.now);
+    host.pass(1000);
+    assert!(host.client.take_answer(closed).expect("has completed").is_ok() && host.client.status(pool).is_none());
+    assert!(host.sessions.iter().all(|session| session.0 == "terminated"), "{:?}", host.sessions);
+}
+
+#[test]
+fn what_could_not_be_asked_for_is_asked_for_again_to_end_it() {
+    let mut host = Host::new(Some(100));
+    let pool = host.open(2);
+    let leases = [0; 2].map(|_| host.lease(pool));
+    leases.iter().for_each(|lease| _ = host.client.give_back(lease, host.now));
+    host.close(pool);
+    host.pass(1000);
+    let pool = host.open(2);
+    host.store_fails = true;
+    let command = host.client.start_json("drain_pool", &format!(r#"{{"pool":{pool},"everywhere":true}}"#), CallOptions::default());
+    host.pass(20_000);
+    assert!(host.client.is_pending(command));
+    host.store_fails = false;
+    host.pass(20_000);
+    assert!(host.client.take_answer(command).expect("has completed").is_ok());
+    assert!(host.sessions.iter().all(|session| session.0 == "terminated"), "{:?}", host.sessions);
 }
 
 #[test]

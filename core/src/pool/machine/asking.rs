@@ -123,8 +123,11 @@ impl Machine {
     /// The store could not be asked.
     pub(super) fn not_claimed(&mut self, client: &Client) {
         let now = client.monotonic();
-        self.asking.out.clear();
-        (self.asking.tries, self.asking.ends_then) = (false, None);
+        let out = std::mem::take(&mut self.asking.out);
+        if self.ends_what_it_finds() {
+            self.asking.ends_from = out.values().copied().chain(self.asking.ends_from).min();
+        }
+        self.asking.tries = false;
         self.ask_later(now);
         for slot in self.slots.forgotten_doubts() {
             if let Some(doing) = self.slots.doing(slot) {
@@ -162,17 +165,18 @@ impl Machine {
         }
     }
 
-    /// Asks for these slots, to end what they hold.
-    pub(super) fn ask_to_end(&mut self, client: &mut Client, from: SlotNo) {
+    /// Asks for slots, to end what they hold.
+    pub(super) fn ask_to_end(&mut self, client: &mut Client) {
+        let Some(from) = self.asking.ends_from else { return };
         let size = self.options.size.max(self.shared.size());
         let behind = self.slots.unknown(from, size).take_while(|slot| *slot >= from);
         let slots: Vec<SlotNo> = behind.take(AT_ONCE).collect();
-        self.asking.ends_then = Some(slots.last().map(|last| last + 1).filter(|next| *next < size));
+        let next = slots.last().map(|last| last + 1).filter(|next| *next < size);
         let most = u32::try_from(slots.len()).unwrap_or(u32::MAX);
-        if most == 0 {
-            self.asking.ends_from = None;
-        } else if !self.claim(client, slots, most) {
-            self.ask_later(client.monotonic());
+        match most == 0 || self.claim(client, slots, most) {
+            true => self.asking.ends_from = next,
+            // They are being let go of at this moment.
+            false => self.ask_later(client.monotonic()),
         }
     }
 
@@ -200,9 +204,6 @@ impl Machine {
     pub(super) fn claimed(&mut self, client: &mut Client, claimed: &[(Name, Slot)]) {
         let now = client.monotonic();
         let (asked, is_trial) = (std::mem::take(&mut self.asking.out), std::mem::take(&mut self.asking.tries));
-        if let Some(next) = self.asking.ends_then.take() {
-            self.asking.ends_from = next;
-        }
         // A slot in doubt that was asked for is nobody's doubt any more, or another client has it.
         let is_in_doubt = |slot: &SlotNo| matches!(self.slots.doing(*slot), Some(Doing::Doubts { .. }));
         let doubts: Vec<SlotNo> = asked.values().copied().filter(is_in_doubt).collect();
@@ -252,7 +253,7 @@ impl Machine {
                 false => client.release_slot(name),
             }
         }
-        match began || (!self.asking.is_all && !is_of_doubt && self.asking.looked > 0) {
+        match began || self.ends_what_it_finds() || (!self.asking.is_all && !is_of_doubt && self.asking.looked > 0) {
             true => (self.asking.failures, self.asking.next) = (0, now),
             false => self.ask_later(now),
         }

@@ -70,7 +70,8 @@ mod tests {
                 taken.remove(&number);
             }
             let (first, size) = (below(24), 20);
-            let expected: Vec<u32> = (0..size).map(|offset| (first.min(size) + offset) % size).filter(|number| !taken.contains(number)).collect();
+            let expected: Vec<u32> =
+                (0..size).map(|offset| (first.min(size) + offset) % size).filter(|number| !taken.contains(number)).collect();
             assert_eq!(gaps.from(first, size).collect::<Vec<_>>(), expected, "from {first}: {gaps:?}");
         }
         assert!(gaps.0.len() <= 13, "they are joined again: {gaps:?}");

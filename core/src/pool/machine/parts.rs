@@ -22,8 +22,6 @@ pub(super) struct Asking {
     pub(super) tries: bool,
     /// Whether sessions are looked for to end them, and from which slot on.
     pub(super) ends_from: Option<SlotNo>,
-    /// Of what the store is asked for to that end: from where on it goes on, if it does.
-    pub(super) ends_then: Option<Option<SlotNo>>,
     /// Not before this.
     pub(super) next: Millis,
     pub(super) failures: u32,
@@ -55,6 +53,16 @@ pub(super) struct Closing {
     pub(super) until: Millis,
     /// Whether sessions are ended, static ones too.
     pub(super) ends: Option<Ends>,
+    pub(super) look: Look,
+}
+
+/// Whether a client that closes the pool has read its record once more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Look {
+    /// Once all is let go of.
+    Due,
+    Asked,
+    Done,
 }
 
 #[derive(Debug, Clone, Copy, Hash)]

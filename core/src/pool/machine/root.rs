@@ -373,7 +373,7 @@ impl Machine {
             later(oldest, self.options.max_lease_ms),
             later(unsaid, Some(self.options.leak_after_ms.unwrap_or(LEAKS))),
             self.closing.as_ref().and_then(|closing| closing.next(now)),
-            self.asking.ends_from.and((self.asking.next > now).then_some(self.asking.next)),
+            self.finds_at(now),
             self.shares_at(client, now),
         ];
         times.into_iter().flatten().min()

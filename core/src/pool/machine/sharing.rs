@@ -61,7 +61,7 @@ impl Machine {
     /// When the record is claimed next.
     pub(super) fn shares_at(&self, client: &Client, now: Millis) -> Option<Millis> {
         let is_stale = (self.is_to_buy(client) || self.shared.is_asked_for) && !self.shared.is_fresh(now);
-        self.shared.next(now, is_stale || self.wants_trial(client)).filter(|_| !self.is_gone())
+        self.shared.next(now, is_stale || self.looks() || self.wants_trial(client)).filter(|_| !self.is_gone())
     }
 
     fn put_shared(&mut self, client: &mut Client) {
@@ -74,6 +74,7 @@ impl Machine {
     /// The record was claimed, or another client has it.
     pub(super) fn found(&mut self, client: &mut Client, found: PoolFound) {
         let now = client.monotonic();
+        self.looked();
         let (data, is_mine) = match found {
             PoolFound::Mine(data) => (data, true),
             PoolFound::Others(data) => (data, false),
@@ -138,7 +139,8 @@ impl Machine {
     /// What the record says holds here, too.
     fn adopt(&mut self, client: &mut Client) {
         self.buyer.read(self.shared.known.hold);
-        if self.shared.is_open && self.shared.known.drains > self.shared.drains && self.closing.is_none() {
+        if self.shared.is_open && self.shared.known.drains > self.shared.drains {
+            self.shared.drains = self.shared.known.drains;
             self.drain_unheard(client, self.shared.known.draining_static);
         }
     }

@@ -42,11 +42,9 @@ impl Machine {
     /// Claims the pool's record, changes it, or lets go of it, as is due.
     pub(super) fn share(&mut self, client: &mut Client, now: Millis) {
         match self.shared.custody {
-            Custody::Nobodys => {
-                if self.shares_at(client, now).is_some_and(|at| at <= now) {
-                    self.shared.custody = Custody::Claiming;
-                    client.claim_pool(self.number, &self.pool_name(client));
-                }
+            Custody::Nobodys if self.shares_at(client, now).is_some_and(|at| at <= now) => {
+                self.shared.custody = Custody::Claiming;
+                client.claim_pool(self.number, &self.pool_name(client));
             }
             Custody::Mine if !self.shared.changes.is_empty() => self.put_shared(client),
             // It stays this client's for as long as its trial goes on.

@@ -37,7 +37,7 @@ told! {
         delay_ms: Option<Millis> => Span,
         /// Of `repeating`: what came of the last send.
         because: Option<Error>,
-        /// Of `accepted`, `status` and `lease_leaked`: the session.
+        /// Of `accepted`, `status`, `pool_rotated` and `lease_leaked`: the session.
         session_id: Option<String>,
         /// Of `accepted`: USD.
         estimated_charge_usd: Option<String> => Decimal,
@@ -61,6 +61,8 @@ told! {
         retry_at: Option<Millis> => Time,
         /// Of `lease_leaked`: the lease.
         lease: Option<i64>,
+        /// Of `pool_rotated`: why, a reason of `rotate_session`, such as `captcha` or `scheduled`.
+        cause: Option<String>,
     }
 }
 
@@ -87,6 +89,7 @@ impl Told {
             reason: None,
             retry_at: None,
             lease: None,
+            cause: None,
         }
     }
 }
@@ -117,6 +120,7 @@ impl From<&Event> for Told {
             EventKind::StoreFailed { record } => Told { record: some(&record.0), ..told },
             EventKind::PoolHeld { reason, retry_at } => Told { reason: Some(*reason), retry_at: *retry_at, ..told },
             EventKind::PoolFreed => told,
+            EventKind::PoolRotated { session_id, cause } => Told { session_id: some(session_id), cause: some(cause), ..told },
             EventKind::LeaseLeaked { lease, session_id } => Told { lease: Some(*lease), session_id: some(session_id), ..told },
         }
     }

@@ -3,7 +3,6 @@
 use super::news::{News, NewsOf, PoolFound, PoolNo};
 use super::outbox::Pending;
 use super::root::Client;
-use crate::contract::pools::PoolHoldReason;
 use crate::engine::EventKind;
 use crate::state::{Listed, Name, StoreAnswer, StoreCall};
 use crate::time::Millis;
@@ -61,14 +60,9 @@ impl Client {
         self.news.push_back(News { pool, what: NewsOf::Listed(page) });
     }
 
-    /// Says that a pool does not buy for now, or does again.
+    /// Says what is new of a pool.
     pub(crate) fn notify_of_pool(&mut self, pool: &str, what: EventKind) {
         let event = super::event::Event { command: None, operation: "open_pool", intent: Some(format!("pool/{pool}")), what };
         self.outbox.notify(event);
-    }
-
-    /// The event of a hold.
-    pub(crate) fn notify_hold(&mut self, pool: &str, reason: PoolHoldReason, retry_at: Option<Millis>) {
-        self.notify_of_pool(pool, EventKind::PoolHeld { reason, retry_at });
     }
 }

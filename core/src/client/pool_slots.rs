@@ -2,6 +2,8 @@
 //! there, in the put that comes before its send. So a crash leaves the old purchase, whose session is found to be over, or the new one,
 //! whose key is sent again. What is bought when, and for whom, the pool decides.
 
+use arcstr::ArcStr;
+
 use super::job::Entry;
 use super::keep::REMEMBERED;
 use super::news::{News, NewsOf, PoolNo, Slot};
@@ -204,6 +206,16 @@ impl Client {
         self.spending.pools.insert(pool_digest(pool), cap);
     }
 
+    /// It is closed. What of it counts otherwise later is set wherever it may count.
+    pub(crate) fn forget_pool_cap(&mut self, pool: &str) {
+        self.spending.pools.remove(pool_digest(pool).as_str());
+    }
+
+    #[cfg(test)]
+    pub(crate) fn pool_caps(&self) -> usize {
+        self.spending.pools.len()
+    }
+
     pub(crate) fn has_cap(&self) -> bool {
         self.spending.cap.is_some()
     }
@@ -214,6 +226,18 @@ impl Client {
         u32::try_from(any).unwrap_or_default()
     }
 
+    /// The id of a session, the very text that this client knows it by.
+    pub(crate) fn shared_id(&self, session: &str) -> ArcStr {
+        let known = self.sessions.from(session).next().map(|(id, _)| id).filter(|id| id.as_str() == session);
+        known.map_or_else(|| session.into(), ArcStr::clone)
+    }
+
+    /// Which purchase of its slot a session is.
+    pub(crate) fn purchase_number(&self, session: &str) -> Option<i64> {
+        let bought_as = self.sessions.get(session)?.bought_as.as_ref()?;
+        i64::try_from(SlotPurchase::of(bought_as.intent.as_deref()?)?.number).ok()
+    }
+
     /// Whether a session is this client's, and can be used as far as is known.
     pub(crate) fn is_usable(&self, session: &str) -> bool {
         self.sessions.get(session).is_some_and(|known| known.name.is_some() && !known.is_over())
@@ -222,6 +246,12 @@ impl Client {
     /// Whether a session is known to be over.
     pub(crate) fn is_over(&self, session: &str) -> bool {
         self.sessions.get(session).is_none_or(|known| known.is_over())
+    }
+
+    /// Whether a session has expired, and may be renewed.
+    pub(crate) fn is_expired(&self, session: &str) -> bool {
+        let known = self.sessions.get(session).filter(|known| known.name.is_some());
+        known.is_some_and(|known| known.is_over() && !known.is_over_for_good() && known.shown.status.as_deref() == Some("expired"))
     }
 
     /// Whether a session was rotated too lately, or too often.
@@ -261,7 +291,8 @@ fn slot_of(data: &Data) -> Slot {
         (Some(session), ..) if is_over_for_good(session.status.as_deref(), session.session_type.as_deref()) => Slot::Over,
         (Some(session), ..) if phase_of(session.status.as_deref(), &session.ends) == Phase::Ended => Slot::Expired,
         (Some(_), ..) => Slot::Taken,
-        (_, Some(_), _) => Slot::Doubt,
+        (_, Some(call), _) if call.can_resume() => Slot::Doubt,
+        (_, Some(_), _) => Slot::DoubtForGood,
         (_, _, Some(done)) if done.facts.nothing => Slot::Free,
         (_, _, Some(done)) if is_over_for_good(done.facts.status.as_deref(), done.facts.session_type.as_deref()) => Slot::Over,
         _ => Slot::Stuck,

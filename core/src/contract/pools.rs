@@ -58,6 +58,8 @@ closed_enum! {
         Request = "request",
         /// The account or the key may not buy.
         Account = "account",
+        /// Another client has opened the pool with another request, which is the pool's from then on.
+        Replaced = "replaced",
         /// Too many purchases are in doubt: settle one.
         InDoubt = "in_doubt",
         /// Somebody has paused the pool.
@@ -99,6 +101,32 @@ closed_enum! {
         Resting = "resting",
         /// Its purchase is in doubt.
         InDoubt = "in_doubt",
+    }
+}
+
+closed_enum! {
+    /// Why the session of a slot can't be lent.
+    pub enum PoolSlotReason {
+        /// It is being bought.
+        Buying = "buying",
+        /// What the slot holds is being taken over.
+        TakingOver = "taking_over",
+        /// It is being read.
+        Reading = "reading",
+        /// Its exit is being changed.
+        Rotating = "rotating",
+        /// Its exit is to be changed, which may not be done yet.
+        ToRotate = "to_rotate",
+        /// It is being renewed.
+        Renewing = "renewing",
+        /// It is being terminated, or is to be.
+        Ending = "ending",
+        /// It can't be used yet, or could not be read. It is read again every minute.
+        NotReady = "not_ready",
+        /// Its purchase may have been made, and nobody knows.
+        InDoubt = "in_doubt",
+        /// It is left as it is: of another request, or its record needs a person.
+        Left = "left",
     }
 }
 
@@ -227,6 +255,16 @@ impl OpenPool {
         }
     }
 }
+
+record! {
+    /// A pool that is joined: opened as it was opened before, by other programs of this store, to look at it, pause, resume or drain it.
+    /// It lends and buys nothing.
+    JoinPool {
+        /// The pool's name.
+        name: String => Body, Length(1, 128);
+    }
+}
+from_json!(JoinPool { name });
 
 told! {
     /// A pool that was opened.
@@ -366,6 +404,10 @@ told! {
         pub slot: u32,
         /// What it is doing.
         pub state: PoolSlotState,
+        /// Why its session can't be lent, where that is so.
+        pub reason: Option<PoolSlotReason>,
+        /// Which purchase of the slot it is, counted from 1, where that is known.
+        pub purchase: Option<i64>,
         /// Its session.
         pub session_id: Option<String>,
         /// Of its session: grows whenever it gets another exit or other credentials.
@@ -376,7 +418,8 @@ told! {
 }
 
 told! {
-    /// How a pool is, as far as this client knows. The first seven add up to the pool's `size`.
+    /// How a pool is, as far as this client knows. The first seven add up to the pool's `size`; to more while this client has slots of a
+    /// pool that others have opened with a larger one.
     #[derive(Debug, Clone, PartialEq, Deserialize)]
     pub struct PoolStatus {
         /// Sessions that can be lent at once.
@@ -403,6 +446,32 @@ told! {
         pub spent_today_usd: Decimal,
         /// The slots that this client knows something of.
         pub slots: Vec<PoolSlot>,
+    }
+}
+
+told! {
+    /// A pool that the store keeps, whoever has opened it.
+    #[derive(Debug, Clone, PartialEq, Deserialize)]
+    pub struct KnownPool {
+        /// Its name.
+        pub name: String,
+        /// The largest size that it was opened with.
+        pub size: u32,
+        /// Slots with a session.
+        pub sessions: u32,
+        /// Slots whose purchase is in doubt.
+        pub in_doubt: u32,
+        /// Why nothing is bought, if that is so.
+        pub hold: Option<PoolHold>,
+    }
+}
+
+told! {
+    /// The pools that the store keeps.
+    #[derive(Debug, Clone, PartialEq, Deserialize)]
+    pub struct KnownPools {
+        /// They, by name.
+        pub pools: Vec<KnownPool>,
     }
 }
 

@@ -108,6 +108,13 @@ pub enum EventKind {
     },
     /// A pool buys again.
     PoolFreed,
+    /// A pool has given a session another exit.
+    PoolRotated {
+        /// The session.
+        session_id: String,
+        /// Why, in the words of a rotation.
+        cause: String,
+    },
     /// A lease is not back after the time that its pool says.
     LeaseLeaked {
         /// The lease.
@@ -146,6 +153,8 @@ closed_enum! {
         PoolHeld = "pool_held",
         /// A pool buys again.
         PoolFreed = "pool_freed",
+        /// A pool has given a session another exit.
+        PoolRotated = "pool_rotated",
         /// A lease is not back after the time that its pool says.
         LeaseLeaked = "lease_leaked",
     }
@@ -168,6 +177,7 @@ impl EventKind {
             EventKind::StoreFailed { .. } => EventName::StoreFailed,
             EventKind::PoolHeld { .. } => EventName::PoolHeld,
             EventKind::PoolFreed => EventName::PoolFreed,
+            EventKind::PoolRotated { .. } => EventName::PoolRotated,
             EventKind::LeaseLeaked { .. } => EventName::LeaseLeaked,
         }
     }

@@ -1,7 +1,7 @@
 //! When a pool buys: how many purchases at once, what holds it back, and when one is tried all the same. What is bought, and that it is
 //! wanted at all, is decided elsewhere.
 
-use crate::contract::pools::{PoolHoldReason as Reason, PoolNeeds as Needs};
+use crate::contract::pools::{PoolHold, PoolHoldReason as Reason, PoolNeeds as Needs};
 use crate::contract::stored;
 use crate::policy::{Advice, Error, Kind};
 use crate::time::Millis;
@@ -62,6 +62,7 @@ impl Reason {
             Reason::ShortLived => "since sessions end as soon as they are ready",
             Reason::Request => "since the service refuses the request of the pool",
             Reason::Account => "since the account may not buy",
+            Reason::Replaced => "since another client has opened it with another request",
             Reason::InDoubt => "since too many of its purchases are in doubt",
             Reason::Paused => "since it is paused",
             Reason::Draining => "since it is drained",
@@ -73,9 +74,14 @@ impl Reason {
         matches!(self, Reason::Request | Reason::Account)
     }
 
+    /// The same for people.
+    pub(crate) fn told(self, since: Millis, retry_at: Option<Millis>) -> PoolHold {
+        PoolHold { reason: self, why: self.text().to_owned(), needs: self.needs(), since, retry_at }
+    }
+
     pub(crate) fn needs(self) -> Needs {
         match self {
-            Reason::Request | Reason::Paused | Reason::Draining => Needs::Caller,
+            Reason::Request | Reason::Replaced | Reason::Paused | Reason::Draining => Needs::Caller,
             Reason::Account | Reason::Balance | Reason::Budget | Reason::SessionLimit | Reason::InDoubt => Needs::Person,
             _ => Needs::Nobody,
         }

@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::{Deref, DerefMut};
 
 use super::leases::LeaseId;
-use super::machine::{Machine, call_options};
-use crate::client::{CallOptions, Client, ClientOptions, Outputs, PoolNo, ReadFailure, Step, StepId, Ticket};
+use super::machine::{Machine, call_options, is_closed};
+use super::survey::{SURVEY, Survey};
+use crate::client::{CallOptions, Client, ClientOptions, NewsOf, Outputs, PoolNo, ReadFailure, Step, StepId, Ticket};
 use crate::contract::pools::{
-    AcquireLease, ClosePool, DrainPool, LeaseAdvice, LeaseRef, OpenPool, OpenedPool, PoolLease, PoolRef, PoolStatus, PoolStatusOf,
-    WaitReady,
+    AcquireLease, ClosePool, DrainPool, JoinPool, KnownPools, LeaseAdvice, LeaseRef, OpenPool, OpenedPool, PoolLease, PoolRef, PoolStatus,
+    PoolStatusOf, WaitReady,
 };
 use crate::contract::{Api, Shaped, json_of};
 use crate::engine::Answered;
@@ -26,12 +27,15 @@ pub struct PoolClient {
     last: PoolNo,
     /// What pools were asked since the last poll.
     asked: VecDeque<(CommandId, Asked)>,
+    survey: Survey,
 }
 
 /// What a pool is asked.
 #[derive(Debug)]
 enum Asked {
     Open(Box<OpenPool>),
+    Join(JoinPool),
+    List,
     Acquire(AcquireLease),
     WaitReady(WaitReady),
     Status(PoolStatusOf),
@@ -54,6 +58,8 @@ impl Asked {
         }
         Some(match operation {
             "open_pool" => read("open_pool", params, |open| Asked::Open(Box::new(open))),
+            "join_pool" => read("join_pool", params, Asked::Join),
+            "list_pools" => ("list_pools", Ok(Asked::List)),
             "acquire" => read("acquire", params, Asked::Acquire),
             "wait_ready" => read("wait_ready", params, Asked::WaitReady),
             "pool_status" => read("pool_status", params, Asked::Status),
@@ -67,7 +73,7 @@ impl Asked {
 
     fn pool(&self) -> Option<PoolNo> {
         match self {
-            Asked::Open(_) => None,
+            Asked::Open(_) | Asked::Join(_) | Asked::List => None,
             Asked::Acquire(AcquireLease { pool, .. })
             | Asked::WaitReady(WaitReady { pool, .. })
             | Asked::Status(PoolStatusOf { pool, .. })
@@ -109,6 +115,16 @@ impl PoolClient {
         Ticket::of(self.start_json("open_pool", &json_of(&open), CallOptions::default()))
     }
 
+    /// Opens a pool as others have opened it, to look at it, pause, resume or drain it. It lends and buys nothing here.
+    pub fn join_pool(&mut self, join: JoinPool) -> Ticket<JoinPool> {
+        Ticket::of(self.start_json("join_pool", &json_of(&join), CallOptions::default()))
+    }
+
+    /// The pools that the store keeps, whoever has opened them.
+    pub fn list_pools(&mut self) -> Ticket<KnownPools> {
+        Ticket::of(self.start_json("list_pools", "{}", CallOptions::default()))
+    }
+
     /// Asks for a lease, and waits until a session is free. Whoever takes the lease gives it back.
     pub fn acquire(&mut self, acquire: AcquireLease) -> Ticket<AcquireLease> {
         Ticket::of(self.start_json("acquire", &json_of(&acquire), CallOptions::default()))
@@ -121,7 +137,7 @@ impl PoolClient {
 
     /// Starts an operation, as [`Client::start_json`] does, or one of a pool: `open_pool` ([`OpenPool`]), `acquire` ([`AcquireLease`]),
     /// `wait_ready` ([`WaitReady`]), `pool_status`, `pause_pool` and `resume_pool` ([`PoolRef`]), `close_pool` ([`ClosePool`]) and
-    /// `drain_pool` ([`DrainPool`]).
+    /// `drain_pool` ([`DrainPool`]); `join_pool` ([`JoinPool`]) for a pool of other programs, and `list_pools` ([`KnownPools`]).
     pub fn start_json(&mut self, operation: &str, params: &str, options: CallOptions) -> CommandId {
         let Some((operation, asked)) = Asked::of(operation, params) else {
             return self.client.start_json(operation, params, options);
@@ -148,19 +164,20 @@ impl PoolClient {
 
     /// Carries out what a pool was asked.
     fn carry_out(&mut self, command: CommandId, asked: Asked) {
-        if let Asked::Open(open) = asked {
-            return self.open(command, *open);
-        }
+        let asked = match asked {
+            Asked::Open(open) => return self.open(command, *open),
+            Asked::Join(join) => return self.join(command, join),
+            Asked::List => return self.survey.ask(&mut self.client, command),
+            asked => asked,
+        };
         let Some(machine) = asked.pool().and_then(|pool| self.pools.get_mut(&pool)) else {
             let operation = self.client.command_operation(command).unwrap_or("acquire");
-            let what = "the pool is closed or drained; open it again";
-            let error = Error::new(Kind::Misuse, Effect::None, operation, what, Advice::ChangeRequest);
             // What is closed can be closed again.
             let is_closing = matches!(asked, Asked::Close(_) | Asked::Drain(_));
-            return self.client.complete(command, if is_closing { Ok(Answered::of(Facts::default())) } else { Err(error) });
+            return self.client.complete(command, if is_closing { Ok(Answered::of(Facts::default())) } else { Err(is_closed(operation)) });
         };
         match asked {
-            Asked::Open(_) => {}
+            Asked::Open(_) | Asked::Join(_) | Asked::List => {}
             Asked::Acquire(acquire) => machine.acquire(&mut self.client, command, &acquire),
             Asked::WaitReady(wait) => machine.wait_ready(&mut self.client, command, &wait),
             Asked::Status(asked) => machine.tell_status(&mut self.client, command, &asked),
@@ -175,18 +192,41 @@ impl PoolClient {
         if let Err(error) = self.check(&open) {
             return self.client.complete(command, Err(error));
         }
-        self.last = self.last.wrapping_add(1);
         self.client.set_pool_cap(&open.name, open.daily_cap_usd);
-        let mut machine = Machine::new(self.last, open);
+        let number = self.next_number();
+        self.begin(command, number, Machine::new(number, open));
+    }
+
+    fn join(&mut self, command: CommandId, JoinPool { name }: JoinPool) {
+        if self.client.api() != Api::Agent {
+            return self.client.complete(command, Err(no_agent("join_pool")));
+        }
+        if self.is_open(&name) {
+            return self.client.complete(command, Err(Error::invalid("join_pool", "name", IS_OPEN)));
+        }
+        let number = self.next_number();
+        self.begin(command, number, Machine::joining(number, name));
+    }
+
+    fn next_number(&mut self) -> PoolNo {
+        self.last = self.last.wrapping_add(1).max(SURVEY + 1);
+        self.last
+    }
+
+    fn begin(&mut self, command: CommandId, number: PoolNo, mut machine: Machine) {
         machine.open(&mut self.client, command);
-        self.pools.insert(self.last, machine);
+        self.pools.insert(number, machine);
+    }
+
+    fn is_open(&self, name: &str) -> bool {
+        self.pools.values().any(|pool| pool.is_named(name))
     }
 
     /// Whether a pool may be opened so.
     fn check(&self, open: &OpenPool) -> Result<(), Error> {
         let refuse = |field: &str, rule: &str| Err(Error::invalid("open_pool", field, rule));
         if self.client.api() != Api::Agent {
-            return Err(Error::new(Kind::Misuse, Effect::None, "open_pool", "belongs to the agent API", Advice::ChangeRequest));
+            return Err(no_agent("open_pool"));
         }
         if open.name.chars().any(|c| c.is_control() || c == '#') {
             return refuse("name", "must be without control characters and `#`");
@@ -201,8 +241,8 @@ impl PoolClient {
         if open.renew_duration.is_some() && !self.client.has_cap() {
             return refuse("renew_duration", "needs a daily cap of the client, since renewals count there and not under the pool's own");
         }
-        if self.pools.values().any(|pool| pool.is_named(&open.name)) {
-            return refuse("name", "is that of a pool that this client has open");
+        if self.is_open(&open.name) {
+            return refuse("name", IS_OPEN);
         }
         Ok(())
     }
@@ -298,6 +338,9 @@ impl PoolClient {
             self.client.complete(command, Err(error));
             return None;
         }
+        if self.survey.leave(&mut self.client, command) {
+            return None;
+        }
         for machine in self.pools.values_mut() {
             if machine.leave(&mut self.client, command) {
                 machine.turn(&mut self.client);
@@ -312,7 +355,7 @@ impl PoolClient {
     pub fn abandon(&mut self, command: CommandId, now: Now) -> bool {
         self.client.tick(now);
         let lease = self.answer_of::<LeaseRef>(command, "acquire");
-        let pool = self.answer_of::<PoolRef>(command, "open_pool");
+        let pool = self.answer_of::<PoolRef>(command, "open_pool").or_else(|| self.answer_of(command, "join_pool"));
         if let Some(lease) = lease {
             self.give_back(&lease, now);
         }
@@ -339,18 +382,26 @@ impl PoolClient {
         let mut heard = false;
         while let Some(news) = self.client.news.pop_front() {
             heard = true;
-            if let Some(machine) = self.pools.get_mut(&news.pool) {
-                machine.hear(&mut self.client, news.what);
+            match (news.what, self.pools.get_mut(&news.pool)) {
+                (NewsOf::Listed(page), _) if news.pool == SURVEY => self.survey.listed(&mut self.client, page),
+                (what, Some(machine)) => machine.hear(&mut self.client, what),
+                _ => {}
             }
         }
-        self.pools.retain(|_, machine| !machine.is_closed());
+        let closed: Vec<String> =
+            self.pools.extract_if(.., |_, machine| machine.is_closed()).map(|(_, machine)| machine.name().to_owned()).collect();
+        for name in closed {
+            if !self.pools.values().any(|machine| machine.name() == name) {
+                self.client.forget_pool_cap(&name);
+            }
+        }
         heard
     }
 }
 
 impl From<Client> for PoolClient {
     fn from(client: Client) -> Self {
-        PoolClient { client, pools: BTreeMap::new(), last: 0, asked: VecDeque::new() }
+        PoolClient { client, pools: BTreeMap::new(), last: 0, asked: VecDeque::new(), survey: Survey::default() }
     }
 }
 
@@ -367,7 +418,13 @@ macro_rules! outputs {
     };
 }
 outputs! {
-    OpenPool => OpenedPool, AcquireLease => PoolLease, WaitReady => PoolStatus, PoolStatusOf => PoolStatus, PoolRef => PoolStatus,
+    OpenPool => OpenedPool, JoinPool => OpenedPool, KnownPools => KnownPools, AcquireLease => PoolLease, WaitReady => PoolStatus, PoolStatusOf => PoolStatus, PoolRef => PoolStatus,
+}
+
+const IS_OPEN: &str = "is that of a pool that this client has open";
+
+fn no_agent(operation: &'static str) -> Error {
+    Error::new(Kind::Misuse, Effect::None, operation, "belongs to the agent API", Advice::ChangeRequest)
 }
 
 fn id_of(lease: &LeaseRef) -> Option<LeaseId> {

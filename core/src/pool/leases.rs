@@ -49,13 +49,40 @@ struct Exit {
     uses: u32,
     /// When its last lease came back.
     idle_since: Millis,
-    /// For which targets another exit is wanted, once its leases are back.
-    due: Vec<TargetId>,
     /// Whether it is not to be lent any more at all, once its leases are back.
     stale: bool,
     /// Whether it is looked at, or changed, and not lent meanwhile.
     withheld: bool,
+    /// Boxed, as most exits have none of it.
+    against: Option<Box<Against>>,
+}
+
+/// What is held against an exit.
+#[derive(Debug, Clone, Default, Hash)]
+struct Against {
+    /// For which targets another exit is wanted, once its leases are back.
+    due: Vec<TargetId>,
     record: Record,
+}
+
+impl Exit {
+    fn new(generation: u32, now: Millis) -> Self {
+        Exit { generation, out: 0, uses: 0, idle_since: now, stale: false, withheld: false, against: None }
+    }
+
+    /// For which targets another exit is wanted.
+    fn due(&self) -> &[TargetId] {
+        self.against.as_ref().map_or(&[], |against| &against.due)
+    }
+
+    /// When it may be lent for this target.
+    fn rested_at(&self, target: TargetId) -> Millis {
+        self.against.as_ref().map_or(0, |against| against.record.rested_at(target))
+    }
+
+    fn against(&mut self) -> &mut Against {
+        self.against.get_or_insert_default()
+    }
 }
 
 #[derive(Debug, Clone, Copy, Hash)]
@@ -92,7 +119,11 @@ pub(crate) struct Leases {
     /// How many of them have no lease out.
     idle: usize,
     waiters: BTreeMap<WaiterId, Waiter>,
+    /// Those of them who have a key.
+    keyed: BTreeMap<WaiterId, Key>,
     lent: BTreeMap<LeaseId, Lease>,
+    /// The same by slot.
+    lent_of: BTreeSet<(SlotNo, LeaseId)>,
     keys: Keys,
     next_waiter: WaiterId,
     next_lease: LeaseId,
@@ -109,7 +140,9 @@ impl Leases {
             free: BTreeSet::new(),
             idle: 0,
             waiters: BTreeMap::new(),
+            keyed: BTreeMap::new(),
             lent: BTreeMap::new(),
+            lent_of: BTreeSet::new(),
             keys: Keys { most, ..Keys::default() },
             next_waiter: 0,
             next_lease: 0,
@@ -122,12 +155,24 @@ impl Leases {
         let waiter = self.next_waiter;
         self.next_waiter += 1;
         self.waiters.insert(waiter, Waiter { target, key });
+        key.into_iter().for_each(|key| _ = self.keyed.insert(waiter, key));
         waiter
     }
 
     /// Somebody waits no more. Whoever was granted a lease meanwhile gives it back.
     pub(crate) fn leave(&mut self, waiter: WaiterId) {
-        self.waiters.remove(&waiter);
+        self.take_waiter(waiter);
+    }
+
+    fn take_waiter(&mut self, waiter: WaiterId) -> Option<Waiter> {
+        self.keyed.remove(&waiter);
+        self.waiters.remove(&waiter)
+    }
+
+    /// How many wait whom any session would do: those whose key has a session here wait for that one.
+    pub(crate) fn unbound(&self) -> usize {
+        let bound = self.keyed.values().filter(|key| self.keys.slot(**key, &self.exits).is_some()).count();
+        self.waiters.len() - bound
     }
 
     pub(crate) fn waiting(&self) -> usize {
@@ -138,17 +183,7 @@ impl Leases {
     /// No lease of it is out.
     pub(crate) fn ready(&mut self, slot: SlotNo, generation: u32, now: Millis) {
         self.gone(slot);
-        let exit = Exit {
-            generation,
-            out: 0,
-            uses: 0,
-            idle_since: now,
-            due: Vec::new(),
-            stale: false,
-            withheld: false,
-            record: Record::default(),
-        };
-        self.exits.insert(slot, exit);
+        self.exits.insert(slot, Exit::new(generation, now));
         self.list(slot);
     }
 
@@ -158,11 +193,15 @@ impl Leases {
         if self.exits.remove(&slot).is_none_or(|exit| exit.out == 0) {
             return Vec::new();
         }
-        let ended: Vec<LeaseId> = self.lent.iter().filter(|(_, lease)| lease.slot == slot).map(|(id, _)| *id).collect();
-        ended.iter().for_each(|lease| {
-            self.lent.remove(lease);
-        });
+        let ended: Vec<LeaseId> = self.lent_of.range((slot, 0)..=(slot, LeaseId::MAX)).map(|(_, lease)| *lease).collect();
+        ended.iter().for_each(|lease| _ = self.take_lease(*lease));
         ended
+    }
+
+    fn take_lease(&mut self, lease: LeaseId) -> Option<Lease> {
+        let taken = self.lent.remove(&lease)?;
+        self.lent_of.remove(&(taken.slot, lease));
+        Some(taken)
     }
 
     /// What a lease is of, while it is valid.
@@ -171,7 +210,8 @@ impl Leases {
     }
 
     /// Gives what is free to those who wait. What is not usable after all is not offered any more before it was [looked at](Self::offer).
-    pub(crate) fn serve(&mut self, now: Millis, is_usable: impl Fn(SlotNo) -> bool) -> Served {
+    /// At most `looks` are.
+    pub(crate) fn serve(&mut self, now: Millis, looks: usize, is_usable: impl Fn(SlotNo) -> bool) -> Served {
         let (mut grants, mut later, mut in_vain, mut unusable) = (Vec::new(), None::<Millis>, BTreeSet::new(), Vec::new());
         let mut next = 0;
         while let Some((id, waiter)) = self.waiters.range(next..).next().map(|(id, waiter)| (*id, *waiter)) {
@@ -184,16 +224,13 @@ impl Leases {
             if own.is_none() && in_vain.contains(&waiter.target) {
                 continue;
             }
-            let found = loop {
-                match self.find(own, waiter.target, now) {
-                    Ok(slot) if !is_usable(slot) => {
+            match self.find(own, waiter.target, now) {
+                Ok(slot) if !is_usable(slot) => {
+                    if unusable.len() < looks {
                         self.hold_back(slot);
                         unusable.push(slot);
                     }
-                    found => break found,
                 }
-            };
-            match found {
                 Ok(slot) => grants.extend(self.grant(id, waiter, slot, now)),
                 Err(at) => {
                     later = later.into_iter().chain(at).min();
@@ -224,7 +261,7 @@ impl Leases {
     /// Whether another exit is wanted.
     pub(crate) fn wants_another(&self, slot: SlotNo) -> bool {
         let used_up = |exit: &Exit| self.terms.rotate_after_uses.is_some_and(|most| exit.uses >= most);
-        self.exits.get(&slot).is_some_and(|exit| exit.stale || !exit.due.is_empty() || used_up(exit))
+        self.exits.get(&slot).is_some_and(|exit| exit.stale || !exit.due().is_empty() || used_up(exit))
     }
 
     /// Since when that has been idle which rested longest.
@@ -248,7 +285,7 @@ impl Leases {
     /// The exit of a session could not be changed: it is lent as it is where it has rested.
     pub(crate) fn unchanged(&mut self, slot: SlotNo) {
         let Some(exit) = self.exits.get_mut(&slot) else { return };
-        exit.due.clear();
+        exit.against.iter_mut().for_each(|against| against.due.clear());
         (exit.uses, exit.stale) = (0, false);
         self.offer(slot);
     }
@@ -257,9 +294,9 @@ impl Leases {
     fn find(&self, own: Option<SlotNo>, target: TargetId, now: Millis) -> Result<SlotNo, Option<Millis>> {
         let mut later = None::<Millis>;
         let fits = |slot: SlotNo| {
-            let fits = |exit: &Exit| !exit.stale && !exit.due.contains(&target);
+            let fits = |exit: &Exit| !exit.stale && !exit.due().contains(&target);
             let is_free = |exit: &&Exit| self.free.contains(&(exit.out, exit.idle_since, slot)) && fits(exit);
-            self.exits.get(&slot).filter(is_free).map(|exit| exit.record.rested_at(target))
+            self.exits.get(&slot).filter(is_free).map(|exit| exit.rested_at(target))
         };
         let mut look = |slot: SlotNo| match fits(slot) {
             Some(at) if at <= now => true,
@@ -277,7 +314,7 @@ impl Leases {
 
     /// A use counts when it is granted.
     fn grant(&mut self, waiter: WaiterId, Waiter { target, key }: Waiter, slot: SlotNo, now: Millis) -> Option<Grant> {
-        self.waiters.remove(&waiter)?;
+        self.take_waiter(waiter)?;
         self.unlist(slot);
         let exit = self.exits.get_mut(&slot)?;
         (exit.out, exit.uses) = (exit.out + 1, exit.uses.saturating_add(1));
@@ -286,18 +323,19 @@ impl Leases {
         let lease = self.next_lease;
         self.next_lease += 1;
         self.lent.insert(lease, Lease { slot, generation, target, since: now });
+        self.lent_of.insert((slot, lease));
         key.into_iter().for_each(|key| self.keys.remember(key, slot, generation));
         Some(Grant { waiter, lease, slot, generation })
     }
 
     /// A lease came back. Returns the slot whose exit is to be changed now: until it is [`ready`](Self::ready) again, nobody gets it.
     pub(crate) fn give_back(&mut self, lease: LeaseId, now: Millis) -> Option<SlotNo> {
-        let Lease { slot, .. } = self.lent.remove(&lease)?;
+        let Lease { slot, .. } = self.take_lease(lease)?;
         self.unlist(slot);
         let exit = self.exits.get_mut(&slot)?;
         (exit.out, exit.idle_since) = (exit.out.saturating_sub(1), now);
         let used_up = self.terms.rotate_after_uses.is_some_and(|most| exit.uses >= most);
-        let changes = exit.out == 0 && !exit.withheld && (used_up || exit.stale || !exit.due.is_empty());
+        let changes = exit.out == 0 && !exit.withheld && (used_up || exit.stale || !exit.due().is_empty());
         exit.withheld |= changes;
         self.list(slot);
         changes.then_some(slot)
@@ -307,15 +345,15 @@ impl Leases {
     pub(crate) fn observe(&mut self, lease: LeaseId, sight: Sight, now: Millis) -> Option<(Follows, SlotNo, TargetId)> {
         let Lease { slot, generation, target, .. } = *self.lent.get(&lease)?;
         let exit = self.exits.get_mut(&slot).filter(|exit| exit.generation == generation)?;
-        Some((exit.record.saw(target, sight, now), slot, target))
+        Some((exit.against().record.saw(target, sight, now), slot, target))
     }
 
     /// Another exit is wanted for this target: the session is not lent for it before that, nor changed under a lease. Returns whether it can
     /// be changed at once; then nobody gets it until it is [`ready`](Self::ready) again.
     pub(crate) fn change(&mut self, slot: SlotNo, target: TargetId) -> bool {
         let Some(exit) = self.exits.get_mut(&slot) else { return false };
-        if !exit.due.contains(&target) {
-            exit.due.push(target);
+        if !exit.due().contains(&target) {
+            exit.against().due.push(target);
         }
         self.take_now(slot)
     }
@@ -428,7 +466,7 @@ mod tests {
     }
 
     fn serve(leases: &mut Leases, now: Millis) -> (Vec<Grant>, Option<Millis>) {
-        let served = leases.serve(now, |_| true);
+        let served = leases.serve(now, usize::MAX, |_| true);
         assert!(served.unusable.is_empty());
         (served.grants, served.later)
     }
@@ -668,7 +706,7 @@ mod tests {
                 assert!(
                     leases.free.iter().all(|(out, idle, slot)| leases.exits[slot].out == *out && leases.exits[slot].idle_since == *idle)
                 );
-                assert_eq!(leases.lent.len(), out.len(), "seed {seed}, step {step}");
+                assert_eq!([leases.lent.len(), leases.lent_of.len()], [out.len(); 2], "seed {seed}, step {step}");
                 assert_eq!(serve(&mut leases, now).0, [], "seed {seed}, step {step}: serving once is enough");
             }
         }
@@ -687,11 +725,14 @@ mod tests {
     fn what_is_not_usable_after_all_is_held_back_until_it_was_looked_at() {
         let mut leases = pool(TERMS, 3);
         let waiter = leases.ask(NONE, None);
-        let served = leases.serve(5000, |slot| slot == 2);
-        assert_eq!(
-            (served.grants.iter().map(|grant| (grant.waiter, grant.slot)).collect(), served.unusable),
-            (vec![(waiter, 2)], vec![0, 1])
-        );
+        let mut look = |looks| {
+            let served = leases.serve(5000, looks, |slot| slot == 2);
+            (served.grants.iter().map(|grant| (grant.waiter, grant.slot)).collect(), served.unusable)
+        };
+        // One for each who waits, and no more than are to be looked at.
+        assert_eq!(look(usize::MAX), (vec![], vec![0]));
+        assert_eq!(look(0), (vec![], vec![]));
+        assert_eq!([look(1), look(1)], [(vec![], vec![1]), (vec![(waiter, 2)], vec![])]);
         assert_eq!((acquire(&mut leases, NONE, None, 5000), leases.idle_count()), (None, 0));
         leases.offer(1);
         assert_eq!((leases.idle_count(), serve(&mut leases, 5000).0.first().map(|grant| grant.slot)), (1, Some(1)));

@@ -9,6 +9,7 @@ mod client;
 mod leases;
 mod machine;
 mod record;
+mod survey;
 mod targets;
 
 pub use self::client::PoolClient;

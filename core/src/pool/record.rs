@@ -3,7 +3,7 @@
 
 use super::buyer::Hold;
 use crate::contract::agent::CreateSession;
-use crate::contract::pools::OpenPool;
+use crate::contract::pools::{OpenPool, PoolHoldReason};
 use crate::contract::{json_of, stored};
 use crate::wire::members;
 
@@ -12,6 +12,8 @@ use crate::wire::members;
 pub(super) struct PoolRecord {
     /// The version of records, as in those of purchases.
     hopline: u32,
+    /// Its name, for those who look at all pools.
+    pub(super) name: String,
     /// What its sessions are, as JSON.
     pub(super) request: String,
     /// The largest size that it was opened with.
@@ -21,9 +23,11 @@ pub(super) struct PoolRecord {
     pub(super) draining: bool,
     /// The same, static sessions too.
     pub(super) draining_static: bool,
+    /// How often it was drained everywhere: whoever has opened it before the last time drains it, also where it was opened anew since.
+    pub(super) drains: u32,
     pub(super) hold: Option<Hold>,
 }
-stored!(PoolRecord { hopline, request, size, paused, draining, draining_static, hold });
+stored!(PoolRecord { hopline, name, request, size, paused, draining, draining_static, drains, hold });
 
 /// The version of records.
 const VERSION: u32 = 2;
@@ -55,19 +59,35 @@ impl PoolRecord {
         (record.hopline == VERSION && record.size <= LARGEST).then_some(record)
     }
 
+    /// The pool, as whoever joins it opens it: of the same request, and as large as it was ever.
+    pub(super) fn reopened(&self) -> Option<OpenPool> {
+        let rest = self.request.strip_prefix('{')?;
+        crate::json::read_json(&format!(r#"{{"name":{},"size":{},{rest}"#, json_of(self.name.as_str()), self.size)).ok()
+    }
+
+    /// Why nothing may be bought at all, beside a hold.
+    pub(super) fn forbids_buying(&self) -> Option<PoolHoldReason> {
+        match () {
+            () if self.paused => Some(PoolHoldReason::Paused),
+            () if self.draining => Some(PoolHoldReason::Draining),
+            () => None,
+        }
+    }
+
     pub(super) fn bytes(&self) -> Vec<u8> {
         json_of(self).into_bytes()
     }
 
     /// Changes it.
-    pub(super) fn apply(&mut self, change: &Change, request: &str, size: u32) {
+    pub(super) fn apply(&mut self, change: &Change, open: &OpenPool, request: &str) {
         self.hopline = VERSION;
         match *change {
             Change::Opened => {
                 if self.request != request {
                     request.clone_into(&mut self.request);
                 }
-                self.size = self.size.max(size);
+                open.name.clone_into(&mut self.name);
+                self.size = self.size.max(open.size);
                 (self.draining, self.draining_static) = (false, false);
                 // What was to last until somebody opens the pool anew.
                 self.hold = self.hold.filter(|hold| hold.retry_at.is_some());
@@ -77,7 +97,10 @@ impl PoolRecord {
             Change::Held { .. } => {}
             Change::Freed => self.hold = None,
             Change::Paused(paused) => self.paused = paused,
-            Change::Drained { include_static } => (self.draining, self.draining_static) = (true, include_static),
+            Change::Drained { include_static } => {
+                (self.draining, self.draining_static) = (true, include_static);
+                self.drains = self.drains.saturating_add(1);
+            }
         }
     }
 }
@@ -109,6 +132,10 @@ mod tests {
     use super::*;
     use crate::contract::agent::{Protocol, SessionType};
 
+    fn of_size(size: u32) -> OpenPool {
+        OpenPool { size, ..open() }
+    }
+
     fn open() -> OpenPool {
         OpenPool { name: "shop".into(), size: 4, session_type: SessionType::Dynamic, product_no: "p".into(), ..OpenPool::default() }
     }
@@ -125,8 +152,8 @@ mod tests {
     #[test]
     fn a_record_is_read_as_it_was_written_and_another_one_is_not() {
         let mut record = PoolRecord::default();
-        record.apply(&Change::Opened, "{}", 4);
-        record.apply(&Change::Paused(true), "{}", 4);
+        record.apply(&Change::Opened, &of_size(4), "{}");
+        record.apply(&Change::Paused(true), &of_size(4), "{}");
         assert_eq!(PoolRecord::read(&record.bytes()), Some(record));
         for data in ["", "{}", r#"{"hopline":2,"request":"{}","size":4000000000}"#, r#"{"hopline":1,"request":"{}","size":4}"#, "nonsense"]
         {
@@ -135,24 +162,33 @@ mod tests {
     }
 
     #[test]
+    fn whoever_joins_a_pool_opens_it_as_it_was_opened() {
+        let mut record = PoolRecord::default();
+        assert_eq!(record.reopened(), None);
+        let pool = OpenPool { protocol: Some(Protocol::Http), country_code: Some("de".into()), quantity: "3".parse().ok(), ..open() };
+        record.apply(&Change::Opened, &pool, &request_of(&pool));
+        assert_eq!(record.reopened(), Some(OpenPool { quantity: None, ..pool }));
+    }
+
+    #[test]
     fn the_largest_size_stays_and_opening_ends_what_was_to_last_until_then() {
         let mut record = PoolRecord::default();
-        record.apply(&Change::Opened, "{}", 4);
-        record.apply(&Change::Held { hold: Hold::default(), was_trial: false }, "{}", 4);
-        record.apply(&Change::Drained { include_static: true }, "{}", 4);
+        record.apply(&Change::Opened, &of_size(4), "{}");
+        record.apply(&Change::Held { hold: Hold::default(), was_trial: false }, &of_size(4), "{}");
+        record.apply(&Change::Drained { include_static: true }, &of_size(4), "{}");
         assert!(record.hold.is_some() && record.draining && record.draining_static);
-        record.apply(&Change::Opened, "{}", 2);
+        record.apply(&Change::Opened, &of_size(2), "{}");
         assert_eq!((record.size, record.hold, record.draining, record.draining_static), (4, None, false, false));
         let lasting = Hold { retry_at: Some(7), ..Hold::default() };
-        record.apply(&Change::Held { hold: lasting, was_trial: false }, "{}", 4);
+        record.apply(&Change::Held { hold: lasting, was_trial: false }, &of_size(4), "{}");
         // A purchase that was begun before says nothing new; the trial does.
-        record.apply(&Change::Held { hold: Hold { retry_at: Some(9), ..lasting }, was_trial: false }, "{}", 4);
+        record.apply(&Change::Held { hold: Hold { retry_at: Some(9), ..lasting }, was_trial: false }, &of_size(4), "{}");
         assert_eq!(record.hold.and_then(|hold| hold.retry_at), Some(7));
-        record.apply(&Change::Held { hold: Hold { retry_at: Some(9), ..lasting }, was_trial: true }, "{}", 4);
+        record.apply(&Change::Held { hold: Hold { retry_at: Some(9), ..lasting }, was_trial: true }, &of_size(4), "{}");
         assert_eq!(record.hold.and_then(|hold| hold.retry_at), Some(9));
-        record.apply(&Change::Opened, "{}", 4);
+        record.apply(&Change::Opened, &of_size(4), "{}");
         assert!(record.hold.is_some(), "it ends by itself");
-        record.apply(&Change::Freed, "{}", 4);
+        record.apply(&Change::Freed, &of_size(4), "{}");
         assert_eq!(record.hold, None);
     }
 }

@@ -16,7 +16,7 @@ const HOUR: Millis = 3_600_000;
 const TIMEOUTS: u32 = 2;
 
 /// What a request through the session met.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Seen {
     /// A response with this status. What comes in its place is one, too: 407 is a proxy that refuses or can't be reached, as the word

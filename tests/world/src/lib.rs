@@ -28,7 +28,7 @@ pub use checker::{
 pub use delivery::{Delivery, StoreResult};
 pub use explore::{Explored, Found, Limits, explore, replay, side_by_side};
 pub use job::{Job, Manner, Name, Task};
-pub use pools::{PoolsLived, pool_life};
+pub use pools::{PoolsLived, pool_fleet, pool_life, pool_month};
 pub use scope::{Kind, SCOPES, Scope};
 pub use swarm::{Bytes, Source, live, seeded, transcript};
 pub use world::World;

@@ -36,6 +36,11 @@ impl Store {
         self.kept.get(name).map(|kept| &kept.data)
     }
 
+    /// The names that something is under.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &Name> {
+        self.kept.keys()
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.kept.len()
     }

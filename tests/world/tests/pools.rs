@@ -18,3 +18,17 @@ fn whatever_happens_pools_keep_to_their_size_and_lend_what_is_theirs() {
     println!("{all:?}");
     assert!(all.bought > 1000 && all.granted > 1000 && all.rotated > 100, "something happens in them: {all:?}");
 }
+
+#[test]
+fn a_large_pool_comes_back_from_an_outage_and_from_an_empty_balance() {
+    let lived = hopline_world::pool_fleet(7).unwrap_or_else(|wrong| panic!("{wrong}"));
+    println!("{lived:?}");
+    assert!(lived.bought > 300 && lived.granted > 10_000 && lived.rotated > 100, "something happens in it: {lived:?}");
+}
+
+#[test]
+fn a_month_with_restarts_leaves_one_record_a_slot() {
+    let lived = hopline_world::pool_month(7).unwrap_or_else(|wrong| panic!("{wrong}"));
+    println!("{lived:?}");
+    assert!(lived.bought > 100 && lived.granted > 1000, "something happens in it: {lived:?}");
+}

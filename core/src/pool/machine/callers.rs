@@ -54,7 +54,7 @@ impl Callers {
 
     /// Those who give up before this time; all, where there is none.
     pub(super) fn gone_by(&self, at: Option<Millis>) -> Vec<WaiterId> {
-        self.waiters.iter().filter(|(_, waiter)| at.is_none_or(|at| waiter.until < at)).map(|(id, _)| *id).collect()
+        self.deadlines.iter().take_while(|(until, _)| at.is_none_or(|at| *until < at)).map(|(_, id)| *id).collect()
     }
 
     /// Takes those out who wait for no more sessions than these, or whose time is over.

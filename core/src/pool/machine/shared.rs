@@ -39,17 +39,19 @@ pub(super) struct Shared {
     /// Who waits for the pool to be open.
     pub(super) opening: Option<CommandId>,
     pub(super) is_open: bool,
+    /// How often it had been drained when it was opened.
+    pub(super) drains: u32,
+    /// Whether it is to be read before something is sent that may buy.
+    pub(super) is_asked_for: bool,
     /// Who waits until all changes are put.
     pub(super) asks: Vec<CommandId>,
+    /// Why nothing is bought, and until when, as it was told last.
+    pub(super) told: Option<(PoolHoldReason, Option<Millis>)>,
 }
 
 impl Shared {
     pub(super) fn new(open: &OpenPool) -> Self {
         Shared { request: request_of(open), changes: vec![Change::Opened], ..Shared::default() }
-    }
-
-    pub(super) fn is_open(&self) -> bool {
-        self.is_open
     }
 
     pub(super) fn is_owned(&self) -> bool {
@@ -73,19 +75,19 @@ impl Shared {
 
     /// Why nothing may be bought at all, beside a hold.
     pub(super) fn forbids_buying(&self) -> Option<PoolHoldReason> {
-        match () {
-            () if self.known.paused => Some(PoolHoldReason::Paused),
-            () if self.known.draining => Some(PoolHoldReason::Draining),
-            () if self.known.request != self.request => Some(PoolHoldReason::Request),
-            () => None,
-        }
+        self.known.forbids_buying().or(self.is_replaced().then_some(PoolHoldReason::Replaced))
     }
 
-    /// When there is something to do about it.
-    pub(super) fn next(&self, now: Millis) -> Option<Millis> {
+    /// Whether another client has opened the pool with another request, which is the pool's by now.
+    pub(super) fn is_replaced(&self) -> bool {
+        self.is_open && self.known.request != self.request
+    }
+
+    /// When there is something to do about it; at once, where it is wanted for a purchase or there is something to put.
+    pub(super) fn next(&self, now: Millis, is_wanted: bool) -> Option<Millis> {
         let read = self.read_at.map_or(now, |at| at.saturating_add(READ_AGAIN));
-        let wanted = if self.changes.is_empty() { read } else { now };
-        (self.custody == Custody::Nobodys).then(|| wanted.max(self.next))
+        let at = if is_wanted || !self.changes.is_empty() { now } else { read };
+        (self.custody == Custody::Nobodys).then(|| at.max(self.next))
     }
 
     /// Whether no step of it is out.

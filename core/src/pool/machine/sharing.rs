@@ -4,11 +4,12 @@
 use super::root::{Machine, told};
 use super::shared::Custody;
 use crate::client::{Client, PoolFound};
-use crate::contract::pools::{OpenedPool, PoolHold, PoolHoldReason, PoolNeeds, PoolOnChange};
+use crate::contract::json_of;
+use crate::contract::pools::{OpenPool, OpenedPool, PoolHold, PoolHoldReason, PoolOnChange};
 use crate::engine::EventKind;
 use crate::policy::{Advice, Effect, Error, Kind};
 use crate::pool::buyer::Hold;
-use crate::pool::record::{Change, PoolRecord, differing};
+use crate::pool::record::{Change, PoolRecord, differing, request_of};
 use crate::state::{CommandId, Name};
 use crate::time::Millis;
 
@@ -28,7 +29,7 @@ impl Machine {
             return false;
         }
         self.shared.opening = None;
-        let error = Error::new(Kind::Cancelled, Effect::None, "open_pool", "was cancelled before the pool was open", Advice::Nothing);
+        let error = Error::new(Kind::Cancelled, Effect::None, self.opens_by(), "was cancelled before the pool was open", Advice::Nothing);
         client.complete(command, Err(error));
         self.close_unheard(client);
         true
@@ -40,24 +41,25 @@ impl Machine {
 
     /// Claims the pool's record, changes it, or lets go of it, as is due.
     pub(super) fn share(&mut self, client: &mut Client, now: Millis) {
-        let trial = self.wants_trial(client);
         match self.shared.custody {
-            Custody::Nobodys => {
-                let is_old = self.shared.next(now).is_some_and(|at| at <= now);
-                let is_stale = self.is_to_buy(client) && !self.shared.is_fresh(now);
-                if now >= self.shared.next && (is_old || is_stale || trial) && !self.is_gone() {
-                    self.shared.custody = Custody::Claiming;
-                    client.claim_pool(self.number, &self.pool_name(client));
-                }
+            Custody::Nobodys if self.shares_at(client, now).is_some_and(|at| at <= now) => {
+                self.shared.custody = Custody::Claiming;
+                client.claim_pool(self.number, &self.pool_name(client));
             }
             Custody::Mine if !self.shared.changes.is_empty() => self.put_shared(client),
             // It stays this client's for as long as its trial goes on.
-            Custody::Mine if !trial && !self.buyer.is_trying() && !self.is_asking() => {
+            Custody::Mine if !self.wants_trial(client) && !self.buyer.is_trying() && !self.is_asking() => {
                 self.shared.custody = Custody::Leaving;
                 client.release_pool(self.number, &self.pool_name(client));
             }
             _ => {}
         }
+    }
+
+    /// When the record is claimed next.
+    pub(super) fn shares_at(&self, client: &Client, now: Millis) -> Option<Millis> {
+        let is_stale = (self.is_to_buy(client) || self.shared.is_asked_for) && !self.shared.is_fresh(now);
+        self.shared.next(now, is_stale || self.looks() || self.wants_trial(client)).filter(|_| !self.is_gone())
     }
 
     fn put_shared(&mut self, client: &mut Client) {
@@ -70,6 +72,7 @@ impl Machine {
     /// The record was claimed, or another client has it.
     pub(super) fn found(&mut self, client: &mut Client, found: PoolFound) {
         let now = client.monotonic();
+        self.looked();
         let (data, is_mine) = match found {
             PoolFound::Mine(data) => (data, true),
             PoolFound::Others(data) => (data, false),
@@ -81,6 +84,11 @@ impl Machine {
         self.shared.custody = if is_mine { Custody::Mine } else { Custody::Nobodys };
         let read = data.as_deref().map_or(Some(PoolRecord::default()), PoolRecord::read);
         let Some(read) = read else {
+            // It stays as it is.
+            if is_mine {
+                self.shared.custody = Custody::Leaving;
+                client.release_pool(self.number, &self.pool_name(client));
+            }
             return self.share_later(client, now, "can't be read; another version of Hopline may have written it");
         };
         // A record that another client makes at this moment is not there yet.
@@ -88,16 +96,27 @@ impl Machine {
             return self.share_later(client, now, "is not there yet");
         }
         let is_new = data.is_none();
+        if self.joins && !self.shared.is_open {
+            match read.reopened() {
+                Some(open) if !is_new => self.take_request(open),
+                _ => return self.refuse_opening(client, "is that of no pool that the store keeps"),
+            }
+        }
         let differs = !is_new && read.request != self.shared.request;
         let may_replace = self.options.on_change == Some(PoolOnChange::Replace);
         if differs && self.shared.changes.contains(&Change::Opened) && !may_replace {
-            return self.refuse_opening(client, &read);
+            let names: Vec<String> = differing(&read.request, &self.shared.request).iter().map(|name| format!("`{name}`")).collect();
+            let rule = format!(
+                "is that of a pool with another {}; choose another name, or say `on_change` to replace what it buys",
+                names.join(" and another ")
+            );
+            return self.refuse_opening(client, &rule);
         }
         let before = read.clone();
-        self.shared.read_at = Some(now);
+        (self.shared.read_at, self.shared.is_asked_for) = (Some(now), false);
         self.shared.known = read;
         for change in &self.shared.changes {
-            self.shared.known.apply(change, &self.shared.request, self.options.size);
+            self.shared.known.apply(change, &self.options, &self.shared.request);
         }
         if self.shared.known == before {
             self.shared.changes.clear();
@@ -117,14 +136,9 @@ impl Machine {
 
     /// What the record says holds here, too.
     fn adopt(&mut self, client: &mut Client) {
-        let before = self.buyer.hold();
         self.buyer.read(self.shared.known.hold);
-        match (before, self.buyer.hold()) {
-            (None, Some(hold)) => client.notify_hold(&self.options.name, hold.reason, hold.retry_at),
-            (Some(_), None) => client.notify_of_pool(&self.options.name, EventKind::PoolFreed),
-            _ => {}
-        }
-        if self.shared.known.draining && self.shared.is_open && self.closing.is_none() {
+        if self.shared.is_open && self.shared.known.drains > self.shared.drains {
+            self.shared.drains = self.shared.known.drains;
             self.drain_unheard(client, self.shared.known.draining_static);
         }
     }
@@ -184,46 +198,56 @@ impl Machine {
         }
         if let Some(command) = self.shared.opening.take() {
             let what = format!("was not done, because the pool's record {why}");
-            client.complete(command, Err(Error::new(Kind::Store, Effect::None, "open_pool", what, Advice::MendStore)));
+            client.complete(command, Err(Error::new(Kind::Store, Effect::None, self.opens_by(), what, Advice::MendStore)));
             self.close_unheard(client);
         }
     }
 
-    fn refuse_opening(&mut self, client: &mut Client, read: &PoolRecord) {
-        let names: Vec<String> = differing(&read.request, &self.shared.request).iter().map(|name| format!("`{name}`")).collect();
-        let rule = format!(
-            "is that of a pool with another {}; choose another name, or say `on_change` to replace what it buys",
-            names.join(" and another ")
-        );
+    /// A pool that is joined is what it was opened as before.
+    fn take_request(&mut self, open: OpenPool) {
+        (self.shared.request, self.params) = (request_of(&open), json_of(&open.session()));
+        self.options = open;
+    }
+
+    /// The operation that it is opened by.
+    fn opens_by(&self) -> &'static str {
+        if self.joins { "join_pool" } else { "open_pool" }
+    }
+
+    fn refuse_opening(&mut self, client: &mut Client, rule: &str) {
         self.shared.changes.clear();
         if let Some(command) = self.shared.opening.take() {
-            client.complete(command, Err(Error::invalid("open_pool", "name", &rule)));
+            client.complete(command, Err(Error::invalid(self.opens_by(), "name", rule)));
         }
         self.close_unheard(client);
     }
 
     fn opened_pool(&mut self, client: &mut Client) {
-        self.shared.is_open = true;
+        if !self.shared.is_open {
+            (self.shared.is_open, self.shared.drains) = (true, self.shared.known.drains);
+        }
         if let Some(command) = self.shared.opening.take() {
             client.complete(command, Ok(told(&OpenedPool { pool: self.number })));
         }
     }
 
     /// Nothing is bought from now on, which all clients are to know.
-    pub(super) fn held(&mut self, client: &mut Client, hold: Option<Hold>, was_trial: bool) {
-        let Some(hold) = hold else { return };
-        client.notify_hold(&self.options.name, hold.reason, hold.retry_at);
-        self.change(Change::Held { hold, was_trial });
+    pub(super) fn held(&mut self, hold: Option<Hold>, was_trial: bool) {
+        hold.into_iter().for_each(|hold| self.change(Change::Held { hold, was_trial }));
     }
 
-    /// Purchases may be made again.
-    pub(super) fn freed(&mut self, client: &mut Client) {
-        client.notify_of_pool(&self.options.name, EventKind::PoolFreed);
-        self.change(Change::Freed);
+    /// Says so where purchases are held back from now on, or for another reason or time, or are not any more.
+    pub(super) fn tell_hold(&mut self, client: &mut Client) {
+        let hold = self.held_by().map(|(reason, _, retry_at)| (reason, retry_at));
+        if hold == std::mem::replace(&mut self.shared.told, hold) || self.closing.is_some() {
+            return;
+        }
+        let what = hold.map_or(EventKind::PoolFreed, |(reason, retry_at)| EventKind::PoolHeld { reason, retry_at });
+        client.notify_of_pool(&self.options.name, what);
     }
 
     pub(super) fn change(&mut self, change: Change) {
-        self.shared.known.apply(&change, &self.shared.request, self.options.size);
+        self.shared.known.apply(&change, &self.options, &self.shared.request);
         self.shared.changes.push(change);
     }
 
@@ -243,21 +267,19 @@ impl Machine {
         self.turn(client);
     }
 
-    /// Why nothing is bought, for people.
+    /// Why nothing is bought, since when where that is known, and when one purchase is tried.
+    fn held_by(&self) -> Option<(PoolHoldReason, Option<Millis>, Option<Millis>)> {
+        let forbidden = self.shared.forbids_buying().filter(|_| self.shared.is_open).map(|reason| (reason, None, None));
+        let hold = || self.buyer.hold().map(|hold| (hold.reason, Some(hold.since), hold.retry_at));
+        let doubtful = || self.buyer.is_doubtful(self.slots.counts.in_doubt).then_some((PoolHoldReason::InDoubt, None, None));
+        forbidden.or_else(hold).or_else(doubtful)
+    }
+
+    /// The same for people.
     pub(super) fn hold(&self, client: &Client) -> Option<PoolHold> {
-        let told = |reason: PoolHoldReason, since, retry_at| PoolHold {
-            reason,
-            why: reason.text().to_owned(),
-            needs: reason.needs(),
-            since,
-            retry_at,
-        };
-        if let Some(reason) = self.shared.forbids_buying().filter(|_| self.shared.is_open) {
-            return Some(PoolHold { needs: PoolNeeds::Caller, ..told(reason, client.unix(), None) });
-        }
-        let hold = self.buyer.hold().map(|hold| told(hold.reason, hold.since, hold.retry_at));
-        let doubtful = || self.buyer.is_doubtful(self.slots.counts.in_doubt).then(|| told(PoolHoldReason::InDoubt, client.unix(), None));
-        hold.or_else(doubtful)
+        let (reason, since, retry_at) = self.held_by()?;
+        let since = since.unwrap_or_else(|| client.unix());
+        Some(reason.told(since, retry_at))
     }
 
     /// Claims that have ended: the record's, too.

@@ -1,6 +1,7 @@
 //! Lives of pools: programs that share a store keep sessions at hand through lost answers, refusals, blocks, expiry, crashes and lost
 //! claims, as chance has it. What is checked is what an onlooker sees: the service's sessions, the leases, what the store keeps.
 
+mod long;
 mod watch;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -23,6 +24,8 @@ use crate::store::Store;
 use crate::swarm::Source;
 
 use self::watch::{Watch, is_pool};
+
+pub use self::long::{pool_fleet, pool_month};
 
 const START: Millis = 1_800_000_000_000;
 const MINUTE: Millis = 60_000;
@@ -67,6 +70,8 @@ struct Program {
     client: PoolClient,
     /// None before it is open, or where it could not be opened.
     pool: Option<u32>,
+    /// The one that it drains, and may open anew meanwhile.
+    drains: Option<u32>,
     opening: CommandId,
     out: VecDeque<Out>,
     waits: BTreeSet<CommandId>,
@@ -102,6 +107,8 @@ struct Life {
     faults: usize,
     /// Whether the whole service fails.
     is_out: bool,
+    /// Whether the store fails now and then, as the service does.
+    store_fails: bool,
     /// Whether anybody asks for leases.
     is_wanted: bool,
     lived: PoolsLived,
@@ -136,6 +143,7 @@ impl Life {
             watch: Watch::default(),
             faults: [0, 1, 4][chance.below(3)],
             is_out: false,
+            store_fails: true,
             is_wanted: chance.below(8) > 0,
             lived: PoolsLived::default(),
             story: Vec::new(),
@@ -156,8 +164,13 @@ impl Life {
         self.story.push(format!("{at:>9} {}", what()));
     }
 
-    /// A program begins, and opens the pool.
+    /// A program begins, and opens the pool, some with a smaller one.
     fn begin(&mut self) {
+        let size = if self.chance.below(3) == 0 { 1 + self.chance.below(self.size as usize) as u32 } else { self.size };
+        self.begin_with(size);
+    }
+
+    fn begin_with(&mut self, size: u32) {
         self.numbers += 1;
         let number = self.numbers;
         let options = ClientOptions {
@@ -168,13 +181,13 @@ impl Life {
             ..ClientOptions::default()
         };
         let mut client = PoolClient::new(options, [number; 16]).expect("the options are sound");
-        let size = if self.chance.below(3) == 0 { 1 + self.chance.below(self.size as usize) as u32 } else { self.size };
         let opening = client.open_pool(self.request(size)).command;
         self.tell(|| format!("program {number} begins"));
         self.programs.push(Program {
             number,
             client,
             pool: None,
+            drains: None,
             opening,
             size,
             out: VecDeque::new(),
@@ -339,7 +352,7 @@ impl Life {
             _ => ("drain_pool", format!(r#"{{"pool":{pool},"grace_ms":1000}}"#)),
         };
         if operation == "drain_pool" {
-            program.pool = None;
+            program.drains = program.pool.take();
         }
         let command = program.client.start_json(operation, &params, CallOptions::default());
         program.waits.insert(command);
@@ -422,14 +435,18 @@ impl Life {
         let Some(out) = program.out.pop_front() else { return Ok(false) };
         let now = Now { unix: self.now, monotonic: self.now - program.began };
         let number = program.number;
-        let fails = may_fail && self.chance.below(32) < self.faults;
+        let is_store = matches!(out, Out::Store(..));
+        let fails = may_fail && self.chance.below(32) < self.faults && (!is_store || self.store_fails);
         let lost = Outcome::Failed { kind: FailureKind::Closed, sent: Sent::Maybe };
         match out {
             Out::Store(id, call) => {
                 let is_done = !fails || self.chance.below(2) == 0;
                 let answer = if is_done { self.store(&call, number)? } else { StoreAnswer::Failed };
                 let answer = if fails { StoreAnswer::Failed } else { answer };
-                if answer != StoreAnswer::Failed {
+                // Where it has the same pool twice, nobody knows which of the two has read it.
+                let program = &self.programs[at];
+                let is_drained = program.drains.is_none_or(|pool| program.client.status(pool).is_none());
+                if answer != StoreAnswer::Failed && is_drained {
                     self.watch.read(number, &call, self.now);
                 }
                 self.programs[at].client.resolve(id, Outcome::Store(answer), now).expect("is answered once");
@@ -562,20 +579,21 @@ impl Life {
         if !self.is_wanted && self.ready == 0 && !sessions.is_empty() {
             return Err("something was bought that nobody waits for".into());
         }
+        let rotations: BTreeMap<&str, u32> = sessions.iter().map(|view| (view.session_id.as_str(), view.rotations)).collect();
         let mut lent: BTreeMap<&str, u8> = BTreeMap::new();
         for program in &self.programs {
-            for (lease, (session, rotations)) in program.leases.iter().filter(|(lease, _)| program.client.is_valid(&lease_ref(**lease))) {
+            for (lease, (session, had)) in program.leases.iter().filter(|(lease, _)| program.client.is_valid(&lease_ref(**lease))) {
                 if let Some(other) = lent.insert(session, program.number) {
                     return Err(format!("{session} is lent twice, by programs {other} and {}", program.number));
                 }
-                if self.rotations(session) != *rotations {
+                if rotations.get(session.as_str()) != Some(had) {
                     return Err(format!("the exit of {session} was changed under the lease {lease:?} of program {}", program.number));
                 }
             }
             if let Some(status) = program.pool.and_then(|pool| program.client.status(pool)) {
                 let held = status.ready + status.leased + status.creating + status.resting;
                 let sum = held + status.in_doubt + status.empty + status.elsewhere;
-                if sum != program.size {
+                if sum < program.size || (sum > program.size && status.elsewhere > 0) {
                     return Err(format!("the status of program {} does not add up: {status:?}", program.number));
                 }
             }

@@ -1,0 +1,95 @@
+//! Which pools a store keeps, for people who have not opened them.
+
+use std::collections::BTreeMap;
+
+use super::record::PoolRecord;
+use crate::client::{Client, PoolNo, Slot};
+use crate::contract::pools::{KnownPool, KnownPools, SlotPurchase};
+use crate::contract::{Json, Shaped, json_of};
+use crate::engine::Answered;
+use crate::policy::{Advice, Effect, Error, Kind};
+use crate::state::{CommandId, Listed, describe};
+use crate::wire::Facts;
+
+/// The number that no pool has: what is listed under it is the survey's.
+pub(super) const SURVEY: PoolNo = 0;
+
+/// A list of all pools, while the store is read.
+#[derive(Debug, Default)]
+pub(super) struct Survey {
+    /// Who asked for it.
+    asks: Vec<CommandId>,
+    pools: BTreeMap<String, KnownPool>,
+}
+
+impl Survey {
+    /// Somebody asks which pools there are.
+    pub(super) fn ask(&mut self, client: &mut Client, command: CommandId) {
+        self.asks.push(command);
+        if self.asks.len() == 1 {
+            self.pools.clear();
+            client.list_for(SURVEY, None);
+        }
+    }
+
+    /// Somebody does not wait for it any more. Whether they did.
+    pub(super) fn leave(&mut self, client: &mut Client, command: CommandId) -> bool {
+        let Some(at) = self.asks.iter().position(|known| *known == command) else { return false };
+        self.asks.remove(at);
+        let error = Error::new(Kind::Cancelled, Effect::None, "list_pools", "was cancelled before the store was read", Advice::Nothing);
+        client.complete(command, Err(error));
+        true
+    }
+
+    /// A page of what the store holds.
+    pub(super) fn listed(&mut self, client: &mut Client, page: Option<(Vec<Listed>, bool)>) {
+        let Some((entries, more)) = page else {
+            for command in std::mem::take(&mut self.asks) {
+                let what = "could not be done, because the store could not be read";
+                client.complete(command, Err(Error::new(Kind::Store, Effect::None, "list_pools", what, Advice::MendStore)));
+            }
+            return;
+        };
+        for listed in &entries {
+            match listed.name.is_a_pool() {
+                true => self.take_in(client, &listed.data),
+                false => self.count(client, &listed.data),
+            }
+        }
+        if let Some(last) = entries.last().filter(|_| more && !self.asks.is_empty()) {
+            return client.list_for(SURVEY, Some(last.name.clone()));
+        }
+        // What only slots tell of was a pool once, and its record is gone.
+        let pools = std::mem::take(&mut self.pools).into_values().filter(|pool| pool.size > 0).collect();
+        let known = KnownPools { pools };
+        for command in std::mem::take(&mut self.asks) {
+            let shape = const { &KnownPools::SHAPE };
+            client.complete(command, Ok(Answered { raw: Json::checked(json_of(&known)), shape, ..Answered::of(Facts::default()) }));
+        }
+    }
+
+    fn pool(&mut self, name: &str) -> &mut KnownPool {
+        let empty = || KnownPool { name: name.to_owned(), size: 0, sessions: 0, in_doubt: 0, hold: None };
+        self.pools.entry(name.to_owned()).or_insert_with(empty)
+    }
+
+    fn take_in(&mut self, client: &Client, data: &[u8]) {
+        let Some(record) = PoolRecord::read(data) else { return };
+        let pool = self.pool(&record.name);
+        pool.size = record.size;
+        let hold = record.hold.map(|hold| hold.reason.told(hold.since, hold.retry_at));
+        pool.hold = record.forbids_buying().map(|reason| reason.told(client.unix(), None)).or(hold);
+    }
+
+    fn count(&mut self, client: &mut Client, data: &[u8]) {
+        let Some(intent) = describe(data).and_then(|known| known.intent) else { return };
+        let Some(purchase) = SlotPurchase::of(&intent) else { return };
+        let slot = client.slot_in(data);
+        let pool = self.pool(purchase.pool());
+        match slot {
+            Slot::Taken => pool.sessions += 1,
+            Slot::Doubt | Slot::DoubtForGood | Slot::Stuck => pool.in_doubt += 1,
+            Slot::Free | Slot::Over | Slot::Expired => {}
+        }
+    }
+}

@@ -1204,3 +1204,26 @@ fn a_session_fails_by_its_exits_and_not_by_what_is_seen_through_one() {
     host.pass(20_000);
     assert_eq!(host.log.last().map(String::as_str), Some("POST /sessions/s-1/rotate \"http_403\""));
 }
+
+#[test]
+fn a_client_with_pools_is_driven_with_its_pools() {
+    struct Still(Memory, Millis);
+    impl crate::client::Host for Still {
+        fn now(&mut self) -> Now {
+            Now { unix: START.unix + self.1, monotonic: self.1 }
+        }
+        fn send(&mut self, _: &crate::wire::Request) -> crate::client::Responded {
+            panic!("nothing is sent to open a pool")
+        }
+        fn sleep(&mut self, ms: Millis) {
+            self.1 += ms;
+        }
+        fn store(&mut self, call: &StoreCall) -> StoreAnswer {
+            self.0.call(call.clone(), START.unix + self.1, self.1)
+        }
+    }
+    let mut host = Host::new(Some(100));
+    let ticket = host.client.open_pool(OpenPool { size: 2, ..shop() });
+    let opened = crate::client::drive(&mut host.client, ticket, &mut Still(Memory::default(), 0)).expect("can be opened");
+    assert_eq!(host.client.status(opened.pool).map(|status| status.elsewhere), Some(2));
+}

@@ -24,8 +24,9 @@ mod operations;
 mod options;
 
 /// What only the package itself is told, and its name there: the package shows it to its users in a way of its own.
-const OWN: [(&str, &str); 6] = [
+const OWN: [(&str, &str); 7] = [
     ("ErrorFields", "ErrorFields"),
+    ("KnownPools", "KnownPools"),
     ("OpenedPool", "OpenedPool"),
     ("PoolLease", "PoolLease"),
     ("SavedPage", "SavedPage"),

@@ -95,10 +95,10 @@ const NAMED: &[(&str, &str)] = &[
 ];
 
 /// What the package shows in another way.
-const INTERNAL: &[&str] = &["Event", "EventName", "Verdict", "VerdictName", "SavedPage", "OpenedPool", "PoolLease"];
+const INTERNAL: &[&str] = &["Event", "EventName", "Verdict", "VerdictName", "SavedPage", "OpenedPool", "PoolLease", "KnownPools"];
 
 /// What is told as the answer of a command of a pool, with its name in front.
-const POOL_ANSWERS: &[&str] = &["OpenedPool", "PoolLease", "PoolStatus"];
+const POOL_ANSWERS: &[&str] = &["OpenedPool", "PoolLease", "PoolStatus", "KnownPools"];
 
 /// What the package only hands back.
 const UNREAD: &str = "AnswerFacts";

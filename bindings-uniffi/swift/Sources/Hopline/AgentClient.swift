@@ -68,6 +68,20 @@ public final class AgentClient: HoplineClient, @unchecked Sendable {
         return Pool(name: name, client: self, number: opened.pool)
     }
 
+    /// Joins a pool as other programs of the store have opened it, to look at it, pause, resume or drain it. It neither lends nor buys here.
+    public func joinPool(_ name: String) async throws(HoplineError) -> Pool {
+        var params = Parameters()
+        params.add("name", name)
+        let joined: Reply<OpenedPool> = try await call("join_pool", params, Parameters())
+        return Pool(name: name, client: self, number: joined.pool)
+    }
+
+    /// The pools that the store keeps, by name, whoever has opened them.
+    public func listPools() async throws(HoplineError) -> [KnownPool] {
+        let known: Reply<KnownPools> = try await call("list_pools", Parameters(), Parameters())
+        return known.pools
+    }
+
     /// Both operations that wait for a session.
     func wait(_ operation: String, _ params: Parameters, _ told: Parameters) async throws(HoplineError) -> OpenSession {
         try await answer(operation, params.json.text, told).session(operation, self)

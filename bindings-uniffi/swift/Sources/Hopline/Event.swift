@@ -30,6 +30,8 @@ public struct Event: Sendable {
         case poolHeld(reason: PoolHoldReason, retryAt: Date?)
         /// A pool buys again.
         case poolFreed
+        /// A pool has given a session another exit, for this reason.
+        case poolRotated(sessionId: String, cause: RotateReason)
         /// A lease is not back after the time that its pool says.
         case leaseLeaked(lease: Int, sessionId: String)
         /// A request was handed to the transport: its method and its URL without the query.
@@ -86,6 +88,7 @@ public struct Event: Sendable {
             case .storeFailed: told.record.map { .storeFailed(record: $0) }
             case .poolHeld: told.reason.map { .poolHeld(reason: $0, retryAt: told.retryAt) }
             case .poolFreed: .poolFreed
+            case .poolRotated: told.sessionId.map { .poolRotated(sessionId: $0, cause: RotateReason(rawValue: told.cause ?? "")) }
             case .leaseLeaked: told.lease.map { .leaseLeaked(lease: $0, sessionId: told.sessionId ?? "") }
             }
         guard let what else { return nil }

@@ -1,6 +1,6 @@
 //! A pool is closed: leases are waited for, and its slots let go of. Or it is drained, and its sessions ended.
 
-use super::parts::{Closing, Ends, PATIENCE};
+use super::parts::{Closing, Ends, Look, PATIENCE};
 use super::root::{Machine, is_dynamic};
 use super::slots::{Doing, Held, Session};
 use crate::client::Client;
@@ -36,29 +36,31 @@ impl Machine {
         self.begin_closing(client, Some(command), drain.grace_ms.unwrap_or(GRACE), Some(ends));
     }
 
-    /// Another client drains the pool everywhere.
+    /// Another client drains the pool everywhere. It may have passed by what this one has let go of since, so this one looks, too.
     pub(super) fn drain_unheard(&mut self, client: &mut Client, include_static: bool) {
-        self.begin_closing(client, None, GRACE, Some(Ends { include_static, everywhere: false }));
+        self.begin_closing(client, None, GRACE, Some(Ends { include_static, everywhere: true }));
     }
 
     fn begin_closing(&mut self, client: &mut Client, command: Option<CommandId>, grace: Millis, ends: Option<Ends>) {
+        let (now, was_everywhere) = (client.monotonic(), self.ends_what_it_finds());
         if let Some(closing) = &mut self.closing {
-            closing.ends = closing.ends.or(ends);
-            match (command, closing.command) {
-                (Some(command), Some(_)) => self.tell_own_status(client, command),
-                (Some(command), None) => closing.command = Some(command),
-                (None, _) => {}
-            }
-            return;
+            // Whoever closes it a second time waits with the first, and what is to be ended is what either of them says.
+            closing.ends = closing.ends.into_iter().chain(ends).reduce(Ends::join);
+            closing.commands.extend(command);
+            closing.is_told &= command.is_none();
+        } else {
+            let is_everywhere = ends.is_some_and(|ends| ends.everywhere);
+            let look = if self.shared.is_open && !self.joins && !is_everywhere { Look::Due } else { Look::Done };
+            let until = now.saturating_add(grace);
+            self.closing = Some(Closing { commands: command.into_iter().collect(), is_told: command.is_none(), until, ends, look });
         }
         if !self.shared.is_open {
             // What was not opened leaves nothing behind, and its name is free again.
             self.shared.changes.clear();
         }
-        if ends.is_some_and(|ends| ends.everywhere) {
-            self.asking.ends_from = Some(0);
+        if self.ends_what_it_finds() && !was_everywhere {
+            (self.asking.ends_from, self.asking.next) = (Some(0), now);
         }
-        self.closing = Some(Closing { command, until: client.monotonic().saturating_add(grace), ends });
         for waiter in self.callers.gone_by(None) {
             let error = Error::new(Kind::Cancelled, Effect::None, "acquire", "the pool was closed", Advice::Nothing);
             self.end_wait(client, waiter, error);
@@ -72,8 +74,10 @@ impl Machine {
 
     /// Whoever closes it waits no more; it is closed all the same.
     pub(super) fn leave_closing(&mut self, client: &mut Client, command: CommandId) -> bool {
-        let Some(closing) = self.closing.as_mut().filter(|closing| closing.command == Some(command)) else { return false };
-        closing.command = None;
+        let Some(closing) = &mut self.closing else { return false };
+        let Some(at) = closing.commands.iter().position(|known| *known == command) else { return false };
+        closing.commands.remove(at);
+        closing.is_told |= closing.commands.is_empty();
         let error = Error::new(Kind::Cancelled, Effect::None, "close_pool", "is not waited for any more; the pool closes", Advice::Nothing);
         client.complete(command, Err(error));
         true
@@ -82,6 +86,16 @@ impl Machine {
     /// Whether what is found in slots is to be ended.
     pub(super) fn ends_what_it_finds(&self) -> bool {
         self.ends().is_some_and(|ends| ends.everywhere)
+    }
+
+    /// Whether slots are asked for, to end what they hold, once the pool's record says so: whoever lets go of one then hears of it.
+    fn is_to_find(&self) -> bool {
+        self.asking.ends_from.is_some() && self.ends_what_it_finds()
+    }
+
+    /// When they are asked for again, where that waits.
+    pub(super) fn finds_at(&self, now: Millis) -> Option<Millis> {
+        Some(self.asking.next).filter(|at| self.is_to_find() && *at > now)
     }
 
     fn ends(&self) -> Option<Ends> {
@@ -98,7 +112,7 @@ impl Machine {
     }
 
     pub(super) fn close_slots(&mut self, client: &mut Client, now: Millis) {
-        let Some(Closing { command, until, .. }) = self.closing.clone() else { return };
+        let Some(until) = self.closing.as_ref().map(|closing| closing.until) else { return };
         let free: Vec<SlotNo> = self.leases.idle(Millis::MAX).collect();
         free.into_iter().for_each(|slot| self.close_slot(client, slot));
         if self.leases.lent_count() > 0 && now < until {
@@ -112,34 +126,62 @@ impl Machine {
         if self.slots.has_idle_sessions() {
             self.slots.which(rests).into_iter().for_each(|slot| self.close_slot(client, slot));
         }
-        match self.asking.ends_from {
-            Some(from) if self.asking.out.is_empty() && self.ends_what_it_finds() => self.ask_to_end(client, from),
-            _ => {}
+        if self.is_to_find() && self.asking.out.is_empty() && now >= self.asking.next && !self.shared.is_behind() {
+            self.ask_to_end(client);
         }
-        let is_asking = !self.asking.out.is_empty() || self.asking.ends_from.is_some();
+        let is_asking = !self.asking.out.is_empty() || self.is_to_find();
         let is_busy = self.ends().is_some() && (self.slots.has_idle_sessions() || is_asking || !self.commands.is_empty());
         let is_late = now >= until.saturating_add(PATIENCE);
         if (is_busy || self.shared.is_behind()) && !is_late {
             return;
         }
+        if !is_late && self.is_to_look() {
+            return;
+        }
         if is_late {
             // What could not be ended is anybody's.
+            self.asking.ends_from = None;
+            self.closing.iter_mut().for_each(|closing| closing.look = Look::Done);
             self.slots
                 .which(|held| held.session.is_some() && !held.doing.is_at_work())
                 .into_iter()
                 .for_each(|slot| self.let_go(client, slot));
         }
-        if let Some(command) = command.filter(|command| client.is_pending(*command)) {
+        let Some(closing) = &mut self.closing else { return };
+        closing.is_told = true;
+        let commands = std::mem::take(&mut closing.commands);
+        for command in commands {
             self.tell_own_status(client, command);
         }
-        self.closing.iter_mut().for_each(|closing| closing.command = None);
+    }
+
+    /// Whether the pool's record is still to be read, now that all is let go of: another client that drains the pool everywhere meanwhile
+    /// may have passed by what was not.
+    fn is_to_look(&mut self) -> bool {
+        let Some(closing) = &mut self.closing else { return false };
+        if closing.look == Look::Due {
+            closing.look = Look::Asked;
+        }
+        closing.look == Look::Asked
+    }
+
+    /// The record was read, or can't be.
+    pub(super) fn looked(&mut self) {
+        self.closing.iter_mut().filter(|closing| closing.look == Look::Asked).for_each(|closing| closing.look = Look::Done);
+    }
+
+    /// Whether it is waited for.
+    pub(super) fn looks(&self) -> bool {
+        self.closing.as_ref().is_some_and(|closing| closing.look == Look::Asked)
     }
 
     /// Whether nothing of it is to be done any more.
     pub(super) fn is_gone(&self) -> bool {
-        self.closing.as_ref().is_some_and(|closing| closing.command.is_none())
+        self.closing.as_ref().is_some_and(|closing| closing.is_told && closing.look == Look::Done)
+            && self.spent.asks.is_empty()
             && self.commands.is_empty()
             && self.asking.out.is_empty()
+            && !self.is_to_find()
             && !self.slots.has_idle_sessions()
             && !self.shared.is_behind()
     }

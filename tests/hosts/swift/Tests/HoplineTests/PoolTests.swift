@@ -127,18 +127,7 @@ struct PoolTests {
         let status = try await shop.status()
         #expect(status.leased == 0 && status.waiting == 0)
         // Each session that there may be is lent at once.
-        let holding = Counter()
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            for _ in 0..<4 {
-                group.addTask {
-                    try await shop.withLease { _ in
-                        holding.add(1)
-                        try await until("four have a lease") { holding.total == 4 }
-                    }
-                }
-            }
-            try await group.waitForAll()
-        }
+        try await together(shop, 4)
         #expect(try await sandbox.charges() == 4)
         await agent.close()
     }
@@ -162,9 +151,68 @@ struct PoolTests {
         #expect(try await sandbox.charges() == 2)
         try await here.drain()
         try await there.drain()
-        try await until("the sessions of both are over") { try await sandbox.state().sessions.allSatisfy { $0.status == "terminated" } }
+        try await until("the sessions of both are over") { try await living(sandbox) == 0 }
         await one.close()
         await other.close()
+    }
+
+    @Test("drains everywhere: what other clients lend, what they keep idle, and what is nobody's", arguments: [false, true])
+    func drained(closes: Bool) async throws {
+        let (sandbox, folder) = (try await Sandbox("--provisioning-ms", "0"), Folder())
+        let (one, other) = (try sandbox.client(store: folder.store), try sandbox.client(store: folder.store))
+        // Four sessions are there, of which nobody has any.
+        let before = try await pool(other, size: 4)
+        try await together(before, 4)
+        await before.close()
+        // This client takes three of them: two are idle and one is lent by the time that the pool is drained.
+        let here = try await pool(one, size: 4)
+        try await together(here, 3)
+        let gate = Gate()
+        let holder = Task { try await here.withLease(key: "a") { _ in await gate.pass() } }
+        try await until("one is lent") { try await here.status().leased == 1 }
+
+        let there = try await other.joinPool("shop")
+        #expect(try await other.listPools().map(\.name) == ["shop"])
+        try await there.drain(everywhere: true)
+        #expect(try await living(sandbox) == 3, "what was nobody's is over")
+        // It hears of it when it closes the pool, or reads the pool's record: within a minute, and before it buys for whoever waits.
+        if closes {
+            async let closed: Void = here.close()
+            await gate.open()
+            await closed
+        } else {
+            let waits = try await failure { try await here.withLease(key: "a") { _ in } }
+            #expect(waits.kind == .cancelled)
+            await gate.open()
+        }
+        try await holder.value
+        try await until("no session lives") { try await living(sandbox) == 0 }
+        for shop in [here, there] {
+            try await until("it is closed") { try await failure { try await shop.status() }.kind == .misuse }
+        }
+        #expect(try await sandbox.charges() == 4)
+        await one.close()
+        await other.close()
+    }
+
+    private func living(_ sandbox: Sandbox) async throws -> Int {
+        try await sandbox.state().sessions.filter { $0.status != "terminated" }.count
+    }
+
+    /// So many leases at once.
+    private func together(_ shop: Pool, _ count: Int) async throws {
+        let holding = Counter()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<count {
+                group.addTask {
+                    try await shop.withLease { _ in
+                        holding.add(1)
+                        try await until("all have a lease") { holding.total == count }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
     }
 
     @Test("says which lease is not given back, and closing does not wait for it for longer than its grace")

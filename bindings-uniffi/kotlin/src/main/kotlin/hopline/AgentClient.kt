@@ -84,7 +84,20 @@ public class AgentClient(
      * was opened with another request before
      */
     public suspend fun openPool(name: String, options: PoolOptions): Pool =
-        Pool(this, call("open_pool", { options.told(name) }, { "{}" }, Reader("OpenedPool") { readOpenedPool() }).pool, name)
+        opened("open_pool", name) { options.told(name) }
+
+    /**
+     * Joins a pool as other programs of the store have opened it, to look at it, pause, resume or drain it. It neither lends nor buys here.
+     *
+     * @throws HoplineException.Invalid if the store keeps no pool of that name
+     */
+    public suspend fun joinPool(name: String): Pool = opened("join_pool", name) { encode("name" to name) }
+
+    private suspend fun opened(operation: String, name: String, params: () -> String): Pool =
+        Pool(this, call(operation, params, { "{}" }, Reader("OpenedPool") { readOpenedPool() }).pool, name)
+
+    /** The pools that the store keeps, by name, whoever has opened them. */
+    public suspend fun listPools(): List<KnownPool> = call("list_pools", { "{}" }, { "{}" }, Reader("KnownPools") { readKnownPools() }).pools
 
     override val waits = Reader("Session", Packed::readSession)
 

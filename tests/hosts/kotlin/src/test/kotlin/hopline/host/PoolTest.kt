@@ -42,6 +42,8 @@ import org.junit.jupiter.api.Assertions.assertThrows
 import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Test
 import org.junit.jupiter.api.io.TempDir
+import org.junit.jupiter.params.ParameterizedTest
+import org.junit.jupiter.params.provider.ValueSource
 
 /** Pools over real sockets: what is lent, that it is given back whatever happens, and that work goes on while nobody calls. */
 class PoolTest {
@@ -229,6 +231,48 @@ class PoolTest {
                     assertEquals(2, lent.size)
                     assertTrue(living(sandbox) <= 3)
                     assertEquals(3, sum(pools[1].status(everywhere = true)))
+                }
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = [false, true])
+    fun `draining everywhere ends what other clients lend, what they keep idle, and what is nobody's`(closes: Boolean, @TempDir folder: Path) {
+        runBlocking(Dispatchers.Default) {
+            Sandbox("--seed", "128", "--provisioning-ms", "0").use { sandbox ->
+                sandbox.client(store = FolderStore(folder)).use { one ->
+                    sandbox.client(store = FolderStore(folder)).use { other ->
+                        // Four sessions are there, of which nobody has any.
+                        other.openPool("shop", shop(4)).let { before -> all(before, 4).also { before.close() } }
+                        // This client takes three of them: two are idle and one is lent by the time that the pool is drained.
+                        val here = one.openPool("shop", shop(4))
+                        all(here, 3)
+                        val gate = CompletableDeferred<Unit>()
+                        val holder = launch { here.withLease(key = "a") { gate.await() } }
+                        until("one is lent") { here.status().leased == 1 }
+
+                        val there = other.joinPool("shop")
+                        assertEquals(listOf("shop"), other.listPools().map { it.name })
+                        there.drain(everywhere = true)
+                        assertEquals(3, living(sandbox), "what was nobody's is over")
+                        // It hears of it when it closes the pool, or reads the pool's record: within a minute, and before it buys for
+                        // whoever waits.
+                        if (closes) {
+                            val closing = launch { here.close() }
+                            gate.complete(Unit)
+                            closing.join()
+                        } else {
+                            assertThrows(HoplineException.Cancelled::class.java) { runBlocking { here.withLease(key = "a") { } } }
+                            gate.complete(Unit)
+                        }
+                        holder.join()
+                        until("no session lives") { living(sandbox) == 0 }
+                        for (pool in listOf(here, there)) {
+                            until("it is closed") { runCatching { pool.status() }.exceptionOrNull() is HoplineException.Misuse }
+                        }
+                        assertEquals(4, sandbox.counts().second)
+                    }
                 }
             }
         }

@@ -12,8 +12,8 @@ export interface Providers {
  * is a span such as `POST create_session`, below the span that is active where the call began. Nothing in them is secret.
  *
  * Metrics: `hopline.request.duration` by operation, method and status; `hopline.purchases` by operation and result, `hopline.spent_usd`;
- * `hopline.pool.acquire.duration`, `.lease.duration`, `.create.duration`, `.acquire.timeouts`, `.purchases` by result, `.rotations`,
- * `.observations` by what was seen, `.leases.leaked`; `hopline.store.calls` by call, `hopline.store.claims.lost`. Durations are seconds.
+ * `hopline.pool.acquire.duration`, `.lease.duration`, `.create.duration`, `.acquire.timeouts`, `.purchases` by result,
+ * `.rotations` by reason, `.observations` by what was seen, `.leases.leaked`; `hopline.store.calls` by call, `hopline.store.claims.lost`. Durations are seconds.
  */
 export function instrument(client: AgentClient | ResellerClient, providers?: Providers): () => void;
 

@@ -1,14 +1,12 @@
+import { levels } from "../gen/events.js";
 import { refuse } from "./error.js";
 import { onAbort } from "./signal.js";
 
 /** How many events wait for a listener that does not come for them; the oldest go first. */
 const KEPT = 1024;
 
-/** How much of interest to people an event is, by its name; a `debug` where it is none of these. */
-const LEVELS = {
-  accepted: "info", ordered: "info", pool_held: "info", pool_freed: "info",
-  differing: "warn", in_doubt: "warn", lease_leaked: "warn", store_failed: "warn", claims_lost: "warn",
-};
+/** How much of interest to people an event is, by its name; `claims_lost` is told here and not by the core. */
+const LEVELS = { ...levels, claims_lost: "warn" };
 
 /** Those who listen to what happens. */
 export class Listeners {

@@ -49,7 +49,6 @@ export function instrument(client, { meterProvider = metrics, tracerProvider = t
       const error = failure ?? (status >= 400 ? String(status) : undefined);
       const told = { ...(status !== undefined && { "http.response.status_code": status }), ...(error !== undefined && { "error.type": error }) };
       requests.record(seconds(event), { "hopline.operation": operation, "http.request.method": method, ...told });
-      if (operation === "rotate_session" && error === undefined) rotations.add(1);
       const span = spans.get(send);
       spans.delete(send);
       span?.setAttributes(told);
@@ -70,6 +69,8 @@ export function instrument(client, { meterProvider = metrics, tracerProvider = t
     in_doubt: (event) => purchase(event, "in_doubt"),
     stored: ({ call }) => calls.add(1, { call }),
     claims_lost: ({ claims }) => lost.add(claims),
+    // It is the pool's, whose name is all that is behind "pool/" there.
+    pool_rotated: ({ intent, cause }) => rotations.add(1, { [POOL]: intent.slice("pool/".length), reason: cause }),
     lease_leaked: () => leaked.add(1),
     lease_acquired: (event) => acquire.record(seconds(event), ofPool(event)),
     acquire_failed(event) {

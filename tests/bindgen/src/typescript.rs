@@ -18,6 +18,7 @@ pub fn files() -> Vec<(String, String)> {
         ("operations.js", table::print()),
         ("options.js", options::names()),
         ("pools.js", pools::names()),
+        ("events.js", told::levels()),
     ];
     modules.map(|(name, text)| (name.to_owned(), text)).to_vec()
 }

@@ -24,6 +24,8 @@ export class Account extends EventTarget {
   balance = {};
   activity = [];
   #agent;
+  /** By intent: what waits for a purchase until its session can be used. */
+  #buying = new Map();
 
   constructor(account) {
     super();
@@ -62,11 +64,15 @@ export class Account extends EventTarget {
     // Its record changes with each attempt, and its name does not.
     const named = saved.map((one) => ({ ...one, name: one.intent ?? `${one.operation} ${one.session_id}` }));
     const isAsked = ({ name, holds }) => holds === "under_way" && this.said.get(name)?.asking;
-    this.doubts = named.filter((one) => one.holds === "in_doubt" || one.holds === "in_doubt_for_good" || isAsked(one));
+    // A purchase that was just accepted may not be stored as such yet.
+    const accepted = new Set([...this.sessions.values()].map(({ intent }) => intent).filter((intent) => this.#buying.has(intent)));
+    const isDoubt = (one) => (one.holds === "in_doubt" && !accepted.has(one.intent)) || one.holds === "in_doubt_for_good";
+    this.doubts = named.filter((one) => isDoubt(one) || isAsked(one));
     // A session that was terminated here is no session any more, but its purchase is remembered.
     const bought = ({ holds, operation }) => holds === "accepted" && operation === "create_session";
     const held = saved.filter((one) => one.session_id && (one.holds === "session" || bought(one)));
-    for (const id of this.sessions.keys()) if (!held.some(({ session_id }) => session_id === id)) this.sessions.delete(id);
+    const isHeld = (id) => held.some(({ session_id }) => session_id === id);
+    for (const [id, { intent }] of this.sessions) if (!isHeld(id) && !accepted.has(intent)) this.sessions.delete(id);
     for (const { session_id, record, status, intent, holds } of held) {
       this.#session(session_id, { record, intent, status });
       if (holds === "accepted") this.#session(session_id, { phase: "ended" });
@@ -119,12 +125,22 @@ export class Account extends EventTarget {
       quoted: String(quote.total),
       currency: quote.currency,
     });
+    const wanted = { session_type, product_no, quantity, protocol };
     try {
-      const wanted = { session_type, product_no, quantity, protocol };
-      this.#read(await this.#agent.openSession(wanted, { intent, maxUnitPrice: quote.unit_price }));
+      this.#read(await this.#wait(intent, this.#agent.openSession(wanted, { intent, maxUnitPrice: quote.unit_price })));
     } finally {
-      this.#waited(intent);
       await Promise.all([this.remembered(), this.loadBalance()]);
+    }
+  }
+
+  /** Waits for a purchase: nothing else waits for its session meanwhile, or changes it. */
+  async #wait(intent, bought) {
+    if (intent === undefined) return bought;
+    this.#buying.set(intent, bought);
+    try {
+      return await bought;
+    } finally {
+      this.#buying.delete(intent);
     }
   }
 
@@ -133,14 +149,13 @@ export class Account extends EventTarget {
     this.said.set(name, { asking: true });
     this.#changed();
     try {
-      const answer = await this.#agent.resume(record);
+      const answer = await this.#wait(intent, this.#agent.resume(record));
       if (operation === "renew_session" && intent) this.#renewed(intent, answer);
       this.said.delete(name);
     } catch (error) {
       this.said.set(name, { error });
       this.log("bad", error.message);
     }
-    this.#waited(intent);
     await Promise.all([this.remembered(), this.loadBalance()]);
   }
 
@@ -161,7 +176,7 @@ export class Account extends EventTarget {
   /** Reads a session, and waits for it if it is on its way. */
   async follow(session_id) {
     const known = this.sessions.get(session_id);
-    if (!known || known.following) return;
+    if (!known || known.following || this.#buying.has(known.intent)) return;
     known.following = true;
     try {
       this.#read(await this.#agent.waitSession(session_id));
@@ -179,6 +194,8 @@ export class Account extends EventTarget {
     this.#changed();
     let error;
     try {
+      // Its purchase may still be at work on it, though the session is there.
+      await this.#buying.get(this.sessions.get(session_id)?.intent)?.catch(() => {});
       await work(this.#agent);
       this.log("good", `${this.nameOfSession(session_id)}: ${done}`);
     } catch (caught) {
@@ -264,8 +281,7 @@ export class Account extends EventTarget {
       case "accepted": {
         const charged = event.estimated_charge_usd;
         if (intent) this.notes.note(intent, { session_id, accepted: true, ...(charged && { charged }) });
-        // Whoever bought it waits for it too.
-        this.#session(session_id, { intent, phase: "pending", following: true });
+        this.#session(session_id, { intent, phase: "pending" });
         this.remembered();
         this.loadBalance();
         this.log("good", `${name}: accepted${charged ? `, about ${usd(charged)}` : ""}`);
@@ -306,11 +322,6 @@ export class Account extends EventTarget {
   /** Shows a session. */
   #session(session_id, more) {
     this.sessions.set(session_id, Object.assign(this.sessions.get(session_id) ?? { session_id }, more));
-  }
-
-  /** Nobody waits any more for what was bought under an intent. */
-  #waited(intent) {
-    for (const session of this.sessions.values()) if (intent && session.intent === intent) session.following = false;
   }
 
   #changed() {

@@ -5,14 +5,14 @@ use hopline::contract::pools::LeaseAdvice;
 use hopline::contract::{Field, Method, Record, Safety, Shape, Shaped, Words};
 
 use super::{Side, doc, said};
-use crate::model::{Type, told_types};
+use crate::model::{Type, level_of, told_types};
 
 /// What has another name here than in the table.
 const NAMED: [(&str, &str); 5] =
     [("Kind", "ErrorKind"), ("Event", "ClientEvent"), ("PagesEnd", "WalkEnd"), ("Method", "HttpMethod"), ("rotating", "rotated")];
 
-/// What the package reads itself, or shows member by member.
-const UNPRINTED: [&str; 6] = ["AnswerFacts", "SavedPage", "EventName", "VerdictName", "OpenedPool", "PoolLease"];
+/// What the package reads itself, shows member by member, or does not ask for.
+const UNPRINTED: [&str; 8] = ["AnswerFacts", "SavedPage", "EventName", "VerdictName", "OpenedPool", "PoolLease", "KnownPool", "KnownPools"];
 
 /// Lists that are in nothing that is told.
 const LISTS: [Shape; 4] = [Method::SHAPE, Safety::SHAPE, PagesEnd::SHAPE, LeaseAdvice::SHAPE];
@@ -37,6 +37,25 @@ pub(super) fn print(out: &mut String) {
     }
 }
 
+/// The module that says for whom each event is. Those for whoever looks for a fault are not in it.
+pub(super) fn levels() -> String {
+    let named = told_types().into_iter().find(|told| told.name() == "EventName");
+    let words = if let Some(Type::Words(words)) = named { words.words } else { &[] };
+    let levels = words.iter().filter_map(|word| {
+        let level = match level_of(word.word) {
+            "debug" => return None,
+            // As the methods of a log are called.
+            "warning" => "warn",
+            level => level,
+        };
+        Some(format!("  {}: \"{level}\",\n", word.word))
+    });
+    format!(
+        "/** By event: how much of interest to people it is; a `debug` where it is none of these. */\nexport const levels = {{\n{}}};\n",
+        levels.collect::<String>()
+    )
+}
+
 /// What a type or a word is called here.
 fn named(known: &'static str) -> &'static str {
     NAMED.iter().find(|(core, _)| *core == known).map_or(known, |(_, here)| here)
@@ -51,14 +70,14 @@ fn tag(record: &'static Record) -> Option<(&'static Field, &'static Words)> {
 }
 
 /// A number of the core's own means nothing to anybody else, and an error has its cause as every error of JavaScript has.
-fn is_shown(field: &Field) -> bool {
-    !matches!(field.name, "command" | "cause")
+fn is_shown(record: &Record, field: &Field) -> bool {
+    field.name != "command" && (record.name, field.name) != ("ErrorFields", "cause")
 }
 
 fn print_record(out: &mut String, record: &'static Record) {
     doc(out, "", &said(record.doc));
     out.push_str(&format!("export interface {} {{\n", named(record.name)));
-    for field in record.fields.iter().filter(|field| is_shown(field)) {
+    for field in record.fields.iter().filter(|field| is_shown(record, field)) {
         let mut about = said(field.doc);
         if let (true, Some(last)) = (QUIET.contains(&field.name), about.last_mut()) {
             last.push_str(" Not enumerable.");
@@ -71,7 +90,7 @@ fn print_record(out: &mut String, record: &'static Record) {
 /// An object whose other members depend on a word: a union, so that the compiler knows which are there.
 fn print_union(out: &mut String, record: &'static Record, tag: &'static Field, words: &'static Words) {
     let of = |field: &'static Field| belongs(field).map(|(words, _)| words);
-    let shown = || record.fields.iter().filter(|field| is_shown(field) && field.name != tag.name);
+    let shown = || record.fields.iter().filter(|field| is_shown(record, field) && field.name != tag.name);
     doc(out, "", &said(record.doc));
     out.push_str(&format!("export type {} = ", named(record.name)));
     let common: Vec<&Field> = shown().filter(|field| of(field).is_none()).collect();
@@ -152,7 +171,7 @@ mod tests {
             let is_union = tag(record).is_some();
             let of = of(&printed, &if is_union { format!("export type {name} = ") } else { format!("export interface {name} {{") });
             let lines: Vec<&str> = of.lines().collect();
-            for field in record.fields.iter().filter(|field| is_shown(field)) {
+            for field in record.fields.iter().filter(|field| is_shown(record, field)) {
                 let named = |line: &&str| line.trim().strip_prefix(field.name).is_some_and(|rest| rest.starts_with([':', '?']));
                 let count = lines.iter().filter(|line| named(line)).count();
                 let words = tag(record).map_or(0, |(_, words)| words.words.len());
@@ -197,6 +216,15 @@ mod tests {
         ] {
             assert!(printed.contains(line), "{line}\n{printed}");
         }
+    }
+
+    #[test]
+    fn an_event_has_the_name_of_a_method_of_a_log() {
+        let levels = levels();
+        for line in ["  accepted: \"info\",\n", "  in_doubt: \"warn\",\n", "  pool_held: \"info\",\n"] {
+            assert!(levels.contains(line), "{line}{levels}");
+        }
+        assert!(!levels.contains("sent") && !levels.contains("warning"), "{levels}");
     }
 
     #[test]

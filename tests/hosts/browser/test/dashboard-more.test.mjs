@@ -134,6 +134,22 @@ test("a session is rotated, renewed and forgotten from its row, and its login sh
   assert.deepEqual(at.told, []);
 });
 
+test("a session that is ended while it is set up ends as soon as it is there", async (t) => {
+  const at = await dashboard(t, { sandbox: ["--provisioning-ms", "600000"] });
+  await at.choose("dynamic-world");
+  await at.order.click();
+  await at.sessions("creating");
+  await at.page.click(".session >> text=Manage");
+  await at.page.click("text=Terminate…");
+  await at.page.click('dialog >> text="Terminate"');
+  await at.sessions("terminating…");
+  await at.service.control("clock", { advance_ms: 600_000 });
+  await at.sessions("terminated");
+  const { sessions, charges } = await at.service.state();
+  assert.deepEqual([sessions.map(({ status }) => status), charges.length], [["terminated"], 1]);
+  assert.deepEqual(at.told, []);
+});
+
 test("with nothing bought, nothing listed and nobody there, the page says so", async (t) => {
   const at = await dashboard(t, {
     prepare: ({ page }) =>

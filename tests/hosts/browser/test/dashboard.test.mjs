@@ -26,6 +26,7 @@ for (const size of Object.keys(SIZES)) {
     await at.choose("dynamic-jp", "2");
     await at.order.click();
     await at.sessions("creating");
+    assert.equal(await at.page.locator(".doubt").count(), 0, "what was accepted is in no doubt");
     await at.service.control("clock", { advance_ms: 600_000 });
     await at.sessions("active");
     await at.page.waitForSelector(".session code:not(:empty)");

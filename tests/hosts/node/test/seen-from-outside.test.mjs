@@ -81,6 +81,11 @@ test("OpenTelemetry has a span of each request, and the metrics of a pool", asyn
   assert.equal(of("hopline.purchases", { "hopline.operation": "create_session", result: "accepted" }), 1);
   assert.deepEqual([of("hopline.pool.blocked_everywhere"), of("hopline.pool.held")], [0, undefined]);
   assert.deepEqual([of("hopline.pool.purchases", { "hopline.pool.name": "shop", result: "accepted" }), of("hopline.pool.create.duration")?.count], [1, 1]);
+  // A session that was blocked gets another exit once it is back.
+  await pool.withLease({ target: "shop.example" }, (lease) => assert.equal(lease.observe("captcha"), "give_back"));
+  await pool.withLease({ target: "shop.example" }, () => reader.forceFlush());
+  assert.equal(read()["hopline.pool.rotations"][0].value, 1);
+  assert.deepEqual(read()["hopline.pool.rotations"][0].attributes, { "hopline.pool.name": "shop", reason: "captcha" });
   unobserve();
   stop();
   const count = spans.getFinishedSpans().length;

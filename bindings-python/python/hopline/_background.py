@@ -6,7 +6,6 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING
 
-from ._store import SURE
 from ._threads import in_background, in_warm_thread
 from ._waiting import Bell, wait_for
 from ._work import Ask, Owner, Send, Wait, now
@@ -90,7 +89,7 @@ def _send(engine: Engine, owner: Owner, work: Send) -> None:
     carrier, vouched = engine.carrier(), engine.vouched()
 
     def exchange() -> None:
-        if vouched is not SURE:
+        if vouched is not None:
             wait_for(vouched, work.patience())
         if carrier is None or not engine.begin(owner, work, vouched):
             return

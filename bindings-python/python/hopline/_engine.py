@@ -23,14 +23,14 @@ from ._listeners import Listeners, S, end
 from ._log import log
 from ._sends import Sends
 from ._session import Known, SessionReply
-from ._store import FAILED, SURE, Answer, Call, Lost, Store, StoreHandle, said
-from ._threads import PATIENCE
+from ._store import Lost, Store
+from ._store_handle import FAILED, Answer, Call, StoreHandle, said
 from ._told import Event
 from ._troubles import Troubles
 from ._types import Session
 from ._value import Reply
 from ._values import Secret
-from ._waiting import Later, wait_for
+from ._waiting import PATIENCE, Later, wait_for
 from ._work import DONE, Ask, Done, Owner, Send, Taken, Wait, now, process
 
 if TYPE_CHECKING:
@@ -363,15 +363,15 @@ class Engine:
             del owner.sending[send.step]
         return None
 
-    def vouched(self) -> Later[bool]:
-        """Whether the store vouches for its claims, which is to be known before a request goes out."""
-        return SURE if self._store is None else self._store.vouches()
+    def vouched(self) -> Later[bool] | None:
+        """Whether the store vouches for its claims, which is to be known before a request goes out. `None`: they can't end."""
+        return None if self._store is None else self._store.vouches()
 
-    def begin(self, owner: Owner, work: Send, vouched: Later[bool], is_here: bool = False) -> bool:
+    def begin(self, owner: Owner, work: Send, vouched: Later[bool] | None, is_here: bool = False) -> bool:
         """Whether a request is to go out now, and whether the owner does nothing else before it is answered. Under names that somebody
         else may have by now nothing is sent; a store that does not say so in time does not know."""
-        is_sure = vouched.is_known and vouched.value
-        if vouched is not SURE:
+        is_sure = vouched is None or (vouched.is_known and vouched.value)
+        if vouched is not None:
             vouched.is_wanted = False
         with self._lock:
             is_begun, sender = self._sends.begin(work, is_sure), self._owners.get(work.command)

@@ -91,7 +91,7 @@ def _run(agent: hopline.AgentClient, asked: argparse.Namespace) -> tuple[Any, It
             said = "is paused: nothing is bought for it until `hopline pool resume`"
         else:
             pool.resume()
-            said = "buys again"
+            said = "buys again: its programs hear of it within a minute"
     return {"name": name, "done": asked.command}, [f"{name} {said}"]
 
 

@@ -72,7 +72,7 @@ def _tend(client: weakref.ref[Engine], bell: Bell, seconds: float | None) -> Non
         seconds = 0
         match work:
             case Ask():
-                engine.ask_store(owner, work)
+                engine.asks.make(owner, work)
             case Send():
                 _send(engine, owner, work)
             case Wait():
@@ -86,7 +86,7 @@ def _tend(client: weakref.ref[Engine], bell: Bell, seconds: float | None) -> Non
 
 def _send(engine: Engine, owner: Owner, work: Send) -> None:
     """One send for a pool, in a thread of its own."""
-    carrier, vouched = engine.carrier(), engine.vouched()
+    carrier, vouched = engine.carrier(), engine.asks.vouched()
 
     def exchange() -> None:
         if vouched is not None:

@@ -65,9 +65,9 @@ def work(engine: Engine, send: Transport, owner: Owner, bell: Bell) -> Taken | N
         bell.stop()
         match engine.turn(owner):
             case Ask() as ask:
-                engine.ask_store(owner, ask)
+                engine.asks.make(owner, ask)
             case Send() as one:
-                vouched = engine.vouched()
+                vouched = engine.asks.vouched()
                 if vouched is not None:
                     wait_for(vouched, one.patience())
                 is_own = one.command == owner.command and owner.operation != "resume_all"

@@ -102,7 +102,7 @@ def test_a_pool_of_another_program_is_shown_paused_resumed_and_drained(sandbox: 
     shown = run(sandbox, "pool", "status", "shop", *store).splitlines()
     assert shown[:2] == ["shop: 2 slots in use, 2 empty", "buys: no, paused: since it is paused; needs a caller"]
     assert all(" session  ses_" in line for line in shown[2:]) and len(shown) == 4
-    assert run(sandbox, "pool", "resume", "shop", *store) .startswith("shop buys again")
+    assert run(sandbox, "pool", "resume", "shop", *store).startswith("shop buys again")
     assert worker.does("90") == "3" and sandbox.charges() == 3
 
     assert run(sandbox, "pool", "drain", "shop", *store, "--json") == json.dumps({"name": "shop", "done": "drain"}, indent=2) + "\n"

@@ -182,7 +182,8 @@ def test_a_pool_of_two_hundred_keeps_its_size_and_comes_back(sandbox: Sandbox) -
             soak.terminate(other, 2)
             status()
             soak.over.wait(0.5)
-        soak.until(lambda: reason(status()) is None and len(soak.living()) == SIZE)
+        # A purchase that had no answer during the outage may be in doubt for some minutes.
+        soak.until(lambda: (found := status()).hold is None and len(soak.living()) + found.in_doubt >= SIZE)
         soak.end()
         assert not soak.failures, soak.failures
         soak.until(lambda: settled(status()))

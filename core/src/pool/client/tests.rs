@@ -1204,3 +1204,36 @@ fn a_session_fails_by_its_exits_and_not_by_what_is_seen_through_one() {
     host.pass(20_000);
     assert_eq!(host.log.last().map(String::as_str), Some("POST /sessions/s-1/rotate \"http_403\""));
 }
+
+fn change_elsewhere(host: &mut Host, change: &Change) {
+    let name = host.client.pool_name("shop");
+    let claim = StoreCall::Claim { names: vec![name.clone()], most: 1 };
+    let StoreAnswer::Claimed(claimed) = host.disk.call(claim, host.now.unix, host.now.monotonic) else { panic!("nobody has it") };
+    let mut record = claimed.into_iter().find_map(|(_, data)| PoolRecord::read(&data?)).expect("it was opened");
+    let request = record.request.clone();
+    record.apply(change, &shop(), &request);
+    let put = StoreCall::Put { name, data: record.bytes(), new: false, keep_for: None, release: true };
+    assert!(matches!(host.disk.call(put, host.now.unix, host.now.monotonic), StoreAnswer::Done));
+}
+
+#[test]
+fn what_was_bought_since_the_pool_was_opened_anew_is_not_ended_by_whoever_hears_late() {
+    let mut host = Host::new(Some(100));
+    // Another pool's session that lies free: as one that a newer client has let go of.
+    let pool = host.open(2);
+    let leases = [0; 2].map(|_| host.lease(pool));
+    host.client.give_back(&leases[0], host.now);
+    host.close(pool);
+    host.pass(20_000);
+    let pool = host.open(2);
+    let lease = host.lease(pool);
+    host.pass(1000);
+    change_elsewhere(&mut host, &Change::Drained { include_static: false });
+    change_elsewhere(&mut host, &Change::Opened);
+    host.pass(70_000);
+    host.client.give_back(&lease, host.now);
+    host.pass(70_000);
+    let left = host.sessions.iter().filter(|session| session.0 == "active").count();
+    assert!(host.client.status(pool).is_none());
+    assert_eq!(left, 1, "its own was ended, and what the new ones have let go of was not: {:?}", host.log);
+}

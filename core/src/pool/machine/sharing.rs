@@ -141,7 +141,7 @@ impl Machine {
         self.buyer.read(self.shared.known.hold);
         if self.shared.is_open && self.shared.known.drains > self.shared.drains {
             self.shared.drains = self.shared.known.drains;
-            self.drain_unheard(client, self.shared.known.draining_static);
+            self.drain_unheard(client, self.shared.known.draining, self.shared.known.draining_static);
         }
     }
 

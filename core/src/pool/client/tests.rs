@@ -1237,3 +1237,24 @@ fn what_was_bought_since_the_pool_was_opened_anew_is_not_ended_by_whoever_hears_
     assert!(host.client.status(pool).is_none());
     assert_eq!(left, 1, "its own was ended, and what the new ones have let go of was not: {:?}", host.log);
 }
+
+fn fixed_of(size: u32) -> OpenPool {
+    OpenPool { session_type: SessionType::Static, renew_duration: Some(30), expected_charge_usd: "5".parse().ok(), size, ..shop() }
+}
+
+#[test]
+fn renewals_that_are_refused_are_tried_ever_less_often() {
+    let mut host = Host::new(Some(100));
+    host.is_static = true;
+    let pool = host.try_open(fixed_of(3)).expect("can be opened");
+    let leases = [0; 3].map(|_| host.lease(pool));
+    host.sessions.iter_mut().for_each(|session| session.0 = "expired");
+    host.renewal = Some(refused("INSUFFICIENT_BALANCE"));
+    leases.iter().for_each(|lease| _ = host.see(lease, Seen::Status(407)));
+    host.pass(3_600_000);
+    let renewed = host.log.iter().filter(|sent| sent.ends_with("/renew")).count();
+    assert!(renewed < 15, "{renewed} {:?}", host.status(pool).hold);
+    host.renewal = None;
+    host.pass(1_200_000);
+    assert!(host.sessions.iter().all(|session| session.0 == "active"), "{:?}", host.sessions);
+}

@@ -3,6 +3,7 @@
 
 use super::root::{Machine, told};
 use super::shared::Custody;
+use super::slots::Doing;
 use crate::client::{Client, PoolFound};
 use crate::contract::json_of;
 use crate::contract::pools::{OpenPool, OpenedPool, PoolHold, PoolHoldReason, PoolOnChange};
@@ -139,7 +140,7 @@ impl Machine {
         self.buyer.read(self.shared.known.hold);
         if self.shared.is_open && self.shared.known.drains > self.shared.drains {
             self.shared.drains = self.shared.known.drains;
-            self.drain_unheard(client, self.shared.known.draining_static);
+            self.drain_unheard(client, self.shared.known.draining, self.shared.known.draining_static);
         }
     }
 
@@ -264,6 +265,10 @@ impl Machine {
         self.change(Change::Paused(false));
         self.change(Change::Freed);
         self.buyer.read(None);
+        // A doubt may have been settled by hand.
+        for slot in self.slots.which(|held| matches!(held.doing, Doing::Doubts { .. })) {
+            self.slots.wake_at(slot, client.monotonic());
+        }
         self.turn(client);
     }
 

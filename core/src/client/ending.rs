@@ -143,7 +143,8 @@ impl Client {
             Err(_) if missing => self.take_missing_session(&session),
             Err(_) => None,
         };
-        if result.is_ok() && entry.job.follows() {
+        let is_there = result.as_ref().map_or_else(|error| error.kind == Kind::Ended, |_| true);
+        if is_there && entry.job.follows() {
             self.promise_session(&session, &entry.waiting);
         }
         self.let_go_of_session(&session);

@@ -57,10 +57,12 @@ impl Client {
         follows
     }
 
-    /// These commands end with a session, so their callers have it, as soon as they take it. Not one that is over; and not one that was
-    /// resumed with all others and has a name of its caller's: whoever starts that asks for it.
+    /// These commands end with a session, so their callers have it, as soon as they take it. Not one that is over, but where it is of a
+    /// slot and may live again: its pool renews it. And not one that was resumed with all others and has a name of its caller's: whoever
+    /// starts that asks for it.
     pub(super) fn promise_session(&mut self, session: &ArcStr, commands: &Few<CommandId>) {
-        let Some(tracked) = self.sessions.get_mut(session).filter(|known| !known.is_over()) else { return };
+        let is_pools = |known: &Tracked| known.name.as_ref().is_some_and(Name::is_of_a_pool) && !known.is_over_for_good();
+        let Some(tracked) = self.sessions.get_mut(session).filter(|known| !known.is_over() || is_pools(known)) else { return };
         let is_callers = tracked.name.as_ref().is_some_and(Name::is_findable);
         for id in commands.iter() {
             if let Some(command) = self.commands.get_mut(&id).filter(|command| !is_callers || !matches!(command.asker, Asker::List(_))) {

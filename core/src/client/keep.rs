@@ -175,12 +175,13 @@ impl Client {
     }
 
     /// Puts a session as it is; one that is over is let go of. Nothing waits for it. One that can live again is kept for good, so that its
-    /// intent buys no other.
+    /// intent buys no other; where it is of a slot, its pool renews it or lets go of it.
     pub(super) fn put_session(&mut self, session: &str) {
         let (Some(tracked), Some(data)) = (self.sessions.get(session), self.session_data(session)) else { return };
         let Some(name) = tracked.name.clone() else { return };
-        let is_finished = tracked.is_over() && name.is_findable();
-        let keep_for = (is_finished && tracked.is_over_for_good()).then_some(REMEMBERED);
+        let is_for_good = tracked.is_over_for_good();
+        let is_finished = tracked.is_over() && name.is_findable() && (is_for_good || !name.is_of_a_pool());
+        let keep_for = (is_finished && is_for_good).then_some(REMEMBERED);
         self.put(&name, data, keep_for, is_finished, None);
         if let (true, Some(tracked)) = (is_finished, self.sessions.get_mut(session)) {
             (tracked.name, tracked.lapsed) = (None, true);

@@ -55,6 +55,8 @@ pub(crate) enum Slot {
     Taken,
     /// A purchase that may have been made: opening it sends that once more, with its key.
     Doubt,
+    /// The same, and nothing more can be sent to find out.
+    DoubtForGood,
     /// What nobody can use or replace before a person has looked at it.
     Stuck,
 }

@@ -248,6 +248,12 @@ impl Client {
         self.sessions.get(session).is_none_or(|known| known.is_over())
     }
 
+    /// Whether a session has expired, and may be renewed.
+    pub(crate) fn is_expired(&self, session: &str) -> bool {
+        let known = self.sessions.get(session).filter(|known| known.name.is_some());
+        known.is_some_and(|known| known.is_over() && !known.is_over_for_good() && known.shown.status.as_deref() == Some("expired"))
+    }
+
     /// Whether a session was rotated too lately, or too often.
     pub(crate) fn is_rotation_held_back(&self, session: &str) -> bool {
         let now = self.means.clock.monotonic();
@@ -285,7 +291,8 @@ fn slot_of(data: &Data) -> Slot {
         (Some(session), ..) if is_over_for_good(session.status.as_deref(), session.session_type.as_deref()) => Slot::Over,
         (Some(session), ..) if phase_of(session.status.as_deref(), &session.ends) == Phase::Ended => Slot::Expired,
         (Some(_), ..) => Slot::Taken,
-        (_, Some(_), _) => Slot::Doubt,
+        (_, Some(call), _) if call.can_resume() => Slot::Doubt,
+        (_, Some(_), _) => Slot::DoubtForGood,
         (_, _, Some(done)) if done.facts.nothing => Slot::Free,
         (_, _, Some(done)) if is_over_for_good(done.facts.status.as_deref(), done.facts.session_type.as_deref()) => Slot::Over,
         _ => Slot::Stuck,

@@ -138,9 +138,10 @@ impl Client {
     }
 
     /// The name of a session that was there and is not any more: another client ended it, or the service forgot it. One that is still
-    /// being created may only not be known yet, and one that this client never read may be another account's.
+    /// being created may only not be known yet, and one that this client never read may be another account's, but where it is of a slot.
     pub(super) fn take_missing_session(&mut self, session: &str) -> Option<Name> {
-        let tracked = self.sessions.get(session).filter(|tracked| tracked.shown.seen && tracked.changing.is_empty())?;
+        let is_own = |known: &Tracked| known.shown.seen || known.name.as_ref().is_some_and(Name::is_of_a_pool);
+        let tracked = self.sessions.get(session).filter(|tracked| is_own(tracked) && tracked.changing.is_empty())?;
         let was_there = phase_of(tracked.shown.status.as_deref(), &tracked.wishes.ends) != Phase::Pending;
         was_there.then(|| self.terminated(session))?
     }

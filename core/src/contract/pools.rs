@@ -418,7 +418,8 @@ told! {
 }
 
 told! {
-    /// How a pool is, as far as this client knows. The first seven add up to the pool's `size`.
+    /// How a pool is, as far as this client knows. The first seven add up to the pool's `size`; to more while this client has slots of a
+    /// pool that others have opened with a larger one.
     #[derive(Debug, Clone, PartialEq, Deserialize)]
     pub struct PoolStatus {
         /// Sessions that can be lent at once.

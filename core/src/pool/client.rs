@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::{Deref, DerefMut};
 
 use super::leases::LeaseId;
-use super::machine::{Machine, call_options};
+use super::machine::{Machine, call_options, is_closed};
 use super::survey::{SURVEY, Survey};
 use crate::client::{CallOptions, Client, ClientOptions, NewsOf, Outputs, PoolNo, ReadFailure, Step, StepId, Ticket};
 use crate::contract::pools::{
@@ -172,11 +172,9 @@ impl PoolClient {
         };
         let Some(machine) = asked.pool().and_then(|pool| self.pools.get_mut(&pool)) else {
             let operation = self.client.command_operation(command).unwrap_or("acquire");
-            let what = "the pool is closed or drained; open it again";
-            let error = Error::new(Kind::Misuse, Effect::None, operation, what, Advice::ChangeRequest);
             // What is closed can be closed again.
             let is_closing = matches!(asked, Asked::Close(_) | Asked::Drain(_));
-            return self.client.complete(command, if is_closing { Ok(Answered::of(Facts::default())) } else { Err(error) });
+            return self.client.complete(command, if is_closing { Ok(Answered::of(Facts::default())) } else { Err(is_closed(operation)) });
         };
         match asked {
             Asked::Open(_) | Asked::Join(_) | Asked::List => {}

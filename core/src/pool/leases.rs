@@ -119,6 +119,8 @@ pub(crate) struct Leases {
     /// How many of them have no lease out.
     idle: usize,
     waiters: BTreeMap<WaiterId, Waiter>,
+    /// Those of them who have a key.
+    keyed: BTreeMap<WaiterId, Key>,
     lent: BTreeMap<LeaseId, Lease>,
     /// The same by slot.
     lent_of: BTreeSet<(SlotNo, LeaseId)>,
@@ -138,6 +140,7 @@ impl Leases {
             free: BTreeSet::new(),
             idle: 0,
             waiters: BTreeMap::new(),
+            keyed: BTreeMap::new(),
             lent: BTreeMap::new(),
             lent_of: BTreeSet::new(),
             keys: Keys { most, ..Keys::default() },
@@ -152,12 +155,24 @@ impl Leases {
         let waiter = self.next_waiter;
         self.next_waiter += 1;
         self.waiters.insert(waiter, Waiter { target, key });
+        key.into_iter().for_each(|key| _ = self.keyed.insert(waiter, key));
         waiter
     }
 
     /// Somebody waits no more. Whoever was granted a lease meanwhile gives it back.
     pub(crate) fn leave(&mut self, waiter: WaiterId) {
-        self.waiters.remove(&waiter);
+        self.take_waiter(waiter);
+    }
+
+    fn take_waiter(&mut self, waiter: WaiterId) -> Option<Waiter> {
+        self.keyed.remove(&waiter);
+        self.waiters.remove(&waiter)
+    }
+
+    /// How many wait whom any session would do: those whose key has a session here wait for that one.
+    pub(crate) fn unbound(&self) -> usize {
+        let bound = self.keyed.values().filter(|key| self.keys.slot(**key, &self.exits).is_some()).count();
+        self.waiters.len() - bound
     }
 
     pub(crate) fn waiting(&self) -> usize {
@@ -195,7 +210,8 @@ impl Leases {
     }
 
     /// Gives what is free to those who wait. What is not usable after all is not offered any more before it was [looked at](Self::offer).
-    pub(crate) fn serve(&mut self, now: Millis, is_usable: impl Fn(SlotNo) -> bool) -> Served {
+    /// At most `looks` are.
+    pub(crate) fn serve(&mut self, now: Millis, looks: usize, is_usable: impl Fn(SlotNo) -> bool) -> Served {
         let (mut grants, mut later, mut in_vain, mut unusable) = (Vec::new(), None::<Millis>, BTreeSet::new(), Vec::new());
         let mut next = 0;
         while let Some((id, waiter)) = self.waiters.range(next..).next().map(|(id, waiter)| (*id, *waiter)) {
@@ -208,16 +224,13 @@ impl Leases {
             if own.is_none() && in_vain.contains(&waiter.target) {
                 continue;
             }
-            let found = loop {
-                match self.find(own, waiter.target, now) {
-                    Ok(slot) if !is_usable(slot) => {
+            match self.find(own, waiter.target, now) {
+                Ok(slot) if !is_usable(slot) => {
+                    if unusable.len() < looks {
                         self.hold_back(slot);
                         unusable.push(slot);
                     }
-                    found => break found,
                 }
-            };
-            match found {
                 Ok(slot) => grants.extend(self.grant(id, waiter, slot, now)),
                 Err(at) => {
                     later = later.into_iter().chain(at).min();
@@ -301,7 +314,7 @@ impl Leases {
 
     /// A use counts when it is granted.
     fn grant(&mut self, waiter: WaiterId, Waiter { target, key }: Waiter, slot: SlotNo, now: Millis) -> Option<Grant> {
-        self.waiters.remove(&waiter)?;
+        self.take_waiter(waiter)?;
         self.unlist(slot);
         let exit = self.exits.get_mut(&slot)?;
         (exit.out, exit.uses) = (exit.out + 1, exit.uses.saturating_add(1));
@@ -453,7 +466,7 @@ mod tests {
     }
 
     fn serve(leases: &mut Leases, now: Millis) -> (Vec<Grant>, Option<Millis>) {
-        let served = leases.serve(now, |_| true);
+        let served = leases.serve(now, usize::MAX, |_| true);
         assert!(served.unusable.is_empty());
         (served.grants, served.later)
     }
@@ -712,11 +725,14 @@ mod tests {
     fn what_is_not_usable_after_all_is_held_back_until_it_was_looked_at() {
         let mut leases = pool(TERMS, 3);
         let waiter = leases.ask(NONE, None);
-        let served = leases.serve(5000, |slot| slot == 2);
-        assert_eq!(
-            (served.grants.iter().map(|grant| (grant.waiter, grant.slot)).collect(), served.unusable),
-            (vec![(waiter, 2)], vec![0, 1])
-        );
+        let mut look = |looks| {
+            let served = leases.serve(5000, looks, |slot| slot == 2);
+            (served.grants.iter().map(|grant| (grant.waiter, grant.slot)).collect(), served.unusable)
+        };
+        // One for each who waits, and no more than are to be looked at.
+        assert_eq!(look(usize::MAX), (vec![], vec![0]));
+        assert_eq!(look(0), (vec![], vec![]));
+        assert_eq!([look(1), look(1)], [(vec![], vec![1]), (vec![(waiter, 2)], vec![])]);
         assert_eq!((acquire(&mut leases, NONE, None, 5000), leases.idle_count()), (None, 0));
         leases.offer(1);
         assert_eq!((leases.idle_count(), serve(&mut leases, 5000).0.first().map(|grant| grant.slot)), (1, Some(1)));

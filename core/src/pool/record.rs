@@ -23,9 +23,11 @@ pub(super) struct PoolRecord {
     pub(super) draining: bool,
     /// The same, static sessions too.
     pub(super) draining_static: bool,
+    /// How often it was drained everywhere: whoever has opened it before the last time drains it, also where it was opened anew since.
+    pub(super) drains: u32,
     pub(super) hold: Option<Hold>,
 }
-stored!(PoolRecord { hopline, name, request, size, paused, draining, draining_static, hold });
+stored!(PoolRecord { hopline, name, request, size, paused, draining, draining_static, drains, hold });
 
 /// The version of records.
 const VERSION: u32 = 2;
@@ -95,7 +97,10 @@ impl PoolRecord {
             Change::Held { .. } => {}
             Change::Freed => self.hold = None,
             Change::Paused(paused) => self.paused = paused,
-            Change::Drained { include_static } => (self.draining, self.draining_static) = (true, include_static),
+            Change::Drained { include_static } => {
+                (self.draining, self.draining_static) = (true, include_static);
+                self.drains = self.drains.saturating_add(1);
+            }
         }
     }
 }

@@ -88,7 +88,7 @@ impl Survey {
         let pool = self.pool(purchase.pool());
         match slot {
             Slot::Taken => pool.sessions += 1,
-            Slot::Doubt | Slot::Stuck => pool.in_doubt += 1,
+            Slot::Doubt | Slot::DoubtForGood | Slot::Stuck => pool.in_doubt += 1,
             Slot::Free | Slot::Over | Slot::Expired => {}
         }
     }

@@ -25,8 +25,13 @@ struct Host {
     is_static: bool,
     /// Whether what is sold is over at once.
     stillborn: bool,
-    /// Whether reads of sessions fail.
+    /// Whether reads of sessions fail; or the service says that there is no such session.
     reads_fail: bool,
+    is_forgetful: bool,
+    /// What a renewal is answered, where it is not made.
+    renewal: Option<(u16, &'static str)>,
+    /// Reads of sessions.
+    reads: usize,
     /// Whether the store does.
     store_fails: bool,
     /// The name that another client has.
@@ -70,6 +75,9 @@ impl Host {
             is_static: false,
             stillborn: false,
             reads_fail: false,
+            is_forgetful: false,
+            renewal: None,
+            reads: 0,
             store_fails: false,
             taken: None,
             has_record: false,
@@ -96,8 +104,17 @@ impl Host {
             }
             self.sessions.push((if self.stillborn { "terminated" } else { "active" }, 0));
         }
-        if method == "GET" && self.reads_fail {
-            return (404, String::new());
+        if method == "GET" {
+            self.reads += 1;
+            let missing = || (404, r#"{"success":false,"error":{"code":"SESSION_NOT_FOUND","message":"no"}}"#.to_owned());
+            match () {
+                () if self.reads_fail => return (404, String::new()),
+                () if self.is_forgetful => return missing(),
+                () => {}
+            }
+        }
+        if let Some((status, body)) = self.renewal.filter(|_| path.ends_with("/renew")) {
+            return (status, body.to_owned());
         }
         let number = path.trim_start_matches("/sessions/s-").split('/').next().and_then(|number| number.parse().ok());
         let number: usize = number.unwrap_or(self.sessions.len());
@@ -857,7 +874,7 @@ fn a_status_says_of_each_slot_which_purchase_it_is_and_why_it_is_not_lent() {
     host.reads_fail = true;
     host.see(&lease, Seen::Status(407));
     host.pass(1000);
-    assert_eq!(slot(&host), Some((Some(2), Some("to_rotate"))));
+    assert_eq!(slot(&host), Some((Some(2), Some("not_ready"))));
     host.client.give_back(&lease, host.now);
     host.reads_fail = false;
     host.pass(120_000);
@@ -942,4 +959,248 @@ fn the_cap_of_a_pool_is_forgotten_with_it() {
         host.pass(120_000);
     }
     assert_eq!(host.client.pool_caps(), 0);
+}
+
+#[test]
+fn a_session_that_rests_for_whoever_waits_is_no_reason_to_buy() {
+    // A second lease under a key waits for the session of the first.
+    let mut host = Host::new(Some(100));
+    let pool = host.open(5);
+    let keyed = || AcquireLease { pool, key: Some("account".into()), ..AcquireLease::default() };
+    let first = host.client.acquire(keyed()).command;
+    host.pass(1000);
+    let lease = host.lease_of(first).expect("is bought");
+    let second = host.client.acquire(keyed()).command;
+    host.pass(20_000);
+    assert_eq!((host.bought, host.client.is_pending(second)), (1, true));
+    host.client.give_back(&lease, host.now);
+    host.pass(1);
+    host.lease_of(second).expect("is the same session");
+    // A target that asks to wait; and one that blocks a static session.
+    for (is_static, seen) in [(false, Seen::Status(429)), (true, Seen::Status(403))] {
+        let mut host = Host::new(Some(100));
+        host.is_static = is_static;
+        let session_type = if is_static { SessionType::Static } else { SessionType::Dynamic };
+        let pool = host.try_open(OpenPool { size: 5, session_type, ready: Some(1), ..shop() }).expect("can be opened");
+        let at_shop = || AcquireLease { pool, target: Some("shop".into()), timeout_ms: Some(300_000), ..AcquireLease::default() };
+        let first = host.client.acquire(at_shop()).command;
+        host.pass(1000);
+        let lease = host.lease_of(first).expect("is bought");
+        let before = host.bought;
+        host.see(&lease, seen);
+        host.client.give_back(&lease, host.now);
+        let again = host.client.acquire(at_shop()).command;
+        host.pass(120_000);
+        assert_eq!((host.lease_of(again).is_ok(), host.bought), (true, before), "{seen:?}");
+    }
+}
+
+#[test]
+fn a_client_with_an_older_request_touches_nothing_of_the_pool_any_more() {
+    let mut host = Host::new(Some(100));
+    let old = host.open(2);
+    let lease = host.lease(old);
+    host.client.give_back(&lease, host.now);
+    // Another program opens it with another request, and lets go of a session.
+    let record = host.client.pool_name("shop");
+    let StoreAnswer::Claimed(kept) = host.disk.call(StoreCall::Claim { names: vec![record.clone()], most: 1 }, 0, 0) else {
+        panic!("is free")
+    };
+    let text = String::from_utf8(kept[0].1.clone().expect("is there")).expect("is text").replace("\\\"p\\\"", "\\\"q\\\"");
+    let put = StoreCall::Put { name: record, data: text.into_bytes(), new: false, keep_for: None, release: true };
+    assert_eq!(host.disk.call(put, 0, 0), StoreAnswer::Done);
+    host.pass(180_000);
+    let command = host.acquire(old);
+    host.pass(31_000);
+    let error = host.lease_of(command).expect_err("is not this client's any more");
+    assert!(error.to_string().contains("another client has opened it with another request"), "{error}");
+    assert_eq!((host.bought, host.log.len(), host.events.last()), (1, 1, Some(&"pool_held")), "{:?}", host.log);
+}
+
+#[test]
+fn a_pool_record_of_another_version_is_left_as_it_is() {
+    let mut host = Host::new(Some(100));
+    let record = host.client.pool_name("shop");
+    let data = br#"{"hopline":9,"new":true}"#.to_vec();
+    let put = StoreCall::Put { name: record.clone(), data: data.clone(), new: true, keep_for: None, release: true };
+    assert_eq!(host.disk.call(put, 0, 0), StoreAnswer::Done);
+    let command = host.client.open_pool(OpenPool { size: 2, ..shop() }).command;
+    host.pass(10_000);
+    let error = host.client.take_answer(command).expect("has completed").expect_err("can't be read");
+    assert!(error.kind == Kind::Store && error.to_string().contains("another version"), "{error}");
+    let StoreAnswer::Claimed(kept) = host.disk.call(StoreCall::Claim { names: vec![record], most: 1 }, 0, 0) else { panic!("is free") };
+    assert_eq!(kept[0].1.as_ref(), Some(&data));
+}
+
+#[test]
+fn whoever_asks_a_pool_that_is_closing_is_told_so_and_whoever_closes_it_again_waits_too() {
+    let mut host = Host::new(Some(100));
+    let pool = host.try_open(OpenPool { size: 3, ready: Some(1), ..shop() }).expect("can be opened");
+    let lease = host.lease(pool);
+    let closed = host.close(pool);
+    host.pass(1);
+    let waits = host.client.start_json("wait_ready", &format!(r#"{{"pool":{pool},"timeout_ms":1}}"#), CallOptions::default());
+    host.pass(100);
+    assert_eq!(host.client.take_answer(waits).expect("has completed").expect_err("is closed").kind, Kind::Misuse);
+    // Closed a second time, and drained everywhere: what either says holds, and both wait for the lease.
+    let drained = host.client.start_json("drain_pool", &format!(r#"{{"pool":{pool},"everywhere":true}}"#), CallOptions::default());
+    let status = host.client.start_json("pool_status", &format!(r#"{{"pool":{pool},"everywhere":true}}"#), CallOptions::default());
+    host.pass(100);
+    assert!(host.client.is_pending(closed) && host.client.is_pending(drained) && host.client.is_valid(&lease));
+    assert!(host.client.take_answer(status).expect("has completed").is_ok());
+    host.client.give_back(&lease, host.now);
+    host.pass(20_000);
+    for command in [closed, drained] {
+        assert!(host.client.take_answer(command).expect("has completed").is_ok());
+    }
+    assert!(host.sessions.iter().all(|session| session.0 == "terminated") && host.client.status(pool).is_none(), "{:?}", host.sessions);
+}
+
+#[test]
+fn a_store_that_fails_for_a_moment_keeps_no_session_from_being_drained() {
+    let mut host = Host::new(Some(100));
+    let pool = host.open(3);
+    let leases = [0; 3].map(|_| host.lease(pool));
+    leases.iter().for_each(|lease| _ = host.client.give_back(lease, host.now));
+    host.close(pool);
+    host.pass(1000);
+    let pool = host.open(3);
+    let drain = format!(r#"{{"pool":{pool},"everywhere":true,"grace_ms":0}}"#);
+    let drained = host.client.start_json("drain_pool", &drain, CallOptions::default());
+    host.store_fails = true;
+    host.pass(3000);
+    host.store_fails = false;
+    host.pass(60_000);
+    assert!(host.client.take_answer(drained).expect("has completed").is_ok());
+    assert!(host.sessions.iter().all(|session| session.0 == "terminated"), "{:?}", host.sessions);
+}
+
+#[test]
+fn whoever_does_not_wait_at_all_gets_what_is_free() {
+    let mut host = Host::new(Some(100));
+    let pool = host.try_open(OpenPool { ready: Some(1), ..shop() }).expect("can be opened");
+    host.pass(10_000);
+    let at_once = || AcquireLease { pool, timeout_ms: Some(0), ..AcquireLease::default() };
+    let [first, second] = [host.client.acquire(at_once()).command, host.client.acquire(at_once()).command];
+    host.pass(1);
+    assert!(host.lease_of(first).is_ok());
+    assert_eq!((host.lease_of(second).expect_err("is lent").kind, host.bought), (Kind::Unavailable, 1));
+}
+
+#[test]
+fn a_session_is_not_ended_under_a_lease_while_leases_are_waited_for() {
+    let mut host = Host::new(Some(100));
+    let pool = host.open(1);
+    let lease = host.lease(pool);
+    host.reads_fail = true;
+    host.see(&lease, Seen::Status(407));
+    host.pass(1000);
+    host.reads_fail = false;
+    let drain = format!(r#"{{"pool":{pool},"grace_ms":120000}}"#);
+    host.client.start_json("drain_pool", &drain, CallOptions::default());
+    host.pass(90_000);
+    assert!(host.client.is_valid(&lease) && host.log.len() == 1, "{:?}", host.log);
+    host.pass(40_000);
+    assert_eq!(host.log.last().map(String::as_str), Some("DELETE /sessions/s-1"));
+}
+
+#[test]
+fn one_who_asks_after_a_quiet_time_has_one_session_read() {
+    let mut host = Host::new(Some(100));
+    let pool = host.try_open(OpenPool { size: 20, ready: Some(20), ..shop() }).expect("can be opened");
+    host.pass(1_200_000);
+    assert_eq!(host.status(pool).ready, 20);
+    let before = host.reads;
+    host.lease(pool);
+    assert_eq!((host.reads - before, host.bought), (1, 20));
+}
+
+#[test]
+fn a_session_that_the_service_has_forgotten_gives_its_slot_to_the_next() {
+    let mut host = Host::new(Some(100));
+    let pool = host.open(1);
+    let lease = host.lease(pool);
+    host.client.give_back(&lease, host.now);
+    host.close(pool);
+    host.pass(1000);
+    host.is_forgetful = true;
+    let pool = host.open(1);
+    let command = host.client.acquire(AcquireLease { pool, timeout_ms: Some(300_000), ..AcquireLease::default() }).command;
+    host.pass(20_000);
+    host.is_forgetful = false;
+    host.pass(60_000);
+    assert_eq!((host.lease_of(command).is_ok(), host.bought), (true, 2));
+    assert!(host.reads < 100, "{}", host.reads);
+}
+
+#[test]
+fn what_cannot_be_read_when_it_is_taken_over_is_not_read_all_the_time() {
+    let mut host = Host::new(Some(100));
+    let pool = host.open(1);
+    let lease = host.lease(pool);
+    host.client.give_back(&lease, host.now);
+    host.close(pool);
+    host.pass(1000);
+    host.reads_fail = true;
+    let pool = host.open(1);
+    let command = host.client.acquire(AcquireLease { pool, timeout_ms: Some(600_000), ..AcquireLease::default() }).command;
+    let before = host.reads;
+    host.pass(120_000);
+    assert!(host.reads - before < 200, "{} reads in two minutes", host.reads - before);
+    host.reads_fail = false;
+    host.pass(120_000);
+    assert_eq!((host.lease_of(command).is_ok(), host.bought), (true, 1));
+}
+
+#[test]
+fn a_renewal_that_nobody_knows_of_is_not_made_again_and_one_sessions_refusal_stops_nothing() {
+    let fixed = || OpenPool {
+        session_type: SessionType::Static,
+        renew_duration: Some(30),
+        expected_charge_usd: "5".parse().ok(),
+        size: 2,
+        ..shop()
+    };
+    for (code, renewals) in [("BACKEND_ERROR", 1), ("SESSION_NOT_FOUND", 1)] {
+        let mut host = Host::new(Some(100));
+        host.is_static = true;
+        let pool = host.try_open(fixed()).expect("can be opened");
+        let lease = host.lease(pool);
+        host.sessions[0].0 = "expired";
+        host.renewal = Some(refused(code));
+        host.see(&lease, Seen::Status(407));
+        host.client.give_back(&lease, host.now);
+        host.pass(3_600_000);
+        let renewed = host.log.iter().filter(|sent| sent.ends_with("/renew")).count();
+        let hold = host.status(pool).hold.map(|hold| hold.reason.as_str());
+        assert_eq!((renewed, hold), (renewals, (code == "BACKEND_ERROR").then_some("backend")), "{code} {:?}", host.log);
+    }
+    // Nor is anything renewed while purchases are held back for a person.
+    let mut host = Host::new(Some(100));
+    host.is_static = true;
+    let pool = host.try_open(fixed()).expect("can be opened");
+    let lease = host.lease(pool);
+    host.answer = Some(refused("ACCOUNT_DISABLED"));
+    let other = host.client.acquire(AcquireLease { pool, timeout_ms: Some(1000), ..AcquireLease::default() }).command;
+    host.pass(5000);
+    assert!(host.lease_of(other).is_err());
+    host.sessions[0].0 = "expired";
+    host.see(&lease, Seen::Status(407));
+    host.pass(600_000);
+    assert!(!host.log.iter().any(|sent| sent.ends_with("/renew")), "{:?}", host.log);
+    host.run("resume_pool", &format!(r#"{{"pool":{pool}}}"#)).expect("is resumed");
+    host.pass(61_000);
+    assert!(host.log.iter().any(|sent| sent.ends_with("/renew")), "{:?}", host.log);
+}
+
+#[test]
+fn a_session_fails_by_its_exits_and_not_by_what_is_seen_through_one() {
+    let mut host = Host::new(Some(100));
+    let pool = host.try_open(OpenPool { replace: Some(PoolReplace::Failing), ..shop() }).expect("can be opened");
+    let lease = host.lease(pool);
+    host.pass(60_000);
+    (0..5).for_each(|_| _ = host.see(&lease, Seen::Status(403)));
+    host.client.give_back(&lease, host.now);
+    host.pass(20_000);
+    assert_eq!(host.log.last().map(String::as_str), Some("POST /sessions/s-1/rotate \"http_403\""));
 }

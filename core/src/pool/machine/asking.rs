@@ -1,26 +1,24 @@
 //! How many sessions more are wanted, and how the store is asked for the slots that they are taken over from, or bought for.
 
-use std::collections::BTreeMap;
-
+use super::parts::CREATING;
 use super::root::{For, Machine, call_options, is_dynamic};
 use super::slots::Doing;
+use super::takeover::{READ_AGAIN, Situation, Use};
 use crate::client::{CallOptions, Client, Slot};
 use crate::contract::pools::PoolReplace;
 use crate::engine::Answered;
 use crate::policy::Error;
 use crate::pool::buyer::{May, Trial};
 use crate::pool::leases::SlotNo;
-use crate::state::Name;
+use crate::state::{CommandId, Name};
 use crate::time::Millis;
 
 /// So many slots are asked for in one call of the store.
 const AT_ONCE: usize = 256;
 /// Slots are asked for again after this long, at least and at most, while somebody waits.
 const ASK_AGAIN: (Millis, Millis) = (1000, 5000);
-/// A slot in doubt is looked at again after this, while no hold says when.
-pub(super) const DOUBT_AGAIN: Millis = 600_000;
-/// The same where the store could not be asked.
-const READ_AGAIN: Millis = 60_000;
+/// So many slots are looked at for sessions to take over before one is bought.
+const LOOKS: u32 = 1024;
 
 impl Machine {
     /// Whether it is not known yet what there is to be had.
@@ -28,13 +26,23 @@ impl Machine {
         !self.asking.out.is_empty() || self.asking.reads_products
     }
 
-    /// How many sessions more are wanted than there are or are coming.
-    pub(super) fn wanted(&self) -> u32 {
-        let counts = &self.slots.counts;
+    /// How many sessions more could be used than there are or are coming: to be taken over from whoever has let go of them.
+    pub(super) fn lacking(&self) -> u32 {
         let ahead = self.ready().saturating_sub(self.leases.idle_count());
-        let coming = counts.coming + counts.rotating;
-        let wanted = u32::try_from(self.leases.waiting() + ahead).unwrap_or(u32::MAX).saturating_sub(coming);
-        wanted.min(self.options.size.saturating_sub(self.slots.len()))
+        self.beyond_coming(self.leases.unbound() + ahead)
+    }
+
+    /// How many are wanted that would have to be bought. Where a free session does not suit whoever waits, since it rests for their target,
+    /// they wait for that: what was seen there is no reason to buy.
+    pub(super) fn wanted(&self) -> u32 {
+        self.beyond_coming((self.leases.unbound() + self.ready()).saturating_sub(self.leases.idle_count()))
+    }
+
+    fn beyond_coming(&self, sessions: usize) -> u32 {
+        let counts = &self.slots.counts;
+        let coming = counts.coming + counts.rotating + counts.delayed;
+        let more = u32::try_from(sessions).unwrap_or(u32::MAX).saturating_sub(coming);
+        more.min(self.options.size.saturating_sub(self.slots.len()))
     }
 
     /// How many purchases may be begun now.
@@ -53,12 +61,11 @@ impl Machine {
     /// Whether a trial is due that this client could make. Between two times that it asks for a slot it is not: the pool's record is for
     /// others to change then.
     pub(super) fn wants_trial(&self, client: &Client) -> bool {
-        if self.asking.next > client.monotonic() {
+        if self.closing.is_some() || self.shared.forbids_buying().is_some() || self.asking.next > client.monotonic() {
             return false;
         }
         let May::Try(trial) = self.buyer.may(self.slots.counts.in_doubt, client.unix()) else { return false };
-        let has_doubt = trial == Trial::Same && self.slots.counts.in_doubt > 0;
-        self.closing.is_none() && self.shared.forbids_buying().is_none() && (has_doubt || self.wanted() > 0)
+        (trial == Trial::Same && self.slots.resendable().is_some()) || self.wanted() > 0
     }
 
     /// Whether nothing is to be bought, but by the trial of a hold.
@@ -66,9 +73,11 @@ impl Machine {
         self.shared.forbids_buying().is_some() || self.buyer.hold().is_some()
     }
 
-    /// Whether purchases are wanted, so that the pool's record is to be read before.
+    /// Whether a purchase would be made now, so that the pool's record is to be read before.
     pub(super) fn is_to_buy(&self, client: &Client) -> bool {
-        self.closing.is_none() && self.wanted() > 0 && !self.is_asking() && self.asking.next <= client.monotonic()
+        let may_buy = || matches!(self.buyer.may(self.slots.counts.in_doubt, client.unix()), May::Buy(_));
+        let is_asking = self.is_asking() || self.asking.next > client.monotonic();
+        self.closing.is_none() && !is_asking && self.wanted() > 0 && self.shared.forbids_buying().is_none() && may_buy()
     }
 
     /// Asks for slots, where somebody waits or fewer are free than are to be at hand.
@@ -76,9 +85,9 @@ impl Machine {
         let (allowed, trial) = self.allowed(client);
         match trial {
             // The purchase that had no answer is the trial, with its key.
-            Some(Trial::Same) => match self.slots.which(|held| held.doing == Doing::Doubts).first() {
+            Some(Trial::Same) => match self.slots.resendable() {
                 Some(_) if now < self.asking.next => return,
-                Some(slot) => return self.look_at_doubt(client, *slot, true),
+                Some(slot) => return self.look_at_doubt(client, slot, true),
                 None => {}
             },
             Some(Trial::AfterRead) if self.wanted() > 0 && !self.asking.reads_products => {
@@ -99,15 +108,16 @@ impl Machine {
     /// Asks the store for a slot in doubt: what is there by now goes on, as a trial where one is due. That it is free by now, as somebody
     /// settled it, is no reason to buy.
     pub(super) fn look_at_doubt(&mut self, client: &mut Client, slot: SlotNo, is_trial: bool) {
-        let soon = client.monotonic().saturating_add(ASK_AGAIN.0);
-        if !self.asking.out.is_empty() {
-            return self.slots.set(slot, Doing::Doubts, Some(soon));
+        let Some(doing) = self.slots.doing(slot) else { return };
+        let now = client.monotonic();
+        let soon = now.saturating_add(ASK_AGAIN.0);
+        // Whether anything may be sent, the pool's record says.
+        let is_unread = !is_trial && !self.may_not_buy() && !self.shared.is_fresh(now);
+        self.shared.is_asked_for |= is_unread;
+        if is_unread || !self.asking.out.is_empty() || !self.claim(client, vec![slot], 1) {
+            return self.slots.set(slot, doing, Some(soon));
         }
-        let name = client.slot_name(&self.slot_text(slot));
-        match client.claim_slots(self.number, vec![name.clone()], 1) {
-            true => (self.asking.out, self.asking.tries) = (BTreeMap::from([(name, slot)]), is_trial),
-            false => self.slots.set(slot, Doing::Doubts, Some(soon)),
-        }
+        self.asking.tries = is_trial;
     }
 
     /// The store could not be asked.
@@ -120,26 +130,37 @@ impl Machine {
         self.asking.tries = false;
         self.ask_later(now);
         for slot in self.slots.forgotten_doubts() {
-            self.slots.set(slot, Doing::Doubts, Some(now.saturating_add(READ_AGAIN)));
+            if let Some(doing) = self.slots.doing(slot) {
+                self.slots.set(slot, doing, Some(now.saturating_add(READ_AGAIN)));
+            }
         }
     }
 
     /// Asks the store for slots. Where it is known that nothing is there to be taken over, only for those that may be bought for.
     fn ask(&mut self, client: &mut Client, now: Millis, allowed: u32) {
-        let wanted = self.wanted();
-        let most = if self.asking.is_all { wanted.min(allowed) } else { wanted };
-        if wanted == 0 || !self.asking.out.is_empty() || (now < self.asking.next && (allowed == 0 || !self.asking.is_all)) {
+        let (lacking, wanted) = (self.lacking(), self.wanted());
+        let is_nothing = lacking == 0 || self.shared.is_replaced();
+        if is_nothing || !self.asking.out.is_empty() || (now < self.asking.next && (allowed == 0 || !self.asking.is_all)) {
             return;
         }
+        // Each is read when it is taken over.
+        let room = self.options.max_creating.unwrap_or(CREATING).saturating_sub(self.slots.counts.coming);
+        if room == 0 {
+            return;
+        }
+        let most = if self.asking.is_all { wanted.min(allowed) } else { lacking };
         if most == 0 {
             // Others may have let go of something meanwhile.
-            self.asking.is_all = false;
+            self.asking.look_anew();
             return self.ask_later(now);
         }
-        let size = self.options.size.max(self.shared.size());
-        let first = client.any_below(size);
+        // What is bought is bought within this client's own size; beyond it there may be something to take over.
+        let size = if self.asking.is_all { self.options.size } else { self.options.size.max(self.shared.size()) };
+        let first = self.asking.from.unwrap_or_else(|| client.any_below(size));
         let slots: Vec<SlotNo> = self.slots.unknown(first, size).take(AT_ONCE).collect();
-        if !self.claim(client, slots, most) {
+        self.asking.looked = self.asking.looked.saturating_add(u32::try_from(slots.len()).unwrap_or(u32::MAX));
+        self.asking.from = slots.last().map(|last| last.saturating_add(1) % size);
+        if !self.claim(client, slots, most.min(room)) {
             self.ask_later(now);
         }
     }
@@ -160,6 +181,7 @@ impl Machine {
     }
 
     fn claim(&mut self, client: &mut Client, slots: Vec<SlotNo>, most: u32) -> bool {
+        self.asking.may_send = !self.may_not_buy() && self.shared.is_fresh(client.monotonic());
         self.asking.out = slots.into_iter().map(|slot| (client.slot_name(&self.slot_text(slot)), slot)).collect();
         let is_asked = client.claim_slots(self.number, self.asking.out.keys().cloned().collect(), most);
         if !is_asked {
@@ -183,57 +205,46 @@ impl Machine {
         let now = client.monotonic();
         let (asked, is_trial) = (std::mem::take(&mut self.asking.out), std::mem::take(&mut self.asking.tries));
         // A slot in doubt that was asked for is nobody's doubt any more, or another client has it.
-        let is_in_doubt = |slot: &SlotNo| self.slots.doing(*slot) == Some(Doing::Doubts);
+        let is_in_doubt = |slot: &SlotNo| matches!(self.slots.doing(*slot), Some(Doing::Doubts { .. }));
         let doubts: Vec<SlotNo> = asked.values().copied().filter(is_in_doubt).collect();
         let is_of_doubt = !doubts.is_empty();
         doubts.into_iter().for_each(|slot| self.slots.remove(slot));
         let (mut free, mut began) = (Vec::new(), false);
         for (name, found) in claimed {
             let Some(slot) = asked.get(name).copied() else { continue };
-            match (found, self.ends_what_it_finds()) {
-                (Slot::Taken, true) => self.open_slot(client, slot, Doing::Takes { ends: true }),
-                (_, true) => client.release_slot(name),
-                // To go on with it may buy it: during a hold that is the trial's.
-                (Slot::Doubt, _) if self.closing.is_none() && !is_trial && self.may_not_buy() => {
-                    client.release_slot(name);
-                    self.slots.set(slot, Doing::Doubts, Some(now.saturating_add(DOUBT_AGAIN)));
+            let used = self.situation(client, name, slot, is_trial).use_of(*found);
+            began |= matches!(used, Use::Takes | Use::Tries | Use::Renews);
+            match used {
+                Use::Buys => free.push((name, slot)),
+                Use::Takes => self.open_slot(client, slot, Doing::Takes { ends: false }),
+                Use::Ends => self.open_slot(client, slot, Doing::Takes { ends: true }),
+                Use::Tries => {
+                    self.buyer.begun(true);
+                    self.open_slot(client, slot, Doing::Buys { is_trial: true });
                 }
-                (Slot::Taken | Slot::Doubt, _) if self.closing.is_none() => {
-                    began = true;
-                    let is_old = client.is_slot_of_another(name, &self.params);
-                    if is_trial {
-                        self.buyer.begun(true);
-                    }
-                    self.open_slot(client, slot, if is_trial { Doing::Buys { is_trial } } else { Doing::Takes { ends: is_old } });
-                }
-                (Slot::Free, _) if self.closing.is_none() && slot < self.options.size => free.push((name, slot)),
-                (Slot::Expired, _) if self.closing.is_none() && self.options.renew_duration.is_some() => {
-                    began = true;
+                Use::Renews => {
                     self.slots.set(slot, Doing::Takes { ends: false }, None);
-                    let command = client.resume_slot(self.number, name, call_options(&self.options));
-                    self.commands.insert(command, For::Slot(slot));
+                    let command = client.resume_slot(self.number, name, self.slot_options(false));
+                    self.works(slot, command);
                 }
-                (Slot::Over | Slot::Expired, _) if self.closing.is_none() && slot < self.options.size => match self.replaces() {
-                    true => free.push((name, slot)),
-                    false => {
-                        client.release_slot(name);
-                        self.slots.set(slot, Doing::Empty, None);
-                    }
-                },
-                (Slot::Stuck, _) => {
+                Use::Leaves(doing, after) => {
                     client.release_slot(name);
-                    self.slots.set(slot, Doing::Rests, Some(now.saturating_add(DOUBT_AGAIN)));
+                    self.slots.set(slot, doing, after.map(|after| now.saturating_add(after)));
                 }
-                _ => client.release_slot(name),
+                Use::Releases => client.release_slot(name),
             }
         }
-        // What holds something comes first: where there is more, nobody has it who would not use it.
-        if !is_of_doubt {
-            self.asking.is_all = !free.is_empty() || claimed.is_empty();
+        // What holds something comes first: where something was taken over there may be more.
+        let unknown = self.options.size.max(self.shared.size()).saturating_sub(self.slots.len());
+        if !is_of_doubt && free.is_empty() && began {
+            self.asking.look_anew();
         }
+        self.asking.is_all |= !is_of_doubt && self.asking.looked > 0 && self.asking.looked >= unknown.min(LOOKS);
+        // One that was settled by hand is no reason to buy.
+        let may_buy = self.asking.is_all && !is_of_doubt;
         for (name, slot) in free {
             let (allowed, trial) = self.allowed(client);
-            match allowed > 0 && self.wanted() > 0 && trial != Some(Trial::AfterRead) {
+            match may_buy && allowed > 0 && self.wanted() > 0 && trial != Some(Trial::AfterRead) {
                 true => {
                     began = true;
                     self.buyer.begun(trial.is_some());
@@ -242,9 +253,25 @@ impl Machine {
                 false => client.release_slot(name),
             }
         }
-        match began || self.ends_what_it_finds() {
+        match began || self.ends_what_it_finds() || (!self.asking.is_all && !is_of_doubt && self.asking.looked > 0) {
             true => (self.asking.failures, self.asking.next) = (0, now),
             false => self.ask_later(now),
+        }
+    }
+
+    /// What is so for a slot that was claimed.
+    fn situation(&self, client: &Client, name: &Name, slot: SlotNo, is_trial: bool) -> Situation {
+        Situation {
+            closes: self.closing.is_some(),
+            ends: self.ends_what_it_finds(),
+            is_replaced: self.shared.is_replaced(),
+            is_old: client.is_slot_of_another(name, &self.params),
+            is_within: slot < self.options.size,
+            may_send: self.asking.may_send,
+            is_trial,
+            is_dynamic: is_dynamic(&self.options),
+            replaces: self.replaces(),
+            renewal: self.renewal(client, slot),
         }
     }
 
@@ -266,11 +293,24 @@ impl Machine {
         }
     }
 
+    /// How a slot is opened. A new key, where the service failed, is taken by the trial alone.
+    fn slot_options(&self, is_trial: bool) -> CallOptions {
+        let options = call_options(&self.options);
+        CallOptions { retry_paid: options.retry_paid.map(|retries| retries && is_trial), ..options }
+    }
+
+    /// A command is at work on a slot.
+    pub(super) fn works(&mut self, slot: SlotNo, command: CommandId) {
+        let work = self.slots.begin_work(slot);
+        self.commands.insert(command, For::Slot(slot, work));
+    }
+
     /// Begins what a slot is opened for.
     fn open_slot(&mut self, client: &mut Client, slot: SlotNo, doing: Doing) {
         self.slots.set(slot, doing, None);
-        match client.open_slot(self.number, &self.slot_text(slot), &self.params, &call_options(&self.options)) {
-            Ok(command) => _ = self.commands.insert(command, For::Slot(slot)),
+        let options = self.slot_options(doing == Doing::Buys { is_trial: true });
+        match client.open_slot(self.number, &self.slot_text(slot), &self.params, &options) {
+            Ok(command) => self.works(slot, command),
             Err(error) => self.not_opened(client, slot, doing, &error),
         }
     }

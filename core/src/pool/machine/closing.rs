@@ -42,29 +42,25 @@ impl Machine {
     }
 
     fn begin_closing(&mut self, client: &mut Client, command: Option<CommandId>, grace: Millis, ends: Option<Ends>) {
+        let (now, was_everywhere) = (client.monotonic(), self.ends_what_it_finds());
         if let Some(closing) = &mut self.closing {
-            if ends.is_some_and(|ends| ends.everywhere && !closing.is_everywhere()) {
-                (self.asking.ends_from, self.asking.next) = (Some(0), client.monotonic());
-            }
-            closing.ends = ends.filter(|_| !closing.is_everywhere()).or(closing.ends);
-            match (command, closing.command) {
-                (Some(command), Some(_)) => self.tell_own_status(client, command),
-                (Some(command), None) => closing.command = Some(command),
-                (None, _) => {}
-            }
-            return;
+            // Whoever closes it a second time waits with the first, and what is to be ended is what either of them says.
+            closing.ends = closing.ends.into_iter().chain(ends).reduce(Ends::join);
+            closing.commands.extend(command);
+            closing.is_told &= command.is_none();
+        } else {
+            let is_everywhere = ends.is_some_and(|ends| ends.everywhere);
+            let look = if self.shared.is_open && !self.joins && !is_everywhere { Look::Due } else { Look::Done };
+            let until = now.saturating_add(grace);
+            self.closing = Some(Closing { commands: command.into_iter().collect(), is_told: command.is_none(), until, ends, look });
         }
         if !self.shared.is_open {
             // What was not opened leaves nothing behind, and its name is free again.
             self.shared.changes.clear();
         }
-        let now = client.monotonic();
-        let is_everywhere = ends.is_some_and(|ends| ends.everywhere);
-        if is_everywhere {
+        if self.ends_what_it_finds() && !was_everywhere {
             (self.asking.ends_from, self.asking.next) = (Some(0), now);
         }
-        let look = if self.shared.is_open && !self.joins && !is_everywhere { Look::Due } else { Look::Done };
-        self.closing = Some(Closing { command, until: now.saturating_add(grace), ends, look });
         for waiter in self.callers.gone_by(None) {
             let error = Error::new(Kind::Cancelled, Effect::None, "acquire", "the pool was closed", Advice::Nothing);
             self.end_wait(client, waiter, error);
@@ -78,8 +74,10 @@ impl Machine {
 
     /// Whoever closes it waits no more; it is closed all the same.
     pub(super) fn leave_closing(&mut self, client: &mut Client, command: CommandId) -> bool {
-        let Some(closing) = self.closing.as_mut().filter(|closing| closing.command == Some(command)) else { return false };
-        closing.command = None;
+        let Some(closing) = &mut self.closing else { return false };
+        let Some(at) = closing.commands.iter().position(|known| *known == command) else { return false };
+        closing.commands.remove(at);
+        closing.is_told |= closing.commands.is_empty();
         let error = Error::new(Kind::Cancelled, Effect::None, "close_pool", "is not waited for any more; the pool closes", Advice::Nothing);
         client.complete(command, Err(error));
         true
@@ -114,7 +112,7 @@ impl Machine {
     }
 
     pub(super) fn close_slots(&mut self, client: &mut Client, now: Millis) {
-        let Some(Closing { command, until, .. }) = self.closing.clone() else { return };
+        let Some(until) = self.closing.as_ref().map(|closing| closing.until) else { return };
         let free: Vec<SlotNo> = self.leases.idle(Millis::MAX).collect();
         free.into_iter().for_each(|slot| self.close_slot(client, slot));
         if self.leases.lent_count() > 0 && now < until {
@@ -149,10 +147,12 @@ impl Machine {
                 .into_iter()
                 .for_each(|slot| self.let_go(client, slot));
         }
-        if let Some(command) = command.filter(|command| client.is_pending(*command)) {
+        let Some(closing) = &mut self.closing else { return };
+        closing.is_told = true;
+        let commands = std::mem::take(&mut closing.commands);
+        for command in commands {
             self.tell_own_status(client, command);
         }
-        self.closing.iter_mut().for_each(|closing| closing.command = None);
     }
 
     /// Whether the pool's record is still to be read, now that all is let go of: another client that drains the pool everywhere meanwhile
@@ -177,7 +177,8 @@ impl Machine {
 
     /// Whether nothing of it is to be done any more.
     pub(super) fn is_gone(&self) -> bool {
-        self.closing.as_ref().is_some_and(|closing| closing.command.is_none() && closing.look == Look::Done)
+        self.closing.as_ref().is_some_and(|closing| closing.is_told && closing.look == Look::Done)
+            && self.spent.asks.is_empty()
             && self.commands.is_empty()
             && self.asking.out.is_empty()
             && !self.is_to_find()

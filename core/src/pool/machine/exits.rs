@@ -1,15 +1,15 @@
 //! The sessions of this client: they are read, get other exits, are renewed, ended, and let go of.
 
-use super::asking::DOUBT_AGAIN;
-use super::opened::{READ_AGAIN, has_proxy, proxy_of};
-use super::root::{For, IDLE, Machine, is_dynamic};
+use super::opened::{has_proxy, proxy_of};
+use super::root::{IDLE, Machine, is_dynamic};
 use super::slots::{Doing, Held};
+use super::takeover::{READ_AGAIN, Renewal};
 use crate::client::{CallOptions, Client};
 use crate::contract::agent::{GetSession, RenewSession, RotateSession, TerminateSession};
 use crate::contract::pools::PoolHoldReason;
 use crate::contract::{Operation, json_of};
 use crate::engine::{Answered, EventKind, Phase, RecordId};
-use crate::policy::{Effect, Error};
+use crate::policy::{Effect, Error, Kind};
 use crate::pool::leases::{LeaseId, SlotNo};
 use crate::time::Millis;
 
@@ -28,7 +28,7 @@ impl Machine {
             Some(doubt) => client.resume_for(self.number, &doubt.1),
             None => client.start_for(self.number, O::ENDPOINT.name, &json_of(operation), options),
         };
-        self.commands.insert(command, For::Slot(slot));
+        self.works(slot, command);
     }
 
     /// The session of a slot is lent from now on, for as long as its exit may get.
@@ -40,7 +40,7 @@ impl Machine {
 
     /// Reads a session.
     pub(super) fn read(&mut self, client: &mut Client, slot: SlotNo) {
-        let may = |doing| matches!(doing, Doing::Lends | Doing::Waits | Doing::Rotates | Doing::Renews);
+        let may = |doing| matches!(doing, Doing::Lends | Doing::Waits | Doing::Delays | Doing::Rotates | Doing::Renews);
         let Some(session) = self.slots.session(slot).filter(|_| self.slots.doing(slot).is_some_and(may)) else { return };
         let read = GetSession { session_id: session.id.to_string(), include_credentials: Some(true) };
         self.begin(client, slot, Doing::Reads, &read, CallOptions::default());
@@ -54,7 +54,7 @@ impl Machine {
         }
         if self.slots.counts.rotating >= ROTATIONS || client.is_rotation_held_back(&session.id) {
             self.leases.hold_back(slot);
-            return self.slots.set(slot, Doing::Waits, Some(client.monotonic().saturating_add(CHANGE_AGAIN)));
+            return self.slots.set(slot, Doing::Delays, Some(client.monotonic().saturating_add(CHANGE_AGAIN)));
         }
         let reason = session.rotates_for();
         let session_id = session.id.to_string();
@@ -73,11 +73,23 @@ impl Machine {
         let now = client.monotonic();
         match answered.phase {
             Some(Phase::Ready) if has_proxy(answered) => {}
-            Some(Phase::Ended) => return self.expired(client, slot, answered, true),
-            _ => return self.slots.set(slot, Doing::Waits, Some(now.saturating_add(READ_AGAIN))),
+            Some(Phase::Ended) => return self.over(client, slot, answered, true),
+            _ => {
+                // It is lent as one with another exit, once it can be used.
+                if is_another {
+                    self.next_generation(slot, now);
+                }
+                return self.slots.set(slot, Doing::Waits, Some(now.saturating_add(READ_AGAIN)));
+            }
         }
         let proxy = proxy_of(answered);
+        let is_lent = self.leases.is_lent(slot);
         let Some(session) = self.slots.session_mut(slot) else { return };
+        // What could not be ended before.
+        if session.is_doomed && !is_lent {
+            return self.end(client, slot);
+        }
+        session.is_unsure = false;
         // Other credentials are another way out, too.
         let is_another = is_another || session.proxy != proxy || !self.leases.is_generation(slot, session.generation);
         (session.read_at, session.proxy) = (now, proxy);
@@ -123,48 +135,80 @@ impl Machine {
         self.lends(slot);
     }
 
-    /// A session was seen to be over: a static one may be renewed, and keeps its address. `counts`: it was lent, so how long it lived counts.
-    pub(super) fn expired(&mut self, client: &mut Client, slot: SlotNo, answered: &Answered, counts: bool) {
-        let is_doomed = self.slots.session(slot).is_some_and(|session| session.is_doomed);
+    /// A session was seen to be over. `counts`: it was lent, so how long it lived counts.
+    pub(super) fn over(&mut self, client: &mut Client, slot: SlotNo, answered: &Answered, counts: bool) {
         match answered.facts.status.as_deref() {
-            Some("expired") if self.may_renew() && !is_doomed => self.renew(client, slot),
+            Some("expired") => self.expired(client, slot, counts),
             _ if counts => self.session_over(client, slot),
-            _ => {
-                self.leases.gone(slot);
-                self.drop_slot(client, slot);
-            }
+            _ => self.give_up(client, slot),
         }
     }
 
-    /// Whether expired sessions are renewed.
-    pub(super) fn may_renew(&self) -> bool {
-        self.options.renew_duration.is_some() && !is_dynamic(&self.options) && self.closing.is_none()
+    /// A session has expired: a static one may be renewed, and keeps its address.
+    pub(super) fn expired(&mut self, client: &mut Client, slot: SlotNo, counts: bool) {
+        let renews = self.slots.session(slot).is_some_and(|session| !session.is_doomed) && self.renewal(client, slot) != Renewal::Never;
+        match renews {
+            true => self.renew(client, slot),
+            false if counts => self.session_over(client, slot),
+            false => self.give_up(client, slot),
+        }
     }
 
-    pub(super) fn renew(&mut self, client: &mut Client, slot: SlotNo) {
+    /// Whether an expired session of a slot is renewed, which costs money as a purchase does.
+    pub(super) fn renewal(&self, client: &Client, slot: SlotNo) -> Renewal {
+        let renews = self.options.renew_duration.is_some() && !is_dynamic(&self.options);
+        if !renews || self.closing.is_some() || slot >= self.options.size || self.shared.is_replaced() {
+            return Renewal::Never;
+        }
+        let is_held = self.buyer.hold().is_some_and(|hold| hold.retry_at.is_none_or(|at| at > client.unix()));
+        let is_unsure = self.slots.session(slot).is_some_and(|session| session.is_unsure);
+        let is_doubtful = self.buyer.is_doubtful(self.slots.counts.in_doubt);
+        match is_held || is_unsure || is_doubtful || self.shared.forbids_buying().is_some() {
+            true => Renewal::Later,
+            false => Renewal::Now,
+        }
+    }
+
+    /// Renews an expired session, or goes on with that; later, where nothing may be bought now.
+    fn renew(&mut self, client: &mut Client, slot: SlotNo) {
         let Some((session, duration)) = self.slots.session(slot).zip(self.options.renew_duration) else { return };
         let renew = RenewSession { session_id: session.id.to_string(), duration };
         let options = CallOptions { expected_charge_usd: self.options.expected_charge_usd, ..CallOptions::default() };
         self.leases.gone(slot);
-        if self.shared.known.paused {
+        match self.renewal(client, slot) {
+            Renewal::Now => self.begin(client, slot, Doing::Renews, &renew, options),
             // It is found expired again, and renewed once the pool buys.
-            return self.slots.set(slot, Doing::Waits, Some(client.monotonic().saturating_add(READ_AGAIN)));
+            Renewal::Later | Renewal::Never => self.slots.set(slot, Doing::Waits, Some(client.monotonic().saturating_add(READ_AGAIN))),
         }
-        self.begin(client, slot, Doing::Renews, &renew, options);
+    }
+
+    /// Goes on with a change of a session that is in doubt.
+    pub(super) fn go_on(&mut self, client: &mut Client, slot: SlotNo) {
+        match self.slots.session(slot).and_then(|session| session.doubt.as_ref()).map(|doubt| doubt.0) {
+            Some(Doing::Ends) => self.end(client, slot),
+            _ => self.renew(client, slot),
+        }
     }
 
     /// A session could not be renewed: what is known of it is read again, or it is given up.
     pub(super) fn not_renewed(&mut self, client: &mut Client, slot: SlotNo, error: &Error) {
+        // That says nothing of further purchases.
+        let is_of_session = matches!(error.code.as_deref(), Some("SESSION_NOT_FOUND" | "SESSION_EXPIRED"));
+        if !is_of_session {
+            let hold = self.buyer.refused(false, PoolHoldReason::of_error(error), client.unix());
+            self.held(hold, false);
+        }
         match error.effect {
-            Effect::None => {
-                let hold = self.buyer.refused(false, PoolHoldReason::of_error(error), client.unix());
-                self.held(hold, false);
-                self.session_over(client, slot);
-                // Whoever claims it would find it expired again.
-                self.slots.set(slot, Doing::Rests, Some(client.monotonic().saturating_add(DOUBT_AGAIN)));
-            }
+            Effect::None if is_of_session => self.session_over(client, slot),
+            // It is found expired again, and renewed once the pool buys.
+            Effect::None => self.slots.set(slot, Doing::Waits, Some(client.monotonic().saturating_add(READ_AGAIN))),
             Effect::Unknown | Effect::Done => {
-                self.in_doubt(slot, Doing::Renews, error);
+                let is_unsure = error.effect == Effect::Unknown && error.kind == Kind::InDoubt;
+                if is_unsure {
+                    self.slots.session_mut(slot).into_iter().for_each(|session| session.is_unsure = true);
+                } else {
+                    self.in_doubt(slot, Doing::Renews, error);
+                }
                 self.slots.set(slot, Doing::Waits, Some(client.monotonic().saturating_add(READ_AGAIN)));
             }
         }
@@ -186,10 +230,7 @@ impl Machine {
                 self.slots.session_mut(slot).into_iter().for_each(|session| session.is_doomed = true);
                 self.slots.set(slot, Doing::Waits, Some(again));
             }
-            _ => {
-                self.leases.gone(slot);
-                self.drop_slot(client, slot);
-            }
+            _ => self.give_up(client, slot),
         }
     }
 
@@ -219,12 +260,19 @@ impl Machine {
         let session = self.slots.session(slot).cloned();
         self.leases.gone(slot);
         if let Some(session) = &session
+            && session.is_bought
             && client.is_over(&session.id)
         {
             let lived = client.monotonic().saturating_sub(session.ready_at);
             let hold = self.buyer.ended(lived, client.unix());
             self.held(hold, false);
         }
+        self.drop_slot(client, slot);
+    }
+
+    /// A session is no use any more.
+    fn give_up(&mut self, client: &mut Client, slot: SlotNo) {
+        self.leases.gone(slot);
         self.drop_slot(client, slot);
     }
 
@@ -248,8 +296,7 @@ impl Machine {
     }
 
     pub(super) fn let_go(&mut self, client: &mut Client, slot: SlotNo) {
-        self.leases.gone(slot);
-        self.drop_slot(client, slot);
-        self.asking.is_all = false;
+        self.give_up(client, slot);
+        self.asking.look_anew();
     }
 }

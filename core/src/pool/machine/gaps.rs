@@ -40,6 +40,7 @@ impl Gaps {
 
     /// Free numbers below that one, from `first` on and then from 0.
     pub(super) fn from(&self, first: SlotNo, below: SlotNo) -> impl Iterator<Item = SlotNo> {
+        let first = first.min(below);
         let within = self.0.range(..first).next_back().map(|(_, to)| first..(*to).min(below)).unwrap_or(0..0);
         let behind = self.0.range(first..below).flat_map(move |(from, to)| *from..(*to).min(below));
         let before = self.0.range(..first).flat_map(move |(from, to)| *from..(*to).min(first).min(below));
@@ -68,8 +69,9 @@ mod tests {
                 gaps.free(number);
                 taken.remove(&number);
             }
-            let (first, size) = (below(20), 20);
-            let expected: Vec<u32> = (0..size).map(|offset| (first + offset) % size).filter(|number| !taken.contains(number)).collect();
+            let (first, size) = (below(24), 20);
+            let expected: Vec<u32> =
+                (0..size).map(|offset| (first.min(size) + offset) % size).filter(|number| !taken.contains(number)).collect();
             assert_eq!(gaps.from(first, size).collect::<Vec<_>>(), expected, "from {first}: {gaps:?}");
         }
         assert!(gaps.0.len() <= 13, "they are joined again: {gaps:?}");

@@ -13,5 +13,6 @@ mod shared;
 mod sharing;
 mod slots;
 mod status;
+mod takeover;
 
-pub(super) use self::root::{Machine, call_options};
+pub(super) use self::root::{Machine, call_options, is_closed};

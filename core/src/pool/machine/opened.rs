@@ -1,8 +1,8 @@
 //! What came of what a slot was opened for: of a purchase, or of taking over what was there.
 
-use super::asking::DOUBT_AGAIN;
-use super::root::{Machine, is_dynamic};
+use super::root::Machine;
 use super::slots::{Doing, Session};
+use super::takeover::{DOUBT_AGAIN, READ_AGAIN};
 use crate::client::Client;
 use crate::contract::Json;
 use crate::contract::pools::PoolHoldReason;
@@ -12,9 +12,8 @@ use crate::policy::{Effect, Error, Kind};
 use crate::pool::leases::SlotNo;
 use crate::pool::record::Change;
 use crate::time::Millis;
-
-/// A session that could not be used at its deadline, or whose status nobody knows, is read again after this.
-pub(super) const READ_AGAIN: Millis = 60_000;
+/// The slot of a session that the service does not know any more is looked at again after this.
+const FORGOTTEN_AGAIN: Millis = 5000;
 
 /// What became of a purchase.
 enum Came {
@@ -36,9 +35,9 @@ impl Machine {
                 self.tell_rotated(client, slot);
                 self.was_read(client, slot, &answered, true);
             }
-            (Doing::Rotates, Err(error)) if error.effect == Effect::Unknown => {
+            (Doing::Rotates, Err(error)) if error.effect != Effect::None => {
                 // It may have another exit; it is lent as one that has, once it was read. Whether it was changed is nothing to wait for.
-                if let Some(record) = error.record.clone() {
+                if let Some(record) = error.record.clone().filter(|_| error.effect == Effect::Unknown) {
                     client.settle_for(self.number, &RecordId(record));
                 }
                 self.next_generation(slot, client.monotonic());
@@ -50,7 +49,7 @@ impl Machine {
             (Doing::Renews, Ok(_)) => self.let_go(client, slot),
             (Doing::Renews, Err(error)) => self.not_renewed(client, slot, &error),
             (Doing::Ends, result) => self.was_ended(client, slot, result.err().as_ref()),
-            (Doing::Lends | Doing::Waits | Doing::Doubts | Doing::Rests | Doing::Empty, _) => {}
+            (Doing::Lends | Doing::Waits | Doing::Delays | Doing::Doubts { .. } | Doing::Rests | Doing::Empty, _) => {}
         }
     }
 
@@ -65,23 +64,19 @@ impl Machine {
         // What is known from before, since no read came through, says nothing of the proxy.
         let is_ready = answered.phase == Some(Phase::Ready) && has_proxy(answered);
         let is_doomed = doing == Doing::Takes { ends: true };
-        let session = Session { is_doomed, ..Session::new(client.shared_id(id), proxy_of(answered), now) };
+        let is_bought = matches!(doing, Doing::Buys { .. });
+        let session = Session { is_doomed, is_bought, ..Session::new(client.shared_id(id), proxy_of(answered), now) };
         self.settle(client, doing, if is_ready { Came::Ready } else { Came::Bought });
         self.asking.next = now;
         self.slots.set(slot, Doing::Waits, Some(now.saturating_add(READ_AGAIN)));
         self.slots.set_session(slot, session);
         match () {
             () if is_over => {
-                let hold = if let Doing::Buys { .. } = doing { self.buyer.ended(0, client.unix()) } else { None };
+                let hold = if is_bought { self.buyer.ended(0, client.unix()) } else { None };
                 self.held(hold, false);
-                self.expired(client, slot, answered, false);
+                self.over(client, slot, answered, false);
             }
-            // Of another request than the pool's is by now: a static one is left, since it is not refunded.
-            () if self.closing.is_none() && doing == (Doing::Takes { ends: true }) && !is_dynamic(&self.options) => {
-                self.let_go(client, slot);
-                self.slots.set(slot, Doing::Rests, Some(now.saturating_add(DOUBT_AGAIN)));
-            }
-            () if doing == (Doing::Takes { ends: true }) => self.end(client, slot),
+            () if is_doomed => self.end(client, slot),
             () if self.closing.is_some() => self.close_slot(client, slot),
             () if is_ready => {
                 self.lends(slot);
@@ -96,11 +91,12 @@ impl Machine {
         let now = client.monotonic();
         self.asking.next = now;
         match (error.kind, error.effect) {
-            (Kind::Ended, _) if error.session_id.is_some() && self.may_renew() => {
+            (Kind::Ended, _) if error.session_id.as_deref().is_some_and(|id| client.is_expired(id)) => {
                 self.settle(client, doing, Came::Bought);
-                let id = error.session_id.as_deref().unwrap_or_default();
-                self.slots.set_session(slot, Session::new(client.shared_id(id), Json::default(), now));
-                self.renew(client, slot);
+                let id = client.shared_id(error.session_id.as_deref().unwrap_or_default());
+                let is_doomed = doing == Doing::Takes { ends: true };
+                self.slots.set_session(slot, Session { is_doomed, ..Session::new(id, Json::default(), now) });
+                self.expired(client, slot, false);
             }
             // Another client has it, or its session is over: the next one takes its place when one is wanted.
             (Kind::Busy | Kind::Ended, _) => {
@@ -110,22 +106,35 @@ impl Machine {
                     let hold = self.buyer.ended(0, client.unix());
                     self.held(hold, false);
                 }
+                error.session_id.iter().for_each(|id| _ = client.release_session(id));
                 self.slots.remove(slot);
             }
             (_, Effect::None) => {
                 self.settle(client, doing, Came::Failed(PoolHoldReason::of_error(error)));
                 self.slots.remove(slot);
             }
-            // It was bought, and what followed failed: it is found there.
+            // It was bought, and what followed failed: it is found there. What the service has forgotten is over by then.
             (_, Effect::Done) if error.session_id.is_some() => {
                 self.settle(client, doing, Came::Bought);
-                self.slots.remove(slot);
-                self.asking.is_all = false;
+                let is_missing = error.code.as_deref() == Some("SESSION_NOT_FOUND");
+                let after = if is_missing { FORGOTTEN_AGAIN } else { READ_AGAIN };
+                self.slots.set(slot, Doing::Rests, Some(now.saturating_add(after)));
+                self.asking.look_anew();
             }
             _ => {
                 self.settle(client, doing, Came::Failed(PoolHoldReason::of_error(error)));
-                self.slots.set(slot, Doing::Doubts, Some(now.saturating_add(DOUBT_AGAIN)));
+                let resends = error.kind != Kind::InDoubt;
+                self.slots.set(slot, Doing::Doubts { resends }, Some(now.saturating_add(DOUBT_AGAIN)));
             }
+        }
+    }
+
+    /// What was done on a slot that this client has lost meanwhile: a session that came of it is anybody's.
+    pub(super) fn let_stale_go(&mut self, client: &mut Client, answered: &Answered) {
+        let session = answered.facts.session_id.as_deref();
+        let is_here = |id: &str| self.slots.iter().any(|(_, held)| held.session.as_ref().is_some_and(|session| session.id == *id));
+        if let Some(id) = session.filter(|id| !is_here(id)) {
+            client.release_session(id);
         }
     }
 

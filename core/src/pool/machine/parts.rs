@@ -8,6 +8,8 @@ use crate::pool::leases::SlotNo;
 use crate::state::{CommandId, Name};
 use crate::time::{DAY, Millis};
 
+/// So many purchases may be under way, where nothing else is said.
+pub(super) const CREATING: u32 = 8;
 /// So long, after that, are sessions waited for that are being ended, and the store.
 pub(super) const PATIENCE: Millis = 60_000;
 
@@ -23,16 +25,30 @@ pub(super) struct Asking {
     /// Not before this.
     pub(super) next: Millis,
     pub(super) failures: u32,
-    /// Whether the last answer had all that there is to take over, so that only what may be bought is asked for.
+    /// Whether all that there is to take over was looked at, so that only what may be bought is asked for.
     pub(super) is_all: bool,
+    /// How many slots were looked at for that, and where to go on.
+    pub(super) looked: u32,
+    pub(super) from: Option<SlotNo>,
+    /// Whether something may be sent that may buy for what the store is asked for: the pool's record had just been read, and allows it.
+    pub(super) may_send: bool,
     /// Whether a trial waits for the products.
     pub(super) reads_products: bool,
+}
+
+impl Asking {
+    /// There may be something to take over again.
+    pub(super) fn look_anew(&mut self) {
+        (self.is_all, self.looked, self.from) = (false, 0, None);
+    }
 }
 
 #[derive(Debug, Clone, Hash)]
 pub(super) struct Closing {
     /// Who waits for it.
-    pub(super) command: Option<CommandId>,
+    pub(super) commands: Vec<CommandId>,
+    /// Whether they were told.
+    pub(super) is_told: bool,
     /// Until when leases are waited for.
     pub(super) until: Millis,
     /// Whether sessions are ended, static ones too.
@@ -56,11 +72,14 @@ pub(super) struct Ends {
     pub(super) everywhere: bool,
 }
 
-impl Closing {
-    pub(super) fn is_everywhere(&self) -> bool {
-        self.ends.is_some_and(|ends| ends.everywhere)
+impl Ends {
+    /// Both, where one is said after the other.
+    pub(super) fn join(self, other: Ends) -> Ends {
+        Ends { include_static: self.include_static || other.include_static, everywhere: self.everywhere || other.everywhere }
     }
+}
 
+impl Closing {
     pub(super) fn next(&self, now: Millis) -> Option<Millis> {
         let last = self.until.saturating_add(PATIENCE);
         Some(if now < self.until { self.until } else { last }).filter(|at| *at > now)

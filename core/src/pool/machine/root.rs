@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use arcstr::ArcStr;
 
 use super::callers::Callers;
-use super::parts::{Asking, Closing, Spent};
+use super::parts::{Asking, CREATING, Closing, Spent};
 use super::shared::Shared;
 use super::slots::{Doing, Session, Slots};
 use crate::client::{CallOptions, Client, NewsOf, PoolNo};
@@ -33,10 +33,10 @@ const BLOCKS: u32 = 3;
 /// So many names of targets are remembered.
 const LABELS: usize = 512;
 
-/// What a command of the pool's is for.
+/// What a command of the pool's is for: a slot, and which work on it.
 #[derive(Debug, Clone, Copy, Hash)]
 pub(super) enum For {
-    Slot(SlotNo),
+    Slot(SlotNo, u32),
     /// The products are read, before a trial.
     Products,
 }
@@ -78,7 +78,7 @@ impl Machine {
             number,
             params: json_of(&options.session()),
             leases: Leases::new(terms),
-            buyer: Buyer::new(options.size, options.max_creating.unwrap_or(8), options.max_in_doubt),
+            buyer: Buyer::new(options.size, options.max_creating.unwrap_or(CREATING), options.max_in_doubt),
             blocking: Blocking::default(),
             labels: Map::default(),
             slots: Slots::default(),
@@ -102,12 +102,11 @@ impl Machine {
 
     /// Somebody waits for a lease.
     pub(in crate::pool) fn acquire(&mut self, client: &mut Client, command: CommandId, asked: &AcquireLease) {
-        let refusal = match () {
-            () if self.closing.is_some() => Some("the pool is closed or drained; open it again"),
-            () if self.joins => Some("the pool was joined, and not opened: it lends nothing to this client"),
-            () => None,
-        };
-        if let Some(what) = refusal {
+        if self.closing.is_some() {
+            return client.complete(command, Err(is_closed("acquire")));
+        }
+        if self.joins {
+            let what = "the pool was joined, and not opened: it lends nothing to this client";
             return client.complete(command, Err(Error::new(Kind::Misuse, Effect::None, "acquire", what, Advice::ChangeRequest)));
         }
         let key = asked.key.as_deref().map(|key| hash("key", key));
@@ -181,13 +180,15 @@ impl Machine {
             Follows::Blocked { .. } => LeaseAdvice::GiveBack,
         };
         let failing = self.options.replace == Some(PoolReplace::Failing);
+        let is_dynamic = is_dynamic(&self.options);
         if let Some(session) = self.slots.session_mut(slot) {
             match follows {
                 Follows::Blocked { .. } => {
                     session.seen = Some(seen);
-                    session.blocks = session.blocks.saturating_add(1);
+                    session.blocked(if is_dynamic { u64::from(session.generation) } else { lease });
                 }
-                Follows::Refused => session.blocks = BLOCKS,
+                // A new exit does not help there, and none is asked for.
+                Follows::Refused => session.blocked(lease),
                 Follows::Nothing if sight == Sight::Good => session.blocks = 0,
                 _ => {}
             }
@@ -196,9 +197,7 @@ impl Machine {
         let is_doomed = self.slots.session(slot).is_some_and(|session| session.is_doomed);
         let changes = match follows {
             Follows::Blocked { .. } | Follows::Refused if is_doomed => self.leases.retire(slot),
-            Follows::Blocked { .. } => {
-                is_dynamic(&self.options) && self.blocking.may_rotate(target, now) && self.leases.change(slot, target)
-            }
+            Follows::Blocked { .. } => is_dynamic && self.blocking.may_rotate(target, now) && self.leases.change(slot, target),
             _ => false,
         };
         if changes {
@@ -216,7 +215,9 @@ impl Machine {
             NewsOf::Claimed(claimed) => self.claimed(client, &claimed),
             NewsOf::NotClaimed => self.not_claimed(client),
             NewsOf::Ended(command) => match (self.commands.remove(&command), client.take_answer(command)) {
-                (Some(For::Slot(slot)), Some(result)) => self.slot_ended(client, slot, result),
+                (Some(For::Slot(slot, work)), Some(result)) if self.slots.is_at(slot, work) => self.slot_ended(client, slot, result),
+                // The slot was lost meanwhile, and may be this client's again, with another session.
+                (Some(For::Slot(..)), Some(Ok(answered))) => self.let_stale_go(client, &answered),
                 (Some(For::Products), Some(result)) => self.products_read(client, &result),
                 _ => {}
             },
@@ -231,15 +232,18 @@ impl Machine {
     /// Does what there is to do now.
     pub(in crate::pool) fn turn(&mut self, client: &mut Client) {
         let now = client.monotonic();
-        self.end_late(client, now);
         self.take_back_late(client, now);
         self.wake_slots(client, now);
         self.share(client, now);
         let mut rested = None;
-        if self.closing.is_some() {
-            self.close_slots(client, now);
-        } else if self.shared.is_open() {
+        let is_lending = self.closing.is_none() && self.shared.is_open;
+        if is_lending {
             rested = self.lend(client, now);
+        } else if self.closing.is_some() {
+            self.close_slots(client, now);
+        }
+        self.end_late(client, now);
+        if is_lending {
             self.fail_fast(client, now);
             self.want_more(client, now);
             self.let_idle_go(client, now);
@@ -282,16 +286,16 @@ impl Machine {
     fn wake_slots(&mut self, client: &mut Client, now: Millis) {
         while let Some((slot, doing)) = self.slots.pop_due(now) {
             // Under a lease it is only read.
-            let is_lent = self.closing.is_none() && self.leases.is_lent(slot);
+            let is_lent = self.leases.is_lent(slot) && self.closing.as_ref().is_none_or(|closing| now < closing.until);
             match doing {
-                Doing::Waits if is_lent => self.read(client, slot),
-                Doing::Waits if self.slots.session(slot).is_some_and(|session| session.is_doomed) => self.end(client, slot),
-                Doing::Waits if self.slots.session(slot).is_some_and(|session| session.doubt.is_some()) => self.renew(client, slot),
-                Doing::Waits if self.slots.session(slot).is_some() && self.leases.wants_another(slot) => self.rotate(client, slot),
-                Doing::Waits => self.read(client, slot),
+                Doing::Delays if !is_lent => self.rotate(client, slot),
+                Doing::Waits if !is_lent && self.slots.session(slot).is_some_and(|session| session.doubt.is_some()) => {
+                    self.go_on(client, slot)
+                }
+                Doing::Waits | Doing::Delays => self.read(client, slot),
                 // Its exit is old.
                 Doing::Lends if self.leases.retire(slot) => self.rotate(client, slot),
-                Doing::Doubts => self.look_at_doubt(client, slot, false),
+                Doing::Doubts { .. } => self.look_at_doubt(client, slot, false),
                 Doing::Rests => self.slots.remove(slot),
                 _ => {}
             }
@@ -304,17 +308,20 @@ impl Machine {
             let check_after = self.options.check_after_ms.unwrap_or(CHECK);
             let slots = &self.slots;
             let is_fresh = |session: &Session| now.saturating_sub(session.read_at) < check_after && client.is_usable(&session.id);
-            let served = self.leases.serve(now, |slot| slots.session(slot).is_some_and(is_fresh));
+            // One is read for each who waits, and no more than are bought at a time.
+            let most = self.options.max_creating.unwrap_or(CREATING).min(u32::try_from(self.leases.waiting()).unwrap_or(u32::MAX));
+            let looks = most.saturating_sub(slots.counts.coming) as usize;
+            let served = self.leases.serve(now, looks, |slot| slots.session(slot).is_some_and(is_fresh));
             served.grants.into_iter().for_each(|grant| self.grant(client, grant));
-            if served.unusable.is_empty() {
+            let (reads, over): (Vec<SlotNo>, Vec<SlotNo>) = served
+                .unusable
+                .into_iter()
+                .partition(|slot| self.slots.session(*slot).is_some_and(|session| client.is_usable(&session.id)));
+            reads.into_iter().for_each(|slot| self.read(client, slot));
+            if over.is_empty() {
                 return served.later;
             }
-            for slot in served.unusable {
-                match self.slots.session(slot).is_some_and(|session| client.is_usable(&session.id)) {
-                    true => self.read(client, slot),
-                    false => self.session_over(client, slot),
-                }
-            }
+            over.into_iter().for_each(|slot| self.session_over(client, slot));
         }
     }
 
@@ -337,7 +344,7 @@ impl Machine {
     fn fail_fast(&mut self, client: &mut Client, now: Millis) {
         let Some(hold) = self.hold(client) else { return };
         let counts = &self.slots.counts;
-        let has_some = counts.lends + counts.coming + counts.rotating + counts.waiting > 0;
+        let has_some = counts.lends + counts.coming + counts.rotating + counts.delayed + counts.waiting > 0;
         if has_some || self.is_asking() || !self.asking.is_all {
             return;
         }
@@ -349,9 +356,9 @@ impl Machine {
     }
 
     fn next_time(&self, client: &Client, now: Millis, rested: Option<Millis>) -> Option<Millis> {
-        let is_open = self.closing.is_none() && self.shared.is_open();
+        let is_open = self.closing.is_none() && self.shared.is_open;
         let hold = self.buyer.hold().and_then(|hold| hold.retry_at).map(|at| now.saturating_add(at.saturating_sub(client.unix())));
-        let wants = is_open && self.wanted() > 0;
+        let wants = is_open && self.lacking() > 0;
         let idle = self.options.idle_release_ms.unwrap_or(IDLE);
         let spare = is_open && self.leases.waiting() == 0 && self.leases.idle_count() > self.ready();
         let (oldest, unsaid) = self.leases.oldest();
@@ -396,6 +403,12 @@ pub(in crate::pool) fn call_options(open: &OpenPool) -> CallOptions {
         ends: open.ends.clone().unwrap_or_default(),
         ..CallOptions::default()
     }
+}
+
+/// What whoever asks a pool is told that is closed.
+pub(in crate::pool) fn is_closed(operation: &'static str) -> Error {
+    let what = "the pool is closed or drained; open it again";
+    Error::new(Kind::Misuse, Effect::None, operation, what, Advice::ChangeRequest)
 }
 
 /// What a pool answers with.

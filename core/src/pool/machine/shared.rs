@@ -39,6 +39,10 @@ pub(super) struct Shared {
     /// Who waits for the pool to be open.
     pub(super) opening: Option<CommandId>,
     pub(super) is_open: bool,
+    /// How often it had been drained when it was opened.
+    pub(super) drains: u32,
+    /// Whether it is to be read before something is sent that may buy.
+    pub(super) is_asked_for: bool,
     /// Who waits until all changes are put.
     pub(super) asks: Vec<CommandId>,
     /// Why nothing is bought, and until when, as it was told last.
@@ -48,10 +52,6 @@ pub(super) struct Shared {
 impl Shared {
     pub(super) fn new(open: &OpenPool) -> Self {
         Shared { request: request_of(open), changes: vec![Change::Opened], ..Shared::default() }
-    }
-
-    pub(super) fn is_open(&self) -> bool {
-        self.is_open
     }
 
     pub(super) fn is_owned(&self) -> bool {
@@ -75,8 +75,12 @@ impl Shared {
 
     /// Why nothing may be bought at all, beside a hold.
     pub(super) fn forbids_buying(&self) -> Option<PoolHoldReason> {
-        let is_replaced = self.known.request != self.request;
-        self.known.forbids_buying().or(is_replaced.then_some(PoolHoldReason::Replaced))
+        self.known.forbids_buying().or(self.is_replaced().then_some(PoolHoldReason::Replaced))
+    }
+
+    /// Whether another client has opened the pool with another request, which is the pool's by now.
+    pub(super) fn is_replaced(&self) -> bool {
+        self.is_open && self.known.request != self.request
     }
 
     /// When there is something to do about it; at once, where it is wanted for a purchase or there is something to put.

@@ -42,11 +42,9 @@ impl Machine {
     /// Claims the pool's record, changes it, or lets go of it, as is due.
     pub(super) fn share(&mut self, client: &mut Client, now: Millis) {
         match self.shared.custody {
-            Custody::Nobodys => {
-                if self.shares_at(client, now).is_some_and(|at| at <= now) {
-                    self.shared.custody = Custody::Claiming;
-                    client.claim_pool(self.number, &self.pool_name(client));
-                }
+            Custody::Nobodys if self.shares_at(client, now).is_some_and(|at| at <= now) => {
+                self.shared.custody = Custody::Claiming;
+                client.claim_pool(self.number, &self.pool_name(client));
             }
             Custody::Mine if !self.shared.changes.is_empty() => self.put_shared(client),
             // It stays this client's for as long as its trial goes on.
@@ -60,7 +58,7 @@ impl Machine {
 
     /// When the record is claimed next.
     pub(super) fn shares_at(&self, client: &Client, now: Millis) -> Option<Millis> {
-        let is_stale = self.is_to_buy(client) && !self.shared.is_fresh(now);
+        let is_stale = (self.is_to_buy(client) || self.shared.is_asked_for) && !self.shared.is_fresh(now);
         self.shared.next(now, is_stale || self.looks() || self.wants_trial(client)).filter(|_| !self.is_gone())
     }
 
@@ -86,6 +84,11 @@ impl Machine {
         self.shared.custody = if is_mine { Custody::Mine } else { Custody::Nobodys };
         let read = data.as_deref().map_or(Some(PoolRecord::default()), PoolRecord::read);
         let Some(read) = read else {
+            // It stays as it is.
+            if is_mine {
+                self.shared.custody = Custody::Leaving;
+                client.release_pool(self.number, &self.pool_name(client));
+            }
             return self.share_later(client, now, "can't be read; another version of Hopline may have written it");
         };
         // A record that another client makes at this moment is not there yet.
@@ -110,7 +113,7 @@ impl Machine {
             return self.refuse_opening(client, &rule);
         }
         let before = read.clone();
-        self.shared.read_at = Some(now);
+        (self.shared.read_at, self.shared.is_asked_for) = (Some(now), false);
         self.shared.known = read;
         for change in &self.shared.changes {
             self.shared.known.apply(change, &self.options, &self.shared.request);
@@ -134,7 +137,8 @@ impl Machine {
     /// What the record says holds here, too.
     fn adopt(&mut self, client: &mut Client) {
         self.buyer.read(self.shared.known.hold);
-        if self.shared.known.draining && self.shared.is_open {
+        if self.shared.is_open && self.shared.known.drains > self.shared.drains {
+            self.shared.drains = self.shared.known.drains;
             self.drain_unheard(client, self.shared.known.draining_static);
         }
     }
@@ -219,7 +223,9 @@ impl Machine {
     }
 
     fn opened_pool(&mut self, client: &mut Client) {
-        self.shared.is_open = true;
+        if !self.shared.is_open {
+            (self.shared.is_open, self.shared.drains) = (true, self.shared.known.drains);
+        }
         if let Some(command) = self.shared.opening.take() {
             client.complete(command, Ok(told(&OpenedPool { pool: self.number })));
         }

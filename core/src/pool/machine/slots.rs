@@ -30,10 +30,12 @@ pub(super) enum Doing {
     Ends,
     /// It lends it.
     Lends,
-    /// It waits to read the session, or to change its exit.
+    /// It waits to read the session.
     Waits,
-    /// The purchase is in doubt, and the slot anybody's.
-    Doubts,
+    /// It waits until the exit of the session may be changed.
+    Delays,
+    /// The purchase is in doubt, and the slot anybody's. `resends`: its key may be sent again.
+    Doubts { resends: bool },
     /// Nobody can use it before a person has looked at it, or it is left empty.
     Rests,
     /// Its session is over, and nothing is bought in its place.
@@ -55,7 +57,7 @@ impl Doing {
         Some(match self {
             Doing::Lends if is_lent => PoolSlotState::Leased,
             Doing::Lends => PoolSlotState::Ready,
-            Doing::Doubts => PoolSlotState::InDoubt,
+            Doing::Doubts { .. } => PoolSlotState::InDoubt,
             Doing::Empty => return None,
             doing if doing.is_coming() => PoolSlotState::Creating,
             _ => PoolSlotState::Resting,
@@ -70,6 +72,8 @@ pub(super) struct Held {
     pub(super) session: Option<Box<Session>>,
     /// When it is looked at again.
     wakes: Option<Millis>,
+    /// The number of the last work on it.
+    work: u32,
 }
 
 #[derive(Debug, Clone, Hash)]
@@ -83,10 +87,15 @@ pub(super) struct Session {
     pub(super) exit_at: Millis,
     /// For what its exit is to change; where nothing was seen, it is time.
     pub(super) seen: Option<Seen>,
-    /// Blocks since it was last of use.
+    /// Exits that were blocked since it was last of use, or leases where it has one exit only; and which the last one was.
     pub(super) blocks: u32,
+    pub(super) last_blocked: u64,
     /// Whether it is to be ended once its leases are back.
     pub(super) is_doomed: bool,
+    /// Whether this client has bought it, so that its life began with it.
+    pub(super) is_bought: bool,
+    /// Whether it may have been renewed, and nothing can be sent to find out: it is not renewed again.
+    pub(super) is_unsure: bool,
     /// A change of it that is in doubt, and is to be gone on with, and its record.
     pub(super) doubt: Option<Box<(Doing, RecordId)>>,
 }
@@ -94,7 +103,28 @@ pub(super) struct Session {
 impl Session {
     pub(super) fn new(id: ArcStr, proxy: Json, now: Millis) -> Self {
         let (ready_at, read_at, exit_at) = (now, now, now);
-        Session { id, proxy, generation: 1, ready_at, read_at, exit_at, seen: None, blocks: 0, is_doomed: false, doubt: None }
+        Session {
+            id,
+            proxy,
+            generation: 1,
+            ready_at,
+            read_at,
+            exit_at,
+            seen: None,
+            blocks: 0,
+            last_blocked: 0,
+            is_doomed: false,
+            is_bought: false,
+            is_unsure: false,
+            doubt: None,
+        }
+    }
+
+    /// An exit was blocked, or a lease: each counts once.
+    pub(super) fn blocked(&mut self, which: u64) {
+        if self.blocks == 0 || self.last_blocked != which {
+            (self.blocks, self.last_blocked) = (self.blocks.saturating_add(1), which);
+        }
     }
 
     /// Why its exit changes.
@@ -117,6 +147,7 @@ pub(super) struct Counts {
     pub(super) coming: u32,
     pub(super) rotating: u32,
     pub(super) waiting: u32,
+    pub(super) delayed: u32,
     pub(super) in_doubt: u32,
     pub(super) resting: u32,
     pub(super) empty: u32,
@@ -128,7 +159,8 @@ impl Counts {
             Doing::Lends => &mut self.lends,
             Doing::Rotates => &mut self.rotating,
             Doing::Waits => &mut self.waiting,
-            Doing::Doubts => &mut self.in_doubt,
+            Doing::Delays => &mut self.delayed,
+            Doing::Doubts { .. } => &mut self.in_doubt,
             Doing::Empty => &mut self.empty,
             Doing::Rests | Doing::Ends | Doing::Takes { ends: true } => &mut self.resting,
             Doing::Takes { ends: false } | Doing::Buys { .. } | Doing::Reads | Doing::Renews => &mut self.coming,
@@ -144,6 +176,10 @@ pub(super) struct Slots {
     pub(super) counts: Counts,
     /// The slots by when they are looked at again.
     wakes: BTreeSet<(Millis, SlotNo)>,
+    /// Those in doubt whose key may be sent again.
+    resendable: BTreeSet<SlotNo>,
+    /// The number of the last work on any of them.
+    last_work: u32,
 }
 
 impl Slots {
@@ -151,11 +187,15 @@ impl Slots {
         let held = self.held.entry(slot).or_insert_with(|| {
             self.counts.resting += 1;
             self.unknown.take(slot);
-            Held { doing: Doing::Rests, session: None, wakes: None }
+            Held { doing: Doing::Rests, session: None, wakes: None, work: 0 }
         });
         *self.counts.of(held.doing) -= 1;
         *self.counts.of(doing) += 1;
         held.doing = doing;
+        match doing {
+            Doing::Doubts { resends: true } => self.resendable.insert(slot),
+            _ => self.resendable.remove(&slot),
+        };
         if let Some(at) = std::mem::replace(&mut held.wakes, wakes) {
             self.wakes.remove(&(at, slot));
         }
@@ -174,9 +214,26 @@ impl Slots {
         self.unknown.from(first, below)
     }
 
+    /// A command is at work on a slot: the number of that work.
+    pub(super) fn begin_work(&mut self, slot: SlotNo) -> u32 {
+        self.last_work = self.last_work.wrapping_add(1);
+        self.held.get_mut(&slot).into_iter().for_each(|held| held.work = self.last_work);
+        self.last_work
+    }
+
+    /// Whether that work is the last one on the slot, as it has been since.
+    pub(super) fn is_at(&self, slot: SlotNo, work: u32) -> bool {
+        self.held.get(&slot).is_some_and(|held| held.work == work)
+    }
+
+    /// One in doubt whose key may be sent again.
+    pub(super) fn resendable(&self) -> Option<SlotNo> {
+        self.resendable.first().copied()
+    }
+
     /// Whether it has a session that nothing is done about.
     pub(super) fn has_idle_sessions(&self) -> bool {
-        self.counts.lends + self.counts.waiting > 0
+        self.counts.lends + self.counts.waiting + self.counts.delayed > 0
     }
 
     pub(super) fn doing(&self, slot: SlotNo) -> Option<Doing> {
@@ -230,6 +287,6 @@ impl Slots {
 
     /// Whether it is in doubt, and nothing says when it is looked at.
     pub(super) fn forgotten_doubts(&self) -> Vec<SlotNo> {
-        self.which(|held| held.doing == Doing::Doubts && held.wakes.is_none())
+        self.which(|held| matches!(held.doing, Doing::Doubts { .. }) && held.wakes.is_none())
     }
 }

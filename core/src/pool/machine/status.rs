@@ -1,7 +1,7 @@
 //! How a pool is, for people; and those who wait for its sessions to be ready.
 
 use super::callers::ReadyWaiter;
-use super::root::{Machine, told};
+use super::root::{Machine, is_closed, told};
 use super::slots::{Doing, Held};
 use crate::client::{Client, Slot};
 use crate::contract::pools::{PoolSlot, PoolSlotReason, PoolStatus, PoolStatusOf, WaitReady};
@@ -25,7 +25,7 @@ impl Machine {
             Some(PoolSlot {
                 slot,
                 state: held.doing.state(self.leases.is_lent(slot))?,
-                reason: self.slot_reason(slot, held),
+                reason: reason_of(held),
                 purchase: session.and_then(|session| client.purchase_number(&session.id)),
                 session_id: session.map(|session| session.id.to_string()),
                 generation: session.map(|session| session.generation),
@@ -37,7 +37,7 @@ impl Machine {
             ready,
             leased: counts.lends - ready,
             creating: counts.coming + counts.rotating,
-            resting: counts.waiting + counts.resting,
+            resting: counts.waiting + counts.delayed + counts.resting,
             in_doubt: counts.in_doubt,
             empty: counts.empty,
             elsewhere: self.options.size.saturating_sub(self.slots.len()),
@@ -47,27 +47,6 @@ impl Machine {
             spent_today_usd: self.spent.on(client.unix()),
             slots: self.slots.iter().filter_map(slot).collect(),
         }
-    }
-
-    /// Why the session of a slot can't be lent.
-    fn slot_reason(&self, slot: SlotNo, held: &Held) -> Option<PoolSlotReason> {
-        let session = held.session.as_deref();
-        let doubt = session.and_then(|session| session.doubt.as_ref()).map(|doubt| doubt.0);
-        Some(match held.doing {
-            Doing::Lends | Doing::Empty => return None,
-            Doing::Buys { .. } => PoolSlotReason::Buying,
-            Doing::Takes { ends: false } => PoolSlotReason::TakingOver,
-            Doing::Reads => PoolSlotReason::Reading,
-            Doing::Rotates => PoolSlotReason::Rotating,
-            Doing::Renews => PoolSlotReason::Renewing,
-            Doing::Ends | Doing::Takes { ends: true } => PoolSlotReason::Ending,
-            Doing::Waits if session.is_some_and(|session| session.is_doomed) => PoolSlotReason::Ending,
-            Doing::Waits if doubt == Some(Doing::Renews) => PoolSlotReason::Renewing,
-            Doing::Waits if self.leases.wants_another(slot) => PoolSlotReason::ToRotate,
-            Doing::Waits => PoolSlotReason::NotReady,
-            Doing::Doubts => PoolSlotReason::InDoubt,
-            Doing::Rests => PoolSlotReason::Left,
-        })
     }
 
     pub(super) fn tell_own_status(&self, client: &mut Client, command: CommandId) {
@@ -101,7 +80,7 @@ impl Machine {
         let last = entries.last().map(|listed| listed.name.clone());
         for listed in &entries {
             let Some(slot) = self.spent.names.get(&listed.name) else { continue };
-            let holds = matches!(client.slot_in(&listed.data), Slot::Taken | Slot::Doubt | Slot::Stuck);
+            let holds = matches!(client.slot_in(&listed.data), Slot::Taken | Slot::Doubt | Slot::DoubtForGood | Slot::Stuck);
             if !self.slots.is_known(*slot) && (holds || listed.whose == Whose::Other) {
                 self.spent.held_elsewhere = self.spent.held_elsewhere.saturating_add(1);
             }
@@ -126,6 +105,9 @@ impl Machine {
             let rule = "must be at most the pool's `ready`, since no more are kept at hand";
             return client.complete(command, Err(Error::invalid("wait_ready", "count", rule)));
         }
+        if self.closing.is_some() {
+            return client.complete(command, Err(is_closed("wait_ready")));
+        }
         let until = client.monotonic().saturating_add(asked.timeout_ms.unwrap_or(TIMEOUT));
         self.callers.for_ready.push(ReadyWaiter { command, count, until });
         self.turn(client);
@@ -143,4 +125,26 @@ impl Machine {
             }
         }
     }
+}
+
+/// Why the session of a slot can't be lent.
+fn reason_of(held: &Held) -> Option<PoolSlotReason> {
+    let session = held.session.as_deref();
+    let doubt = session.and_then(|session| session.doubt.as_ref()).map(|doubt| doubt.0);
+    Some(match held.doing {
+        Doing::Lends | Doing::Empty => return None,
+        Doing::Buys { .. } => PoolSlotReason::Buying,
+        Doing::Takes { ends: false } => PoolSlotReason::TakingOver,
+        Doing::Reads => PoolSlotReason::Reading,
+        Doing::Rotates => PoolSlotReason::Rotating,
+        Doing::Renews => PoolSlotReason::Renewing,
+        Doing::Ends | Doing::Takes { ends: true } => PoolSlotReason::Ending,
+        Doing::Waits if session.is_some_and(|session| session.is_doomed) => PoolSlotReason::Ending,
+        Doing::Waits if doubt == Some(Doing::Renews) => PoolSlotReason::Renewing,
+        Doing::Waits if session.is_some_and(|session| session.is_unsure) => PoolSlotReason::InDoubt,
+        Doing::Delays => PoolSlotReason::ToRotate,
+        Doing::Waits => PoolSlotReason::NotReady,
+        Doing::Doubts { .. } => PoolSlotReason::InDoubt,
+        Doing::Rests => PoolSlotReason::Left,
+    })
 }

@@ -39,7 +39,7 @@ impl Life {
             story: Vec::new(),
             chance: Xoshiro256PlusPlus::seed_from_u64(seed),
         };
-        life.begin();
+        life.begin_with(size);
         life
     }
 
@@ -54,8 +54,8 @@ impl Life {
         program.pool.and_then(|pool| program.client.status(pool)).ok_or_else(|| "the pool is not open".into())
     }
 
-    /// Callers use what is lent for a second: one in ten is blocked, and a session is used up now and then.
-    fn use_for(&mut self, time: Millis, callers: usize) -> Result<(), Wrong> {
+    /// Callers use what is lent for a second: one in ten is blocked, and, where they end, a session is used up now and then.
+    fn use_for(&mut self, time: Millis, callers: usize, ends: bool) -> Result<(), Wrong> {
         let until = self.now + time;
         while self.now < until {
             for _ in 0..callers {
@@ -74,21 +74,28 @@ impl Life {
                 program.client.give_back(&lease_ref(lease), now);
                 program.leases.remove(&lease);
             }
-            if self.chance.below(5) == 0 {
+            if ends && self.chance.below(10) == 0 {
                 self.expire();
             }
         }
         Ok(())
     }
 
+    /// Each slot is ready, or says why not; or none is bought, and the hold says why not.
+    fn is_explained(&self, when: &str) -> Result<(), Wrong> {
+        let status = self.status()?;
+        let explained = status.slots.iter().filter(|slot| slot.reason.is_some()).count() as u32;
+        match status.ready + status.leased + explained == self.size || status.hold.is_some() {
+            true => Ok(()),
+            false => Err(format!("{when} a slot is neither ready nor explained: {status:?}")),
+        }
+    }
+
     fn fleet(&mut self) -> Result<(), Wrong> {
         let size = self.size;
         let is_whole = |life: &Life, when: &str| {
             let status = life.status()?;
-            let explained = status.slots.iter().filter(|slot| slot.reason.is_some()).count() as u32;
-            if status.ready + status.leased + explained < size || status.hold.is_some() {
-                return Err(format!("{when} a slot is neither ready nor explained: {status:?}"));
-            }
+            life.is_explained(when)?;
             if status.ready + status.leased < size * 9 / 10 {
                 return Err(format!("{when} the pool has not come back: {status:?}"));
             }
@@ -98,29 +105,34 @@ impl Life {
             Ok(())
         };
         self.faults = 2;
-        self.use_for(10 * MINUTE, 10)?;
+        // What ends while it is new holds purchases back.
+        self.use_for(3 * MINUTE, 5, false)?;
+        self.use_for(10 * MINUTE, 5, true)?;
         is_whole(self, "after ten minutes")?;
 
         self.tell(|| "the backend is out".to_owned());
         self.is_out = true;
-        self.use_for(10 * MINUTE, 10)?;
-        let status = self.status()?;
-        if status.hold.is_none() || status.ready + status.leased == 0 {
-            return Err(format!("while the backend is out the pool lends what it has, and says that it buys nothing: {status:?}"));
+        self.use_for(MINUTE, 5, true)?;
+        let lent = self.lived.granted;
+        self.use_for(MINUTE, 5, true)?;
+        if self.lived.granted < lent + 200 {
+            return Err(format!("while the backend is out the pool does not lend what it has: {:?}", self.status()));
         }
+        self.use_for(8 * MINUTE, 5, true)?;
+        self.is_explained("while the backend is out")?;
         self.is_out = false;
-        self.use_for(20 * MINUTE, 10)?;
+        self.use_for(20 * MINUTE, 5, true)?;
         is_whole(self, "after the outage")?;
 
         self.tell(|| "the balance is empty".to_owned());
         self.service.set_balance(Decimal::ZERO);
-        self.use_for(10 * MINUTE, 10)?;
+        self.use_for(10 * MINUTE, 5, true)?;
         let reason = self.status()?.hold.map(|hold| hold.reason.as_str());
         if reason != Some("balance") {
             return Err(format!("the balance is empty, and the pool is held for {reason:?}"));
         }
         self.service.set_balance(Decimal::from(1_000_000));
-        self.use_for(20 * MINUTE, 10)?;
+        self.use_for(20 * MINUTE, 5, true)?;
         is_whole(self, "after the balance was raised")
     }
 
@@ -130,9 +142,9 @@ impl Life {
             let hours = 1 + self.chance.below(12) as Millis;
             let until = self.now + hours * 60 * MINUTE;
             while self.now < until {
-                self.use_for(3 * SECOND, 2)?;
+                self.use_for(3 * SECOND, 2, false)?;
                 self.pass(self.now % (40 * MINUTE))?;
-                if self.chance.below(4) == 0 {
+                if self.chance.below(10) == 0 {
                     self.expire();
                 }
             }
@@ -154,7 +166,7 @@ impl Life {
             let ended = self.programs.remove(0);
             self.store.ends_claims(ended.number);
             self.pass(OUTLASTS)?;
-            self.begin();
+            self.begin_with(self.size);
         }
         self.pass(10 * MINUTE)?;
         let names: Vec<String> = self.store.names().map(ToString::to_string).collect();

@@ -70,6 +70,8 @@ struct Program {
     client: PoolClient,
     /// None before it is open, or where it could not be opened.
     pool: Option<u32>,
+    /// The one that it drains, and may open anew meanwhile.
+    drains: Option<u32>,
     opening: CommandId,
     out: VecDeque<Out>,
     waits: BTreeSet<CommandId>,
@@ -162,8 +164,13 @@ impl Life {
         self.story.push(format!("{at:>9} {}", what()));
     }
 
-    /// A program begins, and opens the pool.
+    /// A program begins, and opens the pool, some with a smaller one.
     fn begin(&mut self) {
+        let size = if self.chance.below(3) == 0 { 1 + self.chance.below(self.size as usize) as u32 } else { self.size };
+        self.begin_with(size);
+    }
+
+    fn begin_with(&mut self, size: u32) {
         self.numbers += 1;
         let number = self.numbers;
         let options = ClientOptions {
@@ -174,13 +181,13 @@ impl Life {
             ..ClientOptions::default()
         };
         let mut client = PoolClient::new(options, [number; 16]).expect("the options are sound");
-        let size = if self.chance.below(3) == 0 { 1 + self.chance.below(self.size as usize) as u32 } else { self.size };
         let opening = client.open_pool(self.request(size)).command;
         self.tell(|| format!("program {number} begins"));
         self.programs.push(Program {
             number,
             client,
             pool: None,
+            drains: None,
             opening,
             size,
             out: VecDeque::new(),
@@ -345,7 +352,7 @@ impl Life {
             _ => ("drain_pool", format!(r#"{{"pool":{pool},"grace_ms":1000}}"#)),
         };
         if operation == "drain_pool" {
-            program.pool = None;
+            program.drains = program.pool.take();
         }
         let command = program.client.start_json(operation, &params, CallOptions::default());
         program.waits.insert(command);
@@ -436,7 +443,10 @@ impl Life {
                 let is_done = !fails || self.chance.below(2) == 0;
                 let answer = if is_done { self.store(&call, number)? } else { StoreAnswer::Failed };
                 let answer = if fails { StoreAnswer::Failed } else { answer };
-                if answer != StoreAnswer::Failed {
+                // Where it has the same pool twice, nobody knows which of the two has read it.
+                let program = &self.programs[at];
+                let is_drained = program.drains.is_none_or(|pool| program.client.status(pool).is_none());
+                if answer != StoreAnswer::Failed && is_drained {
                     self.watch.read(number, &call, self.now);
                 }
                 self.programs[at].client.resolve(id, Outcome::Store(answer), now).expect("is answered once");
@@ -583,7 +593,7 @@ impl Life {
             if let Some(status) = program.pool.and_then(|pool| program.client.status(pool)) {
                 let held = status.ready + status.leased + status.creating + status.resting;
                 let sum = held + status.in_doubt + status.empty + status.elsewhere;
-                if sum != program.size {
+                if sum < program.size || (sum > program.size && status.elsewhere > 0) {
                     return Err(format!("the status of program {} does not add up: {status:?}", program.number));
                 }
             }

@@ -68,7 +68,7 @@ impl Watch {
     pub(super) fn asked(&mut self, program: u8, call: &StoreCall, owns: bool, now: Millis) -> Result<(), Wrong> {
         if let StoreCall::Claim { names, .. } = call {
             let read_at = self.read_at.get(&program).copied().unwrap_or_default();
-            let knows = |since: Option<Millis>| since.is_some_and(|since| since <= read_at && since > self.freed_at);
+            let knows = |since: Option<Millis>| since.is_some_and(|since| since < read_at && since > self.freed_at);
             let known = (knows(self.held_since) && !owns, knows(self.paused_since), now);
             self.knew.extend(names.iter().filter(|name| is_slot(name)).map(|name| ((program, name.clone()), known)));
         }

@@ -1,0 +1,147 @@
+//! What is done with a slot that the store has given, by what it holds.
+
+use super::slots::Doing;
+use crate::client::Slot;
+use crate::time::Millis;
+
+/// What nobody can change by itself is looked at again after this.
+pub(super) const DOUBT_AGAIN: Millis = 600_000;
+/// What may be otherwise soon is looked at again after this.
+pub(super) const READ_AGAIN: Millis = 60_000;
+
+/// What is done with a slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Use {
+    /// One is bought there, if one is wanted.
+    Buys,
+    /// What it holds is gone on with.
+    Takes,
+    /// The same, which is the trial of a hold.
+    Tries,
+    /// Its session has expired, and is renewed.
+    Renews,
+    /// Its session is ended.
+    Ends,
+    /// It is let go of, and this client does this with it, until it looks again after so long.
+    Leaves(Doing, Option<Millis>),
+    /// It is let go of.
+    Releases,
+}
+
+/// Whether an expired session is renewed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Renewal {
+    Now,
+    /// Not while nothing may be bought.
+    Later,
+    Never,
+}
+
+/// What is so for a slot, beside what it holds.
+#[derive(Debug, Clone, Copy)]
+#[allow(clippy::struct_excessive_bools, reason = "each of them is so by itself")]
+pub(super) struct Situation {
+    /// The pool is closed.
+    pub(super) closes: bool,
+    /// What is found is to be ended.
+    pub(super) ends: bool,
+    /// Another client has opened the pool with another request, which is the pool's by now.
+    pub(super) is_replaced: bool,
+    /// What the slot holds is of another request than the pool's.
+    pub(super) is_old: bool,
+    /// Whether the slot may be bought for: it is below the pool's size.
+    pub(super) is_within: bool,
+    /// Whether something may be sent that may buy.
+    pub(super) may_send: bool,
+    /// Whether that is the trial of a hold.
+    pub(super) is_trial: bool,
+    pub(super) is_dynamic: bool,
+    /// Whether another session is bought where one is over.
+    pub(super) replaces: bool,
+    pub(super) renewal: Renewal,
+}
+
+impl Situation {
+    pub(super) fn use_of(self, slot: Slot) -> Use {
+        let for_next = match (self.is_within, self.replaces) {
+            (false, _) => Use::Releases,
+            (true, true) => Use::Buys,
+            (true, false) => Use::Leaves(Doing::Empty, None),
+        };
+        match slot {
+            Slot::Taken if self.ends => Use::Ends,
+            _ if self.closes || self.is_replaced => Use::Releases,
+            // A static one is left, since it is not refunded.
+            Slot::Taken if self.is_old && self.is_dynamic => Use::Ends,
+            Slot::Taken if self.is_old => Use::Leaves(Doing::Rests, Some(DOUBT_AGAIN)),
+            Slot::Taken => Use::Takes,
+            Slot::Doubt if !self.is_old && self.is_trial => Use::Tries,
+            Slot::Doubt if !self.is_old && self.may_send => Use::Takes,
+            Slot::Doubt => Use::Leaves(Doing::Doubts { resends: !self.is_old }, Some(DOUBT_AGAIN)),
+            Slot::DoubtForGood => Use::Leaves(Doing::Doubts { resends: false }, Some(DOUBT_AGAIN)),
+            Slot::Free if self.is_within => Use::Buys,
+            Slot::Free => Use::Releases,
+            Slot::Expired if !self.is_old && self.renewal == Renewal::Now => Use::Renews,
+            Slot::Expired if !self.is_old && self.renewal == Renewal::Later => Use::Leaves(Doing::Rests, Some(READ_AGAIN)),
+            Slot::Over | Slot::Expired => for_next,
+            Slot::Stuck => Use::Leaves(Doing::Rests, Some(DOUBT_AGAIN)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const USUAL: Situation = Situation {
+        closes: false,
+        ends: false,
+        is_replaced: false,
+        is_old: false,
+        is_within: true,
+        may_send: true,
+        is_trial: false,
+        is_dynamic: true,
+        replaces: true,
+        renewal: Renewal::Never,
+    };
+    const ALL: [Slot; 7] = [Slot::Free, Slot::Over, Slot::Expired, Slot::Taken, Slot::Doubt, Slot::DoubtForGood, Slot::Stuck];
+    const LEFT: Use = Use::Leaves(Doing::Rests, Some(DOUBT_AGAIN));
+
+    fn doubts(resends: bool) -> Use {
+        Use::Leaves(Doing::Doubts { resends }, Some(DOUBT_AGAIN))
+    }
+
+    #[test]
+    fn what_is_done_with_each_slot() {
+        let uses = |situation: Situation| ALL.map(|slot| situation.use_of(slot));
+        let renews = Situation { is_dynamic: false, replaces: false, ..USUAL };
+        let empty = Use::Leaves(Doing::Empty, None);
+        let (free, over) = (Use::Releases, Use::Releases);
+        for (situation, expected) in [
+            (USUAL, [Use::Buys, Use::Buys, Use::Buys, Use::Takes, Use::Takes, doubts(false), LEFT]),
+            (Situation { may_send: false, ..USUAL }, [Use::Buys, Use::Buys, Use::Buys, Use::Takes, doubts(true), doubts(false), LEFT]),
+            (Situation { is_trial: true, ..USUAL }, [Use::Buys, Use::Buys, Use::Buys, Use::Takes, Use::Tries, doubts(false), LEFT]),
+            (Situation { is_within: false, ..USUAL }, [free, over, over, Use::Takes, Use::Takes, doubts(false), LEFT]),
+            (Situation { is_old: true, ..USUAL }, [Use::Buys, Use::Buys, Use::Buys, Use::Ends, doubts(false), doubts(false), LEFT]),
+            (Situation { is_old: true, ..renews }, [Use::Buys, empty, empty, LEFT, doubts(false), doubts(false), LEFT]),
+            (renews, [Use::Buys, empty, empty, Use::Takes, Use::Takes, doubts(false), LEFT]),
+            (Situation { renewal: Renewal::Now, ..renews }, [Use::Buys, empty, Use::Renews, Use::Takes, Use::Takes, doubts(false), LEFT]),
+            (
+                Situation { renewal: Renewal::Now, is_old: true, ..renews },
+                [Use::Buys, empty, empty, LEFT, doubts(false), doubts(false), LEFT],
+            ),
+            (
+                Situation { renewal: Renewal::Later, ..renews },
+                [Use::Buys, empty, Use::Leaves(Doing::Rests, Some(READ_AGAIN)), Use::Takes, Use::Takes, doubts(false), LEFT],
+            ),
+        ] {
+            assert_eq!(uses(situation), expected, "{situation:?}");
+        }
+        for situation in [Situation { closes: true, ..USUAL }, Situation { is_replaced: true, ..USUAL }] {
+            assert_eq!(uses(situation), [Use::Releases; 7], "{situation:?}");
+        }
+        let drains = uses(Situation { closes: true, ends: true, ..USUAL });
+        assert_eq!((drains[3], drains.iter().filter(|used| **used == Use::Releases).count()), (Use::Ends, 6));
+    }
+}

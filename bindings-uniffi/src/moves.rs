@@ -5,6 +5,7 @@ use std::sync::{MutexGuard, PoisonError};
 
 use hopline::client::{CommandId, Name, RecordId};
 use hopline::contract::pools::LeaseRef;
+use hopline::pool::PoolClient;
 use hopline::wire::{Expected, Received};
 use hopline::{Now, Outcome};
 
@@ -218,10 +219,20 @@ impl Client {
     /// Does that, and takes the steps that come of it. `body` is that of a response, and empty otherwise.
     pub fn advance(&self, what: Move, body: &[u8], unix_ms: i64, monotonic_ms: i64) -> Moved {
         let now = Now { unix: unix_ms, monotonic: monotonic_ms };
-        let mut made = None;
-        let answer = self.act(what, body, now, &mut made).unwrap_or_else(|ClientError::Refused { error }| MoveAnswer::Refused { error });
+        let (answer, made) = self.answered(what, body, now);
         let (steps, taken) = self.next_steps(now, made);
         Moved { answer, steps, taken }
+    }
+
+    /// Does that and no more, for the vectors, which say what is asked before the steps are taken.
+    pub fn act(&self, what: Move, body: &[u8], unix_ms: i64, monotonic_ms: i64) -> MoveAnswer {
+        self.answered(what, body, Now { unix: unix_ms, monotonic: monotonic_ms }).0
+    }
+
+    /// One step, for the vectors. What a command ended with is left to `result`.
+    pub fn poll(&self, unix_ms: i64, monotonic_ms: i64) -> Step {
+        let step = self.poll_core(&mut self.lock(), Now { unix: unix_ms, monotonic: monotonic_ms });
+        Step::of(step, None)
     }
 }
 
@@ -230,8 +241,15 @@ impl Client {
         self.expecting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does what a move says. A response is read here, and what was `made` of it is kept for its command.
-    fn act(&self, what: Move, body: &[u8], now: Now, made: &mut Option<Read>) -> Result<MoveAnswer, ClientError> {
+    /// Does what a move says. Returns what was made of a response, too.
+    fn answered(&self, what: Move, body: &[u8], now: Now) -> (MoveAnswer, Option<Read>) {
+        let mut made = None;
+        let answer = self.do_move(what, body, now, &mut made);
+        (answer.unwrap_or_else(|ClientError::Refused { error }| MoveAnswer::Refused { error }), made)
+    }
+
+    /// A response is read here, and what was `made` of it is kept for its command.
+    fn do_move(&self, what: Move, body: &[u8], now: Now, made: &mut Option<Read>) -> Result<MoveAnswer, ClientError> {
         if let Move::Respond { step, status, headers, truncated } = what {
             let headers: Vec<(&str, &str)> = headers.iter().map(|header| (header.name.as_str(), header.value.as_str())).collect();
             *made = self.received(step, Received { status, headers: &headers, body, truncated }, now)?;
@@ -302,22 +320,27 @@ impl Client {
         Ok(made)
     }
 
+    /// The next step. How the answer of a Send is to be read is kept until it comes.
+    fn poll_core(&self, client: &mut PoolClient, now: Now) -> hopline::Step {
+        let step = client.poll(now);
+        if let hopline::Step::Send { id, request, .. } = &step {
+            self.expecting().insert(id.0, request.expects);
+        }
+        step
+    }
+
     /// The steps, and of which commands the results were taken. `made` is the answer that one of them may have.
     fn next_steps(&self, now: Now, made: Option<Read>) -> (Vec<Step>, Vec<u32>) {
         let (mut steps, mut taken) = (Vec::new(), Vec::new());
         let mut client = self.lock();
         while steps.len() < MOST_STEPS && !matches!(steps.last(), Some((hopline::Step::Wait { .. }, _))) {
-            let step = client.poll(now);
+            let step = self.poll_core(&mut client, now);
             let result = match &step {
                 hopline::Step::Completed { command } if client.is_free_to_take(*command) => {
                     taken.push(command.0);
                     client.take_to_read(*command)
                 }
                 hopline::Step::Completed { command } => client.result_to_read(*command),
-                hopline::Step::Send { id, request, .. } => {
-                    self.expecting().insert(id.0, request.expects);
-                    None
-                }
                 _ => None,
             };
             steps.push((step, result));

@@ -130,7 +130,7 @@ pub enum Step {
     Completed {
         /// Which command.
         command: u32,
-        /// What it ended with; null if it was taken or abandoned before.
+        /// What it ended with; null of `poll`, and if it was taken or abandoned before.
         result: Option<Taken>,
     },
     /// Progress, for people and metrics; nothing depends on it.

@@ -1336,3 +1336,110 @@ fn a_doubt_that_somebody_settles_as_a_session_is_lent_within_a_minute() {
     let command = host.client.resume_intent("pool/shop/0#1", CallOptions::default());
     assert_eq!(host.client.take_answer(command).expect("has completed").expect_err("is refused").kind, Kind::Invalid);
 }
+
+#[test]
+fn sessions_that_several_share_are_bought_for_as_many() {
+    let mut host = Host::new(Some(100));
+    let pool =
+        host.try_open(OpenPool { size: 20, leases_per_session: Some(3), idle_release_ms: Some(1), ..shop() }).expect("can be opened");
+    // So many may be bought at a time by then.
+    let mut leases: Vec<LeaseRef> = (0..9).map(|_| host.lease(pool)).collect();
+    assert_eq!(host.bought, 3);
+    let commands = [0; 3].map(|_| host.acquire(pool));
+    host.pass(10_000);
+    leases.extend(commands.map(|command| host.lease_of(command).expect("is lent")));
+    assert_eq!(host.bought, 4);
+}
+
+#[test]
+fn a_free_session_is_read_and_lent_while_a_purchase_takes_long() {
+    let mut host = Host::new(Some(100));
+    let pool = host
+        .try_open(OpenPool { size: 2, max_creating: Some(1), check_after_ms: Some(10_000), idle_release_ms: Some(3_600_000), ..shop() })
+        .expect("can be opened");
+    let lease = host.lease(pool);
+    host.answer = Some((
+        202,
+        r#"{"success":true,"data":{"session_id":"s-2","session_type":"dynamic","status":"creating","estimated_charge_usd":1}}"#,
+    ));
+    host.sessions.push(("creating", 0));
+    let first = host.acquire(pool);
+    host.pass(15_000);
+    assert_eq!((host.bought, host.client.is_pending(first)), (2, true));
+    host.client.give_back(&lease, host.now);
+    host.pass(5000);
+    assert!(host.client.lease_of(first).is_some(), "{:?}", host.status(pool));
+}
+
+#[test]
+fn a_status_of_everywhere_that_is_not_waited_for_any_more() {
+    let mut host = Host::new(Some(100));
+    let pool = host.open(2);
+    let command = host.client.start_json("pool_status", &format!(r#"{{"pool":{pool},"everywhere":true}}"#), CallOptions::default());
+    let Step::Store { id, call, .. } = host.client.poll(host.now) else { panic!("the store is asked") };
+    host.client.cancel(command, host.now);
+    assert!(!host.client.is_pending(command), "it is cancelled");
+    let answer = host.stored(call);
+    host.client.resolve(id, Outcome::Store(answer), host.now).expect("is answered once");
+    host.pass(1000);
+    assert_eq!(host.client.take_answer(command).expect("has completed").map(|_| ()).map_err(|error| error.kind), Err(Kind::Cancelled));
+}
+
+#[test]
+fn draining_everywhere_ends_what_could_not_be_read_before() {
+    let mut host = Host::new(Some(100));
+    let pool = host.open(1);
+    let lease = host.lease(pool);
+    host.client.give_back(&lease, host.now);
+    host.close(pool);
+    host.pass(1000);
+    host.reads_fail = true;
+    let pool = host.open(1);
+    let command = host.client.acquire(AcquireLease { pool, timeout_ms: Some(1000), ..AcquireLease::default() }).command;
+    host.pass(5000);
+    assert!(host.lease_of(command).is_err());
+    host.reads_fail = false;
+    let command = host.client.start_json("drain_pool", &format!(r#"{{"pool":{pool},"everywhere":true}}"#), CallOptions::default());
+    host.pass(120_000);
+    assert!(host.client.take_answer(command).expect("has completed").is_ok());
+    assert!(host.sessions.iter().all(|session| session.0 == "terminated"), "{:?}", host.sessions);
+}
+
+#[test]
+fn nothing_is_renewed_once_another_client_has_paused_the_pool() {
+    let mut host = Host::new(Some(100));
+    host.is_static = true;
+    let pool = host.try_open(fixed_of(1)).expect("can be opened");
+    let lease = host.lease(pool);
+    host.pass(5000);
+    change_elsewhere(&mut host, &Change::Paused(true));
+    host.sessions[0].0 = "expired";
+    host.see(&lease, Seen::Status(407));
+    host.pass(10_000);
+    assert!(!host.log.iter().any(|sent| sent.ends_with("/renew")), "{:?}", host.log);
+    change_elsewhere(&mut host, &Change::Paused(false));
+    host.pass(130_000);
+    assert!(host.log.iter().any(|sent| sent.ends_with("/renew")), "{:?}", host.log);
+}
+
+#[test]
+fn a_doubt_beyond_its_own_size_leaves_a_small_pool_its_own_slots() {
+    let mut host = Host::new(Some(100));
+    let pool = host.open(3);
+    host.answer = Some(refused("INTERNAL_ERROR"));
+    host.taken = Some(host.client.slot_name("shop/0"));
+    let command = host.client.acquire(AcquireLease { pool, timeout_ms: Some(1000), ..AcquireLease::default() }).command;
+    host.pass(20_000);
+    host.taken = None;
+    assert!(host.lease_of(command).is_err());
+    let doubt = host.status(pool).slots.iter().find(|slot| slot.state.as_str() == "in_doubt").map(|slot| slot.slot);
+    assert!(doubt > Some(0));
+    host.close(pool);
+    host.pass(20_000);
+    host.answer = None;
+    let pool = host.open(1);
+    host.run("resume_pool", &format!(r#"{{"pool":{pool}}}"#)).expect("is resumed");
+    let command = host.client.acquire(AcquireLease { pool, timeout_ms: Some(200_000), ..AcquireLease::default() }).command;
+    host.pass(210_000);
+    assert!(host.lease_of(command).is_ok(), "{doubt:?} {:?}", host.status(pool));
+}

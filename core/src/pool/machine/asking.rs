@@ -29,20 +29,25 @@ impl Machine {
     /// How many sessions more could be used than there are or are coming: to be taken over from whoever has let go of them.
     pub(super) fn lacking(&self) -> u32 {
         let ahead = self.ready().saturating_sub(self.leases.idle_count());
-        self.beyond_coming(self.leases.unbound() + ahead)
+        self.beyond_coming(self.for_waiting() + ahead)
     }
 
     /// How many are wanted that would have to be bought. Where a free session does not suit whoever waits, since it rests for their target,
     /// they wait for that: what was seen there is no reason to buy.
     pub(super) fn wanted(&self) -> u32 {
-        self.beyond_coming((self.leases.unbound() + self.ready()).saturating_sub(self.leases.idle_count()))
+        self.beyond_coming((self.for_waiting() + self.ready()).saturating_sub(self.leases.idle_count()))
+    }
+
+    /// How many sessions those need who wait and have none: several may share one.
+    fn for_waiting(&self) -> usize {
+        self.leases.unbound().div_ceil(self.options.leases_per_session.unwrap_or(1).max(1) as usize)
     }
 
     fn beyond_coming(&self, sessions: usize) -> u32 {
         let counts = &self.slots.counts;
         let coming = counts.coming + counts.rotating + counts.delayed;
         let more = u32::try_from(sessions).unwrap_or(u32::MAX).saturating_sub(coming);
-        more.min(self.options.size.saturating_sub(self.slots.len()))
+        more.min(self.slots.room())
     }
 
     /// How many purchases may be begun now.

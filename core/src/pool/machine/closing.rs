@@ -61,6 +61,9 @@ impl Machine {
         }
         if self.ends_what_it_finds() && !was_everywhere {
             (self.asking.ends_from, self.asking.next) = (Some(0), now);
+            // What was left alone for a while is looked at, too.
+            let is_left = |held: &Held| held.session.is_none() && matches!(held.doing, Doing::Rests | Doing::Empty);
+            self.slots.which(is_left).into_iter().for_each(|slot| self.slots.remove(slot));
         }
         for waiter in self.callers.gone_by(None) {
             let error = Error::new(Kind::Cancelled, Effect::None, "acquire", "the pool was closed", Advice::Nothing);

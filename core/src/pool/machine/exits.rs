@@ -181,10 +181,27 @@ impl Machine {
         let options = CallOptions { expected_charge_usd: self.options.expected_charge_usd, ..CallOptions::default() };
         self.leases.gone(slot);
         match self.renewal(client, slot) {
+            // Whether anything may be paid, the pool's record says.
+            Renewal::Now if !self.may_pay(slot, client.monotonic()) => {
+                self.shared.is_asked_for = true;
+                self.slots.set(slot, Doing::Waits, Some(client.monotonic().saturating_add(CHANGE_AGAIN)));
+            }
             Renewal::Now => self.begin(client, slot, Doing::Renews, &renew, options),
             // It is found expired again, and renewed once the pool buys.
             Renewal::Later | Renewal::Never => self.slots.set(slot, Doing::Waits, Some(client.monotonic().saturating_add(READ_AGAIN))),
         }
+    }
+
+    /// Whether the pool's record was read since this renewal was wanted.
+    fn may_pay(&mut self, slot: SlotNo, now: Millis) -> bool {
+        let is_fresh = self.shared.is_fresh(now);
+        let Some(session) = self.slots.session_mut(slot) else { return false };
+        let wanted_at = *session.renewal_wanted_at.get_or_insert(now);
+        let may = is_fresh || self.shared.was_read_since(wanted_at);
+        if may {
+            session.renewal_wanted_at = None;
+        }
+        may
     }
 
     /// Goes on with a change of a session that is in doubt.

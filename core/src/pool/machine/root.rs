@@ -83,7 +83,7 @@ impl Machine {
             buyer: Buyer::new(options.size, options.max_creating.unwrap_or(CREATING), options.max_in_doubt),
             blocking: Blocking::default(),
             labels: Map::default(),
-            slots: Slots::default(),
+            slots: Slots::new(options.size),
             callers: Callers::default(),
             commands: BTreeMap::new(),
             asking: Asking::default(),
@@ -319,9 +319,9 @@ impl Machine {
             let check_after = self.options.check_after_ms.unwrap_or(CHECK);
             let slots = &self.slots;
             let is_fresh = |session: &Session| now.saturating_sub(session.read_at) < check_after && client.is_usable(&session.id);
-            // One is read for each who waits, and no more than are bought at a time.
+            // One is read for each who waits, and no more at a time than may be bought: that something is bought keeps nobody waiting.
             let most = self.options.max_creating.unwrap_or(CREATING).min(u32::try_from(self.leases.waiting()).unwrap_or(u32::MAX));
-            let looks = most.saturating_sub(slots.counts.coming) as usize;
+            let looks = most.saturating_sub(slots.counts.reading) as usize;
             let served = self.leases.serve(now, looks, |slot| slots.session(slot).is_some_and(is_fresh));
             served.grants.into_iter().for_each(|grant| self.grant(client, grant));
             let (reads, over): (Vec<SlotNo>, Vec<SlotNo>) = served

@@ -63,6 +63,11 @@ impl Shared {
         self.custody == Custody::Mine || self.read_at.is_some_and(|at| now.saturating_sub(at) <= FRESH)
     }
 
+    /// Whether it was read since then.
+    pub(super) fn was_read_since(&self, at: Millis) -> bool {
+        self.read_at.is_some_and(|read_at| read_at >= at)
+    }
+
     /// The largest size of the pool.
     pub(super) fn size(&self) -> u32 {
         self.known.size

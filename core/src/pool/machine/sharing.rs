@@ -172,6 +172,12 @@ impl Machine {
 
     /// Whoever waits for that gives up. What they said stands.
     pub(super) fn leave_asking(&mut self, client: &mut Client, command: CommandId) -> bool {
+        if let Some(at) = self.spent.asks.iter().position(|known| *known == command) {
+            self.spent.asks.remove(at);
+            let what = "was cancelled before the store was read";
+            client.complete(command, Err(Error::new(Kind::Cancelled, Effect::None, "pool_status", what, Advice::Nothing)));
+            return true;
+        }
         let Some(at) = self.shared.asks.iter().position(|known| *known == command) else { return false };
         self.shared.asks.remove(at);
         let operation = client.command_operation(command).unwrap_or("pause_pool");

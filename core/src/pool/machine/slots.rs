@@ -94,6 +94,8 @@ pub(super) struct Session {
     pub(super) is_doomed: bool,
     /// Whether this client has bought it, so that its life began with it.
     pub(super) is_bought: bool,
+    /// Since when it is to be renewed.
+    pub(super) renewal_wanted_at: Option<Millis>,
     /// Whether it may have been renewed, and nothing can be sent to find out: it is not renewed again.
     pub(super) is_unsure: bool,
     /// A change of it that is in doubt, and is to be gone on with, and its record.
@@ -115,6 +117,7 @@ impl Session {
             last_blocked: 0,
             is_doomed: false,
             is_bought: false,
+            renewal_wanted_at: None,
             is_unsure: false,
             doubt: None,
         }
@@ -145,8 +148,9 @@ impl Session {
 pub(super) struct Counts {
     pub(super) lends: u32,
     pub(super) coming: u32,
-    /// Of those that are coming, the ones that are renewed.
+    /// Of those that are coming, the ones that are renewed, and that are read.
     pub(super) renewing: u32,
+    pub(super) reading: u32,
     pub(super) rotating: u32,
     pub(super) waiting: u32,
     pub(super) delayed: u32,
@@ -175,6 +179,9 @@ pub(super) struct Slots {
     held: BTreeMap<SlotNo, Held>,
     /// The slots of which nothing is known.
     unknown: Gaps,
+    /// The size of the pool here, and how many of the slots below it are known.
+    size: SlotNo,
+    within: u32,
     pub(super) counts: Counts,
     /// The slots by when they are looked at again.
     wakes: BTreeSet<(Millis, SlotNo)>,
@@ -185,16 +192,28 @@ pub(super) struct Slots {
 }
 
 impl Slots {
+    pub(super) fn new(size: SlotNo) -> Self {
+        Slots { size, ..Slots::default() }
+    }
+
+    /// How many slots are not known of those that may be bought for.
+    pub(super) fn room(&self) -> u32 {
+        self.size - self.within
+    }
+
     pub(super) fn set(&mut self, slot: SlotNo, doing: Doing, wakes: Option<Millis>) {
         let held = self.held.entry(slot).or_insert_with(|| {
             self.counts.resting += 1;
             self.unknown.take(slot);
+            self.within += u32::from(slot < self.size);
             Held { doing: Doing::Rests, session: None, wakes: None, work: 0 }
         });
         *self.counts.of(held.doing) -= 1;
         *self.counts.of(doing) += 1;
         self.counts.renewing -= u32::from(held.doing == Doing::Renews);
         self.counts.renewing += u32::from(doing == Doing::Renews);
+        self.counts.reading -= u32::from(held.doing == Doing::Reads);
+        self.counts.reading += u32::from(doing == Doing::Reads);
         held.doing = doing;
         match doing {
             Doing::Doubts { resends: true } => self.resendable.insert(slot),
@@ -216,7 +235,9 @@ impl Slots {
     pub(super) fn remove(&mut self, slot: SlotNo) {
         self.set(slot, Doing::Rests, None);
         self.counts.resting -= 1;
-        self.held.remove(&slot);
+        if self.held.remove(&slot).is_some() {
+            self.within -= u32::from(slot < self.size);
+        }
         self.unknown.free(slot);
     }
 

@@ -60,7 +60,8 @@ impl Machine {
             return self.tell_own_status(client, command);
         }
         self.spent.asks.push(command);
-        if self.spent.asks.len() == 1 {
+        // While the store is read, also for somebody who does not wait any more, whoever comes waits for that.
+        if self.spent.names.len() == 0 {
             self.spent.held_elsewhere = 0;
             let size = self.options.size.max(self.shared.size());
             self.spent.names = (0..size).map(|slot| (client.slot_name(&self.slot_text(slot)), slot)).collect();
@@ -71,6 +72,7 @@ impl Machine {
     /// A page of what the store holds.
     pub(super) fn listed(&mut self, client: &mut Client, page: Option<(Vec<Listed>, bool)>) {
         let Some((entries, more)) = page else {
+            self.spent.names = Map::default();
             for command in std::mem::take(&mut self.spent.asks) {
                 let what = "could not be done, because the store could not be read";
                 client.complete(command, Err(Error::new(Kind::Store, Effect::None, "pool_status", what, Advice::MendStore)));

@@ -27,16 +27,15 @@ impl Client {
         self.account.space.intent(&SlotPurchase { slot, number: 1 }.to_string())
     }
 
-    /// Claims slots of a pool, at most `most` of these, those with something under them first. Returns whether the store is asked, of which
-    /// the pool hears.
-    pub(crate) fn claim_slots(&mut self, pool: PoolNo, names: Vec<Name>, most: u32) -> bool {
+    /// Claims slots of a pool, at most `most` of these, those with something under them first. Returns those that the store is asked for, of which
+    /// the pool hears; not those that this client has, or is letting go of.
+    pub(crate) fn claim_slots(&mut self, pool: PoolNo, names: Vec<Name>, most: u32) -> Vec<Name> {
         let names: Vec<Name> = names.into_iter().filter(|name| self.journal.claim(name)).collect();
-        if names.is_empty() {
-            return false;
+        if !names.is_empty() {
+            let call = StoreCall::Claim { names: names.clone(), most };
+            self.push_store(Pending::Slots(pool, names.clone()), None, call);
         }
-        let call = StoreCall::Claim { names: names.clone(), most };
-        self.push_store(Pending::Slots(pool, names), None, call);
-        true
+        names
     }
 
     /// Slots were claimed, or other clients have them, or nobody knows.
@@ -434,7 +433,7 @@ mod tests {
         opened(&mut first, &mut disk, |_| session("s-1", "active")).0.expect("was bought");
         let mut client = agent(8, true);
         let names: Vec<Name> = (0..5).map(|slot| client.slot_name(&format!("shop/{slot}"))).collect();
-        assert!(client.claim_slots(9, names.clone(), 2));
+        assert_eq!(client.claim_slots(9, names.clone(), 2), names);
         go_on(&mut client, &mut disk, NOW, |_| panic!("nothing is sent"));
         let Some(News { pool: 9, what: NewsOf::Claimed(claimed) }) = client.news.pop_front() else { panic!("are claimed") };
         let held = |slot: &Slot| claimed.iter().filter(|(_, known)| known == slot).map(|(name, _)| name.clone()).collect::<Vec<Name>>();
@@ -443,7 +442,7 @@ mod tests {
         // What is let go of can be claimed again; what is not stays this client's.
         client.release_slot(&free[0]);
         go_on(&mut client, &mut disk, NOW, |_| panic!("nothing is sent"));
-        assert!(!client.claim_slots(9, vec![names[3].clone()], 1) && client.claim_slots(9, free, 1));
+        assert_eq!((client.claim_slots(9, vec![names[3].clone()], 1), client.claim_slots(9, free.clone(), 1)), (vec![], free));
         let command = open(&mut client);
         go_on(&mut client, &mut disk, NOW, |_| session("s-1", "active"));
         assert!(client.take_answer(command).expect("has completed").is_ok() && client.waiting.slots.len() == 1);

@@ -34,6 +34,8 @@ struct Host {
     reads: usize,
     /// Whether the store does.
     store_fails: bool,
+    /// Calls that let go of slots, where these are answered late.
+    late: Option<Vec<(StepId, StoreCall)>>,
     /// The name that another client has.
     taken: Option<Name>,
     /// Whether this one has the pool's record.
@@ -79,6 +81,7 @@ impl Host {
             renewal: None,
             reads: 0,
             store_fails: false,
+            late: None,
             taken: None,
             has_record: false,
             sessions,
@@ -161,6 +164,9 @@ impl Host {
             rounds += 1;
             assert!(rounds < 100_000, "the client waits now and then: {:?}", self.log.iter().take(20).collect::<Vec<_>>());
             match self.client.poll(now) {
+                Step::Store { id, call: call @ StoreCall::Put { release: true, .. }, .. } if self.late.is_some() => {
+                    self.late.as_mut().expect("is late").push((id, call));
+                }
                 Step::Store { id, call, .. } => {
                     let answer = if self.store_fails { StoreAnswer::Failed } else { self.stored(call) };
                     self.client.resolve(id, Outcome::Store(answer), now).expect("is answered once");
@@ -182,6 +188,14 @@ impl Host {
                     self.now = Now { unix: now.unix + waited, monotonic: now.monotonic + waited };
                 }
             }
+        }
+    }
+
+    /// What was to be answered late is.
+    fn catch_up(&mut self) {
+        for (id, call) in self.late.take().into_iter().flatten() {
+            let answer = self.stored(call);
+            self.client.resolve(id, Outcome::Store(answer), self.now).expect("is answered once");
         }
     }
 
@@ -1442,4 +1456,23 @@ fn a_doubt_beyond_its_own_size_leaves_a_small_pool_its_own_slots() {
     let command = host.client.acquire(AcquireLease { pool, timeout_ms: Some(200_000), ..AcquireLease::default() }).command;
     host.pass(210_000);
     assert!(host.lease_of(command).is_ok(), "{doubt:?} {:?}", host.status(pool));
+}
+
+#[test]
+fn a_drain_everywhere_comes_back_to_what_is_being_let_go_of_at_that_moment() {
+    let mut host = Host::new(Some(100));
+    let pool = host.open(3);
+    let leases = [0; 3].map(|_| host.lease(pool));
+    leases.iter().for_each(|lease| _ = host.client.give_back(lease, host.now));
+    // One is let go of, since nobody uses it, and the store takes its time.
+    host.late = Some(Vec::new());
+    host.pass(61_000);
+    assert!(!host.late.as_ref().expect("is late").is_empty());
+    let drain = format!(r#"{{"pool":{pool},"everywhere":true,"grace_ms":0}}"#);
+    let drained = host.client.start_json("drain_pool", &drain, CallOptions::default());
+    host.pass(5);
+    host.catch_up();
+    host.pass(30_000);
+    assert!(host.client.take_answer(drained).expect("has completed").is_ok());
+    assert!(host.sessions.iter().all(|session| session.0 == "terminated"), "{:?}", host.sessions);
 }

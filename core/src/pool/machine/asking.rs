@@ -1,5 +1,7 @@
 //! How many sessions more are wanted, and how the store is asked for the slots that they are taken over from, or bought for.
 
+use std::collections::BTreeSet;
+
 use super::parts::CREATING;
 use super::root::{For, Machine, call_options, is_dynamic};
 use super::slots::Doing;
@@ -178,21 +180,25 @@ impl Machine {
         let slots: Vec<SlotNo> = behind.take(AT_ONCE).collect();
         let next = slots.last().map(|last| last + 1).filter(|next| *next < size);
         let most = u32::try_from(slots.len()).unwrap_or(u32::MAX);
-        match most == 0 || self.claim(client, slots, most) {
-            true => self.asking.ends_from = next,
-            // They are being let go of at this moment.
-            false => self.ask_later(client.monotonic()),
+        if most == 0 {
+            self.asking.ends_from = None;
+            return;
         }
+        if !self.claim(client, slots.clone(), most) {
+            self.ask_later(client.monotonic());
+        }
+        // Some may be being let go of at this moment: they are asked for again.
+        let left_out = slots.into_iter().find(|slot| !self.asking.out.values().any(|asked| asked == slot));
+        self.asking.ends_from = left_out.or(next);
     }
 
     fn claim(&mut self, client: &mut Client, slots: Vec<SlotNo>, most: u32) -> bool {
         self.asking.may_send = !self.may_not_buy() && self.shared.is_fresh(client.monotonic());
         self.asking.out = slots.into_iter().map(|slot| (client.slot_name(&self.slot_text(slot)), slot)).collect();
-        let is_asked = client.claim_slots(self.number, self.asking.out.keys().cloned().collect(), most);
-        if !is_asked {
-            self.asking.out.clear();
-        }
-        is_asked
+        let asked = client.claim_slots(self.number, self.asking.out.keys().cloned().collect(), most);
+        let asked: BTreeSet<Name> = asked.into_iter().collect();
+        self.asking.out.retain(|name, _| asked.contains(name));
+        !asked.is_empty()
     }
 
     pub(super) fn ask_later(&mut self, now: Millis) {

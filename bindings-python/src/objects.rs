@@ -25,12 +25,13 @@ struct Classes {
     records: HashMap<&'static str, Slots>,
     /// The class of an answer whose members nobody documents.
     reply: Slots,
-    decimal: Py<PyAny>,
     secret: Py<PyAny>,
     loads: Py<PyAny>,
 }
 
 static CLASSES: PyOnceLock<Classes> = PyOnceLock::new();
+/// Imported for the first number: it takes a while.
+static DECIMAL: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 
 /// Names the classes, by the names of their records and with those of their members in the order of the table; that of other answers
 /// has no name. `loads` reads JSON that nobody documents.
@@ -38,7 +39,6 @@ static CLASSES: PyOnceLock<Classes> = PyOnceLock::new();
 pub(crate) fn make_of(
     py: Python<'_>,
     classes: HashMap<String, (Bound<'_, PyType>, Vec<String>, bool)>,
-    decimal: Py<PyAny>,
     secret: Py<PyAny>,
     loads: Py<PyAny>,
 ) -> PyResult<()> {
@@ -50,7 +50,7 @@ pub(crate) fn make_of(
     let records = endpoints().map(|endpoint| endpoint.response).chain(REPLIES).flat_map(records_of);
     let records = records.map(|record| Ok((record.name, class(record.name)?))).collect::<PyResult<_>>()?;
     // A second import of the module finds the classes of the first.
-    _ = CLASSES.set(py, Classes { records, reply: class("")?, decimal, secret, loads });
+    _ = CLASSES.set(py, Classes { records, reply: class("")?, secret, loads });
     Ok(())
 }
 
@@ -209,7 +209,7 @@ impl<'py> Sink for Objects<'py> {
     }
 
     fn decimal(&mut self, digits: &str) -> Bound<'py, PyAny> {
-        let made = self.classes.decimal.bind(self.py).call1((digits,));
+        let made = DECIMAL.import(self.py, "decimal", "Decimal").and_then(|class| class.call1((digits,)));
         self.made(made)
     }
 

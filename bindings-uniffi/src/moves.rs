@@ -3,12 +3,17 @@
 use std::collections::HashMap;
 use std::sync::{MutexGuard, PoisonError};
 
-use hopline::client::CommandId;
+use hopline::client::{CommandId, Name, RecordId};
+use hopline::contract::pools::LeaseRef;
+use hopline::pool::PoolClient;
 use hopline::wire::{Expected, Received};
 use hopline::{Now, Outcome};
 
 use crate::packed::{Read, packed, read};
-use crate::{Client, ClientError, FailureKind, Header, MOST_STEPS, Sent, Step, StoreAnswer, Taken, at};
+use crate::{Client, ClientError, FailureKind, Header, Sent, Step, StoreAnswer, Taken};
+
+/// How many steps come at once at most.
+pub(crate) const MOST_STEPS: usize = 64;
 
 /// What to do before the steps are taken.
 #[derive(uniffi::Enum)]
@@ -188,6 +193,12 @@ pub enum MoveAnswer {
     },
 }
 
+impl From<CommandId> for MoveAnswer {
+    fn from(CommandId(command): CommandId) -> Self {
+        MoveAnswer::Command { command }
+    }
+}
+
 /// What came of a move.
 #[derive(uniffi::Record)]
 pub struct Moved {
@@ -207,11 +218,21 @@ pub(crate) type Expecting = HashMap<u32, Expected>;
 impl Client {
     /// Does that, and takes the steps that come of it. `body` is that of a response, and empty otherwise.
     pub fn advance(&self, what: Move, body: &[u8], unix_ms: i64, monotonic_ms: i64) -> Moved {
-        let now = at(unix_ms, monotonic_ms);
-        let mut made = None;
-        let answer = self.act(what, body, now, &mut made).unwrap_or_else(|ClientError::Refused { error }| MoveAnswer::Refused { error });
+        let now = Now { unix: unix_ms, monotonic: monotonic_ms };
+        let (answer, made) = self.answered(what, body, now);
         let (steps, taken) = self.next_steps(now, made);
         Moved { answer, steps, taken }
+    }
+
+    /// Does that and no more, for the vectors, which say what is asked before the steps are taken.
+    pub fn act(&self, what: Move, body: &[u8], unix_ms: i64, monotonic_ms: i64) -> MoveAnswer {
+        self.answered(what, body, Now { unix: unix_ms, monotonic: monotonic_ms }).0
+    }
+
+    /// One step, for the vectors. What a command ended with is left to `result`.
+    pub fn poll(&self, unix_ms: i64, monotonic_ms: i64) -> Step {
+        let step = self.poll_core(&mut self.lock(), Now { unix: unix_ms, monotonic: monotonic_ms });
+        Step::of(step, None)
     }
 }
 
@@ -220,61 +241,92 @@ impl Client {
         self.expecting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does what a move says. A response is read here, and what was `made` of it is kept for its command.
-    fn act(&self, what: Move, body: &[u8], now: Now, made: &mut Option<Read>) -> Result<MoveAnswer, ClientError> {
-        let command = |command: u32| Ok(MoveAnswer::Command { command });
-        match what {
-            Move::Go => {}
-            Move::Start { operation, params, options } => return command(self.lock().start_text(&operation, &params, &options).0),
-            Move::Resume { record, options } => return command(self.resume(record, &options)),
-            Move::ResumeIntent { intent, options } => return command(self.resume_intent(&intent, &options)),
-            Move::ResumeAll { options } => return command(self.resume_all(&options)),
-            Move::Saved { after } => return command(self.saved(after)),
-            Move::Settle { record, happened, became, early } => return command(self.settle(record, happened, became, early)),
-            Move::Forget { record } => return command(self.forget(record)),
+    /// Does what a move says. Returns what was made of a response, too.
+    fn answered(&self, what: Move, body: &[u8], now: Now) -> (MoveAnswer, Option<Read>) {
+        let mut made = None;
+        let answer = self.do_move(what, body, now, &mut made);
+        (answer.unwrap_or_else(|ClientError::Refused { error }| MoveAnswer::Refused { error }), made)
+    }
+
+    /// A response is read here, and what was `made` of it is kept for its command.
+    fn do_move(&self, what: Move, body: &[u8], now: Now, made: &mut Option<Read>) -> Result<MoveAnswer, ClientError> {
+        if let Move::Respond { step, status, headers, truncated } = what {
+            let headers: Vec<(&str, &str)> = headers.iter().map(|header| (header.name.as_str(), header.value.as_str())).collect();
+            *made = self.received(step, Received { status, headers: &headers, body, truncated }, now)?;
+            return Ok(MoveAnswer::Nothing);
+        }
+        let mut client = self.lock();
+        let answer = match what {
+            Move::Go | Move::Respond { .. } => MoveAnswer::Nothing,
+            Move::Start { operation, params, options } => client.start_text(&operation, &params, &options).into(),
+            Move::Resume { record, options } => client.resume_text(record, &options).into(),
+            Move::ResumeIntent { intent, options } => client.resume_intent_text(&intent, &options).into(),
+            Move::ResumeAll { options } => client.resume_all_text(&options).into(),
+            Move::Saved { after } => client.saved(after.map(Name::from)).command.into(),
+            Move::Settle { record, happened, became, early } => client.settle_text(record, happened, became, early).into(),
+            Move::Forget { record } => client.forget(&RecordId(record)).command.into(),
             Move::Observe { session_id, seen } => {
-                let advice = self.lock().observe_text(&session_id, &seen, now).map_err(ClientError::refused)?;
-                return Ok(MoveAnswer::Advice { verdict: advice.as_ref().map(packed) });
+                let verdict = client.observe_text(&session_id, &seen, now)?;
+                MoveAnswer::Advice { verdict: verdict.as_ref().map(packed) }
             }
-            Move::ReleaseSession { session_id } => return Ok(MoveAnswer::Was { so: self.release_session(&session_id) }),
+            Move::ReleaseSession { session_id } => MoveAnswer::Was { so: client.release_session(&session_id) },
             Move::ObserveLease { pool, lease, seen, wait_ms } => {
-                let word = self.observe_lease(pool, lease, &seen, wait_ms, now.unix, now.monotonic)?;
-                return Ok(MoveAnswer::LeaseAdvice { word });
+                let word = client.observe_lease_text(&LeaseRef { pool, lease }, &seen, wait_ms, now)?;
+                MoveAnswer::LeaseAdvice { word: word.map(str::to_owned) }
             }
-            Move::ReleaseLease { pool, lease } => {
-                return Ok(MoveAnswer::Was { so: self.release_lease(pool, lease, now.unix, now.monotonic) });
-            }
-            Move::Cancel { command } => {
-                return Ok(MoveAnswer::Abort { step: self.lock().cancel(CommandId(command), now).map(|step| step.0) });
-            }
-            Move::Lost { names } => self.lost(names, now.unix, now.monotonic),
-            Move::Respond { step, status, headers, truncated } => {
-                let headers: Vec<(&str, &str)> = headers.iter().map(|header| (header.name.as_str(), header.value.as_str())).collect();
-                *made = self.received(step, Received { status, headers: &headers, body, truncated }, now)?;
+            Move::ReleaseLease { pool, lease } => MoveAnswer::Was { so: client.give_back(&LeaseRef { pool, lease }, now) },
+            Move::Cancel { command } => MoveAnswer::Abort { step: client.cancel(CommandId(command), now).map(|step| step.0) },
+            Move::Lost { names } => {
+                let names: Option<Vec<Name>> = names.map(|names| names.into_iter().map(Name::from).collect());
+                client.lost(names.as_deref(), now);
+                MoveAnswer::Nothing
             }
             Move::Fail { step, kind, sent } => {
                 self.expecting().remove(&step);
-                self.answer(step, Outcome::Failed { kind, sent }, now)?;
+                client.resolve_text(step, Outcome::Failed { kind, sent }, now)?;
+                MoveAnswer::Nothing
             }
             Move::RefuseHeaders { step, rule } => {
                 self.expecting().remove(&step);
-                self.refuse_headers(step, &rule, now.unix, now.monotonic)?;
+                client.refuse_headers_text(step, &rule, now)?;
+                MoveAnswer::Nothing
             }
-            Move::Stored { step, answer } => self.answer(step, Outcome::Store(answer.into()), now)?,
-            Move::Taken { commands } => commands.into_iter().for_each(|command| _ = self.taken(command)),
-            Move::Abandon { commands } => commands.into_iter().for_each(|command| _ = self.abandon(command, now.unix, now.monotonic)),
-        }
-        Ok(MoveAnswer::Nothing)
+            Move::Stored { step, answer } => {
+                client.resolve_text(step, Outcome::Store(answer.into()), now)?;
+                MoveAnswer::Nothing
+            }
+            Move::Taken { commands } => {
+                commands.into_iter().for_each(|command| _ = client.take_to_read(CommandId(command)));
+                MoveAnswer::Nothing
+            }
+            Move::Abandon { commands } => {
+                commands.into_iter().for_each(|command| _ = client.abandon(CommandId(command), now));
+                MoveAnswer::Nothing
+            }
+        };
+        Ok(answer)
     }
 
     /// Reads a response while nobody waits for the client, and says what came. Returns what was packed of a success.
     fn received(&self, step: u32, received: Received<'_>, now: Now) -> Result<Option<Read>, ClientError> {
-        let Some(expected) = self.expecting().remove(&step) else {
+        let expected = self.expecting().remove(&step);
+        let Some(expected) = expected else {
             let Received { status, headers, body, truncated } = received;
-            return self.answer(step, Outcome::Response { status, headers, body, truncated }, now).map(|()| None);
+            self.lock().resolve_text(step, Outcome::Response { status, headers, body, truncated }, now)?;
+            return Ok(None);
         };
         let (response, made) = read(expected, received);
-        self.answer(step, Outcome::Read(response), now).map(|()| made)
+        self.lock().resolve_text(step, Outcome::Read(response), now)?;
+        Ok(made)
+    }
+
+    /// The next step. How the answer of a Send is to be read is kept until it comes.
+    fn poll_core(&self, client: &mut PoolClient, now: Now) -> hopline::Step {
+        let step = client.poll(now);
+        if let hopline::Step::Send { id, request, .. } = &step {
+            self.expecting().insert(id.0, request.expects);
+        }
+        step
     }
 
     /// The steps, and of which commands the results were taken. `made` is the answer that one of them may have.
@@ -282,17 +334,13 @@ impl Client {
         let (mut steps, mut taken) = (Vec::new(), Vec::new());
         let mut client = self.lock();
         while steps.len() < MOST_STEPS && !matches!(steps.last(), Some((hopline::Step::Wait { .. }, _))) {
-            let step = client.poll(now);
+            let step = self.poll_core(&mut client, now);
             let result = match &step {
                 hopline::Step::Completed { command } if client.is_free_to_take(*command) => {
                     taken.push(command.0);
                     client.take_to_read(*command)
                 }
                 hopline::Step::Completed { command } => client.result_to_read(*command),
-                hopline::Step::Send { id, request, .. } => {
-                    self.expecting().insert(id.0, request.expects);
-                    None
-                }
                 _ => None,
             };
             steps.push((step, result));

@@ -1,5 +1,8 @@
 //! Drives the class as Kotlin and Swift do.
 
+use std::collections::{HashMap, VecDeque};
+
+use super::moves::MOST_STEPS;
 use super::packed::tests::{record, unpacked};
 use super::*;
 
@@ -9,17 +12,114 @@ const BUY: &str = r#"{"session_type":"dynamic","product_no":"p-1","quantity":1}"
 const ACCEPTED: &[u8] = br#"{"success":true,"data":{"session_id":"s-1","status":"creating"},"meta":{"request_id":"r-1"}}"#;
 const NOW: i64 = 1_700_000_000_000;
 
-fn client() -> Arc<Client> {
-    Client::new(OPTIONS, vec![7; 16]).expect("the options are sound")
+/// A client, the steps that are to be done, and what its commands have ended with.
+struct Host {
+    client: Arc<Client>,
+    store: Option<Folder>,
+    steps: VecDeque<Step>,
+    ended: HashMap<u32, Taken>,
 }
 
-/// The step, past what is told for people only.
-fn next(client: &Client) -> Step {
-    loop {
-        match client.poll(NOW, 0) {
-            Step::Notify { event } => drop(unpacked(record("Event"), &event)),
-            step => return step,
+impl Host {
+    fn new(options: &str, entropy: u8, store: Option<Folder>) -> Self {
+        let client = Client::new(options, vec![entropy; 16]).expect("the options are sound");
+        Host { client, store, steps: VecDeque::new(), ended: HashMap::new() }
+    }
+
+    /// One without a store.
+    fn alone() -> Self {
+        Host::new(ALONE, 7, None)
+    }
+
+    /// One more on a folder.
+    fn on(place: &tempfile::TempDir, entropy: u8) -> Self {
+        Host::new(OPTIONS, entropy, Some(open(place)))
+    }
+
+    fn advance(&mut self, what: Move, body: &[u8]) -> MoveAnswer {
+        let moved = self.client.advance(what, body, NOW, 0);
+        assert!(moved.steps.len() <= MOST_STEPS);
+        let is_all = matches!(moved.steps.last(), Some(Step::Wait { .. }));
+        assert!(is_all || moved.steps.len() == MOST_STEPS, "without a wait there are more");
+        self.steps.extend(moved.steps);
+        if !is_all {
+            self.advance(Move::Go, b"");
         }
+        moved.answer
+    }
+
+    fn command(&mut self, what: Move) -> u32 {
+        let MoveAnswer::Command { command } = self.advance(what, b"") else { panic!("it is a command") };
+        command
+    }
+
+    fn start(&mut self, operation: &str, params: &str, options: &str) -> u32 {
+        let [operation, params, options] = [operation, params, options].map(str::to_owned);
+        self.command(Move::Start { operation, params, options })
+    }
+
+    /// What the store is asked or what is sent next, if it is anything.
+    fn next(&mut self) -> Option<Step> {
+        loop {
+            match self.steps.pop_front()? {
+                Step::Notify { event } => drop(unpacked(record("Event"), &event)),
+                Step::Completed { command, result } => _ = self.ended.insert(command, result.expect("comes with it")),
+                Step::Wait { .. } => {}
+                step => return Some(step),
+            }
+        }
+    }
+
+    fn stored(&mut self, step: u32, call: StoreCall) {
+        let answer = self.store.as_ref().expect("has one").call(call, NOW).expect("the store does it");
+        assert!(matches!(self.advance(Move::Stored { step, answer }, b""), MoveAnswer::Nothing), "is answered once");
+    }
+
+    /// Does what the store is asked for until there is something to send.
+    fn until_send(&mut self) -> Option<(u32, Request)> {
+        loop {
+            match self.next()? {
+                Step::Store { id, call, .. } => self.stored(id, call),
+                Step::Send { id, request, .. } => return Some((id, request)),
+                _ => panic!("is no call"),
+            }
+        }
+    }
+
+    fn sent(&mut self) -> (u32, Request) {
+        self.until_send().expect("is sent")
+    }
+
+    fn respond(&mut self, step: u32, status: u16, body: &[u8]) -> MoveAnswer {
+        let headers = vec![Header { name: "content-type".into(), value: "application/json".into() }];
+        self.advance(Move::Respond { step, status, headers, truncated: false }, body)
+    }
+
+    /// What a command ended with, once.
+    fn take(&mut self, command: u32) -> Option<Taken> {
+        assert!(self.until_send().is_none(), "nothing is sent");
+        let taken = self.ended.remove(&command)?;
+        self.advance(Move::Taken { commands: vec![command] }, b"");
+        Some(taken)
+    }
+
+    fn answer(&mut self, command: u32) -> Answer {
+        match self.take(command) {
+            Some(Taken::Answered { answer }) => answer,
+            Some(Taken::Failed { error }) => panic!("{command} failed: {}", unpacked(record("ErrorFields"), &error)),
+            None => panic!("{command} has not ended"),
+        }
+    }
+
+    /// What a command that sends nothing was answered with.
+    fn raw(&mut self, what: Move) -> serde_json::Value {
+        let command = self.command(what);
+        json(&self.answer(command).raw)
+    }
+
+    fn error(&mut self, command: u32) -> serde_json::Value {
+        let Some(Taken::Failed { error }) = self.take(command) else { panic!("{command} did not fail") };
+        unpacked(record("ErrorFields"), &error)
     }
 }
 
@@ -27,135 +127,94 @@ fn json(text: &str) -> serde_json::Value {
     serde_json::from_str(text).expect(text)
 }
 
-/// A folder of a test's own.
-fn store() -> (tempfile::TempDir, Folder) {
+/// A folder of a test's own, and a client on it.
+fn stored() -> (tempfile::TempDir, Host) {
     let place = tempfile::tempdir().expect("a folder can be made");
-    let folder = open(&place);
-    (place, folder)
+    let host = Host::on(&place, 7);
+    (place, host)
 }
 
 fn open(place: &tempfile::TempDir) -> Folder {
     Folder::new(place.path().to_str().expect("is text")).expect("the folder is a store")
 }
 
-/// Does what the store is asked for until there is something to send.
-fn until_send(client: &Client, store: &Folder) -> (u32, Request) {
-    loop {
-        match next(client) {
-            Step::Store { id, call, .. } => answer(client, store, id, call),
-            Step::Send { id, request, .. } => return (id, request),
-            _ => panic!("nothing is sent"),
-        }
-    }
+fn settle(record: &str, became: Option<&str>, early: bool) -> Move {
+    Move::Settle { record: record.to_owned(), happened: false, became: became.map(str::to_owned), early }
 }
 
-fn answer(client: &Client, store: &Folder, step: u32, call: StoreCall) {
-    let answer = store.call(call, NOW).expect("the store does it");
-    client.stored(step, answer, NOW, 0).expect("is answered once");
-}
-
-/// Drains until a command has completed.
-fn until_completed(client: &Client, store: &Folder, wanted: u32) {
-    loop {
-        match next(client) {
-            Step::Store { id, call, .. } => answer(client, store, id, call),
-            Step::Completed { command, .. } if command == wanted => return,
-            Step::Completed { .. } => {}
-            _ => panic!("{wanted} does not complete"),
-        }
-    }
-}
-
-/// What a command that sends nothing was answered with.
-fn raw(client: &Client, store: &Folder, command: u32) -> serde_json::Value {
-    until_completed(client, store, command);
-    match client.take(command) {
-        Some(Taken::Answered { answer }) => json(&answer.raw),
-        Some(Taken::Failed { error }) => panic!("{command} failed: {}", unpacked(record("ErrorFields"), &error)),
-        None => panic!("{command} has no result"),
-    }
-}
-
-fn error(client: &Client, command: u32) -> serde_json::Value {
-    match client.take(command) {
-        Some(Taken::Failed { error }) => unpacked(record("ErrorFields"), &error),
-        _ => panic!("{command} did not fail"),
-    }
+fn resume_intent(intent: &str) -> Move {
+    Move::ResumeIntent { intent: intent.to_owned(), options: "{}".to_owned() }
 }
 
 #[test]
 fn a_purchase_is_stored_sent_answered_and_taken_once() {
-    let ((_place, store), client) = (store(), client());
-    let command = client.start(b"create_session", BUY.as_bytes(), br#"{"intent":"job-17"}"#);
-    assert!(client.take(command).is_none());
-    let Step::Store { id, command: Some(waits), call } = next(&client) else { panic!("its name is claimed first") };
+    let (_place, mut host) = stored();
+    let command = host.start("create_session", BUY, r#"{"intent":"job-17"}"#);
+    let Some(Step::Store { id, command: Some(waits), call }) = host.next() else { panic!("its name is claimed first") };
     assert!(matches!(&call, StoreCall::Claim { names, most: 1 } if names.len() == 1) && waits == command);
-    assert!(matches!(client.poll(NOW, 0), Step::Wait { .. }), "and it waits for that");
-    answer(&client, &store, id, call);
-    let (step, request) = until_send(&client, &store);
+    assert!(host.next().is_none(), "and it waits for that");
+    host.stored(id, call);
+    let (step, request) = host.sent();
     assert_eq!((request.method.as_str(), request.url.as_str()), ("POST", "https://api.example/v1/sessions"));
     assert_eq!(json(std::str::from_utf8(&request.body.clone().expect("has a body")).expect("is text")), json(BUY));
     assert!(request.headers.iter().any(|header| header.name == "x-api-key" && header.value == "canary"));
     assert!(!request.to_string().contains("canary") && request.headers.iter().all(|header| !header.to_string().contains("canary")));
-    let headers = vec![Header { name: "content-type".into(), value: "application/json".into() }];
-    client.respond(step, 202, headers, ACCEPTED, false, NOW, 0).expect("is answered once");
-    until_completed(&client, &store, command);
-    let Some(Taken::Answered { answer }) = client.take(command) else { panic!("was accepted") };
+    host.respond(step, 202, ACCEPTED);
+    let answer = host.answer(command);
     assert_eq!(json(&answer.facts)["session_id"], "s-1");
     assert_eq!(answer.raw, r#"{"session_id":"s-1","status":"creating"}"#);
-    assert!(client.take(command).is_none(), "a result is taken once");
-    let page = raw(&client, &store, client.saved(None));
+    assert!(host.client.result(command).is_none(), "a result is taken once");
+    let page = host.raw(Move::Saved { after: None });
     assert_eq!((&page["entries"][0]["session_id"], &page["after"]), (&json("\"s-1\""), &json("null")));
 }
 
 #[test]
 fn what_is_seen_through_a_session_is_judged_until_it_is_released() {
-    let ((place, store), client) = (store(), client());
-    let command = client.start(b"open_session", BUY.as_bytes(), br#"{"intent":"job-17"}"#);
-    let (step, _) = until_send(&client, &store);
-    let active = br#"{"success":true,"data":{"session_id":"s-1","status":"active"}}"#;
-    client.respond(step, 202, Vec::new(), active, false, NOW, 0).expect("is answered once");
-    until_completed(&client, &store, command);
-    assert!(client.take(command).is_some());
-    let advice = client.observe("s-1", r#"{"status":403}"#, NOW, 0).expect("is sound").expect("is followed");
-    assert_eq!(unpacked(record("Verdict"), &advice), json(r#"{"verdict":"rotate","reason":"http_403"}"#));
-    assert_eq!(client.observe("s-2", "\"captcha\"", NOW, 0), Ok(None));
-    assert!(client.observe("s-1", "\"nothing\"", NOW, 0).is_err());
+    let (place, mut host) = stored();
+    let command = host.start("open_session", BUY, r#"{"intent":"job-17"}"#);
+    let (step, _) = host.sent();
+    host.respond(step, 202, br#"{"success":true,"data":{"session_id":"s-1","status":"active"}}"#);
+    assert!(host.take(command).is_some());
+    let observe = |session: &str, seen: &str| Move::Observe { session_id: session.to_owned(), seen: seen.to_owned() };
+    let MoveAnswer::Advice { verdict: Some(verdict) } = host.advance(observe("s-1", r#"{"status":403}"#), b"") else {
+        panic!("is followed")
+    };
+    assert_eq!(unpacked(record("Verdict"), &verdict), json(r#"{"verdict":"rotate","reason":"http_403"}"#));
+    assert!(matches!(host.advance(observe("s-2", "\"captcha\""), b""), MoveAnswer::Advice { verdict: None }));
+    assert!(matches!(host.advance(observe("s-1", "\"nothing\""), b""), MoveAnswer::Refused { .. }));
 
-    let (other, elsewhere) = (Client::new(OPTIONS, vec![8; 16]).expect("the options are sound"), open(&place));
-    let busy = other.start(b"open_session", BUY.as_bytes(), br#"{"intent":"job-17"}"#);
-    until_completed(&other, &elsewhere, busy);
-    assert_eq!(error(&other, busy)["kind"], "busy");
-    assert!(client.release_session("s-1") && !client.release_session("s-1"));
-    until_wait(&client, &store);
-    let resumed = other.resume_intent("job-17", "{}");
-    assert!(matches!(until_send(&other, &elsewhere).1.method.as_str(), "GET") && other.result(resumed).is_none());
-}
-
-fn until_wait(client: &Client, store: &Folder) {
-    while let Step::Store { id, call, .. } = next(client) {
-        answer(client, store, id, call);
+    let mut other = Host::on(&place, 8);
+    let busy = other.start("open_session", BUY, r#"{"intent":"job-17"}"#);
+    assert_eq!(other.error(busy)["kind"], "busy");
+    for so in [true, false] {
+        let release = Move::ReleaseSession { session_id: "s-1".to_owned() };
+        assert!(matches!(host.advance(release, b""), MoveAnswer::Was { so: was } if was == so));
     }
+    assert!(host.until_send().is_none());
+    let resumed = other.command(resume_intent("job-17"));
+    assert!(other.sent().1.method == "GET" && other.client.result(resumed).is_none());
 }
 
 #[test]
-fn a_misuse_and_options_that_do_not_fit_are_exceptions() {
+fn a_misuse_and_options_that_do_not_fit_are_refused() {
     let Err(ClientError::Refused { error }) = Client::new("{}", vec![7; 16]).map(drop) else { panic!("has no base URL") };
     assert_eq!(unpacked(record("ErrorFields"), &error)["field"], "base_url");
-    let ((_place, store), client) = (store(), client());
-    client.start(b"create_session", BUY.as_bytes(), b"{}");
-    let (step, _) = until_send(&client, &store);
-    let Err(ClientError::Refused { error }) = client.stored(step, StoreAnswer::Done, NOW, 0) else { panic!("a send is not stored") };
+    let (_place, mut host) = stored();
+    host.start("create_session", BUY, "{}");
+    let (step, _) = host.sent();
+    let MoveAnswer::Refused { error } = host.advance(Move::Stored { step, answer: StoreAnswer::Done }, b"") else {
+        panic!("a send is not stored")
+    };
     assert_eq!(unpacked(record("ErrorFields"), &error)["kind"], "misuse");
-    client.respond(step, 202, Vec::new(), ACCEPTED, false, NOW, 0).expect("is answered once");
-    assert!(client.respond(step, 202, Vec::new(), ACCEPTED, false, NOW, 0).is_err(), "and not twice");
+    assert!(matches!(host.respond(step, 202, ACCEPTED), MoveAnswer::Nothing));
+    assert!(matches!(host.respond(step, 202, ACCEPTED), MoveAnswer::Refused { .. }), "it is answered once");
 }
 
 #[test]
 fn a_reseller_goes_on_with_the_token_it_was_given() {
     let options = r#"{"api":"reseller","base_url":"https://api.example/api","token":"canary"}"#;
-    let reseller = Client::new(options, vec![7; 16]).expect("the options are sound");
-    assert_eq!((reseller.token().as_deref(), client().token()), (Some("canary"), None));
+    let reseller = Host::new(options, 7, None);
+    assert_eq!((reseller.client.token().as_deref(), Host::alone().client.token()), (Some("canary"), None));
 }
 
 #[test]
@@ -170,67 +229,62 @@ fn products_and_ranges_are_read_as_the_core_reads_them() {
 
 #[test]
 fn a_client_without_a_store_asks_for_none() {
-    let client = Client::new(ALONE, vec![7; 16]).expect("the options are sound");
-    let command = client.start(b"create_session", BUY.as_bytes(), br#"{"intent":"job-17"}"#);
-    assert!(matches!(next(&client), Step::Send { request, .. } if request.method == "POST"));
-    client.cancel(command, NOW, 0);
-    let list = client.saved(None);
-    assert!(matches!(next(&client), Step::Completed { command, .. } if command == list));
+    let mut host = Host::alone();
+    let command = host.start("create_session", BUY, r#"{"intent":"job-17"}"#);
+    assert!(matches!(host.next(), Some(Step::Send { request, .. }) if request.method == "POST"));
+    host.advance(Move::Cancel { command }, b"");
+    assert_eq!(host.raw(Move::Saved { after: None })["after"], json("null"));
 }
 
 #[test]
 fn what_is_cancelled_before_it_was_sent_had_no_effect() {
-    let ((_place, store), client) = (store(), client());
-    let command = client.start(b"create_session", BUY.as_bytes(), b"{}");
-    client.cancel(command, NOW, 0);
-    until_completed(&client, &store, command);
-    let error = error(&client, command);
+    let (_place, mut host) = stored();
+    let command = host.start("create_session", BUY, "{}");
+    host.advance(Move::Cancel { command }, b"");
+    let error = host.error(command);
     assert_eq!((&error["kind"], &error["effect"]), (&json("\"cancelled\""), &json("\"none\"")));
 }
 
 #[test]
 fn a_purchase_in_doubt_survives_and_is_settled() {
-    let ((place, store), first) = (store(), client());
-    let command = first.start(b"create_session", BUY.as_bytes(), br#"{"intent":"job-17"}"#);
-    let (step, _) = until_send(&first, &store);
-    first.cancel(command, NOW, 0);
-    first.fail(step, FailureKind::Aborted, Sent::Maybe, NOW, 0).expect("is answered once");
-    until_completed(&first, &store, command);
-    assert_eq!(error(&first, command)["effect"], "unknown");
-    until_wait(&first, &store);
+    let (place, mut first) = stored();
+    let command = first.start("create_session", BUY, r#"{"intent":"job-17"}"#);
+    let (step, _) = first.sent();
+    assert!(matches!(first.advance(Move::Cancel { command }, b""), MoveAnswer::Abort { step: Some(out) } if out == step));
+    first.advance(Move::Fail { step, kind: FailureKind::Aborted, sent: Sent::Maybe }, b"");
+    assert_eq!(first.error(command)["effect"], "unknown");
+    assert!(first.until_send().is_none());
+    let store = first.store.expect("has one");
     store.shut_down();
     assert!(matches!(store.call(StoreCall::Release { names: None }, NOW), Err(StoreError::Misuse(_))));
 
-    let (second, store) = (Client::new(OPTIONS, vec![8; 16]).expect("the options are sound"), open(&place));
-    let page = raw(&second, &store, second.saved(None));
+    let mut second = Host::on(&place, 8);
+    let page = second.raw(Move::Saved { after: None });
     let saved = &page["entries"][0];
     assert_eq!((&saved["intent"], &saved["holds"], &saved["whose"]), (&json("\"job-17\""), &json("\"in_doubt\""), &json("\"free\"")));
     let record = saved["record"].as_str().expect("has a name").to_owned();
-    assert_eq!(raw(&second, &store, second.forget(record.clone())), false, "what is in doubt stays");
-    let refused = second.settle(record.clone(), false, None, false);
-    until_completed(&second, &store, refused);
-    assert_eq!(error(&second, refused)["kind"], "refused", "it may still be under way");
-    let odd = second.settle(record.clone(), false, Some("s-1".to_owned()), true);
-    until_completed(&second, &store, odd);
-    assert_eq!(error(&second, odd)["field"], "became");
-    second.resume_all("{}");
-    assert_eq!(until_send(&second, &store).1.method, "GET", "the service's time comes first");
-    second.lost(None, NOW, 0);
+    assert_eq!(second.raw(Move::Forget { record: record.clone() }), false, "what is in doubt stays");
+    let refused = second.command(settle(&record, None, false));
+    assert_eq!(second.error(refused)["kind"], "refused", "it may still be under way");
+    let odd = second.command(settle(&record, Some("s-1"), true));
+    assert_eq!(second.error(odd)["field"], "became");
+    second.command(Move::ResumeAll { options: "{}".to_owned() });
+    assert_eq!(second.sent().1.method, "GET", "the service's time comes first");
+    second.advance(Move::Lost { names: None }, b"");
     drop(second);
-    drop(store);
 
-    let (third, store) = (Client::new(OPTIONS, vec![9; 16]).expect("the options are sound"), open(&place));
-    let settled = [(), ()].map(|()| raw(&third, &store, third.settle(record.clone(), false, None, true)));
+    let mut third = Host::on(&place, 9);
+    let settled = [(), ()].map(|()| third.raw(settle(&record, None, true)));
     assert_eq!(settled, [json("true"), json("false")]);
-    let nothing = third.resume(record, "{}");
-    until_completed(&third, &store, nothing);
-    assert_eq!(error(&third, nothing)["kind"], "misuse");
-    assert_eq!(raw(&third, &store, third.resume_intent("job-17", "{}")), json("null"));
+    let nothing = third.command(Move::Resume { record, options: "{}".to_owned() });
+    assert_eq!(third.error(nothing)["kind"], "misuse");
+    assert_eq!(third.raw(resume_intent("job-17")), json("null"));
 }
 
 #[test]
 fn a_store_is_asked_and_answers_in_text() {
-    let (place, store) = store();
+    let place = tempfile::tempdir().expect("a folder can be made");
+    let store = open(&place);
     let spend = |amount: &str, cap: Option<&str>| {
         let (space, entry) = ("5e".to_owned(), "00".to_owned());
         store.call(StoreCall::Spend { space, day: None, entry, amount: amount.to_owned(), cap: cap.map(str::to_owned) }, NOW)
@@ -244,117 +298,68 @@ fn a_store_is_asked_and_answers_in_text() {
 
 #[test]
 fn steps_come_at_once_with_the_results_of_what_has_ended() {
-    let client = Client::new(ALONE, vec![7; 16]).expect("the options are sound");
-    let commands: Vec<u32> = (0..100).map(|_| client.start(b"get_balance", b"{}", b"{}")).collect();
-    let mut sends = Vec::new();
-    loop {
-        let steps = client.steps(true, NOW, 0);
-        assert!(steps.len() <= MOST_STEPS);
-        sends.extend(steps.iter().filter_map(|step| if let Step::Send { id, .. } = step { Some(*id) } else { None }));
-        if let Some(Step::Wait { .. }) = steps.last() {
-            break;
-        }
-        assert_eq!(steps.len(), MOST_STEPS, "without a wait there are more");
+    let mut host = Host::alone();
+    let commands: Vec<u32> = (0..100).map(|_| host.start("get_balance", "{}", "{}")).collect();
+    let sends: Vec<u32> = commands.iter().map(|_| host.sent().0).collect();
+    assert!(host.until_send().is_none());
+    for (send, command) in sends.into_iter().zip(&commands) {
+        host.respond(send, 200, format!(r#"{{"success":true,"data":{{"balance":{command}}}}}"#).as_bytes());
     }
-    assert_eq!(sends.len(), commands.len());
-    client.respond(sends[0], 200, Vec::new(), br#"{"success":true,"data":{"balance":1}}"#, false, NOW, 0).expect("is answered once");
-    let ended = client.steps(true, NOW, 0).into_iter().find_map(|step| match step {
-        Step::Completed { command, result: Some(Taken::Answered { answer }) } => Some((command, answer.raw)),
-        _ => None,
-    });
-    assert_eq!(ended, Some((commands[0], r#"{"balance":1}"#.to_owned())));
-    assert!(client.result(commands[0]).is_some(), "it stays until it is taken");
-    assert!(client.taken(commands[0]) && !client.taken(commands[0]) && client.result(commands[0]).is_none());
-    client.respond(sends[1], 200, Vec::new(), br#"{"success":true,"data":{}}"#, false, NOW, 0).expect("is answered once");
-    let bare = client.steps(false, NOW, 0);
-    assert!(bare.iter().any(|step| matches!(step, Step::Completed { result: None, .. })), "nobody asked for it");
-}
-
-/// The Send that a move brought, its command, and the answer to it.
-fn started(client: &Client, operation: &str, params: &str) -> (u32, u32) {
-    let what = Move::Start { operation: operation.to_owned(), params: params.to_owned(), options: "{}".to_owned() };
-    let moved = client.advance(what, b"", NOW, 0);
-    let MoveAnswer::Command { command } = moved.answer else { panic!("it is a command") };
-    let send = moved.steps.iter().find_map(|step| if let Step::Send { id, .. } = step { Some(*id) } else { None });
-    (command, send.expect("is sent"))
-}
-
-fn responded(client: &Client, step: u32, body: &[u8]) -> Moved {
-    client.advance(Move::Respond { step, status: 200, headers: Vec::new(), truncated: false }, body, NOW, 0)
-}
-
-fn ended(moved: &Moved) -> Option<(u32, &Answer)> {
-    moved.steps.iter().find_map(|step| match step {
-        Step::Completed { command, result: Some(Taken::Answered { answer }) } => Some((*command, answer)),
-        _ => None,
-    })
+    for command in commands {
+        assert_eq!(host.answer(command).raw, format!(r#"{{"balance":{command}}}"#));
+    }
+    // What ends all at once comes in several pieces.
+    let many: Vec<u32> = (0..3 * MOST_STEPS).map(|_| host.start("get_balance", "[]", "{}")).collect();
+    many.into_iter().for_each(|command| assert_eq!(host.error(command)["kind"], "invalid"));
 }
 
 #[test]
-fn a_move_brings_its_steps_and_a_read_needs_no_taking() {
-    let client = Client::new(ALONE, vec![7; 16]).expect("the options are sound");
+fn a_read_needs_no_taking_and_a_purchase_does() {
+    let mut host = Host::alone();
     let session = br#"{"success":true,"data":{"session_id":"s-1","status":"active","extra":[1]}}"#;
-    let (read, send) = started(&client, "get_session", r#"{"session_id":"s-1"}"#);
-    let moved = responded(&client, send, session);
-    let (command, answer) = ended(&moved).expect("has ended");
-    assert_eq!((command, moved.taken.as_slice()), (read, [read].as_slice()));
-    assert!(client.result(read).is_none());
-    assert!(matches!(moved.steps.last(), Some(Step::Wait { .. })));
-    assert!(matches!(responded(&client, send, session).answer, MoveAnswer::Refused { .. }), "it is answered once");
+    let read = host.start("get_session", r#"{"session_id":"s-1"}"#, "{}");
+    let (send, _) = host.sent();
+    let moved = host.client.advance(Move::Respond { step: send, status: 200, headers: Vec::new(), truncated: false }, session, NOW, 0);
+    assert!(moved.taken == [read] && host.client.result(read).is_none());
+    let answered = |step: &Step| matches!(step, Step::Completed { command, result: Some(Taken::Answered { .. }) } if *command == read);
+    assert!(moved.steps.iter().any(answered) && matches!(moved.steps.last(), Some(Step::Wait { .. })));
 
-    // The same, read again when it is taken.
-    let again = client.start(b"get_session", br#"{"session_id":"s-1"}"#, b"{}");
-    let Step::Send { id, .. } = next(&client) else { panic!("nothing is sent") };
-    client.respond(id, 200, Vec::new(), session, false, NOW, 0).expect("is answered once");
-    assert!(matches!(client.take(again), Some(Taken::Answered { answer: second }) if second == *answer));
-
-    let (buy, send) = started(&client, "create_session", BUY);
-    let moved = responded(&client, send, ACCEPTED);
-    assert_eq!((ended(&moved).map(|(command, _)| command), moved.taken.as_slice()), (Some(buy), [].as_slice()));
-    assert!(client.result(buy).is_some(), "its record hangs on who takes it");
-    client.advance(Move::Taken { commands: vec![buy] }, b"", NOW, 0);
-    assert!(client.result(buy).is_none());
+    let buy = host.start("create_session", BUY, "{}");
+    let (send, _) = host.sent();
+    host.respond(send, 202, ACCEPTED);
+    // Read again, it is the same as what was packed while the response was read.
+    let again = host.client.result(buy);
+    assert!(again.is_some() && host.take(buy) == again && host.client.result(buy).is_none());
 }
 
 #[test]
-fn an_answer_that_does_not_fit_is_an_error_after_a_move_too() {
-    let client = Client::new(ALONE, vec![7; 16]).expect("the options are sound");
-    let (command, send) = started(&client, "get_session", r#"{"session_id":"s-1"}"#);
-    let moved = responded(&client, send, br#"{"success":true,"data":{"session_id":[]}}"#);
-    let failed = moved.steps.iter().find_map(|step| match step {
-        Step::Completed { command: of, result: Some(Taken::Failed { error }) } if *of == command => {
-            Some(unpacked(record("ErrorFields"), error))
-        }
-        _ => None,
-    });
-    assert_eq!(failed.expect("has failed")["kind"], "decode");
+fn an_answer_that_does_not_fit_is_an_error() {
+    let mut host = Host::alone();
+    let command = host.start("get_session", r#"{"session_id":"s-1"}"#, "{}");
+    let (send, _) = host.sent();
+    host.respond(send, 200, br#"{"success":true,"data":{"session_id":[]}}"#);
+    assert_eq!(host.error(command)["kind"], "decode");
 }
 
 #[test]
 fn a_pool_is_opened_and_lends_by_commands() {
-    let client = Client::new(ALONE, vec![7; 16]).expect("the options are sound");
-    let start = |operation: &str, params: &str| {
-        let what = Move::Start { operation: operation.to_owned(), params: params.to_owned(), options: "{}".to_owned() };
-        client.advance(what, b"", NOW, 0)
-    };
-    let open = r#"{"name":"shop","size":2,"session_type":"dynamic","product_no":"p-1","daily_cap_usd":5}"#;
-    let opened = start("open_pool", open);
-    let (command, answer) = ended(&opened).expect("has ended");
-    assert_eq!((json(&answer.raw), opened.taken.len()), (json(r#"{"pool":1}"#), 0), "whoever takes it has the pool");
-    client.advance(Move::Taken { commands: vec![command] }, b"", NOW, 0);
+    let mut host = Host::alone();
+    let opened = host.start("open_pool", r#"{"name":"shop","size":2,"session_type":"dynamic","product_no":"p-1","daily_cap_usd":5}"#, "{}");
+    assert!(host.client.result(opened).is_some(), "whoever takes it has the pool");
+    assert_eq!(json(&host.answer(opened).raw), json(r#"{"pool":1}"#));
 
-    let asked = start("acquire", r#"{"pool":1}"#);
-    let MoveAnswer::Command { command: waiting } = asked.answer else { panic!("it is a command") };
-    assert!(ended(&asked).is_none(), "nothing is bought yet");
-    let status = start("pool_status", r#"{"pool":1}"#);
-    assert_eq!(json(&ended(&status).expect("has ended").1.raw)["waiting"], 1);
-    assert!(matches!(client.advance(Move::Cancel { command: waiting }, b"", NOW, 0).answer, MoveAnswer::Abort { step: None }));
+    let waiting = host.start("acquire", r#"{"pool":1}"#, "{}");
+    let status = host.start("pool_status", r#"{"pool":1}"#, "{}");
+    assert!(host.next().is_some_and(|step| matches!(step, Step::Send { .. })), "it buys");
+    assert_eq!(json(&host.answer(status).raw)["waiting"], 1);
+    assert!(matches!(host.advance(Move::Cancel { command: waiting }, b""), MoveAnswer::Abort { step: None }));
 
     let (pool, lease) = (1, 1);
-    let seen = |seen: &str| client.advance(Move::ObserveLease { pool, lease, seen: seen.to_owned(), wait_ms: None }, b"", NOW, 0).answer;
-    assert!(matches!(seen("\"block\""), MoveAnswer::LeaseAdvice { word: None }), "there is no such lease");
-    assert!(matches!(seen("odd"), MoveAnswer::Refused { .. }));
-    assert!(matches!(client.advance(Move::ReleaseLease { pool, lease }, b"", NOW, 0).answer, MoveAnswer::Was { so: false }));
-    assert!(!client.is_valid(pool, lease));
-    assert!(start("close_pool", r#"{"pool":1}"#).steps.iter().any(|step| matches!(step, Step::Completed { .. })));
+    let seen = |seen: &str| Move::ObserveLease { pool, lease, seen: seen.to_owned(), wait_ms: None };
+    assert!(matches!(host.advance(seen("\"block\""), b""), MoveAnswer::LeaseAdvice { word: None }), "there is no such lease");
+    assert!(matches!(host.advance(seen("odd"), b""), MoveAnswer::Refused { .. }));
+    assert!(matches!(host.advance(Move::ReleaseLease { pool, lease }, b""), MoveAnswer::Was { so: false }));
+    assert!(!host.client.is_valid(pool, lease));
+    let closed = host.start("close_pool", r#"{"pool":1}"#, "{}");
+    assert!(host.take(closed).is_some());
 }

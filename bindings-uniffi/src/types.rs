@@ -51,8 +51,8 @@ pub enum ClientError {
     },
 }
 
-impl ClientError {
-    pub(crate) fn refused(error: hopline::Error) -> Self {
+impl From<hopline::Error> for ClientError {
+    fn from(error: hopline::Error) -> Self {
         ClientError::Refused { error: packed(&error) }
     }
 }
@@ -107,7 +107,7 @@ pub enum Step {
         /// Milliseconds; null for no time at all.
         until: Option<i64>,
     },
-    /// Ask the store, where the command waits and before any send, and say `stored`. Given only to a client with the option
+    /// Ask the store, where the command waits and before any send, and say `Stored`. Given only to a client with the option
     /// `store`.
     Store {
         /// To answer with.
@@ -117,7 +117,7 @@ pub enum Step {
         /// What to ask.
         call: StoreCall,
     },
-    /// Send the request and say `respond` or `fail`.
+    /// Send the request and say `Respond` or `Fail`.
     Send {
         /// To answer with.
         id: u32,
@@ -130,7 +130,7 @@ pub enum Step {
     Completed {
         /// Which command.
         command: u32,
-        /// What it ended with, where that was asked for.
+        /// What it ended with; null of `poll`, and if it was taken or abandoned before.
         result: Option<Taken>,
     },
     /// Progress, for people and metrics; nothing depends on it.
@@ -138,12 +138,6 @@ pub enum Step {
         /// The event, packed.
         event: Vec<u8>,
     },
-}
-
-impl From<hopline::Step> for Step {
-    fn from(step: hopline::Step) -> Self {
-        Step::of(step, None)
-    }
 }
 
 impl Step {
@@ -212,12 +206,6 @@ pub enum Taken {
         /// The error, packed.
         error: Vec<u8>,
     },
-}
-
-impl From<Result<hopline::client::Taken, hopline::Error>> for Taken {
-    fn from(taken: Result<hopline::client::Taken, hopline::Error>) -> Self {
-        Taken::of(taken, None)
-    }
 }
 
 impl Taken {

@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING, Any
 from . import _told, _types
 from ._events import AsyncEvents, Events
 from ._hopline import VERSION as __version__
-from ._http import Failed, Request, Response, in_thread
+from ._http import Failed, Request, Response
 from ._observing import Verdict
 from ._order import OrderReply
-from ._price import quote
-from ._products import IpRange, is_shared, needs_project_id, parse_ip_range
 from ._proxy import Settings, UseWith
 from ._seen import Seen, SeenWord
 from ._session import SessionReply
@@ -26,9 +24,7 @@ from ._sync_agent import AgentClient
 from ._sync_client import Resumed
 from ._sync_pages import Pages
 from ._sync_pool import Lease, Pool
-from ._sync_reseller import ResellerClient
 from ._sync_session import OpenSession
-from ._telemetry import session_event
 from ._told import *  # noqa: F403
 from ._types import *  # noqa: F403
 from ._value import Reply, Until, Value
@@ -41,8 +37,13 @@ if TYPE_CHECKING:
     from ._async_pool import AsyncLease, AsyncPool
     from ._async_reseller import AsyncResellerClient
     from ._async_session import AsyncOpenSession
+    from ._http._thread import in_thread
     from ._opening import AsyncOpening
     from ._pool_opening import AsyncAcquiring, AsyncPoolOpening
+    from ._price import quote
+    from ._products import IpRange, is_shared, needs_project_id, parse_ip_range
+    from ._sync_reseller import ResellerClient
+    from ._telemetry import session_event
 
 __all__ = [
     "UNSET",
@@ -98,7 +99,7 @@ __all__ = [
 ]
 __all__ += [*_told.__all__, *_types.__all__]
 
-_FOR_TASKS = {
+_LATER = {
     "AsyncAcquiring": "_pool_opening",
     "AsyncAgentClient": "_async_agent",
     "AsyncLease": "_async_pool",
@@ -109,12 +110,20 @@ _FOR_TASKS = {
     "AsyncPoolOpening": "_pool_opening",
     "AsyncResellerClient": "_async_reseller",
     "AsyncResumed": "_async_client",
+    "IpRange": "_products",
+    "ResellerClient": "_sync_reseller",
+    "in_thread": "_http._thread",
+    "is_shared": "_products",
+    "needs_project_id": "_products",
+    "parse_ip_range": "_products",
+    "quote": "_price",
+    "session_event": "_telemetry",
 }
 
 
 def __getattr__(name: str) -> Any:
-    """What is there for tasks is imported when it is first asked for, and asyncio with it."""
-    if (module := _FOR_TASKS.get(name)) is None:
+    """What only some programs need is imported when it is first asked for."""
+    if (module := _LATER.get(name)) is None:
         raise AttributeError(f"module `hopline` has no attribute `{name}`")
     from importlib import import_module
 

@@ -12,10 +12,11 @@ from ._told import HoplineError, Saved, read_saved
 from ._types import Session, StaticOrder
 from ._value import Reply
 from ._values import loads
-from ._work import Owner, Taken
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
+
+    from ._work import Owner, Taken
 
 R = TypeVar("R", bound=Reply)
 Span: TypeAlias = "AbstractContextManager[Callable[[HoplineError], None]]"

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Unpack
 
+from ._answers import read
 from ._async_agent_operations import AsyncAgentOperations
+from ._commands import begin
 from ._http import transport_for_threads, transport_for_tasks
 from ._observing import Verdict
 from ._options import agent_options, new_engine
+from ._pool_opening import AsyncPoolOpening
 from ._seen import Seen
 from ._store import Store
-from ._told import Event, Options
+from ._told import Event, KnownPool, Options, read_known_pool
+from ._value import Reply
 from ._values import Secret
 
 if TYPE_CHECKING:
+    from decimal import Decimal
+
     from ._sync_agent import AgentClient
 
 
@@ -70,6 +75,18 @@ class AsyncAgentClient(AsyncAgentOperations):
         other = AgentClient.__new__(AgentClient)
         other._attach(transport_for_threads(http), self._engine)
         return other
+
+    async def list_pools(self) -> list[KnownPool]:
+        """The pools that the store keeps, whichever programs opened them. Nothing is sent."""
+        told = read(await self._run("list_pools", begin("list_pools", {}, {})), Reply).raw
+        return [read_known_pool(one) for one in told["pools"]]
+
+    def join_pool(self, name: str) -> AsyncPoolOpening:
+        """Opens a pool as other programs opened it, to look at it, or to pause, resume or drain it. It lends and buys nothing here.
+
+        Raises `Invalid` if the store keeps no such pool.
+        """
+        return self._open_pool({"name": name}, operation="join_pool")
 
     async def observe(self, *, session_id: str, seen: Seen) -> Verdict | None:
         """Advice on what was seen through a session. `None` if this client does not follow the session.

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from typing import Any, Self, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, overload
 
 from ._answers import failure, read, read_any, read_order, read_page, read_session, stands_for_nothing
 from ._async_pages import AsyncPages
 from ._async_pool import AsyncPool
 from ._async_session import AsyncOpenSession
 from ._commands import begin, begin_as, listing, pool_params, resuming, resuming_all
-from ._engine import Begin, Engine
 from ._events import AsyncEvents
 from ._http import AsyncTransport, own
 from ._observing import Observing, Verdict
@@ -24,7 +23,10 @@ from ._tasks import carrier, run, spanned, until_over
 from ._told import Event, HoplineError, Saved
 from ._value import Reply
 from ._walk import I
-from ._work import Taken
+
+if TYPE_CHECKING:
+    from ._engine import Begin, Engine
+    from ._work import Taken
 
 AsyncResumed: TypeAlias = AsyncOpenSession | OrderReply | Reply
 """What was resumed: a session, an order or an answer."""
@@ -213,12 +215,12 @@ class AsyncClient:
         check_use_with(params, use_with)
         return self._opened(read_session(await self._run("open_session", begin("open_session", params, options))), keep)
 
-    def _open_pool(self, params: Mapping[str, Any], use_with: UseWith | None) -> AsyncPoolOpening:
-        return AsyncPoolOpening(self._opened_pool(pool_params("open_pool", params), use_with))
+    def _open_pool(self, params: Mapping[str, Any], use_with: UseWith | None = None, operation: str = "open_pool") -> AsyncPoolOpening:
+        return AsyncPoolOpening(self._opened_pool(operation, pool_params(operation, params), use_with))
 
-    async def _opened_pool(self, params: Mapping[str, Any], use_with: UseWith | None) -> AsyncPool:
+    async def _opened_pool(self, operation: str, params: Mapping[str, Any], use_with: UseWith | None) -> AsyncPool:
         check_use_with(params, use_with)
-        number = read(await self._run("open_pool", begin("open_pool", params, {})), Reply).raw["pool"]
+        number = read(await self._run(operation, begin(operation, params, {})), Reply).raw["pool"]
         self._engine.leases.opened(number, params["name"])
         self._engine.carry(carrier(self._send))
         return AsyncPool(self, params["name"], number)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ._answers import read
 from ._commands import begin, pool_params
-from ._leases import Asking
 from ._seen import Seen, seen_text, wait_ms
 from ._told import LeaseAdvice, PoolStatus, read_pool_status
 from ._types import Proxy
@@ -102,6 +101,8 @@ class AsyncPool:
         return AsyncAcquiring(self._acquire(target, key, timeout))
 
     async def _acquire(self, target: str | None, key: str | None, timeout: float) -> AsyncLease:
+        from ._leases import Asking
+
         engine = self._client._engine
         params = pool_params("acquire", {"pool": self._number, "target": target, "key": key, "timeout_ms": timeout})
         asking, begun = Asking(engine.leases, params), monotonic()

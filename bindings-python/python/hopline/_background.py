@@ -6,7 +6,6 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING
 
-from ._store import SURE
 from ._threads import in_background, in_warm_thread
 from ._waiting import Bell, wait_for
 from ._work import Ask, Owner, Send, Wait, now
@@ -73,7 +72,7 @@ def _tend(client: weakref.ref[Engine], bell: Bell, seconds: float | None) -> Non
         seconds = 0
         match work:
             case Ask():
-                engine.ask_store(owner, work)
+                engine.asks.make(owner, work)
             case Send():
                 _send(engine, owner, work)
             case Wait():
@@ -87,10 +86,10 @@ def _tend(client: weakref.ref[Engine], bell: Bell, seconds: float | None) -> Non
 
 def _send(engine: Engine, owner: Owner, work: Send) -> None:
     """One send for a pool, in a thread of its own."""
-    carrier, vouched = engine.carrier(), engine.vouched()
+    carrier, vouched = engine.carrier(), engine.asks.vouched()
 
     def exchange() -> None:
-        if vouched is not SURE:
+        if vouched is not None:
             wait_for(vouched, work.patience())
         if carrier is None or not engine.begin(owner, work, vouched):
             return

@@ -15,22 +15,23 @@ from os import urandom
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from . import _hopline
+from ._asks import Asks
 from ._background import Background
 from ._errors import error_of, misuse, refuse, told
 from ._events import Stream
 from ._leases import Leases
 from ._listeners import Listeners, S, end
 from ._log import log
+from ._owners import Owners, move
 from ._sends import Sends
 from ._session import Known, SessionReply
-from ._store import FAILED, SURE, Answer, Call, Lost, Store, StoreHandle, said
-from ._threads import PATIENCE
+from ._store import Lost, Store
+from ._store_handle import StoreHandle
 from ._told import Event
-from ._troubles import Troubles
 from ._types import Session
 from ._value import Reply
 from ._values import Secret
-from ._waiting import Later, wait_for
+from ._waiting import PATIENCE, Later, wait_for
 from ._work import DONE, Ask, Done, Owner, Send, Taken, Wait, now, process
 
 if TYPE_CHECKING:
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from ._http import Transport
 
 T = TypeVar("T")
-W = TypeVar("W", Ask, Send)
 _NEVER = 1 << 62
 Begin = Callable[[_hopline.Client], int | None]
 """Starts a command, or (`None`) does something that needs no waiting."""
@@ -62,27 +62,19 @@ class Engine:
         self._closed = False
         self.over: Later[None] = Later()
         """The client is closed, and its store has let go of everything."""
-        self._present: set[Owner] = set()
-        self._exchanging: set[Owner] = set()
-        """Those of them that send by themselves."""
-        self._owners: dict[int, Owner] = {}
         self._last: int | None = None
         """The command that was begun last."""
-        self._keeper: Owner | None = None
-        self._until: int | None = None
         self._due: int | None = None
         """When the core wanted to go on, at the last look."""
         self._ended: set[int] = set()
         self._sends = Sends(self._core)
         self._todo: list[Any] = []
         """What the core gave out, and nobody has been given yet."""
-        self._left_asks: dict[int, Ask] = {}
-        self._left_sends: dict[int, Send] = {}
-        """What an owner left undone that others may wait for."""
         self._background = Background(self)
-        self._troubles = Troubles()
+        self._owners = Owners(self._sends, self._background.wake)
         self.listeners = Listeners()
         self.leases = Leases(self)
+        self.asks = Asks(self._core, self._lock, self._store, self.leases)
         self.span: Callable[[str], Span] | None = None
         """Makes the span of an operation, where somebody wants spans."""
         self._sessions: weakref.WeakValueDictionary[str, Known] = weakref.WeakValueDictionary()
@@ -104,18 +96,18 @@ class Engine:
             self._sends.are_told = True
         with self._lock:
             self._check_closed(operation)  # meanwhile
-            self._present.add(owner)
+            self._owners.present.add(owner)
             try:
                 owner.command = command = begin(self._core)
             except BaseException:
                 if (begun := self._core.last()) is not None and begun != self._last:  # it was interrupted when it had begun
                     owner.command = self._last = begun
-                    self._owners[begun] = owner
+                    self._owners.by_command[begun] = owner
                 raise
             owner.operation = operation
             if command is not None:
                 self._last = command
-                self._owners[command] = owner
+                self._owners.by_command[command] = owner
                 if command in self._ended:  # it was begun before anybody waited for it
                     owner.completed = True
                     self._ended.discard(command)
@@ -143,9 +135,7 @@ class Engine:
             self.listeners.tell_exchange(*news)
 
     def _turn(self, owner: Owner, events: list[str]) -> Ask | Send | Wait | Done:
-        owner.waiting = False
-        if self._keeper is owner:
-            self._keeper = None
+        self._owners.go_on(owner)
         if self.leases.dropped:
             self.leases.give_dropped_back(self._core)
         sends, at = self._sends, now()
@@ -156,19 +146,17 @@ class Engine:
             # To take a result lets its record be deleted.
             until = self._drain(owner, events, at)
         # The store first: somebody's purchase may wait for it.
-        work: Ask | Send | Wait | Done | None = _begun(owner.asks or self._left_asks, owner.asking) or self._next_send(owner)
+        work: Ask | Send | Wait | Done | None = self._owners.next_ask(owner) or self._owners.next_send(owner)
         if work is None:
             until = sends.soonest(until)
             if owner.is_done():
                 work = DONE
+            elif self._owners.wait(owner, until):
+                return _wait(until)
             else:
-                owner.waiting = True
-                if self._keeper is None:
-                    self._keeper, self._until = owner, until
-                    return Wait(None if until is None else max(until - now()[1], 1) / 1000)
                 work = Wait(None)
         if until is not None:
-            self._keep_time(until)
+            self._owners.keep_time(until)
         return work
 
     def _drain(self, owner: Owner, events: list[str], at: tuple[int, int]) -> int | None:
@@ -186,7 +174,7 @@ class Engine:
         """
         if step[0] == "completed":
             command = step[1]
-            if waiting := self._owners.get(command):
+            if waiting := self._owners.by_command.get(command):
                 if waiting is not owner:
                     waiting.wake()
                 waiting.completed = True
@@ -196,10 +184,10 @@ class Engine:
                 del todo[0]
         elif step[0] == "send":
             send, out = Send(*step[1:]), self._sends.out
-            sender = self._owners.get(send.command, owner)
+            sender = self._owners.by_command.get(send.command, owner)
             if sender.given_up or sender.exchange is not None:
-                sends = self._left_sends
-                self._wake_one(None)
+                sends = self._owners.left_sends
+                self._owners.wake_one(None)
             else:
                 sends = sender.sends
                 if sender is not owner:
@@ -209,7 +197,7 @@ class Engine:
                 out[send.step] = sends[send.step] = send
         elif step[0] == "store":
             ask = Ask(*step[1:])
-            asker = owner if ask.command is None else self._owners.get(ask.command, owner)
+            asker = owner if ask.command is None else self._owners.by_command.get(ask.command, owner)
             if asker.exchange is not None:
                 asker = owner
             if asker is not owner:
@@ -221,25 +209,6 @@ class Engine:
             events.append(step[1])
             if todo and todo[0] is step:
                 del todo[0]
-
-    def _wake_one(self, command: int | None) -> None:
-        """There is something to do: whoever waits for the command does it, or else anybody who waits, first those who still send."""
-        if not self._is_attended():
-            self._background.wake()
-        owner = None if command is None else self._owners.get(command)
-        if owner is None or not owner.waiting:
-            waiting = (other for other in self._present if other.waiting)
-            owner = min(waiting, key=lambda other: other.given_up, default=None)
-        if owner is not None:
-            owner.wake()
-
-    def _keep_time(self, until: int) -> None:
-        """Somebody who waits must wake when the core wants to go on; one is enough."""
-        if self._keeper is not None:
-            if self._until is None or until < self._until:
-                self._keeper.wake()
-        elif waiting := next((owner for owner in self._present if owner.waiting), None):
-            waiting.wake()
 
     def _take(self, owner: Owner, command: int) -> Taken:
         results = owner.results
@@ -267,147 +236,65 @@ class Engine:
             if isinstance(result[1], Session) and (known := self._sessions.get(result[1].session_id)) is not None:
                 known.take_in(result[1], owner.operation)
             return Taken(result[1], result[2])
-        return Taken(failure=result[1], notes=notes + self._troubles.behind(result[1]))
+        return Taken(failure=result[1], notes=notes + self.asks.troubles_behind(result[1]))
 
     def leave(self, owner: Owner) -> bool:
         """The owner waits no more. Whether the client is to be finished, since it was the last of a closed one."""
         if self.is_forked():
             return False
         with self._lock:
-            self._end_exchange(owner)
-            self._present.discard(owner)
-            if owner.command is not None:
-                self._owners.pop(owner.command, None)
-            if self._keeper is owner:
-                self._keeper = None
-                if self._until is not None:
-                    self._keep_time(self._until)
-            # Of a call that was interrupted twice nobody knows whether it was made.
-            if owner.asking or owner.asks or owner.sending or owner.sends:
-                _move(self._left_asks, owner.asking, owner.asks)
-                _move(self._left_sends, owner.sending, owner.sends)
-            if self._left_asks or self._left_sends:
-                self._wake_one(None)
-            if not self._is_attended():
+            self._owners.leave(owner)
+            if not self._owners.is_attended():
                 self._attend(self._sends.soonest(self._due))
-            return self._closed and not self._present
-
-    def _is_attended(self) -> bool:
-        """Whether somebody is here who does not send by itself, and so sees to what there is to do for all."""
-        return len(self._present) > len(self._exchanging)
+            return self._closed and not self._owners.present
 
     def _attend(self, until: int | None) -> None:
         """Where nobody sees to what is left to do, a thread does."""
         if self._closed:
             return
-        if self._left_asks or self._left_sends:
+        if self._owners.left_asks or self._owners.left_sends:
             self._background.start()
         elif until is not None:
             self._background.look(until)
 
     # What comes of work.
 
-    def ask_store(self, owner: Owner, work: Ask) -> None:
-        """Makes a call of the store, and tells the core what it answered. What interrupts the caller's own thread is the caller's, once."""
-        answer, trouble = FAILED, None
-        is_callers = owner.thread == threading.get_ident() and not owner.given_up
-        try:
-            assert self._store is not None  # the core of a client without a store asks nothing
-            answer = self._store.ask(work.call)
-        except BaseException as error:
-            if is_callers and not isinstance(error, Exception):
-                raise
-            trouble = said(error)
-        if (watch := self.leases.watch) is not None:
-            watch.stored(work.call[0])
-        self._stored(owner, work, answer, trouble)
-
-    def ask_meanwhile(self, owner: Owner, work: Ask) -> None:
-        """The same in another thread, in place of an event loop."""
-        assert self._store is not None  # as before
-        try:
-            self._store.asking.submit(lambda: self.ask_store(owner, work))
-        except RuntimeError:
-            self._stored(owner, work, FAILED, "no thread could be started")
-
-    def _stored(self, owner: Owner, work: Ask, answer: Answer, trouble: str | None) -> None:
-        with self._lock:
-            if not self._told(work, answer):
-                trouble = "an answer that does not fit"
-                self._told(work, FAILED)
-            self._troubles.note(work.call, trouble)
-            # Not before: what was interrupted until here is asked once more.
-            owner.asking.pop(work.step, None)
-            owner.wake()
-
-    def _told(self, work: Ask, answer: Answer) -> bool:
-        try:
-            self._core.stored(work.step, answer, *now())
-        except (TypeError, ValueError, OverflowError):
-            return False
-        return True
-
-    def _next_send(self, owner: Owner) -> Send | None:
-        """A send to begin that nobody gave up meanwhile: the owner's, or one whose owner is gone."""
-        if owner.given_up:
-            if wanted := self._sends.wanted(owner.sends):
-                self._left_sends.update(wanted)
-                self._wake_one(None)
-            owner.sends.clear()
-            return None
-        while queue := owner.sends or self._left_sends:
-            if (send := _begun(queue, owner.sending)) is None:
-                return None
-            if send.step in self._sends.out:
-                return send
-            del owner.sending[send.step]
-        return None
-
-    def vouched(self) -> Later[bool]:
-        """Whether the store vouches for its claims, which is to be known before a request goes out."""
-        return SURE if self._store is None else self._store.vouches()
-
-    def begin(self, owner: Owner, work: Send, vouched: Later[bool], is_here: bool = False) -> bool:
+    def begin(self, owner: Owner, work: Send, vouched: Later[bool] | None, is_here: bool = False) -> bool:
         """Whether a request is to go out now, and whether the owner does nothing else before it is answered. Under names that somebody
         else may have by now nothing is sent; a store that does not say so in time does not know."""
-        is_sure = vouched.is_known and vouched.value
-        if vouched is not SURE:
+        is_sure = vouched is None or (vouched.is_known and vouched.value)
+        if vouched is not None:
             vouched.is_wanted = False
         with self._lock:
-            is_begun, sender = self._sends.begin(work, is_sure), self._owners.get(work.command)
+            is_begun, sender = self._sends.begin(work, is_sure), self._owners.by_command.get(work.command)
             if is_begun:
                 if sender is not None:
                     work.operation = sender.operation
                 if is_here:
-                    self._exchanging.add(owner)
-                    owner.exchange = work
+                    self._owners.begin_exchange(owner, work)
                 until = self._sends.soonest(self._due)
-                if not self._is_attended():
+                if not self._owners.is_attended():
                     self._attend(until)
                 elif until is not None:
-                    self._keep_time(until)
+                    self._owners.keep_time(until)
             else:
                 if not is_sure and sender is not None:
                     sender.notes.append("the store did not vouch for its claims")
-                self._wake_one(work.command)
+                self._owners.wake_one(work.command)
         if self._sends.news:
             self._tell()
         return is_begun
 
-    def _end_exchange(self, owner: Owner) -> None:
-        owner.exchange = None
-        self._exchanging.discard(owner)
-
     def answered(self, work: Send, answer: Any) -> None:
         """What came of a send: a response, an exception, or something that is neither."""
         with self._lock:
-            owner = self._owners.get(work.command)
+            owner = self._owners.by_command.get(work.command)
             is_own = owner is not None and owner.exchange is work
             # Whoever has sent by itself goes on by itself.
             if self._sends.answered(work, answer, [] if owner is None else owner.notes) and not is_own:
-                self._wake_one(work.command)
+                self._owners.wake_one(work.command)
             if owner is not None and is_own:
-                self._end_exchange(owner)
+                self._owners.end_exchange(owner)
         if self._sends.news:
             self._tell()
 
@@ -419,8 +306,8 @@ class Engine:
             owner.given_up = True
             self._cancel(owner.command)
             if (send := owner.exchange) is not None:  # it broke off with whoever sent it, even if others wait for it
-                self._end_exchange(owner)
-                self._wake_one(None)
+                self._owners.end_exchange(owner)
+                self._owners.wake_one(None)
                 self._sends.break_off(send.step)
 
     def do_again(self, owner: Owner) -> None:
@@ -430,8 +317,8 @@ class Engine:
             for step, send in list(owner.sending.items()):
                 if send.is_begun:
                     self._sends.break_off(step)
-            _move(owner.asks, owner.asking)
-            _move(owner.sends, owner.sending)
+            move(owner.asks, owner.asking)
+            move(owner.sends, owner.sending)
 
     def _cancel(self, command: int | None) -> None:
         """The core names the request to break off, unless somebody else waits for the same."""
@@ -482,36 +369,34 @@ class Engine:
         comes of requests that are still out is stored."""
         events: list[str] = []
         with self._lock:
-            self._present.discard(owner)
+            self._owners.present.discard(owner)
             tended = self._tend(owner, events)
         self._tell(events)
         return tended
 
     def _tend(self, owner: Owner, events: list[str]) -> Ask | Send | Wait | None:
         carrier = self._background.carrier
-        if self._closed or (carrier is None and self._is_attended()):
-            _move(self._left_asks, owner.asks)
-            self._wake_one(None)
+        if self._closed or (carrier is None and self._owners.is_attended()):
+            move(self._owners.left_asks, owner.asks)
+            self._owners.wake_one(None)
             self._background.stop()
             return None
         self.leases.give_dropped_back(self._core)
-        while carrier is None and self._left_sends and not self._present:  # nobody waits for what they would bring
-            self._sends.break_off(self._left_sends.popitem()[0])
+        while carrier is None and self._owners.left_sends and not self._owners.present:  # nobody waits for what they would bring
+            self._sends.break_off(self._owners.left_sends.popitem()[0])
         at = now()
         self._sends.expire(at)
         until = self._sends.soonest(self._drain(owner, events, at))
-        if (work := _begun(owner.asks or self._left_asks, owner.asking)) is not None:
-            self._present.add(owner)
+        if (work := self._owners.next_ask(owner)) is not None:
+            self._owners.present.add(owner)
             return work
-        while carrier is not None and (send := _begun(self._left_sends, owner.sending)) is not None:
-            if send.step in self._sends.out:
-                return send
-            del owner.sending[send.step]
+        if carrier is not None and (send := self._owners.next_left_send(owner)) is not None:
+            return send
         if until is None and carrier is None:
             self._background.stop()
             return None
         self._background.until = _NEVER if until is None else until
-        return Wait(None if until is None else max(until - now()[1], 1) / 1000)
+        return _wait(until)
 
     # What pools need.
 
@@ -550,8 +435,8 @@ class Engine:
                 return
             self._core.lost(None if names is None else list(names), *now())
             self._sends.lose()
-            self._wake_one(None)
-            if not self._is_attended():
+            self._owners.wake_one(None)
+            if not self._owners.is_attended():
                 self._background.start()
 
     def close(self) -> bool:
@@ -563,11 +448,11 @@ class Engine:
                 return False
             self._closed = True
             self._background.wake()
-            for owner in list(self._owners.values()):
+            for owner in list(self._owners.by_command.values()):
                 self._cancel(owner.command)
                 owner.wake()
             end(self.listeners.streams)
-            return not self._present
+            return not self._owners.present
 
     def is_closed(self) -> bool:
         """Whether nobody can use the client any more."""
@@ -576,7 +461,7 @@ class Engine:
     def is_to_finish(self) -> bool:
         """Whether the client is closed, and nobody waits in it any more."""
         with self._lock:
-            return self._closed and not self._present
+            return self._closed and not self._owners.present
 
     def finish(self) -> None:
         """The client is closed, and nobody waits in it any more: the store lets go of everything. Only the first time does something, and
@@ -596,7 +481,7 @@ class Engine:
     def is_used_here(self) -> bool:
         """Whether this thread itself waits for a command, so that it must not wait for the client to finish."""
         with self._lock:
-            return any(owner.thread == threading.get_ident() for owner in self._present)
+            return any(owner.thread == threading.get_ident() for owner in self._owners.present)
 
     # What is told.
 
@@ -615,20 +500,8 @@ class Engine:
         self.listeners.call(listener)
 
 
-def _begun(queue: dict[int, W], begun: dict[int, W]) -> W | None:
-    """The first of a queue, which is begun. INVARIANT: as in `_give`, an interrupt finds it in one of the two."""
-    for step in queue:
-        work = queue[step]
-        begun[step] = work
-        del queue[step]
-        return work
-    return None
-
-
-def _move(to: dict[int, W], *queues: dict[int, W]) -> None:
-    for queue in queues:
-        to.update(queue)
-        queue.clear()
+def _wait(until: int | None) -> Wait:
+    return Wait(None if until is None else max(until - now()[1], 1) / 1000)
 
 
 def _new_core(options: Secret) -> _hopline.Client:

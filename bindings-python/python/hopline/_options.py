@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._commands import in_core_words
-from ._engine import Engine
 from ._errors import misuse, refuse
-from ._store import CALLS, Store
+from ._store import Store
 from ._told import RETRY, Options
-from ._values import Secret, dumps
+from ._values import Secret, dumps, prepare
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+    from ._engine import Engine
 
 
 def agent_options(
@@ -47,6 +50,12 @@ def reseller_options(
 
 def new_engine(own: Mapping[str, Any], store: Store | None, same_account: bool, options: Mapping[str, Any]) -> Engine:
     """A client core for these options, or what is wrong with them. The secrets among them are `Secret`."""
+    # Not before somebody makes a client: this is a third of the package. Not later, since an interpreter that ends imports nothing any more.
+    from ._engine import Engine
+    from ._http import _thread  # noqa: F401
+    from ._store_handle import CALLS
+
+    prepare()
     for name in options:
         if name not in Options.__annotations__:
             raise TypeError(f"a client has no option `{name}`")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
+from typing import TYPE_CHECKING
+
 from . import _hopline
 from ._errors import told
 from ._told import Quote, read_quote
 from ._types import Product
 from ._values import dumps, loads
+
+if TYPE_CHECKING:
+    from decimal import Decimal
 
 
 def quote(product: Product, quantity: Decimal | float = 1) -> Quote:

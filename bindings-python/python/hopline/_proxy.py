@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ._errors import ask, invalid
@@ -87,6 +86,8 @@ def check_use_with(params: Mapping[str, Any], client: UseWith | None) -> None:
 
 
 def _check_package(operation: str, client: str, scheme: str | None) -> None:
+    from importlib.util import find_spec
+
     package = _SOCKS_BY.get(client)
     if package is not None and scheme is not None and scheme.startswith("socks") and find_spec(package) is None:
         how = '`pip install hopline[socks]`, or buy the session with `protocol="http"`'

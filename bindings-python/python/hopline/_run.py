@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from ._answers import Span, end_span, explain
-from ._engine import Begin, Engine
 from ._http._base import Transport
-from ._http._thread import begin_in_thread
-from ._store import SURE
-from ._threads import PATIENCE
-from ._waiting import Bell, wait_for
+from ._waiting import PATIENCE, Bell, wait_for
 from ._work import Ask, Done, Owner, Send, Taken, Wait
+
+if TYPE_CHECKING:
+    from ._engine import Begin, Engine
 
 
 def run(engine: Engine, send: Transport, operation: str, begin: Begin) -> Taken | None:
@@ -65,10 +65,10 @@ def work(engine: Engine, send: Transport, owner: Owner, bell: Bell) -> Taken | N
         bell.stop()
         match engine.turn(owner):
             case Ask() as ask:
-                engine.ask_store(owner, ask)
+                engine.asks.make(owner, ask)
             case Send() as one:
-                vouched = engine.vouched()
-                if vouched is not SURE:
+                vouched = engine.asks.vouched()
+                if vouched is not None:
                     wait_for(vouched, one.patience())
                 is_own = one.command == owner.command and owner.operation != "resume_all"
                 if engine.begin(owner, one, vouched, is_here=is_own):
@@ -84,6 +84,8 @@ def _send(engine: Engine, send: Transport, work: Send, is_own: bool) -> None:
     """One send: in this thread, unless there may be something else to do meanwhile. Exceptions are values here, since the core is to hear
     of them; what interrupts this thread is no exception of the send's."""
     if not is_own:
+        from ._http._thread import begin_in_thread
+
         try:
             return begin_in_thread(send, work.request, lambda answer: engine.answered(work, answer))
         except RuntimeError:  # there can be no more threads

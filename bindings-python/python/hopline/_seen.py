@@ -35,7 +35,7 @@ Seen: TypeAlias = int | SeenWord | BaseException | _WithStatus | _WithStatusCode
 """What a request through a session met: an HTTP status, a word, or the response or the exception of requests, httpx, aiohttp, urllib3 or
 the standard library."""
 _WORDS = ("captcha", "timeout", "block", "proxy", "target")
-_ANSWERED = re.compile(r"Tunnel connection failed: (\d{3})|^(\d{3}) ")
+_ANSWERED = r"Tunnel connection failed: (\d{3})|^(\d{3}) "
 """What a proxy answered in place of the target, as the standard library and httpx say it."""
 # By the packages that have them. What an HTTP client says of its proxy is that it could not be reached, or what it answered.
 _PROXIES = (
@@ -106,7 +106,7 @@ def _raised(error: BaseException) -> int | str:
             if status is not None:
                 return status
             continue
-        said = _ANSWERED.search(str(one))
+        said = re.search(_ANSWERED, str(one))
         answered = _status(one) or (said and int(said[1] or said[2]))
         if answered is not None:
             return "target" if answered >= 500 else "proxy"

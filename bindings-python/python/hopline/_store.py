@@ -1,22 +1,17 @@
 """Stores: where purchases, sessions and orders are kept, so that a crash loses nothing and a job that is run again buys nothing twice."""
 
+from __future__ import annotations
+
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from decimal import Decimal
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from . import _hopline
-from ._errors import refuse
-from ._log import log
-from ._threads import Threads, in_background
 from ._told import Whose
-from ._waiting import Later
 
-Call: TypeAlias = tuple[Any, ...]
-"""A call as the core asks for it: its name and its arguments."""
-Answer: TypeAlias = tuple[Any, ...]
-"""What the core is told: a word, and what belongs to it."""
+if TYPE_CHECKING:
+    from decimal import Decimal
 
 
 class OwnedElsewhere(NamedTuple):
@@ -102,7 +97,7 @@ class LeasedStore(Store, Protocol):
     Others may have such a name 60 seconds after the last sign of life of its owner, and not before.
     """
 
-    def on_lost(self, lost: "Lost", /) -> None:
+    def on_lost(self, lost: Lost, /) -> None:
         """Called once, with what to call, in any thread, when claims have ended: with the names, or without any for all.
         Call it before a claim that was made meanwhile is granted, or the client would forget that one, too."""
 
@@ -171,6 +166,8 @@ class FolderStore:
 
     def spend(self, space: str, entry: str, amount: Decimal, /, *, day: int | None, cap: Decimal | None) -> int | OverCap:
         """As every store; see `Store`."""
+        from decimal import Decimal
+
         word, found = self._opened().spend(space, day, entry, f"{amount:f}", None if cap is None else f"{cap:f}")
         return OverCap(Decimal(found)) if word == "over" else int(found)
 
@@ -190,121 +187,3 @@ class FolderStore:
 
     def __repr__(self) -> str:
         return f"FolderStore({str(self.path)!r})"
-
-
-FAILED: Answer = ("failed",)
-CALLS = ("claim", "put", "delete", "release", "list", "spend", "close")
-SURE: Later[bool] = Later()
-"""Claims that can't end stand."""
-SURE.tell(True)
-_MOST_VOUCHING = 16
-"""How many threads ask whether the claims stand, where a store does not answer."""
-_serving: "dict[int, StoreHandle]" = {}
-"""By the identity of each store that has a client: the handle of that client."""
-
-
-class StoreHandle:
-    """The store of one client, as the core asks it."""
-
-    def __init__(self, store: Store) -> None:
-        # Two clients with one object would both own its names, and buy twice.
-        if _serving.setdefault(id(store), self) is not self:
-            refuse("client", "store_in_use")
-        self._store = store
-        self._vouches: Callable[[], bool] | None = getattr(store, "vouches", None)
-        self._vouching = Threads(_MOST_VOUCHING)
-        self.asking = Threads(4)
-        """Threads that wait for the store in place of an event loop."""
-
-    def tell(self, lost: Lost) -> None:
-        """Gives a store whose claims can end what it is to call then."""
-        on_lost: Callable[[Lost], None] | None = getattr(self._store, "on_lost", None)
-        if on_lost is not None:
-            on_lost(lost)
-
-    def vouches(self) -> Later[bool]:
-        """Whether the claims stand. A request is not sent before it is known."""
-        if (vouches := self._vouches) is None:
-            return SURE
-        is_sure: Later[bool] = Later()
-
-        def ask() -> None:
-            if is_sure.is_wanted:
-                is_sure.tell(_is_sure(vouches))
-
-        try:
-            self._vouching.submit(ask)
-        except RuntimeError:
-            is_sure.tell(False)
-        return is_sure
-
-    def ask(self, call: Call) -> Answer:
-        """Makes a call of the store."""
-        store = self._store
-        match call:
-            case ("claim", names, most):
-                claimed = store.claim(names, most)
-                return ("busy", claimed.data) if isinstance(claimed, OwnedElsewhere) else ("claimed", list(claimed.items()))
-            case ("put", name, data, new, keep_for, release):
-                return _written(store.put(name, data, new=new, keep_for=None if keep_for is None else keep_for / 1000, release=release))
-            case ("delete", name):
-                return _written(store.delete(name))
-            case ("release", names):
-                store.release(names)
-                return ("done",)
-            case ("list", space, after, is_open):
-                entries, more = store.list(space, after=after, open=is_open)
-                return ("listed", [tuple(entry) for entry in entries], more)
-            case ("spend", space, day, entry, amount, cap):
-                spent = store.spend(space, entry, Decimal(amount), day=day, cap=None if cap is None else Decimal(cap))
-                return ("over", f"{spent.total:f}") if isinstance(spent, OverCap) else ("granted", spent)
-        raise AssertionError(f"no store has the call {call[0]}")
-
-    def close(self) -> Later[None]:
-        """The store lets go of everything. One of the caller's own may fail, or hang in a thread that nobody has to wait for."""
-        over: Later[None] = Later()
-
-        def let_go() -> None:
-            calls: list[Callable[[], object]] = [lambda: self._store.release(None), self._store.close]
-            for call in calls:
-                try:
-                    call()
-                except BaseException as trouble:
-                    log("error", "a store could not be closed: it raised %s", type(trouble).__name__)  # its text may hold secrets
-            self._vouching.close()
-            self.asking.close()
-            self.leave()
-            over.tell(None)
-
-        try:
-            in_background(let_go)
-        except RuntimeError:  # here it may hang, but nobody would do it later
-            let_go()
-        return over
-
-    def leave(self) -> None:
-        """Another client may have the store."""
-        _serving.pop(id(self._store), None)
-
-
-def _is_sure(vouches: Callable[[], bool]) -> bool:
-    try:
-        return vouches() is True
-    except BaseException as trouble:
-        log("error", "a store could not say whether its claims stand: it raised %s", type(trouble).__name__)
-        return False
-
-
-def _written(done: object) -> Answer:
-    # A store that says neither is not to be believed.
-    if not isinstance(done, bool):
-        raise TypeError(f"`put` and `delete` return True or False, not `{type(done).__name__}`")
-    return ("done",) if done else ("lost",)
-
-
-def said(trouble: BaseException) -> str:
-    """What a store said, without more of its paths than it must. Of an exception of a store of the caller's own only its name, since its
-    text may hold secrets."""
-    if isinstance(trouble, OSError):
-        return trouble.strerror or str(trouble) or type(trouble).__name__
-    return type(trouble).__name__

@@ -11,9 +11,8 @@ from ._answers import Span, end_span, explain
 from ._engine import Begin, Engine
 from ._hopline import REPEATABLE
 from ._http import AsyncTransport, Failed, Request, Response, Transport
-from ._store import SURE
-from ._threads import PATIENCE, in_background
-from ._waiting import Bell, Later, wait_for
+from ._threads import in_background
+from ._waiting import PATIENCE, Bell, Later, wait_for
 from ._work import Ask, Done, Owner, Send, Taken, Wait
 
 _WAITING = {"open_session", "reconcile", "wait_order", "wait_session"}
@@ -190,13 +189,13 @@ async def _work(engine: Engine, send: AsyncTransport, owner: Owner, bell: _Bell)
         bell.stop()
         match engine.turn(owner):
             case Ask() as ask:
-                engine.ask_meanwhile(owner, ask)
+                engine.asks.make_meanwhile(owner, ask)
             case Send() as one:
                 owner.sending.pop(one.step, None)  # nothing interrupts a task between here and the send
-                vouched = engine.vouched()
-                if vouched is not SURE or one.command != owner.command or not owner.sends_itself:
+                vouched = engine.asks.vouched()
+                if vouched is not None or one.command != owner.command or not owner.sends_itself:
                     _send_meanwhile(engine, send, owner, one, vouched)
-                elif engine.begin(owner, one, SURE, is_here=True):
+                elif engine.begin(owner, one, None, is_here=True):
                     await _send(engine, send, one)
             case Wait(seconds):
                 await bell.wait(seconds)
@@ -233,13 +232,13 @@ async def _send(engine: Engine, send: AsyncTransport, work: Send) -> None:
     engine.answered(work, answer)
 
 
-def _send_meanwhile(engine: Engine, send: AsyncTransport, owner: Owner, work: Send, vouched: Later[bool]) -> None:
+def _send_meanwhile(engine: Engine, send: AsyncTransport, owner: Owner, work: Send, vouched: Later[bool] | None) -> None:
     """One send in a task of its own."""
-    if vouched is SURE and not engine.begin(owner, work, SURE):
+    if vouched is None and not engine.begin(owner, work, None):
         return
 
     async def exchange() -> None:
-        if vouched is not SURE:
+        if vouched is not None:
             await _waited(vouched, work.patience())
             if not engine.begin(owner, work, vouched):
                 return

@@ -9,9 +9,6 @@ from collections import deque
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
 
-PATIENCE = 5.0
-"""How many seconds a store is waited for by those who can't be made to wait longer."""
-
 
 def in_background(work: Callable[[], object]) -> None:
     """Does it in a thread of its own. Raises `RuntimeError` where there can be no more threads, as in an interpreter that ends."""

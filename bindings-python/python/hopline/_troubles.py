@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._store import Call
+from ._store_handle import Call
 from ._values import loads
 
 _MOST = 64

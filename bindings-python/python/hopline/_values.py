@@ -1,13 +1,17 @@
-"""What values are made of: secrets, what was left out, and JSON with exact decimals."""
+"""What values are made of: secrets, what was left out, and JSON with exact decimals. Python's own JSON and decimals are imported when they
+are first needed, since they take as long as a quarter of this package."""
 
-import json
-import math
+from __future__ import annotations
+
 import os
 import re
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
 from enum import Enum
-from typing import Any, Final, Literal
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+if TYPE_CHECKING:
+    from decimal import Decimal
 
 
 class Unset(Enum):
@@ -28,7 +32,7 @@ class Secret:
 
     __slots__ = ("_text",)
 
-    def __init__(self, text: "str | Secret") -> None:
+    def __init__(self, text: str | Secret) -> None:
         self._text: str = text._text if isinstance(text, Secret) else text
 
     def reveal(self) -> str:
@@ -54,7 +58,7 @@ class Secret:
     def __hash__(self) -> int:
         return hash((Secret, self._text))
 
-    def __reduce__(self) -> tuple[type["Secret"], tuple[str]]:
+    def __reduce__(self) -> tuple[type[Secret], tuple[str]]:
         return Secret, (self._text,)
 
 
@@ -62,6 +66,7 @@ class Misfit(ValueError):
     """A text is no JSON that Python can read."""
 
 
+_INFINITE = float("inf")
 # Python refuses to parse integers of thousands of digits; no number of the API is near that.
 _LONGEST_INTEGER: Literal[40] = 40
 
@@ -70,7 +75,7 @@ def loads(body: str | bytes) -> Any:
     """Parses JSON without space around it, with every digit as it was written, or raises `Misfit`."""
     text = body if isinstance(body, str) else body.decode()
     try:
-        value, end = _scan(text, 0)
+        value, end = _scanner()(text, 0)
     except (ValueError, ArithmeticError, RecursionError, StopIteration):
         end = -1
     if end != len(text):
@@ -78,11 +83,21 @@ def loads(body: str | bytes) -> Any:
     return value
 
 
-def _integer(digits: str) -> int | Decimal:
-    return int(digits) if len(digits) <= _LONGEST_INTEGER else Decimal(digits)
+def prepare() -> None:
+    """Imports what `loads` and `dumps` need. An interpreter that ends imports nothing any more, but may make a call."""
+    _scanner()
+    _encoder()
 
 
-_scan: Any = json.JSONDecoder(parse_float=Decimal, parse_int=_integer).scan_once  # type: ignore[attr-defined]
+@cache
+def _scanner() -> Any:
+    from decimal import Decimal
+    from json import JSONDecoder
+
+    def integer(digits: str) -> int | Decimal:
+        return int(digits) if len(digits) <= _LONGEST_INTEGER else Decimal(digits)
+
+    return JSONDecoder(parse_float=Decimal, parse_int=integer).scan_once  # type: ignore[attr-defined]
 
 
 def dumps(value: Any) -> str:
@@ -90,17 +105,17 @@ def dumps(value: Any) -> str:
     if isinstance(value, dict):
         value = {name: _finite(one) for name, one in value.items() if one is not UNSET}
     try:
-        text = _ENCODER.encode(value)
+        text = _encoder().encode(value)
     except TypeError as why:
         raise TypeError(_unsendable(value) or str(why)) from None
-    return _NUMBER.sub(r"\1", text) if _MARK in text else text
+    return re.sub(f'"{_MARK}([^"]*)"', r"\1", text) if _MARK in text else text
 
 
 def _unsendable(members: Any) -> str | None:
     """What is wrong with the first member that no JSON can say."""
     for name, value in members.items() if isinstance(members, dict) else ():
         try:
-            _ENCODER.encode(value)
+            _encoder().encode(value)
         except TypeError as why:
             return f"`{name}`: {why}"
     return None
@@ -108,15 +123,16 @@ def _unsendable(members: Any) -> str | None:
 
 # Python's JSON can't write a `Decimal` as a number. It is written as a text that nothing else can be, and then unquoted.
 _MARK = os.urandom(16).hex()
-_NUMBER = re.compile(f'"{_MARK}([^"]*)"')
 
 
 def _finite(value: Any) -> Any:
     """What no JSON can say becomes a text, which the core refuses by the name of its member."""
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+    return str(value) if isinstance(value, float) and not abs(value) < _INFINITE else value
 
 
 def _plain(value: Any) -> Any:
+    from decimal import Decimal
+
     if isinstance(value, Decimal):
         return f"{_MARK}{value}" if value.is_finite() else str(value)
     if isinstance(value, Secret):
@@ -130,4 +146,8 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"a `{type(value).__name__}` can't be sent")
 
 
-_ENCODER = json.JSONEncoder(default=_plain, ensure_ascii=False)
+@cache
+def _encoder() -> Any:
+    from json import JSONEncoder
+
+    return JSONEncoder(default=_plain, ensure_ascii=False)

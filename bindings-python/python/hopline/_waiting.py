@@ -8,6 +8,8 @@ from threading import Lock
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
+PATIENCE = 5.0
+"""How many seconds a store is waited for by those who can't be made to wait longer."""
 
 # Up to Python 3.13 nothing interrupts the wait for a lock on Windows, so there it is cut into pieces.
 _PIECE = 0.1 if sys.platform == "win32" and sys.version_info < (3, 14) else None

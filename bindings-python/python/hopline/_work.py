@@ -6,10 +6,11 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from time import monotonic_ns, time_ns
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ._http import Request
-from ._store import Call
+if TYPE_CHECKING:
+    from ._http import Request
+    from ._store_handle import Call
 
 
 class Ask:
@@ -107,6 +108,7 @@ class Owner:
         self.taken: Taken | None = None
         self.operation = ""
         self.completed = self.waiting = self.given_up = self.sends_itself = False
+
     def is_done(self) -> bool:
         """Whether nothing is left that it has to see to."""
         return (self.command is None or self.taken is not None) and not self.asks and not self.asking

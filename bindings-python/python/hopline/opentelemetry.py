@@ -80,6 +80,7 @@ def _listener(tracer: Tracer, meter: Meter) -> Callable[[Event], None]:
     spent = meter.create_counter("hopline.spent_usd", "{USD}", "What the service said that purchases cost")
     bought = meter.create_counter("hopline.pool.purchases", "{purchase}", "Purchases of pools, by what is known of them")
     created = meter.create_histogram("hopline.pool.create.duration", "s", "How long it took until a purchase of a pool could be used")
+    rotated = meter.create_counter("hopline.pool.rotations", "{rotation}", "Sessions of pools that were given another exit")
     leaked = meter.create_counter("hopline.pool.leases.leaked", "{lease}", "Leases that were not back in time")
     since: dict[str, float] = {}
 
@@ -98,17 +99,22 @@ def _listener(tracer: Tracer, meter: Meter) -> Callable[[Event], None]:
         one.end(end)
 
     def of_pool(event: Event) -> None:
-        """A purchase of a pool has an intent of the pool's: `pool/<name>/<slot>#<number>`."""
+        """What is told of a pool has the intent `pool/<name>`, and a purchase of it `pool/<name>/<slot>#<number>`."""
         prefix, _, rest = (event.intent or "").partition("/")
-        pool = {_POOL: rest.rpartition("/")[0]}
         if prefix != "pool":
             return
-        if event.event in ("accepted", "in_doubt"):
-            bought.add(1, {**pool, "result": event.event})
-        if event.event == "accepted" and event.session_id is not None:
-            since[event.session_id] = monotonic()
-        elif event.event == "status" and event.phase != "pending" and (began := since.pop(event.session_id or "", None)) is not None:
-            created.record(monotonic() - began, pool)
+        pool, session_id = {_POOL: rest.rpartition("/")[0] if "#" in rest else rest}, event.session_id or ""
+        match event.event:
+            case "accepted" | "in_doubt":
+                bought.add(1, {**pool, "result": event.event})
+                if event.event == "accepted":
+                    since[session_id] = monotonic()
+            case "status" if event.phase != "pending" and (began := since.pop(session_id, None)) is not None:
+                created.record(monotonic() - began, pool)
+            case "pool_rotated":
+                rotated.add(1, {**pool, "reason": event.cause or ""})
+            case "lease_leaked":
+                leaked.add(1, pool)
 
     def listen(event: Event) -> None:
         of_pool(event)
@@ -121,8 +127,6 @@ def _listener(tracer: Tracer, meter: Meter) -> Callable[[Event], None]:
                     spent.add(float(event.estimated_charge_usd), {"hopline.operation": event.operation})
             case "in_doubt":
                 purchases.add(1, {"hopline.operation": event.operation, "result": "in_doubt"})
-            case "lease_leaked":
-                leaked.add(1)
 
     return listen
 

@@ -95,8 +95,26 @@ pub trait AsyncHost {
     fn notify(&mut self, _event: &Event) {}
 }
 
+/// What can be driven: a client, or one with pools.
+pub trait Driven {
+    /// What to do next.
+    fn poll(&mut self, now: Now) -> Step;
+    /// The client itself.
+    fn client(&mut self) -> &mut Client;
+}
+
+impl Driven for Client {
+    fn poll(&mut self, now: Now) -> Step {
+        Client::poll(self, now)
+    }
+
+    fn client(&mut self) -> &mut Client {
+        self
+    }
+}
+
 /// Runs a client until a command has completed, and takes its result. Other commands go on meanwhile.
-pub fn drive<O: Outputs>(client: &mut Client, ticket: Ticket<O>, host: &mut impl Host) -> Result<O::Output, Error> {
+pub fn drive<O: Outputs>(client: &mut impl Driven, ticket: Ticket<O>, host: &mut impl Host) -> Result<O::Output, Error> {
     let mut host = Blocking(host);
     let mut running = pin!(drive_async(client, ticket, &mut host));
     let mut context = Context::from_waker(Waker::noop());
@@ -109,10 +127,10 @@ pub fn drive<O: Outputs>(client: &mut Client, ticket: Ticket<O>, host: &mut impl
 }
 
 /// The same for an async host. To abandon it, drop the future and [`cancel`](Client::cancel) the command.
-pub async fn drive_async<O: Outputs>(client: &mut Client, ticket: Ticket<O>, host: &mut impl AsyncHost) -> Result<O::Output, Error> {
+pub async fn drive_async<O: Outputs>(client: &mut impl Driven, ticket: Ticket<O>, host: &mut impl AsyncHost) -> Result<O::Output, Error> {
     let mut result = None;
     loop {
-        result = result.or_else(|| client.take(ticket));
+        result = result.or_else(|| client.client().take(ticket));
         let now = host.now();
         match client.poll(now) {
             // Going on until here has let the record of a result that was taken be deleted.
@@ -124,7 +142,7 @@ pub async fn drive_async<O: Outputs>(client: &mut Client, ticket: Ticket<O>, hos
                     return Err(Error::new(Kind::Misuse, Effect::Unknown, "drive", what, Advice::CheckAccount));
                 }
             },
-            step => answer(client, step, host).await,
+            step => answer(client.client(), step, host).await,
         }
     }
 }

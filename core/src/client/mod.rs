@@ -65,7 +65,7 @@ pub use crate::state::{
     VerdictName, Whose, describe,
 };
 pub use act::Acted;
-pub use drive::{AsyncHost, Host, Responded, drive, drive_async};
+pub use drive::{AsyncHost, Driven, Host, Responded, drive, drive_async};
 pub use event::Event;
 pub(crate) use news::{NewsOf, PoolFound, PoolNo, Slot};
 pub use options::{CallOptions, ClientOptions};

@@ -3,6 +3,7 @@
 use super::options::CallOptions;
 use super::root::Client;
 use super::waiting::{Found, Purpose, Resume, Visit};
+use crate::contract::pools::SlotPurchase;
 use crate::engine::{Answered, RecordId};
 use crate::policy::{Advice, Effect, Error, ErrorFields, Kind};
 use crate::state::{CommandId, Name};
@@ -29,6 +30,10 @@ impl Client {
     pub fn resume_intent(&mut self, intent: &str, options: CallOptions) -> CommandId {
         if let Err(error) = options.check_resume() {
             return self.reject(error, Some(intent.to_owned()));
+        }
+        if SlotPurchase::is_reserved(intent) {
+            let rule = "must not be a pool's own, which lends what it has bought; resume a doubt by its record";
+            return self.reject(Error::invalid("resume", "intent", rule), Some(intent.to_owned()));
         }
         let name = self.account.space.intent(intent);
         let options = CallOptions { intent: Some(intent.to_owned()), ..options };

@@ -51,7 +51,7 @@ impl Reason {
     pub(crate) fn text(self) -> &'static str {
         match self {
             Reason::OutOfStock => "since the product is out of stock",
-            Reason::Price => "since the price is above `max_unit_price`",
+            Reason::Price => "since the price is not known, or above `max_unit_price`",
             Reason::SessionLimit => "since the account has as many sessions as it may",
             Reason::Balance => "since the balance is too low",
             Reason::Budget => "since the account's budget is used up",

@@ -6,7 +6,7 @@ use std::ops::{Deref, DerefMut};
 use super::leases::LeaseId;
 use super::machine::{Machine, call_options, is_closed};
 use super::survey::{SURVEY, Survey};
-use crate::client::{CallOptions, Client, ClientOptions, NewsOf, Outputs, PoolNo, ReadFailure, Step, StepId, Ticket};
+use crate::client::{CallOptions, Client, ClientOptions, Driven, NewsOf, Outputs, PoolNo, ReadFailure, Step, StepId, Ticket};
 use crate::contract::pools::{
     AcquireLease, ClosePool, DrainPool, JoinPool, KnownPools, LeaseAdvice, LeaseRef, OpenPool, OpenedPool, PoolLease, PoolRef, PoolStatus,
     PoolStatusOf, WaitReady,
@@ -396,6 +396,16 @@ impl PoolClient {
             }
         }
         heard
+    }
+}
+
+impl Driven for PoolClient {
+    fn poll(&mut self, now: Now) -> Step {
+        PoolClient::poll(self, now)
+    }
+
+    fn client(&mut self) -> &mut Client {
+        &mut self.client
     }
 }
 

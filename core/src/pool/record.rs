@@ -89,8 +89,8 @@ impl PoolRecord {
                 open.name.clone_into(&mut self.name);
                 self.size = self.size.max(open.size);
                 (self.draining, self.draining_static) = (false, false);
-                // What was to last until somebody opens the pool anew.
-                self.hold = self.hold.filter(|hold| hold.retry_at.is_some());
+                // What was to last until somebody opens the pool anew; and who does so may have another cap.
+                self.hold = self.hold.filter(|hold| hold.retry_at.is_some() && hold.reason != PoolHoldReason::Cap);
             }
             // Another client's hold stands, unless this says that nothing is to be tried at all.
             Change::Held { hold, was_trial } if was_trial || self.hold.is_none() || hold.retry_at.is_none() => self.hold = Some(hold),

@@ -19,6 +19,8 @@ pub(super) const SURVEY: PoolNo = 0;
 pub(super) struct Survey {
     /// Who asked for it.
     asks: Vec<CommandId>,
+    /// Whether a page is being read.
+    is_out: bool,
     pools: BTreeMap<String, KnownPool>,
 }
 
@@ -26,8 +28,9 @@ impl Survey {
     /// Somebody asks which pools there are.
     pub(super) fn ask(&mut self, client: &mut Client, command: CommandId) {
         self.asks.push(command);
-        if self.asks.len() == 1 {
+        if !self.is_out {
             self.pools.clear();
+            self.is_out = true;
             client.list_for(SURVEY, None);
         }
     }
@@ -43,6 +46,7 @@ impl Survey {
 
     /// A page of what the store holds.
     pub(super) fn listed(&mut self, client: &mut Client, page: Option<(Vec<Listed>, bool)>) {
+        self.is_out = false;
         let Some((entries, more)) = page else {
             for command in std::mem::take(&mut self.asks) {
                 let what = "could not be done, because the store could not be read";
@@ -57,6 +61,7 @@ impl Survey {
             }
         }
         if let Some(last) = entries.last().filter(|_| more && !self.asks.is_empty()) {
+            self.is_out = true;
             return client.list_for(SURVEY, Some(last.name.clone()));
         }
         // What only slots tell of was a pool once, and its record is gone.

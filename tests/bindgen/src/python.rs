@@ -33,12 +33,12 @@ pub fn files() -> Vec<(String, String)> {
 fn print_types() -> String {
     let mut out = format!("{HEADER}\"\"\"The types of the API.\"\"\"\n\n");
     put!(out, "from __future__ import annotations\n");
-    put!(out, "from decimal import Decimal");
-    put!(out, "from typing import Any, Literal, TypeAlias\n");
+    put!(out, "from typing import TYPE_CHECKING, Any, Literal, TypeAlias\n");
     put!(out, "from ._hopline import make_of");
     put!(out, "from ._proxy import Reachable");
     put!(out, "from ._value import Reply, Value, field");
     put!(out, "from ._values import Secret, loads\n");
+    put!(out, "if TYPE_CHECKING:\n    from decimal import Decimal\n");
     let found = types();
     let names: Vec<String> = found.iter().map(|known| format!("    {:?},\n", known.name())).collect();
     put!(out, "__all__ = [\n{}]\n", names.concat());
@@ -54,7 +54,7 @@ fn print_types() -> String {
     types().into_iter().filter_map(Type::record).for_each(|record| put!(out, "    {},", record.name));
     put!(out, ")");
     put!(out, "_made = {{kind.__name__: (kind, kind._own, issubclass(kind, Reply)) for kind in _CLASSES}}");
-    put!(out, "make_of({{**_made, \"\": (Reply, [], True)}}, Decimal, Secret, loads)");
+    put!(out, "make_of({{**_made, \"\": (Reply, [], True)}}, Secret, loads)");
     out
 }
 

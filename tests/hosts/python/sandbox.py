@@ -33,6 +33,9 @@ class Sandbox:
         named = {"operation": operation} if operation else {}
         self.control("faults", {**named, "times": times, "fault": fault})
 
+    def forget_faults(self) -> None:
+        self._ask("faults", None, "DELETE")
+
     def state(self) -> dict[str, Any]:
         state: dict[str, Any] = self._ask("state", None)
         return state
@@ -57,8 +60,8 @@ class Sandbox:
     def charges(self) -> int:
         return len(self.state()["charges"])
 
-    def _ask(self, path: str, body: bytes | None) -> Any:
+    def _ask(self, path: str, body: bytes | None, method: str | None = None) -> Any:
         # Not `urlopen` itself: the proxies of the environment are not for loopback.
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(urllib.request.Request(f"{self.ready['control_url']}/{path}", data=body), timeout=10) as answer:
+        with opener.open(urllib.request.Request(f"{self.ready['control_url']}/{path}", data=body, method=method), timeout=10) as answer:
             return json.loads(answer.read() or b"null")

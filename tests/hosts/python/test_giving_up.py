@@ -165,7 +165,7 @@ def test_a_request_that_others_wait_for_is_not_broken_off_with_the_task_that_beg
         reseller = hopline.AsyncResellerClient(base_url="https://api.example/api", token="t", account="a", http=http)
         first, second = (asyncio.create_task(reseller.create_user(username="shop-17", password="a long password", intent="user")) for _ in range(2))
         await asked.wait()
-        await until(lambda: len(reseller._engine._owners) == 2)
+        await until(lambda: len(reseller._engine._owners.by_command) == 2)
         first.cancel()
         with pytest.raises(asyncio.CancelledError):
             await first
@@ -207,7 +207,7 @@ def test_owners_that_gave_up_do_not_wake_each_other_for_sends_that_nobody_wants(
 
         owners = [add("create_session", BUY) for _ in range(2)]
         for owner, ask in work():
-            engine.ask_store(owner, ask)
+            engine.asks.make(owner, ask)
         # Somebody else finds their sends, and they give up before they begin them.
         looker = add("get_balance", None)
         assert isinstance(engine.turn(looker), Done)
@@ -221,8 +221,8 @@ def test_owners_that_gave_up_do_not_wake_each_other_for_sends_that_nobody_wants(
         asks = work()
         assert [ask.call[0] for _, ask in asks] == ["delete"] * 2
         for owner, ask in asks:
-            engine.ask_store(owner, ask)
-        assert work() == [] and not engine._present
+            engine.asks.make(owner, ask)
+        assert work() == [] and not engine._owners.present
 
 
 @contextmanager

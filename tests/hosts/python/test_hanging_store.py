@@ -268,7 +268,7 @@ def test_what_fails_before_a_request_is_begun_has_sent_nothing(tmp_path: Path, m
     def fail(engine: object) -> Any:
         raise MemoryError
 
-    monkeypatch.setattr("hopline._engine.Engine.vouched", fail)
+    monkeypatch.setattr("hopline._asks.Asks.vouched", fail)
 
     async def life() -> None:
         async with hopline.AsyncAgentClient(**SOUND, http=never, store=hopline.FolderStore(tmp_path)) as agent:

@@ -70,7 +70,8 @@ def interrupted(at: int, call: Callable[[], object]) -> KeyboardInterrupt | None
 
 def rest(engine: Engine) -> list[object]:
     """What a client that does nothing has none of."""
-    kept = (engine._present, engine._owners, engine._exchanging, engine._sends.out, engine._todo, engine._left_asks, engine._left_sends)
+    owners = engine._owners
+    kept = (owners.present, owners.by_command, owners.exchanging, owners.left_asks, owners.left_sends, engine._sends.out, engine._todo)
     return [one for one in kept if one]
 
 

@@ -156,7 +156,7 @@ def test_who_is_interrupted_while_the_store_is_asked_leaves_the_request_to_other
 
         def join() -> None:
             until(lambda: store.asked)
-            threading.Thread(target=lambda: (until(lambda: len(agent._engine._owners) == 2), store.joined.set())).start()
+            threading.Thread(target=lambda: (until(lambda: len(agent._engine._owners.by_command) == 2), store.joined.set())).start()
             came.append(agent.create_session(**BUY, intent="job-1"))
 
         joining = threading.Thread(target=join)

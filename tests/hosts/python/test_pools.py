@@ -110,7 +110,7 @@ def test_opening_a_pool_buys_nothing(sandbox: Sandbox) -> None:
 def test_a_program_that_never_calls_while_it_works_finds_its_sessions_ready(sandbox: Sandbox) -> None:
     with hopline.AgentClient(**sandbox.account) as agent, agent.open_pool("shop", size=4, ready=4, **SHOP) as pool:
         until(lambda: [session["status"] for session in sandbox.state()["sessions"]].count("active") == 4)
-        time.sleep(1)
+        time.sleep(3)
         assert pool.status().ready == 4
         assert pool.wait_ready(4, timeout=10).ready == 4
 

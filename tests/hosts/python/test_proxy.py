@@ -101,7 +101,7 @@ def test_an_http_client_without_its_package_for_socks_is_told_which(
 ) -> None:
     with hopline.AgentClient(**sandbox.account) as agent:
         proxy = agent.open_session(session_type="dynamic", product_no="dynamic-world", credentials=True, use_with=client).proxy
-        monkeypatch.setattr("hopline._proxy.find_spec", lambda name: None)
+        monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
         with pytest.raises(hopline.Invalid, match=r"pip install hopline\[socks\]"):
             agent.open_session(session_type="dynamic", product_no="dynamic-world", use_with=client)
         with pytest.raises(hopline.Invalid, match=r"pip install hopline\[socks\]"):

@@ -2,7 +2,6 @@
 
 from ._base import AsyncTransport, Failed, Request, Response, Transport
 from ._choose import own, transport_for_tasks, transport_for_threads
-from ._thread import in_thread
 
 __all__ = [
     "AsyncTransport",
@@ -10,7 +9,6 @@ __all__ = [
     "Request",
     "Response",
     "Transport",
-    "in_thread",
     "own",
     "transport_for_tasks",
     "transport_for_threads",

@@ -7,14 +7,17 @@ from typing import Any, cast
 
 from .._errors import misuse
 from ._base import AsyncTransport, Request, Response, Transport
-from ._thread import InTask, in_thread
 
 
 def transport_for_threads(http: Any) -> Transport:
     """The transport of a blocking client, which sends in the thread that waits. How to break off what another HTTP client does is not
     always known, so those get threads."""
     send = _blocking(http)
-    return in_thread(send) if _library(http) in ("requests.Session", "httpx.Client", "urllib3.PoolManager") else send
+    if _library(http) not in ("requests.Session", "httpx.Client", "urllib3.PoolManager"):
+        return send
+    from ._thread import in_thread
+
+    return in_thread(send)
 
 
 def _blocking(http: Any) -> Transport:
@@ -44,6 +47,8 @@ def _blocking(http: Any) -> Transport:
 
 def transport_for_tasks(http: Any) -> AsyncTransport:
     """The transport of an async client. A blocking HTTP client gets a thread for each request."""
+    from ._thread import InTask
+
     match _library(http):
         case "httpx.AsyncClient":
             from . import _httpx
@@ -90,6 +95,7 @@ def _library(http: Any) -> str:
 def own(send: Transport | AsyncTransport, closing: MutableSet[Any]) -> None:
     """Adds what a transport has to close, if it is Hopline's own. What the caller gave is the caller's to close."""
     from ._stdlib import Connections
+    from ._thread import InTask
 
     if isinstance(send, InTask):
         own(send.blocking, closing)

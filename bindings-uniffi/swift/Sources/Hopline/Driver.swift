@@ -119,8 +119,8 @@ final class Driver: @unchecked Sendable {
     func result(of command: UInt32) -> Ended {
         act {
             if let early = read(command) { return early }
-            defer { move(.go) }
-            return ended(command, Early(result: core.take(command: command), isTaken: true))
+            defer { move(.taken(commands: [command])) }
+            return ended(command, Early(result: core.result(command: command), isTaken: true))
         }
     }
 

@@ -1204,3 +1204,135 @@ fn a_session_fails_by_its_exits_and_not_by_what_is_seen_through_one() {
     host.pass(20_000);
     assert_eq!(host.log.last().map(String::as_str), Some("POST /sessions/s-1/rotate \"http_403\""));
 }
+
+#[test]
+fn a_client_with_pools_is_driven_with_its_pools() {
+    struct Still(Memory, Millis);
+    impl crate::client::Host for Still {
+        fn now(&mut self) -> Now {
+            Now { unix: START.unix + self.1, monotonic: self.1 }
+        }
+        fn send(&mut self, _: &crate::wire::Request) -> crate::client::Responded {
+            panic!("nothing is sent to open a pool")
+        }
+        fn sleep(&mut self, ms: Millis) {
+            self.1 += ms;
+        }
+        fn store(&mut self, call: &StoreCall) -> StoreAnswer {
+            self.0.call(call.clone(), START.unix + self.1, self.1)
+        }
+    }
+    let mut host = Host::new(Some(100));
+    let ticket = host.client.open_pool(OpenPool { size: 2, ..shop() });
+    let opened = crate::client::drive(&mut host.client, ticket, &mut Still(Memory::default(), 0)).expect("can be opened");
+    assert_eq!(host.client.status(opened.pool).map(|status| status.elsewhere), Some(2));
+}
+
+fn change_elsewhere(host: &mut Host, change: &Change) {
+    let name = host.client.pool_name("shop");
+    let claim = StoreCall::Claim { names: vec![name.clone()], most: 1 };
+    let StoreAnswer::Claimed(claimed) = host.disk.call(claim, host.now.unix, host.now.monotonic) else { panic!("nobody has it") };
+    let mut record = claimed.into_iter().find_map(|(_, data)| PoolRecord::read(&data?)).expect("it was opened");
+    let request = record.request.clone();
+    record.apply(change, &shop(), &request);
+    let put = StoreCall::Put { name, data: record.bytes(), new: false, keep_for: None, release: true };
+    assert!(matches!(host.disk.call(put, host.now.unix, host.now.monotonic), StoreAnswer::Done));
+}
+
+#[test]
+fn what_was_bought_since_the_pool_was_opened_anew_is_not_ended_by_whoever_hears_late() {
+    let mut host = Host::new(Some(100));
+    // Another pool's session that lies free: as one that a newer client has let go of.
+    let pool = host.open(2);
+    let leases = [0; 2].map(|_| host.lease(pool));
+    host.client.give_back(&leases[0], host.now);
+    host.close(pool);
+    host.pass(20_000);
+    let pool = host.open(2);
+    let lease = host.lease(pool);
+    host.pass(1000);
+    change_elsewhere(&mut host, &Change::Drained { include_static: false });
+    change_elsewhere(&mut host, &Change::Opened);
+    host.pass(70_000);
+    host.client.give_back(&lease, host.now);
+    host.pass(70_000);
+    let left = host.sessions.iter().filter(|session| session.0 == "active").count();
+    assert!(host.client.status(pool).is_none());
+    assert_eq!(left, 1, "its own was ended, and what the new ones have let go of was not: {:?}", host.log);
+}
+
+fn fixed_of(size: u32) -> OpenPool {
+    OpenPool { session_type: SessionType::Static, renew_duration: Some(30), expected_charge_usd: "5".parse().ok(), size, ..shop() }
+}
+
+#[test]
+fn renewals_that_are_refused_are_tried_ever_less_often() {
+    let mut host = Host::new(Some(100));
+    host.is_static = true;
+    let pool = host.try_open(fixed_of(3)).expect("can be opened");
+    let leases = [0; 3].map(|_| host.lease(pool));
+    host.sessions.iter_mut().for_each(|session| session.0 = "expired");
+    host.renewal = Some(refused("INSUFFICIENT_BALANCE"));
+    leases.iter().for_each(|lease| _ = host.see(lease, Seen::Status(407)));
+    host.pass(3_600_000);
+    let renewed = host.log.iter().filter(|sent| sent.ends_with("/renew")).count();
+    assert!(renewed < 15, "{renewed} {:?}", host.status(pool).hold);
+    host.renewal = None;
+    host.pass(1_200_000);
+    assert!(host.sessions.iter().all(|session| session.0 == "active"), "{:?}", host.sessions);
+}
+
+#[test]
+fn an_error_says_what_purchases_are_refused_for_and_a_higher_cap_counts_at_the_next_opening() {
+    let mut host = Host::new(Some(100));
+    let pool = host.open(2);
+    host.answer = Some(refused("INSUFFICIENT_BALANCE"));
+    let command = host.client.acquire(AcquireLease { pool, timeout_ms: Some(1000), ..AcquireLease::default() }).command;
+    host.pass(5000);
+    let error = host.lease_of(command).expect_err("nothing is bought");
+    let cause = error.cause.as_ref().and_then(|cause| cause.code.as_deref());
+    assert_eq!((cause, error.advice), (Some("INSUFFICIENT_BALANCE"), Advice::Recharge), "{error}");
+    // What may have been bought is said, too.
+    host.run("resume_pool", &format!(r#"{{"pool":{pool}}}"#)).expect("is resumed");
+    host.answer = Some(refused("INTERNAL_ERROR"));
+    let command = host.client.acquire(AcquireLease { pool, timeout_ms: Some(1000), ..AcquireLease::default() }).command;
+    host.pass(5000);
+    let error = host.lease_of(command).expect_err("nothing is bought");
+    assert!(error.to_string().contains("and one of its purchases is in doubt"), "{error}");
+
+    let mut host = Host::new(None);
+    let capped = |usd: &str| OpenPool { size: 2, daily_cap_usd: usd.parse().ok(), ..shop() };
+    let pool = host.try_open(capped("1")).expect("can be opened");
+    host.lease(pool);
+    let command = host.client.acquire(AcquireLease { pool, timeout_ms: Some(1000), ..AcquireLease::default() }).command;
+    host.pass(5000);
+    assert!(host.lease_of(command).expect_err("is capped").to_string().contains("the day's cap is reached"));
+    host.client.close_pool(ClosePool { pool, grace_ms: Some(0) });
+    host.pass(10_000);
+    let pool = host.try_open(capped("2")).expect("can be opened");
+    (0..2).for_each(|_| _ = host.lease(pool));
+    assert_eq!(host.bought, 2);
+}
+
+#[test]
+fn a_doubt_that_somebody_settles_as_a_session_is_lent_within_a_minute() {
+    let mut host = Host::new(Some(100));
+    let pool = host.open(1);
+    host.answer = Some(refused("INTERNAL_ERROR"));
+    let command = host.client.acquire(AcquireLease { pool, timeout_ms: Some(1000), ..AcquireLease::default() }).command;
+    host.pass(5000);
+    assert!(host.lease_of(command).is_err());
+    host.sessions.push(("active", 0));
+    let ticket = host.client.saved(None);
+    host.pass(1);
+    let saved = host.client.take(ticket).expect("has completed").expect("is read").entries;
+    let ticket = host.client.settle(&saved.first().expect("is in doubt").record, Settlement::Became("s-1".into()));
+    host.pass(1);
+    assert!(host.client.take(ticket).expect("has completed").is_ok());
+    host.pass(61_000);
+    host.lease(pool);
+    assert_eq!(host.bought, 1);
+    // Nobody takes it out from under the pool.
+    let command = host.client.resume_intent("pool/shop/0#1", CallOptions::default());
+    assert_eq!(host.client.take_answer(command).expect("has completed").expect_err("is refused").kind, Kind::Invalid);
+}

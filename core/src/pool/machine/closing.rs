@@ -36,9 +36,10 @@ impl Machine {
         self.begin_closing(client, Some(command), drain.grace_ms.unwrap_or(GRACE), Some(ends));
     }
 
-    /// Another client drains the pool everywhere. It may have passed by what this one has let go of since, so this one looks, too.
-    pub(super) fn drain_unheard(&mut self, client: &mut Client, include_static: bool) {
-        self.begin_closing(client, None, GRACE, Some(Ends { include_static, everywhere: true }));
+    /// Another client drains the pool everywhere. It may have passed by what this one has let go of since, so this one looks, too; but where
+    /// the pool was opened anew meanwhile, what nobody has may be of those who opened it.
+    pub(super) fn drain_unheard(&mut self, client: &mut Client, everywhere: bool, include_static: bool) {
+        self.begin_closing(client, None, GRACE, Some(Ends { include_static, everywhere }));
     }
 
     fn begin_closing(&mut self, client: &mut Client, command: Option<CommandId>, grace: Millis, ends: Option<Ends>) {

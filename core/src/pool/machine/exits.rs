@@ -160,13 +160,18 @@ impl Machine {
         if !renews || self.closing.is_some() || slot >= self.options.size || self.shared.is_replaced() {
             return Renewal::Never;
         }
-        let is_held = self.buyer.hold().is_some_and(|hold| hold.retry_at.is_none_or(|at| at > client.unix()));
+        // Once the time of a hold has come, one is tried.
+        let is_held = self.buyer.hold().is_some() && (!self.is_hold_due(client) || self.slots.counts.renewing > 0);
         let is_unsure = self.slots.session(slot).is_some_and(|session| session.is_unsure);
         let is_doubtful = self.buyer.is_doubtful(self.slots.counts.in_doubt);
         match is_held || is_unsure || is_doubtful || self.shared.forbids_buying().is_some() {
             true => Renewal::Later,
             false => Renewal::Now,
         }
+    }
+
+    fn is_hold_due(&self, client: &Client) -> bool {
+        self.buyer.hold().is_some_and(|hold| hold.retry_at.is_some_and(|at| at <= client.unix()))
     }
 
     /// Renews an expired session, or goes on with that; later, where nothing may be bought now.
@@ -195,8 +200,9 @@ impl Machine {
         // That says nothing of further purchases.
         let is_of_session = matches!(error.code.as_deref(), Some("SESSION_NOT_FOUND" | "SESSION_EXPIRED"));
         if !is_of_session {
-            let hold = self.buyer.refused(false, PoolHoldReason::of_error(error), client.unix());
-            self.held(hold, false);
+            let was_trial = self.is_hold_due(client);
+            let hold = self.buyer.refused(was_trial, PoolHoldReason::of_error(error), client.unix());
+            self.held(hold, was_trial);
         }
         match error.effect {
             Effect::None if is_of_session => self.session_over(client, slot),

@@ -90,6 +90,9 @@ impl Machine {
     pub(super) fn not_opened(&mut self, client: &mut Client, slot: SlotNo, doing: Doing, error: &Error) {
         let now = client.monotonic();
         self.asking.next = now;
+        if matches!(doing, Doing::Buys { .. }) {
+            self.refused = Some(Box::new(error.clone()));
+        }
         match (error.kind, error.effect) {
             (Kind::Ended, _) if error.session_id.as_deref().is_some_and(|id| client.is_expired(id)) => {
                 self.settle(client, doing, Came::Bought);
@@ -124,7 +127,9 @@ impl Machine {
             _ => {
                 self.settle(client, doing, Came::Failed(PoolHoldReason::of_error(error)));
                 let resends = error.kind != Kind::InDoubt;
-                self.slots.set(slot, Doing::Doubts { resends }, Some(now.saturating_add(DOUBT_AGAIN)));
+                // What a person has to settle may be settled soon.
+                let after = if resends { DOUBT_AGAIN } else { READ_AGAIN };
+                self.slots.set(slot, Doing::Doubts { resends }, Some(now.saturating_add(after)));
             }
         }
     }

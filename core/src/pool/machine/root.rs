@@ -9,7 +9,7 @@ use super::parts::{Asking, CREATING, Closing, Spent};
 use super::shared::Shared;
 use super::slots::{Doing, Session, Slots};
 use crate::client::{CallOptions, Client, NewsOf, PoolNo};
-use crate::contract::pools::{AcquireLease, LeaseAdvice, OpenPool, PoolReplace};
+use crate::contract::pools::{AcquireLease, LeaseAdvice, OpenPool, PoolHoldReason, PoolNeeds, PoolReplace};
 use crate::contract::{Json, Shape, Shaped, Tell, json_of};
 use crate::engine::{Answered, EventKind};
 use crate::map::Map;
@@ -62,6 +62,8 @@ pub(in crate::pool) struct Machine {
     pub(super) shared: Shared,
     pub(super) closing: Option<Closing>,
     pub(super) spent: Spent,
+    /// What the last purchase came to that bought nothing, or may have.
+    pub(super) refused: Option<Box<Error>>,
     /// When there is something to do again.
     pub(in crate::pool) next: Option<Millis>,
 }
@@ -88,6 +90,7 @@ impl Machine {
             shared: Shared::new(&options),
             closing: None,
             spent: Spent::default(),
+            refused: None,
             next: None,
             joins: false,
             options,
@@ -266,8 +269,16 @@ impl Machine {
     pub(super) fn why(&self, client: &Client, error: Error) -> Error {
         let Some(hold) = self.hold(client) else { return error };
         let fields = error.into_fields();
-        let what = format!("{}; the pool does not buy {}", fields.what, hold.why);
-        Error::from(ErrorFields { what, retry_at: hold.retry_at, ..fields })
+        let doubts = match self.slots.counts.in_doubt {
+            0 => String::new(),
+            1 => ", and one of its purchases is in doubt".to_owned(),
+            more => format!(", and {more} of its purchases are in doubt"),
+        };
+        let what = format!("{}; the pool does not buy {}{doubts}", fields.what, hold.why);
+        // What it was refused for, where that was told to this client; and where somebody has to act, what to do about that.
+        let cause = self.refused.as_deref().filter(|refused| PoolHoldReason::of_error(refused) == hold.reason).cloned();
+        let advice = cause.as_ref().filter(|_| hold.needs != PoolNeeds::Nobody).map_or(fields.advice, |cause| cause.advice);
+        Error::from(ErrorFields { what, retry_at: hold.retry_at, cause, advice, ..fields })
     }
 
     /// Leases that were out for too long: their callers are told of, or lose them.

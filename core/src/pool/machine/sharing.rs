@@ -3,6 +3,7 @@
 
 use super::root::{Machine, told};
 use super::shared::Custody;
+use super::slots::Doing;
 use crate::client::{Client, PoolFound};
 use crate::contract::json_of;
 use crate::contract::pools::{OpenPool, OpenedPool, PoolHold, PoolHoldReason, PoolOnChange};
@@ -139,7 +140,7 @@ impl Machine {
         self.buyer.read(self.shared.known.hold);
         if self.shared.is_open && self.shared.known.drains > self.shared.drains {
             self.shared.drains = self.shared.known.drains;
-            self.drain_unheard(client, self.shared.known.draining_static);
+            self.drain_unheard(client, self.shared.known.draining, self.shared.known.draining_static);
         }
     }
 
@@ -242,6 +243,9 @@ impl Machine {
         if hold == std::mem::replace(&mut self.shared.told, hold) || self.closing.is_some() {
             return;
         }
+        if hold.is_none() {
+            self.look_at_doubts(client.monotonic());
+        }
         let what = hold.map_or(EventKind::PoolFreed, |(reason, retry_at)| EventKind::PoolHeld { reason, retry_at });
         client.notify_of_pool(&self.options.name, what);
     }
@@ -264,7 +268,15 @@ impl Machine {
         self.change(Change::Paused(false));
         self.change(Change::Freed);
         self.buyer.read(None);
+        self.look_at_doubts(client.monotonic());
         self.turn(client);
+    }
+
+    /// Slots in doubt are looked at now: their keys may be sent again, or somebody has settled them.
+    fn look_at_doubts(&mut self, now: Millis) {
+        for slot in self.slots.which(|held| matches!(held.doing, Doing::Doubts { .. })) {
+            self.slots.wake_at(slot, now);
+        }
     }
 
     /// Why nothing is bought, since when where that is known, and when one purchase is tried.

@@ -145,6 +145,8 @@ impl Session {
 pub(super) struct Counts {
     pub(super) lends: u32,
     pub(super) coming: u32,
+    /// Of those that are coming, the ones that are renewed.
+    pub(super) renewing: u32,
     pub(super) rotating: u32,
     pub(super) waiting: u32,
     pub(super) delayed: u32,
@@ -191,6 +193,8 @@ impl Slots {
         });
         *self.counts.of(held.doing) -= 1;
         *self.counts.of(doing) += 1;
+        self.counts.renewing -= u32::from(held.doing == Doing::Renews);
+        self.counts.renewing += u32::from(doing == Doing::Renews);
         held.doing = doing;
         match doing {
             Doing::Doubts { resends: true } => self.resendable.insert(slot),
@@ -200,6 +204,13 @@ impl Slots {
             self.wakes.remove(&(at, slot));
         }
         wakes.into_iter().for_each(|at| _ = self.wakes.insert((at, slot)));
+    }
+
+    /// It is looked at then, whatever is done with it.
+    pub(super) fn wake_at(&mut self, slot: SlotNo, at: Millis) {
+        if let Some(doing) = self.doing(slot) {
+            self.set(slot, doing, Some(at));
+        }
     }
 
     pub(super) fn remove(&mut self, slot: SlotNo) {

@@ -78,7 +78,8 @@ impl Situation {
             Slot::Doubt if !self.is_old && self.is_trial => Use::Tries,
             Slot::Doubt if !self.is_old && self.may_send => Use::Takes,
             Slot::Doubt => Use::Leaves(Doing::Doubts { resends: !self.is_old }, Some(DOUBT_AGAIN)),
-            Slot::DoubtForGood => Use::Leaves(Doing::Doubts { resends: false }, Some(DOUBT_AGAIN)),
+            // A person may settle it.
+            Slot::DoubtForGood => Use::Leaves(Doing::Doubts { resends: false }, Some(READ_AGAIN)),
             Slot::Free if self.is_within => Use::Buys,
             Slot::Free => Use::Releases,
             Slot::Expired if !self.is_old && self.renewal == Renewal::Now => Use::Renews,
@@ -108,6 +109,8 @@ mod tests {
     const ALL: [Slot; 7] = [Slot::Free, Slot::Over, Slot::Expired, Slot::Taken, Slot::Doubt, Slot::DoubtForGood, Slot::Stuck];
     const LEFT: Use = Use::Leaves(Doing::Rests, Some(DOUBT_AGAIN));
 
+    const FOR_GOOD: Use = Use::Leaves(Doing::Doubts { resends: false }, Some(READ_AGAIN));
+
     fn doubts(resends: bool) -> Use {
         Use::Leaves(Doing::Doubts { resends }, Some(DOUBT_AGAIN))
     }
@@ -119,21 +122,18 @@ mod tests {
         let empty = Use::Leaves(Doing::Empty, None);
         let (free, over) = (Use::Releases, Use::Releases);
         for (situation, expected) in [
-            (USUAL, [Use::Buys, Use::Buys, Use::Buys, Use::Takes, Use::Takes, doubts(false), LEFT]),
-            (Situation { may_send: false, ..USUAL }, [Use::Buys, Use::Buys, Use::Buys, Use::Takes, doubts(true), doubts(false), LEFT]),
-            (Situation { is_trial: true, ..USUAL }, [Use::Buys, Use::Buys, Use::Buys, Use::Takes, Use::Tries, doubts(false), LEFT]),
-            (Situation { is_within: false, ..USUAL }, [free, over, over, Use::Takes, Use::Takes, doubts(false), LEFT]),
-            (Situation { is_old: true, ..USUAL }, [Use::Buys, Use::Buys, Use::Buys, Use::Ends, doubts(false), doubts(false), LEFT]),
-            (Situation { is_old: true, ..renews }, [Use::Buys, empty, empty, LEFT, doubts(false), doubts(false), LEFT]),
-            (renews, [Use::Buys, empty, empty, Use::Takes, Use::Takes, doubts(false), LEFT]),
-            (Situation { renewal: Renewal::Now, ..renews }, [Use::Buys, empty, Use::Renews, Use::Takes, Use::Takes, doubts(false), LEFT]),
-            (
-                Situation { renewal: Renewal::Now, is_old: true, ..renews },
-                [Use::Buys, empty, empty, LEFT, doubts(false), doubts(false), LEFT],
-            ),
+            (USUAL, [Use::Buys, Use::Buys, Use::Buys, Use::Takes, Use::Takes, FOR_GOOD, LEFT]),
+            (Situation { may_send: false, ..USUAL }, [Use::Buys, Use::Buys, Use::Buys, Use::Takes, doubts(true), FOR_GOOD, LEFT]),
+            (Situation { is_trial: true, ..USUAL }, [Use::Buys, Use::Buys, Use::Buys, Use::Takes, Use::Tries, FOR_GOOD, LEFT]),
+            (Situation { is_within: false, ..USUAL }, [free, over, over, Use::Takes, Use::Takes, FOR_GOOD, LEFT]),
+            (Situation { is_old: true, ..USUAL }, [Use::Buys, Use::Buys, Use::Buys, Use::Ends, doubts(false), FOR_GOOD, LEFT]),
+            (Situation { is_old: true, ..renews }, [Use::Buys, empty, empty, LEFT, doubts(false), FOR_GOOD, LEFT]),
+            (renews, [Use::Buys, empty, empty, Use::Takes, Use::Takes, FOR_GOOD, LEFT]),
+            (Situation { renewal: Renewal::Now, ..renews }, [Use::Buys, empty, Use::Renews, Use::Takes, Use::Takes, FOR_GOOD, LEFT]),
+            (Situation { renewal: Renewal::Now, is_old: true, ..renews }, [Use::Buys, empty, empty, LEFT, doubts(false), FOR_GOOD, LEFT]),
             (
                 Situation { renewal: Renewal::Later, ..renews },
-                [Use::Buys, empty, Use::Leaves(Doing::Rests, Some(READ_AGAIN)), Use::Takes, Use::Takes, doubts(false), LEFT],
+                [Use::Buys, empty, Use::Leaves(Doing::Rests, Some(READ_AGAIN)), Use::Takes, Use::Takes, FOR_GOOD, LEFT],
             ),
         ] {
             assert_eq!(uses(situation), expected, "{situation:?}");

@@ -67,7 +67,7 @@ const PHRASES: &[(&str, &str)] = &[
     ("        from ._pool_opening import AsyncAcquiring\n\n", ""),
     ("    from ._pool_opening import AsyncAcquiring\n", ""),
     ("AsyncAcquiring(self._acquire(target, key, timeout))", "self._acquire(target, key, timeout)"),
-    ("AsyncPoolOpening(self._opened_pool(pool_params(\"open_pool\", params), use_with))", "self._opened_pool(pool_params(\"open_pool\", params), use_with)"),
+    ("AsyncPoolOpening(self._opened_pool(operation, pool_params(operation, params), use_with))", "self._opened_pool(operation, pool_params(operation, params), use_with)"),
     ("Pools for tasks: what lends sessions, and what is lent. Those for threads are printed from these.", "Pools for threads: what lends sessions, and what is lent."),
     ("A session that was lent to a task.", "A session that was lent."),
     ("A pool that a task opened. As an async context manager it is closed;", "A pool that was opened. Leaving its `with` block closes it;"),

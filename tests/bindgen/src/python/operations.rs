@@ -34,8 +34,7 @@ pub(super) fn print(api: Api) -> String {
     // Python would take longer to evaluate the annotations than to import all else.
     put!(out, "from __future__ import annotations\n");
     put!(out, "from collections.abc import Mapping, Sequence");
-    put!(out, "from decimal import Decimal");
-    put!(out, "from typing import Any\n");
+    put!(out, "from typing import TYPE_CHECKING, Any\n");
     put!(out, "from ._async_client import AsyncClient");
     put!(out, "from ._async_pages import AsyncPages");
     match api {
@@ -51,6 +50,7 @@ pub(super) fn print(api: Api) -> String {
     put!(out, "from ._types import *  # noqa: F403");
     put!(out, "from ._value import Reply, Until");
     put!(out, "from ._values import UNSET, Secret, Unset\n");
+    put!(out, "if TYPE_CHECKING:\n    from decimal import Decimal");
     put!(out, "\n\nclass Async{}Operations(AsyncClient):", client(api));
     put!(out, "    \"\"\"One method for each operation of the API, and those that wait, walk a list, or send a request of your own.\"\"\"");
     put!(out, "\n    __slots__ = ()");

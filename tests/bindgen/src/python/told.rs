@@ -11,7 +11,7 @@ use super::{HEADER, answer_type, option_type, print_doc, print_words, quoted};
 use crate::model::{CLIENT, CallOption, Kind, OPTIONS, RETRY, Type, lines, snake, told_types, unlinked};
 
 /// What the package shows in a way of its own, or only hands back.
-const OWN: [&str; 7] = ["SavedPage", "AnswerFacts", "Verdict", "VerdictName", "IpRange", "OpenedPool", "PoolLease"];
+const OWN: [&str; 8] = ["SavedPage", "AnswerFacts", "Verdict", "VerdictName", "IpRange", "OpenedPool", "PoolLease", "KnownPools"];
 
 /// Lists that are in nothing that is told.
 const LISTS: [Shape; 6] = [Method::SHAPE, Safety::SHAPE, PagesEnd::SHAPE, FailureKind::SHAPE, Sent::SHAPE, LeaseAdvice::SHAPE];

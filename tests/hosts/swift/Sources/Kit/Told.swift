@@ -2,12 +2,6 @@ import Foundation
 @testable import Hopline
 import HoplineCore
 
-extension Client {
-    public func start(operation: String, params: String, options: String) -> UInt32 {
-        start(operation: Data(operation.utf8), params: Data(params.utf8), options: Data(options.utf8))
-    }
-}
-
 /// What the core packed, as the vectors write it: members by the core's names, times in milliseconds, amounts as text.
 extension JSON {
     static func error(_ packed: Data) throws -> JSON { try told(HoplineError(packed: packed)) }

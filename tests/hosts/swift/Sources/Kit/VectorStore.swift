@@ -169,7 +169,7 @@ extension Vectors {
             break
         default: throw Unmet("the store would not answer `\(word)`, but \(answer)")
         }
-        try client.stored(step: id, answer: answer, unixMs: unix, monotonicMs: monotonic)
+        try act(.stored(step: id, answer: answer))
         calls[id] = nil
     }
 
@@ -188,6 +188,6 @@ extension Vectors {
     mutating func lost(_ step: Step) throws {
         let names = try (step.about.array ?? []).map { try records.value($0.string ?? "") }
         store.takeAway(names)
-        client.lost(names: names, unixMs: unix, monotonicMs: monotonic)
+        try act(.lost(names: names))
     }
 }

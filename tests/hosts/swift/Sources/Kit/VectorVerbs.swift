@@ -17,13 +17,14 @@ extension Vectors {
         case "completed", "complete": try completed(step)
         case "take": try taken(step, command(step.name))
         case "notify": try notify(step)
-        case "cancel": _ = try client.cancel(command: command(step.name), unixMs: unix, monotonicMs: monotonic)
+        case "cancel": try act(.cancel(command: command(step.name)))
         case "crash": try crash(step)
         case "plant": try plant(step)
         case "lost": try lost(step)
         case "resume", "resume_intent", "resume_all", "reconcile", "settle", "forget": try act(verb, step)
         case "release_session":
-            try VectorFormat.same(step["done"] ?? true, .bool(client.releaseSession(sessionId: step.name)), "released")
+            guard case .was(let so) = try act(.releaseSession(sessionId: step.name)) else { throw Unmet("it was followed or was not") }
+            try VectorFormat.same(step["done"] ?? true, .bool(so), "released")
         case "saved": try saved(step)
         case "observe": try observe(step)
         case "walk": try walk(step)
@@ -35,7 +36,7 @@ extension Vectors {
     private mutating func start(_ step: Step) throws {
         let params = try step["params_text"]?.string ?? (step["params"] ?? [:]).written
         let options = try (step["options"] ?? [:]).written
-        try name(step.name, client.start(operation: step["operation"]?.string ?? "", params: params, options: options))
+        try name(step.name, begin(.start(operation: step["operation"]?.string ?? "", params: params, options: options)))
     }
 
     mutating func send(_ step: Step) throws {
@@ -73,7 +74,7 @@ extension Vectors {
         } else if let failed = answer["failed"]?.string {
             guard let kind = kinds[failed], let sent = answer["sent"]?.string else { throw Unmet("`\(failed)` is a failure") }
             try VectorFormat.check(sent == "never" || sent == "maybe", "`\(sent)` is never or maybe")
-            try client.fail(step: id, kind: kind, sent: sent == "never" ? .never : .maybe, unixMs: unix, monotonicMs: monotonic)
+            try act(.fail(step: id, kind: kind, sent: sent == "never" ? .never : .maybe))
         } else {
             try respond(id, answer)
         }
@@ -96,9 +97,8 @@ extension Vectors {
         }
         guard let status = answer["status"]?.int ?? (answer["ok"] == nil ? nil : 200) else { throw Unmet("an answer has a status") }
         let pairs = headers.map { Header(name: $0.key, value: $0.value.string ?? "") }
-        try client.respond(
-            step: id, status: UInt16(status), headers: pairs, body: body, truncated: answer["truncated"]?.bool ?? false, unixMs: unix,
-            monotonicMs: monotonic)
+        let isTruncated = answer["truncated"]?.bool ?? false
+        try act(.respond(step: id, status: UInt16(status), headers: pairs, truncated: isTruncated), body)
     }
 
     private mutating func resolve(_ step: Step) throws {
@@ -136,7 +136,7 @@ extension Vectors {
     }
 
     private func taken(_ step: Step, _ command: UInt32) throws {
-        let taken = client.take(command: command)
+        let taken = try take(command)
         if step["nothing"] == true { return try VectorFormat.check(taken == nil, "expected nothing to take, came something") }
         switch taken {
         case nil: throw Unmet("expected a result to take, came nothing")
@@ -173,15 +173,17 @@ extension Vectors {
         let options = try (step["options"] ?? [:]).written
         let command =
             switch verb {
-            case "resume": try client.resume(record: records.value(step.name), options: options)
-            case "resume_intent": try client.resumeIntent(intent: step.name, options: options)
-            case "resume_all": client.resumeAll(options: options)
+            case "resume": try begin(.resume(record: records.value(step.name), options: options))
+            case "resume_intent": try begin(.resumeIntent(intent: step.name, options: options))
+            case "resume_all": try begin(.resumeAll(options: options))
             case "reconcile":
-                try client.start(operation: verb, params: JSON.object(["record": .string(records.value(step.name))]).written, options: "{}")
+                try begin(.start(operation: verb, params: JSON.object(["record": .string(records.value(step.name))]).written, options: "{}"))
             case "settle":
-                try client.settle(
-                    record: records.value(step.name), happened: step["happened"] == true, became: step["became"]?.string, early: step["early"] == true)
-            default: try client.forget(record: records.value(step.name))
+                try begin(
+                    .settle(
+                        record: records.value(step.name), happened: step["happened"] == true, became: step["became"]?.string,
+                        early: step["early"] == true))
+            default: try begin(.forget(record: records.value(step.name)))
             }
         try name(verb == "resume_all" ? step.name : step["as"]?.string ?? "", command)
     }
@@ -189,10 +191,10 @@ extension Vectors {
     private mutating func saved(_ step: Step) throws {
         var (entries, after): ([JSON], String?) = ([], nil)
         repeat {
-            let command = client.saved(after: after)
+            let command = try begin(.saved(after: after))
             let found = try next()
             guard case .completed(command, _) = found else { throw Unmet("expected the end of `saved`, came \(found)") }
-            guard case .answered(let answer)? = client.take(command: command) else { throw Unmet("expected a page of what is saved") }
+            guard case .answered(let answer)? = try take(command) else { throw Unmet("expected a page of what is saved") }
             try VectorFormat.noSecret("the list of what is saved", answer.raw)
             let page = try JSON.page(savedPage(raw: answer.raw))
             entries += page["entries"]?.array ?? []
@@ -204,7 +206,8 @@ extension Vectors {
 
     private mutating func observe(_ step: Step) throws {
         let seen = try (step["seen"] ?? .null).written
-        let told = try client.observe(sessionId: step.name, seen: seen, unixMs: unix, monotonicMs: monotonic).map(JSON.verdict)
+        guard case .advice(let verdict) = try act(.observe(sessionId: step.name, seen: seen)) else { throw Unmet("it is advice") }
+        let told = try verdict.map(JSON.verdict)
         try VectorFormat.same(step["verdict"] ?? .null, told?["verdict"] ?? .null, "verdict")
         try VectorFormat.same(step["reason"] ?? .null, told?["reason"] ?? .null, "reason")
         if let why = step["why"] { try VectorFormat.like(["contains": why], told?["why"] ?? .null, "why") }

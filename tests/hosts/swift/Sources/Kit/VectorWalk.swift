@@ -19,11 +19,11 @@ extension Vectors {
         for page in step["pages"]?.array ?? [] {
             let page = Step(members: page.object ?? [:], verb: "send")
             guard let from = position, failure == nil, end == .null else { throw Unmet("expected a read of \(page.about), and the walk is over: \(end)") }
-            let command = try client.start(operation: operation, params: pageParams(position: from, params: params), options: "{}")
+            let command = try self.begin(.start(operation: operation, params: pageParams(position: from, params: params), options: "{}"))
             try send(page)
             let found = try next()
             guard case .completed(let ended, _) = found, ended == command else { throw Unmet("expected the end of a page, came \(found)") }
-            switch client.take(command: command) {
+            switch try take(command) {
             case .answered(let answer)?:
                 items += try JSON.text(answer.raw)["items"]?.array ?? []
                 let turn = try JSON.text(pageTurn(position: from, facts: answer.facts))

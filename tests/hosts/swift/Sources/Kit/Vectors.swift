@@ -90,6 +90,25 @@ public struct Vectors {
 
     var base: String { (options["base_url"]?.string ?? "").trimming("/") }
 
+    /// Does what a host does, without the steps that come of it: a script names them one by one.
+    @discardableResult
+    func act(_ what: Move, _ body: Data = Data()) throws -> MoveAnswer {
+        let answer = client.act(what: what, body: body, unixMs: unix, monotonicMs: monotonic)
+        if case .refused(let error) = answer { throw ClientError.Refused(error: error) }
+        return answer
+    }
+
+    func begin(_ what: Move) throws -> UInt32 {
+        guard case .command(let command) = try act(what) else { throw Unmet("it is a command") }
+        return command
+    }
+
+    func take(_ command: UInt32) throws -> Taken? {
+        let taken = client.result(command: command)
+        if taken != nil { try act(.taken(commands: [command])) }
+        return taken
+    }
+
     /// The next step that is no event. Calls of the store that the script need not name are answered by it, but those of the kind
     /// that is waited for.
     mutating func next(_ isWanted: (StoreCall) -> Bool = { _ in false }) throws -> HoplineCore.Step {
@@ -103,7 +122,7 @@ public struct Vectors {
     }
 
     mutating func answerItself(_ id: UInt32, _ call: StoreCall) throws {
-        try client.stored(step: id, answer: store.call(call, unix), unixMs: unix, monotonicMs: monotonic)
+        try act(.stored(step: id, answer: store.call(call, unix)))
     }
 
     mutating func drained() throws -> Int64? {

@@ -22,19 +22,17 @@ struct ExternalTests {
     /// What the core makes of a body, without the package: `answered`, or the kind of the failure.
     private func core(_ body: Data) throws -> String {
         let core = try Client(options: #"{"base_url":"https://api.example/v1","api_key":"key"}"#, entropy: Data(count: 16))
-        let command = core.start(operation: "get_balance", params: "{}", options: #"{"attempts":1}"#)
-        while true {
-            switch core.poll(unixMs: 0, monotonicMs: 0) {
-            case .send(let id, _, _):
-                let headers = [Header(name: "content-type", value: "application/json")]
-                try core.respond(step: id, status: 200, headers: headers, body: body, truncated: false, unixMs: 0, monotonicMs: 0)
-            case .completed:
-                guard case .failed(let error)? = core.take(command: command) else { return "answered" }
+        let started = core.advance(
+            what: .start(operation: "get_balance", params: "{}", options: #"{"attempts":1}"#), body: Data(), unixMs: 0, monotonicMs: 0)
+        for case .send(let id, _, _) in started.steps {
+            let headers = [Header(name: "content-type", value: "application/json")]
+            let answer = Move.respond(step: id, status: 200, headers: headers, truncated: false)
+            for case .completed(_, let result?) in core.advance(what: answer, body: body, unixMs: 0, monotonicMs: 0).steps {
+                guard case .failed(let error) = result else { return "answered" }
                 return HoplineError(packed: error).kind.rawValue
-            case .notify: break
-            case .store, .wait: throw Unmet("a read needs one send")
             }
         }
+        throw Unmet("a read needs one send")
     }
 
     private func package(_ body: Data) async throws -> String {

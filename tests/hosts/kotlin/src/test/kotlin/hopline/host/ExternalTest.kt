@@ -7,6 +7,7 @@ import hopline.Response
 import hopline.Secret
 import hopline.core.Client
 import hopline.core.Header
+import hopline.core.Move
 import hopline.core.Step
 import hopline.core.Taken
 import java.io.File
@@ -23,13 +24,9 @@ class ExternalTest {
     /** What the core makes of a body, without the package: `answered`, or the kind of the failure. */
     private fun core(body: ByteArray): String =
         Client("""{"base_url":"https://api.example/v1","api_key":"key"}""", ByteArray(16)).use { core ->
-            val command = core.start("get_balance", "{}", """{"attempts":1}""")
-            while (true) {
-                val step = core.poll(0, 0)
-                if (step is Step.Completed) break
-                if (step is Step.Send) core.respond(step.id, 200u, listOf(Header("content-type", "application/json")), direct(body), false, 0, 0)
-            }
-            when (val taken = core.take(command)!!) {
+            val send = core.advance(Move.Start("get_balance", "{}", """{"attempts":1}"""), direct(ByteArray(0)), 0, 0).steps.firstNotNullOf { it as? Step.Send }
+            val answer = Move.Respond(send.id, 200u, listOf(Header("content-type", "application/json")), false)
+            when (val taken = core.advance(answer, direct(body), 0, 0).steps.firstNotNullOf { it as? Step.Completed }.result!!) {
                 is Taken.Answered -> "answered"
                 is Taken.Failed -> errorOf(taken.error).word("kind")
             }

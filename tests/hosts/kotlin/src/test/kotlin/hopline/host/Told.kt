@@ -3,7 +3,6 @@ package hopline.host
 import hopline.HoplineException
 import hopline.Raw
 import hopline.Word
-import hopline.core.Client
 import java.lang.reflect.Modifier
 import java.math.BigDecimal
 import java.nio.ByteBuffer
@@ -24,9 +23,6 @@ fun direct(bytes: ByteArray): ByteBuffer =
     }
 
 private val held = ThreadLocal.withInitial { ArrayDeque<ByteBuffer>() }
-
-fun Client.start(operation: String, params: String, options: String): UInt =
-    start(direct(operation.toByteArray()), direct(params.toByteArray()), direct(options.toByteArray()))
 
 fun errorOf(packed: ByteArray): JsonObject = told("ErrorFields", packed)
 

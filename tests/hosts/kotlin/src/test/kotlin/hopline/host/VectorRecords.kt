@@ -1,5 +1,7 @@
 package hopline.host
 
+import hopline.core.Move
+import hopline.core.MoveAnswer
 import hopline.core.Step
 import hopline.core.StoreAnswer
 import hopline.core.StoreCall
@@ -90,7 +92,7 @@ internal fun World.storeAnswer(id: UInt, word: String) {
             else -> true
         }
     check(fits) { "the store would answer $answer" }
-    client.stored(id, answer, unix, monotonic)
+    act(Move.Stored(id, answer))
     calls.remove(id)
 }
 
@@ -131,7 +133,7 @@ internal fun World.plant(step: JsonObject) {
 internal fun World.lost(step: JsonObject) {
     val names = words(step["lost"]).map(records::value)
     store.takeAway(names)
-    client.lost(names, unix, monotonic)
+    act(Move.Lost(names))
 }
 
 internal fun World.nameParts(step: JsonObject, command: String) {
@@ -144,10 +146,10 @@ internal fun World.nameParts(step: JsonObject, command: String) {
 }
 
 internal fun World.settle(step: JsonObject): UInt =
-    client.settle(records.value(step.word("settle")), step.getValue("happened").toString() == "true", step.maybe("became"), step.flag("early"))
+    begin(Move.Settle(records.value(step.word("settle")), step.getValue("happened").toString() == "true", step.maybe("became"), step.flag("early")))
 
 internal fun World.release(step: JsonObject) {
-    val found = client.releaseSession(step.word("release_session"))
+    val found = (act(Move.ReleaseSession(step.word("release_session"))) as MoveAnswer.Was).so
     check((step.maybe("done") != "false") == found) { "expected ${step["done"] ?: true}, came $found" }
 }
 
@@ -155,10 +157,10 @@ internal fun World.saved(step: JsonObject) {
     val listed = ArrayList<JsonElement>()
     var after: String? = null
     do {
-        val command = client.saved(after)
+        val command = begin(Move.Saved(after))
         val found = next()
         check(found is Step.Completed && found.command == command) { "expected the end of `saved`, came ${shown(found)}" }
-        val page = client.take(command) as? Taken.Answered ?: throw Failure("what is saved could not be read")
+        val page = take(command) as? Taken.Answered ?: throw Failure("what is saved could not be read")
         val members = told("SavedPage", savedPage(page.answer.raw))
         listed.addAll(members.getValue("entries") as JsonArray)
         after = members.maybe("after")

@@ -1,6 +1,8 @@
 package hopline.host
 
 import hopline.core.ClientException
+import hopline.core.Move
+import hopline.core.MoveAnswer
 import hopline.core.Step
 import hopline.core.Taken
 import hopline.core.hostText
@@ -16,7 +18,7 @@ import kotlinx.serialization.json.JsonPrimitive
 // The verbs about what was seen through a session, about pages of a list, and about what needs no client.
 
 internal fun World.observe(step: JsonObject) {
-    val told = client.observe(step.word("observe"), step.getValue("seen").toString(), unix, monotonic)
+    val told = (act(Move.Observe(step.word("observe"), step.getValue("seen").toString())) as MoveAnswer.Advice).verdict
     val found = told?.let { told("VerdictFields", it) } ?: EMPTY
     same(step["verdict"] ?: JsonNull, found["verdict"] ?: JsonNull, "verdict")
     same(step["reason"] ?: JsonNull, found["reason"] ?: JsonNull, "reason")
@@ -34,11 +36,11 @@ internal fun World.walk(step: JsonObject) {
     var failure = refusal { position = Json.parseToJsonElement(hostText("walk", begin.toString())).members().word("position") }
     for (page in (step["pages"] as JsonArray?).orEmpty().map { it.members() }) {
         val from = position?.takeIf { failure == null && end == null } ?: throw Failure("expected a read of ${page["send"]}, and the walk is over")
-        val command = client.start(step.word("operation"), pageParams(from, params), "{}")
+        val command = this.begin(Move.Start(step.word("operation"), pageParams(from, params), "{}"))
         send(page)
         val found = next()
         check(found is Step.Completed && found.command == command) { "expected the end of a page, came ${shown(found)}" }
-        when (val taken = client.take(command)) {
+        when (val taken = take(command)) {
             is Taken.Answered -> {
                 items.addAll((Json.parseToJsonElement(taken.answer.raw) as? JsonObject)?.get("items") as? JsonArray ?: JsonArray(emptyList()))
                 val turn = Json.parseToJsonElement(pageTurn(from, taken.answer.facts)).members()

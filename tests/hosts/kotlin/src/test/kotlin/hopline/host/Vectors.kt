@@ -4,6 +4,8 @@ import hopline.core.Client
 import hopline.core.ClientException
 import hopline.core.FailureKind
 import hopline.core.Header
+import hopline.core.Move
+import hopline.core.MoveAnswer
 import hopline.core.Sent
 import hopline.core.Step
 import hopline.core.StoreCall
@@ -66,6 +68,17 @@ internal class World(case: JsonObject) {
         return Client(given.toString(), entropy?.let(::unhex) ?: ByteArray(16) { crashes.toByte() })
     }
 
+    /** Does what a host does, without the steps that come of it: a script names them one by one. */
+    fun act(what: Move, body: ByteArray = ByteArray(0)): MoveAnswer {
+        val answer = client.act(what, direct(body), unix, monotonic)
+        if (answer is MoveAnswer.Refused) throw ClientException.Refused(answer.error)
+        return answer
+    }
+
+    fun begin(what: Move): UInt = (act(what) as MoveAnswer.Command).command
+
+    fun take(command: UInt): Taken? = client.result(command)?.also { act(Move.Taken(listOf(command))) }
+
     fun run(verb: String, step: JsonObject): Unit =
         when (verb) {
             "start" -> start(step)
@@ -82,16 +95,16 @@ internal class World(case: JsonObject) {
             }
             "take" -> take(step, step.word(verb))
             "notify" -> notify(step)
-            "cancel" -> client.cancel(command(step.word(verb)), unix, monotonic).let { }
+            "cancel" -> act(Move.Cancel(command(step.word(verb)))).let { }
             "crash" -> crash(step.getValue(verb).members())
             "plant" -> plant(step)
             "lost" -> lost(step)
-            "resume" -> nameCommand(step.word("as"), client.resume(records.value(step.word(verb)), options(step)))
-            "resume_intent" -> nameCommand(step.word("as"), client.resumeIntent(step.word(verb), options(step)))
-            "reconcile" -> nameCommand(step.word("as"), client.start("reconcile", JsonObject(mapOf("record" to JsonPrimitive(records.value(step.word(verb))))).toString(), "{}"))
-            "resume_all" -> nameCommand(step.word(verb), client.resumeAll(options(step)))
+            "resume" -> nameCommand(step.word("as"), begin(Move.Resume(records.value(step.word(verb)), options(step))))
+            "resume_intent" -> nameCommand(step.word("as"), begin(Move.ResumeIntent(step.word(verb), options(step))))
+            "reconcile" -> nameCommand(step.word("as"), begin(Move.Start("reconcile", JsonObject(mapOf("record" to JsonPrimitive(records.value(step.word(verb))))).toString(), "{}")))
+            "resume_all" -> nameCommand(step.word(verb), begin(Move.ResumeAll(options(step))))
             "settle" -> nameCommand(step.word("as"), settle(step))
-            "forget" -> nameCommand(step.word("as"), client.forget(records.value(step.word(verb))))
+            "forget" -> nameCommand(step.word("as"), begin(Move.Forget(records.value(step.word(verb)))))
             "release_session" -> release(step)
             "saved" -> saved(step)
             "observe" -> observe(step)
@@ -119,7 +132,7 @@ internal class World(case: JsonObject) {
     /** What a script does not name the store answers by itself; every put and delete is named. */
     private fun answerItself(step: Step.Store, answersItself: (StoreCall) -> Boolean): Boolean {
         if (step.call is StoreCall.Put || step.call is StoreCall.Delete || !answersItself(step.call)) return false
-        client.stored(step.id, store.call(step.call, unix), unix, monotonic)
+        act(Move.Stored(step.id, store.call(step.call, unix)))
         return true
     }
 
@@ -149,7 +162,7 @@ internal class World(case: JsonObject) {
 
     private fun start(step: JsonObject) {
         val params = step.maybe("params_text") ?: (step["params"] ?: EMPTY).toString()
-        nameCommand(step.word("start"), client.start(step.word("operation"), params, options(step)))
+        nameCommand(step.word("start"), begin(Move.Start(step.word("operation"), params, options(step))))
     }
 
     private fun options(step: JsonObject): String = (step["options"] ?: EMPTY).toString()
@@ -193,7 +206,7 @@ internal class World(case: JsonObject) {
             "failed" in answer.members() -> {
                 val members = answer.members()
                 val kind = FailureKind.valueOf(members.word("failed").uppercase())
-                client.fail(id, kind, Sent.valueOf(members.word("sent").uppercase()), unix, monotonic)
+                act(Move.Fail(id, kind, Sent.valueOf(members.word("sent").uppercase())))
             }
             else -> respond(id, answer.members())
         }
@@ -219,7 +232,7 @@ internal class World(case: JsonObject) {
             }
         val status = (if ("ok" in answer) answer.maybe("status") ?: "200" else answer.word("status")).toUShort()
         check("retry-after" in responseHeaders()) { "the class names the headers" }
-        client.respond(id, status, headers.map { Header(it.key, it.value) }, direct(body), answer.flag("truncated"), unix, monotonic)
+        act(Move.Respond(id, status, headers.map { Header(it.key, it.value) }, answer.flag("truncated")), body)
     }
 
     private fun resolve(step: JsonObject) {
@@ -249,7 +262,7 @@ internal class World(case: JsonObject) {
     }
 
     private fun take(step: JsonObject, name: String) {
-        val taken = client.take(command(name))
+        val taken = take(command(name))
         if (step.flag("nothing")) return check(taken == null) { "expected nothing to take, came a result" }
         when (taken) {
             null -> throw Failure("expected a result to take, came nothing")

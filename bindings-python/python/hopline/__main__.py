@@ -1,0 +1,132 @@
+"""The command line: shows the pools that a store keeps, and pauses, resumes or drains them.
+
+    hopline pool list
+    hopline pool status shop
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import hopline
+from hopline._hopline import VERSION
+
+_COMMANDS = {
+    "list": "shows the pools that the store keeps",
+    "status": "shows a pool, and what its slots hold",
+    "pause": "no program buys for the pool until it is resumed; what there is is lent",
+    "resume": "all programs buy for the pool again, also where it had stopped for a reason that somebody had to see to",
+    "drain": "all programs close the pool, and its dynamic sessions are terminated",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs a command. Returns the exit code: 1 after an error, 2 after a wrong usage."""
+    parser, pools = _parsers()
+    asked = parser.parse_args(arguments)
+    needed = {"--store FOLDER or HOPLINE_STORE": asked.store, "--base-url URL or HOPLINE_BASE_URL": asked.base_url}
+    needed["HOPLINE_API_KEY, the API key that the pool's programs use,"] = os.environ.get("HOPLINE_API_KEY")
+    if (missing := next((name for name, value in needed.items() if not value), None)) is not None:
+        pools.error(f"{missing} is needed")
+    try:
+        # A client would make it.
+        if not os.path.isdir(asked.store):
+            raise SystemExit(f"hopline: there is no folder `{asked.store}`")
+        options: dict[str, Any] = {} if asked.account is None else {"account": asked.account}
+        store = hopline.FolderStore(asked.store)
+        with hopline.AgentClient(store=store, base_url=asked.base_url, same_account=asked.same_account, **options) as agent:
+            found, lines = _run(agent, asked)
+    except hopline.HoplineError as error:
+        raise SystemExit("; ".join([f"hopline: {error}", *getattr(error, "__notes__", ())])) from None
+    except KeyboardInterrupt:
+        raise SystemExit("hopline: interrupted") from None
+    print(json.dumps(found, default=_plain, indent=2) if asked.json else "\n".join(lines))
+    return 0
+
+
+def _parsers() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
+    parser = argparse.ArgumentParser(prog="hopline", description="Shows the pools that a store keeps, and pauses, resumes or drains them.")
+    parser.add_argument("--version", action="version", version=VERSION)
+    pools = parser.add_subparsers(required=True, metavar="pool").add_parser("pool", help="pools that programs share through a store")
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("--store", metavar="FOLDER", default=os.environ.get("HOPLINE_STORE"), help="the store's folder; default: HOPLINE_STORE")
+    common.add_argument(
+        "--base-url", metavar="URL", default=os.environ.get("HOPLINE_BASE_URL"), help="the address of the API; default: HOPLINE_BASE_URL"
+    )
+    common.add_argument("--account", metavar="NAME", help="the `account` that the programs name, if they do")
+    common.add_argument("--same-account", action="store_true", help="what was stored under another key or base URL belongs to this account")
+    common.add_argument("--json", action="store_true", help="prints JSON, for programs")
+    commands = pools.add_subparsers(required=True, dest="command", metavar="command")
+    for name, what in _COMMANDS.items():
+        command = commands.add_parser(name, parents=[common], help=what, description=what)
+        if name != "list":
+            command.add_argument("name", metavar="NAME", help="the pool's name")
+        if name == "drain":
+            command.add_argument("--static", action="store_true", help="terminates static sessions, too, which are not refunded")
+    return parser, pools
+
+
+def _run(agent: hopline.AgentClient, asked: argparse.Namespace) -> tuple[Any, Iterable[str]]:
+    """What a command found, for programs and for people."""
+    if asked.command == "list":
+        known = agent.list_pools()
+        return known, _table(known)
+    name: str = asked.name
+    with agent.join_pool(name) as pool:
+        if asked.command == "status":
+            status = pool.status(everywhere=True)
+            slots = [one for one in agent.saved() if (one.intent or "").startswith(f"pool/{name}/")]
+            found = {"name": name, "in_use": status.elsewhere, "empty": status.empty, "hold": status.hold, "slots": slots}
+            return found, _status(name, status, slots)
+        if asked.command == "drain":
+            pool.drain(everywhere=True, include_static=asked.static)
+            said = "is drained: its programs close it within a minute, and terminate what they have"
+        elif asked.command == "pause":
+            pool.pause()
+            said = "is paused: nothing is bought for it until `hopline pool resume`"
+        else:
+            pool.resume()
+            said = "buys again: its programs hear of it within a minute"
+    return {"name": name, "done": asked.command}, [f"{name} {said}"]
+
+
+def _table(pools: Sequence[hopline.KnownPool]) -> Iterable[str]:
+    if not pools:
+        return ["the store keeps no pool"]
+    rows = [("POOL", "SIZE", "SESSIONS", "IN DOUBT", "HOLD")]
+    rows += [(one.name, str(one.size), str(one.sessions), str(one.in_doubt), _hold(one.hold)) for one in pools]
+    wide = max(len(row[0]) for row in rows)
+    return [f"{row[0]:{wide}}  {row[1]:>7}  {row[2]:>8}  {row[3]:>8}  {row[4]}".rstrip() for row in rows]
+
+
+def _status(name: str, status: hopline.PoolStatus, slots: Iterable[hopline.Saved]) -> Iterable[str]:
+    yield f"{name}: {status.elsewhere} slots in use, {status.empty} empty"
+    yield f"buys: {'yes' if status.hold is None else f'no, {_hold(status.hold)}'}"
+    for one in slots:
+        session = "" if one.session_id is None else f"  {one.session_id} {one.status or ''}"
+        # Whoever settles a doubt needs its record.
+        record = f"  record {one.record}" if one.holds.startswith("in_doubt") else ""
+        yield f"{one.intent}  {one.holds.replace('_', ' ')}{session}{record}".rstrip()
+
+
+def _hold(hold: hopline.PoolHold | None) -> str:
+    if hold is None:
+        return ""
+    then = f"; tries again at {hold.retry_at:%H:%M:%S} UTC" if hold.retry_at is not None else ""
+    needs = "" if hold.needs == "nobody" else f"; needs a {hold.needs}"
+    return f"{hold.reason.replace('_', ' ')}: {hold.why}{then}{needs}"
+
+
+def _plain(value: Any) -> Any:
+    """What JSON has no value of."""
+    members = getattr(value, "_members", None)
+    return str(value) if members is None else members()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -30,6 +30,7 @@ test("opening a pool buys nothing, and a lease is a session of a pool that nobod
   for (const { valid, target, generation, proxy } of leases) assert.deepEqual([valid, target, typeof generation, proxy.protocol], [true, "shop.example", "number", "http"]);
   const status = await pool.status();
   assert.deepEqual([status.leased, status.ready, sum(status), status.slots.length], [3, 0, 3, 3]);
+  for (const { state, reason, purchase } of status.slots) assert.deepEqual([state, reason, purchase], ["leased", undefined, 1]);
   // The fourth waits until one is back, and nothing is bought for it.
   const fourth = pool.acquire();
   await pause(100);
@@ -120,11 +121,14 @@ test("what a pool is asked is checked, and errors name options as they are spell
   await assert.rejects(pool.acquire({ timeoutMs: -1 }), { kind: "invalid", field: "timeoutMs" });
   await assert.rejects(pool.acquire({ signal: 7 }), { kind: "invalid", field: "signal" });
   await assert.rejects(pool.acquire(null), { kind: "invalid" });
+  const told = [];
+  agent.onEvent(({ event, level, reason }) => event.startsWith("pool_") && told.push([event, level, reason]));
   await pool.pause();
   const { hold } = await pool.status();
   assert.deepEqual([hold.reason, hold.needs], ["paused", "caller"]);
   await assert.rejects(pool.acquire({ timeoutMs: 1000 }), { kind: "unavailable" });
   await pool.resume();
+  assert.deepEqual(told, [["pool_held", "info", "paused"], ["pool_freed", "info", undefined]]);
   await pool.withLease({}, ({ valid }) => assert.ok(valid));
   await agent.close();
   await assert.rejects(pool.acquire(), { kind: "misuse" });

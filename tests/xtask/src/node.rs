@@ -43,7 +43,7 @@ pub(crate) const CHECKS: &[Check] = &[
         "tests/bindgen",
         "tests/bench/sizes.txt",
     ]),
-    Check::new(Lane::Scripts, "node: vectors, real HTTP, crashes, input", 600, |_| tests(None)).needs(&[NGINX, MADE]).reads(TESTS),
+    Check::new(Lane::Scripts, "node: vectors, real HTTP, crashes, input", 900, |_| tests(None)).needs(&[NGINX, MADE]).reads(TESTS),
 ];
 
 fn types() -> Result<Outcome, Fail> {

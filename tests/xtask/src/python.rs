@@ -29,13 +29,13 @@ pub(crate) const CHECKS: &[Check] = &[
     Check::new(Lane::Scripts, "python: mypy --strict on the package and on a program", 180, |_| mypy())
         .needs(&["python: the wheel"])
         .reads(TESTS),
-    Check::new(Lane::Scripts, "python: vectors, real HTTP, crashes, input", 600, |_| tests(None))
+    Check::new(Lane::Scripts, "python: vectors, real HTTP, crashes, input", 900, |_| tests(None))
         .needs(&[NGINX, "python: the wheel"])
         .reads(TESTS),
     Check::new(Lane::Scripts, "python: what is measured comes to its result", 180, |_| run(measure(&wheel()?)?.arg("--once")))
         .needs(&["python: the wheel"])
         .reads(&["tests/bench/python", "tests/bench/products.json"]),
-    Check::new(Lane::Scripts, "python: pip builds the package from git", 600, |_| from_git()).needs(&["python: the wheel"]).reads(PACKAGE),
+    Check::new(Lane::Scripts, "python: pip builds the package from git", 900, |_| from_git()).needs(&["python: the wheel"]).reads(PACKAGE),
 ];
 
 /// The environment of the tests.

@@ -164,7 +164,7 @@ struct PoolTests {
         let before = try await pool(other, size: 4)
         try await together(before, 4)
         await before.close()
-        // This client takes three of them: two are idle and one is lent by the time that the pool is drained.
+        // This client takes three of them: one is lent by the time that the pool is drained, and two are idle.
         let here = try await pool(one, size: 4)
         try await together(here, 3)
         let gate = Gate()
@@ -181,9 +181,12 @@ struct PoolTests {
             await gate.open()
             await closed
         } else {
-            let waits = try await failure { try await here.withLease(key: "a") { _ in } }
+            let others = (0..<2).map { _ in Task { try await here.withLease { _ in await gate.pass() } } }
+            try await until("all are lent") { try await here.status().leased == 3 }
+            let waits = try await failure { try await here.withLease { _ in } }
             #expect(waits.kind == .cancelled)
             await gate.open()
+            for other in others { try await other.value }
         }
         try await holder.value
         try await until("no session lives") { try await living(sandbox) == 0 }

@@ -245,7 +245,7 @@ class PoolTest {
                     sandbox.client(store = FolderStore(folder)).use { other ->
                         // Four sessions are there, of which nobody has any.
                         other.openPool("shop", shop(4)).let { before -> all(before, 4).also { before.close() } }
-                        // This client takes three of them: two are idle and one is lent by the time that the pool is drained.
+                        // This client takes three of them: one is lent by the time that the pool is drained, and two are idle.
                         val here = one.openPool("shop", shop(4))
                         all(here, 3)
                         val gate = CompletableDeferred<Unit>()
@@ -263,8 +263,11 @@ class PoolTest {
                             gate.complete(Unit)
                             closing.join()
                         } else {
-                            assertThrows(HoplineException.Cancelled::class.java) { runBlocking { here.withLease(key = "a") { } } }
+                            val others = List(2) { launch { here.withLease { gate.await() } } }
+                            until("all are lent") { here.status().leased == 3 }
+                            assertThrows(HoplineException.Cancelled::class.java) { runBlocking { here.withLease { } } }
                             gate.complete(Unit)
+                            others.joinAll()
                         }
                         holder.join()
                         until("no session lives") { living(sandbox) == 0 }

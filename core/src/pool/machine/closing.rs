@@ -45,8 +45,10 @@ impl Machine {
     fn begin_closing(&mut self, client: &mut Client, command: Option<CommandId>, grace: Millis, ends: Option<Ends>) {
         let (now, was_everywhere) = (client.monotonic(), self.ends_what_it_finds());
         if let Some(closing) = &mut self.closing {
-            // Whoever closes it a second time waits with the first, and what is to be ended is what either of them says.
+            // Whoever closes it a second time waits with the first, and what is to be ended is what either of them says; there is time for
+            // that from now on.
             closing.ends = closing.ends.into_iter().chain(ends).reduce(Ends::join);
+            closing.until = closing.until.max(now);
             closing.commands.extend(command);
             closing.is_told &= command.is_none();
         } else {

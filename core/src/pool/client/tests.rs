@@ -1476,3 +1476,19 @@ fn a_drain_everywhere_comes_back_to_what_is_being_let_go_of_at_that_moment() {
     assert!(host.client.take_answer(drained).expect("has completed").is_ok());
     assert!(host.sessions.iter().all(|session| session.0 == "terminated"), "{:?}", host.sessions);
 }
+
+#[test]
+fn whoever_waits_through_a_hold_gets_the_session_of_its_trial() {
+    for (size, code) in [(4, "BACKEND_ERROR"), (2, "BACKEND_ERROR"), (2, "PRODUCT_OUT_OF_STOCK"), (1, "INSUFFICIENT_BALANCE")] {
+        let mut host = Host::new(Some(100));
+        let pool = host.open(size);
+        host.answer = Some(refused(code));
+        let first = host.client.acquire(AcquireLease { pool, timeout_ms: Some(5000), ..AcquireLease::default() }).command;
+        host.pass(120);
+        assert!(host.lease_of(first).is_err());
+        host.answer = None;
+        let waits = host.client.acquire(AcquireLease { pool, timeout_ms: Some(80_000), ..AcquireLease::default() }).command;
+        host.pass(36_000);
+        assert!(host.client.lease_of(waits).is_some(), "{code}, size {size}: {:?}", host.status(pool));
+    }
+}

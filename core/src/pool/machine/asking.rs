@@ -89,10 +89,6 @@ impl Machine {
 
     /// Asks for slots, where somebody waits or fewer are free than are to be at hand.
     pub(super) fn want_more(&mut self, client: &mut Client, now: Millis) {
-        // The pool's record is on its way, with which the trial may be made.
-        if self.shared.is_being_claimed() && self.wants_trial(client) {
-            return;
-        }
         let (allowed, trial) = self.allowed(client);
         match trial {
             // The purchase that had no answer is the trial, with its key.

@@ -58,10 +58,6 @@ impl Shared {
         self.custody == Custody::Mine
     }
 
-    pub(super) fn is_being_claimed(&self) -> bool {
-        self.custody == Custody::Claiming
-    }
-
     /// Whether it was read so lately that what it says may be bought by.
     pub(super) fn is_fresh(&self, now: Millis) -> bool {
         self.custody == Custody::Mine || self.read_at.is_some_and(|at| now.saturating_sub(at) <= FRESH)

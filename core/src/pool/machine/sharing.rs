@@ -9,7 +9,7 @@ use crate::contract::json_of;
 use crate::contract::pools::{OpenPool, OpenedPool, PoolHold, PoolHoldReason, PoolOnChange};
 use crate::engine::EventKind;
 use crate::policy::{Advice, Effect, Error, Kind};
-use crate::pool::buyer::Hold;
+use crate::pool::buyer::{Hold, May};
 use crate::pool::record::{Change, PoolRecord, differing, request_of};
 use crate::state::{CommandId, Name};
 use crate::time::Millis;
@@ -129,6 +129,10 @@ impl Machine {
             self.ask_for_record_later(now);
         }
         self.adopt(client);
+        // Whoever asked for slots while it was claimed asks again, if a trial is due.
+        if is_mine && matches!(self.buyer.may(self.slots.counts.in_doubt, client.unix()), May::Try(_)) {
+            self.asking.next = now;
+        }
         // Another client that has it for a while, for a trial, keeps nobody from opening it as it is.
         if self.shared.changes.is_empty() || (!is_mine && !differs) {
             self.opened_pool(client);

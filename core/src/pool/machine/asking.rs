@@ -122,6 +122,9 @@ impl Machine {
         let is_unread = !is_trial && !self.may_not_buy() && !self.shared.is_fresh(now);
         self.shared.is_asked_for |= is_unread;
         if is_unread || !self.asking.out.is_empty() || !self.claim(client, vec![slot], 1) {
+            if is_trial {
+                self.ask_later(now);
+            }
             return self.slots.set(slot, doing, Some(soon));
         }
         self.asking.tries = is_trial;
@@ -153,6 +156,10 @@ impl Machine {
         // Each is read when it is taken over.
         let room = self.options.max_creating.unwrap_or(CREATING).saturating_sub(self.slots.counts.coming);
         if room == 0 {
+            // The pool's record is not kept meanwhile.
+            if self.shared.is_owned() {
+                self.ask_later(now);
+            }
             return;
         }
         let most = if self.asking.is_all { wanted.min(allowed) } else { lacking };

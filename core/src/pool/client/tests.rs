@@ -213,6 +213,11 @@ impl Host {
         self.client.acquire(AcquireLease { pool, ..AcquireLease::default() }).command
     }
 
+    /// Asks for a lease, and waits for so long.
+    fn acquire_for(&mut self, pool: u32, timeout_ms: Millis) -> CommandId {
+        self.client.acquire(AcquireLease { pool, timeout_ms: Some(timeout_ms), ..AcquireLease::default() }).command
+    }
+
     /// Asks for a lease, and gets it.
     fn lease(&mut self, pool: u32) -> LeaseRef {
         let command = self.acquire(pool);
@@ -363,7 +368,7 @@ fn a_pool_has_a_cap_of_its_own_beside_that_of_its_client() {
         assert_eq!((host.bought, hold.reason.as_str()), (bought, "cap"), "{whose}");
         // At the next UTC day it goes on.
         let midnight = 86_400_000 - START.unix % 86_400_000;
-        let command = host.client.acquire(AcquireLease { pool, timeout_ms: Some(2 * 86_400_000), ..AcquireLease::default() }).command;
+        let command = host.acquire_for(pool, 2 * 86_400_000);
         host.pass(midnight - host.now.monotonic - 1000);
         assert_eq!(host.bought, bought);
         host.pass(10_000);
@@ -475,7 +480,7 @@ fn a_lease_that_does_not_come_back_is_told_of_and_taken_back_where_that_is_asked
     let mut host = Host::new(Some(100));
     let pool = host.try_open(OpenPool { leak_after_ms: Some(60_000), max_lease_ms: Some(120_000), ..shop() }).expect("can be opened");
     let lease = host.lease(pool);
-    let waits = host.client.acquire(AcquireLease { pool, timeout_ms: Some(600_000), ..AcquireLease::default() }).command;
+    let waits = host.acquire_for(pool, 600_000);
     host.pass(58_000);
     assert!(host.events.is_empty());
     host.pass(2000);
@@ -504,7 +509,7 @@ fn a_hold_is_kept_for_all_and_one_purchase_is_tried_when_its_time_has_come() {
     assert!(host.client.take_answer(closed).expect("has completed").is_ok());
     let pool = host.open(4);
     assert_eq!(host.status(pool).hold.map(|hold| hold.reason.as_str()), Some("out_of_stock"));
-    let waits = host.client.acquire(AcquireLease { pool, timeout_ms: Some(3_600_000), ..AcquireLease::default() }).command;
+    let waits = host.acquire_for(pool, 3_600_000);
     host.pass(20_000);
     assert_eq!(host.bought, 1);
     host.pass(20_000);
@@ -833,7 +838,7 @@ fn during_a_hold_a_doubt_is_looked_at_by_the_trial_alone() {
     let mut host = Host::new(Some(100));
     let pool = host.try_open(OpenPool { size: 4, max_in_doubt: Some(4), ..shop() }).expect("can be opened");
     host.answer = Some((503, ""));
-    let command = host.client.acquire(AcquireLease { pool, timeout_ms: Some(1000), ..AcquireLease::default() }).command;
+    let command = host.acquire_for(pool, 1000);
     host.pass(100_000);
     assert!(host.lease_of(command).is_err());
     // Refusals that a person has to end: no trial is due any more, whatever is in doubt.
@@ -900,13 +905,13 @@ fn a_trial_that_finds_no_slot_lets_others_change_the_record_meanwhile() {
     let mut host = Host::new(Some(100));
     let pool = host.open(1);
     host.answer = Some(refused("PRODUCT_OUT_OF_STOCK"));
-    let first = host.client.acquire(AcquireLease { pool, timeout_ms: Some(20_000), ..AcquireLease::default() }).command;
+    let first = host.acquire_for(pool, 20_000);
     host.pass(1000);
     assert!(host.lease_of(first).is_err());
     host.answer = None;
     // Another client has the only slot.
     host.taken = Some(host.client.slot_name("shop/0"));
-    let waits = host.client.acquire(AcquireLease { pool, timeout_ms: Some(3_600_000), ..AcquireLease::default() }).command;
+    let waits = host.acquire_for(pool, 3_600_000);
     let (mut free, mut owned) = (0, 0);
     for _ in 0..600 {
         host.pass(100);
@@ -1139,7 +1144,7 @@ fn a_session_that_the_service_has_forgotten_gives_its_slot_to_the_next() {
     host.pass(1000);
     host.is_forgetful = true;
     let pool = host.open(1);
-    let command = host.client.acquire(AcquireLease { pool, timeout_ms: Some(300_000), ..AcquireLease::default() }).command;
+    let command = host.acquire_for(pool, 300_000);
     host.pass(20_000);
     host.is_forgetful = false;
     host.pass(60_000);
@@ -1157,7 +1162,7 @@ fn what_cannot_be_read_when_it_is_taken_over_is_not_read_all_the_time() {
     host.pass(1000);
     host.reads_fail = true;
     let pool = host.open(1);
-    let command = host.client.acquire(AcquireLease { pool, timeout_ms: Some(600_000), ..AcquireLease::default() }).command;
+    let command = host.acquire_for(pool, 600_000);
     let before = host.reads;
     host.pass(120_000);
     assert!(host.reads - before < 200, "{} reads in two minutes", host.reads - before);
@@ -1195,7 +1200,7 @@ fn a_renewal_that_nobody_knows_of_is_not_made_again_and_one_sessions_refusal_sto
     let pool = host.try_open(fixed()).expect("can be opened");
     let lease = host.lease(pool);
     host.answer = Some(refused("ACCOUNT_DISABLED"));
-    let other = host.client.acquire(AcquireLease { pool, timeout_ms: Some(1000), ..AcquireLease::default() }).command;
+    let other = host.acquire_for(pool, 1000);
     host.pass(5000);
     assert!(host.lease_of(other).is_err());
     host.sessions[0].0 = "expired";
@@ -1301,7 +1306,7 @@ fn an_error_says_what_purchases_are_refused_for_and_a_higher_cap_counts_at_the_n
     let mut host = Host::new(Some(100));
     let pool = host.open(2);
     host.answer = Some(refused("INSUFFICIENT_BALANCE"));
-    let command = host.client.acquire(AcquireLease { pool, timeout_ms: Some(1000), ..AcquireLease::default() }).command;
+    let command = host.acquire_for(pool, 1000);
     host.pass(5000);
     let error = host.lease_of(command).expect_err("nothing is bought");
     let cause = error.cause.as_ref().and_then(|cause| cause.code.as_deref());
@@ -1309,7 +1314,7 @@ fn an_error_says_what_purchases_are_refused_for_and_a_higher_cap_counts_at_the_n
     // What may have been bought is said, too.
     host.run("resume_pool", &format!(r#"{{"pool":{pool}}}"#)).expect("is resumed");
     host.answer = Some(refused("INTERNAL_ERROR"));
-    let command = host.client.acquire(AcquireLease { pool, timeout_ms: Some(1000), ..AcquireLease::default() }).command;
+    let command = host.acquire_for(pool, 1000);
     host.pass(5000);
     let error = host.lease_of(command).expect_err("nothing is bought");
     assert!(error.to_string().contains("and one of its purchases is in doubt"), "{error}");
@@ -1318,7 +1323,7 @@ fn an_error_says_what_purchases_are_refused_for_and_a_higher_cap_counts_at_the_n
     let capped = |usd: &str| OpenPool { size: 2, daily_cap_usd: usd.parse().ok(), ..shop() };
     let pool = host.try_open(capped("1")).expect("can be opened");
     host.lease(pool);
-    let command = host.client.acquire(AcquireLease { pool, timeout_ms: Some(1000), ..AcquireLease::default() }).command;
+    let command = host.acquire_for(pool, 1000);
     host.pass(5000);
     assert!(host.lease_of(command).expect_err("is capped").to_string().contains("the day's cap is reached"));
     host.client.close_pool(ClosePool { pool, grace_ms: Some(0) });
@@ -1333,7 +1338,7 @@ fn a_doubt_that_somebody_settles_as_a_session_is_lent_within_a_minute() {
     let mut host = Host::new(Some(100));
     let pool = host.open(1);
     host.answer = Some(refused("INTERNAL_ERROR"));
-    let command = host.client.acquire(AcquireLease { pool, timeout_ms: Some(1000), ..AcquireLease::default() }).command;
+    let command = host.acquire_for(pool, 1000);
     host.pass(5000);
     assert!(host.lease_of(command).is_err());
     host.sessions.push(("active", 0));
@@ -1409,7 +1414,7 @@ fn draining_everywhere_ends_what_could_not_be_read_before() {
     host.pass(1000);
     host.reads_fail = true;
     let pool = host.open(1);
-    let command = host.client.acquire(AcquireLease { pool, timeout_ms: Some(1000), ..AcquireLease::default() }).command;
+    let command = host.acquire_for(pool, 1000);
     host.pass(5000);
     assert!(host.lease_of(command).is_err());
     host.reads_fail = false;
@@ -1442,7 +1447,7 @@ fn a_doubt_beyond_its_own_size_leaves_a_small_pool_its_own_slots() {
     let pool = host.open(3);
     host.answer = Some(refused("INTERNAL_ERROR"));
     host.taken = Some(host.client.slot_name("shop/0"));
-    let command = host.client.acquire(AcquireLease { pool, timeout_ms: Some(1000), ..AcquireLease::default() }).command;
+    let command = host.acquire_for(pool, 1000);
     host.pass(20_000);
     host.taken = None;
     assert!(host.lease_of(command).is_err());
@@ -1453,7 +1458,7 @@ fn a_doubt_beyond_its_own_size_leaves_a_small_pool_its_own_slots() {
     host.answer = None;
     let pool = host.open(1);
     host.run("resume_pool", &format!(r#"{{"pool":{pool}}}"#)).expect("is resumed");
-    let command = host.client.acquire(AcquireLease { pool, timeout_ms: Some(200_000), ..AcquireLease::default() }).command;
+    let command = host.acquire_for(pool, 200_000);
     host.pass(210_000);
     assert!(host.lease_of(command).is_ok(), "{doubt:?} {:?}", host.status(pool));
 }
@@ -1483,11 +1488,11 @@ fn whoever_waits_through_a_hold_gets_the_session_of_its_trial() {
         let mut host = Host::new(Some(100));
         let pool = host.open(size);
         host.answer = Some(refused(code));
-        let first = host.client.acquire(AcquireLease { pool, timeout_ms: Some(5000), ..AcquireLease::default() }).command;
+        let first = host.acquire_for(pool, 5000);
         host.pass(120);
         assert!(host.lease_of(first).is_err());
         host.answer = None;
-        let waits = host.client.acquire(AcquireLease { pool, timeout_ms: Some(80_000), ..AcquireLease::default() }).command;
+        let waits = host.acquire_for(pool, 80_000);
         host.pass(36_000);
         assert!(host.client.lease_of(waits).is_some(), "{code}, size {size}: {:?}", host.status(pool));
     }

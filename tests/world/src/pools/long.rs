@@ -4,11 +4,8 @@ use hopline::client::{CallOptions, Millis, Seen};
 use hopline::contract::pools::{ClosePool, PoolStatus};
 use rand::SeedableRng;
 
-use super::{
-    Config, Decimal, LeaseAdvice, Life, MINUTE, OUTLASTS, PoolsLived, START, Service, Watch, Wrong, Xoshiro256PlusPlus, lease_ref,
-};
+use super::{Config, Decimal, LeaseAdvice, Life, MINUTE, OUTLASTS, PoolsLived, START, Service, Wrong, Xoshiro256PlusPlus, lease_ref};
 use crate::service::API_KEY;
-use crate::store::Store;
 use crate::swarm::Source;
 
 const SECOND: Millis = 1000;
@@ -20,25 +17,7 @@ impl Life {
         let config = Config { api_key: API_KEY.to_owned(), session_limit: 1000, requests_per_minute: 100_000, ..Config::new(seed) };
         let mut service = Service::new(config);
         service.set_balance(Decimal::from(1_000_000));
-        let mut life = Life {
-            now: START,
-            service,
-            store: Store::default(),
-            programs: Vec::new(),
-            numbers: 0,
-            late: Vec::new(),
-            size,
-            ready,
-            cap: 1_000_000,
-            watch: Watch::default(),
-            faults: 0,
-            is_out: false,
-            store_fails: false,
-            is_wanted: true,
-            lived: PoolsLived::default(),
-            story: Vec::new(),
-            chance: Xoshiro256PlusPlus::seed_from_u64(seed),
-        };
+        let mut life = Life::of(Xoshiro256PlusPlus::seed_from_u64(seed), service, size, ready);
         life.begin_with(size);
         life
     }

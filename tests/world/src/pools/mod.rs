@@ -130,7 +130,21 @@ impl Life {
         let mut service = Service::new(Config { api_key: API_KEY.to_owned(), session_limit: 12, ..Config::new(seed) });
         service.set_balance(Decimal::from(10_000));
         let size = 1 + chance.below(6) as u32;
-        let mut life = Life {
+        let ready = [0, 0, 1, size][chance.below(4)];
+        let mut life = Life::of(chance, service, size, ready);
+        life.cap = [5000, 5000, 5000, 40][life.chance.below(4)];
+        life.faults = [0, 1, 4][life.chance.below(3)];
+        life.store_fails = true;
+        life.is_wanted = life.chance.below(8) > 0;
+        for _ in 0..1 + life.chance.below(3) {
+            life.begin();
+        }
+        life
+    }
+
+    /// A life without programs yet, in which nothing goes wrong.
+    fn of(chance: Xoshiro256PlusPlus, service: Service, size: u32, ready: u32) -> Life {
+        Life {
             now: START,
             service,
             store: Store::default(),
@@ -138,21 +152,17 @@ impl Life {
             numbers: 0,
             late: Vec::new(),
             size,
-            ready: [0, 0, 1, size][chance.below(4)],
-            cap: [5000, 5000, 5000, 40][chance.below(4)],
+            ready,
+            cap: 1_000_000,
             watch: Watch::default(),
-            faults: [0, 1, 4][chance.below(3)],
+            faults: 0,
             is_out: false,
-            store_fails: true,
-            is_wanted: chance.below(8) > 0,
+            store_fails: false,
+            is_wanted: true,
             lived: PoolsLived::default(),
             story: Vec::new(),
             chance,
-        };
-        for _ in 0..1 + life.chance.below(3) {
-            life.begin();
         }
-        life
     }
 
     fn clock(&self, program: &Program) -> Now {

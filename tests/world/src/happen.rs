@@ -42,6 +42,11 @@ impl World {
         };
         self.tell(|| format!("{}: {result:?}{refused}", said(&call)));
         if let (Some(process), StoreCall::Put { name, .. } | StoreCall::Delete { name }) = (&mut self.process, &call) {
+            // Its client was told that this session may be another's by now.
+            if let Some(session) = self.store.data(name).filter(|_| answer == StoreAnswer::Lost).and_then(|data| describe(data)?.session_id)
+            {
+                process.has.remove(&session);
+            }
             let is_put = matches!((&call, &answer), (StoreCall::Put { release: false, .. }, StoreAnswer::Done)) && !fails;
             process.kept.remove(name);
             if is_put {

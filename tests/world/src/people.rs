@@ -270,6 +270,7 @@ impl World {
                 return Err(HELD.into());
             }
             let Some(process) = &mut self.process else { return Ok(()) };
+            process.has.remove(&session);
             if process.client.release_session(&session) {
                 self.tell(|| format!("somebody lets go of {session}"));
                 self.drain()?;

@@ -76,10 +76,10 @@ impl Reseller {
         let order = CreateStaticOrder {
             pool_id: product.product_id.as_deref().unwrap_or_default().to_owned(),
             user_id,
-            ip_count: 1,
-            duration: 1,
+            ip_count: 1.into(),
+            duration: 1.into(),
             unit: OrderUnit::Month,
-            cycle_times: 1,
+            cycle_times: 1.into(),
             ..CreateStaticOrder::default()
         };
         let placed = self.0.place_order(order, CallOptions { intent: Some("order-17".to_owned()), ..options });
@@ -111,9 +111,9 @@ impl Reseller {
         let order_no = placed.order_no;
         let renewal = RenewStaticOrder {
             order_no: Some(order_no.clone()),
-            duration: 1,
-            unit: OrderUnit::Month,
-            cycle_times: 1,
+            duration: Some(1.into()),
+            unit: Some(OrderUnit::Month),
+            cycle_times: Some(1.into()),
             ..RenewStaticOrder::default()
         };
         let renewed = self.0.start(renewal, CallOptions::intent("renewal-17"));

@@ -60,7 +60,8 @@ pub struct ClientOptions {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct CallOptions {
     /// The caller's own name for a write, such as `job-17`: starting it again joins, resumes or returns it. A start that
-    /// resumes it does so with its own options. 1 to 256 bytes.
+    /// resumes it does so with its own options. Numbers are compared as numbers: 0.5 and 0.50 are one request. Another parameter is
+    /// another request and is refused, and so is one that names a default of the service. 1 to 256 bytes.
     pub intent: Option<String>,
     /// A key of the caller's own, which names the write as an intent does. It counts as sent before and is never replaced. Not with
     /// an `intent`.

@@ -117,13 +117,8 @@ fn refusal(start: &Start, other: &Other<'_>, record: Option<RecordId>) -> Error 
         (None, State::UnderWay) => format!(", {with}, which is under way"),
         (None, State::Accepted) => format!(", {with}, which was accepted"),
     };
-    let advice = match (session, other.state) {
-        _ if !is_intent => Advice::ChangeRequest,
-        (_, State::UnderWay) => Advice::WaitForOther,
-        (_, State::InDoubt) => Advice::Resume,
-        (Some(_), _) if !other.is_over => Advice::TerminateSession,
-        _ => Advice::NewIntent,
-    };
+    // Whoever resumes the intent gets what it stands for, whichever parameters it was bought with.
+    let advice = if is_intent { Advice::Resume } else { Advice::ChangeRequest };
     Error::from(ErrorFields {
         advice,
         intent: start.options.intent.clone(),

@@ -74,6 +74,11 @@ pub struct Field {
 }
 
 impl Field {
+    /// Whether a number may be sent that no word of its list stands for.
+    pub fn takes_any_number(&self) -> bool {
+        self.rules.contains(&FieldRule::AnyNumber)
+    }
+
     /// A member of an object that hosts are told. One that is false is absent.
     pub(crate) const fn told(name: &'static str, doc: &'static str, shape: Shape, required: bool) -> Self {
         let required = required && !matches!(shape, Shape::Bool);
@@ -244,6 +249,8 @@ pub enum FieldRule {
     Date,
     /// The two letters of a country, ISO 3166.
     Country,
+    /// Any number, beside the words of the list.
+    AnyNumber,
     /// Always sent, with this word, also where it is left out: the contract leaves no choice.
     Always(&'static str),
 }
@@ -258,7 +265,7 @@ impl FieldRule {
             },
             FieldRule::WholeWhen(..) => matches!(shape, Shape::Decimal),
             FieldRule::Unless(_) => true,
-            FieldRule::Always(_) => matches!(shape, Shape::Word(_)),
+            FieldRule::AnyNumber | FieldRule::Always(_) => matches!(shape, Shape::Word(_)),
             FieldRule::Email
             | FieldRule::Uuid
             | FieldRule::Length(..)

@@ -37,6 +37,13 @@ impl FromStr for Decimal {
     }
 }
 
+impl Decimal {
+    /// The number as it is sent: without trailing zeros, so that equal numbers are equal texts.
+    pub(crate) fn in_one_form(self) -> String {
+        self.0.normalize().to_string()
+    }
+}
+
 /// The text is no decimal number of at most 28 digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a decimal number of at most 28 digits")]
@@ -305,6 +312,20 @@ mod tests {
             ["1e400", "0.12345678901234567890123456789", "\"\"", "\"four\"", "null", "NaN", "", "\"1_0.0\"", "\"1_0e1\"", &"1".repeat(1000)]
         {
             assert!(serde_json::from_str::<Decimal>(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn equal_numbers_are_sent_as_equal_texts() {
+        for (one, texts) in [
+            ("0.5", &["0.5", "0.50", "5e-1", "0.500000"][..]),
+            ("10", &["10", "1E+1", "10.00"]),
+            ("0", &["0", "0.00", "-0", "0e5", "-0.0"]),
+            ("-7.25", &["-7.250"]),
+        ] {
+            for text in texts {
+                assert_eq!(text.parse::<Decimal>().map(Decimal::in_one_form).as_deref(), Ok(one), "{text}");
+            }
         }
     }
 

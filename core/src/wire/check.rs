@@ -74,12 +74,17 @@ pub(super) fn check(field: &Field, path: &str, shape: Shape, raw: &str, given: &
         Shape::Decimal => match plain(raw).parse::<Decimal>() {
             Ok(number) => {
                 bounds(field, path, number, given)?;
-                Ok(number.to_string())
+                Ok(number.in_one_form())
             }
             Err(_) => refuse("must be a decimal number of at most 28 digits"),
         },
         Shape::Word(words) => match words.words.iter().find(|word| word.is(raw)) {
             Some(word) => Ok(word.number.map_or_else(|| quoted(word.word), |number| number.to_string())),
+            None if field.takes_any_number()
+                && let Ok(number) = plain(raw).parse::<Decimal>() =>
+            {
+                Ok(number.in_one_form())
+            }
             None => {
                 let known: Vec<&str> = words.words.iter().map(|word| word.word).collect();
                 refuse(&format!("must be one of {}", known.join(", ")))

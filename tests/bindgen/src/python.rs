@@ -137,6 +137,7 @@ fn request_type(field: &Field) -> String {
     match field.place {
         // An object of the caller's own.
         Place::Whole | Place::WholeQuery => "Mapping[str, Any]".to_owned(),
+        _ if field.takes_any_number() => format!("{} | float", given_type(field.shape)),
         _ => given_type(field.shape),
     }
 }

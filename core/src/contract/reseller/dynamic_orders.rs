@@ -32,8 +32,8 @@ record! {
         ip_count: Option<Decimal> as "ipCount" => Body;
         /// For how long.
         duration: Option<Decimal> => Body;
-        /// What the duration counts.
-        unit: Option<OrderUnit> => Body;
+        /// What the duration counts: any number, as the service documents no list here. A word stands for its number of a static order.
+        unit: Option<OrderUnit> => Body, AnyNumber;
     }
 }
 
@@ -83,7 +83,7 @@ record! {
         /// The product.
         product_no: String as "productNo" => Body;
         /// The kind of proxy.
-        proxy_type: i64 as "proxyType" => Body;
+        proxy_type: Decimal as "proxyType" => Body;
         /// How.
         extract_config: Option<ExtractConfig> as "extractConfig" => Body;
     }

@@ -59,11 +59,11 @@ record! {
         /// Kind of resource. It does not tell shared from exclusive.
         static_type: Option<String> as "staticType" => Body;
         /// How many addresses.
-        ip_count: i64 as "ipCount" => Body;
+        ip_count: Decimal as "ipCount" => Body;
         /// How often the duration is bought.
-        cycle_times: i64 as "cycleTimes" => Body;
+        cycle_times: Decimal as "cycleTimes" => Body;
         /// For how long.
-        duration: i64 => Body;
+        duration: Decimal => Body;
         /// What the duration counts.
         unit: OrderUnit => Body;
         /// Networks and how many addresses of each, for products that allocate by CIDR. The service does not document the form of an item.
@@ -122,11 +122,11 @@ record! {
         /// Which of its proxies; all of them where it is left out. The service does not document the form.
         instances: Option<Json> => Body;
         /// For how long.
-        duration: i64 => Body;
+        duration: Option<Decimal> => Body;
         /// What the duration counts.
-        unit: OrderUnit => Body;
+        unit: Option<OrderUnit> => Body;
         /// How often the duration is bought.
-        cycle_times: i64 as "cycleTimes" => Body;
+        cycle_times: Option<Decimal> as "cycleTimes" => Body;
     }
 }
 

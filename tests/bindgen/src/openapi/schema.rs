@@ -29,6 +29,7 @@ pub(super) fn asked(field: &Field) -> Value {
             FieldRule::Date => bounded["format"] = "date".into(),
             FieldRule::Country => bounded["pattern"] = "^[A-Za-z]{2}$".into(),
             FieldRule::Always(word) => schema = json!({ "const": word }),
+            FieldRule::AnyNumber => schema = json!({ "type": "number" }),
             FieldRule::WholeWhen(..) | FieldRule::Unless(_) => {}
         }
     }

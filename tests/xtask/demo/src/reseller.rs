@@ -87,9 +87,9 @@ pub(crate) fn tell(sandbox: &Sandbox, tidy: &Tidy) -> Told {
 
     let renewal = RenewStaticOrder {
         order_no: Some(order_no.clone()),
-        duration: 30,
-        unit: OrderUnit::Day,
-        cycle_times: 1,
+        duration: Some(30.into()),
+        unit: Some(OrderUnit::Day),
+        cycle_times: Some(1.into()),
         ..RenewStaticOrder::default()
     };
     teller.call("renew", renewal, CallOptions::intent("renewal-1"))?;
@@ -113,9 +113,9 @@ fn place(teller: &mut Teller, product: &StaticProduct, user_id: i64) -> Told<Sta
     let order = CreateStaticOrder {
         pool_id: product.product_id.as_deref().unwrap_or_default().to_owned(),
         user_id,
-        ip_count: 1,
-        cycle_times: 1,
-        duration: 1,
+        ip_count: 1.into(),
+        cycle_times: 1.into(),
+        duration: 1.into(),
         unit: OrderUnit::Month,
         country_code: product.country_code.clone(),
         city_code: product.city_code.clone(),

@@ -95,9 +95,9 @@ fn order(user_id: i64) -> CreateStaticOrder {
     CreateStaticOrder {
         pool_id: "static-us".to_owned(),
         user_id,
-        ip_count: 1,
-        cycle_times: 1,
-        duration: 30,
+        ip_count: 1.into(),
+        cycle_times: 1.into(),
+        duration: 30.into(),
         unit: OrderUnit::Day,
         ..CreateStaticOrder::default()
     }
@@ -211,9 +211,15 @@ fn a_renewal_of_thirty_days_is_one_month_for_all_instances() {
     let mut own = User::reseller(&live);
     let ann = own.create("ann", 90);
     for (duration, unit) in [(30, OrderUnit::Day), (1, OrderUnit::Month)] {
-        let placed = own.place(CreateStaticOrder { ip_count: 2, ..order(ann) });
+        let placed = own.place(CreateStaticOrder { ip_count: 2.into(), ..order(ann) });
         let order_no = Some(number(&placed));
-        let renewed = own.done(RenewStaticOrder { order_no, duration, unit, cycle_times: 1, ..RenewStaticOrder::default() });
+        let renewed = own.done(RenewStaticOrder {
+            order_no,
+            duration: Some(duration.into()),
+            unit: Some(unit),
+            cycle_times: Some(1.into()),
+            ..RenewStaticOrder::default()
+        });
         // Two addresses for a month each.
         assert_eq!((renewed["total_amount"].as_f64(), renewed["renewed"].as_array().map(Vec::len)), (Some(20.0), Some(2)));
         let after = own.order(&number(&placed));

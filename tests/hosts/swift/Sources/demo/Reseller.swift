@@ -67,7 +67,7 @@ func tellReseller(_ sandbox: Sandbox, _ folder: String) async throws {
     let seen = try await teller.step("fetch") { try await visit() }
     row("fetch", "the site answers \(seen.status) to exit \(try JSONDecoder().decode(Visit.self, from: Data(seen.text.utf8)).address)")
     try await teller.step("renew") {
-        _ = try await reseller.renewStaticOrder(duration: 1, unit: unit, cycleTimes: 1, orderNo: placed.orderNo, intent: "demo-renewal")
+        _ = try await reseller.renewStaticOrder(orderNo: placed.orderNo, duration: 1, unit: unit, cycleTimes: 1, intent: "demo-renewal")
     }
     let renewed = try instances(await reseller.waitOrder(orderNo: placed.orderNo))
     row("renew", "it now lasts until \(renewed.first?.expires_at.prefix(10) ?? "?")")

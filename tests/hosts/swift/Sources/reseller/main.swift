@@ -48,7 +48,7 @@ do {
             print("a proxy at", proxy.host ?? "?", proxy.port ?? 0)  // proxy.url() for your own HTTP client
         }
 
-        try await reseller.renewStaticOrder(duration: 1, unit: .month, cycleTimes: 1, orderNo: placed.orderNo, intent: "renewal-17")
+        try await reseller.renewStaticOrder(orderNo: placed.orderNo, duration: 1, unit: .month, cycleTimes: 1, intent: "renewal-17")
         for try await entry in try reseller.walkConsumption(orderNo: placed.orderNo) {
             let entry = try entry.decode(Entry.self)
             print(entry.type, entry.amount)

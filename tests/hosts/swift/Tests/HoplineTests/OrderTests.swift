@@ -22,7 +22,7 @@ struct OrderTests {
         let seen = try await curl(sandbox.ready.target_url, through: proxy)
         #expect(seen.status == 200 && seen.text.contains(instance.exit_ip))
 
-        try await reseller.renewStaticOrder(duration: 1, unit: .month, cycleTimes: 1, orderNo: placed.orderNo)
+        try await reseller.renewStaticOrder(orderNo: placed.orderNo, duration: 1, unit: .month, cycleTimes: 1)
         let renewed = try await reseller.waitOrder(orderNo: placed.orderNo)
         #expect(try renewed.instance().expires_at > instance.expires_at)
         try await reseller.cancelStaticOrder(orderNo: placed.orderNo)

@@ -38,7 +38,7 @@ struct ResellerSecretTests {
                     poolId: "p", userId: 7, unitPrice: 0, totalAmount: 0, ipCount: 1, cycleTimes: 1, duration: 1, unit: .month)
             },
             { try await reseller.listStaticOrders() }, { try await reseller.getStaticOrderStatistics() },
-            { try await reseller.renewStaticOrder(duration: 1, unit: .month, cycleTimes: 1, orderNo: "o-1") },
+            { try await reseller.renewStaticOrder(orderNo: "o-1", duration: 1, unit: .month, cycleTimes: 1) },
             { try await reseller.cancelStaticOrder(orderNo: "o-1") }, { try await reseller.place(7) },
             { try await reseller.waitOrder(orderNo: "o-1", deadline: .milliseconds(100)) },
         ]

@@ -104,7 +104,7 @@ struct ResellerTests {
             ("phone", try await failure { try await reseller.createUser(username: "sub-user", password: "a-password", phone: "123") }),
             ("start_date", try await failure { try await reseller.listConsumption(startDate: "1.5.2025") }),
             ("orderNo", try await failure { try await reseller.renewStaticOrder(duration: 1, unit: .month, cycleTimes: 1) }),
-            ("unit", try await failure { try await reseller.renewStaticOrder(duration: 1, unit: OrderUnit(rawValue: "week"), cycleTimes: 1, orderNo: "o") }),
+            ("unit", try await failure { try await reseller.renewStaticOrder(orderNo: "o", duration: 1, unit: OrderUnit(rawValue: "week"), cycleTimes: 1) }),
         ]
         for (field, error) in bad { #expect(error.kind == .invalid && error.effect == .none && error.field == field, "\(error.debugDescription)") }
         #expect(try await sandbox.times("login") == 0)

@@ -40,7 +40,7 @@ fun main() = runBlocking {
                 }
 
                 val number = placed.orderNo
-                reseller.renewStaticOrder(duration = 1, unit = OrderUnit.Month, cycleTimes = 1, orderNo = number, intent = "renewal-17")
+                reseller.renewStaticOrder(duration = BigDecimal.ONE, unit = OrderUnit.Month, cycleTimes = BigDecimal.ONE, orderNo = number, intent = "renewal-17")
                 reseller.walkConsumption(orderNo = number).items().collect { entry ->
                     println("${entry.json.jsonObject["type"]} ${entry.json.jsonObject["amount"]}")
                 }
@@ -64,6 +64,6 @@ suspend fun ResellerClient.order(user: Long): OrderReply {
     println("${product.productId} costs ${product.price} a ${product.unit}")
     return placeOrder(
         product.productId!!, user, unitPrice = BigDecimal.ZERO, totalAmount = BigDecimal.ZERO, // the service's own price
-        ipCount = 1, duration = 1, unit = OrderUnit.Month, cycleTimes = 1, intent = "order-17", ends = OVER,
+        ipCount = BigDecimal.ONE, duration = BigDecimal.ONE, unit = OrderUnit.Month, cycleTimes = BigDecimal.ONE, intent = "order-17", ends = OVER,
     )
 }

@@ -62,7 +62,7 @@ class OrderTest {
                 val instance = instances(placed).single()
                 assertTrue(instance.word("exit_ip") in visit(sandbox.targetUrl.replace("127.0.0.1", "localhost"), proxy(instance)).second)
 
-                reseller.renewStaticOrder(duration = 1, unit = OrderUnit.Month, cycleTimes = 1, orderNo = placed.orderNo)
+                reseller.renewStaticOrder(duration = BigDecimal.ONE, unit = OrderUnit.Month, cycleTimes = BigDecimal.ONE, orderNo = placed.orderNo)
                 val renewed = instances(reseller.waitOrder(placed.orderNo)).single()
                 assertTrue(renewed.word("expires_at") > instance.word("expires_at"), "$renewed")
                 reseller.cancelStaticOrder(placed.orderNo)

@@ -44,7 +44,7 @@ object Resale {
         val placed =
             steps.step("order 2") {
                 reseller.placeOrder(
-                    product.productId!!, user, unitPrice = price, totalAmount = price * BigDecimal(2), ipCount = 2, cycleTimes = 1, duration = 1,
+                    product.productId!!, user, unitPrice = price, totalAmount = price * BigDecimal(2), ipCount = BigDecimal(2), cycleTimes = BigDecimal.ONE, duration = BigDecimal.ONE,
                     unit = OrderUnit.Month, intent = "demo-order",
                 )
             }
@@ -58,7 +58,7 @@ object Resale {
 
         val renewed =
             steps.step("renew") {
-                reseller.renewStaticOrder(1, OrderUnit.Month, 1, orderNo = placed.orderNo, intent = "demo-renewal")
+                reseller.renewStaticOrder(duration = BigDecimal.ONE, unit = OrderUnit.Month, cycleTimes = BigDecimal.ONE, orderNo = placed.orderNo, intent = "demo-renewal")
                 reseller.waitOrder(placed.orderNo)
             }
         row("renew", "from ${end(placed)} to ${end(renewed)}")

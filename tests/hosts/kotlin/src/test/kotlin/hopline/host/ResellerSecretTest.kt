@@ -59,13 +59,13 @@ class ResellerSecretTest {
             put("listDynamicOrders") { reseller.listDynamicOrders() }
             put("getDynamicOrder") { reseller.getDynamicOrder("7") }
             put("findDynamicOrder") { reseller.findDynamicOrder("o-1") }
-            put("extractDynamicProxies") { reseller.extractDynamicProxies("p", 104) }
+            put("extractDynamicProxies") { reseller.extractDynamicProxies("p", BigDecimal(104)) }
             put("getProductsFlow") { reseller.getProductsFlow(7) }
             put("getRemainingFlow") { reseller.getRemainingFlow(7, "p") }
-            put("createStaticOrder") { reseller.createStaticOrder("p", 7, zero, zero, 1, 1, 1, OrderUnit.Month) }
+            put("createStaticOrder") { reseller.createStaticOrder("p", 7, zero, zero, BigDecimal.ONE, BigDecimal.ONE, BigDecimal.ONE, OrderUnit.Month) }
             put("listStaticOrders") { reseller.listStaticOrders(search = "o-1") }
             put("getStaticOrderStatistics") { reseller.getStaticOrderStatistics() }
-            put("renewStaticOrder") { reseller.renewStaticOrder(1, OrderUnit.Month, 1, orderNo = "o-1") }
+            put("renewStaticOrder") { reseller.renewStaticOrder(duration = BigDecimal.ONE, unit = OrderUnit.Month, cycleTimes = BigDecimal.ONE, orderNo = "o-1") }
             put("cancelStaticOrder") { reseller.cancelStaticOrder("o-1") }
             put("getDashboard") { reseller.getDashboard() }
             put("listConsumption") { reseller.listConsumption() }
@@ -75,7 +75,7 @@ class ResellerSecretTest {
             put("checkUsdtOrder") { reseller.checkUsdtOrder(JsonObject(mapOf("order_no" to JsonPrimitive("u-1")))) }
             put("listUsdtOrders") { reseller.listUsdtOrders() }
             put("cancelUsdtOrder") { reseller.cancelUsdtOrder(free) }
-            put("placeOrder") { reseller.placeOrder("p", 7, zero, zero, 1, 1, 1, OrderUnit.Month, intent = "job-17") }
+            put("placeOrder") { reseller.placeOrder("p", 7, zero, zero, BigDecimal.ONE, BigDecimal.ONE, BigDecimal.ONE, OrderUnit.Month, intent = "job-17") }
             put("waitOrder") { reseller.waitOrder("o-1") }
             put("request") { reseller.request(Method.POST, "/x", body = free) }
         }

@@ -61,7 +61,7 @@ class ResellerTest {
     fun `a region that is not sold in is refused with those that are`() = reselling("92") { _, reseller ->
         val user = reseller.funded()
         val refused = fails<HoplineException.Refused> {
-            reseller.createStaticOrder("static-us", user, BigDecimal.ZERO, BigDecimal.ZERO, 1, 1, 1, OrderUnit.Month, countryCode = "DE")
+            reseller.createStaticOrder("static-us", user, BigDecimal.ZERO, BigDecimal.ZERO, BigDecimal.ONE, BigDecimal.ONE, BigDecimal.ONE, OrderUnit.Month, countryCode = "DE")
         }
         assertEquals("location_not_supported_for_product", refused.code)
         assertTrue((refused.details!!.json.members().getValue("supportedRegions") as JsonArray).isNotEmpty(), "$refused")
@@ -96,7 +96,7 @@ class ResellerTest {
         val number = word(order.raw, "order_no")
         assertEquals(number, word(reseller.findDynamicOrder(number).raw, "order_no"))
         assertEquals("0.5", word(reseller.getRemainingFlow(id, "dynamic-world").raw, "remaining_gb"))
-        assertTrue("exit_ip" in reseller.extractDynamicProxies("dynamic-world", 104).raw.text)
+        assertTrue("exit_ip" in reseller.extractDynamicProxies("dynamic-world", BigDecimal(104)).raw.text)
         assertEquals("disabled", word(reseller.setSubUserStatus(id, SubUserSwitch.Disabled).raw, "status"))
         assertEquals("another-name", word(reseller.editSubUserAccount(id, username = "another-name").raw, "username"))
         reseller.deleteSubUser(id)
@@ -122,7 +122,7 @@ class ResellerTest {
                 "password" to { reseller.createUser("sub-user", Secret("short")) },
                 "phone" to { reseller.createUser("sub-user", Secret("a-password"), phone = "123") },
                 "start_date" to { reseller.listConsumption(startDate = "1.5.2025") },
-                "orderNo" to { reseller.renewStaticOrder(1, OrderUnit.Month, 1) },
+                "orderNo" to { reseller.renewStaticOrder(duration = BigDecimal.ONE, unit = OrderUnit.Month, cycleTimes = BigDecimal.ONE) },
                 "username" to { reseller.editSubUserAccount(7) },
             )
         for ((field, call) in wrong) assertEquals(field, fails<HoplineException.Invalid> { call() }.field)

@@ -21,7 +21,7 @@ suspend fun ResellerClient.funded(name: String = "sub-user"): Long {
 /** Places an order of one address for a month, at the service's price. */
 suspend fun ResellerClient.place(user: Long, intent: String? = null, deadline: Duration? = null): OrderReply =
     placeOrder(
-        "static-us", user, unitPrice = BigDecimal.ZERO, totalAmount = BigDecimal.ZERO, ipCount = 1, cycleTimes = 1, duration = 1,
+        "static-us", user, unitPrice = BigDecimal.ZERO, totalAmount = BigDecimal.ZERO, ipCount = BigDecimal.ONE, cycleTimes = BigDecimal.ONE, duration = BigDecimal.ONE,
         unit = OrderUnit.Month, intent = intent, deadline = deadline,
     )
 

@@ -84,9 +84,10 @@ impl World {
             let done = self.checker.done(at);
             // A session that is over is neither rotated nor renewed, and a user's name is taken once: both happen in lives.
             let may_be_refused = self.scope.is_life() && matches!(job.task, Task::Rotate | Task::Renew | Task::User);
-            let is_undone = !self.checker.was_done(at) && !may_be_refused;
-            if job.has_effect() && job.name == Name::Intent && (done > 1 || is_undone) && !self.checker.is_excused(at) {
-                let said = if done > 1 { TWICE } else { UNDONE };
+            let is_undone = !self.checker.was_done(at) && !may_be_refused && !self.checker.is_excused(at);
+            let is_overdone = self.checker.is_overdone(at);
+            if job.has_effect() && job.name == Name::Intent && (is_overdone || is_undone) {
+                let said = if is_overdone { TWICE } else { UNDONE };
                 return Err(format!("{said}: {job:?} was done {done} times"));
             }
         }

@@ -176,7 +176,8 @@ impl World {
         }
         let opened = |about: &About| matches!(self.jobs[about.job].task, Task::Open | Task::Rent);
         if let (Ok(answered), Some(_)) = (&result, about.as_ref().filter(|about| opened(about))) {
-            process.has.extend(answered.facts.session_id.clone());
+            let is_given = |session: &String| process.released.get(session).is_none_or(|next| command >= *next);
+            process.has.extend(answered.facts.session_id.clone().filter(is_given));
         }
         let number = command.0;
         self.tell(|| match &result {
@@ -344,9 +345,27 @@ fn said(call: &StoreCall) -> String {
     }
 }
 
-/// What a response must not show elsewhere: passwords and tokens.
+/// What a response must not show elsewhere: passwords and tokens, and how to log in to a proxy.
 fn passwords(response: &Response) -> Vec<String> {
     let data = &response.json()["data"];
-    let secrets = [&data["token"], &data["proxy"]["credentials"]["password"], &data["password"]];
-    secrets.into_iter().filter_map(|secret| secret.as_str().map(str::to_owned)).collect()
+    let of_proxy = ["username", "password", "full_url"].map(|member| &data["proxy"][member]);
+    let secrets = [&data["token"], &data["password"]].into_iter().chain(of_proxy);
+    secrets.filter_map(|secret| secret.as_str().map(str::to_owned)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scope::SCOPES;
+
+    #[test]
+    fn how_to_log_in_to_the_proxy_of_a_session_that_is_opened_is_a_secret() {
+        let scope = SCOPES.iter().find(|known| known.name == "a session is opened").unwrap();
+        let mut world = World::new(scope, None, false).unwrap();
+        world.settle_all().unwrap();
+        let url = world.secrets.iter().find(|secret| secret.contains("://")).unwrap();
+        let (username, rest) = url.split_once("://").and_then(|(_, rest)| rest.split_once(':')).unwrap();
+        let (password, _) = rest.split_once('@').unwrap();
+        assert!([username, password].iter().all(|secret| world.secrets.contains(*secret)), "{:?}", world.secrets);
+    }
 }

@@ -271,6 +271,7 @@ impl World {
             }
             let Some(process) = &mut self.process else { return Ok(()) };
             process.has.remove(&session);
+            process.released.insert(session.clone(), process.next_command());
             if process.client.release_session(&session) {
                 self.tell(|| format!("somebody lets go of {session}"));
                 self.drain()?;

@@ -49,6 +49,7 @@ impl World {
             admitted: BTreeMap::new(),
             ended: BTreeSet::new(),
             has: BTreeSet::new(),
+            released: BTreeMap::new(),
             began,
             skew,
             is_right: skew == 0,

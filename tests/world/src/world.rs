@@ -51,6 +51,8 @@ pub(crate) struct Process {
     pub(crate) ended: BTreeSet<StepId>,
     /// The sessions that somebody in it was given.
     pub(crate) has: BTreeSet<String>,
+    /// The sessions that somebody in it let go of: what was started before then gives them to nobody.
+    pub(crate) released: BTreeMap<String, CommandId>,
     /// When its monotonic clock was 0, and how far its wall clock is off.
     pub(crate) began: Millis,
     pub(crate) skew: Millis,

@@ -226,6 +226,11 @@ impl Checker {
         self.traffic[0].login_is_refused()
     }
 
+    /// Whether a job was done more often than anybody but the client answers for.
+    pub(crate) fn is_overdone(&self, job: usize) -> bool {
+        self.jobs.get(job).is_some_and(|history| history.done(self.terms.retry_paid) > history.allowed())
+    }
+
     /// Whether somebody else than the client may answer for how often a job was done.
     pub(crate) fn is_excused(&self, job: usize) -> bool {
         self.jobs.get(job).is_some_and(History::is_excused)
@@ -262,7 +267,7 @@ impl Checker {
     pub(crate) fn dropped(&mut self, about: About) {
         if let Some(history) = self.jobs.get_mut(about.job) {
             history.guessed(about.purchase, false);
-            history.misled = true;
+            history.misled += 1;
         }
     }
 

@@ -61,8 +61,8 @@ pub(super) struct History {
     pub(super) followed: BTreeSet<String>,
     /// So many effects more are nobody's fault: the service has forgotten a key that the caller gave.
     excused: usize,
-    /// A person said that it was done without looking, or dropped its record, so that nobody knows how often it will be done.
-    pub(super) misled: bool,
+    /// So often a person said that it was done without looking, or dropped its record: each time it may be done once more.
+    pub(super) misled: usize,
     /// Two calls of it were started that nothing tells from one another, so that what is said of one does not hold for both.
     is_ambiguous: bool,
 }
@@ -132,7 +132,7 @@ impl History {
             () if purchase.guessed => Ok(()),
             () if purchase.denied => Err(DENIED),
             () if is_repeated && self.excused == 0 => Err(TWICE),
-            () if self.done(retry_paid) > 1 + self.excused && !self.misled => Err(TWICE),
+            () if self.done(retry_paid) > self.allowed() => Err(TWICE),
             () => Ok(()),
         }
     }
@@ -166,7 +166,7 @@ impl History {
                 Some(500..) if !job.is_paid() || retry_paid => None,
                 Some(400..=499) => Some(last.key.clone()),
                 // A record that was dropped is there again, and goes on under its own key.
-                _ if self.misled => None,
+                _ if self.misled > 0 => None,
                 _ => return Err(REKEYED),
             },
             None => None,
@@ -210,7 +210,7 @@ impl History {
         }
         let is_done = result.as_ref().map_or_else(|error| error.effect, |_| Said::Done) == Said::Done;
         let was_done = if is_one { was_ever_done } else { !purchase.effects.is_empty() };
-        if is_done && job.has_effect() && !is_excused && !self.misled && !was_done { Err(INVENTED) } else { Ok(()) }
+        if is_done && job.has_effect() && !is_excused && self.misled == 0 && !was_done { Err(INVENTED) } else { Ok(()) }
     }
 
     /// Somebody takes a result.
@@ -240,7 +240,12 @@ impl History {
     }
 
     pub(super) fn is_excused(&self) -> bool {
-        self.excused > 0 || self.misled
+        self.excused > 0 || self.misled > 0
+    }
+
+    /// How often it may be done, with what other people than the client answer for.
+    pub(super) fn allowed(&self) -> usize {
+        1 + self.excused + self.misled
     }
 
     pub(super) fn settled(&mut self, purchase: usize, job: Job, happened: bool) {
@@ -258,7 +263,7 @@ impl History {
         let Some(purchase) = self.purchases.get_mut(purchase) else { return };
         purchase.guessed = true;
         purchase.closed |= !happened;
-        self.misled |= happened;
+        self.misled += usize::from(happened);
     }
 
     /// What was accepted is known to somebody, or listed.

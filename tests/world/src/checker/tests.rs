@@ -275,13 +275,25 @@ fn a_key_of_the_callers_own_is_that_of_the_last_purchase_that_sent_it() {
 }
 
 #[test]
-fn a_record_that_is_dropped_too_early_excuses_a_second_key_and_no_second_effect_of_one() {
+fn each_record_that_is_dropped_too_early_excuses_one_effect_more_and_no_second_one_of_a_key() {
     let (mut checker, _) = begun(Terms::default(), OPEN);
     let dropped = checker.current(0).unwrap();
     checker.dropped(dropped);
     let later = checker.begun(0, OPEN);
     assert_eq!((checker.did(later, effect("a")), checker.did(later, effect("b"))), (Ok(()), Ok(())));
-    assert_eq!(checker.did(later, effect("b")), Err(TWICE));
+    let mut again = checker.clone();
+    assert_eq!((again.did(later, effect("b")), checker.did(later, effect("c"))), (Err(TWICE), Err(TWICE)));
+}
+
+#[test]
+fn a_guess_that_it_was_done_excuses_one_effect_more() {
+    let (mut checker, first) = begun(Terms::default(), OPEN);
+    checker.settled(first, OPEN, false);
+    let guessed = checker.begun(0, OPEN);
+    checker.guessed(guessed, true);
+    checker.settled(guessed, OPEN, false);
+    let later = checker.begun(0, OPEN);
+    assert_eq!(["a", "b", "c"].map(|key| checker.did(later, effect(key))), [Ok(()), Ok(()), Err(TWICE)]);
 }
 
 #[test]

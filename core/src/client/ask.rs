@@ -79,13 +79,17 @@ impl Client {
 #[cfg(test)]
 mod tests {
     use super::super::testing::{BUY, NOW, agent, go_on};
-    use super::super::{CallOptions, FailureKind, Outcome, Sent, Step, StoreCall};
+    use super::super::{CallOptions, Client, ClientOptions, FailureKind, Outcome, Sent, Step, StoreCall};
 
     use crate::state::{Memory, Version};
 
     #[test]
     fn the_work_of_records_that_wait_for_the_services_time_grows_with_their_number_and_not_faster() {
-        let (mut first, mut disk, mut records) = (agent(1, true), Memory::default(), Vec::new());
+        // None of its puts is answered, and each of them has a place.
+        let many =
+            ClientOptions { base_url: "https://api.example/v1".into(), store: true, max_in_flight: Some(1000), ..ClientOptions::default() };
+        let mut first = Client::new(many, [1; 16]).expect("the options are sound");
+        let (mut disk, mut records) = (Memory::default(), Vec::new());
         for _ in 0..500 {
             first.start_json("create_session", BUY, CallOptions::default());
             loop {

@@ -35,7 +35,8 @@ impl Client {
         entry.wanted = false;
         match entry.parked.clone() {
             Parked::Sending(step) => (!self.take_back(id, step)).then_some(step),
-            Parked::Waking => {
+            Parked::Waking | Parked::Queued { .. } => {
+                self.leave_places(id);
                 self.tell(id, Input::Due(now.monotonic));
                 None
             }

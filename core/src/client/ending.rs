@@ -21,9 +21,8 @@ const DOUBT_KEPT: Millis = 24 * 3600 * 1000;
 impl Client {
     /// Ends a job for good.
     pub(super) fn finish(&mut self, id: JobId, mut result: Result<Answered, Error>) {
-        self.clear_timer(id);
         let unspent = self.take_unspent(id, matches!(&result, Err(error) if error.effect == Effect::None));
-        let Some(mut entry) = self.jobs.remove(&id).map(|entry| *entry) else { return };
+        let Some(mut entry) = self.remove_job(id) else { return };
         if let Ok(answered) = &mut result {
             self.fill(&mut entry, answered);
         }
@@ -60,6 +59,14 @@ impl Client {
             error.record = self.journal.slot(&name).map(|slot| name.at(slot.version).0);
         }
         self.finish_after(finished);
+    }
+
+    /// A job is no more: nothing wakes it, and its place is free.
+    fn remove_job(&mut self, id: JobId) -> Option<Entry> {
+        self.clear_timer(id);
+        self.leave_places(id);
+        self.free_place(id);
+        self.jobs.remove(&id).map(|entry| *entry)
     }
 
     /// What those who wait are told: that a session is over is an error to who starts its intent.
@@ -209,8 +216,7 @@ impl Client {
     }
 
     fn end_in_doubt(&mut self, id: JobId, error: Error, unspent: Vec<Counted>) {
-        self.clear_timer(id);
-        let Some(entry) = self.jobs.remove(&id).map(|entry| *entry) else { return };
+        let Some(entry) = self.remove_job(id) else { return };
         let is_lost = self.is_lost(id, &entry);
         let name = entry.custody.name.clone();
         self.leave_session(id, &entry, true);

@@ -10,7 +10,8 @@ use crate::thin::Thin;
 use crate::time::Millis;
 
 /// What an errand does not have: anybody's wishes.
-const NO_WANTS: Wants = Wants { wishes: Wishes { credentials: false, auto_rotate: false, ends: Thin::EMPTY }, deadline_ms: 0, since: None };
+const NO_WANTS: Wants =
+    Wants { wishes: Wishes { credentials: false, auto_rotate: false, ends: Thin::EMPTY }, deadline_ms: 0, since: None, queued: 0 };
 
 impl Client {
     pub(super) fn errand(&mut self, which: Pending) -> &mut Errand {

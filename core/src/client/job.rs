@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::options::CallOptions;
-use crate::engine::{Job, RecordId, Subject, Wants, Wishes};
+use super::places::Turn;
+use crate::engine::{Job, Place, RecordId, Subject, Wants, Wishes};
 use crate::policy::{Error, RetryPolicy};
 use crate::state::{BoughtAs, CommandId, Few, Name, SavedCall, StepId, Version};
 use crate::time::Millis;
@@ -13,6 +14,8 @@ use crate::time::Millis;
 pub(super) enum Parked {
     /// A time.
     Waking,
+    /// A place among the sends that are out; its time came then.
+    Queued { place: Place, turn: Turn, due: Millis },
     /// The store has its record.
     Storing,
     /// It counts under the day's cap.
@@ -60,6 +63,8 @@ pub(super) struct Rare {
 pub(super) struct Entry {
     pub(super) job: Job,
     pub(super) parked: Parked,
+    /// The place that it has.
+    pub(super) place: Option<Place>,
     pub(super) subject: Subject,
     pub(super) wants: Wants,
     /// Who is told of the end.
@@ -80,10 +85,11 @@ impl Custody {
 impl Entry {
     pub(super) fn new(job: Job, subject: Subject, options: &CallOptions) -> Self {
         let wishes = Wishes { credentials: options.credentials, auto_rotate: options.auto_rotate, ends: options.ends.clone().into() };
-        let wants = Wants { wishes, deadline_ms: options.deadline_ms.unwrap_or(crate::engine::DEADLINE), since: None };
+        let wants = Wants { wishes, deadline_ms: options.deadline_ms.unwrap_or(crate::engine::DEADLINE), since: None, queued: 0 };
         Entry {
             job,
             parked: Parked::Waking,
+            place: None,
             subject,
             wants,
             waiting: Few::default(),

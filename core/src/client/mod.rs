@@ -35,6 +35,7 @@ mod options;
 mod order;
 mod outbox;
 mod pages;
+mod places;
 mod pool_record;
 mod pool_slots;
 mod reclaim;

@@ -47,6 +47,10 @@ pub struct ClientOptions {
     pub daily_cap_usd: Option<Decimal>,
     /// `backend_ready` as the account was registered with. While it is false, purchases are refused; `get_account` reads it anew.
     pub backend_ready: Option<bool>,
+    /// How many requests are out at once at most, 64 where it is left out; writes have seven of eight of them. Who comes later waits for a
+    /// place: nothing of it was sent, and neither its attempts nor its times have begun. The end of a session, a login and the read of the
+    /// service's time need no place.
+    pub max_in_flight: Option<u32>,
     /// How sends are repeated.
     pub retry: RetryPolicy,
     /// The longest body that is read, in bytes; 8 MiB where it is 0.
@@ -159,6 +163,7 @@ from_json!(ClientOptions or default {
     allow_http,
     daily_cap_usd,
     backend_ready,
+    max_in_flight,
     retry,
 } but { max_body });
 

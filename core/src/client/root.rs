@@ -9,6 +9,7 @@ use super::job::Entry;
 use super::news::{News, NewsOf, PoolNo};
 use super::options::ClientOptions;
 use super::outbox::Outbox;
+use super::places::{MAX_IN_FLIGHT, Places};
 use super::timers::Timers;
 use super::types::{Outputs, Step, Taken, Ticket};
 use super::waiting::{Left, Spending, Timer, Waiting};
@@ -42,6 +43,7 @@ pub struct Client {
     pub(super) waiting: Waiting,
     pub(super) errands: Errands,
     pub(super) timers: Timers,
+    pub(super) places: Places,
     pub(super) outbox: Outbox,
     /// What pools are to hear.
     pub(crate) news: VecDeque<News>,
@@ -117,6 +119,9 @@ impl Client {
         if options.daily_cap_usd.is_some_and(|cap| cap < Decimal::from(0)) {
             return Err(refuse("daily_cap_usd", "must not be negative"));
         }
+        if options.max_in_flight == Some(0) {
+            return Err(refuse("max_in_flight", "must be at least 1"));
+        }
         let dice = Entropy::new(entropy);
         let owner = options.api_key.as_ref().or(options.username.as_ref());
         let named = options.account.is_some();
@@ -157,6 +162,7 @@ impl Client {
             waiting: Waiting::default(),
             errands: Errands { login: Errand::new(options.retry), time: Errand::new(options.retry) },
             timers: Timers::default(),
+            places: Places::new(options.max_in_flight.unwrap_or(MAX_IN_FLIGHT)),
             outbox: Outbox::new(options.store),
             news: VecDeque::new(),
         })
@@ -170,7 +176,8 @@ impl Client {
                 self.on_store(id, answer);
                 continue;
             }
-            let Some((at, timer)) = self.timers.pop_due(now.monotonic) else { break };
+            // Whoever is due is in the queue before the next one is given a place.
+            let Some((at, timer)) = self.timers.pop_due(now.monotonic) else { if self.give_place() { continue } else { break } };
             match timer {
                 Timer::Job(id) => self.advance(id, at),
                 Timer::Name(name) => self.wake_name(&name),

@@ -5,6 +5,7 @@ use arcstr::ArcStr;
 use super::event::Event;
 use super::job::{Entry, Parked};
 use super::outbox::Pending;
+use super::places::Turn;
 use super::root::Client;
 use crate::engine::{Action, Cx, EventKind, Grant, Input, Job, Need, Note, Stored, Wake};
 use crate::policy::{Rule, jittered};
@@ -44,6 +45,7 @@ impl Client {
             }
             Action::Wake(wake) => self.wake(id, wake),
             Action::Need(Need::Token) => {
+                self.free_place(id);
                 self.park(id, Parked::LoggingIn);
                 match self.means.tokens.refused.clone() {
                     Some(error) => self.tell(id, Input::Granted(Err(error))),
@@ -51,6 +53,7 @@ impl Client {
                 }
             }
             Action::Need(Need::ServerTime) => {
+                self.free_place(id);
                 self.park(id, Parked::Asking);
                 match self.means.clock.knows_server() {
                     true => self.tell(id, Input::Granted(Ok(Grant::ServerTime))),
@@ -90,6 +93,9 @@ impl Client {
             Some(latest) => wake.at.min(latest),
             None => wake.at,
         };
+        if at > self.means.clock.monotonic() {
+            self.free_place(id);
+        }
         self.set_timer(id, at);
     }
 
@@ -98,12 +104,68 @@ impl Client {
         let now = self.means.clock.monotonic();
         let Some(entry) = self.jobs.get_mut(&id) else { return };
         entry.timer = None;
-        entry.wants.since.get_or_insert(now);
+        if !matches!(entry.parked, Parked::Waking) {
+            entry.wants.begin(now);
+        }
         match entry.parked {
-            Parked::Waking => self.tell(id, Input::Due(due)),
+            Parked::Waking => self.go(id, due),
             Parked::Asking => self.ask_due(id),
             Parked::LoggingIn => self.ask_login(id),
             _ => {}
+        }
+    }
+
+    /// A job whose time has come goes on, once it has a place.
+    pub(super) fn go(&mut self, id: JobId, due: Millis) {
+        let now = self.means.clock.monotonic();
+        let Some(entry) = self.jobs.get_mut(&id) else { return };
+        // What was given up or lost is told, and sends nothing.
+        let goes_on = entry.wanted && !entry.custody.lost;
+        let Some(place) = entry.job.place().filter(|_| goes_on && entry.place.is_none()) else { return self.told_due(id, due) };
+        if self.places.take(place) {
+            entry.place = Some(place);
+            return self.told_due(id, due);
+        }
+        let turn = Turn { is_new: !entry.job.may_have_been_sent(), since: now, id };
+        entry.parked = Parked::Queued { place, turn, due };
+        self.places.wait(place, turn);
+    }
+
+    /// Gives a place that is free to whose turn it is. Whether there was one.
+    pub(super) fn give_place(&mut self) -> bool {
+        let Some((place, turn)) = self.places.give() else { return false };
+        let waited = self.means.clock.monotonic().saturating_sub(turn.since);
+        if let Some(entry) = self.jobs.get_mut(&turn.id)
+            && let Parked::Queued { due, .. } = entry.parked
+        {
+            (entry.place, entry.parked) = (Some(place), Parked::Waking);
+            entry.wants.queued = entry.wants.queued.saturating_add(waited);
+            self.told_due(turn.id, due.saturating_add(waited));
+        }
+        true
+    }
+
+    /// A job waits for no place any more.
+    pub(super) fn leave_places(&mut self, id: JobId) {
+        let Some(entry) = self.jobs.get_mut(&id) else { return };
+        if let Parked::Queued { place, turn, .. } = entry.parked {
+            entry.parked = Parked::Waking;
+            self.places.leave(place, &turn);
+        }
+    }
+
+    /// A job that waits for neither an answer nor the store lets others send meanwhile.
+    pub(super) fn free_place(&mut self, id: JobId) {
+        if let Some(place) = self.jobs.get_mut(&id).and_then(|entry| entry.place.take()) {
+            self.places.free(place);
+        }
+    }
+
+    fn told_due(&mut self, id: JobId, due: Millis) {
+        let now = self.means.clock.monotonic();
+        if let Some(entry) = self.jobs.get_mut(&id) {
+            entry.wants.begin(now);
+            self.tell(id, Input::Due(due));
         }
     }
 

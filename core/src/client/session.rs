@@ -66,7 +66,7 @@ impl Client {
         let entry = self.jobs.get_mut(&id).filter(|entry| !entry.custody.lost);
         let Some(Entry { subject, wants, custody, .. }) = entry.map(|entry| &mut **entry) else { return };
         let Some(session_id) = subject.session_id.clone() else { return };
-        wants.since.get_or_insert(now);
+        wants.begin(now);
         custody.session_name.clone_from(&custody.name);
         let tracked = Tracked {
             name: custody.name.clone(),
@@ -211,7 +211,10 @@ impl Client {
         let Some(entry) = self.jobs.get_mut(&id) else { return };
         entry.custody.lost = self.means.rules.holds(Rule::LostNameEnds);
         match entry.parked {
-            Parked::Waking => self.set_timer(id, now),
+            Parked::Waking | Parked::Queued { .. } => {
+                self.leave_places(id);
+                self.set_timer(id, now);
+            }
             Parked::Sending(step) => _ = self.take_back(id, step),
             _ => {}
         }

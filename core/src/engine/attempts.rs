@@ -20,6 +20,7 @@ enum Grace {
 #[derive(Debug, Clone, Copy, Default, Hash)]
 struct Conflicts {
     times: u32,
+    /// Since when, by the job's own time.
     since: Option<Millis>,
     /// Milliseconds that were waited so, which the window does not count.
     waited: Millis,
@@ -41,7 +42,7 @@ pub(crate) enum Limit {
 pub(crate) struct Attempts {
     pub(crate) policy: RetryPolicy,
     pub(crate) limit: Limit,
-    /// When the first send went out, monotonic.
+    /// When the first send went out, by the job's own time.
     started: Option<Millis>,
     /// Sends that count toward the limit.
     counted: u32,
@@ -80,10 +81,10 @@ impl Attempts {
         *self = Attempts { limit: self.limit, ..Attempts::new(self.policy) };
     }
 
-    /// Until when it may be sent again, monotonic: so long from its first send, without what it spent on conflicts.
+    /// Until when it may be sent again, monotonic: so long from its first send, without what it spent on conflicts and on waiting for a place.
     pub(crate) fn window_end(&self, cx: &Cx<'_>) -> Millis {
-        let started = self.started.filter(|_| self.limit != Limit::EachWait).unwrap_or(cx.now());
-        let end = started.saturating_add(self.policy.window_ms).saturating_add(self.conflicts.waited);
+        let started = self.started.filter(|_| self.limit != Limit::EachWait).unwrap_or(cx.job_time());
+        let end = started.saturating_add(cx.wants.queued).saturating_add(self.policy.window_ms).saturating_add(self.conflicts.waited);
         if self.limit == Limit::Deadline { end.min(cx.deadline()) } else { end }
     }
 
@@ -105,9 +106,9 @@ impl Attempts {
         Window::Open
     }
 
-    /// It is sent.
-    pub(crate) fn sent(&mut self, now: Millis) {
-        self.started.get_or_insert(now);
+    /// It is sent, at that time of the job's own.
+    pub(crate) fn sent(&mut self, at: Millis) {
+        self.started.get_or_insert(at);
         self.counted = self.counted.saturating_add(1);
     }
 
@@ -129,11 +130,11 @@ impl Attempts {
             Again::AwaitEarlier if self.policy.attempts <= 1 => None,
             Again::AwaitEarlier => {
                 self.counted = self.counted.saturating_sub(1);
-                let since = *self.conflicts.since.get_or_insert(now);
+                let since = *self.conflicts.since.get_or_insert(cx.job_time());
                 let delay = conflict_delay(self.conflicts.times).max(asks_to_wait);
                 self.conflicts.times = self.conflicts.times.saturating_add(1);
                 self.conflicts.waited = self.conflicts.waited.saturating_add(delay);
-                (now.saturating_add(delay) <= since.saturating_add(self.policy.conflict_ms)).then_some(delay)
+                (cx.job_time().saturating_add(delay) <= since.saturating_add(self.policy.conflict_ms)).then_some(delay)
             }
             Again::Same | Again::NewKey | Again::Throttled => {
                 let throttled = again == Again::Throttled;

@@ -124,7 +124,7 @@ impl Call {
 
     /// Sends it.
     pub(crate) fn send(&mut self, late: Millis, cx: &mut Cx<'_>) -> Action {
-        self.attempts.sent(cx.now());
+        self.attempts.sent(cx.job_time());
         cx.subject.attempts = cx.subject.attempts.saturating_add(1);
         self.ledger.sends = self.ledger.sends.saturating_add(1);
         self.exchange.send(self.ledger.key.as_deref(), late, cx)

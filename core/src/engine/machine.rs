@@ -159,9 +159,14 @@ impl Cx<'_> {
         self.notes.push(Note::Event(event));
     }
 
+    /// The time as it goes by for this job: while it waits for a place, it stands still.
+    pub(crate) fn job_time(&self) -> Millis {
+        self.now().saturating_sub(self.wants.queued)
+    }
+
     /// Until when its callers wait, monotonic; one last read begins then, and nothing after it.
     pub(crate) fn deadline(&self) -> Millis {
-        self.wants.since.unwrap_or(self.now()).saturating_add(self.wants.deadline_ms)
+        self.wants.since.unwrap_or(self.job_time()).saturating_add(self.wants.queued).saturating_add(self.wants.deadline_ms)
     }
 
     pub(crate) fn is_past_deadline(&self) -> bool {

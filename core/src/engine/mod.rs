@@ -37,7 +37,7 @@ pub use self::event::{EventKind, EventName, RecordId};
 pub(crate) use self::exchange::{Exchange, ExchangeResult, Failing};
 pub(crate) use self::gate::{Gate, Wake};
 pub(crate) use self::jobs::open_session::requested_type;
-pub(crate) use self::jobs::{Job, Then};
+pub(crate) use self::jobs::{Job, Place, Then};
 pub(crate) use self::key::{Age, SavedAge};
 pub(crate) use self::lookup::Lookup;
 pub(crate) use self::machine::{Action, Bought, Cx, Grant, Input, Means, Need, Note, Stored};

@@ -65,7 +65,7 @@ impl Prices {
             self.exchange.built = built;
         }
         self.pages += 1;
-        self.attempts.sent(cx.now());
+        self.attempts.sent(cx.job_time());
         self.exchange.send(None, i64::MAX, cx)
     }
 

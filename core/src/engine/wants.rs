@@ -30,8 +30,17 @@ impl Wishes {
 pub(crate) struct Wants {
     pub(crate) wishes: Wishes,
     pub(crate) deadline_ms: Millis,
-    /// Since when they wait, monotonic: since it was started or resumed.
+    /// Since when they wait, by [the job's own time](super::machine::Cx::job_time): since it was started or resumed.
     pub(crate) since: Option<Millis>,
+    /// How long it has waited for a place among the sends that are out, in all.
+    pub(crate) queued: Millis,
+}
+
+impl Wants {
+    /// Whoever waits has begun to wait by now, monotonic.
+    pub(crate) fn begin(&mut self, now: Millis) {
+        self.since.get_or_insert(now.saturating_sub(self.queued));
+    }
 }
 
 /// What is known of a session.

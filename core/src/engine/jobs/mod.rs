@@ -35,6 +35,15 @@ pub(crate) enum Then {
     Follow,
 }
 
+/// A place among the sends of a client that may be out at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Place {
+    /// Of what reads.
+    Read,
+    /// Of a write, from before it is counted and put until it was answered.
+    Write,
+}
+
 /// A job: one call, one purchase, one change of a session, from its start to its end.
 #[derive(Debug, Clone, Hash)]
 pub(crate) enum Job {
@@ -160,6 +169,20 @@ impl Job {
             Job::PlaceOrder(job) => job.order.is_some(),
             _ => false,
         }
+    }
+
+    /// The place that its next send needs. The end of a session waits for nothing.
+    pub(crate) fn place(&self) -> Option<Place> {
+        match self {
+            Job::Terminate(_) => None,
+            _ if self.write().is_some() && !self.was_accepted() => Some(Place::Write),
+            _ => Some(Place::Read),
+        }
+    }
+
+    /// Whether what it sends next may have been sent before.
+    pub(crate) fn may_have_been_sent(&self) -> bool {
+        self.write().is_some_and(|write| write.call.is_open())
     }
 
     /// Goes on after a doubt, or for somebody who waits for its order again.

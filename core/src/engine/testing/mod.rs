@@ -94,7 +94,7 @@ impl Given {
             notes: Vec::new(),
             subject: Subject::default(),
             wanted: true,
-            wants: Wants { wishes: Wishes { credentials, auto_rotate, ends }, deadline_ms: DEADLINE, since: Some(0) },
+            wants: Wants { wishes: Wishes { credentials, auto_rotate, ends }, deadline_ms: DEADLINE, since: Some(0), queued: 0 },
             session: None,
             named: false,
             day: None,

@@ -120,7 +120,7 @@ pub const WALK: [CallOption; 2] = [
 ];
 
 /// What the clients of both APIs take, beside what belongs to one of them and to a host.
-pub const CLIENT: [CallOption; 4] = [
+pub const CLIENT: [CallOption; 5] = [
     option(
         "account",
         Kind::Text,
@@ -134,6 +134,12 @@ pub const CLIENT: [CallOption; 4] = [
         "Whether records of another key, login or base URL are this account's, because only those have changed. Default: no.",
     ),
     option("allow_http", Kind::Flag, &[], "Whether plain http is allowed to a host that is not loopback. Default: no."),
+    option(
+        "max_in_flight",
+        Kind::Count,
+        &[],
+        "How many requests are out at once at most, at least 1; writes have seven of eight of them. Who comes later waits, and was not sent. The end of a session and a login need no place. Default: 64, and 6 in a page.",
+    ),
     option("max_body", Kind::Count, &[], "The longest body that is read, in bytes. Default: 8 MiB."),
 ];
 

@@ -81,7 +81,7 @@ impl Folder {
         (entries.collect::<Vec<_>>(), page.more).into_pyobject(py)
     }
 
-    /// `("granted", day)` or `("over", total)`; money is text.
+    /// `("granted", day)` or `("over", day, total)`; money is text.
     fn spend<'py>(
         &self,
         py: Python<'py>,
@@ -94,7 +94,7 @@ impl Folder {
         let spend = Spend { space, day, entry, amount: money(amount)?, cap: cap.map(money).transpose()? };
         match py.detach(|| self.0.spend(&spend)).map_err(failed)? {
             Spent::Granted { day } => ("granted", day).into_pyobject(py),
-            Spent::Over { total } => ("over", total.to_string()).into_pyobject(py),
+            Spent::Over { day, total } => ("over", day, total.to_string()).into_pyobject(py),
         }
     }
 

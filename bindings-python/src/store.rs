@@ -33,7 +33,7 @@ pub(crate) fn call_tuple(py: Python<'_>, call: StoreCall) -> PyResult<Bound<'_, 
 }
 
 /// An answer: `("done",)`, `("claimed", [(name, data)])`, `("busy", data)`, `("lost",)`, `("listed", [(name, data, whose)], more)`,
-/// `("granted", day)`, `("over", total)` or `("failed",)`.
+/// `("granted", day)`, `("over", day, total)`, `("failed",)`, or `("never",)` where the store could not be opened at all.
 pub(crate) fn answer(told: &Bound<'_, PyTuple>) -> PyResult<StoreAnswer> {
     let wrong = |what: &str| PyValueError::new_err(format!("a store can't answer {what}"));
     let word: String = told.get_item(0)?.extract()?;
@@ -41,6 +41,7 @@ pub(crate) fn answer(told: &Bound<'_, PyTuple>) -> PyResult<StoreAnswer> {
         "done" => StoreAnswer::Done,
         "lost" => StoreAnswer::Lost,
         "failed" => StoreAnswer::Failed,
+        "never" => StoreAnswer::Never,
         "claimed" => {
             let claimed: Vec<(String, Option<Vec<u8>>)> = told.get_item(1)?.extract()?;
             StoreAnswer::Claimed(claimed.into_iter().map(|(name, data)| (Name::from(name), data)).collect())
@@ -61,8 +62,11 @@ pub(crate) fn answer(told: &Bound<'_, PyTuple>) -> PyResult<StoreAnswer> {
         }
         "granted" => StoreAnswer::Granted { day: told.get_item(1)?.extract()? },
         "over" => {
-            let total: String = told.get_item(1)?.extract()?;
-            StoreAnswer::Over { total: Decimal::from_str(&total).map_err(|_| wrong("a total that is not a number"))? }
+            let total: String = told.get_item(2)?.extract()?;
+            StoreAnswer::Over {
+                day: told.get_item(1)?.extract()?,
+                total: Decimal::from_str(&total).map_err(|_| wrong("a total that is not a number"))?,
+            }
         }
         _ => return Err(wrong("with an unknown word")),
     })

@@ -98,11 +98,15 @@ pub enum StoreAnswer {
     },
     /// Nothing was changed: the others of the day come to so much already.
     Over {
+        /// The UTC day, counted from 1970.
+        day: i64,
         /// In USD, a decimal.
         total: String,
     },
     /// Perhaps done, perhaps not.
     Failed,
+    /// Surely not done: the store could not be opened at all.
+    Never,
 }
 
 /// A name that a claim brought.
@@ -219,7 +223,7 @@ fn ask(folder: &hopline_store::Folder, call: StoreCall) -> Result<StoreAnswer, h
             let (amount, cap) = (money(&amount)?, cap.as_deref().map(money).transpose()?);
             match folder.spend(&Spend { space: &space, day, entry: &entry, amount, cap })? {
                 Spent::Granted { day } => StoreAnswer::Granted { day },
-                Spent::Over { total } => StoreAnswer::Over { total: total.to_string() },
+                Spent::Over { day, total } => StoreAnswer::Over { day, total: total.to_string() },
             }
         }
     })
@@ -279,10 +283,11 @@ impl From<StoreAnswer> for hopline::client::StoreAnswer {
             StoreAnswer::Listed { entries, more } => Self::Listed { entries: entries.into_iter().map(listed).collect(), more },
             StoreAnswer::Granted { day } => Self::Granted { day },
             // A sum that can't be read leaves open what was done.
-            StoreAnswer::Over { total } => {
-                money(&total).map_or(Self::Failed, |total| Self::Over { total: hopline::contract::Decimal(total) })
+            StoreAnswer::Over { day, total } => {
+                money(&total).map_or(Self::Failed, |total| Self::Over { day, total: hopline::contract::Decimal(total) })
             }
             StoreAnswer::Failed => Self::Failed,
+            StoreAnswer::Never => Self::Never,
         }
     }
 }

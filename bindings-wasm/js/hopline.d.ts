@@ -328,7 +328,8 @@ export class HoplineError extends Error {
  * holds no secret; keep it as it is. A name is `<space>.<kind><hash>`, at most 66 characters of `0-9`, `a-z` and `.`.
  *
  * Write one for a database by these six calls. Each may be repeated and then does nothing new. One that rejects has failed: perhaps
- * it was done, perhaps not. What every store must do is data, in `tests/store` of the repository.
+ * it was done, perhaps not; with an `Error` whose `notOpened` is true it was surely not done, since the store could not be opened at all.
+ * A call must not be done after it has rejected. What every store must do is data, in `tests/store` of the repository.
  */
 export interface Store {
   /**
@@ -350,11 +351,16 @@ export interface Store {
   list(space: string, options: ListOptions): Promise<{ entries: Listed[]; more: boolean }>;
   /**
    * Sets what an entry counts on a day of a space, and gives the day. Where the entry would grow and the day's sum pass the cap,
-   * nothing is changed, and it gives the day's sum as it stands.
+   * nothing is changed, and it gives the day, and its sum as it stands.
    */
-  spend(space: string, what: Spend): Promise<{ granted: number } | { over: string }>;
+  spend(space: string, what: Spend): Promise<{ granted: number } | { over: string; day: number }>;
   /** The client is closed: lets go of all names. */
   close?(): Promise<unknown>;
+  /**
+   * Whether a call may still be done after it has rejected, as after a time limit. Then a purchase whose record could not be put is never
+   * said to have had no effect. Default: false.
+   */
+  lateCalls?: boolean;
   /**
    * Of a store whose claims can end while their owner lives, as in a database: `lost` is to be called when they did, with the names,
    * or without any for all. Call it before a claim that was made meanwhile is granted, or the client would forget that one, too.
@@ -420,7 +426,7 @@ export class FolderStore implements Store {
   delete(name: string): Promise<"done" | "lost">;
   release(names?: string[]): Promise<void>;
   list(space: string, options?: ListOptions): Promise<{ entries: Listed[]; more: boolean }>;
-  spend(space: string, what: Spend): Promise<{ granted: number } | { over: string }>;
+  spend(space: string, what: Spend): Promise<{ granted: number } | { over: string; day: number }>;
   close(): Promise<void>;
 }
 
@@ -532,7 +538,7 @@ export class IndexedDBStore implements Store {
   delete(name: string): Promise<"done" | "lost">;
   release(names?: string[]): Promise<void>;
   list(space: string, options?: ListOptions): Promise<{ entries: Listed[]; more: boolean }>;
-  spend(space: string, what: Spend): Promise<{ granted: number } | { over: string }>;
+  spend(space: string, what: Spend): Promise<{ granted: number } | { over: string; day: number }>;
   close(): Promise<void>;
   onLost(lost: (names?: string[]) => void): void;
   vouches(): boolean | Promise<boolean>;

@@ -22,18 +22,19 @@ impl Client {
     /// What the store answered to a Store, by a word, in one function for all of them, since each costs a page some hundred bytes. What is said
     /// besides are lines:
     ///
-    /// - `done` and `lost`; `failed` is for any of its kinds: perhaps it was done, perhaps not.
+    /// - `done` and `lost`; `failed` is for any of its kinds: perhaps it was done, perhaps not; `never`: the store could not be opened at all.
     /// - `claimed`: the names that are this client's, and then how long the data of each is, negative where there is none. `data` is that of
     ///   all of them, one after the other.
     /// - `busy`: another living client owns all of them; what it put last is `data`, with its length.
     /// - `listed`, or `more` where more follow: the names, then whose each is (`mine`, `free`, `other`), then the lengths, as of `claimed`.
-    /// - `granted`: the entry counts on this day. `over`: it does not count, since the others of the day come to this total, in USD.
+    /// - `granted`: the entry counts on this day. `over`: it does not count, since the others of this day come to this total, in USD.
     pub fn stored(&mut self, step: u32, word: &str, lines: &str, data: &[u8], unix_ms: f64, monotonic_ms: f64) -> Result<(), Refused> {
         let lines: Vec<&str> = lines.lines().collect();
         let first = lines.first().copied().unwrap_or_default();
         let answer = match word {
             "done" => Some(StoreAnswer::Done),
             "lost" => Some(StoreAnswer::Lost),
+            "never" => Some(StoreAnswer::Never),
             "claimed" => {
                 let (names, lengths) = lines.split_at(lines.len() / 2);
                 Some(StoreAnswer::Claimed(names.iter().map(|name| Name::from((*name).to_owned())).zip(parts(lengths, data)).collect()))
@@ -47,7 +48,10 @@ impl Client {
                 entries.collect::<Option<_>>().map(|entries| StoreAnswer::Listed { entries, more: word == "more" })
             }
             "granted" => first.parse().ok().map(|day| StoreAnswer::Granted { day }),
-            "over" => first.parse().ok().map(|total| StoreAnswer::Over { total }),
+            "over" => {
+                let total = lines.get(1).and_then(|total| total.parse().ok());
+                first.parse().ok().zip(total).map(|(day, total)| StoreAnswer::Over { day, total })
+            }
             _ => None,
         };
         let outcome = Outcome::Store(answer.unwrap_or(StoreAnswer::Failed));

@@ -19,7 +19,7 @@ from ._order import OrderReply
 from ._proxy import Settings, UseWith
 from ._seen import Seen, SeenWord
 from ._session import SessionReply
-from ._store import FolderStore, LeasedStore, Lost, OverCap, OwnedElsewhere, Store, StoredName, StoredPage
+from ._store import FolderStore, LeasedStore, Lost, OverCap, OwnedElsewhere, Store, StoredName, StoredPage, StoreNotOpened
 from ._sync_agent import AgentClient
 from ._sync_client import Resumed
 from ._sync_pages import Pages
@@ -83,6 +83,7 @@ __all__ = [
     "SessionReply",
     "Settings",
     "Store",
+    "StoreNotOpened",
     "StoredName",
     "StoredPage",
     "Unset",

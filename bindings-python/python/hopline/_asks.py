@@ -6,7 +6,8 @@ import threading
 from typing import TYPE_CHECKING
 
 from . import _hopline
-from ._store_handle import FAILED, Answer, StoreHandle, said
+from ._store import StoreNotOpened
+from ._store_handle import FAILED, NEVER, Answer, StoreHandle, said
 from ._troubles import Troubles
 from ._waiting import Later
 from ._work import Ask, Owner, now
@@ -32,7 +33,7 @@ class Asks:
         except BaseException as error:
             if is_callers and not isinstance(error, Exception):
                 raise
-            trouble = said(error)
+            answer, trouble = NEVER if isinstance(error, StoreNotOpened) else FAILED, said(error)
         if (watch := self._leases.watch) is not None:
             watch.stored(work.call[0])
         self._answered(owner, work, answer, trouble)

@@ -64,7 +64,7 @@ def new_engine(own: Mapping[str, Any], store: Store | None, same_account: bool, 
     chosen["retry"] = in_core_words("client", {name: value for name, value in options.items() if name in RETRY})
     if store is not None and (isinstance(store, type) or not all(callable(getattr(store, call, None)) for call in CALLS)):
         misuse("client", f"`store` can't be a `{type(store).__name__}`; give it a store, such as `hopline.FolderStore(path)`")
-    chosen.update(store=store is not None, same_account=same_account)
+    chosen.update(store=store is not None, late_calls=getattr(store, "late_calls", False) is True, same_account=same_account)
     return Engine(Secret(dumps(chosen)), store)
 
 

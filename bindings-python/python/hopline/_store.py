@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
 
+class StoreNotOpened(OSError):
+    """A store could not be opened at all, so the call was surely not done. A store of your own raises it where it never reached what it keeps its
+    data in; any other exception means that the call may be done or not."""
+
+
 class OwnedElsewhere(NamedTuple):
     """What `claim` answers where other living clients own all of the names."""
 
@@ -26,6 +31,8 @@ class OverCap(NamedTuple):
 
     total: Decimal
     """The day's sum as it stands."""
+    day: int
+    """The day, in days since 1 January 1970 by UTC."""
 
 
 class StoredName(NamedTuple):
@@ -57,7 +64,8 @@ class Store(Protocol):
     that follows, so it should name no secret; of other exceptions only the type is.
 
     The rules for each call are in `tests/store/README.md`, with the cases that every store must pass. Those whose claims can end while
-    their owner lives are `LeasedStore`.
+    their owner lives are `LeasedStore`. A call must not be done after it has raised, such as after a time limit of the store's own. A store that
+    can't promise that sets `late_calls = True`; then a purchase whose record could not be stored is never said to have had no effect.
     """
 
     def claim(self, names: Sequence[str], most: int, /) -> Mapping[str, bytes | None] | OwnedElsewhere:
@@ -168,8 +176,11 @@ class FolderStore:
         """As every store; see `Store`."""
         from decimal import Decimal
 
-        word, found = self._opened().spend(space, day, entry, f"{amount:f}", None if cap is None else f"{cap:f}")
-        return OverCap(Decimal(found)) if word == "over" else int(found)
+        match self._opened().spend(space, day, entry, f"{amount:f}", None if cap is None else f"{cap:f}"):
+            case ("over", on, total):
+                return OverCap(Decimal(total), on)
+            case (_, granted):
+                return int(granted)
 
     def close(self) -> None:
         """As every store; see `Store`."""
@@ -182,7 +193,10 @@ class FolderStore:
         with self._lock:
             if self._folder is None:
                 clock = self._clock
-                self._folder = _hopline.Folder(self.path, None if clock is None else lambda: round(clock() * 1000))
+                try:
+                    self._folder = _hopline.Folder(self.path, None if clock is None else lambda: round(clock() * 1000))
+                except OSError as error:
+                    raise StoreNotOpened(*error.args) from None
             return self._folder
 
     def __repr__(self) -> str:

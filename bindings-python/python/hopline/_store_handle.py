@@ -17,6 +17,7 @@ Answer: TypeAlias = tuple[Any, ...]
 """What the core is told: a word, and what belongs to it."""
 
 FAILED: Answer = ("failed",)
+NEVER: Answer = ("never",)
 CALLS = ("claim", "put", "delete", "release", "list", "spend", "close")
 _MOST_VOUCHING = 16
 """How many threads ask whether the claims stand, where a store does not answer."""
@@ -80,7 +81,7 @@ class StoreHandle:
                 from decimal import Decimal
 
                 spent = store.spend(space, entry, Decimal(amount), day=day, cap=None if cap is None else Decimal(cap))
-                return ("over", f"{spent.total:f}") if isinstance(spent, OverCap) else ("granted", spent)
+                return ("over", spent.day, f"{spent.total:f}") if isinstance(spent, OverCap) else ("granted", spent)
         raise AssertionError(f"no store has the call {call[0]}")
 
     def close(self) -> Later[None]:

@@ -40,9 +40,9 @@ const ANSWERS = {
     const texts = ["name", "whose"].flatMap((member) => entries.map((entry) => entry[member]));
     return stored(more ? "more" : "listed", texts, entries.map(({ data }) => data));
   },
-  spend({ granted, over }) {
+  spend({ granted, over, day }) {
     if (Number.isInteger(granted)) return stored("granted", [String(granted)]);
-    return typeof over === "string" ? stored("over", [over]) : undefined;
+    return typeof over === "string" && Number.isInteger(day) ? stored("over", [String(day), over]) : undefined;
   },
 };
 
@@ -60,3 +60,5 @@ export function callOf([method, ...given]) {
 
 /** What the core is told where the store threw: perhaps it was done, perhaps not. */
 export const failed = stored("failed");
+/** The same where the store could not be opened at all: surely it was not done. */
+export const never = stored("never");

@@ -1,6 +1,6 @@
 import { hostText } from "../gen/hopline_wasm.js";
-import { callOf, failed } from "./calls.js";
-import { quiet, spoken } from "./error.js";
+import { callOf, failed, never } from "./calls.js";
+import { isNotOpened, quiet, spoken } from "./error.js";
 import { exchange } from "./exchange.js";
 import { respelled } from "./names.js";
 import { onAbort } from "./signal.js";
@@ -197,9 +197,10 @@ export function drive(core, http, store, listeners) {
     try {
       answer = await callOf(call)(store);
     } catch (error) {
+      if (isNotOpened(error)) answer = never;
       if (command !== null) storeErrors.set(command, spoken(error));
     }
-    listeners.note({ event: "stored", operation: "store", call: call[0], failed: answer === failed, duration_ms: performance.now() - begun });
+    listeners.note({ event: "stored", operation: "store", call: call[0], failed: answer === failed || answer === never, duration_ms: performance.now() - begun });
     // Whoever closed the client may have answered it meanwhile.
     if (!asking.delete(id)) return;
     answer(core, id, now());

@@ -71,6 +71,14 @@ export function spoken(error) {
   return Object.assign(new Error("the store threw an error, whose text is left out since it may hold secrets"), { name });
 }
 
+/** An error of a store that could not be opened at all, so that what it was asked is surely not done. */
+export function notOpened(error) {
+  if (error instanceof Error) hide(error, "notOpened", true);
+  return error;
+}
+
+export const isNotOpened = (error) => error instanceof Error && error.notOpened === true;
+
 /** What a function of the core says, or its error. */
 export function asked(question, more) {
   try {

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { link, mkdir, open, readFile, readdir, rename, rm, rmdir, stat, unlink, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 
-import { refuse } from "./error.js";
+import { notOpened, refuse } from "./error.js";
 import { Owner, holderOf } from "./owner.js";
 import { claimable, count, dayOf } from "./stores.js";
 
@@ -140,7 +140,7 @@ export class FolderStore {
   async #open() {
     this.#opening ??= this.#begin().catch((error) => {
       this.#opening = undefined;
-      throw error;
+      throw notOpened(error);
     });
     await this.#opening;
   }

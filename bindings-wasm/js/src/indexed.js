@@ -1,4 +1,4 @@
-import { refuse } from "./error.js";
+import { notOpened, refuse } from "./error.js";
 import { claimable, count } from "./stores.js";
 
 /*
@@ -178,7 +178,7 @@ export class IndexedDBStore {
   async #open() {
     this.#opening ??= this.#begin().catch((error) => {
       this.#leave();
-      throw error;
+      throw notOpened(error);
     });
     await this.#opening;
   }

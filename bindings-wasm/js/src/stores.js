@@ -47,7 +47,7 @@ export async function count(now, days, { day: given, entry, amount, cap }, { rea
   const day = given ?? today;
   const entries = new Map(await read(day));
   const over = beyond(entries, entry, amount, cap);
-  if (over !== undefined) return { over };
+  if (over !== undefined) return { over, day };
   await write(day, [...entries.set(entry, amount)]);
   for (const old of days) if (old < today - KEPT) await drop(old);
   return { granted: day };

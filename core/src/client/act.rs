@@ -7,7 +7,7 @@ use super::types::{Outputs, ReadFailure, Ticket};
 use super::waiting::{Act, After, Finished, Found, Last, Left, Purpose, Visit, What};
 use crate::engine::{Answered, Counted, RecordId};
 use crate::policy::{Advice, Effect, Error, ErrorFields, Kind, Rule};
-use crate::state::{CommandId, Name};
+use crate::state::{BadRecord, CommandId, Name};
 use crate::wire::Facts;
 
 /// Marks the ticket of what answers whether there was something to do: [`Client::settle`], [`Client::forget`].
@@ -24,9 +24,10 @@ impl Outputs for Acted {
 
 impl Client {
     /// Forgets a session, an order that nobody waits for, what was accepted, or a record that can't be read: the record goes. What is
-    /// under way or in doubt stays. Its answer is whether something was forgotten. A session that this client holds and that is not over is
-    /// refused: it may cost money, and its intent would buy another one. [Terminate](crate::contract::agent::TerminateSession) it, or
-    /// [release](Self::release_session) it first.
+    /// under way or in doubt stays, and so does a record of another account or base URL, unless this client was made with
+    /// [`same_account`](super::ClientOptions::same_account). Its answer is whether something was forgotten. A session that this client
+    /// holds and that is not over is refused: it may cost money, and its intent would buy another one.
+    /// [Terminate](crate::contract::agent::TerminateSession) it, or [release](Self::release_session) it first.
     pub fn forget(&mut self, record: &RecordId) -> Ticket<Acted> {
         Ticket::of(self.act_on(record, What::Forget, false))
     }
@@ -123,6 +124,10 @@ impl Client {
                     }
                     self.give_up_session(&session.id, name);
                 }
+            }
+            // Its owner may have it in doubt.
+            Found::Bad(BadRecord::OtherApi(_) | BadRecord::OtherAccount, _) => {
+                return self.finish_visit(command, Ok(said(false)), None, name);
             }
             Found::Bad(..) => {}
         }

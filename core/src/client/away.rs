@@ -23,6 +23,11 @@ impl Client {
             return self.lost_by(User::Session(session), name);
         }
         let Visit { command: Some(command), purpose } = visit else { return };
+        // Whoever has an intent goes on with it; a key of the caller's own may have been sent by somebody without this store.
+        let effect = match &purpose {
+            Purpose::Start(start) if start.options.idempotency_key.is_none() => Effect::None,
+            _ => effect,
+        };
         if let Purpose::Start(mut start) = purpose
             && start.options.wait_for_intent
         {
@@ -54,7 +59,13 @@ impl Client {
                     let at = self.means.clock.monotonic().saturating_add(again_after(failures));
                     self.timers.add(at, Timer::Reclaim(Box::new((name.clone(), session, failures.saturating_add(1)))));
                 }
-                _ => self.turn_away(visit, Kind::Store, what, Advice::MendStore),
+                _ => {
+                    let (what, advice) = match visit.subject() {
+                        (.., Effect::Unknown) => (format!("{what}, and an earlier call may have done it"), Advice::Resume),
+                        _ => (what.to_owned(), Advice::MendStore),
+                    };
+                    self.turn_away(visit, Kind::Store, &what, advice);
+                }
             }
         }
     }

@@ -55,19 +55,14 @@ impl Client {
         let Some(visits) = self.waiting.visits.get_mut(name) else { return };
         let Some(at) = visits.iter().position(|visit| visit.command == Some(command)) else { return };
         let Some(visit) = visits.remove(at) else { return };
-        let (operation, intent, _) = visit.subject();
-        let may_have_been = match &visit.purpose {
-            Purpose::Start(start) | Purpose::Change(start) => start.bought_as.is_some(),
-            Purpose::Resume(_) => true,
-            Purpose::Act(_) | Purpose::Reclaim(..) => false,
-        };
+        let (operation, intent, effect) = visit.subject();
         if visits.is_empty() {
             self.waiting.visits.remove(name);
         }
         // What is under a name is not known before it was claimed, and whoever else waits for it goes on.
-        let (effect, what, advice) = match may_have_been {
-            true => (Effect::Unknown, "was cancelled before it was known whether an earlier attempt took effect", Advice::Resume),
-            false => (Effect::None, "was cancelled before it had any effect", Advice::Nothing),
+        let (what, advice) = match effect {
+            Effect::None => ("was cancelled before it had any effect", Advice::Nothing),
+            _ => ("was cancelled before it was known whether an earlier attempt took effect", Advice::Resume),
         };
         let session_id = match visit.purpose {
             Purpose::Start(start) | Purpose::Change(start) => start.built.session_id,

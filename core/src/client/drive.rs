@@ -70,9 +70,10 @@ pub trait Host {
     fn send(&mut self, request: &Request) -> Responded;
     /// Waits that many milliseconds.
     fn sleep(&mut self, ms: Millis);
-    /// Asks the store. Only a client with [`ClientOptions::store`](super::ClientOptions::store) does.
+    /// Asks the store. Only a client with [`ClientOptions::store`](super::ClientOptions::store) does. A host without a store, or whose store
+    /// could not be opened, answers [`StoreAnswer::Never`].
     fn store(&mut self, _call: &StoreCall) -> StoreAnswer {
-        StoreAnswer::Failed
+        StoreAnswer::Never
     }
     /// Called with each event.
     fn notify(&mut self, _event: &Event) {}
@@ -89,7 +90,7 @@ pub trait AsyncHost {
     async fn sleep(&mut self, ms: Millis);
     /// Asks the store.
     async fn store(&mut self, _call: &StoreCall) -> StoreAnswer {
-        StoreAnswer::Failed
+        StoreAnswer::Never
     }
     /// Called with each event.
     fn notify(&mut self, _event: &Event) {}

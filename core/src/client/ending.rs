@@ -124,6 +124,11 @@ impl Client {
             Err(error) if error.effect == Effect::None && name.is_of_a_pool() => self.empty_slot(name, entry),
             Err(error) if error.effect == Effect::None => {
                 finished.last = Last::Erase;
+                if self.journal.may_be_made_late(name) {
+                    finished.last = Last::EraseLate;
+                    let record = self.journal.slot(name).map(|slot| name.at(slot.version).0);
+                    finished.result = Err(Error::from(ErrorFields { record, ..error.clone().into_fields() }));
+                }
                 let is_put = self.journal.slot(name).is_some_and(|slot| slot.is_put);
                 if is_put && !self.means.rules.holds(Rule::DeleteBeforeNone) {
                     self.finish_after(Finished { left: Left::default(), after: Vec::new(), ..finished.clone() });

@@ -92,6 +92,15 @@ impl Client {
     /// What the last step came to may change what is said.
     fn change(&mut self, finished: &mut Finished, name: &Name, written: WriteResult) {
         match (written, finished.last) {
+            (WriteResult::Done, Last::EraseLate) => {
+                let what = "was not sent, but the store may still keep its record, late, and whoever resumes that sends it: look at what is \
+                            saved, and settle it as not happened";
+                if let Err(error) = &finished.result {
+                    finished.result = Err(Error::from(after(error, Kind::Store, Effect::Unknown, what, Advice::MendStore)));
+                }
+                // Whoever ends the record finds there what it counts.
+                finished.counted.clear();
+            }
             (WriteResult::Done, _) => self.uncount_for(finished),
             // It is tried again. Until it is done, whoever takes the record over finds there what still counts.
             (WriteResult::Failed, Last::Put) if !finished.counted.is_empty() => {
@@ -99,8 +108,8 @@ impl Client {
                 let later = Finished { commands: Vec::new(), counted, left: Left::default(), after: Vec::new(), ..finished.clone() };
                 self.waiting.finishing.push(After::Name(name.clone()), later);
             }
-            (WriteResult::Failed, Last::Put) => {}
-            (WriteResult::Failed, Last::Erase) => {
+            (WriteResult::Failed | WriteResult::Never, Last::Put) => {}
+            (WriteResult::Failed | WriteResult::Never, Last::Erase | Last::EraseLate) => {
                 let what = "its record could not be deleted from the store, so it stays in doubt: once the store works, resume it or settle it as not happened";
                 let record = self.journal.slot(name).map(|slot| name.at(slot.version).0);
                 let fields = match &finished.result {

@@ -115,6 +115,7 @@ impl Client {
         let written = match answer {
             StoreAnswer::Done => WriteResult::Done,
             StoreAnswer::Lost => WriteResult::Lost,
+            StoreAnswer::Never => WriteResult::Never,
             _ => WriteResult::Failed,
         };
         let version = self.journal.slot(name).map(|slot| slot.version).unwrap_or_default();
@@ -125,7 +126,7 @@ impl Client {
         }
         if let Some(again) = after.again {
             self.timers.set_name(name, self.means.clock.monotonic().saturating_add(again));
-            self.store_fails(name, "was not started, because the store could not write what is under its name");
+            self.store_fails(name, "sent nothing, because the store could not write what is under its name");
         }
         if let Some(user) = after.lost {
             self.lost_by(user, name);

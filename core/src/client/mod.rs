@@ -82,6 +82,8 @@ pub use waiting::Settlement;
 
 // What only bindings need, which know texts and no types of Rust's: it is in no documentation.
 #[doc(hidden)]
+pub use crate::state::Memory;
+#[doc(hidden)]
 pub use host_text::host_text;
 #[doc(hidden)]
 pub use json::{AnswerFacts, TakenText, facts_text, misfit_text, quote_from_text, quote_text};

@@ -38,6 +38,9 @@ pub struct ClientOptions {
     /// Whether the host has a store: then it is asked by [`Step::Store`](super::Step::Store). Without one this client keeps its names
     /// in its own memory.
     pub store: bool,
+    /// Whether that store may do a call after it was answered `failed` or given up, such as a database behind a time limit of the host's own.
+    /// Then a purchase without a name whose record could not be put is never said to have had no effect.
+    pub late_calls: bool,
     /// Allows plain http to a host that is not loopback.
     pub allow_http: bool,
     /// The most, in USD, that all clients of the store with the same `account` buy in a UTC day, together: what was charged, what is in
@@ -160,6 +163,7 @@ from_json!(ClientOptions or default {
     account,
     same_account,
     store,
+    late_calls,
     allow_http,
     daily_cap_usd,
     backend_ready,

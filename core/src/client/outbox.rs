@@ -6,6 +6,7 @@ use super::event::Event;
 use super::news::PoolNo;
 use super::types::Step;
 use crate::contract::Decimal;
+use crate::map::Map;
 use crate::state::{CommandId, JobId, Memory, Name, Numbered, StepId, StoreAnswer, StoreCall};
 use crate::time::Clock;
 use crate::wire::Request;
@@ -40,6 +41,8 @@ pub(super) struct Counting {
     pub(super) usd: Decimal,
     /// Under the cap of its pool, rather than the client's.
     pub(super) of_pool: bool,
+    /// The day on which its pool has granted it, which is asked first.
+    pub(super) granted_by_pool: Option<i64>,
 }
 
 impl Pending {
@@ -54,6 +57,8 @@ pub(super) struct Outbox {
     pub(super) steps: VecDeque<Step>,
     /// The steps that are to be answered.
     pub(super) pending: Numbered<StepId, Pending>,
+    /// What of them is a call of the store that is answered with names.
+    asked: Map<StepId, StoreCall>,
     /// The store of a client that has none of its host's.
     own: Option<OwnStore>,
 }
@@ -69,7 +74,7 @@ struct OwnStore {
 impl Outbox {
     /// An outbox; `store` if the host has one.
     pub(super) fn new(store: bool) -> Self {
-        Outbox { steps: VecDeque::new(), pending: Numbered::default(), own: (!store).then(OwnStore::default) }
+        Outbox { steps: VecDeque::new(), pending: Numbered::default(), asked: Map::default(), own: (!store).then(OwnStore::default) }
     }
 
     /// The next step. After a burst its room is given back.
@@ -94,8 +99,19 @@ impl Outbox {
                 let answer = own.memory.call(call, clock.unix(), clock.elapsed());
                 own.answers.push_back((id, answer));
             }
-            None => self.steps.push_back(Step::Store { id, command, call }),
+            None => {
+                if matches!(call, StoreCall::Claim { .. } | StoreCall::List { .. }) {
+                    self.asked.insert(id, call.clone());
+                }
+                self.steps.push_back(Step::Store { id, command, call });
+            }
         }
+    }
+
+    /// What a step was for, and its answer. One that names what was not asked for is none.
+    pub(super) fn answered(&mut self, id: StepId, answer: StoreAnswer) -> (Option<Pending>, StoreAnswer) {
+        let fits = self.asked.remove(&id).is_none_or(|asked| asked.is_fitted_by(&answer));
+        (self.pending.remove(&id), if fits { answer } else { StoreAnswer::Failed })
     }
 
     pub(super) fn send(&mut self, pending: Pending, command: CommandId, request: Request) -> StepId {

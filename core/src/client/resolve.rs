@@ -37,7 +37,8 @@ impl Client {
 
     /// Takes in what a store answered.
     pub(super) fn on_store(&mut self, id: StepId, answer: StoreAnswer) {
-        match self.outbox.pending.remove(&id) {
+        let (pending, answer) = self.outbox.answered(id, answer);
+        match pending {
             Some(Pending::Claim(name)) => self.on_claimed(&name, answer),
             Some(Pending::Slots(pool, names)) => self.on_slots(pool, names, answer),
             Some(Pending::PoolClaim(pool)) => self.on_pool_claimed(pool, answer),
@@ -82,7 +83,7 @@ impl Pending {
 
     fn is_answered_by(&self, answer: &StoreAnswer) -> bool {
         match answer {
-            StoreAnswer::Failed => !self.is_send(),
+            StoreAnswer::Failed | StoreAnswer::Never => !self.is_send(),
             StoreAnswer::Done | StoreAnswer::Lost => matches!(self, Pending::Write(_) | Pending::PoolPut(_)),
             StoreAnswer::Claimed(_) | StoreAnswer::Busy(_) => {
                 matches!(self, Pending::Claim(_) | Pending::Slots(..) | Pending::PoolClaim(_))

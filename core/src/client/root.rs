@@ -158,7 +158,7 @@ impl Client {
             jobs: Numbered::default(),
             commands: Numbered::default(),
             sessions: Map::default(),
-            journal: Journal::default(),
+            journal: Journal::new(options.late_calls),
             waiting: Waiting::default(),
             errands: Errands { login: Errand::new(options.retry), time: Errand::new(options.retry) },
             timers: Timers::default(),

@@ -175,7 +175,7 @@ impl Client {
             match written {
                 WriteResult::Lost if self.means.rules.holds(Rule::LostNameEnds) => self.end_lost(id),
                 WriteResult::Done | WriteResult::Lost => self.tell(id, Input::Stored(Stored::Done)),
-                WriteResult::Failed => self.tell(id, Input::Stored(Stored::Failed)),
+                WriteResult::Failed | WriteResult::Never => self.tell(id, Input::Stored(Stored::Failed)),
             }
         }
     }

@@ -27,7 +27,7 @@ impl Client {
             return;
         }
         let of_pool = self.spending.pool_cap(&entry).is_some();
-        self.push_count(id, Counting { entry, usd, of_pool });
+        self.push_count(id, Counting { entry, usd, of_pool, granted_by_pool: None });
     }
 
     fn push_count(&mut self, id: JobId, counting: Counting) {
@@ -59,21 +59,21 @@ impl Client {
             StoreAnswer::Granted { day } => {
                 self.spending.day = self.spending.day.max(*day);
                 if of_pool && self.spending.cap.is_some() {
-                    return self.push_count(id, Counting { of_pool: false, ..counting });
+                    return self.push_count(id, Counting { of_pool: false, granted_by_pool: Some(*day), ..counting });
                 }
                 Ok(Grant::Counted { day: *day })
             }
-            StoreAnswer::Over { total } => {
+            StoreAnswer::Over { day, total } => {
+                self.spending.day = self.spending.day.max(*day);
                 let own = if of_pool { self.spending.pool_cap(&counting.entry) } else { self.spending.cap };
                 let (cap, whose) = (own.unwrap_or_default(), if of_pool { "the pool's" } else { "the" });
                 let what = format!(
                     "was not sent, because it costs {usd} USD, and {total} USD of {whose} daily cap of {cap} USD are used until midnight UTC"
                 );
                 let fields = entry.subject.error(Kind::Refused, Effect::None, what, Advice::RaiseBudget).into_fields();
-                let today = self.today_of(id);
-                let retry_at = today.filter(|_| usd <= cap).map(|day| day.saturating_add(1).saturating_mul(DAY));
-                if let (false, Some(day), Some(_)) = (of_pool, today, self.spending.pool_cap(&counting.entry)) {
-                    // The pool had granted it.
+                // The store's day, which may be ahead of this client's clock.
+                let retry_at = (usd <= cap).then(|| day.saturating_add(1).saturating_mul(DAY));
+                if let Some(day) = counting.granted_by_pool {
                     let counted = Counted { entry: counting.entry, day, usd: Decimal::from(0) };
                     self.spend_in(counted, true);
                 }

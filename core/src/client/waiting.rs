@@ -87,14 +87,14 @@ pub(super) struct Resume {
 }
 
 impl Start {
-    /// What is known of a write that was not begun: a key of the caller's own may have been sent by whoever had it.
+    /// What is known of a write that ends before its name was claimed: under a name of its caller's it may have been done before.
     pub(super) fn effect(&self) -> Effect {
-        if self.options.idempotency_key.is_some() { Effect::Unknown } else { Effect::None }
+        if self.bought_as.is_some() { Effect::Unknown } else { Effect::None }
     }
 }
 
 impl Visit {
-    /// What it is for: the operation, the caller's own name for it, and what is known of its effect.
+    /// What it is for: the operation, the caller's own name for it, and what is known of its effect as long as the name is not claimed.
     pub(super) fn subject(&self) -> (&'static str, Option<String>, Effect) {
         match &self.purpose {
             Purpose::Start(start) | Purpose::Change(start) => (start.endpoint.name, start.options.intent.clone(), start.effect()),
@@ -240,6 +240,8 @@ pub(super) enum Last {
     Put,
     /// The record goes first, then it is said that there was no effect.
     Erase,
+    /// The same, of a record whose put failed and may still be done: then it may be found, and sent.
+    EraseLate,
 }
 
 /// Commands that have their result.

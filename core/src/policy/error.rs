@@ -40,7 +40,9 @@ closed_enum! {
 }
 
 closed_enum! {
-    /// Whether the operation had its effect.
+    /// Whether this call had its effect. It says nothing of other calls under the same intent, with one exception: a start under an intent
+    /// or key of its caller's that ended before the store was asked for that name, because the store failed or the start was cancelled, is
+    /// [`Effect::Unknown`], since an earlier start of it may have had its effect.
     pub enum Effect {
         /// It had none and will have none.
         None = "none",
@@ -183,7 +185,12 @@ impl Error {
     /// The sentence's part on money, where there is something to say.
     fn about_effect(&self) -> &'static str {
         let paid = crate::contract::endpoint(self.operation).is_some_and(|endpoint| endpoint.paid);
+        // What the name stands for may have been bought, by another call.
+        let of_this_call =
+            matches!(self.kind, Kind::Busy | Kind::Ended) || matches!(self.field.as_deref(), Some("intent" | "idempotency_key"));
         match (self.effect, paid) {
+            (Effect::None, true) if of_this_call => "this call bought nothing",
+            (Effect::None, false) if of_this_call => "this call changed nothing",
             (Effect::None, true) => "nothing was charged",
             (Effect::None, false) => "nothing was changed",
             (Effect::Unknown, true) => "money may have moved",

@@ -11,9 +11,15 @@ use crate::map::Map;
 pub(crate) struct Journal {
     /// Boxed, as a map's lists have room for more than they hold.
     slots: Map<Name, Box<Slot>>,
+    /// Whether the store may do a call later than it was given up.
+    late_calls: bool,
 }
 
 impl Journal {
+    pub(crate) fn new(late_calls: bool) -> Self {
+        Journal { slots: Map::default(), late_calls }
+    }
+
     pub(crate) fn slot(&self, name: &Name) -> Option<&Slot> {
         self.slots.get(name).map(|slot| &**slot)
     }
@@ -52,6 +58,11 @@ impl Journal {
     /// Whether a step of it is out, or is to go out, that was not tried before.
     pub(crate) fn is_busy(&self, name: &Name) -> bool {
         self.slot(name).is_some_and(Slot::is_busy)
+    }
+
+    /// Whether the name may be made though the put that was to make it has failed, and it is deleted by then.
+    pub(crate) fn may_be_made_late(&self, name: &Name) -> bool {
+        self.late_calls && self.slot(name).is_some_and(Slot::may_be_made_late)
     }
 
     /// Whether it is about to be let go of, or may not be this client's.

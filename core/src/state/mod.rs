@@ -28,5 +28,5 @@ pub use self::record::{BadRecord, Description, describe};
 pub use self::saved::{Holds, Saved, SavedPage};
 pub(crate) use self::sessions::{BoughtAs, Shown, Tracked, forbidden, is_over_for_good, word};
 pub(crate) use self::slot::{JobId, StoreWrite, User, WriteResult};
-pub use self::store::{Listed, StoreAnswer, StoreCall, Whose};
-pub(crate) use self::store::{Memory, again_after};
+pub(crate) use self::store::again_after;
+pub use self::store::{Listed, Memory, StoreAnswer, StoreCall, Whose};

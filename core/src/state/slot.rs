@@ -60,6 +60,8 @@ impl StoreWrite {
 pub(crate) enum WriteResult {
     Done,
     Failed,
+    /// It failed, and was surely not done.
+    Never,
     Lost,
 }
 
@@ -70,6 +72,8 @@ struct QueuedWrite {
     waiters: Vec<JobId>,
     /// Whether it is tried again until it is done.
     insists: bool,
+    /// Whether something was under the name, or may have been, before this went out.
+    was_put: bool,
 }
 
 #[derive(Debug, Clone, Hash)]
@@ -146,6 +150,11 @@ impl Slot {
         self.out.is_some() || (self.next.is_some() && !self.resting)
     }
 
+    /// Whether a put that was to make the name has failed: a store whose calls may be late may still do it.
+    pub(super) fn may_be_made_late(&self) -> bool {
+        self.new && self.is_put
+    }
+
     /// Whether the name is about to be let go of, or may not be this client's.
     pub(super) fn is_leaving(&self) -> bool {
         let out = self.out.as_ref().is_some_and(|out| match out {
@@ -190,7 +199,7 @@ impl Slot {
         };
         waiters.extend(waiter);
         self.resting = false;
-        self.next = Some(Box::new(QueuedWrite { write, waiters, insists }));
+        self.next = Some(Box::new(QueuedWrite { write, waiters, insists, was_put: false }));
     }
 
     /// The next step, if there is one and none is out.
@@ -205,8 +214,8 @@ impl Slot {
             StoreWrite::Delete => StoreCall::Delete { name },
             StoreWrite::Release => StoreCall::Release { names: Some(vec![name]) },
         };
+        self.out = Some(Out::Write(Box::new(QueuedWrite { was_put: self.is_put, ..*queued })));
         self.is_put |= matches!(call, StoreCall::Put { .. });
-        self.out = Some(Out::Write(queued));
         Some(call)
     }
 
@@ -218,8 +227,18 @@ impl Slot {
     /// A write was answered.
     pub(super) fn written(&mut self, result: WriteResult) -> Option<AfterWrite> {
         let Some(Out::Write(queued)) = self.out.take() else { return None };
-        let QueuedWrite { write, waiters, insists } = *queued;
+        let QueuedWrite { write, waiters, insists, was_put } = *queued;
         let was_lost = !self.owned;
+        let result = match (result, &write) {
+            // A store that was never opened holds nothing of this client's.
+            (WriteResult::Never, StoreWrite::Release) => WriteResult::Done,
+            (WriteResult::Never, StoreWrite::Delete) => WriteResult::Failed,
+            (WriteResult::Never, StoreWrite::Put { .. }) => {
+                self.is_put = was_put;
+                WriteResult::Failed
+            }
+            (result, _) => result,
+        };
         // A put that makes a name makes it this client's, also after it was lost: then it is let go of.
         let may_be_made = was_lost && self.new && result != WriteResult::Lost && matches!(write, StoreWrite::Put { release: false, .. });
         // INVARIANT: whoever makes a name waits for that put, so nothing else is wanted of the name before: no record that was to be
@@ -235,7 +254,7 @@ impl Slot {
         let mut after = AfterWrite::new(result, waiters);
         match result {
             WriteResult::Done => self.done(&write),
-            WriteResult::Failed => after.again = self.failed(write, insists),
+            WriteResult::Failed | WriteResult::Never => after.again = self.failed(write, insists),
             WriteResult::Lost => {
                 after.was_there = self.owned && self.new && matches!(write, StoreWrite::Put { .. });
                 after.lost = self.user.take();
@@ -273,7 +292,7 @@ impl Slot {
             Some(next) => write.then(next.write),
             None => write,
         };
-        self.next = Some(Box::new(QueuedWrite { write, waiters: Vec::new(), insists: true }));
+        self.next = Some(Box::new(QueuedWrite { write, waiters: Vec::new(), insists: true, was_put: false }));
         self.resting = true;
         Some(again)
     }

@@ -1,5 +1,7 @@
 //! What a client asks of a store, what a store answers, and the store of a client that has none: its own memory.
 
+use std::collections::BTreeSet;
+
 use super::names::{Name, Space};
 use crate::contract::{Decimal, closed_enum};
 use crate::engine::sum;
@@ -68,6 +70,28 @@ pub enum StoreCall {
     },
 }
 
+impl StoreCall {
+    /// Whether an answer names only what this call asks for. A store of a caller's own that gives other names is wrong, and nobody knows what
+    /// it did.
+    pub(crate) fn is_fitted_by(&self, answer: &StoreAnswer) -> bool {
+        match (self, answer) {
+            (StoreCall::Claim { names, most }, StoreAnswer::Claimed(claimed)) => {
+                let mut asked: BTreeSet<&Name> = names.iter().collect();
+                let is_in_bounds = !claimed.is_empty() && claimed.len() <= usize::try_from(*most).unwrap_or(usize::MAX);
+                is_in_bounds && claimed.iter().all(|(name, _)| asked.remove(name))
+            }
+            (StoreCall::List { space, after, .. }, StoreAnswer::Listed { entries, more }) => {
+                let mut last = after.as_ref();
+                let is_next =
+                    |listed: &'_ Listed, last: Option<&Name>| space.has(&listed.name) && last.is_none_or(|last| *last < listed.name);
+                let fits = |listed| is_next(listed, last.replace(&listed.name));
+                entries.iter().all(fits) && !(*more && entries.is_empty())
+            }
+            _ => true,
+        }
+    }
+}
+
 /// What a store answers.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum StoreAnswer {
@@ -93,11 +117,15 @@ pub enum StoreAnswer {
     },
     /// Nothing has changed: the entry would grow, and the day's sum pass the cap.
     Over {
+        /// The UTC day, counted from 1970.
+        day: i64,
         /// The day's sum as it stands, in USD.
         total: Decimal,
     },
     /// Perhaps done, perhaps not.
     Failed,
+    /// Surely not done: the host could not open the store at all.
+    Never,
 }
 
 /// One name of a list.
@@ -131,85 +159,143 @@ pub(crate) fn again_after(failures: u32) -> Millis {
 /// How many names a list has at most.
 const PAGE: usize = 500;
 
-/// The names of a client without a store, in its own memory.
+/// How long the days of what was spent are kept.
+const DAYS: i64 = 35;
+
+/// A store in memory, whose clients are numbers: that of a client without a store, and what `hopline-store` shares among several.
 #[derive(Debug, Clone, Default, Hash)]
-pub(crate) struct Memory {
+pub struct Memory {
     kept: Map<Name, Kept>,
-    /// On which day of this client's life what may be dropped was dropped last.
+    /// The day on which what may be dropped was dropped last.
     swept: i64,
-    /// The day that counts, and its entries. Time that runs backwards does not bring an old day back.
-    day: i64,
-    entries: Map<(Space, String), Decimal>,
+    spent: Map<Space, Spent>,
 }
 
-#[derive(Debug, Clone, Hash)]
+/// A name that is there, or owned, or both.
+#[derive(Debug, Clone, Default, Hash)]
 struct Kept {
-    data: Vec<u8>,
+    data: Option<Vec<u8>>,
     until: Option<Millis>,
-    owned: bool,
+    owner: Option<u32>,
 }
 
 impl Kept {
     /// Whether it may be dropped.
     fn is_past(&self, elapsed: Millis) -> bool {
-        !self.owned && self.until.is_some_and(|until| until <= elapsed)
+        self.owner.is_none() && (self.data.is_none() || self.until.is_some_and(|until| until <= elapsed))
     }
 }
 
+/// What was spent in a space, by day. A day that was set is one that its clock has seen, and it never goes back to one before that.
+#[derive(Debug, Clone, Default, Hash)]
+struct Spent {
+    days: Map<i64, Day>,
+    latest: i64,
+}
+
+#[derive(Debug, Clone, Default, Hash)]
+struct Day {
+    entries: Map<String, Decimal>,
+    total: Decimal,
+}
+
 impl Memory {
-    /// `elapsed` is how long the client has lived.
+    /// The same of the only client. `elapsed` is how long it has lived.
     pub(crate) fn call(&mut self, call: StoreCall, unix: Millis, elapsed: Millis) -> StoreAnswer {
+        self.call_of(0, call, unix, elapsed)
+    }
+
+    /// Does what a client asks for. What is kept for a time is kept by the clock of `elapsed`; days are those of `unix`.
+    pub fn call_of(&mut self, client: u32, call: StoreCall, unix: Millis, elapsed: Millis) -> StoreAnswer {
         self.sweep(elapsed);
         match call {
-            StoreCall::Claim { mut names, most } => {
-                for name in &names {
-                    if self.kept.get(name).is_some_and(|kept| kept.is_past(elapsed)) {
-                        self.kept.remove(name);
-                    }
-                }
-                names.sort_by_key(|name| !self.kept.contains_key(name));
-                names.truncate(usize::try_from(most).unwrap_or(usize::MAX));
-                let mut data = |name: &Name| {
-                    self.kept.get_mut(name).map(|kept| {
-                        kept.owned = true;
-                        kept.data.clone()
-                    })
-                };
-                StoreAnswer::Claimed(names.into_iter().map(|name| (name.clone(), data(&name))).collect())
-            }
+            StoreCall::Claim { names, most } => self.claim(client, names, most, elapsed),
             StoreCall::Put { name, data, new, keep_for, release } => {
-                if new && self.kept.contains_key(&name) {
+                let is_free = |kept: &Kept| kept.is_past(elapsed);
+                let may = match self.kept.get(&name) {
+                    Some(kept) if kept.owner == Some(client) => true,
+                    Some(kept) => new && is_free(kept),
+                    None => new,
+                };
+                if !may {
                     return StoreAnswer::Lost;
                 }
                 let until = keep_for.map(|keep_for| elapsed.saturating_add(keep_for));
-                self.kept.insert(name, Kept { data, until, owned: !release });
+                self.kept.insert(name, Kept { data: Some(data), until, owner: (!release).then_some(client) });
                 StoreAnswer::Done
             }
-            StoreCall::Delete { name } => {
-                self.kept.remove(&name);
-                StoreAnswer::Done
-            }
-            StoreCall::Release { names } => {
-                match names {
-                    Some(names) => names.iter().for_each(|name| self.kept.get_mut(name).into_iter().for_each(|kept| kept.owned = false)),
-                    None => self.kept.values_mut().for_each(|kept| kept.owned = false),
+            StoreCall::Delete { name } => match self.kept.get(&name) {
+                Some(kept) if kept.owner != Some(client) && !kept.is_past(elapsed) && kept.data.is_some() => StoreAnswer::Lost,
+                Some(kept) if kept.owner.is_some_and(|owner| owner != client) => StoreAnswer::Done,
+                _ => {
+                    self.kept.remove(&name);
+                    StoreAnswer::Done
+                }
+            },
+            StoreCall::Release { names: Some(names) } => {
+                for name in names {
+                    let is_idle = self.kept.get_mut(&name).filter(|kept| kept.owner == Some(client)).is_some_and(|kept| {
+                        kept.owner = None;
+                        kept.is_past(elapsed)
+                    });
+                    if is_idle {
+                        self.kept.remove(&name);
+                    }
                 }
                 StoreAnswer::Done
             }
+            StoreCall::Release { names: None } => {
+                self.kept.values_mut().filter(|kept| kept.owner == Some(client)).for_each(|kept| kept.owner = None);
+                self.kept.retain(|_, kept| !kept.is_past(elapsed));
+                StoreAnswer::Done
+            }
             StoreCall::List { space, after, open } => {
-                let is_there = |kept: &Kept| kept.owned || kept.until.is_none_or(|until| until > elapsed && !open);
-                let from = after.as_ref().map_or("", Name::as_str);
+                let from = after.as_ref().map_or(space.0.as_str(), Name::as_str);
                 let behind = self.kept.from(from).filter(|(name, _)| name.as_str() != from);
-                let mut found = behind.filter(|(name, kept)| space.has(name) && is_there(kept));
+                let of_space = behind.take_while(|(name, _)| space.has(name) || name.as_str() < space.0.as_str());
+                let shown = of_space.filter(|(name, kept)| space.has(name) && !kept.is_past(elapsed) && !(open && kept.until.is_some()));
                 let listed = |(name, kept): (&Name, &Kept)| {
-                    let whose = if kept.owned { Whose::Mine } else { Whose::Free };
-                    Listed { name: name.clone(), data: kept.data.clone(), whose }
+                    let whose = match kept.owner {
+                        None => Whose::Free,
+                        Some(owner) if owner == client => Whose::Mine,
+                        Some(_) => Whose::Other,
+                    };
+                    Some(Listed { name: name.clone(), data: kept.data.clone()?, whose })
                 };
-                let entries = found.by_ref().take(PAGE).map(listed).collect();
+                let mut found = shown.filter_map(listed);
+                let entries = found.by_ref().take(PAGE).collect();
                 StoreAnswer::Listed { entries, more: found.next().is_some() }
             }
-            StoreCall::Spend { space, day, entry, amount, cap } => self.spend((space, entry), day, amount, cap, unix),
+            StoreCall::Spend { space, day, entry, amount, cap } => {
+                let today = unix.div_euclid(DAY);
+                self.spent.get_or_insert_with(space, Spent::default).spend(today, day, entry, amount, cap)
+            }
         }
+    }
+
+    fn claim(&mut self, client: u32, names: Vec<Name>, most: u32, elapsed: Millis) -> StoreAnswer {
+        let is_free = |kept: &Kept| kept.owner.is_none_or(|owner| owner == client);
+        let rank = |name: &Name| match self.kept.get(name) {
+            Some(kept) if kept.owner == Some(client) => 0,
+            Some(kept) if !kept.is_past(elapsed) => 1,
+            _ => 2,
+        };
+        let (mut free, others): (Vec<Name>, Vec<Name>) = names.into_iter().partition(|name| self.kept.get(name).is_none_or(is_free));
+        if free.is_empty() && !others.is_empty() && most > 0 {
+            return StoreAnswer::Busy(others.iter().find_map(|name| self.kept.get(name)?.data.clone()));
+        }
+        free.sort_by_key(rank);
+        free.truncate(usize::try_from(most).unwrap_or(usize::MAX));
+        let mut own = |name: Name| {
+            let kept = self.kept.get_or_insert_with(name.clone(), Kept::default);
+            if kept.is_past(elapsed) {
+                *kept = Kept::default();
+            }
+            kept.owner = Some(client);
+            let data = kept.data.clone();
+            (name, data)
+        };
+        StoreAnswer::Claimed(free.into_iter().map(&mut own).collect())
     }
 
     /// Drops what may be dropped, once a day.
@@ -220,23 +306,24 @@ impl Memory {
             self.kept.retain(|_, kept| !kept.is_past(elapsed));
         }
     }
+}
 
-    fn spend(&mut self, entry: (Space, String), day: Option<i64>, amount: Decimal, cap: Option<Decimal>, unix: Millis) -> StoreAnswer {
-        let today = unix.div_euclid(DAY).max(self.day);
-        if today > self.day {
-            (self.day, self.entries) = (today, Map::default());
-        }
-        let day = day.unwrap_or(today);
-        if day != self.day {
-            return StoreAnswer::Granted { day };
-        }
-        let is_other = |known: &(Space, String)| known.0 == entry.0 && *known != entry;
-        let others = self.entries.iter().filter(|(known, _)| is_other(known)).map(|(_, usd)| *usd).fold(Decimal::from(0), sum);
-        let before = self.entries.get(&entry).copied().unwrap_or_default();
+impl Spent {
+    fn spend(&mut self, today: i64, day: Option<i64>, entry: String, amount: Decimal, cap: Option<Decimal>) -> StoreAnswer {
+        self.latest = self.latest.max(today);
+        let day = day.unwrap_or(self.latest);
+        let Day { entries, total } = self.days.get_or_insert_with(day, Day::default);
+        let before = entries.get(&entry).copied().unwrap_or_default();
+        let others = Decimal(total.0.saturating_sub(before.0));
         if amount > before && cap.is_some_and(|cap| sum(others, amount) > cap) {
-            return StoreAnswer::Over { total: sum(others, before) };
+            return StoreAnswer::Over { day, total: *total };
         }
-        self.entries.insert(entry, amount);
+        *total = sum(others, amount);
+        entries.insert(entry, amount);
+        self.latest = self.latest.max(day);
+        while let Some(old) = self.days.first().map(|(first, _)| *first).filter(|first| *first < self.latest.saturating_sub(DAYS)) {
+            self.days.remove(&old);
+        }
         StoreAnswer::Granted { day }
     }
 }

@@ -30,7 +30,7 @@ pub(crate) fn make<S: Store + ?Sized>(store: &S, call: &StoreCall) -> Result<Sto
         StoreCall::Spend { space: Space(space), day, entry, amount, cap } => {
             match store.spend(&Spend { space, day: *day, entry, amount: amount.0, cap: cap.map(|cap| cap.0) })? {
                 Spent::Granted { day } => StoreAnswer::Granted { day },
-                Spent::Over { total } => StoreAnswer::Over { total: hopline::contract::Decimal(total) },
+                Spent::Over { day, total } => StoreAnswer::Over { day, total: hopline::contract::Decimal(total) },
             }
         }
     })

@@ -127,6 +127,8 @@ pub enum Spent {
     },
     /// Nothing has changed: the entry would grow and the day's sum pass the cap.
     Over {
+        /// Days since 1 January 1970.
+        day: i64,
         /// The day's sum as it stands.
         total: Decimal,
     },

@@ -198,7 +198,8 @@ fn on_a_full_disk_calls_fail_and_nothing_is_lost() {
     assert_eq!(worker.ask(&format!("delete {}", name(1))), "Done");
     assert_eq!(worker.ask(&format!("put {} new", name(0))), "Done");
     let total = worker.ask("spend 5e bb 100 10");
-    assert_eq!(total, format!("Over {{ total: {} }}", hopline_store::Decimal::new(400 + spent as i64, 2).normalize()));
+    let expected = hopline_store::Decimal::new(400 + spent as i64, 2).normalize();
+    assert!(total.starts_with("Over") && total.ends_with(&format!(", total: {expected} }}")), "{total}");
     assert!(worker.ask("spend 5e bb 1 10").starts_with("Granted"));
 }
 

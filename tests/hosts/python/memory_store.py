@@ -98,8 +98,9 @@ class MemoryStore:
             spent = {other: usd for (of, on, other), usd in self._memory.spent.items() if (of, on) == (space, day)}
             total, before = sum(spent.values(), Decimal(0)), spent.get(entry, Decimal(0))
             if cap is not None and amount > before and total - before + amount > cap:
-                return hopline.OverCap(total)
+                return hopline.OverCap(total, day)
             self._memory.spent[(space, day, entry)] = amount
+            self._memory.days[space] = max(today, day)
             return day
 
     def close(self) -> None:

@@ -106,7 +106,7 @@ def _call(client: hopline.Store, step: Json) -> None:
             cap = Decimal(rest["cap"]) if "cap" in rest else None
             spent = client.spend(space, entry, Decimal(amount), day=rest.get("day"), cap=cap)
             if isinstance(spent, hopline.OverCap):
-                assert set(expected) == {"over"} and Decimal(expected["over"]) == spent.total, spent
+                assert set(expected) == {"over", "day"} and (Decimal(expected["over"]), expected["day"]) == spent, spent
             else:
                 assert expected == {"granted": spent}, spent
         case _:

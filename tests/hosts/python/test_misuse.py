@@ -165,7 +165,7 @@ def test_a_store_that_can_not_be_written_sends_nothing(tmp_path: Path) -> None:
         assert "No space left" in str(caught.value.__notes__) and "repair the store" in str(caught.value)
 
 
-@pytest.mark.parametrize("nonsense", [None, 5, "lost", [], hopline.OverCap(Decimal(1)), {"a name": "text"}])
+@pytest.mark.parametrize("nonsense", [None, 5, "lost", [], hopline.OverCap(Decimal(1), 20000), {"a name": "text"}])
 def test_a_store_that_answers_nonsense_has_failed(nonsense: Any, tmp_path: Path) -> None:
     def around(name: str, call: Callable[[], Any], *_: object) -> Any:
         return call() if name in ("release", "close") else nonsense

@@ -50,7 +50,7 @@ ANSWERS = {
     "spend": {"counted", "over"},
     "resolve": {"done", "lost", "claimed", "busy", "listed", "counted", "over"},
 }
-"""What a store may answer to each, beside that it failed."""
+"""What a store may answer to each, beside that it failed, or was never opened."""
 CASE = {"name", "client", "now", "entropy", "refused", "script"}
 
 
@@ -95,7 +95,7 @@ def read_step(step: Json) -> str:
         only(answer, ANSWER, "an answer")
         check(len({"ok", "error", "text", "hex", "failed"} & set(answer)) == 1, "an answer has one body or failure")
     else:
-        known = {None, "failed"} | ANSWERS.get(verbs[0], set())
+        known = {None, "failed", "never"} | ANSWERS.get(verbs[0], set())
         check(answer in known, f"an answer of {verbs[0]} can't be {answer}")
     return verbs[0]
 

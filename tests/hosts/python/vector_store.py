@@ -69,14 +69,19 @@ class Store:
         raise AssertionError(f"no store has the call {call}")
 
     def spend(self, day: int | None, entry: str, amount: Decimal, cap: Decimal | None, unix: int) -> tuple[Any, ...]:
-        self.day = max(self.day, unix // DAY)
-        day = self.day if day is None else day
+        today = self.today(unix)
+        day = today if day is None else day
         total = sum((usd for (known, other), usd in self.entries.items() if known == day and other != entry), Decimal(0))
         before = self.entries.get((day, entry))
         if cap is not None and (before is None or amount > before) and total + amount > cap:
-            return ("over", str(total))
+            return ("over", day, str(total))
         self.entries[(day, entry)] = amount
         return ("granted", day)
+
+    def today(self, unix: int) -> int:
+        """The day by a clock that never goes back."""
+        self.day = max(self.day, unix // DAY)
+        return self.day
 
     def doubt(self, call: tuple[Any, ...]) -> None:
         """A call was made, and nobody knows yet what came of it."""
@@ -85,15 +90,15 @@ class Store:
 
     def answer(self, call: tuple[Any, ...], word: str, unix: int) -> tuple[Any, ...]:
         """What the store answers where a script says so."""
-        if word == "failed":
-            return ("failed",)
+        if word in ("failed", "never"):
+            return (word,)
         if word == "lost":
             self.take_away(names_of(call))
             return ("lost",)
         if word == "busy":
             return ("busy", next((self.data(name) for name in names_of(call)), None))
         if word == "over":
-            return ("over", "0")
+            return ("over", self.today(unix), "0")
         answer = self.call(call, unix)
         check(answer[0] in WORDS[word], f"the store would answer {answer}")
         return answer

@@ -133,7 +133,7 @@ impl Store {
                 let total = others.fold(rust_decimal::Decimal::ZERO, |sum, (_, usd)| sum + usd.0);
                 let grows = self.entries.get(&(day, space.clone(), entry.clone())).is_none_or(|before| amount > before);
                 if grows && cap.is_some_and(|cap| total + amount.0 > cap.0) {
-                    return StoreAnswer::Over { total: Decimal(total) };
+                    return StoreAnswer::Over { day, total: Decimal(total) };
                 }
                 self.entries.insert((day, space.clone(), entry.clone()), *amount);
                 StoreAnswer::Granted { day }

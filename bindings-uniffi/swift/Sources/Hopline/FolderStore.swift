@@ -97,7 +97,7 @@ public final class FolderStore: Store {
         let (day, cap) = (spend.day.map { Int64($0) }, spend.cap?.description)
         switch try await ask(.spend(space: spend.space, day: day, entry: spend.entry, amount: spend.amount.description, cap: cap)) {
         case .granted(let day): return .granted(day: Int(day))
-        case .over(let total): return .over(total: try money(total))
+        case .over(let day, let total): return .over(day: Int(day), total: try money(total))
         default: throw Self.strange
         }
     }

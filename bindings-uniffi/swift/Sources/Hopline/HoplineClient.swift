@@ -16,6 +16,7 @@ public class HoplineClient: @unchecked Sendable, CustomReflectable {
     init(_ told: Parameters, _ store: (any Store)?, _ transport: any Transport, _ options: ClientOptions) throws(HoplineError) {
         var told = told
         told.add("store", store != nil)
+        told.add("late_calls", store?.lateCalls ?? false)
         let text = told.json.text
         let client = try core { try Client(options: text, entropy: entropy()) }
         let handle = store.map(StoreHandle.init)

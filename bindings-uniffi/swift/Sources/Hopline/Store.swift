@@ -4,7 +4,7 @@ import Foundation
 ///
 /// An object serves one client; a further client needs another object, also once the first is closed. What each call must do is written down as data, with nine rules,
 /// in `tests/store` of the repository: run these cases against yours. Each call may come again and then does nothing new. A call that
-/// throws may be done or not.
+/// throws may be done or not, and must not be done after that; one that throws a `StoreFailure` with `isNotOpened` was surely not done.
 ///
 /// Names and spaces are text of at most 66 characters of `0-9`, `a-z` and `.`; a name begins with its space and a point.
 public protocol Store: AnyObject, Sendable {
@@ -32,11 +32,15 @@ public protocol Store: AnyObject, Sendable {
     /// Of such a store: whether this client's claims stand for the next 20 seconds. It is called before each request; if it returns
     /// false, the request is not sent, and its record is stored again first. A store that leaves this out always vouches.
     func vouches() async -> Bool
+    /// Whether a call may still be done after it has thrown, as after a time limit of the store's own. Then a purchase whose record could not be
+    /// put is never said to have had no effect. A store that leaves this out does no call after it has thrown.
+    var lateCalls: Bool { get }
 }
 
 extension Store {
     public func onLost(_ lost: @escaping @Sendable (_ names: [String]?) -> Void) {}
     public func vouches() async -> Bool { true }
+    public var lateCalls: Bool { false }
 }
 
 /// What a claim brought.
@@ -121,8 +125,8 @@ public struct StoreSpend: Sendable, Hashable {
 public enum StoreSpent: Sendable, Hashable {
     /// The entry counts on that day.
     case granted(day: Int)
-    /// Nothing has changed: the entry would grow and the day's sum pass the cap. With the sum as it stands.
-    case over(total: Decimal)
+    /// Nothing has changed: the entry would grow and the day's sum pass the cap. With the day, and its sum as it stands.
+    case over(day: Int, total: Decimal)
 }
 
 /// Why a store can't do what it is asked. A store of your own may throw it, so that errors tell the sentence; of any other error only
@@ -130,9 +134,11 @@ public enum StoreSpent: Sendable, Hashable {
 public struct StoreFailure: Error, Sendable, Hashable, CustomStringConvertible {
     /// One sentence for a person. It must hold no secret.
     public let description: String
+    /// Whether the store could not be opened at all, so that the call was surely not done.
+    public let isNotOpened: Bool
 
     /// A failure.
-    public init(_ description: String) {
-        self.description = description
+    public init(_ description: String, isNotOpened: Bool = false) {
+        (self.description, self.isNotOpened) = (description, isNotOpened)
     }
 }

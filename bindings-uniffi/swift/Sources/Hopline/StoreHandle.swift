@@ -41,7 +41,7 @@ final class StoreHandle: Sendable {
         do {
             return (try await answer(call), nil)
         } catch {
-            return (.failed, Self.said(error))
+            return ((error as? StoreFailure)?.isNotOpened == true ? .never : .failed, Self.said(error))
         }
     }
 
@@ -103,7 +103,7 @@ final class StoreHandle: Sendable {
     private func spent(_ spend: StoreSpend) async throws -> StoreAnswer {
         switch try await store.spend(spend) {
         case .granted(let day): .granted(day: Int64(day))
-        case .over(let total): .over(total: total.description)
+        case .over(let day, let total): .over(day: Int64(day), total: total.description)
         }
     }
 

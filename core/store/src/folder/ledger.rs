@@ -85,7 +85,7 @@ impl Ledgers {
         }
         let before = ledger.entries.get(spend.entry).copied().unwrap_or_default();
         if is_over(before, ledger.total, spend.amount, spend.cap) {
-            return Ok(Spent::Over { total: ledger.total });
+            return Ok(Spent::Over { day, total: ledger.total });
         }
         let mut file = match file {
             Some(file) => file,
@@ -114,7 +114,7 @@ impl Ledgers {
 }
 
 impl Ledger {
-    /// Reads what has been added. A last line that was cut off was never answered, and goes; anything else that is damaged is an error,
+    /// Reads what has been added. A last line without its end was never answered, and goes; anything else that is damaged is an error,
     /// since an unknown sum may be past the cap.
     fn catch_up(&mut self, file: &mut File, path: &Path) -> Result<(), Error> {
         let failed = |error: io::Error| Error::io("read", path, &error);
@@ -127,7 +127,7 @@ impl Ledger {
         file.read_to_end(&mut added).map_err(failed)?;
         let lines: Vec<&[u8]> = added.split_inclusive(|byte| *byte == b'\n').collect();
         let sound = lines.iter().take_while(|line| parse(line).is_some()).count();
-        if lines[sound..].iter().any(|line| parse(line).is_some()) {
+        if !lines[sound..].iter().all(|line| is_torn(line)) {
             let what = "its entries are damaged, so that nobody knows what was spent; once you know it, remove the file";
             return Err(Error::Failed(format!("could not read `{}`: {what}", path.display())));
         }
@@ -173,6 +173,15 @@ fn parse(line: &[u8]) -> Option<(&str, Decimal)> {
     let (entry, amount, sum) = (parts.next()?, parts.next()?, parts.next()?);
     (parts.next().is_none() && checksum(entry, amount.as_bytes()) == sum).then_some(())?;
     Some((entry, amount.parse().ok()?))
+}
+
+/// Whether a line is the beginning of one: a whole line whose end was changed is not.
+fn is_torn(line: &[u8]) -> bool {
+    let is_whole_but_its_end = || match line {
+        [line @ .., last] if *last != 0 => parse(&[line, b"\n"].concat()).is_some(),
+        _ => false,
+    };
+    !line.ends_with(b"\n") && !is_whole_but_its_end()
 }
 
 /// The days that a space has.

@@ -162,7 +162,8 @@ fn nothing_is_let_go_of_in_the_middle_of_a_spend() {
         let thread = hooked.meanwhile(0, move |client| {
             let_go(client);
             // The turn of the space was not given to others before it counted.
-            assert_eq!(spend(&other.client, "bb"), Ok(Spent::Over { total: 1.into() }));
+            let spent = spend(&other.client, "bb");
+            assert!(matches!(spent, Ok(Spent::Over { total, .. }) if total == 1.into()), "{spent:?}");
         });
         assert_eq!(spend(&hooked.client, "aa"), Ok(Spent::Granted { day: 20_000 }));
         join(thread);

@@ -35,7 +35,7 @@ mutants! {
     // Time.
     KeepForIgnored, KeepForDropsOwned, KeepForOfTheFirstPut, KeepForTooLong, KeepForTooShort, KeepForIsOver,
     // Money.
-    SpendUnlimited, OverStillCounts, ShrinkIsRefused, CapMustBeAbove, NoCapCountsNothing, TotalWithTheEntry, OneSpaceForAll, ClockGoesBack, DayIsIgnored, DayIsOfTheFirst,
+    SpendUnlimited, OverStillCounts, ShrinkIsRefused, CapMustBeAbove, NoCapCountsNothing, TotalWithTheEntry, OneSpaceForAll, ClockGoesBack, DayIsIgnored, DayIsOfTheFirst, GivenDayIsForgotten, OverIsOfToday,
     EntryOfAllDays, MoneyIsFloat, SpendOfOneClient, SpendIsForgotten,
 }
 
@@ -334,13 +334,16 @@ impl Store for Client {
                 if self.is(Mutant::OverStillCounts) {
                     shared.entries.insert(key, amount);
                 }
-                return Spent::Over { total: if self.is(Mutant::TotalWithTheEntry) { sum } else { total } };
+                let day = if self.is(Mutant::OverIsOfToday) { today } else { day };
+                return Spent::Over { day, total: if self.is(Mutant::TotalWithTheEntry) { sum } else { total } };
             }
             if spend.cap.is_some() || !self.is(Mutant::NoCapCountsNothing) {
                 shared.entries.insert(key, amount);
             }
             let latest = shared.latest.entry(space).or_insert(day);
-            *latest = day.max(*latest);
+            if spend.day.is_none() || !self.is(Mutant::GivenDayIsForgotten) {
+                *latest = day.max(*latest);
+            }
             Spent::Granted { day }
         })
     }

@@ -219,7 +219,7 @@ struct SpendCall {
 #[serde(untagged, deny_unknown_fields)]
 enum Spending {
     Granted { granted: i64 },
-    Over { over: String },
+    Over { over: String, day: i64 },
 }
 
 #[derive(Deserialize)]
@@ -324,7 +324,7 @@ fn answer(client: &impl Store, call: &Call) -> Result<(), String> {
             let came = client.spend(&spend).map_err(failed)?;
             let expected = match &call.answer {
                 Spending::Granted { granted } => Spent::Granted { day: *granted },
-                Spending::Over { over } => Spent::Over { total: money(over) },
+                Spending::Over { over, day } => Spent::Over { day: *day, total: money(over) },
             };
             expect("spend", came, expected)
         }

@@ -36,7 +36,7 @@ export class Core extends Client {
   busy = (id, data, ...now) => this.#answer(id, "busy", [data?.length ?? -1], data, now);
   listed = (id, names, lengths, data, whose, more, ...now) => this.#answer(id, more ? "more" : "listed", [...names, ...whose, ...lengths], data, now);
   granted = (id, day, ...now) => this.#answer(id, "granted", [day], undefined, now);
-  over = (id, total, ...now) => this.#answer(id, "over", [total], undefined, now);
+  over = (id, day, total, ...now) => this.#answer(id, "over", [day, total], undefined, now);
 
   #answer(id, word, lines, data, now) {
     this.stored(id, word, lines.join("\n"), data ?? new Uint8Array(), ...now);

@@ -79,8 +79,9 @@ export class OwnStore {
     days.counted.set(day, entries);
     const total = [...entries.values()].reduce((sum, usd) => sum + usd, 0n);
     const [usd, before] = [parts(amount), entries.get(entry) ?? 0n];
-    if (cap !== undefined && usd > before && total - before + usd > parts(cap)) return { over: decimal(total) };
+    if (cap !== undefined && usd > before && total - before + usd > parts(cap)) return { over: decimal(total), day };
     entries.set(entry, usd);
+    days.latest = Math.max(days.latest, day);
     return { granted: day };
   }
 

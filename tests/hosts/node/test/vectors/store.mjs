@@ -68,16 +68,22 @@ export class Store {
   }
 
   #spend({ day: given, entry, amount, cap }, unix) {
-    this.#day = Math.max(this.#day, Math.floor(unix / DAY));
-    const day = given ?? this.#day;
+    const today = this.today(unix);
+    const day = given ?? today;
     const of = `${day} ${entry}`;
     const others = [...this.#entries].filter(([other]) => other.startsWith(`${day} `) && other !== of);
     const total = others.reduce((sum, [, usd]) => sum + usd, 0n);
     const [usd, before] = [parts(amount), this.#entries.get(of)];
     const grows = before === undefined || usd > before;
-    if (grows && cap !== undefined && total + usd > parts(cap)) return { over: [decimal(total)] };
+    if (grows && cap !== undefined && total + usd > parts(cap)) return { over: [day, decimal(total)] };
     this.#entries.set(of, usd);
     return { granted: [day] };
+  }
+
+  /** The day by a clock that never goes back. */
+  today(unix) {
+    this.#day = Math.max(this.#day, Math.floor(unix / DAY));
+    return this.#day;
   }
 
   /** A call was made, and nobody knows yet what came of it. */

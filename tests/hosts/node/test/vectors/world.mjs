@@ -137,8 +137,8 @@ export class World {
       answer = call ? this.store.call(call, this.now.unix) : { done: ["done"] };
       if (!kinds.some((kind) => kind in answer)) fail(`the store would answer ${Object.keys(answer)}`);
     } else if (word === "busy") answer = { busy: [this.store.data(names[0])] };
-    else if (word === "over") answer = { over: ["0"] };
-    else if (word === "failed" || word === "lost") answer = { done: [word] };
+    else if (word === "over") answer = { over: [this.store.today(this.now.unix), "0"] };
+    else if (["failed", "never", "lost"].includes(word)) answer = { done: [word] };
     else throw new Error(`\`${word}\` is not an answer of a store`);
     if (word === "lost") this.store.takeAway(names);
     this.#answer(id, answer);

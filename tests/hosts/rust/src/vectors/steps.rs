@@ -97,6 +97,7 @@ pub(super) enum Word {
     Done,
     Lost,
     Failed,
+    Never,
     Claimed,
     Busy,
     Listed,

@@ -74,19 +74,25 @@ impl Store {
                 StoreAnswer::Listed { entries: found.into_iter().take(PAGE).collect(), more }
             }
             StoreCall::Spend { day, entry, amount, cap, .. } => {
-                self.day = self.day.max(unix.div_euclid(DAY));
-                let day = day.unwrap_or(self.day);
+                let today = self.today(unix);
+                let day = day.unwrap_or(today);
                 let of_day = self.entries.iter().filter(|((known, other), _)| *known == day && other != entry);
                 let total = of_day.fold(Decimal::from(0).0, |sum, (_, usd)| sum + usd.0);
                 let before = self.entries.get(&(day, entry.clone()));
                 let grows = before.is_none_or(|before| amount > before);
                 if grows && cap.is_some_and(|cap| total + amount.0 > cap.0) {
-                    return StoreAnswer::Over { total: Decimal(total) };
+                    return StoreAnswer::Over { day, total: Decimal(total) };
                 }
                 self.entries.insert((day, entry.clone()), *amount);
                 StoreAnswer::Granted { day }
             }
         }
+    }
+
+    /// The day by a clock that never goes back.
+    pub(super) fn today(&mut self, unix: i64) -> i64 {
+        self.day = self.day.max(unix.div_euclid(DAY));
+        self.day
     }
 
     /// A call was made, and nobody knows yet what came of it.

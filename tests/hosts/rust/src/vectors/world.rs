@@ -172,6 +172,7 @@ impl World {
         };
         let answer = match word {
             Word::Failed => StoreAnswer::Failed,
+            Word::Never => StoreAnswer::Never,
             Word::Lost => {
                 let names = self.calls.get(&id).map(names_of).unwrap_or_default();
                 self.store.take_away(&names);
@@ -181,7 +182,7 @@ impl World {
                 let names = self.calls.get(&id).map(names_of).unwrap_or_default();
                 StoreAnswer::Busy(names.first().and_then(|name| self.store.data(name)))
             }
-            Word::Over => StoreAnswer::Over { total: 0.into() },
+            Word::Over => StoreAnswer::Over { day: self.store.today(self.now.unix), total: 0.into() },
             Word::Done | Word::Claimed | Word::Listed | Word::Counted => done(self),
         };
         let fits = match word {
@@ -189,7 +190,7 @@ impl World {
             Word::Claimed => matches!(answer, StoreAnswer::Claimed(_)),
             Word::Listed => matches!(answer, StoreAnswer::Listed { .. }),
             Word::Counted => matches!(answer, StoreAnswer::Granted { .. } | StoreAnswer::Over { .. }),
-            Word::Failed | Word::Lost | Word::Busy | Word::Over => true,
+            Word::Failed | Word::Never | Word::Lost | Word::Busy | Word::Over => true,
         };
         if !fits {
             return Err(format!("the store would answer {answer:?}"));

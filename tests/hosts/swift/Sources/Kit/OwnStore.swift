@@ -96,8 +96,9 @@ public final class OwnStore: Store {
             let entry = OwnShelf.Entry(space: spend.space, day: spend.day ?? shelf.day, name: spend.entry)
             let total = shelf.spent.filter { $0.key.space == entry.space && $0.key.day == entry.day }.values.reduce(0, +)
             let before = shelf.spent[entry] ?? 0
-            if let cap = spend.cap, spend.amount > before, total - before + spend.amount > cap { return .over(total: total) }
+            if let cap = spend.cap, spend.amount > before, total - before + spend.amount > cap { return .over(day: entry.day, total: total) }
             shelf.spent[entry] = spend.amount
+            shelf.day = max(shelf.day, entry.day)
             return .granted(day: entry.day)
         }
     }

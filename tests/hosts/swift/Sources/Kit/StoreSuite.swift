@@ -122,7 +122,8 @@ public struct StoreSuite {
             let spend = try StoreSpend(
                 space: step["space"]?.string ?? "", day: step["day"]?.int, entry: about.string ?? "", amount: money(step["amount"]),
                 cap: step["cap"].map { try money($0) })
-            let expected: StoreSpent = try answer["over"].map { .over(total: try money($0)) } ?? .granted(day: answer["granted"]?.int ?? -1)
+            let over: StoreSpent? = try answer["over"].map { .over(day: answer["day"]?.int ?? -1, total: try money($0)) }
+            let expected = over ?? .granted(day: answer["granted"]?.int ?? -1)
             let came = try await client.spend(spend)
             try VectorFormat.check(came == expected, "expected \(expected), came \(came)")
         default:

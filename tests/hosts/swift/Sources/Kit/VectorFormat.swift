@@ -40,7 +40,7 @@ public enum VectorFormat {
         "ask": (["given"], ["ok", "error"]),
     ]
     /// What the store says.
-    static let words: Set<String> = ["done", "lost", "failed", "claimed", "busy", "listed", "counted", "over"]
+    static let words: Set<String> = ["done", "lost", "failed", "never", "claimed", "busy", "listed", "counted", "over"]
     static let answer: Set<String> = ["ok", "error", "text", "repeat", "hex", "failed", "sent", "status", "headers", "meta", "truncated"]
 
     /// Every case, by its file and its name. Whatever is not understood is a failure.

@@ -51,14 +51,19 @@ struct CaseStore {
     }
 
     private mutating func spend(_ given: Int64?, _ name: String, _ usd: String, _ cap: String?, _ unix: Int64) -> StoreAnswer {
-        day = max(day, unix / 86_400_000)
-        let entry = Entry(day: given ?? day, name: name)
+        let entry = Entry(day: given ?? today(unix), name: name)
         let (amount, cap) = (Decimal(string: usd) ?? .nan, cap.flatMap { Decimal(string: $0) })
         let total = entries.filter { $0.key.day == entry.day && $0.key != entry }.values.reduce(0, +)
         let grows = entries[entry].map { amount > $0 } ?? true
-        if let cap, grows, total + amount > cap { return .over(total: total.description) }
+        if let cap, grows, total + amount > cap { return .over(day: entry.day, total: total.description) }
         entries[entry] = amount
         return .granted(day: entry.day)
+    }
+
+    /// The day by a clock that never goes back.
+    mutating func today(_ unix: Int64) -> Int64 {
+        day = max(day, unix / 86_400_000)
+        return day
     }
 
     /// A call was made, and nobody knows yet what came of it.
@@ -156,15 +161,16 @@ extension Vectors {
         let answer: StoreAnswer
         switch word {
         case "failed": answer = .failed
+        case "never": answer = .never
         case "lost":
             store.takeAway(names)
             answer = .lost
         case "busy": answer = .busy(data: names.first.flatMap(store.data))
-        case "over": answer = .over(total: "0")
+        case "over": answer = .over(day: store.today(unix), total: "0")
         default: answer = call.map { store.call($0, unix) } ?? .done
         }
         switch (word, answer) {
-        case ("failed", _), ("lost", _), ("busy", _), ("over", _), ("done", .done), ("done", .lost), ("claimed", .claimed), ("listed", .listed),
+        case ("failed", _), ("never", _), ("lost", _), ("busy", _), ("over", _), ("done", .done), ("done", .lost), ("claimed", .claimed), ("listed", .listed),
             ("counted", .granted), ("counted", .over):
             break
         default: throw Unmet("the store would not answer `\(word)`, but \(answer)")

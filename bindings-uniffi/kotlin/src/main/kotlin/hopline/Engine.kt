@@ -321,7 +321,7 @@ internal class Engine(private val core: Client, means: Means, private val store:
                 checkNotNull(store) { "the core asked a store that it has not" }.call(step.call)
             } catch (error: Throwable) {
                 trouble = error
-                StoreAnswer.Failed
+                if (error is StoreNotOpenedException) StoreAnswer.Never else StoreAnswer.Failed
             }
         val stored = { what: StoreAnswer ->
             trouble?.let { error -> step.command?.let { waiting[it] }?.notes?.add("the store said: ${said(error)}") }

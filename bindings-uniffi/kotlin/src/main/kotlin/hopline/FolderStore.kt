@@ -54,7 +54,7 @@ public class FolderStore(
     override suspend fun spend(space: String, day: Long?, entry: String, amount: BigDecimal, cap: BigDecimal?): Spent =
         when (val answer = ask(StoreCall.Spend(space, day, entry, amount.toPlainString(), cap?.toPlainString()))) {
             is StoreAnswer.Granted -> Spent.Granted(answer.day)
-            is StoreAnswer.Over -> Spent.Over(BigDecimal(answer.total))
+            is StoreAnswer.Over -> Spent.Over(answer.day, BigDecimal(answer.total))
             else -> throw odd(answer)
         }
 
@@ -76,8 +76,15 @@ public class FolderStore(
     @Synchronized
     private fun opened(): Folder {
         if (isClosed) throw IOException("this store is closed")
-        return folder ?: Folder(path.toAbsolutePath().toString()).also { folder = it }
+        return folder ?: open().also { folder = it }
     }
+
+    private fun open(): Folder =
+        try {
+            Folder(path.toAbsolutePath().toString())
+        } catch (failed: StoreException) {
+            throw StoreNotOpenedException(failed.message.orEmpty(), failed)
+        }
 
     /** Blocks until the disk has what it did, so a client asks off its callers' threads. */
     private fun ask(call: StoreCall): StoreAnswer =

@@ -42,6 +42,7 @@ public class ResellerClient(
             options.told(
                 "api" to "reseller", "base_url" to address(baseUrl, "HOPLINE_BACKEND_URL"), *login(username, password, token),
                 "token_codes" to tokenCodes, "same_account" to sameAccount, "store" to (store != null),
+                "late_calls" to (store?.lateCalls == true),
             ),
             Means(transport, headers, clock, dispatcher), store,
         )

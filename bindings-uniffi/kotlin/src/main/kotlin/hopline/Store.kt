@@ -1,5 +1,6 @@
 package hopline
 
+import java.io.IOException
 import java.math.BigDecimal
 import kotlin.time.Duration
 
@@ -9,7 +10,8 @@ import kotlin.time.Duration
  *
  * An object of it belongs to one client, also once that is closed. The client decides what is stored; the store only does what it is asked. Names are ASCII text,
  * data is bytes that hold no secret. A name is owned by one living client at a time. **Every call may be repeated and then does nothing
- * new.** A call that throws may be done or not: the client repeats it, or treats it as failed. Calls about different names may come at
+ * new.** A call that throws may be done or not: the client repeats it, or treats it as failed. It must not be done after it has thrown, and
+ * was surely not done if it throws [StoreNotOpenedException]. Calls about different names may come at
  * once. What a client owned must become free when it has crashed, and when it was garbage-collected without [close].
  *
  * The cases in the repository's `tests/store`, which are data, are what every store has to pass.
@@ -69,7 +71,16 @@ public interface Store {
      * throws, nothing is sent and the record is stored again first. Default true.
      */
     public suspend fun vouches(): Boolean = true
+
+    /**
+     * Whether a call may still be done after it has thrown, as after a time limit of the store's own. Then a purchase whose record could not be
+     * put is never said to have had no effect. Default false.
+     */
+    public val lateCalls: Boolean get() = false
 }
+
+/** A store could not be opened at all, so the call was surely not done. A store of your own throws it where it never reached its data. */
+public class StoreNotOpenedException(message: String, cause: Throwable? = null) : IOException(message, cause)
 
 /** What [Store.claim] brought. */
 public sealed interface Claim {
@@ -103,6 +114,6 @@ public sealed interface Spent {
     /** The entry counts, on this day since 1970. */
     public class Granted(public val day: Long) : Spent
 
-    /** Nothing was changed. The day's sum as it stands. */
-    public class Over(public val total: BigDecimal) : Spent
+    /** Nothing was changed. The day since 1970, and its sum as it stands. */
+    public class Over(public val day: Long, public val total: BigDecimal) : Spent
 }

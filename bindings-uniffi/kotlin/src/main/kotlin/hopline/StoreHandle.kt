@@ -28,7 +28,7 @@ internal class StoreHandle private constructor(private val store: Store) {
             is StoreCall.Spend ->
                 when (val spent = store.spend(call.space, call.day, call.entry, call.amount.toBigDecimal(), call.cap?.toBigDecimal())) {
                     is Spent.Granted -> StoreAnswer.Granted(spent.day)
-                    is Spent.Over -> StoreAnswer.Over(spent.total.toPlainString())
+                    is Spent.Over -> StoreAnswer.Over(spent.day, spent.total.toPlainString())
                 }
         }
 

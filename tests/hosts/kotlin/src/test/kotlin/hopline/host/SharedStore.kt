@@ -65,11 +65,13 @@ class SharedStore(private val now: () -> Long = System::currentTimeMillis) {
 
         override suspend fun spend(space: String, day: Long?, entry: String, amount: BigDecimal, cap: BigDecimal?): Spent = locked {
             today = maxOf(today, now().floorDiv(DAY))
-            val entries = spent.getOrPut(space to (day ?: today)) { HashMap() }
+            val at = day ?: today
+            val entries = spent.getOrPut(space to at) { HashMap() }
             val (sum, before) = entries.values.fold(BigDecimal.ZERO, BigDecimal::add) to (entries[entry] ?: BigDecimal.ZERO)
-            if (amount > before && cap != null && sum - before + amount > cap) return@locked Spent.Over(sum)
+            if (amount > before && cap != null && sum - before + amount > cap) return@locked Spent.Over(at, sum)
             entries[entry] = amount
-            Spent.Granted(day ?: today)
+            today = maxOf(today, at)
+            Spent.Granted(at)
         }
 
         override suspend fun close(): Unit = release(null)

@@ -159,7 +159,7 @@ private abstract class Place : AutoCloseable {
     private fun spent(spent: Spent): JsonElement =
         when (spent) {
             is Spent.Granted -> JsonObject(mapOf("granted" to JsonPrimitive(spent.day)))
-            is Spent.Over -> JsonObject(mapOf("over" to JsonPrimitive(spent.total.toPlainString())))
+            is Spent.Over -> JsonObject(mapOf("over" to JsonPrimitive(spent.total.toPlainString()), "day" to JsonPrimitive(spent.day)))
         }
 
     private fun fits(wanted: JsonElement, found: JsonElement): Boolean {
@@ -174,7 +174,10 @@ private abstract class Place : AutoCloseable {
             }
             "busy" in members -> "busy" in came && fitsData(members.getValue("busy"), came.getValue("busy"))
             "granted" in members -> members.maybe("granted") == came.maybe("granted")
-            "over" in members -> came.maybe("over")?.toBigDecimal()?.compareTo(members.word("over").toBigDecimal()) == 0
+            "over" in members -> {
+                val isSum = came.maybe("over")?.toBigDecimal()?.compareTo(members.word("over").toBigDecimal()) == 0
+                isSum && members.maybe("day") == came.maybe("day")
+            }
             "count" in members -> fitsPage(members, (came["entries"] as? JsonArray).orEmpty().map { it.members() }, came)
             else -> fitsEntries(members, (came["entries"] as? JsonArray).orEmpty().map { it.members() }, came)
         }

@@ -54,8 +54,9 @@ private val VERBS: Map<String, Pair<Set<String>, Set<String>>> =
 /** What the store may answer; to a step that is resolved, each of these. */
 private val WORDS: Map<String, Set<String>> =
     mapOf(
-        "put" to setOf("done", "failed", "lost"), "delete" to setOf("done", "failed", "lost"), "claim" to setOf("claimed", "busy", "failed"),
-        "release" to setOf("done", "failed"), "list" to setOf("listed", "failed"), "spend" to setOf("counted", "over", "failed"), "send" to emptySet(),
+        "put" to setOf("done", "failed", "never", "lost"), "delete" to setOf("done", "failed", "never", "lost"),
+        "claim" to setOf("claimed", "busy", "failed", "never"), "release" to setOf("done", "failed", "never"),
+        "list" to setOf("listed", "failed", "never"), "spend" to setOf("counted", "over", "failed", "never"), "send" to emptySet(),
     )
 private val ANSWER = setOf("ok", "error", "text", "repeat", "hex", "failed", "sent", "status", "headers", "meta", "truncated")
 private val CASE = setOf("name", "client", "now", "entropy", "refused", "script")

@@ -78,9 +78,10 @@ internal fun World.storeAnswer(id: UInt, word: String) {
     val answer =
         when (word) {
             "failed" -> StoreAnswer.Failed
+            "never" -> StoreAnswer.Never
             "lost" -> StoreAnswer.Lost.also { store.takeAway(names) }
             "busy" -> StoreAnswer.Busy(names.firstOrNull()?.let(store::data))
-            "over" -> StoreAnswer.Over("0")
+            "over" -> StoreAnswer.Over(store.today(unix), "0")
             else -> call?.let { store.call(it, unix) } ?: StoreAnswer.Done
         }
     val fits =

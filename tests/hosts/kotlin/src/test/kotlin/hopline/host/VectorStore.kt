@@ -54,14 +54,16 @@ internal class VectorStore {
     }
 
     private fun spend(call: StoreCall.Spend, unix: Long): StoreAnswer {
-        today = maxOf(today, unix.floorDiv(DAY))
-        val (day, amount) = (call.day ?: today) to call.amount.toBigDecimal()
+        val (day, amount) = (call.day ?: today(unix)) to call.amount.toBigDecimal()
         val total = entries.filterKeys { it.first == day && it.second != call.entry }.values.fold(BigDecimal.ZERO, BigDecimal::add)
         val grows = entries[day to call.entry].let { it == null || amount > it }
-        if (grows && call.cap != null && total + amount > call.cap!!.toBigDecimal()) return StoreAnswer.Over(total.toPlainString())
+        if (grows && call.cap != null && total + amount > call.cap!!.toBigDecimal()) return StoreAnswer.Over(day, total.toPlainString())
         entries[day to call.entry] = amount
         return StoreAnswer.Granted(day)
     }
+
+    /** The day by a clock that never goes back. */
+    fun today(unix: Long): Long = maxOf(today, unix.floorDiv(DAY)).also { today = it }
 
     /** A call was made, and nobody knows yet what came of it. */
     fun doubt(call: StoreCall) {

@@ -34,4 +34,9 @@ class AsyncPages(Walk[I, P]):
     async def _each(self) -> AsyncIterator[tuple[P, dict[str, Any]]]:
         while (params := self._next()) is not None:
             page, facts = await self._read(params)
-            yield page, self._turn(facts)
+            turn = self._turn(facts)
+            if turn.get("end") == "repeated_page":
+                # What was given before is not given again.
+                self._move(turn)
+            else:
+                yield page, turn

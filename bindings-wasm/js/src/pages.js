@@ -2,6 +2,9 @@ import { hostText } from "../gen/hopline_wasm.js";
 import { ask, isHere } from "./ask.js";
 import { asked } from "./error.js";
 
+/** Why a walk ends at a page that holds what was given before. */
+const REPEATED = "repeated_page";
+
 /** A walk through a list, page by page. hopline.d.ts documents it. */
 export class Walk {
   #list;
@@ -41,7 +44,7 @@ export class Walk {
     while (!this.#end) {
       const { page, turn } = await this.#read();
       this.#turn(turn);
-      yield page;
+      if (turn.end !== REPEATED) yield page;
     }
   }
 
@@ -64,7 +67,9 @@ export class Walk {
       position = this.#position;
       return asked(() => hostText("page_params", position, params));
     });
-    return { page, items: page[this.#list.items], turn: JSON.parse(asked(() => hostText("page_turn", position, facts))) };
+    const turn = JSON.parse(asked(() => hostText("page_turn", position, facts)));
+    // What was given before is not given again.
+    return { page, items: turn.end === REPEATED ? [] : page[this.#list.items], turn };
   }
 
   #turn({ position, end }) {

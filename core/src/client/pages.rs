@@ -27,7 +27,7 @@ pub struct Position {
     pub pages: u32,
     /// How many may be read; 1000 where it is left out.
     pub max_pages: u32,
-    /// What the cursors so far are known by again.
+    /// What the cursors so far, or the items of the last numbered page, are known by again.
     seen: Vec<String>,
 }
 
@@ -65,6 +65,8 @@ closed_enum! {
         ShortPage = "short_page",
         /// The page named one that was read before: the list would never end.
         RepeatedCursor = "repeated_cursor",
+        /// The page holds the items of the page before, which are not given again: the service has no such page.
+        RepeatedPage = "repeated_page",
         /// As many pages were read as may be. The position goes on, once its `max_pages` is higher.
         PageCap = "page_cap",
     }
@@ -96,11 +98,16 @@ impl Position {
         Ok(format!("{{{}}}", written.join(",")))
     }
 
-    /// What comes after a page whose facts these are. An empty page that names a next one goes on.
+    /// What comes after a page whose facts these are. An empty page that names a next one goes on. At [`PagesEnd::RepeatedPage`] the items of
+    /// this page are those that were given before.
     pub fn turn(mut self, facts: &Facts) -> Turn {
         self.pages = self.pages.saturating_add(1);
         let end = (self.pages >= self.max_pages).then_some(PagesEnd::PageCap);
         if self.list().is_ok_and(|list| page_size(list).is_some()) {
+            let before = std::mem::replace(&mut self.seen, facts.page_items.iter().cloned().collect());
+            if !before.is_empty() && before == self.seen {
+                return Turn { position: None, end: Some(PagesEnd::RepeatedPage) };
+            }
             // A list that does not say how long it is: there is no more than what was shown.
             return match facts.short_page {
                 Some(false) => Turn { position: Some(self), end },
@@ -237,9 +244,14 @@ mod tests {
         let position = position.turn(&page(Some(false))).position.expect("goes on");
         assert_eq!(position.params(r#"{"pageSize":5,"page":9}"#).as_deref(), Ok(r#"{"page":2,"pageSize":5}"#));
         assert_eq!(position.turn(&page(Some(true))), Turn { position: None, end: Some(PagesEnd::ShortPage) });
+        let page = |items: &str| Facts { page_items: Some(items.to_owned()), ..page(Some(false)) };
+        let twice = Position::start("list_sub_users").ok().and_then(|first| first.turn(&page("a")).position).expect("goes on");
+        assert_eq!(twice.clone().turn(&page("a")), Turn { position: None, end: Some(PagesEnd::RepeatedPage) });
+        let further = twice.turn(&page("b")).position.map(|position| json_of(&position)).expect("goes on");
+        assert_eq!(further.parse::<Position>().map(|position| position.turn(&page("b")).end), Ok(Some(PagesEnd::RepeatedPage)));
         let snake = Position { max_pages: 1, ..Position::start("list_dynamic_orders").expect("is a list") };
         assert_eq!(snake.params("{}").as_deref(), Ok(r#"{"page":1,"page_size":100}"#));
-        let capped = snake.turn(&page(Some(false)));
+        let capped = snake.turn(&page("a"));
         assert!(capped.end == Some(PagesEnd::PageCap) && capped.position.is_some());
     }
 

@@ -8,6 +8,7 @@ use super::service::{Received, Service};
 use super::tokens::LOGIN;
 use crate::contract::agent::{GetAccount, RegisterAccount};
 use crate::contract::{Api, Auth, Endpoint, Operation, Safety, Secret};
+use crate::entropy::digest;
 use crate::policy::{Error, FailureKind, Rule, Sent, failure_status};
 use crate::time::Millis;
 use crate::wire::{Answer, Built, Content, Expected, Facts, Failure, Flaw, Request, Success, classify, classify_read, items};
@@ -139,7 +140,10 @@ impl Exchange {
         match answer {
             Answer { content: Content::Success(success), status, .. } => {
                 let Success { raw, mut facts, differing, reading } = *success;
-                facts.short_page = self.built.page_size.and_then(|size| Some(items(raw.text())?.len() < size as usize));
+                if let Some((size, items)) = self.built.page_size.zip(items(raw.text())) {
+                    facts.short_page = Some(items.len() < size as usize);
+                    facts.page_items = Some(digest("page", &items).chars().take(16).collect());
+                }
                 if !differing.is_empty() {
                     cx.note(EventKind::Differing { members: differing });
                 }

@@ -4,7 +4,7 @@ use crate::contract::{Json, Secret};
 use crate::json::{self, text_of};
 use crate::policy::{Error, one_line};
 use crate::time::Millis;
-use crate::wire::{Answer, Content, KEPT_WORD, cut};
+use crate::wire::{Answer, Content, KEPT_WORD, cut, is_secret_name, names_a_secret};
 
 /// Puts what the service said into an error, without what is `hidden`.
 pub(crate) fn fill(error: &mut Error, answer: &Answer, hidden: &[&Secret], unix: Millis) {
@@ -13,7 +13,7 @@ pub(crate) fn fill(error: &mut Error, answer: &Answer, hidden: &[&Secret], unix:
     match &answer.content {
         Content::Failure(failure) => {
             error.code = without(hidden, &failure.code);
-            error.text = without(hidden, &failure.message);
+            error.text = shown(hidden, &failure.message);
             if let Some(words) = error.text.as_deref().and_then(|text| quoted(hidden, text)) {
                 error.what.push_str(": ");
                 error.what.push_str(&words);
@@ -88,25 +88,51 @@ fn quoted(secrets: &[&Secret], text: &str) -> Option<String> {
     Some(format!("\"{words}{more}\""))
 }
 
-/// Some JSON of the service without those secrets, however its texts were escaped.
+/// Some JSON of the service without those secrets, however its texts were escaped, and without the values of members that are secrets by
+/// their names.
 fn clean(secrets: &[&Secret], json: &str) -> Option<Json> {
     let mut clean = String::new();
-    let mut rest = json;
-    while let Some((before, from)) = rest.split_once('"') {
-        let mut escaped = false;
-        let end = from.find(|c| {
-            let ends = c == '"' && !escaped;
-            escaped = c == '\\' && !escaped;
-            ends
-        })?;
-        let (text, after) = (from.get(..end)?, from.get(end + 1..)?);
-        let text = text_of(&format!("\"{text}\""))?.into_owned();
-        clean.extend([before, &json::quoted(&without(secrets, &text).unwrap_or_default())]);
-        rest = after;
-    }
-    clean.push_str(rest);
+    push_clean(secrets, json, &mut clean)?;
     let tells = secrets.iter().any(|secret| secret.reveal().len() >= SHORTEST && clean.contains(secret.reveal()));
     if tells { None } else { clean.parse().ok() }
+}
+
+fn push_clean(secrets: &[&Secret], json: &str, into: &mut String) -> Option<()> {
+    let push_text = |text: &str, into: &mut String| into.push_str(&json::quoted(&shown(secrets, text).unwrap_or_default()));
+    match json.bytes().next()? {
+        b'{' => {
+            into.push('{');
+            for (n, (name, value)) in json::members(json).ok()?.into_iter().enumerate() {
+                into.push_str(if n > 0 { "," } else { "" });
+                push_text(&name, into);
+                into.push(':');
+                match is_secret_name(&name) && value != "null" {
+                    true => into.push_str(&json::quoted(REDACTED)),
+                    false => push_clean(secrets, value, into)?,
+                }
+            }
+            into.push('}');
+        }
+        b'[' => {
+            into.push('[');
+            for (n, item) in json::items(json).ok()?.into_iter().enumerate() {
+                into.push_str(if n > 0 { "," } else { "" });
+                push_clean(secrets, item, into)?;
+            }
+            into.push(']');
+        }
+        b'"' => push_text(&text_of(json)?, into),
+        _ => into.push_str(json),
+    }
+    Some(())
+}
+
+/// A text of the service without those secrets; where it holds JSON with a member that is a secret by its name, only what stands before that.
+fn shown(secrets: &[&Secret], text: &str) -> Option<String> {
+    match text.find(['{', '[']).and_then(|at| text.split_at_checked(at)) {
+        Some((before, json)) if names_a_secret(json) => without(secrets, &format!("{before}{REDACTED}")),
+        _ => without(secrets, text),
+    }
 }
 
 #[cfg(test)]
@@ -129,5 +155,23 @@ mod tests {
             let clean = without(&[&secret], &format!("{before}own-secret"));
             assert_eq!(clean, Some(format!("{before}{end}")), "{missing}");
         }
+    }
+
+    #[test]
+    fn what_is_a_secret_by_its_name_is_not_shown_at_any_depth() {
+        let cleaned = |json: &str| clean(&[], json).map(|json| json.text().to_owned());
+        let shown = |name: &str, json: &str| format!("{{{}:{json}}}", json::quoted(name));
+        for name in ["password", "proxyPassword", "auth_password", "access_token", "secret", "pwd", "full_url"] {
+            for value in [r#""x""#, "12345", r#"{"a":"x"}"#, "[1]", "true"] {
+                assert_eq!(cleaned(&shown(name, value)), Some(shown(name, r#""[redacted]""#)), "{name} {value}");
+                let deep = format!(r#"{{"a":[{}]}}"#, shown(name, value));
+                assert_eq!(cleaned(&deep), Some(format!(r#"{{"a":[{}]}}"#, shown(name, r#""[redacted]""#))), "{name} {value}");
+            }
+            assert_eq!(cleaned(&shown(name, "null")), Some(shown(name, "null")));
+        }
+        let kept = r#"{"field":"password","min":3,"a":[1.50,{"b":null}],"c":"d \"e\""}"#;
+        assert_eq!(cleaned(kept).as_deref(), Some(kept));
+        let within = r#"{"upstream":"failed: {\"a\":1,\"pass_pwd\":\"x\"}"}"#;
+        assert_eq!(cleaned(within).as_deref(), Some(r#"{"upstream":"failed: [redacted]"}"#));
     }
 }

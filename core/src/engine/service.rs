@@ -1,7 +1,7 @@
 //! The service that a client speaks to, and what comes from it.
 
 use crate::contract::{Api, Secret};
-use crate::policy::{Automatic, FailureKind, RetryPolicy, Sent, code as code_row, failure_status, is_passing};
+use crate::policy::{Automatic, FailureKind, RetryPolicy, Sent, code as code_row, failure_status, is_passing, is_passing_read};
 use crate::wire::{self, Answer, BaseUrl, Content, Failure, Flaw};
 
 /// The service that a client speaks to, and how.
@@ -34,7 +34,7 @@ impl Service {
                 None => is_passing(answer.status),
             },
             (Content::Failure(Failure { code, .. }), Api::Reseller) => is_passing(failure_status(code, answer.status)),
-            (Content::NoEnvelope { flaw, .. }, _) => *flaw == Flaw::BrokeOff || is_passing(answer.status),
+            (Content::NoEnvelope { flaw, .. }, _) => *flaw == Flaw::BrokeOff || is_passing_read(answer.status),
             (Content::Success(_), _) => false,
         }
     }

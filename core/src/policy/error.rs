@@ -150,7 +150,7 @@ impl Error {
 
     /// Whether a read that ended with this may go better later.
     pub(crate) fn may_pass(&self) -> bool {
-        let passing = self.status.is_none_or(|status| (200..300).contains(&status) || super::is_passing(status));
+        let passing = self.status.is_none_or(|status| (200..300).contains(&status) || super::is_passing_read(status));
         self.kind == Kind::Unavailable || (self.kind == Kind::Protocol && passing)
     }
 

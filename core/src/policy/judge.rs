@@ -131,7 +131,7 @@ pub(crate) fn judge(asked: Asked, ledger: &mut Ledger, outcome: SendFailure<'_>,
         }
         SendFailure::Page { status, broke_off } => {
             ledger.unanswered |= asked.rules.holds(Rule::PageIsUnanswered);
-            let passing = broke_off || is_passing(status);
+            let passing = broke_off || if asked.safety == Safety::Safe { is_passing_read(status) } else { is_passing(status) };
             // A write that may be repeated is sent again until the service itself answers; a page says nothing new to a read.
             let again = if passing || (matches!(asked.safety, Safety::Keyed | Safety::Idempotent) && status < 300) {
                 repeat(asked)
@@ -220,6 +220,12 @@ fn answered(asked: Asked, ledger: &mut Ledger, code: &str, status: u16, request_
 /// Whether a failure with that HTTP status may be over soon.
 pub(crate) fn is_passing(status: u16) -> bool {
     matches!(status, 408 | 425 | 429 | 500..=599)
+}
+
+/// Whether a page with that HTTP status, to a read, may be over soon: so are also a cache's 304, which was not requested, and a server's 421
+/// for a connection that leads to another one.
+pub(crate) fn is_passing_read(status: u16) -> bool {
+    is_passing(status) || matches!(status, 304 | 421)
 }
 
 /// What a failure envelope of the reseller API is judged by: its HTTP status, or a code that is itself a status of 500 to 599,

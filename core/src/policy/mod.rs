@@ -16,7 +16,7 @@ pub(crate) use codes::meaning;
 pub use codes::{Advice, Automatic, CODES, CodeRow, code};
 pub(crate) use error::one_line;
 pub use error::{ERROR, Effect, Error, ErrorFields, Kind};
-pub(crate) use judge::{Again, Asked, Judgement, SendFailure, failure_status, is_passing, judge, look_advice};
+pub(crate) use judge::{Again, Asked, Judgement, SendFailure, failure_status, is_passing, is_passing_read, judge, look_advice};
 pub use judge::{FailureKind, Sent};
 pub(crate) use ledger::{KEY_WINDOW, Ledger};
 pub(crate) use lookups::{LookupRead, lookups};

@@ -56,7 +56,7 @@ impl Sight {
     /// What a caller saw; `wait` is the Retry-After of the target.
     pub(crate) fn of(seen: Seen, wait: Option<Millis>) -> Self {
         match seen {
-            Seen::Status(403) | Seen::Captcha | Seen::Block => Sight::Blocked,
+            Seen::Status(403 | 999) | Seen::Captcha | Seen::Block => Sight::Blocked,
             Seen::Status(407) => Sight::Proxy,
             Seen::Status(429) => Sight::Throttled(wait),
             Seen::Status(500..) => Sight::Failed,
@@ -386,9 +386,9 @@ mod tests {
     #[test]
     fn what_a_caller_saw_is_one_of_these() {
         let sight = |seen| Sight::of(seen, Some(5));
-        let statuses = [200, 404, 403, 407, 429, 500, 503].map(|status| sight(Seen::Status(status)));
+        let statuses = [200, 404, 403, 999, 407, 429, 500, 503].map(|status| sight(Seen::Status(status)));
         let (good, failed) = (Sight::Good, Sight::Failed);
-        assert_eq!(statuses, [good, good, Sight::Blocked, Sight::Proxy, Sight::Throttled(Some(5)), failed, failed]);
+        assert_eq!(statuses, [good, good, Sight::Blocked, Sight::Blocked, Sight::Proxy, Sight::Throttled(Some(5)), failed, failed]);
         assert_eq!([Seen::Captcha, Seen::Block, Seen::Timeout].map(sight), [Sight::Blocked, Sight::Blocked, Sight::TimedOut]);
     }
 }

@@ -19,7 +19,7 @@ const TIMEOUTS: u32 = 2;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Seen {
-    /// A response with this status. What comes in its place is one, too: 407 is a proxy that refuses or can't be reached, as the word
+    /// A response with this status; 999, which some sites answer scrapers with, is a block. What comes in its place is one, too: 407 is a proxy that refuses or can't be reached, as the word
     /// `proxy` says, and 502 a target that can't be reached, as `target` says.
     Status(u16),
     /// A page that asks for a captcha.
@@ -143,11 +143,11 @@ impl Observed {
         match seen {
             Seen::Status(403) => Verdict::Rotate(RotateReason::Http403),
             Seen::Status(429) => Verdict::Rotate(RotateReason::Http429),
+            Seen::Status(999) | Seen::Block => Verdict::Rotate(RotateReason::Block),
             Seen::Status(407) => Verdict::Unsure("the proxy refused the credentials or could not be reached; read the session again"),
             Seen::Status(500..) => Verdict::Unsure("the target failed, which another exit does not mend"),
             Seen::Status(_) => Verdict::Keep,
             Seen::Captcha => Verdict::Rotate(RotateReason::Captcha),
-            Seen::Block => Verdict::Rotate(RotateReason::Block),
             Seen::Timeout => {
                 let timeouts = timeouts.saturating_add(1);
                 self.0.get_or_insert_default().timeouts = timeouts;
@@ -181,6 +181,7 @@ mod tests {
         assert_eq!(observed.judge(Seen::Status(403)), Verdict::Rotate(RotateReason::Http403));
         assert_eq!(observed.judge(Seen::Status(429)), Verdict::Rotate(RotateReason::Http429));
         assert_eq!(observed.judge(Seen::Captcha), Verdict::Rotate(RotateReason::Captcha));
+        assert_eq!(observed.judge(Seen::Status(999)), Verdict::Rotate(RotateReason::Block));
         assert!(matches!(observed.judge(Seen::Status(503)), Verdict::Unsure(_)));
         assert!(matches!(observed.judge(Seen::Status(407)), Verdict::Unsure(_)));
     }

@@ -33,6 +33,8 @@ told! {
         pub next_cursor: Option<String>,
         /// Of a list in numbered pages: whether the page holds fewer items than it may, so that no other follows.
         pub short_page: Option<bool>,
+        /// Of a list in numbered pages: what the items of the page are known by again.
+        pub page_items: Option<String>,
         /// Whether a person said that it happened: then there never was an answer, and nothing else is known of it.
         pub settled: bool,
         /// Whether an intent that was to be resumed stands for nothing.
@@ -52,6 +54,7 @@ from_json!(Facts {
     backend_ready,
     next_cursor,
     short_page,
+    page_items,
     settled,
     nothing,
 });
@@ -79,6 +82,7 @@ impl Facts {
             backend_ready: ready.and_then(|json| json.parse().ok()),
             next_cursor: cursor.and_then(text_of).filter(|cursor| cursor.len() <= LONGEST_CURSOR).map(Cow::into_owned),
             short_page: None,
+            page_items: None,
             settled: false,
             nothing: false,
         }

@@ -22,7 +22,7 @@ pub(crate) use facts::{items, number_of};
 pub(crate) use host::{encoded, host_of, is_host};
 pub use read::read_as;
 pub use read::{DecodeError, Expected, Reading, Received, Response, read};
-pub(crate) use read::{Flaw, is_secret_name, reading, view};
+pub(crate) use read::{Flaw, is_secret_name, names_a_secret, reading, view};
 pub use request::Request;
 pub(crate) use stored_answer::stored_answer;
 pub(crate) use text::{KEPT_WORD, cut};

@@ -25,9 +25,10 @@ def walk(world: Any, step: Json) -> str | None:
         taken = world.client.take(command)
         if taken is not None and taken[0] == "answered":
             raw = taken[1].raw
-            items += next((raw[name] for name in ("items", "list") if raw.get(name)), [])
             turn = json.loads(page_turn(position, taken[2]))
             position, end = turn.get("position"), turn.get("end")
+            if end != "repeated_page":
+                items += next((raw[name] for name in ("items", "list") if raw.get(name)), [])
         else:
             failure = str(taken and taken[1])
     check(("error" in step) == (failure is not None), f"expected the error {step.get('error')}, came {failure}")

@@ -85,7 +85,7 @@ public final class Walk<List: Sendable, Item: Sendable>: AsyncSequence, @uncheck
             public mutating func next() async throws -> Reply<List>? {
                 guard let page = try await walk.read() else { return nil }
                 walk.move(page.turn)
-                return page.reply
+                return page.turn.isRepeated ? nil : page.reply
             }
         }
     }
@@ -99,7 +99,7 @@ public final class Walk<List: Sendable, Item: Sendable>: AsyncSequence, @uncheck
         let reply = try self.reply(answered)
         let after = try core { try pageTurn(position: position, facts: answered.facts) }
         let next = try core { try JSONDecoder().decode(Turn.self, from: Data(after.utf8)) }
-        return (reply, items(reply.value), next)
+        return (reply, next.isRepeated ? [] : items(reply.value), next)
     }
 
     private func move(_ next: Turn) {
@@ -118,6 +118,9 @@ extension Walk: CustomStringConvertible, CustomReflectable {
 struct Turn: Decodable, Sendable {
     let position: String?
     let end: WalkEnd?
+
+    /// Whether the page holds what was given before, which is not given again.
+    var isRepeated: Bool { end == .repeatedPage }
 }
 
 extension HoplineClient {

@@ -9,8 +9,15 @@ use crate::wire::host_of;
 /// A fact: its name, whether a value fits it, and what it must be.
 struct Fact(&'static str, fn(&str) -> bool, &'static str);
 
+/// The status that some sites answer scrapers with.
+const BLOCK: u16 = 999;
+
 const FACTS: [Fact; 5] = [
-    Fact("status", |json| json.parse::<u16>().is_ok_and(|status| (100..600).contains(&status)), "must be an HTTP status, 100 to 599"),
+    Fact(
+        "status",
+        |json| json.parse::<u16>().is_ok_and(|status| (100..600).contains(&status) || status == BLOCK),
+        "must be an HTTP status, 100 to 599 or 999",
+    ),
     Fact("seen", |json| matches!(json, r#""captcha""# | r#""timeout""# | r#""block""#), "must be one of captcha, timeout, block"),
     Fact("latency_ms", is_duration, "must be a number of milliseconds, at least 0"),
     Fact("bytes", |json| json.parse::<u64>().is_ok(), "must be a whole number of bytes, at least 0"),

@@ -81,6 +81,12 @@ pub(super) fn settings(given: &HostParams<'_>) -> Result<Settings, Error> {
                     `include_credentials` to read it";
         return Err(proxy.refuse("username", rule));
     };
+    for (field, text) in [("username", &username), ("password", &password)] {
+        let most = longest(client);
+        if protocol == "socks5" && text.len() > most {
+            return Err(proxy.refuse(field, &format!("is longer than the {most} bytes of a SOCKS5 login; use another protocol")));
+        }
+    }
     let address = format!("{written}:{port}");
     let url = format!("{scheme}://{}:{}@{address}", encoded(&username), encoded(&password));
     Ok(Settings {
@@ -102,6 +108,11 @@ pub(super) fn check(given: &HostParams<'_>) -> Result<Usable, Error> {
     let protocol = protocol_of(given.text("protocol")?.as_deref().unwrap_or(DEFAULT));
     let scheme = protocol.map(|protocol| speaks(given, client, protocol)).transpose()?;
     Ok(Usable { scheme })
+}
+
+/// How long a name or a password of a SOCKS5 login may be, in bytes: 255 by RFC 1929; the SOCKS5 client of requests breaks it from 128 on.
+fn longest(Client(client, ..): &Client) -> usize {
+    if *client == "requests" { 127 } else { 255 }
 }
 
 /// The client of that name, which the caller knows as `field`.

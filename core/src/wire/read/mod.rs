@@ -17,7 +17,7 @@ pub(crate) use found::{FactMembers, NAMES};
 use place::error_at;
 pub(crate) use response::{ContentRef, Data, Failure, Flaw};
 pub use response::{DecodeError, Expected, Reading, Received, Response};
-pub(crate) use secrets::{Undocumented, is_secret_name};
+pub(crate) use secrets::{Undocumented, is_secret_name, names_a_secret};
 pub(crate) use walk::integer;
 use walk::{FirstMisfit, Walk};
 

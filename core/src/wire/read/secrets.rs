@@ -7,10 +7,22 @@ use crate::json::{Scanner, text_of};
 /// documented is one, too.
 pub(crate) const SECRET_NAMES: [&str; 7] = ["apikey", "apisecret", "email", "fullurl", "password", "token", "username"];
 
-/// Whether a member of that name is a secret, documented or not.
+/// Further names that services give to secrets.
+const MORE_NAMES: [&str; 10] =
+    ["accesskey", "authorization", "cookie", "credential", "passphrase", "passwd", "privatekey", "pwd", "secret", "secretkey"];
+
+/// Whether a member of that name is a secret, documented or not: one of the names, or one that ends with it, as `proxyPassword` does.
 pub(crate) fn is_secret_name(name: &str) -> bool {
-    let plain = name.replace('_', "").to_ascii_lowercase();
-    SECRET_NAMES.contains(&plain.as_str())
+    let plain = name.replace(['_', '-', ' '], "").to_ascii_lowercase();
+    let plain = plain.strip_suffix('s').unwrap_or(&plain);
+    SECRET_NAMES.iter().chain(&MORE_NAMES).any(|known| plain.ends_with(known))
+}
+
+/// Whether some JSON, or a text that holds some, has a member that is a secret by its name.
+pub(crate) fn names_a_secret(text: &str) -> bool {
+    let mut undocumented = Undocumented::default();
+    undocumented.within(text);
+    undocumented.secrets
 }
 
 /// Builds nothing.
@@ -102,6 +114,19 @@ mod tests {
             assert!(session(secret), "{secret}");
         }
         assert!(!secrets(&Shape::Json, "7") && secrets(&Shape::Json, r#"[{"token":"t"}]"#));
+    }
+
+    #[test]
+    fn a_name_is_a_secret_by_its_end_in_any_spelling() {
+        for secret in
+            ["password", "proxyPassword", "auth_password", "access_token", "X-Api-Key", "secret", "client_secrets", "pwd", "SMTP_PASSWD"]
+        {
+            assert!(is_secret_name(secret), "{secret}");
+        }
+        for plain in ["password_length", "tokenizer", "status", "key", "idempotency_key", "user", "url"] {
+            assert!(!is_secret_name(plain), "{plain}");
+        }
+        assert!(names_a_secret(r#"upstream said {"a":1,"userPassword":"x"#) && !names_a_secret(r#"the "password" is short"#));
     }
 
     #[test]

@@ -56,7 +56,7 @@ export async function account(): Promise<string> {
   let last: Product | undefined;
   for await (const product of walk) last = product;
   for await (const page of capped.walkPublicProducts().pages()) last = page.items[0];
-  const end: "last_page" | "short_page" | "repeated_cursor" | "page_cap" | undefined = walk.end;
+  const end: "last_page" | "short_page" | "repeated_cursor" | "repeated_page" | "page_cap" | undefined = walk.end;
   const position: string | undefined = walk.position;
   if (last === undefined) return `${end} ${position}`;
   const quote: Quote = await capped.quote(last, "0.5");

@@ -27,9 +27,9 @@ export function walk(world, name, step, send) {
       failure = facts;
       continue;
     }
-    found.push(...(JSON.parse(view ?? raw).items ?? []));
     const turn = JSON.parse(pageTurn(position, facts));
     ({ position, end } = turn);
+    if (end !== "repeated_page") found.push(...(JSON.parse(view ?? raw).items ?? []));
   }
   if ((failure === undefined) !== (error === undefined)) fail(`expected the error ${short(error)}, came ${short(failure)}`);
   if (failure !== undefined) {

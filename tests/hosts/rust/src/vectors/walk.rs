@@ -37,11 +37,13 @@ impl World {
                 Ok(answered) => {
                     let data: Value = serde_json::from_str(answered.view().as_deref().unwrap_or(answered.raw.text()))
                         .map_err(|error| error.to_string())?;
-                    items.extend(data["items"].as_array().cloned().unwrap_or_default());
                     let turn = page_turn_text(from, &json_of(&answered.facts)).map_err(|error| json_of(&error))?;
                     let turn: Value = serde_json::from_str(&turn).map_err(|error| error.to_string())?;
                     position = turn["position"].as_str().map(str::to_owned);
                     end = turn["end"].as_str().map(str::to_owned);
+                    if end.as_deref() != Some("repeated_page") {
+                        items.extend(data["items"].as_array().cloned().unwrap_or_default());
+                    }
                 }
                 Err(error) => failure = Some(error),
             }

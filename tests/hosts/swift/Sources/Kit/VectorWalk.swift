@@ -25,10 +25,10 @@ extension Vectors {
             guard case .completed(let ended, _) = found, ended == command else { throw Unmet("expected the end of a page, came \(found)") }
             switch try take(command) {
             case .answered(let answer)?:
-                items += try JSON.text(answer.raw)["items"]?.array ?? []
                 let turn = try JSON.text(pageTurn(position: from, facts: answer.facts))
                 position = turn["position"]?.string
                 end = turn["end"] ?? .null
+                if end.string != "repeated_page" { items += try JSON.text(answer.raw)["items"]?.array ?? [] }
             case .failed(let error)?: failure = try JSON.error(error)
             case nil: throw Unmet("a page that has ended has a result")
             }

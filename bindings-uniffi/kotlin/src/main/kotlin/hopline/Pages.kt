@@ -5,7 +5,10 @@ import kotlinx.coroutines.flow.flow
 import kotlinx.serialization.json.JsonObject
 
 /** What comes after a page. */
-internal class Turn(val position: String?, val end: PagesEnd?)
+internal class Turn(val position: String?, val end: PagesEnd?) {
+    /** Whether the page holds what was given before, which is not given again. */
+    val isRepeated: Boolean get() = end == PagesEnd.RepeatedPage
+}
 
 internal fun turn(text: String): Turn {
     val told = parse(text) as JsonObject
@@ -47,7 +50,7 @@ public class Pages<I, P : Reply> internal constructor(
         while (left.isNotEmpty() || end == null) {
             if (left.isEmpty()) {
                 val (page, turn) = read(position ?: return@flow)
-                left += itemsOf(page)
+                if (!turn.isRepeated) left += itemsOf(page)
                 after = turn
             }
             val item = left.removeFirstOrNull()
@@ -62,7 +65,7 @@ public class Pages<I, P : Reply> internal constructor(
         while (end == null) {
             val (page, turn) = read(position ?: return@flow)
             move(turn)
-            emit(page)
+            if (!turn.isRepeated) emit(page)
         }
     }
 

@@ -42,10 +42,11 @@ internal fun World.walk(step: JsonObject) {
         check(found is Step.Completed && found.command == command) { "expected the end of a page, came ${shown(found)}" }
         when (val taken = take(command)) {
             is Taken.Answered -> {
-                items.addAll((Json.parseToJsonElement(taken.answer.raw) as? JsonObject)?.get("items") as? JsonArray ?: JsonArray(emptyList()))
                 val turn = Json.parseToJsonElement(pageTurn(from, taken.answer.facts)).members()
                 position = turn.maybe("position")
                 end = turn.maybe("end")
+                val page = Json.parseToJsonElement(taken.answer.raw) as? JsonObject
+                if (end != "repeated_page") items.addAll(page?.get("items") as? JsonArray ?: JsonArray(emptyList()))
             }
             is Taken.Failed -> failure = errorOf(taken.error)
             null -> throw Failure("a page that has ended has a result")

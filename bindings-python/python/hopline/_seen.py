@@ -4,10 +4,11 @@ client. No HTTP client is imported: exceptions are known by their names."""
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator
 from typing import Any, Literal, Protocol, TypeAlias
 
-from ._errors import invalid
+from ._errors import ask, invalid
 from ._values import dumps
 
 SeenWord: TypeAlias = Literal["captcha", "timeout", "block", "proxy", "target"]
@@ -69,13 +70,24 @@ def seen_text(seen: Seen) -> str:
 
 
 def wait_ms(seen: object) -> int | None:
-    """How long the target asks to wait: the Retry-After of a response, or of the one that an exception was made of, in seconds."""
+    """How long the target asks to wait, by the Retry-After of a response, or of the one that an exception was made of."""
     headers = getattr(seen, "headers", None) or getattr(getattr(seen, "response", None), "headers", None)
     try:
-        waits = {str(name).lower(): value for name, value in dict(headers or ()).items()}.get("retry-after", "")
-        return max(round(float(waits) * 1000), 0)
-    except (TypeError, ValueError, OverflowError):  # there is none, or it is a date
+        told = {str(name).lower(): _text(value) for name, value in dict(headers or ()).items()}
+    except (TypeError, ValueError):  # they are none
         return None
+    if not told.get("retry-after"):
+        return None
+    answer = ask("retry_after", header=told["retry-after"], date=told.get("date", ""), now=round(time.time() * 1000))
+    wait: int | None = answer["wait_ms"]
+    return wait
+
+
+def _text(value: object) -> str:
+    """The value of a header; of one that came several times, all of them."""
+    text = ", ".join(map(_text, value)) if isinstance(value, list | tuple) else value
+    text = text.decode("latin-1") if isinstance(text, bytes) else str(text)
+    return text.encode("utf-8", "replace").decode()
 
 
 def _seen(seen: object) -> int | str:

@@ -1,3 +1,5 @@
+import { ask } from "./ask.js";
+
 /*
  * What the error of an HTTP client says of a request through a session's proxy. No client is imported: their errors are known by
  * their codes, names and words. A program connects to its proxy only, and the proxy to the target; so whatever keeps it from being
@@ -38,10 +40,9 @@ export function faultOf(error) {
 /** How long the target asks to wait, in milliseconds: the Retry-After of a response, or of that in an error. */
 export function waitOf(seen) {
   const { headers } = seen?.response ?? seen ?? {};
-  const after = typeof headers?.get === "function" ? headers.get("retry-after") : headers?.["retry-after"];
-  if (typeof after !== "string") return undefined;
-  const ms = /^\d+$/.test(after) ? Number(after) * 1000 : Date.parse(after) - Date.now();
-  return ms > 0 ? ms : undefined;
+  const told = (name) => String((typeof headers?.get === "function" ? headers.get(name) : headers?.[name]) ?? "");
+  const header = told("retry-after");
+  return (header && ask("retry_after", { header, date: told("date"), now: Date.now() }).wait_ms) || undefined;
 }
 
 /** An error and those that it came of. */

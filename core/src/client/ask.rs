@@ -61,14 +61,14 @@ impl Client {
         };
         if let Some(at) = self.repeat_errand(Pending::Ask, &exchange, true, failing.asks_to_wait()) {
             if failing.is_throttle(&self.service) {
-                self.means.gate.close(at);
+                self.means.gate.close(at.saturating_sub(now), now);
             }
             if waiting.is_empty() {
                 self.errands.time.begin_anew();
             }
             return waiting.into_iter().for_each(|id| self.set_timer(id, at));
         }
-        self.errands.time.done(Some(now.saturating_add(failing.asks_to_wait())));
+        self.errands.time.done(failing.asks_to_wait(), now);
         let what = failing.what(self.service.api);
         let mut error = Error::new(Kind::Unavailable, Effect::None, exchange.endpoint.name, what, Advice::RetryLater);
         self.describe_errand(&exchange, &mut error, &failing);

@@ -76,7 +76,8 @@ impl Client {
     pub(super) fn errand_succeeded(&mut self, which: Pending) {
         let attempts = self.errand(which.clone()).attempts;
         self.with_errand(|cx| attempts.succeeded(cx));
-        self.errand(which).done(None);
+        let now = self.means.clock.monotonic();
+        self.errand(which).done(0, now);
     }
 
     /// Puts what the service said into an error, without a secret.

@@ -57,7 +57,7 @@ impl Client {
             }
             ExchangeResult::Late => return self.set_login_timers(self.means.clock.monotonic()),
             ExchangeResult::Unfit(rule) => {
-                self.errands.login.done(None);
+                self.errands.login.done(0, self.means.clock.monotonic());
                 return self.no_login(&Error::invalid(LOGIN, "headers", &rule));
             }
             ExchangeResult::Success(answered) => {
@@ -87,7 +87,7 @@ impl Client {
         }
         error.attempts = self.errands.login.sends();
         let now = self.means.clock.monotonic();
-        self.errands.login.done((asked > 0).then(|| now.saturating_add(asked)));
+        self.errands.login.done(asked, now);
         if error.kind == Kind::Refused && self.means.rules.holds(Rule::RefusedLoginRests) {
             self.means.tokens.refused = Some(error.clone());
         }

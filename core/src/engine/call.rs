@@ -219,9 +219,8 @@ impl Call {
         let (sent_at, is_keyed) = (self.exchange.sent_at(), self.exchange.is_keyed());
         match self.attempts.after(judgement.again, failing.asks_to_wait(), sent_at, is_keyed, cx) {
             Some(delay) => {
-                let at = cx.now().saturating_add(delay);
                 if throttled {
-                    cx.means.gate.close(at);
+                    cx.means.gate.close(delay, cx.now());
                     // If it can't be sent then, this is when it may be resumed.
                     error.retry_at.get_or_insert(cx.means.clock.unix().saturating_add(delay));
                 }

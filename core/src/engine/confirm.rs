@@ -164,7 +164,7 @@ mod tests {
         assert_eq!(given.tell(&mut confirm, [due(), throttled(61)]), [READ, "asks to wait 61000"]);
         // Another call was throttled meanwhile.
         let mut given = Given::agent();
-        given.means.gate.close(61_000);
+        given.means.gate.close(61_000, 0);
         let mut confirm = self::confirm(&given);
         assert_eq!(given.tell(&mut confirm, [due()]), ["asks to wait 61000"]);
     }

@@ -135,7 +135,7 @@ impl Exchange {
             cx.means.clock.hear(time);
         }
         if cx.service.is_throttle(&answer) {
-            cx.means.gate.close(cx.now().saturating_add(answer.retry_after.unwrap_or(0)));
+            cx.means.gate.close(answer.retry_after.unwrap_or(0), cx.now());
         }
         match answer {
             Answer { content: Content::Success(success), status, .. } => {

@@ -2,6 +2,10 @@
 
 use crate::time::Millis;
 
+/// A longer wait than this is believed for the call that was asked to wait, and holds back no other: one wrong number would stop the client
+/// for as long as it says.
+pub(crate) const TRUSTED: Millis = 10 * 60 * 1000;
+
 /// Until when nothing is sent, monotonic.
 #[derive(Debug, Clone, Copy, Hash)]
 pub(crate) struct Gate {
@@ -19,9 +23,11 @@ impl Gate {
         self.throttled_until
     }
 
-    /// The service wants nothing before that.
-    pub(crate) fn close(&mut self, until: Millis) {
-        self.throttled_until = self.throttled_until.max(until);
+    /// The service wants nothing for so long.
+    pub(crate) fn close(&mut self, wait: Millis, now: Millis) {
+        if wait <= TRUSTED {
+            self.throttled_until = self.throttled_until.max(now.saturating_add(wait));
+        }
     }
 }
 
@@ -51,10 +57,18 @@ mod tests {
     #[test]
     fn a_throttle_is_never_shortened() {
         let mut gate = Gate::default();
-        gate.close(500);
-        gate.close(400);
-        assert_eq!(gate.until(), 500);
-        gate.close(600);
-        assert_eq!(gate.until(), 600);
+        for (wait, until) in [(500, 500), (400, 500), (600, 600)] {
+            gate.close(wait, 0);
+            assert_eq!(gate.until(), until);
+        }
+    }
+
+    #[test]
+    fn a_wait_that_nobody_can_mean_holds_back_nobody_else() {
+        let mut gate = Gate::default();
+        gate.close(TRUSTED + 1, 5);
+        assert_eq!(gate.until(), Millis::MIN);
+        gate.close(TRUSTED, 5);
+        assert_eq!(gate.until(), TRUSTED + 5);
     }
 }

@@ -1,7 +1,7 @@
 //! A request of the client's own that jobs wait for: a login, or the service's time.
 
 use super::ids::StepId;
-use crate::engine::{Attempts, Exchange, Gate};
+use crate::engine::{Attempts, Exchange, Gate, TRUSTED};
 use crate::policy::RetryPolicy;
 use crate::time::Millis;
 
@@ -36,10 +36,10 @@ impl Errand {
         Some(gate.until().max(self.not_before.unwrap_or(Millis::MIN))).filter(|at| *at > now)
     }
 
-    /// It is over; whoever needs it next is to wait only for as long as the service said.
-    pub(crate) fn done(&mut self, not_before: Option<Millis>) {
+    /// It is over; whoever needs it next is to wait only for as long as the service asked for, unless nobody can mean that.
+    pub(crate) fn done(&mut self, asked: Millis, now: Millis) {
         self.begin_anew();
-        self.not_before = not_before;
+        self.not_before = Some(now.saturating_add(asked)).filter(|_| (1..=TRUSTED).contains(&asked));
     }
 
     /// Nobody waits for it any more.

@@ -100,7 +100,9 @@ impl Answer {
             read::ContentRef::Success(data) => {
                 (Content::Success(Box::new(Success::of(data, undocumented_secrets, request_id.as_deref()))), None)
             }
-            read::ContentRef::Failure(failure) => (Content::Failure(Failure::of(failure)), failure.details.and_then(wait_in)),
+            read::ContentRef::Failure(failure) => {
+                (Content::Failure(Failure::of(failure)), failure.details.and_then(|details| wait_in(details, date, now_unix)))
+            }
             read::ContentRef::NoEnvelope { flaw } => {
                 let content_type = received.header("content-type").next().map(|text| cut(text, KEPT_WORD));
                 (Content::NoEnvelope { content_type, text: beginning(received.body), flaw: *flaw }, None)
@@ -135,11 +137,11 @@ impl Failure {
     }
 }
 
-/// `details.retry_after`: a number or a numeric text, in seconds.
-fn wait_in(details: &str) -> Option<Millis> {
+/// `details.retry_after`: a number of seconds, or a text, which is read as the header is.
+fn wait_in(details: &str, date: Option<Millis>, now_unix: Millis) -> Option<Millis> {
     let [said] = pick(details, ["retry_after"])?;
     let json = said?;
-    time::seconds(text_of(json).as_deref().unwrap_or(json).trim()).filter(|millis| *millis > 0)
+    time::retry_after(text_of(json).as_deref().unwrap_or(json), date, now_unix)
 }
 
 /// The beginning of a body as text, with whatever is no text replaced.

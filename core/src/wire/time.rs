@@ -4,9 +4,11 @@ use httpdate::HttpDate;
 
 use crate::time::Millis;
 
-/// Milliseconds since 1970 of an HTTP date, such as `Sun, 06 Nov 1994 08:49:37 GMT`.
+/// Milliseconds since 1970 of an HTTP date, such as `Sun, 06 Nov 1994 08:49:37 GMT`. Mail programs call the same zone `+0000`.
 pub(crate) fn http_date(text: &str) -> Option<Millis> {
-    let date: std::time::SystemTime = text.trim().parse::<HttpDate>().ok()?.into();
+    let text = text.trim();
+    let elsewhere = ["+0000", "-0000", "UTC"].iter().find_map(|zone| Some(format!("{}GMT", text.strip_suffix(zone)?)));
+    let date: std::time::SystemTime = elsewhere.as_deref().unwrap_or(text).parse::<HttpDate>().ok()?.into();
     let since = date.duration_since(std::time::UNIX_EPOCH).ok()?;
     Millis::try_from(since.as_millis()).ok()
 }
@@ -73,21 +75,49 @@ fn days(year: i64, month: i64, day: i64) -> i64 {
     year * 365 + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + (month * 153 + 2) / 5 + day - 719_469
 }
 
-/// What a `Retry-After` header asks for, in milliseconds: seconds, or an HTTP date read against the response's own `Date`
-/// where it has one. What is past, negative or unreadable asks for nothing.
-pub(crate) fn retry_after(header: &str, date: Option<Millis>, now: Millis) -> Option<Millis> {
-    let text = header.trim();
-    match seconds(text) {
-        Some(millis) => Some(millis),
-        None => http_date(text).and_then(|until| until.checked_sub(date.unwrap_or(now))),
+/// What a `Retry-After` asks for, in milliseconds: seconds, a span such as `12s`, or a time, which is read against the response's own
+/// `Date` where it has one. Of several the longest one counts. What is past, negative or unreadable asks for nothing.
+pub(crate) fn retry_after(text: &str, date: Option<Millis>, now: Millis) -> Option<Millis> {
+    let until = |text: &str| http_date(text).or_else(|| date_time(text)).or_else(|| date_time(&format!("{text}Z")));
+    let wait = |text: &str| {
+        let text = text.trim_matches([' ', '\t', '"']);
+        seconds(text).or_else(|| span(text)).or_else(|| until(text)?.checked_sub(date.unwrap_or(now)))
+    };
+    // Many dates have a comma in them.
+    let parts: Vec<&str> = text.split(',').take(MOST_WAITS).collect();
+    let dates = parts.windows(2).filter_map(|two| wait(&two.join(",")));
+    parts.iter().filter_map(|one| wait(one)).chain(dates).max().map(|millis| millis.min(YEAR)).filter(|millis| *millis > 0)
+}
+
+/// So many times are read in one header.
+const MOST_WAITS: usize = 16;
+/// Nobody waits longer.
+const YEAR: Millis = 365 * 24 * 3600 * 1000;
+
+/// Numbers with their units, such as `12s`, `1m30s` or `90 seconds`, as milliseconds.
+fn span(text: &str) -> Option<Millis> {
+    let (mut rest, mut sum) = (text, 0_i64);
+    while !rest.is_empty() {
+        let (number, after) = rest.split_at_checked(rest.find(|c: char| !c.is_ascii_digit() && c != '.')?)?;
+        let after = after.trim_start();
+        let (unit, after) = after.split_at_checked(after.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(after.len()))?;
+        let millis = match unit.to_ascii_lowercase().as_str() {
+            "ms" => 1,
+            "s" | "sec" | "secs" | "second" | "seconds" => 1000,
+            "m" | "min" | "mins" | "minute" | "minutes" => 60_000,
+            "h" | "hour" | "hours" => 3_600_000,
+            _ => return None,
+        };
+        // The number as if it were of seconds, so in thousandths.
+        sum = sum.saturating_add(seconds(number)?.saturating_mul(millis).saturating_add(999) / 1000);
+        rest = after.trim_start();
     }
-    .filter(|millis| *millis > 0)
+    (!text.is_empty()).then_some(sum)
 }
 
 /// A number of seconds, written as any JSON number that is not negative, as milliseconds rounded up; at most a year, since
 /// nobody waits longer.
 pub(crate) fn seconds(text: &str) -> Option<Millis> {
-    const YEAR: Millis = 365 * 24 * 3600 * 1000;
     let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, "0"));
@@ -150,6 +180,42 @@ mod tests {
     }
 
     #[test]
+    fn retry_after_is_read_in_every_form_that_was_seen() {
+        let now = http_date("Sun, 15 Jun 2025 15:06:40 GMT").expect("is a date");
+        for (text, waits) in [
+            ("12.493", 12_493),
+            ("12s", 12_000),
+            ("1.5s", 1500),
+            ("90 seconds", 90_000),
+            ("1m30s", 90_000),
+            ("250ms", 250),
+            ("0.5ms", 1),
+            ("2 min", 120_000),
+            ("1h", 3_600_000),
+            ("120, 60", 120_000),
+            ("7, 9", 9000),
+            ("7,soon,-3", 7000),
+            ("\"30\"", 30_000),
+            ("2025-06-15T15:06:50Z", 10_000),
+            ("2025-06-15T17:06:50.25+02:00", 10_250),
+            ("2025-06-15 15:06:50", 10_000),
+            ("Sun, 15 Jun 2025 15:06:50 GMT", 10_000),
+            ("Sun, 15 Jun 2025 15:06:50 +0000", 10_000),
+            ("Sun, 15 Jun 2025 15:06:50 -0000", 10_000),
+            ("Sun, 15 Jun 2025 15:06:50 GMT, 9", 10_000),
+            ("20, Sun, 15 Jun 2025 15:06:50 GMT", 20_000),
+            ("Sunday, 15-Jun-25 15:06:50 GMT", 10_000),
+            ("Sun Jun 15 15:06:50 2025", 10_000),
+            ("2030.5", 2_030_500),
+            ("9999-01-01T00:00:00Z", YEAR),
+            ("99999999h", YEAR),
+        ] {
+            assert_eq!(retry_after(text, Some(now), 0), Some(waits), "{text}");
+            assert_eq!(retry_after(text, None, now), Some(waits), "{text}");
+        }
+    }
+
+    #[test]
     fn retry_after_is_seconds_or_a_date_and_never_negative() {
         let date = http_date("Sun, 06 Nov 1994 08:49:37 GMT");
         assert_eq!(date, Some(784_111_777_000));
@@ -162,7 +228,9 @@ mod tests {
         let year = 365 * 24 * 3600 * 1000;
         let waits = [1_000_000, 15_000, 1500, 1, 1, 0, 500, year, year];
         assert_eq!(numbers.map(|number| seconds(number).unwrap_or(-1)), waits);
-        for nothing in ["", "0", "-1", "soon", "inf", "1e", "e1", "1e1.5", "1.e1", "0x10", "5 s", "."] {
+        for nothing in
+            ["", "0", "-1", "soon", "inf", "nan", "1e", "e1", "1e1.5", "1.e1", "0x10", ".", ",", "-5s", "5x", "s", "1.2.3s", "0s"]
+        {
             assert_eq!(retry_after(nothing, None, 0), None, "{nothing}");
         }
     }

@@ -92,9 +92,9 @@ fn the_window_opens_with_the_first_send() {
 fn what_is_throttled_waits_where_the_throttle_ends_within_the_window() {
     let mut given = Given::agent();
     let mut attempts = begun(&given);
-    given.means.gate.close(60_000);
+    given.means.gate.close(60_000, 0);
     assert_eq!(attempts.window(0, true, &given.cx()), Window::Throttled);
-    given.means.gate.close(60_001);
+    given.means.gate.close(60_001, 0);
     assert_eq!(attempts.window(0, true, &given.cx()), Window::TooLong);
     // The window is counted from the first send, not from now.
     given.pass(10_000);
@@ -134,7 +134,7 @@ fn an_answer_that_came_after_a_sleep_grants_a_write_with_a_key_one_more_send() {
     given.pass(70_000);
     assert_eq!(attempts.after(Again::Same, 0, 0, true, &mut given.cx()), Some(0));
     for (throttled_until, then) in [(130_000, Window::Throttled), (130_001, Window::TooLong)] {
-        given.means.gate.close(throttled_until);
+        given.means.gate.close(throttled_until, 0);
         assert_eq!(attempts.window(70_000, true, &given.cx()), then);
     }
     // No sleep, but a window that is shorter than an attempt.

@@ -171,7 +171,7 @@ fn a_throttle_is_never_undercut_and_at_the_deadline_the_caller_gets_what_is_know
     assert_eq!(given.tell(&mut follow, [due(), throttled]), [READ, "wake"]);
     assert_eq!(given.wait(), 40_000);
     assert_eq!(given.tell(&mut follow, [due(), is("creating")]), [READ, "wake"]);
-    given.means.gate.close(600_000);
+    given.means.gate.close(600_000, 0);
     assert_eq!(given.tell(&mut follow, [due(), due()]), ["wake", "end: done Pending"]);
     assert_eq!(given.means.clock.monotonic(), 300_000);
     let answered = given.answered.expect("it ended");

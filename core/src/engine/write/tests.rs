@@ -48,7 +48,7 @@ fn a_put_that_is_answered_while_the_client_is_throttled_waits_and_is_made_again(
     let mut given = Given::agent();
     let mut write = purchase(&mut given);
     assert_eq!(given.tell(&mut write, [due()]), ["put"]);
-    given.means.gate.close(5000);
+    given.means.gate.close(5000, 0);
     assert_eq!(given.tell(&mut write, [stored(), due()]), ["wake", "wake"]);
     assert_eq!(given.wait(), 5000);
     assert_eq!(given.tell(&mut write, [due(), stored()]), ["put", SEND_1]);

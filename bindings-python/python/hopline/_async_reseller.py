@@ -33,6 +33,8 @@ class AsyncResellerClient(AsyncResellerOperations):
         password: str | Secret | None = None,
         token: str | Secret | None = None,
         token_codes: Sequence[str] | None = None,
+        doubt_codes: Sequence[str] | None = None,
+        refusal_codes: Sequence[str] | None = None,
         base_url: str | None = None,
         http: Any = None,
         store: Store | None = None,
@@ -48,6 +50,10 @@ class AsyncResellerClient(AsyncResellerOperations):
             password: The password that goes with it.
             token: A token to start from. Without a username and a password there is no other.
             token_codes: The codes that mean that the token is refused, beside HTTP 401; `401` where it is left out.
+            doubt_codes: Further codes that do not say whether a write was done: then it is in doubt. They come after `token_codes` and
+                before `refusal_codes`. Each is compared as text, whole.
+            refusal_codes: Further codes that say that a write was not done, though not under HTTP 408, 409, 425, 429 and 5xx. The service
+                documents one code only, so which others say so is an assumption, and what is not taken for a refusal is in doubt.
             base_url: The address of the API, such as `https://host/api`; without it, HOPLINE_BACKEND_URL.
             http: An `httpx.AsyncClient`, `aiohttp.ClientSession`, one that blocking clients take, or any callable that takes a
                 `Request` and returns a `Response` or awaits it; without it, the standard library in threads.
@@ -59,7 +65,9 @@ class AsyncResellerClient(AsyncResellerOperations):
         # What holds them is a secret from here on, so that no traceback can show them.
         username, password, token = (None if one is None else Secret(one) for one in (username, password, token))
         send = transport_for_tasks(http)
-        self._attach(send, new_engine(reseller_options(username, password, token, token_codes, base_url), store, same_account, options), on_event)
+        codes = {"token_codes": token_codes, "doubt_codes": doubt_codes, "refusal_codes": refusal_codes}
+        own = reseller_options(username, password, token, codes, base_url)
+        self._attach(send, new_engine(own, store, same_account, options), on_event)
 
     @property
     def token(self) -> Secret | None:

@@ -35,7 +35,7 @@ def reseller_options(
     username: str | Secret | None,
     password: str | Secret | None,
     token: str | Secret | None,
-    token_codes: Sequence[str] | None,
+    codes: Mapping[str, Sequence[str] | None],
     base_url: str | None,
 ) -> dict[str, Any]:
     """What only a client of the reseller API has."""
@@ -44,8 +44,8 @@ def reseller_options(
         # All or nothing: a token must not be renewed as somebody else.
         username, password = (_secret(os.environ.get(name)) for name in ("HOPLINE_USERNAME", "HOPLINE_PASSWORD"))
     login = {"username": _secret(username), "password": _secret(password), "token": _secret(token)}
-    codes = None if token_codes is None else list(token_codes)
-    return {"api": "reseller", "base_url": base, **login, "token_codes": codes}
+    lists = {name: None if given is None else list(given) for name, given in codes.items()}
+    return {"api": "reseller", "base_url": base, **login, **lists}
 
 
 def new_engine(own: Mapping[str, Any], store: Store | None, same_account: bool, options: Mapping[str, Any]) -> Engine:

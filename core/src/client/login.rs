@@ -67,10 +67,8 @@ impl Client {
                 (error, false, 0)
             }
             ExchangeResult::Failure(failing) => {
-                // A 401 without an envelope refuses the credentials all the same: sent again, they might lock the account.
-                let refused = failing.is_refusal(&self.service);
                 let (kind, advice) = match () {
-                    () if refused => (Kind::Refused, Advice::Reauthenticate),
+                    () if failing.is_refusal() => (Kind::Refused, Advice::Reauthenticate),
                     () if failing.passing => (Kind::Unavailable, Advice::RetryLater),
                     () => (Kind::Protocol, Advice::CheckBaseUrl),
                 };

@@ -30,6 +30,12 @@ pub struct ClientOptions {
     pub token: Option<Secret>,
     /// Of the reseller API: the codes that mean that the token is refused, beside HTTP 401; `401` where it is left out.
     pub token_codes: Option<Vec<String>>,
+    /// Of the reseller API: further codes that do not say whether a write was done, so that it is in doubt. They come after `token_codes`
+    /// and before `refusal_codes`; each is compared with the envelope's code as text, whole.
+    pub doubt_codes: Option<Vec<String>>,
+    /// Of the reseller API: further codes that say that a write was not done, though not under HTTP 408, 409, 425, 429 and 5xx. The contract
+    /// names but one code, so which others say so is an assumption of this library's; what it does not take for a refusal is in doubt.
+    pub refusal_codes: Option<Vec<String>>,
     /// Names the account in the store. What another account bought is then not found; without it, each account needs a store of its
     /// own.
     pub account: Option<String>,
@@ -132,6 +138,8 @@ impl ClientOptions {
             ("password", self.password.is_some()),
             ("token", self.token.is_some()),
             ("token_codes", self.token_codes.is_some()),
+            ("doubt_codes", self.doubt_codes.is_some()),
+            ("refusal_codes", self.refusal_codes.is_some()),
         ];
         let (others, rule) = match self.api {
             Api::Agent => (reseller.as_slice(), "belongs to the reseller API"),
@@ -160,6 +168,8 @@ from_json!(ClientOptions or default {
     password,
     token,
     token_codes,
+    doubt_codes,
+    refusal_codes,
     account,
     same_account,
     store,

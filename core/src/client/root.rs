@@ -17,7 +17,7 @@ use crate::contract::{Decimal, Secret};
 use crate::engine::{Answered, Gate, Means, Service, Tokens};
 use crate::entropy::Entropy;
 use crate::map::Map;
-use crate::policy::{Error, ErrorFields, Quota, Rules};
+use crate::policy::{Codes, Error, ErrorFields, Quota, Rules};
 use crate::state::{Account, CommandId, Errand, JobId, Journal, Name, Numbered, Space, Tracked, User};
 use crate::time::{Clock, Now};
 use crate::wire::BaseUrl;
@@ -139,7 +139,11 @@ impl Client {
                 api: options.api,
                 base,
                 key: options.api_key,
-                token_codes: options.token_codes.unwrap_or_else(|| vec!["401".to_owned()]),
+                codes: Codes {
+                    token: options.token_codes.unwrap_or_else(|| vec!["401".to_owned()]),
+                    doubt: options.doubt_codes.unwrap_or_default(),
+                    refusal: options.refusal_codes.unwrap_or_default(),
+                },
                 retry: options.retry,
                 max_body: if options.max_body == 0 { MAX_BODY } else { options.max_body },
             },

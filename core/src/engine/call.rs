@@ -9,7 +9,7 @@ use super::exchange::{Exchange, ExchangeResult, Failing};
 use super::gate::Wake;
 use super::machine::{Action, Cx, Need};
 use super::service::Received;
-use crate::contract::{Endpoint, Safety};
+use crate::contract::{Api, Endpoint, Safety};
 use crate::policy::{Advice, Again, Asked, Effect, Error, ErrorFields, Judgement, Kind, Ledger, RetryPolicy, SendFailure, judge};
 use crate::time::Millis;
 use crate::wire::{Content, Flaw};
@@ -183,6 +183,9 @@ impl Call {
     /// A send that did not succeed: what it means, and what to report if nothing more is sent.
     pub(crate) fn judge(&mut self, failing: &Failing, cx: &mut Cx<'_>) -> (Judgement, Error) {
         let heard = match (failing.answer.as_ref().map(|answer| (&answer.content, answer.status)), failing.lost) {
+            (Some((Content::Failure(_), status)), _) if cx.service.api == Api::Reseller => {
+                SendFailure::Refusal { status, undone: failing.undone }
+            }
             (Some((Content::Failure(failure), status)), _) => SendFailure::Failure { code: &failure.code, status },
             (Some((content, status)), _) => {
                 SendFailure::Page { status, broke_off: matches!(content, Content::NoEnvelope { flaw: Flaw::BrokeOff, .. }) }

@@ -9,9 +9,9 @@ use super::tokens::LOGIN;
 use crate::contract::agent::{GetAccount, RegisterAccount};
 use crate::contract::{Api, Auth, Endpoint, Operation, Safety, Secret};
 use crate::entropy::digest;
-use crate::policy::{Error, FailureKind, Rule, Sent, failure_status};
+use crate::policy::{Error, FailureKind, Rule, Sent};
 use crate::time::Millis;
-use crate::wire::{Answer, Built, Content, Expected, Facts, Failure, Flaw, Request, Success, classify, classify_read, items};
+use crate::wire::{Answer, Built, Content, Expected, Facts, Flaw, Request, Success, classify, classify_read, items};
 
 /// A host that comes too late this often has a clock that can't be right; then it counts as any other failure.
 const MAX_LATE: u32 = 8;
@@ -52,6 +52,8 @@ pub(crate) struct Failing {
     pub(crate) passing: bool,
     /// Whether the token was refused.
     pub(crate) token_refused: bool,
+    /// Of the reseller API: whether the answer says that nothing was done.
+    pub(crate) undone: bool,
 }
 
 impl Exchange {
@@ -126,7 +128,8 @@ impl Exchange {
             }
             Received::Failed(kind, sent) => {
                 let lost = Some((kind, sent));
-                return ExchangeResult::Failure(Box::new(Failing { answer: None, lost, passing: true, token_refused: false }));
+                let failing = Failing { answer: None, lost, passing: true, token_refused: false, undone: false };
+                return ExchangeResult::Failure(Box::new(failing));
             }
             Received::Response(received) => classify(expected, received, cx.means.clock.unix()),
             Received::Read(response) => classify_read(expected, response, cx.means.clock.unix()),
@@ -155,7 +158,8 @@ impl Exchange {
             }
             answer => {
                 let (passing, token_refused) = (cx.service.is_passing(&answer), cx.service.refuses_token(&answer));
-                ExchangeResult::Failure(Box::new(Failing { answer: Some(answer), lost: None, passing, token_refused }))
+                let undone = cx.service.undoes(&answer);
+                ExchangeResult::Failure(Box::new(Failing { answer: Some(answer), lost: None, passing, token_refused, undone }))
             }
         }
     }
@@ -176,10 +180,8 @@ impl Exchange {
     pub(crate) fn renews(&mut self, failing: &Failing, may_repeat: bool, cx: &mut Cx<'_>) -> bool {
         let Some(answer) = &failing.answer else { return false };
         let refused = match &answer.content {
-            // Under a 5xx nobody knows how far it came: no code makes a write go out again.
-            Content::Failure(Failure { code, .. }) => {
-                failing.token_refused && (failure_status(code, answer.status) < 500 || self.is_safe())
-            }
+            // Where it does not say so nobody knows how far it came: no code makes a write go out again.
+            Content::Failure(_) => failing.token_refused && (failing.undone || self.is_safe()),
             // Without the envelope nobody knows who answered: only what changes nothing is sent again.
             _ => answer.status == 401 && (self.is_safe() || !cx.means.rules.holds(Rule::TokenRefusalHasEnvelope)),
         };
@@ -211,6 +213,14 @@ impl Failing {
     /// What happened, as part of a sentence.
     pub(crate) fn what(&self, api: Api) -> String {
         match (self.answer.as_ref().map(|answer| &answer.content), self.lost) {
+            (Some(Content::Failure(_)), _) if api == Api::Reseller && !self.undone => {
+                let said = match self.answer.as_ref().map(|answer| answer.status) {
+                    Some(429) => "too many requests",
+                    Some(500..) => "the service failed",
+                    _ => "the service's answer is neither a success nor a refusal",
+                };
+                said.to_owned()
+            }
             (Some(Content::Failure(failure)), _) => crate::policy::meaning(api, &failure.code).to_owned(),
             (Some(Content::NoEnvelope { flaw: Flaw::BrokeOff, .. }), _) => "the response broke off".to_owned(),
             (Some(Content::NoEnvelope { flaw: Flaw::LongCursor, .. }), _) => "the cursor of the next page is longer than 8 KiB".to_owned(),
@@ -238,13 +248,9 @@ impl Failing {
     }
 
     /// Of a login: whether the service has refused what it was sent, rather than failed at it.
-    pub(crate) fn is_refusal(&self, service: &Service) -> bool {
-        let Some(answer) = &self.answer else { return false };
-        let refuses = match &answer.content {
-            Content::Failure(Failure { code, .. }) => failure_status(code, answer.status) < 500 && !service.is_throttle(answer),
-            _ => false,
-        };
-        refuses || answer.status == 401
+    /// A 401 without the envelope refuses it all the same: sent again, it might lock the account.
+    pub(crate) fn is_refusal(&self) -> bool {
+        self.undone || (self.is_page() && self.answer.as_ref().is_some_and(|answer| answer.status == 401))
     }
 
     /// How long the service asks to wait.

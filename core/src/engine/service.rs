@@ -1,7 +1,7 @@
 //! The service that a client speaks to, and what comes from it.
 
 use crate::contract::{Api, Secret};
-use crate::policy::{Automatic, FailureKind, RetryPolicy, Sent, code as code_row, failure_status, is_passing, is_passing_read};
+use crate::policy::{Automatic, Codes, FailureKind, RetryPolicy, Sent, code as code_row, is_passing, is_passing_read};
 use crate::wire::{self, Answer, BaseUrl, Content, Failure, Flaw};
 
 /// The service that a client speaks to, and how.
@@ -10,8 +10,8 @@ pub(crate) struct Service {
     pub(crate) api: Api,
     pub(crate) base: BaseUrl,
     pub(crate) key: Option<Secret>,
-    /// Codes of the reseller API that mean that the token is refused, beside HTTP 401.
-    pub(crate) token_codes: Vec<String>,
+    /// What the caller knows of the reseller API's codes.
+    pub(crate) codes: Codes,
     pub(crate) retry: RetryPolicy,
     pub(crate) max_body: u32,
 }
@@ -33,7 +33,7 @@ impl Service {
                 Some(row) => matches!(row.automatic, Automatic::Wait | Automatic::NewKey),
                 None => is_passing(answer.status),
             },
-            (Content::Failure(Failure { code, .. }), Api::Reseller) => is_passing(failure_status(code, answer.status)),
+            (Content::Failure(_), Api::Reseller) => !self.undoes(answer),
             (Content::NoEnvelope { flaw, .. }, _) => *flaw == Flaw::BrokeOff || is_passing_read(answer.status),
             (Content::Success(_), _) => false,
         }
@@ -42,7 +42,13 @@ impl Service {
     /// Whether an answer with the envelope says that the token is no good.
     pub(crate) fn refuses_token(&self, answer: &Answer) -> bool {
         let Content::Failure(Failure { code, .. }) = &answer.content else { return false };
-        self.api == Api::Reseller && (answer.status == 401 || self.token_codes.iter().any(|known| known == code))
+        self.api == Api::Reseller && self.codes.refuse_token(code, answer.status)
+    }
+
+    /// Of the reseller API: whether an answer with the envelope says that nothing was done.
+    pub(crate) fn undoes(&self, answer: &Answer) -> bool {
+        let Content::Failure(Failure { code, has_data, .. }) = &answer.content else { return false };
+        self.api == Api::Reseller && self.codes.undo(code, answer.status, *has_data)
     }
 }
 

@@ -186,7 +186,7 @@ pub fn code(code: &str) -> Option<&'static CodeRow> {
 pub(crate) fn meaning(api: Api, code: &str) -> &'static str {
     if api == Api::Reseller {
         return match code {
-            "location_not_supported_for_product" => "the product is not sold in that region; the details name those that it is sold in",
+            super::refusals::LOCATION => "the product is not sold in that region; the details name those that it is sold in",
             // NOT DOCUMENTED: any other code.
             _ => "the service refused it",
         };

@@ -1,13 +1,11 @@
 //! What an outcome means for an operation: whether it settles the key, whether it may be sent again and with which key,
 //! and what to report if it ends here.
 
-use rust_decimal::prelude::ToPrimitive;
-
 use super::codes::{self, Advice, Automatic};
 use super::error::{Effect, Kind};
 use super::ledger::Ledger;
 use super::rules::{Rule, Rules};
-use crate::contract::{ANY, Api, Decimal, Endpoint, Safety, closed_enum};
+use crate::contract::{ANY, Endpoint, Safety, closed_enum};
 
 closed_enum! {
     /// Why a host has no response.
@@ -63,8 +61,10 @@ closed_enum! {
 /// What became of a send, other than success.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum SendFailure<'a> {
-    /// A failure envelope.
+    /// A failure envelope of the agent API.
     Failure { code: &'a str, status: u16 },
+    /// A failure envelope of the reseller API, and whether it says that nothing was done.
+    Refusal { status: u16, undone: bool },
     /// A response without the envelope: a page, or an answer that broke off.
     Page { status: u16, broke_off: bool },
     /// No response.
@@ -80,7 +80,6 @@ pub(crate) struct Asked {
     /// Whether the caller set a limit for the price.
     pub(crate) capped: bool,
     pub(crate) rules: Rules,
-    pub(crate) api: Api,
     /// What to do where it may have been done and is never sent again, as [`look_advice`] says.
     pub(crate) look: Option<Advice>,
     /// Whether it is a request of the caller's own, of which the contract says nothing.
@@ -89,9 +88,9 @@ pub(crate) struct Asked {
 
 impl Asked {
     pub(crate) fn new(endpoint: &Endpoint, retry_paid: bool, rules: Rules) -> Self {
-        let (api, look) = (endpoint.api, look_advice(endpoint));
+        let look = look_advice(endpoint);
         let is_callers = endpoint.name == ANY;
-        Asked { api, look, is_callers, safety: endpoint.safety, paid: endpoint.paid, retry_paid, capped: false, rules }
+        Asked { look, is_callers, safety: endpoint.safety, paid: endpoint.paid, retry_paid, capped: false, rules }
     }
 }
 
@@ -140,15 +139,18 @@ pub(crate) fn judge(asked: Asked, ledger: &mut Ledger, outcome: SendFailure<'_>,
             };
             ending(asked, ledger, again, Kind::Protocol, if passing { Advice::RetryLater } else { Advice::CheckBaseUrl })
         }
-        SendFailure::Failure { code, status } if asked.api == Api::Reseller => refused(asked, ledger, failure_status(code, status)),
+        SendFailure::Refusal { status, undone } => refused(asked, ledger, status, undone),
         SendFailure::Failure { code, status } => answered(asked, ledger, code, status, request_id),
     }
 }
 
 fn answered(asked: Asked, ledger: &mut Ledger, code: &str, status: u16, request_id: Option<&str>) -> Judgement {
     let Some(row) = codes::code(code) else {
-        // NOT DOCUMENTED: what any other code means. It never counts as an answer to a write.
-        ledger.unanswered |= asked.safety == Safety::Keyed || status >= 500;
+        // NOT DOCUMENTED: what any other code means. It never counts as an answer to a write with a key; without one, not where it may
+        // have been done, or may be done later.
+        let later = is_passing(status) || status == 409;
+        let may_be_done = status >= 500 || (later && asked.rules.holds(Rule::LaterIsUnanswered));
+        ledger.unanswered |= asked.safety == Safety::Keyed || may_be_done;
         let kind = if status >= 500 || status == 429 { Kind::Unavailable } else { Kind::Refused };
         let advice = if kind == Kind::Refused { Advice::ChangeRequest } else { Advice::RetryLater };
         return ending(asked, ledger, Again::No, kind, advice);
@@ -228,25 +230,21 @@ pub(crate) fn is_passing_read(status: u16) -> bool {
     is_passing(status) || matches!(status, 304 | 421)
 }
 
-/// What a failure envelope of the reseller API is judged by: its HTTP status, or a code that is itself a status of 500 to 599,
-/// since such services answer their failures with HTTP 200.
-pub(crate) fn failure_status(code: &str, status: u16) -> u16 {
-    let own = code.parse::<Decimal>().ok().and_then(|code| code.0.to_u16());
-    own.filter(|own| status < 500 && (500..600).contains(own)).unwrap_or(status)
-}
-
-/// A failure envelope of the reseller API, whose codes are not documented: a status is all there is to go by.
-fn refused(asked: Asked, ledger: &mut Ledger, status: u16) -> Judgement {
+/// A failure envelope of the reseller API, whose codes are not documented.
+fn refused(asked: Asked, ledger: &mut Ledger, status: u16, undone: bool) -> Judgement {
+    if undone {
+        let advice = match status {
+            401 => Advice::Reauthenticate,
+            403 => Advice::Stop,
+            _ => Advice::ChangeRequest,
+        };
+        return ending(asked, ledger, Again::No, Kind::Refused, advice);
+    }
+    let rule = if status >= 500 { Rule::FailureIsUnanswered } else { Rule::OnlyRefusalsUndo };
+    ledger.unanswered |= asked.safety != Safety::Safe && asked.rules.holds(rule);
     match status {
-        500.. => {
-            ledger.unanswered |= asked.safety != Safety::Safe && asked.rules.holds(Rule::FailureIsUnanswered);
-            ending(asked, ledger, repeat(asked), Kind::Unavailable, Advice::RetryLater)
-        }
-        429 if asked.safety == Safety::AtMostOnce => ending(asked, ledger, Again::No, Kind::Unavailable, Advice::Wait),
-        429 => ending(asked, ledger, Again::Throttled, Kind::Unavailable, Advice::Wait),
-        401 => ending(asked, ledger, Again::No, Kind::Refused, Advice::Reauthenticate),
-        403 => ending(asked, ledger, Again::No, Kind::Refused, Advice::Stop),
-        _ => ending(asked, ledger, Again::No, Kind::Refused, Advice::ChangeRequest),
+        429 if asked.safety != Safety::AtMostOnce => ending(asked, ledger, Again::Throttled, Kind::Unavailable, Advice::Wait),
+        _ => ending(asked, ledger, repeat(asked), Kind::Unavailable, Advice::RetryLater),
     }
 }
 

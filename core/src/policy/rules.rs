@@ -57,6 +57,10 @@ rules! {
     HeldWriteRests,
     /// A failure of the service, 500 and above, may have come after the effect.
     FailureIsUnanswered,
+    /// What does not say that nothing was done may have come after the effect, too.
+    OnlyRefusalsUndo,
+    /// A write that is answered to come later (408, 409, 425, 429) with a code that nobody knows may have been done, or may be done yet.
+    LaterIsUnanswered,
     /// A 401 without the envelope does not say that a write was not done.
     TokenRefusalHasEnvelope,
     /// A call fetches one new token at most.

@@ -68,6 +68,8 @@ pub(crate) struct Failure {
     pub(crate) message: String,
     /// `details`, as it came.
     pub(crate) details: Option<Json>,
+    /// Whether there is something in them, kept or not.
+    pub(crate) has_data: bool,
 }
 
 impl fmt::Debug for Failure {
@@ -133,8 +135,16 @@ impl Failure {
     fn of(failure: &read::Failure<'_>) -> Self {
         // Details that are too long are not kept.
         let details = failure.details.filter(|json| json.len() <= 64 * KEPT_WORD).map(Json::checked);
-        Failure { code: cut(&failure.code, KEPT_WORD), message: cut(&failure.message, KEPT_WORD), details }
+        let has_data = failure.details.is_some_and(|json| !is_empty(json));
+        Failure { code: cut(&failure.code, KEPT_WORD), message: cut(&failure.message, KEPT_WORD), details, has_data }
     }
+}
+
+/// Whether some JSON is null, a text without letters, or a list or an object of nothing.
+fn is_empty(json: &str) -> bool {
+    let inside = |open: char, close: char| json.strip_prefix(open).and_then(|rest| rest.strip_suffix(close));
+    let is_blank = |inside: Option<&str>| inside.is_some_and(|text| text.trim().is_empty());
+    json == "null" || inside('"', '"') == Some("") || is_blank(inside('[', ']')) || is_blank(inside('{', '}'))
 }
 
 /// `details.retry_after`: a number of seconds, or a text, which is read as the header is.
@@ -287,7 +297,7 @@ mod tests {
         }
         let codes = [r#"{"code":1001,"msg":"m"}"#, r#"{"code":"1001","message":"m"}"#, r#"{"code":1001,"message":null,"msg":"m"}"#];
         for bad in codes {
-            let failure = Failure { code: "1001".to_owned(), message: "m".to_owned(), details: None };
+            let failure = Failure { code: "1001".to_owned(), message: "m".to_owned(), details: None, has_data: false };
             assert_eq!(read(200, bad), Content::Failure(failure), "{bad}");
         }
         let named = r#"{"code":"location_not_supported_for_product","message":"m","data":{"regions":["US"]}}"#;
@@ -295,6 +305,23 @@ mod tests {
         assert_eq!(failure.details.map(|details| details.text().to_owned()).as_deref(), Some(r#"{"regions":["US"]}"#));
         for none in ["{}", r#"{"code":null}"#, r#"{"code":true}"#, r#"{"code":""}"#, r#"{"success":true,"data":{}}"#, "[]", "<html>"] {
             assert!(matches!(read(200, none), Content::NoEnvelope { .. }), "{none}");
+        }
+    }
+
+    #[test]
+    fn an_envelope_has_data_where_there_is_anything_in_it_kept_or_not() {
+        let has_data = |data: &str| {
+            let body = format!(r#"{{"code":7,"data":{data}}}"#);
+            let received = Received { status: 400, headers: &[], body: body.as_bytes(), truncated: false };
+            let Content::Failure(failure) = classify(RESELLER, received, 0).content else { panic!("is a failure") };
+            failure.has_data
+        };
+        for empty in ["null", "{}", "[]", "{ }", "[\n]", "\"\""] {
+            assert!(!has_data(empty), "{empty}");
+        }
+        let long = format!("\"{}\"", "d".repeat(100_000));
+        for data in [r#"{"orderNo":null}"#, "[0]", "0", "false", "\" \"", "[[]]", long.as_str()] {
+            assert!(has_data(data), "{data}");
         }
     }
 
@@ -311,7 +338,7 @@ mod tests {
     #[test]
     fn a_failure_is_printed_by_its_code_alone() {
         let (code, message) = ("X_Y".to_owned(), "secret".to_owned());
-        let printed = format!("{:?}", Failure { code, message, details: None });
+        let printed = format!("{:?}", Failure { code, message, details: None, has_data: false });
         assert!(printed.contains("X_Y") && !printed.contains("secret"), "{printed}");
     }
 }

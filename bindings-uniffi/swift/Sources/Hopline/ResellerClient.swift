@@ -15,12 +15,17 @@ public final class ResellerClient: HoplineClient, @unchecked Sendable {
     ///   - baseURL: The address of the API, such as `https://host/api`; without it, HOPLINE_BACKEND_URL.
     ///   - token: A token to start from, such as one that `token` gave before. Without a username and a password there is no other.
     ///   - tokenCodes: The codes that mean that the token is refused, beside HTTP 401; `401` where it is left out.
+    ///   - doubtCodes: Further codes that do not say whether a write was done: then it is in doubt. They come after `tokenCodes` and
+    ///     before `refusalCodes`. Each is compared as text, whole.
+    ///   - refusalCodes: Further codes that say that a write was not done, though not under HTTP 408, 409, 425, 429 and 5xx. The service
+    ///     documents one code only, so which others say so is an assumption, and what is not taken for a refusal is in doubt.
     ///   - store: Where records are kept, such as a `FolderStore`; an object for this client alone. Without it they are in memory and end
     ///     with the client.
     ///   - transport: What sends requests.
     ///   - options: How to repeat, wait and read.
     public init(
         username: Secret? = nil, password: Secret? = nil, baseURL: String? = nil, token: Secret? = nil, tokenCodes: [String]? = nil,
+        doubtCodes: [String]? = nil, refusalCodes: [String]? = nil,
         store: (any Store)? = nil, transport: any Transport = URLSessionTransport(), options: ClientOptions = ClientOptions()
     ) throws(HoplineError) {
         var told = options.told(try address(baseURL, "HOPLINE_BACKEND_URL"))
@@ -31,6 +36,8 @@ public final class ResellerClient: HoplineClient, @unchecked Sendable {
         told.add("password", given ? password : secret("HOPLINE_PASSWORD"))
         told.add("token", token)
         told.add("token_codes", tokenCodes)
+        told.add("doubt_codes", doubtCodes)
+        told.add("refusal_codes", refusalCodes)
         try super.init(told, store, transport, options)
     }
 

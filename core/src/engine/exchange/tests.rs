@@ -191,13 +191,23 @@ fn without_a_password_or_a_second_attempt_no_token_is_fetched() {
 #[test]
 fn a_login_is_refused_by_what_was_sent_and_not_by_a_service_that_failed_at_it() {
     let says_no = r#"{"code":1001,"message":"no"}"#;
-    let rows = [(400, says_no, true), (500, says_no, false), (429, says_no, false), (401, "<html>", true), (403, "<html>", false)];
+    let [busy, failed] = [r#"{"code":-1,"message":"busy"}"#, r#"{"code":50000,"message":"busy"}"#];
+    let rows = [
+        (400, says_no, true),
+        (500, says_no, false),
+        (429, says_no, false),
+        (409, says_no, false),
+        (200, busy, false),
+        (200, failed, false),
+        (401, "<html>", true),
+        (403, "<html>", false),
+    ];
     for (status, body, is_refusal) in rows {
         let mut given = Given::reseller();
         let mut exchange = given.exchange("login", r#"{"username":"u","password":"p"}"#);
         let received = Received::Response(wire::Received { status, headers: &[], body: body.as_bytes(), truncated: false });
         let ExchangeResult::Failure(failing) = exchange.take_in(received, &mut given.cx()) else { panic!("{status} is a failure") };
-        assert_eq!(failing.is_refusal(&given.service), is_refusal, "{status} {body}");
+        assert_eq!(failing.is_refusal(), is_refusal, "{status} {body}");
     }
 }
 
@@ -227,7 +237,7 @@ fn no_error_repeats_a_key_a_token_or_a_header_of_the_callers_own() {
     }
     let mut given = Given::reseller();
     let mut call = refused_once(&mut given);
-    given.tell(&mut call, [granted(), due(), response(400, r#"{"code":5,"message":"token-1 token-2 the-password the-username"}"#)]);
+    given.tell(&mut call, [granted(), due(), response(400, r#"{"code":7,"message":"token-1 token-2 the-password the-username"}"#)]);
     let text = given.error.and_then(|error| error.into_fields().text);
     assert_eq!(text.as_deref(), Some("[redacted] [redacted] [redacted] [redacted]"));
 }

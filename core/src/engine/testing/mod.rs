@@ -27,7 +27,7 @@ use super::wants::{DEADLINE, Known, Wants, Wishes};
 use super::write::Write;
 use crate::contract::{Api, Secret, endpoint};
 use crate::entropy::Entropy;
-use crate::policy::{Error, Ledger, Quota, RetryPolicy, Rules};
+use crate::policy::{Codes, Error, Ledger, Quota, RetryPolicy, Rules};
 use crate::thin::Thin;
 use crate::time::{Clock, Millis, Now};
 use crate::wire::{self, BaseUrl, build};
@@ -76,7 +76,8 @@ impl Given {
     fn of(api: Api, key: Option<Secret>, tokens: Tokens) -> Self {
         let retry = RetryPolicy { backoff_ms: 0, throttled_backoff_ms: 0, ..RetryPolicy::default() };
         let base = BaseUrl::new(BASE, false).expect("the base URL is sound");
-        let service = Service { api, base, key, token_codes: vec!["401".to_owned()], retry, max_body: 1 << 20 };
+        let codes = Codes { token: vec!["401".to_owned()], doubt: Vec::new(), refusal: Vec::new() };
+        let service = Service { api, base, key, codes, retry, max_body: 1 << 20 };
         let (credentials, auto_rotate, ends) = (false, false, Thin::EMPTY);
         let (mut clock, now) = (Clock::default(), Now { unix: START, monotonic: 0 });
         clock.tick(now);

@@ -273,7 +273,8 @@ fn what_has_no_key_is_not_sent_again_once_it_may_have_been_done() {
         (failure("1001", 500), "doubt: InDoubt Unknown Reconcile"),
         (failure("500", 200), "doubt: InDoubt Unknown Reconcile"),
         (failure("1001", 400), "erase: Refused None ChangeRequest"),
-        (failure("1001", 429), "erase: Unavailable None Wait"),
+        (failure("1001", 429), "doubt: InDoubt Unknown Reconcile"),
+        (failure("-1", 200), "doubt: InDoubt Unknown Reconcile"),
         (unreachable(), "wake"),
     ] {
         let mut given = Given::reseller();

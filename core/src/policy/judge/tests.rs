@@ -1,7 +1,7 @@
 use super::*;
 
 fn asked(safety: Safety, paid: bool) -> Asked {
-    Asked { safety, paid, retry_paid: false, capped: false, rules: Rules::default(), api: Api::Agent, look: None, is_callers: false }
+    Asked { safety, paid, retry_paid: false, capped: false, rules: Rules::default(), look: None, is_callers: false }
 }
 
 fn fresh() -> Ledger {
@@ -92,13 +92,6 @@ fn an_answer_that_broke_off_is_lost_and_a_page_is_not() {
 }
 
 #[test]
-fn a_code_of_the_reseller_api_can_be_a_status_of_its_own() {
-    let judged = [("500", 200), ("503.0", 200), ("599", 404), ("600", 200), ("499", 200), ("E500", 200), ("500", 502), ("503", 500)];
-    let statuses = judged.map(|(code, status)| failure_status(code, status));
-    assert_eq!(statuses, [500, 503, 599, 200, 200, 200, 502, 500]);
-}
-
-#[test]
 fn an_unknown_code_never_counts_as_an_answer_to_a_purchase() {
     let odd = SendFailure::Failure { code: "PURCHASE_WINDOW_CLOSED", status: 422 };
     assert_eq!(one(BUY, &mut fresh(), odd), (Again::No, Kind::InDoubt, Effect::Unknown));
@@ -116,10 +109,29 @@ fn a_refusal_at_the_door_says_nothing_of_an_earlier_send() {
 
 #[test]
 fn the_status_of_a_failure_of_the_reseller_api_says_what_to_do() {
-    let asked = Asked { api: Api::Reseller, ..asked(Safety::Safe, false) };
-    let advice = |status| judge(asked, &mut fresh(), SendFailure::Failure { code: "1001", status }, None).advice;
-    let said = [Advice::Reauthenticate, Advice::Stop, Advice::ChangeRequest, Advice::Wait, Advice::RetryLater];
-    assert_eq!([401, 403, 404, 429, 500].map(advice), said);
+    let advice = |(status, undone)| judge(asked(Safety::Safe, false), &mut fresh(), SendFailure::Refusal { status, undone }, None).advice;
+    let said = [Advice::Reauthenticate, Advice::Stop, Advice::ChangeRequest, Advice::Wait, Advice::RetryLater, Advice::RetryLater];
+    assert_eq!([(401, true), (403, true), (404, true), (429, false), (500, false), (400, false)].map(advice), said);
+}
+
+#[test]
+fn a_failure_of_the_reseller_api_that_does_not_say_so_was_not_refused() {
+    let end = |safety, undone| one((safety, false), &mut Ledger::new(None, false), SendFailure::Refusal { status: 200, undone });
+    assert_eq!(end(Safety::AtMostOnce, true), (Again::No, Kind::Refused, Effect::None));
+    assert_eq!(end(Safety::AtMostOnce, false), (Again::No, Kind::InDoubt, Effect::Unknown));
+    assert_eq!(end(Safety::Idempotent, false), (Again::Same, Kind::InDoubt, Effect::Unknown));
+    assert_eq!(end(Safety::Safe, false), (Again::Same, Kind::Unavailable, Effect::None));
+}
+
+#[test]
+fn a_write_without_a_key_that_may_be_done_later_stays_open() {
+    let end = |status| {
+        let odd = SendFailure::Failure { code: "COME_AGAIN", status };
+        let (_, kind, effect) = one((Safety::AtMostOnce, false), &mut Ledger::new(None, false), odd);
+        (kind, effect)
+    };
+    assert_eq!([408, 409, 425, 429, 500].map(end), [(Kind::InDoubt, Effect::Unknown); 5]);
+    assert_eq!([400, 404, 410, 422].map(end), [(Kind::Refused, Effect::None); 4]);
 }
 
 #[test]

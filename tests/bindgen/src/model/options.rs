@@ -161,7 +161,7 @@ pub const AGENT: [CallOption; 3] = [
 ];
 
 /// What a client of the reseller API takes beside.
-pub const RESELLER: [CallOption; 4] = [
+pub const RESELLER: [CallOption; 6] = [
     option(
         "username",
         Kind::Secret,
@@ -171,6 +171,18 @@ pub const RESELLER: [CallOption; 4] = [
     option("password", Kind::Secret, &[], "The password that goes with it."),
     option("token", Kind::Secret, &[], "A token to start from. Without a username and a password there is no other."),
     option("token_codes", Kind::Texts, &[], "The service's codes that mean that the token is refused, beside HTTP 401. Default: `401`."),
+    option(
+        "doubt_codes",
+        Kind::Texts,
+        &[],
+        "Further codes that do not say whether a write was done: then it is `in_doubt`. They come after `token_codes` and before `refusal_codes`. Each is compared as text, whole. Default: none.",
+    ),
+    option(
+        "refusal_codes",
+        Kind::Texts,
+        &[],
+        "Further codes that say that a write was not done: then it is `refused`, though not under HTTP 408, 409, 425, 429 and 5xx. The service documents one code only, so which others say so is an assumption, and what is not taken for a refusal is `in_doubt`. Default: none.",
+    ),
 ];
 
 /// How a client repeats: the members of its option `retry`.

@@ -13,6 +13,10 @@ import kotlinx.coroutines.Dispatchers
  * @param baseUrl the address of the API, such as `https://host/api`; without it, `HOPLINE_BACKEND_URL`
  * @param token a token to start from, such as an earlier [ResellerClient.token]; without a username and a password there is no other
  * @param tokenCodes the codes that mean that the token is refused, beside HTTP 401; `401` where it is left out
+ * @param doubtCodes further codes that do not say whether a write was done: then it is in doubt. They come after [tokenCodes] and before
+ *   [refusalCodes]. Each is compared as text, whole
+ * @param refusalCodes further codes that say that a write was not done, though not under HTTP 408, 409, 425, 429 and 5xx. The service
+ *   documents one code only, so which others say so is an assumption, and what is not taken for a refusal is in doubt
  * @param transport what sends requests: [OkHttpTransport], or [JavaHttpTransport] (the default; Android has no `java.net.http`), or your own
  * @param store where purchases, sessions and orders are kept, such as a [FolderStore], one for each client; default the client's own memory
  * @param options how to repeat, wait and read
@@ -29,6 +33,8 @@ public class ResellerClient(
     baseUrl: String? = System.getenv("HOPLINE_BACKEND_URL"),
     token: Secret? = null,
     tokenCodes: List<String>? = null,
+    doubtCodes: List<String>? = null,
+    refusalCodes: List<String>? = null,
     transport: Transport = defaultTransport(),
     store: Store? = null,
     options: Options = Options(),
@@ -41,7 +47,8 @@ public class ResellerClient(
         newEngine(
             options.told(
                 "api" to "reseller", "base_url" to address(baseUrl, "HOPLINE_BACKEND_URL"), *login(username, password, token),
-                "token_codes" to tokenCodes, "same_account" to sameAccount, "store" to (store != null),
+                "token_codes" to tokenCodes, "doubt_codes" to doubtCodes, "refusal_codes" to refusalCodes,
+                "same_account" to sameAccount, "store" to (store != null),
                 "late_calls" to (store?.lateCalls == true),
             ),
             Means(transport, headers, clock, dispatcher), store,

@@ -91,6 +91,8 @@ export class OpenSession implements AsyncDisposable {
   private constructor();
   /** Its id: the handle for everything that comes after. */
   readonly session_id: string;
+  /** What its purchase was charged, in USD, where the service said so. */
+  readonly charged_usd?: string;
   /** Where it was when it was last waited for; `ended` once it was terminated through a handle. */
   readonly phase: Phase;
   /** What was read of it last. */

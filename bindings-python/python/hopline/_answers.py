@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from ._errors import error_of
@@ -42,7 +43,9 @@ def read(taken: Taken | None, kind: type[R]) -> R:
 def read_session(taken: Taken | None) -> SessionReply:
     """The same for a session that was waited for."""
     found = read(taken, Session)
-    return SessionReply(session_id=found.session_id, phase=found.phase or "unknown", session=found)
+    told = loads(taken.facts).get("charged_usd") if taken is not None and taken.facts else None
+    charged = None if told is None else Decimal(told)
+    return SessionReply(session_id=found.session_id, phase=found.phase or "unknown", session=found, charged_usd=charged)
 
 
 def read_order(taken: Taken | None) -> OrderReply:

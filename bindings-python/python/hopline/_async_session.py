@@ -31,7 +31,8 @@ class AsyncOpenSession(SessionReply):
     def _of(cls, client: AsyncClient, found: SessionReply, keep: bool) -> Self:
         opened = cls.__new__(cls)
         known = client._engine.know(found)
-        for name, value in {"session_id": found.session_id, "_client": client, "_keep": keep, "_known": known}.items():
+        own = {"session_id": found.session_id, "charged_usd": found.charged_usd}
+        for name, value in {**own, "_client": client, "_keep": keep, "_known": known}.items():
             object.__setattr__(opened, name, value)
         return opened
 
@@ -87,8 +88,8 @@ class AsyncOpenSession(SessionReply):
             error.add_note(f"and the session could not be ended: {failure}")
 
     def __replace__(self, **members: Any) -> Any:
-        return plain(self.session_id, self.phase, self.session).__replace__(**members)
+        return plain(self.session_id, self.phase, self.session, self.charged_usd).__replace__(**members)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # What it can do belongs to its client, and stays there.
-        return plain, (self.session_id, self.phase, self.session)
+        return plain, (self.session_id, self.phase, self.session, self.charged_usd)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 DEBUG, INFO, WARNING = 10, 20, 30
 _LEVELS = {
     "accepted": INFO,
+    "charged": INFO,
     "ordered": INFO,
     "pool_held": INFO,
     "pool_freed": INFO,

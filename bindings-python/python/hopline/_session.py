@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 from ._told import Phase
@@ -18,6 +19,8 @@ class SessionReply(Value):
     """Where it is."""
     session: Session
     """The last read of it."""
+    charged_usd: Decimal | None = None
+    """What its purchase was charged, where the service said so."""
 
     @property
     def raw(self) -> Any:
@@ -30,9 +33,9 @@ class SessionReply(Value):
         return self.session.proxy or Proxy()
 
 
-def plain(session_id: str, phase: Phase, session: Session) -> SessionReply:
+def plain(session_id: str, phase: Phase, session: Session, charged_usd: Decimal | None = None) -> SessionReply:
     """Such a session, of its members."""
-    return SessionReply(session_id=session_id, phase=phase, session=session)
+    return SessionReply(session_id=session_id, phase=phase, session=session, charged_usd=charged_usd)
 
 
 class Known:

@@ -121,10 +121,10 @@ def _listener(tracer: Tracer, meter: Meter) -> Callable[[Event], None]:
         match event.event:
             case "answered":
                 answered(event)
-            case "accepted" | "ordered":
+            case "charged":
                 purchases.add(1, {"hopline.operation": event.operation, "result": "accepted"})
-                if event.estimated_charge_usd is not None:
-                    spent.add(float(event.estimated_charge_usd), {"hopline.operation": event.operation})
+                if event.charged_usd is not None:
+                    spent.add(float(event.charged_usd), {"hopline.operation": event.operation})
             case "in_doubt":
                 purchases.add(1, {"hopline.operation": event.operation, "result": "in_doubt"})
 

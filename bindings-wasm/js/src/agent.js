@@ -20,9 +20,9 @@ const agent = /* @__PURE__ */ equip(
       const sessions = new Sessions();
       engine.heard = (session, operation) => sessions.hear(session, operation === "rotate_session");
       super(engine, (client, { data, facts, phase, ends = false }) => {
-        const { session_id, session_type } = facts;
+        const { session_id, session_type, charged_usd } = facts;
         const follows = () => engine.ask("terminate_session", (core) => core.follows(session_id));
-        return new OpenSession(client, sessions, { session_id, phase, session: data ?? facts, ends: ends && session_type === "dynamic" ? follows : undefined });
+        return new OpenSession(client, sessions, { session_id, charged_usd, phase, session: data ?? facts, ends: ends && session_type === "dynamic" ? follows : undefined });
       });
       this.#engine = engine;
     }

@@ -30,11 +30,13 @@ export function instrument(client, { meterProvider = metrics, tracerProvider = t
   /** Of a purchase of a pool: the pool's name. */
   const poolOf = ({ intent }) => /^pool\/(.*)\/\d+#\d+$/.exec(intent)?.[1];
   const purchase = (event, result) => {
-    const [operation, pool] = [event.operation, poolOf(event)];
-    purchases.add(1, { "hopline.operation": operation, result });
+    purchases.add(1, { "hopline.operation": event.operation, result });
+    const charge = Number(event.charged_usd);
+    if (charge > 0) spent.add(charge, { "hopline.operation": event.operation });
+  };
+  const ofItsPool = (event, result) => {
+    const pool = poolOf(event);
     if (pool !== undefined) bought.add(1, { [POOL]: pool, result });
-    const charge = Number(event.estimated_charge_usd);
-    if (charge > 0) spent.add(charge, { "hopline.operation": operation });
     return pool;
   };
 
@@ -56,7 +58,7 @@ export function instrument(client, { meterProvider = metrics, tracerProvider = t
       span?.end();
     },
     accepted(event) {
-      const pool = purchase(event, "accepted");
+      const pool = ofItsPool(event, "accepted");
       if (pool !== undefined) begun.set(event.session_id, { pool, at: performance.now() });
     },
     status({ session_id, phase }) {
@@ -65,8 +67,11 @@ export function instrument(client, { meterProvider = metrics, tracerProvider = t
       create.record((performance.now() - known.at) / 1000, ofPool(known));
       begun.delete(session_id);
     },
-    ordered: (event) => purchase(event, "accepted"),
-    in_doubt: (event) => purchase(event, "in_doubt"),
+    charged: (event) => purchase(event, "accepted"),
+    in_doubt(event) {
+      purchase(event, "in_doubt");
+      ofItsPool(event, "in_doubt");
+    },
     stored: ({ call }) => calls.add(1, { call }),
     claims_lost: ({ claims }) => lost.add(claims),
     // It is the pool's, whose name is all that is behind "pool/" there.

@@ -9,11 +9,12 @@ const session = /* @__PURE__ */ disposable("dispose", class OpenSession {
   /** Asks whether its client still follows it, where the end of a scope ends it. */
   #ends;
 
-  constructor(client, sessions, { session_id, phase, session, ends }) {
+  constructor(client, sessions, { session_id, charged_usd, phase, session, ends }) {
     this.#client = client;
     this.#sessions = sessions;
     this.#ends = ends;
     this.session_id = session_id;
+    this.charged_usd = charged_usd ?? undefined;
     sessions.show(this, { phase, session });
   }
 

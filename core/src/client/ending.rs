@@ -258,6 +258,10 @@ impl Client {
         if let Job::Lookup(lookup) = &mut entry.job {
             (answered.raw, answered.shape) = (Client::reconciled(lookup), &Reconciliation::SHAPE);
         }
+        if entry.job.follows() {
+            let known = entry.subject.session_id.as_ref().and_then(|session| self.sessions.get(session));
+            answered.facts.charged_usd = known.and_then(|known| known.shown.charged_usd.as_ref()).map(ArcStr::to_string);
+        }
         if let Facts { session_id: Some(_), status: Some(status), .. } = &answered.facts {
             answered.phase.get_or_insert(phase_of(Some(status), &entry.wants.wishes.ends));
         }

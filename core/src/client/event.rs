@@ -37,11 +37,15 @@ told! {
         delay_ms: Option<Millis> => Span,
         /// Of `repeating`: what came of the last send.
         because: Option<Error>,
-        /// Of `accepted`, `status`, `pool_rotated` and `lease_leaked`: the session.
+        /// Of `accepted`, `charged`, `status`, `pool_rotated` and `lease_leaked`: the session.
         session_id: Option<String>,
         /// Of `accepted`: USD.
         estimated_charge_usd: Option<String> => Decimal,
-        /// Of `ordered` and `order_status`: the order's number.
+        /// Of `charged`: what it cost, in USD, where the answer says so.
+        charged_usd: Option<String> => Decimal,
+        /// Of `charged`: its key.
+        idempotency_key: Option<String>,
+        /// Of `ordered`, `charged` and `order_status`: the order's number.
         order_no: Option<String>,
         /// Of `status` and `order_status`: as it came.
         status: Option<String>,
@@ -79,6 +83,8 @@ impl Told {
             because: None,
             session_id: None,
             estimated_charge_usd: None,
+            charged_usd: None,
+            idempotency_key: None,
             order_no: None,
             status: None,
             phase: None,
@@ -106,6 +112,13 @@ impl From<&Event> for Told {
             EventKind::Accepted { session_id, estimated_charge_usd } => {
                 Told { session_id: some(session_id), estimated_charge_usd: estimated_charge_usd.clone(), ..told }
             }
+            EventKind::Charged { idempotency_key, session_id, order_no, charged_usd } => Told {
+                idempotency_key: idempotency_key.clone(),
+                session_id: session_id.clone(),
+                order_no: order_no.clone(),
+                charged_usd: charged_usd.clone(),
+                ..told
+            },
             EventKind::Status { session_id, status, phase } => {
                 Told { session_id: some(session_id), status: some(status), phase: Some(*phase), ..told }
             }

@@ -33,6 +33,7 @@ impl Client {
                 status: session.status.as_deref().map(word),
                 seen: before.shown.seen,
                 only_named: session.only_named && !before.shown.seen,
+                charged_usd: session.charged_usd.as_deref().map(ArcStr::from),
             },
             wishes: Wishes {
                 credentials: session.credentials,

@@ -237,5 +237,6 @@ pub(super) fn saved_session(id: &str, tracked: &Tracked) -> SavedSession {
         auto_rotate: tracked.wishes.auto_rotate,
         ends: tracked.wishes.ends.to_vec(),
         only_named: tracked.shown.only_named,
+        charged_usd: tracked.shown.charged_usd.as_ref().map(ArcStr::to_string),
     }
 }

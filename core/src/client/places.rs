@@ -381,7 +381,7 @@ mod tests {
         for (most, writes) in [(1, 1), (2, 1), (3, 2), (6, 5), (8, 7), (64, 56), (u32::MAX, u32::MAX / 8 * 7 + 6)] {
             assert_eq!(Places::new(most).most_writes(), writes, "of {most}");
         }
-        assert_eq!(Client::new(ClientOptions { max_in_flight: Some(0), ..ClientOptions::default() }, [0; 16]).map(|_| ()).is_err(), true);
+        assert!(Client::new(ClientOptions { max_in_flight: Some(0), ..ClientOptions::default() }, [0; 16]).is_err());
     }
 
     #[test]

@@ -199,7 +199,14 @@ impl Client {
     /// What a job has to say beside what it waits for.
     fn take_note(&mut self, id: JobId, note: Note) {
         match note {
-            Note::Event(what) => self.notify(id, what),
+            Note::Event(what) => {
+                if let EventKind::Charged { charged_usd: Some(usd), .. } = &what
+                    && let Ok(usd) = usd.parse()
+                {
+                    self.tell_pool_of_charge(id, usd);
+                }
+                self.notify(id, what);
+            }
             Note::Bought(bought) => self.bought(id, *bought),
             Note::Shown(facts, phase) => {
                 if let (Some((session_id, status)), Some(phase)) = (self.learn_of(id, &facts), phase) {
@@ -222,7 +229,6 @@ impl Client {
                 }
             }
             Note::Charged(counted, charge) => {
-                self.tell_pool_of_charge(id, charge);
                 let spends = self.charged(counted, charge);
                 self.wait_for(id, spends);
             }

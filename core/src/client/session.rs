@@ -73,6 +73,7 @@ impl Client {
             shown: Shown {
                 session_type: bought.facts.session_type.or(bought.session_type).as_deref().map(word),
                 status: bought.facts.status.as_deref().map(word),
+                charged_usd: bought.facts.estimated_charge_usd.as_deref().map(Into::into),
                 ..Shown::default()
             },
             wishes: wants.wishes.clone(),

@@ -158,6 +158,11 @@ impl Endpoint {
         let changes = matches!(self.safety, Safety::Keyed | Safety::Idempotent | Safety::TwiceAtMost);
         changes && self.request.field("session_id").is_some()
     }
+
+    /// Whether it spends money. What puts money into an account charges it all the same.
+    pub fn spends(&self) -> bool {
+        self.paid && !matches!(self.name, "create_recharge" | "create_usdt_order")
+    }
 }
 
 /// Every endpoint of the table.

@@ -51,6 +51,17 @@ pub enum EventKind {
         /// USD, as it was written.
         estimated_charge_usd: Option<String>,
     },
+    /// A write that spends money was accepted: once for each key. Who counts what several processes are told counts by the key.
+    Charged {
+        /// The key, where it has one.
+        idempotency_key: Option<String>,
+        /// The session that it bought, or changed.
+        session_id: Option<String>,
+        /// The number of the order.
+        order_no: Option<String>,
+        /// USD, as it was written, where the answer says so.
+        charged_usd: Option<String>,
+    },
     /// The session's status was read.
     Status {
         /// The session.
@@ -133,6 +144,8 @@ closed_enum! {
         AskingTime = "asking_time",
         /// A purchase was accepted.
         Accepted = "accepted",
+        /// A write that spends money was accepted: once for each key. Who counts what several processes are told counts by the key.
+        Charged = "charged",
         /// The session's status was read.
         Status = "status",
         /// An order was accepted.
@@ -167,6 +180,7 @@ impl EventKind {
             EventKind::Repeating { .. } => EventName::Repeating,
             EventKind::AskingTime => EventName::AskingTime,
             EventKind::Accepted { .. } => EventName::Accepted,
+            EventKind::Charged { .. } => EventName::Charged,
             EventKind::Status { .. } => EventName::Status,
             EventKind::Ordered { .. } => EventName::Ordered,
             EventKind::OrderStatus { .. } => EventName::OrderStatus,

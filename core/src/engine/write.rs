@@ -3,9 +3,12 @@
 mod age;
 mod cost;
 
+use arcstr::ArcStr;
+
 use super::answer::Answered;
 use super::call::{Call, Called, Next};
 use super::counted::Counted;
+use super::event::EventKind;
 use super::exchange::Exchange;
 use super::gate::Wake;
 use super::key::Key;
@@ -13,7 +16,7 @@ use super::machine::{Action, Cx, Input, Need, Note, Part, Stored};
 use super::prices::Prices;
 use super::terms::{CountedAt, Terms};
 use crate::contract::agent::TerminateSession;
-use crate::contract::{Decimal, Operation, Safety};
+use crate::contract::{ANY, Decimal, Operation, Safety};
 use crate::policy::{Advice, Effect, Error, Judgement, Kind, Ledger, RetryPolicy, Rule, Rules, look_advice};
 use crate::time::Millis;
 
@@ -174,10 +177,25 @@ impl Write {
                 if let Some(charge) = charge.filter(|charge| *charge >= Decimal::from(0) && !counted.is_empty()) {
                     cx.notes.push(Note::Charged(counted, charge));
                 }
+                self.tell_charge(&answered, cx);
                 Part::Done(Written::Accepted(answered))
             }
             Called::Failed(judgement, error) => Part::Asks(self.conclude(judgement, error, cx)),
             Called::Unwanted => Part::Asks(self.stop(cx)),
+        }
+    }
+
+    /// It was accepted: what was spent is told, in one place for whatever spends.
+    fn tell_charge(&self, answered: &Answered, cx: &mut Cx<'_>) {
+        let (endpoint, facts) = (self.call.exchange.endpoint, &answered.facts);
+        // Of a request of the caller's own only the answer can tell.
+        if endpoint.spends() || (endpoint.name == ANY && facts.estimated_charge_usd.is_some()) {
+            cx.note(EventKind::Charged {
+                idempotency_key: self.call.ledger.key.clone(),
+                session_id: facts.session_id.clone().or_else(|| cx.subject.session_id.as_ref().map(ArcStr::to_string)),
+                order_no: facts.order_no.clone(),
+                charged_usd: facts.estimated_charge_usd.clone(),
+            });
         }
     }
 

@@ -101,6 +101,8 @@ pub(crate) struct SavedSession {
     pub(crate) ends: Vec<String>,
     /// Whether a person named it, and the service has not shown it yet.
     pub(crate) only_named: bool,
+    /// USD, as its purchase was charged, where the service said so.
+    pub(crate) charged_usd: Option<String>,
 }
 
 /// What an accepted intent is remembered by.
@@ -139,7 +141,7 @@ stored!(SavedCall {
     match_fields,
     order_no,
 });
-stored!(SavedSession { id, session_type, status, credentials, auto_rotate, ends, only_named });
+stored!(SavedSession { id, session_type, status, credentials, auto_rotate, ends, only_named, charged_usd });
 stored!(Done { operation, facts, follows as "opened", answer });
 
 impl FromJson for (Method, Safety) {

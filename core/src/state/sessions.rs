@@ -42,6 +42,8 @@ pub(crate) struct Tracked {
 pub(crate) struct Shown {
     pub(crate) session_type: Option<ArcStr>,
     pub(crate) status: Option<ArcStr>,
+    /// USD, as its purchase was charged, where the service said so.
+    pub(crate) charged_usd: Option<ArcStr>,
     /// Whether a read has shown it.
     pub(crate) seen: bool,
     /// Whether a person named it, and the service has not shown it yet.

@@ -25,6 +25,8 @@ told! {
         pub session_type: Option<String>,
         /// USD, as it was written.
         pub estimated_charge_usd: Option<String> => Decimal,
+        /// Of a session that somebody has a handle of: USD, as its purchase was charged, where that is known.
+        pub charged_usd: Option<String> => Decimal,
         /// `meta.request_id`.
         pub request_id: Option<String>,
         /// Whether the account can buy, where an answer about the account says so.
@@ -50,6 +52,7 @@ from_json!(Facts {
     status,
     session_type,
     estimated_charge_usd,
+    charged_usd,
     request_id,
     backend_ready,
     next_cursor,
@@ -78,6 +81,7 @@ impl Facts {
             status: status.and_then(word),
             session_type: session_type.and_then(word),
             estimated_charge_usd: amount.map(str::to_owned),
+            charged_usd: None,
             request_id: request_id.map(str::to_owned),
             backend_ready: ready.and_then(|json| json.parse().ok()),
             next_cursor: cursor.and_then(text_of).filter(|cursor| cursor.len() <= LONGEST_CURSOR).map(Cow::into_owned),

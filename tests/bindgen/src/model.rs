@@ -117,7 +117,7 @@ pub fn told_types() -> Vec<Type> {
 /// fault (`debug`).
 pub fn level_of(event: &str) -> &'static str {
     match event {
-        "accepted" | "ordered" | "pool_held" | "pool_freed" => "info",
+        "accepted" | "charged" | "ordered" | "pool_held" | "pool_freed" => "info",
         "differing" | "in_doubt" | "lease_leaked" | "store_failed" => "warning",
         _ => "debug",
     }

@@ -56,7 +56,9 @@ def test_the_logger_tells_purchases_doubts_and_sends_at_their_levels_and_no_secr
         with pytest.raises(hopline.InDoubt):
             agent.create_session(**BUY, intent="job-2")
     by_level = {level: [record.getMessage() for record in caplog.records if record.levelno == level] for level in (10, 20, 30)}
-    assert len(by_level[20]) == 1 and by_level[20][0].startswith(f"create_session `job-1`: accepted: session_id {opened.session_id}")
+    assert [text.split(": ")[1] for text in by_level[20]] == ["charged", "accepted"]
+    assert by_level[20][1].startswith(f"create_session `job-1`: accepted: session_id {opened.session_id}")
+    assert opened.charged_usd is not None and opened.charged_usd > 0
     assert len(by_level[30]) == 1 and by_level[30][0].startswith("create_session `job-2`: in doubt: record ")
     assert "open_session: sent: method POST, path /v1/sessions" in by_level[10]
     assert any(text.startswith("open_session: answered: method POST, path /v1/sessions, http_status 202, duration ") for text in by_level[10])

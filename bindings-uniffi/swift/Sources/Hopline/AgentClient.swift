@@ -88,8 +88,8 @@ public final class AgentClient: HoplineClient, @unchecked Sendable {
     }
 
     /// The handle of a session that was waited for.
-    func opened(_ session: Reply<Session>, _ operation: String) -> OpenSession {
-        let known = sessions.open(session, session.phase ?? .unknown)
+    func opened(_ session: Reply<Session>, _ operation: String, chargedUsd: Decimal?) -> OpenSession {
+        let known = sessions.open(session, session.phase ?? .unknown, chargedUsd)
         known.take(session, operation)
         return OpenSession(session.sessionId, known, self)
     }

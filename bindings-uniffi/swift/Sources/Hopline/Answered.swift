@@ -55,12 +55,22 @@ struct Answered {
     /// The same of a session that was waited for.
     func session(_ operation: String, _ client: AgentClient) throws(HoplineError) -> OpenSession {
         let session: Reply<Session> = try reply(operation)
-        return client.opened(session, operation)
+        let known = try? JSONDecoder().decode([String: JSONText].self, from: Data(facts.utf8))
+        return client.opened(session, operation, chargedUsd: known?["charged_usd"]?.text.flatMap { Decimal(string: $0) })
     }
 
     /// The same of an order that was waited for.
     func order() throws(HoplineError) -> OrderReply {
         let order: Reply<StaticOrder> = try reply("create_static_order")
         return OrderReply(orderNo: order.orderNo, phase: phase ?? .unknown, order: order)
+    }
+}
+
+/// A member of some JSON, where it is a text.
+private struct JSONText: Decodable {
+    let text: String?
+
+    init(from decoder: any Decoder) throws {
+        text = try? decoder.singleValueContainer().decode(String.self)
     }
 }

@@ -10,6 +10,8 @@ public struct Event: Sendable {
         case askingTime
         /// The purchase was accepted.
         case accepted(sessionId: String, estimatedChargeUsd: Decimal?)
+        /// A write that spends money was accepted: once for each key. With what it cost, where the answer says so.
+        case charged(idempotencyKey: String?, sessionId: String?, orderNo: String?, chargedUsd: Decimal?)
         /// The session's status was read.
         case status(sessionId: String, status: SessionStatus, phase: Phase)
         /// The order was accepted.
@@ -78,6 +80,8 @@ public struct Event: Sendable {
             case .repeating: told.because.map { .repeating(attempts: told.attempts ?? 0, delay: told.delay ?? .zero, because: $0) }
             case .askingTime: .askingTime
             case .accepted: told.sessionId.map { .accepted(sessionId: $0, estimatedChargeUsd: told.estimatedChargeUsd) }
+            case .charged:
+                .charged(idempotencyKey: told.idempotencyKey, sessionId: told.sessionId, orderNo: told.orderNo, chargedUsd: told.chargedUsd)
             case .status: told.sessionId.map { .status(sessionId: $0, status: SessionStatus(rawValue: status), phase: phase) }
             case .ordered: told.orderNo.map { .ordered(orderNo: $0) }
             case .orderStatus: told.orderNo.map { .orderStatus(orderNo: $0, status: StaticOrderStatus(rawValue: status), phase: phase) }

@@ -18,6 +18,9 @@ public struct OpenSession: Sendable {
     /// The last read of it.
     public var session: Reply<Session> { known.state.session }
 
+    /// What its purchase was charged, in USD, where the service said so.
+    public var chargedUsd: Decimal? { known.chargedUsd }
+
     /// How to reach it; nothing as long as it is not usable. What the last read did not ask for, such as the password, is as it was.
     public var proxy: Proxy? { known.state.proxy }
 
@@ -82,13 +85,15 @@ final class KnownSession: @unchecked Sendable {
         var generation = 0
     }
 
+    let chargedUsd: Decimal?
     private let lock = NSLock()
     // The lock guards what follows.
     private var now: State
     /// The rotation that was taken in last, for which several may have waited.
     private var rotation: String?
 
-    init(_ session: Reply<Session>, _ phase: Phase) {
+    init(_ session: Reply<Session>, _ phase: Phase, _ chargedUsd: Decimal?) {
+        self.chargedUsd = chargedUsd
         now = State(session: session, phase: phase, proxy: session.proxy)
     }
 
@@ -130,14 +135,14 @@ final class KnownSessions: @unchecked Sendable {
     }
 
     /// What is known of a session that was opened.
-    func open(_ session: Reply<Session>, _ phase: Phase) -> KnownSession {
+    func open(_ session: Reply<Session>, _ phase: Phase, _ chargedUsd: Decimal?) -> KnownSession {
         lock.withLock {
             if let known = held[session.sessionId]?.session { return known }
             if held.count >= most {
                 held = held.filter { $0.value.session != nil }
                 most = max(64, 2 * held.count)
             }
-            let known = KnownSession(session, phase)
+            let known = KnownSession(session, phase, chargedUsd)
             held[session.sessionId] = Held(session: known)
             return known
         }

@@ -88,7 +88,7 @@ mod tests {
         let mut job = open(&mut given);
         let accepted = success(r#"{"session_id":"s-1","status":"creating"}"#);
         assert_eq!(given.tell(&mut job, [due(), stored(), accepted]), ["put", BUY, "wake"]);
-        assert_eq!(given.notes(), ["bought s-1", "event accepted"]);
+        assert_eq!(given.notes(), ["event charged", "bought s-1", "event accepted"]);
         let active = success(r#"{"session_id":"s-1","status":"active"}"#);
         assert_eq!(given.tell(&mut job, [due(), active]), [READ, "end: done Ready"]);
         assert_eq!(given.subject.session_id.as_deref(), Some("s-1"));
@@ -121,7 +121,7 @@ mod tests {
         given.wanted = false;
         let accepted = success(r#"{"session_id":"s-1","status":"creating"}"#);
         assert_eq!(given.tell(&mut job, [accepted]), ["end: Cancelled Done ReadSession"]);
-        assert_eq!(given.notes(), ["bought s-1", "event accepted"]);
+        assert_eq!(given.notes(), ["event charged", "bought s-1", "event accepted"]);
     }
 
     #[test]
@@ -130,6 +130,6 @@ mod tests {
         let write = given.write("create_session", r#"{"session_type":"dynamic","product_no":"p-1"}"#);
         let mut job = Job::write_then(write, Then::End);
         assert_eq!(given.tell(&mut job, [due(), stored(), success(r#"{"session_id":"s-1"}"#)])[2], "end: done");
-        assert_eq!(given.notes(), [""; 0]);
+        assert_eq!(given.notes(), ["event charged"]);
     }
 }

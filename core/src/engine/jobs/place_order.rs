@@ -73,7 +73,7 @@ mod tests {
         let mut given = Given::reseller();
         let mut job = place(&mut given);
         assert_eq!(given.tell(&mut job, [due(), stored(), success(r#"{"orderNo":"o-1","status":"processing"}"#)])[2], "wake");
-        assert_eq!(given.notes(), ["event ordered", "placed o-1"]);
+        assert_eq!(given.notes(), ["event charged", "event ordered", "placed o-1"]);
         let active = success(r#"{"items":[{"orderNo":"o-1","status":"active"}]}"#);
         assert_eq!(given.tell(&mut job, [due(), active]), [LIST, "end: done Ready"]);
         assert_eq!(given.subject.order_no.as_deref(), Some("o-1"));

@@ -29,8 +29,29 @@ fn a_purchase_is_put_before_each_send_and_ends_with_its_answer() {
     let mut write = purchase(&mut given);
     assert_eq!(given.tell(&mut write, [due(), stored(), lost()]), ["put", SEND_1, "wake"]);
     assert_eq!(given.tell(&mut write, [due(), stored(), success(BOUGHT)]), ["put", SEND_1, "end: done"]);
-    assert_eq!(given.notes(), ["event repeating"]);
+    assert_eq!(given.notes(), ["event repeating", "event charged"]);
     assert!(write.was_resent());
+}
+
+#[test]
+fn whatever_spends_is_told_once_and_what_only_fills_an_account_is_not() {
+    let order = r#"{"poolId":"7","userId":1,"unitPrice":0,"totalAmount":0,"ipCount":1,"cycleTimes":1,"duration":1,"unit":"month"}"#;
+    for (operation, params, told) in [
+        ("create_session", r#"{"session_type":"dynamic","product_no":"p"}"#, true),
+        ("renew_session", r#"{"session_id":"s-1","duration":1}"#, true),
+        ("create_static_order", order, true),
+        ("adjust_sub_user_balance", r#"{"user_id":7,"amount":5,"remark":"x"}"#, true),
+        ("create_recharge", r#"{"amount_usd":10}"#, false),
+        ("rotate_session", r#"{"session_id":"s-1"}"#, false),
+    ] {
+        let mut given = Given::agent();
+        if crate::contract::endpoint(operation).is_some_and(|endpoint| endpoint.api == crate::contract::Api::Reseller) {
+            given = Given::reseller();
+        }
+        let mut write = given.write(operation, params);
+        given.tell(&mut write, [due(), stored(), success(r#"{"estimated_charge_usd":4.5}"#)]);
+        assert_eq!(given.notes(), if told { vec!["event charged"] } else { vec![] }, "{operation}");
+    }
 }
 
 #[test]

@@ -21,8 +21,16 @@ const LISTS: [Shape; 4] = [Method::SHAPE, Safety::SHAPE, PagesEnd::SHAPE, LeaseA
 const QUIET: [&str; 3] = ["text", "details", "raw"];
 
 /// Members that may be absent from what they belong to.
-const MAY_BE_ABSENT: [(&str, &str); 4] =
-    [("accepted", "estimated_charge_usd"), ("watched", "value"), ("in_doubt", "record"), ("pool_held", "retry_at")];
+const MAY_BE_ABSENT: [(&str, &str); 8] = [
+    ("accepted", "estimated_charge_usd"),
+    ("charged", "session_id"),
+    ("charged", "charged_usd"),
+    ("charged", "idempotency_key"),
+    ("charged", "order_no"),
+    ("watched", "value"),
+    ("in_doubt", "record"),
+    ("pool_held", "retry_at"),
+];
 
 pub(super) fn print(out: &mut String) {
     let lists = LISTS.into_iter().filter_map(|shape| if let Shape::Word(words) = shape { Some(Type::Words(words)) } else { None });

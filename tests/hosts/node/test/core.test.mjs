@@ -127,7 +127,10 @@ test("events and verdicts are plain objects", () => {
     if (step === StepKind.Notify) events.push(core.event);
     if (step === StepKind.Store) keep();
   }
-  assert.deepEqual(events, [{ command: 1, operation: "create_session", intent: "job-17", event: "accepted", session_id: "s-1" }]);
+  const [{ idempotency_key, ...charged }, accepted] = events;
+  const told = { command: 1, operation: "create_session", intent: "job-17", session_id: "s-1" };
+  assert.deepEqual([charged, accepted, events.length], [{ ...told, event: "charged" }, { ...told, event: "accepted" }, 2]);
+  assert.equal(typeof idempotency_key, "string");
   assert.deepEqual(core.observe("s-1", '{"status":403}', ...NOW), { verdict: "rotate", reason: "http_403" });
   assert.equal(core.observe("s-2", '"captcha"', ...NOW), undefined);
   assert.deepEqual([core.releaseSession("s-1"), core.releaseSession("s-1")], [true, false]);

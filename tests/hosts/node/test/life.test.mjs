@@ -270,7 +270,7 @@ test("each who waits for an event gets one, and nobody waits once it is over", a
   const waiting = [events.next(), events.next(), events.next()];
   await agent.openSession(WANTED);
   const told = await Promise.all(waiting.slice(0, 2));
-  assert.deepEqual(told.map(({ value }) => value.event), ["accepted", "status"]);
+  assert.deepEqual(told.map(({ value }) => value.event), ["charged", "accepted", "status"]);
   await agent.close();
   assert.deepEqual([await waiting[2], await events.next()], Array(2).fill({ done: true, value: undefined }));
 });

@@ -53,7 +53,7 @@ fn under_a_cap_a_purchase_is_priced_and_counted_before_it_is_put_and_charged_whe
     let mut write = purchase(&mut given);
     let said = given.tell(&mut write, [due(), at_4(), due(), counted(), stored(), success(BOUGHT)]);
     assert_eq!(said, [LIST, "wake", "count 8", "put", SEND_1, "end: done"]);
-    assert_eq!(given.notes(), ["event priced", "charged 7.90 of 8"]);
+    assert_eq!(given.notes(), ["event priced", "charged 7.90 of 8", "event charged"]);
 }
 
 #[test]

@@ -6,6 +6,7 @@ import java.lang.ref.WeakReference
 import java.math.BigDecimal
 import kotlinx.coroutines.CoroutineDispatcher
 import kotlinx.coroutines.Dispatchers
+import kotlinx.serialization.json.JsonObject
 
 /**
  * The client of one account at the agent API.
@@ -112,6 +113,7 @@ public class AgentClient(
 
     override fun waited(operation: String, ended: Engine.Ended): OpenSession {
         val session = typed(operation, ended, waits)
+        val charged = (parse(answered(ended).facts) as? JsonObject)?.text("charged_usd")?.toBigDecimalOrNull()
         val state =
             synchronized(known) {
                 if (known.size >= most) {
@@ -119,7 +121,7 @@ public class AgentClient(
                     most = 64 + 2 * known.size
                 }
                 known[session.sessionId]?.get()
-                    ?: KnownSession(session, session.phase ?: Phase.UNKNOWN).also { known[session.sessionId] = WeakReference(it) }
+                    ?: KnownSession(session, session.phase ?: Phase.UNKNOWN, charged).also { known[session.sessionId] = WeakReference(it) }
             }
         return OpenSession(this, state)
     }

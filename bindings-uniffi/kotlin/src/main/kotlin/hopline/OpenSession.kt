@@ -20,6 +20,9 @@ public class OpenSession internal constructor(private val client: AgentClient, p
     /** Its id: the handle for everything that comes after. */
     public val sessionId: String get() = session.sessionId
 
+    /** What its purchase was charged, in USD, where the service said so. */
+    public val chargedUsd: BigDecimal? get() = known.chargedUsd
+
     /** How to reach it; empty as long as it is not usable. */
     public val proxy: Proxy get() = session.proxy ?: Proxy()
 
@@ -60,7 +63,7 @@ public class OpenSession internal constructor(private val client: AgentClient, p
 }
 
 /** What a client knows of a session that somebody has a handle of. */
-internal class KnownSession(session: Session, phase: Phase) {
+internal class KnownSession(session: Session, phase: Phase, val chargedUsd: BigDecimal?) {
     class State(val session: Session, val phase: Phase, val generation: Int)
 
     @Volatile

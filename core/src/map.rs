@@ -9,6 +9,23 @@ use std::mem;
 /// How many a list has at most.
 const MOST: usize = 64;
 
+/// How many members were walked over, for the tests that count work.
+#[cfg(test)]
+pub(crate) mod walked {
+    use std::cell::Cell;
+
+    thread_local! { static WALKED: Cell<u64> = const { Cell::new(0) } }
+
+    pub(crate) fn one() {
+        WALKED.set(WALKED.get() + 1);
+    }
+
+    /// Those since it was asked last.
+    pub(crate) fn take() -> u64 {
+        WALKED.replace(0)
+    }
+}
+
 #[derive(Clone)]
 pub(crate) struct Map<K, V> {
     /// None of them is empty.
@@ -23,7 +40,11 @@ impl<K, V> Default for Map<K, V> {
 
 impl<K, V> Map<K, V> {
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
-        self.lists.iter().flatten().map(|(key, value)| (key, value))
+        self.lists.iter().flatten().map(|(key, value)| {
+            #[cfg(test)]
+            walked::one();
+            (key, value)
+        })
     }
 
     pub(crate) fn keys(&self) -> impl Iterator<Item = &K> {
@@ -35,7 +56,11 @@ impl<K, V> Map<K, V> {
     }
 
     pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
-        self.lists.iter_mut().flatten().map(|(_, value)| value)
+        self.lists.iter_mut().flatten().map(|(_, value)| {
+            #[cfg(test)]
+            walked::one();
+            value
+        })
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -125,10 +150,19 @@ impl<K: Ord, V> Map<K, V> {
             Some([first, others @ ..]) => (first.get(at..).unwrap_or_default(), others),
             _ => (&[][..], &[][..]),
         };
-        first.iter().chain(others.iter().flatten()).map(|(key, value)| (key, value))
+        first.iter().chain(others.iter().flatten()).map(|(key, value)| {
+            #[cfg(test)]
+            walked::one();
+            (key, value)
+        })
     }
 
     pub(crate) fn retain(&mut self, mut stays: impl FnMut(&K, &mut V) -> bool) {
+        #[cfg(test)]
+        let mut stays = |key: &K, value: &mut V| {
+            walked::one();
+            stays(key, value)
+        };
         self.lists.iter_mut().for_each(|list| list.retain_mut(|(key, value)| stays(key, value)));
         self.lists.retain(|list| !list.is_empty());
     }

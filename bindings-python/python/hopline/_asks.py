@@ -44,7 +44,7 @@ class Asks:
         try:
             self._store.asking.submit(lambda: self.make(owner, work))
         except RuntimeError:
-            self._answered(owner, work, FAILED, "no thread could be started")
+            self._answered(owner, work, NEVER, "no thread could be started")
 
     def _answered(self, owner: Owner, work: Ask, answer: Answer, trouble: str | None) -> None:
         with self._lock:

@@ -50,7 +50,7 @@ impl Client {
         self.complete(command, Err(error));
     }
 
-    /// The store fails: whoever waits for the name is told so. A session that is to be taken back is somebody's still, so that is tried
+    /// The store `what` (it fails): whoever waits for the name is told so. A session that is to be taken back is somebody's still, so that is tried
     /// again.
     pub(super) fn store_fails(&mut self, name: &Name, what: &str) {
         for visit in self.waiting.visits.remove(name).unwrap_or_default() {
@@ -60,9 +60,11 @@ impl Client {
                     self.timers.add(at, Timer::Reclaim(Box::new((name.clone(), session, failures.saturating_add(1)))));
                 }
                 _ => {
-                    let (what, advice) = match visit.subject() {
-                        (.., Effect::Unknown) => (format!("{what}, and an earlier call may have done it"), Advice::Resume),
-                        _ => (what.to_owned(), Advice::MendStore),
+                    let (what, advice) = match &visit.purpose {
+                        Purpose::Start(start) if start.effect() == Effect::Unknown => {
+                            (format!("sent nothing, and an earlier call may have done it: repair the store, which {what}"), Advice::Resume)
+                        }
+                        _ => (format!("sent nothing, because the store {what}"), Advice::MendStore),
                     };
                     self.turn_away(visit, Kind::Store, &what, advice);
                 }

@@ -15,7 +15,7 @@ impl Client {
         let command = finished.commands.first().copied();
         for after in &finished.after {
             if let After::Spend(number) = after
-                && let Some(spend) = self.spending.open.get_mut(number)
+                && let Some(spend) = self.spending.open.get_mut(*number)
             {
                 spend.command = command;
             }
@@ -23,7 +23,7 @@ impl Client {
         while let Some(after) = finished.after.last() {
             let is_busy = match after {
                 After::Name(name) => self.journal.is_busy(name),
-                After::Spend(number) => self.spending.open.get(number).is_some_and(|spend| spend.is_first()),
+                After::Spend(number) => self.spending.open.get(*number).is_some_and(|spend| spend.is_first()),
             };
             if is_busy {
                 let after = after.clone();

@@ -105,7 +105,7 @@ impl Client {
                 };
                 user.or_else(|| self.waiting.finishing.command(&After::Name(name.clone())))
             }
-            Pending::Spend(number) => self.spending.open.get(number)?.command,
+            Pending::Spend(number) => self.spending.open.get(*number)?.command,
             _ => None,
         }
     }
@@ -126,7 +126,7 @@ impl Client {
         }
         if let Some(again) = after.again {
             self.timers.set_name(name, self.means.clock.monotonic().saturating_add(again));
-            self.store_fails(name, "sent nothing, because the store could not write what is under its name");
+            self.store_fails(name, "could not write what is under its name");
         }
         if let Some(user) = after.lost {
             self.lost_by(user, name);

@@ -111,7 +111,7 @@ impl Client {
             _ => {
                 self.journal.claimed(name, true, None);
                 self.release(name);
-                self.store_fails(name, "sent nothing, because the store could not be asked about it");
+                self.store_fails(name, "could not be asked about it");
             }
         }
     }

@@ -45,12 +45,6 @@ pub(super) struct Counting {
     pub(super) granted_by_pool: Option<i64>,
 }
 
-impl Pending {
-    pub(super) fn spend(&self) -> Option<u32> {
-        if let Pending::Spend(number) = self { Some(*number) } else { None }
-    }
-}
-
 #[cfg_attr(feature = "ablation", derive(Clone, Hash))]
 pub(super) struct Outbox {
     /// What the host is to be given.

@@ -1,5 +1,7 @@
 //! Looking for what became of an operation in doubt: what lists show that may be it.
 
+use std::collections::BTreeMap;
+
 use super::became::Made;
 use super::job::{Entry, headers};
 use super::options::{CallOptions, Use};
@@ -73,10 +75,11 @@ impl Client {
 
     /// What was found, with the records of what is known to be something else.
     pub(super) fn reconciled(lookup: &mut Lookup) -> Json {
+        // From behind, so that of several records the first is the one that is said.
+        let others: BTreeMap<&str, &RecordId> = lookup.others.iter().rev().map(|(became, record)| (became.as_str(), record)).collect();
         for candidate in &mut lookup.found.candidates {
             let name = Made::by(&lookup.found.operation).and_then(|made| made.name(&Facts::of(candidate.item.text(), None)));
-            let record = lookup.others.iter().find(|(became, _)| Some(became) == name.as_ref());
-            candidate.record = record.map(|(_, record)| record.0.clone());
+            candidate.record = name.and_then(|name| others.get(name.as_str())).map(|record| record.0.clone());
         }
         Json::checked(json_of(&lookup.found))
     }

@@ -20,9 +20,14 @@ impl Client {
         }
         self.park(id, Parked::Counting);
         // An entry is set to one thing at a time: what is being set is answered first, and what was to be tried again is overtaken.
-        let out: Vec<u32> = self.outbox.pending.values().filter_map(Pending::spend).collect();
-        self.spending.open.retain(|number, spend| spend.counted.entry != entry || out.contains(number));
-        if let Some(spend) = self.spending.open.values_mut().find(|spend| spend.counted.entry == entry) {
+        let mut out = None;
+        for number in self.spending.open.of(&entry).iter() {
+            match self.spending.open.get(number) {
+                Some(spend) if spend.is_out => out = out.or(Some(number)),
+                _ => drop(self.spending.open.remove(number)),
+            }
+        }
+        if let Some(spend) = out.and_then(|number| self.spending.open.get_mut(number)) {
             spend.then = Some((id, usd));
             return;
         }
@@ -107,33 +112,92 @@ impl Client {
     }
 
     fn spend_in(&mut self, counted: Counted, of_pool: bool) -> u32 {
-        let number = self.spending.open.insert(Spend { counted, of_pool, failures: 0, command: None, then: None });
+        let number = self.spending.open.insert(Spend { counted, of_pool, failures: 0, is_out: false, command: None, then: None });
         self.push_spend(number);
         number
     }
 
     pub(super) fn push_spend(&mut self, number: u32) {
-        let Some(Spend { counted, of_pool, .. }) = self.spending.open.get(&number) else { return };
-        let Counted { entry, day, usd } = counted.clone();
-        let space = self.space_of(&entry, *of_pool);
+        let Some(spend) = self.spending.open.get_mut(number) else { return };
+        spend.is_out = true;
+        let (Counted { entry, day, usd }, of_pool) = (spend.counted.clone(), spend.of_pool);
+        let space = self.space_of(&entry, of_pool);
         let call = StoreCall::Spend { space, day: Some(day), entry: stored_entry(&entry), amount: usd, cap: None };
         self.push_store(Pending::Spend(number), None, call);
     }
 
     /// It counts so, or it is tried again later: nobody waits for that.
     pub(super) fn on_spent(&mut self, number: u32, answer: &StoreAnswer) {
-        let then = self.spending.open.get_mut(&number).and_then(|spend| spend.then.take());
-        if let (StoreAnswer::Failed, Some(spend), None) = (answer, self.spending.open.get_mut(&number), then) {
+        let then = self.spending.open.get_mut(number).and_then(|spend| spend.then.take());
+        let has_failed = matches!(answer, StoreAnswer::Failed | StoreAnswer::Never);
+        if let (true, Some(spend), None) = (has_failed, self.spending.open.get_mut(number), then) {
+            spend.is_out = false;
             let again = again_after(spend.failures);
             spend.failures = spend.failures.saturating_add(1);
             self.timers.add(self.means.clock.monotonic().saturating_add(again), Timer::Spend(number));
         } else {
-            let entry = self.spending.open.remove(&number).map(|spend| spend.counted.entry);
+            let entry = self.spending.open.remove(number).map(|spend| spend.counted.entry);
             let is_wanted = |id: &JobId| self.jobs.get(id).is_some_and(|job| matches!(job.parked, Parked::Counting));
             if let Some((entry, (id, usd))) = entry.zip(then).filter(|(_, (id, _))| is_wanted(id)) {
                 self.count(id, entry, usd);
             }
         }
         self.answered(&After::Spend(number), None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{NOW, go_on};
+    use super::super::{CallOptions, ClientOptions, Now};
+    use super::*;
+    use crate::map::walked;
+    use crate::state::Memory;
+
+    const LIST: &str = r#"{"success":true,"data":{"items":[{"product_no":"p","name":"n","type":"dynamic","available":true,"price":2,"currency":"USD","unit":"GB"}]}}"#;
+    const BUY: &str = r#"{"session_type":"dynamic","product_no":"p","quantity":1}"#;
+
+    /// Begins so many purchases of 2 USD at once, under a cap for half of them. How many were bought, and how much
+    /// of what the client holds was walked over for it.
+    fn at_once(many: u32, store: bool) -> (u32, u64) {
+        let options = ClientOptions {
+            base_url: "https://api.example/v1".into(),
+            daily_cap_usd: Some(Decimal::from(i64::from(many))),
+            store,
+            ..ClientOptions::default()
+        };
+        let mut client = Client::new(options, [7; 16]).expect("the options are sound");
+        let commands: Vec<_> = (0..many).map(|_| client.start_json("create_session", BUY, CallOptions::default())).collect();
+        walked::take();
+        let (mut disk, mut bought, mut now) = (Memory::default(), 0, NOW);
+        for _ in 0..10 {
+            go_on(&mut client, &mut disk, now, |request| {
+                if request.url.contains("/products") {
+                    return (200, LIST.to_owned());
+                }
+                bought += 1;
+                let body =
+                    format!(r#"{{"success":true,"data":{{"session_id":"s-{bought}","status":"creating","estimated_charge_usd":1.5}}}}"#);
+                (202, body)
+            });
+            now = Now { unix: now.unix + 500, monotonic: now.monotonic + 500 };
+        }
+        for command in commands {
+            let result = client.take_answer(command).expect("has completed");
+            let said = result.as_ref().err().map(ToString::to_string).unwrap_or_default();
+            let error = result.err().map(|error| (error.kind, error.effect, error.retry_at));
+            assert!(matches!(error, None | Some((Kind::Refused, Effect::None, Some(_)))), "{error:?} {said}");
+        }
+        (bought, walked::take())
+    }
+
+    #[test]
+    fn a_thousand_purchases_begun_at_once_are_bought_as_far_as_the_cap_goes_and_each_costs_what_one_of_few_costs() {
+        for store in [false, true] {
+            let [(few, of_few), (bought, of_many)] = [100, 1000].map(|many| at_once(many, store));
+            // Those that were charged less than they were counted leave room for some more.
+            assert!((50..=66).contains(&few) && (500..=666).contains(&bought), "{few} {bought}");
+            assert!(of_many < 15 * of_few, "{of_few} for a hundred, {of_many} for a thousand");
+        }
     }
 }

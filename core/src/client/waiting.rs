@@ -10,7 +10,7 @@ use crate::contract::{Decimal, Endpoint};
 use crate::engine::{Answered, Counted, RecordId, Then, pool_digest, pool_of};
 use crate::map::Map;
 use crate::policy::{Effect, Error};
-use crate::state::{BadRecord, BoughtAs, CommandId, Data, JobId, Name, Numbered};
+use crate::state::{BadRecord, BoughtAs, CommandId, Data, Few, JobId, Name, Numbered};
 use crate::time::{DAY, Millis};
 use crate::wire::Built;
 
@@ -185,6 +185,8 @@ pub(super) struct Spend {
     /// Under the cap of its pool, rather than the client's.
     pub(super) of_pool: bool,
     pub(super) failures: u32,
+    /// Whether the store was asked and has not answered.
+    pub(super) is_out: bool,
     /// Who waits for it.
     pub(super) command: Option<CommandId>,
     /// The job that counts the same entry as soon as this was answered, and at how much.
@@ -208,7 +210,48 @@ pub(super) struct Spending {
     /// The last day that a store has said.
     pub(super) day: i64,
     /// What is to count otherwise.
-    pub(super) open: Numbered<u32, Spend>,
+    pub(super) open: Spends,
+}
+
+/// What is to count otherwise, by its number and by its entry.
+#[derive(Debug, Clone, Default, Hash)]
+pub(super) struct Spends {
+    all: Numbered<u32, Spend>,
+    numbers: Map<String, Few<u32>>,
+}
+
+impl Spends {
+    pub(super) fn insert(&mut self, spend: Spend) -> u32 {
+        let entry = spend.counted.entry.clone();
+        let number = self.all.insert(spend);
+        self.numbers.get_or_insert_with(entry, Few::default).insert(number);
+        number
+    }
+
+    pub(super) fn get(&self, number: u32) -> Option<&Spend> {
+        self.all.get(&number)
+    }
+
+    pub(super) fn get_mut(&mut self, number: u32) -> Option<&mut Spend> {
+        self.all.get_mut(&number)
+    }
+
+    /// Those of an entry.
+    pub(super) fn of(&self, entry: &str) -> Few<u32> {
+        self.numbers.get(entry).cloned().unwrap_or_default()
+    }
+
+    pub(super) fn remove(&mut self, number: u32) -> Option<Spend> {
+        let spend = self.all.remove(&number)?;
+        let entry = spend.counted.entry.as_str();
+        if let Some(numbers) = self.numbers.get_mut(entry) {
+            numbers.remove(&number);
+            if numbers.first().is_none() {
+                self.numbers.remove(entry);
+            }
+        }
+        Some(spend)
+    }
 }
 
 impl Spending {

@@ -26,6 +26,9 @@ const GIVEN_UP: &str = "was cancelled after it may have been sent";
 /// A write is sent so long after its put at most: another client may have its name a minute after the last sign of life of this one.
 const STILL_OWNED: Millis = 20 * 1000;
 
+/// A store that takes longer to put a record than what was counted is good for is asked so often.
+const SLOW_PUTS: u8 = 3;
+
 /// A write.
 #[derive(Debug, Clone, Hash)]
 pub(crate) struct Write {
@@ -34,6 +37,8 @@ pub(crate) struct Write {
     pub(crate) terms: Terms,
     /// Whether it came out of a record.
     pub(crate) restored: bool,
+    /// How often in a row its record was put too late for what had been counted.
+    slow_puts: u8,
     before: Before,
 }
 
@@ -62,7 +67,7 @@ impl Write {
     pub(crate) fn new(exchange: Exchange, policy: RetryPolicy, ledger: Ledger, terms: Terms) -> Self {
         let mut call = Call::new(exchange, policy);
         (call.ledger, call.has_price_limit) = (ledger, terms.limit.is_some());
-        Write { call, key: Key::new(), terms, restored: false, before: Before::Nothing }
+        Write { call, key: Key::new(), terms, restored: false, slow_puts: 0, before: Before::Nothing }
     }
 
     /// Somebody else goes on with it, with other options.
@@ -233,6 +238,7 @@ impl Write {
     fn send(&mut self, cx: &mut Cx<'_>) -> Action {
         let late = if self.call.exchange.is_keyed() { self.key.left(cx).min(STILL_OWNED) } else { STILL_OWNED };
         self.terms.sent(cx.means.rules);
+        self.slow_puts = 0;
         self.call.send(late, cx)
     }
 
@@ -243,8 +249,15 @@ impl Write {
             Stored::Failed => return self.store_failed("was not sent, because the store could not keep its record", cx),
         }
         let waits = cx.means.gate.until() > cx.now() || self.call.exchange.lost_token(cx);
-        if waits || self.needs_price(cx).is_some() || self.terms.must_count(cx) {
+        if waits || self.needs_price(cx).is_some() {
             return Action::Wake(Wake::at(cx.now()));
+        }
+        if self.terms.must_count(cx) {
+            self.slow_puts = self.slow_puts.saturating_add(1);
+            return match self.slow_puts < SLOW_PUTS {
+                true => Action::Wake(Wake::at(cx.now())),
+                false => self.store_failed("was not sent, because the store takes over a minute to count it and to keep its record", cx),
+            };
         }
         if cx.means.rules.holds(Rule::AgeAfterSave) && self.is_too_old(cx) {
             return self.too_old(cx);

@@ -68,20 +68,12 @@ impl<K: Number, T> Numbered<K, T> {
         self.all.remove(number)
     }
 
-    pub(crate) fn retain(&mut self, stays: impl FnMut(&K, &mut T) -> bool) {
-        self.all.retain(stays);
-    }
-
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&K, &T)> {
         self.all.iter()
     }
 
     pub(crate) fn values(&self) -> impl Iterator<Item = &T> {
         self.all.values()
-    }
-
-    pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        self.all.values_mut()
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -8,6 +8,7 @@ mod pools;
 mod records;
 mod rounds;
 mod service;
+mod spending;
 
 use std::collections::BTreeMap;
 
@@ -28,10 +29,17 @@ fn locked(name: &str) -> &'static str {
 }
 
 fn measure(scale: Scale) -> Result<Vec<Row>, Box<dyn std::error::Error>> {
-    Ok([many::memory(scale), many::events(scale), pools::pools(scale), list::list(scale), records::purchase(scale)?]
-        .into_iter()
-        .flatten()
-        .collect())
+    Ok([
+        many::memory(scale),
+        many::events(scale),
+        pools::pools(scale),
+        list::list(scale),
+        records::purchase(scale)?,
+        spending::at_once(scale),
+    ]
+    .into_iter()
+    .flatten()
+    .collect())
 }
 
 /// A number with blanks between thousands.

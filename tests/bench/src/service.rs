@@ -34,9 +34,14 @@ impl Service {
             store: true,
             ..ClientOptions::default()
         };
+        Service { store, ..Service::of(options) }
+    }
+
+    /// Of a client with these options.
+    pub(crate) fn of(options: ClientOptions) -> Self {
         let client = PoolClient::new(options, [7; 16]).expect("the options are sound");
         let now = Now { unix: 1_700_000_000_000, monotonic: 0 };
-        Service { client, now, status: "creating", with_proxies: false, sends: 0, store, sessions: 0 }
+        Service { client, now, status: "creating", with_proxies: false, sends: 0, store: None, sessions: 0 }
     }
 
     /// A client with so many sessions that are waited for, each read once and under an intent of its own where they are named.

@@ -259,7 +259,7 @@ def test_where_no_thread_can_ask_the_store_a_task_is_told(tmp_path: Path) -> Non
         async with hopline.AsyncAgentClient(**SOUND, http=never, store=hopline.FolderStore(tmp_path)) as agent:
             with pytest.raises(hopline.StoreError) as caught:
                 await agent.create_session(**BUY, intent="job-1")
-            assert caught.value.effect == "none" and caught.value.__notes__ == ["the store said: no thread could be started"]
+            assert caught.value.effect == "unknown" and caught.value.__notes__ == ["the store said: no thread could be started"]
 
     asyncio.run(life())
 

@@ -201,10 +201,11 @@ def test_a_folder_of_node_is_refused_and_left_alone(tmp_path: Path) -> None:
     tmp_path.joinpath("format").write_text(f"{says}\n")
     tmp_path.joinpath("open").mkdir()
     with client(hopline.FolderStore(tmp_path), bought) as agent:
-        for call in (agent.saved, agent.resume_all, lambda: agent.create_session(**BUY, intent="job-1")):
+        calls = ((agent.saved, "none"), (agent.resume_all, "none"), (lambda: agent.create_session(**BUY, intent="job-1"), "unknown"))
+        for call, effect in calls:
             with pytest.raises(hopline.StoreError) as caught:
                 call()
-            assert caught.value.effect == "none" and f"has the format `{says}`, not `hopline folder 2`" in str(caught.value.__notes__)
+            assert caught.value.effect == effect and f"has the format `{says}`, not `hopline folder 2`" in str(caught.value.__notes__)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["format", "open"]
 
 

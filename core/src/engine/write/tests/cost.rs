@@ -193,3 +193,29 @@ fn a_restored_key_is_counted_at_the_price_of_the_list_even_above_the_limit() {
     write.call.ledger = Ledger::restored(write.call.ledger.key.clone(), false, false);
     assert_eq!(given.tell(&mut write, [due(), at_4(), due(), counted(), stored()]), [LIST, "wake", "count 8", "put", SEND_1]);
 }
+
+#[test]
+fn a_store_that_takes_over_a_minute_for_each_put_is_asked_three_times() {
+    for (seconds, open, ends) in
+        [(61, false, "erase: Store None MendStore"), (61, true, "doubt: Store Unknown MendStore"), (59, false, SEND_1)]
+    {
+        let mut given = Given::agent();
+        given.day = Some(TODAY);
+        let mut write = purchase(&mut given);
+        given.tell(&mut write, [due(), at_4(), due()]);
+        if open {
+            given.tell(&mut write, [counted(), stored(), lost(), due()]);
+        }
+        let mut said = Vec::new();
+        while said.last().is_none_or(|said| said == "wake") {
+            given.tell(&mut write, [counted()]);
+            given.pass(1000 * seconds);
+            said.extend(given.tell(&mut write, [stored()]));
+            if said.last().is_some_and(|said| said == "wake") {
+                given.tell(&mut write, [due()]);
+            }
+        }
+        assert_eq!(said.last().map(String::as_str), Some(ends));
+        assert_eq!(said.len(), if seconds > 60 { 3 } else { 1 });
+    }
+}

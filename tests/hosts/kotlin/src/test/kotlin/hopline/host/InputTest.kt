@@ -89,7 +89,9 @@ class InputTest {
         for (unusable in listOf(file.resolve("below"), Path.of("/proc/self")).filter { it.parent != Path.of("/proc") || Files.isDirectory(it) }) {
             client(store = FolderStore(unusable)).use { agent ->
                 val failure = fails<HoplineException.Store>("create_session") { agent.createSession(SessionType.Dynamic, "p", intent = "job-17") }
-                assertEquals(Advice.MEND_STORE to Effect.NONE, failure.advice to failure.effect)
+                assertEquals(Advice.RESUME to Effect.UNKNOWN, failure.advice to failure.effect)
+                val unnamed = fails<HoplineException.Store>("create_session") { agent.createSession(SessionType.Dynamic, "p") }
+                assertEquals(Advice.MEND_STORE to Effect.NONE, unnamed.advice to unnamed.effect)
                 assertTrue("`$unusable" in failure.notes.single() || "`${unusable.parent}" in failure.notes.single(), "$failure")
                 assertTrue("the store said: " in fails<HoplineException.Store>("saved") { agent.saved() }.notes.single())
                 fails<HoplineException.Store>("resume_all") { agent.resumeAll() }

@@ -90,6 +90,7 @@ impl Client {
             left: Left::default(),
             last,
             counted,
+            marker: None,
             is_act: true,
             after: vec![After::Name(name.clone())],
         });

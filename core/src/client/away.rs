@@ -10,6 +10,9 @@ use crate::state::{Name, User, again_after};
 impl Client {
     /// Another living client has it.
     pub(super) fn is_busy(&mut self, name: &Name, visit: Visit, found: &Found) {
+        if self.end_unnamed(&visit) {
+            return;
+        }
         let known = if let Found::Data(data) = found { Some(&**data) } else { None };
         let (session, status) = known
             .and_then(|data| data.session.as_ref())
@@ -19,8 +22,11 @@ impl Client {
         let with = session.as_ref().map(|session| format!(", with the session `{session}`{status}")).unwrap_or_default();
         let now = self.means.clock.monotonic();
         let (operation, intent, effect) = visit.subject();
-        if let Purpose::Reclaim(session, _) = visit.purpose {
-            return self.lost_by(User::Session(session), name);
+        match visit.purpose {
+            Purpose::Reclaim(session, _) => return self.lost_by(User::Session(session), name),
+            Purpose::Renewal(id) => return self.renewal_is_busy(id, None),
+            Purpose::Marked(id, marker) => return self.renewal_is_busy(id, Some(&marker)),
+            _ => {}
         }
         let Visit { command: Some(command), purpose } = visit else { return };
         // Whoever has an intent goes on with it; a key of the caller's own may have been sent by somebody without this store.
@@ -54,11 +60,16 @@ impl Client {
     /// again.
     pub(super) fn store_fails(&mut self, name: &Name, what: &str) {
         for visit in self.waiting.visits.remove(name).unwrap_or_default() {
+            if self.end_unnamed(&visit) {
+                continue;
+            }
             match visit.purpose {
                 Purpose::Reclaim(session, failures) => {
                     let at = self.means.clock.monotonic().saturating_add(again_after(failures));
                     self.timers.add(at, Timer::Reclaim(Box::new((name.clone(), session, failures.saturating_add(1)))));
                 }
+                Purpose::Renewal(id) => self.renewal_not_stored(id, None),
+                Purpose::Marked(id, marker) => self.renewal_not_stored(id, Some(&marker)),
                 _ => {
                     let (what, advice) = match &visit.purpose {
                         Purpose::Start(start) if start.effect() == Effect::Unknown => {

@@ -23,6 +23,9 @@ impl Client {
             self.stop_listing(command, now);
             return None;
         };
+        if let Some(next) = self.waiting.after_retry.get_mut(&command) {
+            *next = None;
+        }
         let entry = self.jobs.get(&id)?;
         if entry.waiting.is_many() {
             // Others wait for the same purchase: only this one lets go.
@@ -65,8 +68,8 @@ impl Client {
             _ => ("was cancelled before it was known whether an earlier attempt took effect", Advice::Resume),
         };
         let session_id = match visit.purpose {
-            Purpose::Start(start) | Purpose::Change(start) => start.built.session_id,
-            Purpose::Resume(_) | Purpose::Act(_) | Purpose::Reclaim(..) => None,
+            Purpose::Start(start) | Purpose::Retry(start) => start.built.session_id,
+            _ => None,
         };
         let fields = Error::new(Kind::Cancelled, effect, operation, what, advice).into_fields();
         self.complete(command, Err(Error::from(ErrorFields { intent, session_id, ..fields })));

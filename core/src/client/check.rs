@@ -3,7 +3,6 @@
 
 use super::options::{CallOptions, Use};
 use super::root::Client;
-use super::types::busy;
 use crate::contract::Endpoint;
 use crate::engine::{Exchange, Then};
 use crate::entropy::Entropy;
@@ -33,10 +32,7 @@ impl Client {
         if !endpoint.changes_session() {
             return Ok(());
         }
-        if let Some(other) = tracked.changing.iter().next().and_then(|job| self.jobs.get(&job)) {
-            let what = format!("the session's {} is under way", other.subject.operation);
-            return Err(Error::from(ErrorFields { session_id: Some(id.to_owned()), ..busy(endpoint.name, &what).into_fields() }));
-        }
+        self.check_changing(endpoint, id)?;
         match forbidden(endpoint.name, tracked) {
             Some(rule) => Err(Error::from(ErrorFields {
                 session_id: Some(id.to_owned()),

@@ -7,15 +7,15 @@ use super::lost::unless_said;
 use super::root::Client;
 use super::session::ended;
 use super::waiting::{After, Finished, Last, Left};
-use crate::contract::agent::CreateSession;
-use crate::contract::{ANY, Endpoint, Operation, Reconciliation, Safety, Shape, Shaped, endpoint};
+use crate::contract::agent::{CreateSession, RotateSession, TerminateSession};
+use crate::contract::{ANY, Endpoint, Operation, Reconciliation, Shape, Shaped, endpoint};
 use crate::engine::{Answered, Counted, EventKind, Job, Phase, RecordId, phase_of};
 use crate::policy::{Effect, Error, ErrorFields, Kind, Rule};
 use crate::state::{Done, JobId, Name, User};
 use crate::time::Millis;
 use crate::wire::{Facts, stored_answer};
 
-/// A doubt about what costs nothing and has no name of its caller's is kept for this long.
+/// A doubt about a rotation or telemetry, without a name of its caller's, is kept for this long.
 const DOUBT_KEPT: Millis = 24 * 3600 * 1000;
 
 impl Client {
@@ -30,15 +30,15 @@ impl Client {
         if is_lost {
             result = unless_said(&entry, result);
         }
-        // Whoever has it now may be asking for it again.
-        self.leave_session(id, &entry, is_lost && matches!(&result, Err(error) if error.effect == Effect::Unknown));
+        self.leave_session(id, &entry, false);
+        let marker = self.leave_marker(id, &mut entry, is_lost);
         let result = self.result_of(&entry, result);
         let record = self.record_name(&entry, &result);
         let after = self.after(&entry);
         let own = self.answers_for(&entry, &result);
         let left = self.sessions_left(&mut entry, &result);
         let commands = entry.waiting.iter().collect();
-        let mut finished = Finished { commands, result, own, left, last: Last::Put, counted: unspent, is_act: false, after };
+        let mut finished = Finished { commands, result, own, left, last: Last::Put, counted: unspent, marker, is_act: false, after };
         if let Some(name) = entry.custody.name.take() {
             // Where it was lost, another job may have it by now.
             if !is_lost {
@@ -48,7 +48,7 @@ impl Client {
             finished.after.push(After::Name(name));
         }
         if is_lost || !finished.own.as_ref().is_some_and(|name| self.journal.is_busy(name)) {
-            self.uncount_for(&mut finished);
+            self.let_go_for(&mut finished);
         }
         if !self.means.rules.holds(Rule::KeepUntilTaken) {
             std::mem::take(&mut finished.left).names().for_each(|name| self.delete(name, true));
@@ -140,6 +140,8 @@ impl Client {
                 let done = done(entry, result);
                 self.put_done(name, entry.custody.bought_as.as_deref(), done);
             }
+            // A result that nobody takes holds nothing back.
+            _ if entry.job.write().is_some_and(|write| write.call.exchange.endpoint.is_free_change()) => self.delete(name, true),
             _ => finished.left.own = Some(name.clone()),
         }
     }
@@ -172,8 +174,10 @@ impl Client {
     fn after(&self, entry: &Entry) -> Vec<After> {
         let tracked = entry.subject.session_id.as_ref().and_then(|session| self.sessions.get(session));
         let of_session = tracked.and_then(|known| known.name.clone().or_else(|| Some(known.bought_as.as_ref()?.name.clone())));
-        let names = of_session.into_iter().chain(entry.custody.session_name.clone());
-        let spends = entry.custody.rare.as_ref().into_iter().flat_map(|rare| &rare.spends);
+        let rare = || entry.custody.rare.as_ref().into_iter();
+        let dropped = rare().flat_map(|rare| rare.dropped.iter().cloned());
+        let names = of_session.into_iter().chain(entry.custody.session_name.clone()).chain(dropped);
+        let spends = rare().flat_map(|rare| &rare.spends);
         names.map(After::Name).chain(spends.copied().map(After::Spend)).collect()
     }
 
@@ -199,9 +203,9 @@ impl Client {
         entry.custody.rare.get_or_insert_default().doubt_since.get_or_insert(unix);
         let (Some(name), Some(data)) = (self.name_of(id), self.job_data(id)) else { return };
         let Some(entry) = self.jobs.get(&id) else { return };
-        let is_free =
-            entry.custody.bought_as.is_none() && entry.job.write().is_some_and(|write| costs_nothing(write.call.exchange.endpoint));
-        self.put(&name, data, is_free.then_some(DOUBT_KEPT), true, None);
+        let is_passing =
+            entry.custody.bought_as.is_none() && entry.job.write().is_some_and(|write| may_be_dropped(write.call.exchange.endpoint));
+        self.put(&name, data, is_passing.then_some(DOUBT_KEPT), true, None);
         let version = self.journal.slot(&name).map(|slot| slot.version).unwrap_or_default();
         let record = name.at(version);
         error = Error::from(ErrorFields { record: Some(record.0.clone()), ..error.into_fields() });
@@ -221,10 +225,11 @@ impl Client {
     }
 
     fn end_in_doubt(&mut self, id: JobId, error: Error, unspent: Vec<Counted>) {
-        let Some(entry) = self.remove_job(id) else { return };
+        let Some(mut entry) = self.remove_job(id) else { return };
         let is_lost = self.is_lost(id, &entry);
         let name = entry.custody.name.clone();
         self.leave_session(id, &entry, true);
+        self.leave_marker(id, &mut entry, true);
         let mut after = self.after(&entry);
         let result = if is_lost { unless_said(&entry, Err(error)) } else { Err(error) };
         after.extend(name.iter().cloned().map(After::Name));
@@ -238,18 +243,21 @@ impl Client {
             left: Left::default(),
             last: Last::Put,
             counted: unspent,
+            marker: None,
             is_act: false,
             after,
         });
     }
 
-    /// A job changes its session no more. Where it is in doubt, that is looked at before the next change.
+    /// A job changes its session no more. A doubt that costs nothing is remembered.
     fn leave_session(&mut self, id: JobId, entry: &Entry, in_doubt: bool) {
         let Some(tracked) = entry.subject.session_id.as_ref().and_then(|session| self.sessions.get_mut(session)) else { return };
         tracked.without_job(id);
-        let changes = entry.job.write().is_some_and(|write| write.call.exchange.endpoint.changes_session());
-        if let Some(name) = entry.custody.name.as_ref().filter(|_| in_doubt && changes) {
-            tracked.doubt = Some(name.clone());
+        let Some(name) = entry.custody.name.as_ref().filter(|_| in_doubt) else { return };
+        match entry.subject.operation {
+            operation if operation == RotateSession::ENDPOINT.name => tracked.free_doubts.rotation = Some(name.clone()),
+            operation if operation == TerminateSession::ENDPOINT.name => tracked.free_doubts.termination = Some(name.clone()),
+            _ => {}
         }
     }
 
@@ -280,9 +288,10 @@ impl Client {
     }
 }
 
-/// Whether nothing is paid by it and nothing bought.
-fn costs_nothing(endpoint: &Endpoint) -> bool {
-    !endpoint.paid && (endpoint.changes_session() || endpoint.name == "report_session_event") && endpoint.safety != Safety::Safe
+/// Whether a doubt of it may be dropped some day: nothing is paid by it, and nothing goes on costing.
+fn may_be_dropped(endpoint: &Endpoint) -> bool {
+    let is_free = endpoint.is_free_change() || endpoint.name == "report_session_event";
+    is_free && endpoint.name != TerminateSession::ENDPOINT.name
 }
 
 /// What a finished operation is remembered by.

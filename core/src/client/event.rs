@@ -37,7 +37,7 @@ told! {
         delay_ms: Option<Millis> => Span,
         /// Of `repeating`: what came of the last send.
         because: Option<Error>,
-        /// Of `accepted`, `charged`, `status`, `pool_rotated` and `lease_leaked`: the session.
+        /// Of `accepted`, `charged`, `status`, `renewal_in_doubt`, `pool_rotated` and `lease_leaked`: the session.
         session_id: Option<String>,
         /// Of `accepted`: USD.
         estimated_charge_usd: Option<String> => Decimal,
@@ -57,7 +57,7 @@ told! {
         unit_price: Option<String> => Decimal,
         /// Of `watched`: what is there now, where it is a word or a number.
         value: Option<String>,
-        /// Of `in_doubt` and `store_failed`: the record.
+        /// Of `in_doubt`, `renewal_in_doubt` and `store_failed`: the record.
         record: Option<String>,
         /// Of `pool_held`: why nothing is bought.
         reason: Option<PoolHoldReason>,
@@ -130,6 +130,7 @@ impl From<&Event> for Told {
             EventKind::Priced { unit_price } => Told { unit_price: some(unit_price), ..told },
             EventKind::Watched { value } => Told { value: value.clone(), ..told },
             EventKind::InDoubt { record } => Told { record: record.as_ref().map(|record| record.0.clone()), ..told },
+            EventKind::RenewalInDoubt { record, session_id } => Told { record: some(&record.0), session_id: some(session_id), ..told },
             EventKind::StoreFailed { record } => Told { record: some(&record.0), ..told },
             EventKind::PoolHeld { reason, retry_at } => Told { reason: Some(*reason), retry_at: *retry_at, ..told },
             EventKind::PoolFreed => told,

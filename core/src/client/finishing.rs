@@ -51,6 +51,7 @@ impl Client {
             left: Left::default(),
             last: Last::Put,
             counted: Vec::new(),
+            marker: None,
             is_act: false,
             after: vec![after.clone()],
         };
@@ -83,10 +84,11 @@ impl Client {
         command.map_or("store", |command| command.operation)
     }
 
-    /// What these had counted counts no more; they wait for that.
-    pub(super) fn uncount_for(&mut self, finished: &mut Finished) {
+    /// What these had counted counts no more, and the marker of a renewal goes; they wait for that.
+    pub(super) fn let_go_for(&mut self, finished: &mut Finished) {
         let spends = self.uncount(std::mem::take(&mut finished.counted));
         finished.after.extend(spends.into_iter().map(After::Spend));
+        self.end_marker(finished);
     }
 
     /// What the last step came to may change what is said.
@@ -100,12 +102,14 @@ impl Client {
                 }
                 // Whoever ends the record finds there what it counts.
                 finished.counted.clear();
+                self.keep_marker(finished);
             }
-            (WriteResult::Done, _) => self.uncount_for(finished),
+            (WriteResult::Done, _) => self.let_go_for(finished),
             // It is tried again. Until it is done, whoever takes the record over finds there what still counts.
-            (WriteResult::Failed, Last::Put) if !finished.counted.is_empty() => {
-                let counted = std::mem::take(&mut finished.counted);
-                let later = Finished { commands: Vec::new(), counted, left: Left::default(), after: Vec::new(), ..finished.clone() };
+            (WriteResult::Failed, Last::Put) if !finished.counted.is_empty() || finished.marker.is_some() => {
+                let (counted, marker) = (std::mem::take(&mut finished.counted), finished.marker.take());
+                let later =
+                    Finished { commands: Vec::new(), counted, marker, left: Left::default(), after: Vec::new(), ..finished.clone() };
                 self.waiting.finishing.push(After::Name(name.clone()), later);
             }
             (WriteResult::Failed | WriteResult::Never, Last::Put) => {}
@@ -123,11 +127,13 @@ impl Client {
                 finished.result = Err(Error::from(ErrorFields { record, ..fields }));
                 // Whoever finds it may buy with its key, and whoever ends it finds there what it counts.
                 finished.counted.clear();
+                self.keep_marker(finished);
                 // The record may be there: whoever comes next finds it.
                 self.journal.want(name, StoreWrite::Release, None, true);
                 self.push_next(name);
             }
             (WriteResult::Lost, _) if self.means.rules.holds(Rule::LostIsNotNone) => {
+                self.keep_marker(finished);
                 let operation = self.operation_of(finished);
                 finished.left = Left::default();
                 finished.result = Err(match finished.is_act {

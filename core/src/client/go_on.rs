@@ -11,11 +11,11 @@ use super::job::{Custody, Entry};
 use super::options::CallOptions;
 use super::root::Client;
 use super::session::ended;
-use super::types::{busy, misfit};
+use super::types::misfit;
 use crate::contract::agent::{CreateSession, GetSession};
 use crate::contract::{ANY, Json, Operation, Shape, endpoint, json_of};
 use crate::engine::{Age, Answered, Exchange, Job, Subject, Terms, Then, Write, phase_of, requested_type};
-use crate::policy::{Error, ErrorFields, Ledger, Rule};
+use crate::policy::{Ledger, Rule};
 use crate::state::{BoughtAs, CommandId, Data, Done, Name, SavedCall, SavedSession, User, is_over_for_good};
 use crate::wire::{Built, Facts};
 
@@ -66,13 +66,17 @@ impl Client {
     }
 
     /// A call that may have been sent is resumed, and joined by whoever asks for it.
-    fn go_on_with_call(&mut self, name: &Name, command: CommandId, call: &SavedCall, bought_as: Option<BoughtAs>, options: &CallOptions) {
+    pub(super) fn go_on_with_call(
+        &mut self,
+        name: &Name,
+        command: CommandId,
+        call: &SavedCall,
+        bought_as: Option<BoughtAs>,
+        options: &CallOptions,
+    ) {
         let Some(endpoint) = call.endpoint(self.service.api) else { return };
         let changed = call.session_id.as_deref().filter(|_| endpoint.changes_session() && call.order_no.is_none());
-        if let Some(other) = changed.and_then(|session| self.sessions.get(session)?.changing.iter().next()) {
-            let what = format!("the session's {} is under way", self.jobs.get(&other).map_or("change", |entry| entry.subject.operation));
-            let fields = busy(endpoint.name, &what).into_fields();
-            let error = Error::from(ErrorFields { session_id: call.session_id.clone(), ..fields });
+        if let Err(error) = changed.map_or(Ok(()), |session| self.check_changing(endpoint, session)) {
             return self.finish_visit(command, Err(error), options.intent.clone(), name);
         }
         let entry = self.entry_of(call, bought_as, options);
@@ -121,7 +125,8 @@ impl Client {
             ..Subject::default()
         };
         let mut custody = Custody::default();
-        custody.rare.get_or_insert_default().doubt_since = call.doubt_since.or(Some(call.age.at.unix));
+        let rare = custody.rare.get_or_insert_default();
+        (rare.doubt_since, rare.session_over) = (call.doubt_since.or(Some(call.age.at.unix)), call.session_over);
         if let (Job::PlaceOrder(job), Some(order_no)) = (&mut job, call.order_no.clone()) {
             let order = job.become_order(order_no, None, bought_as.is_none() || call.unanswered);
             order.only_named = call.unanswered;

@@ -103,8 +103,8 @@ impl Client {
     /// same.
     pub(super) fn give_up_session(&mut self, session: &str, name: &Name) {
         let Some(known) = self.sessions.get_mut(session).filter(|known| known.may_be_under(name)) else { return };
-        let Tracked { shown, doubt, jobs, changing, .. } = std::mem::take(&mut **known);
-        **known = Tracked { shown: Shown { only_named: false, ..shown }, doubt, jobs, changing, ..Tracked::default() };
+        let Tracked { shown, free_doubts, jobs, changing, .. } = std::mem::take(&mut **known);
+        **known = Tracked { shown: Shown { only_named: false, ..shown }, free_doubts, jobs, changing, ..Tracked::default() };
         self.let_go_of_session(session);
     }
 }

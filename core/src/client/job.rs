@@ -18,6 +18,8 @@ pub(super) enum Parked {
     Queued { place: Place, turn: Turn, due: Millis },
     /// The store has its record.
     Storing,
+    /// The store has the marker that says where its record will be.
+    Marking,
     /// It counts under the day's cap.
     Counting,
     /// An answer.
@@ -51,6 +53,12 @@ pub(super) struct Custody {
 pub(super) struct Rare {
     /// Another name whose record goes when the result was taken: that of the session it ended.
     pub(super) also_delete: Option<Name>,
+    /// Further names that are let go of with it: doubts about the session that it ended, the name of the session's renewals.
+    pub(super) dropped: Vec<Name>,
+    /// Of a renewal that has a name of its caller's: where the marker is that says so.
+    pub(super) marker: Option<Name>,
+    /// Of a renewal: whether its session was ended meanwhile.
+    pub(super) session_over: bool,
     /// What is to count otherwise under the day's cap, and was not answered yet.
     pub(super) spends: Vec<u32>,
     pub(super) doubt_since: Option<Millis>,

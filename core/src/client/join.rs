@@ -13,8 +13,17 @@ use crate::state::{BoughtAs, CommandId, Few, JobId, Name};
 impl Client {
     /// A job is at work under the name: who wants the same joins it.
     pub(super) fn join(&mut self, id: JobId, visit: Visit) {
+        match &visit.purpose {
+            Purpose::Renewal(other) => return self.renewal_is_busy(*other, None),
+            Purpose::Marked(other, marker) => return self.renewal_is_busy(*other, Some(marker)),
+            _ => {}
+        }
         let Some(command) = visit.command else { return };
-        let Some(entry) = self.jobs.get(&id) else { return };
+        let Some(entry) = self.jobs.get(&id) else {
+            // Its record is being written for the last time.
+            let (operation, ..) = visit.subject();
+            return self.complete(command, Err(busy(operation, "it has just ended and is still being stored")));
+        };
         match visit.purpose {
             Purpose::Start(start) => {
                 let fingerprint = |known: &BoughtAs| known.fingerprint;
@@ -29,16 +38,14 @@ impl Client {
             }
             Purpose::Resume(resume) => self.join_job(id, command, &resume.options),
             Purpose::Act(act) => self.act_on_job(command, *act),
-            Purpose::Change(start) => {
-                let fields = busy(start.endpoint.name, "the session's change is under way").into_fields();
-                self.complete(command, Err(Error::from(ErrorFields { session_id: start.built.session_id.clone(), ..fields })));
-            }
-            Purpose::Reclaim(..) => {}
+            // It is under way again, which is said as of any other change.
+            Purpose::Retry(start) => self.enter(command, *start),
+            _ => {}
         }
     }
 
     /// What a start that joins a job wants of it.
-    fn join_job(&mut self, id: u32, command: CommandId, options: &CallOptions) {
+    pub(super) fn join_job(&mut self, id: u32, command: CommandId, options: &CallOptions) {
         let policy = options.policy(&self.service.retry);
         let Some(entry) = self.jobs.get_mut(&id) else { return };
         let session_type = match (entry.job.write(), &entry.subject.session_id) {

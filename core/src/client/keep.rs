@@ -47,6 +47,7 @@ impl Entry {
             counted: write.terms.counted.clone(),
             match_fields: built.match_fields.clone(),
             order_no: None,
+            session_over: self.custody.rare.as_ref().is_some_and(|rare| rare.session_over),
         })
     }
 }
@@ -100,7 +101,7 @@ impl Client {
         match self.outbox.pending.get(&step)? {
             Pending::Write(name) => {
                 let user = match self.journal.user(name) {
-                    Some(User::Job(id)) => self.jobs.get(id).and_then(|entry| entry.waiting.first()),
+                    Some(User::Job(id) | User::Marker(id)) => self.jobs.get(id).and_then(|entry| entry.waiting.first()),
                     _ => None,
                 };
                 user.or_else(|| self.waiting.finishing.command(&After::Name(name.clone())))
@@ -217,6 +218,7 @@ impl Client {
             call: None,
             session: None,
             done: None,
+            renewal: None,
         }
     }
 }

@@ -5,7 +5,7 @@ use super::outbox::Pending;
 use super::root::Client;
 use super::waiting::{After, Found, Purpose, Visit};
 use crate::policy::{Advice, Kind};
-use crate::state::{Data, Name, StoreAnswer, StoreCall, User, Version};
+use crate::state::{CommandId, Data, Name, StoreAnswer, StoreCall, User, Version};
 
 impl Client {
     /// Lets somebody wait for a name.
@@ -24,7 +24,7 @@ impl Client {
     pub(super) fn attend(&mut self, name: &Name) {
         while self.waiting.visits.contains_key(name) && !self.journal.is_leaving(name) {
             match self.journal.user(name).cloned() {
-                Some(User::Job(id)) => {
+                Some(User::Job(id) | User::Marker(id)) => {
                     let visit = self.next_visit(name);
                     visit.into_iter().for_each(|visit| self.join(id, visit));
                 }
@@ -51,18 +51,36 @@ impl Client {
                     let found = self.take_slot(name);
                     self.let_in(name, &found);
                 }
+                // A result that nobody takes holds no other renewal back.
+                Some(User::Result) if self.is_next_a_renewal(name) => {
+                    self.journal.give(name, None);
+                    self.let_in(name, &Found::Nothing);
+                }
                 Some(User::Result) => {
                     let visit = self.next_visit(name);
                     let what = "another call of this client has just ended with this record, and its result is there";
                     visit.into_iter().for_each(|visit| self.turn_away(visit, Kind::Misuse, what, Advice::Wait));
                 }
                 None if self.journal.claim(name) => {
-                    let command = self.waiting.visits.get(name).and_then(|visits| visits.iter().find_map(|visit| visit.command));
+                    let command = self.waiting.visits.get(name).and_then(|visits| visits.iter().find_map(|visit| self.who_waits(visit)));
                     let call = StoreCall::Claim { names: vec![name.clone()], most: 1 };
                     return self.push_store(Pending::Claim(name.clone()), command, call);
                 }
                 None => return,
             }
+        }
+    }
+
+    fn is_next_a_renewal(&self, name: &Name) -> bool {
+        let visits = self.waiting.visits.get(name);
+        visits.and_then(|visits| visits.front()).is_some_and(|visit| matches!(visit.purpose, Purpose::Renewal(_)))
+    }
+
+    /// The command for which somebody waits for a name.
+    fn who_waits(&self, visit: &Visit) -> Option<CommandId> {
+        match visit.purpose {
+            Purpose::Renewal(id) | Purpose::Marked(id, _) => self.jobs.get(&id)?.waiting.first(),
+            _ => visit.command,
         }
     }
 
@@ -134,12 +152,20 @@ impl Client {
     }
 
     fn receive(&mut self, name: &Name, visit: Visit, found: &Found) {
+        if matches!(found, Found::Bad(..)) && self.end_unnamed(&visit) {
+            return;
+        }
         let Visit { command, purpose } = visit;
         match (purpose, command) {
             (Purpose::Start(start), Some(command)) => self.admit_start(name, command, *start, found),
             (Purpose::Resume(resume), Some(command)) => self.admit_resume(name, command, *resume, found),
             (Purpose::Act(act), Some(command)) => self.act(name, command, *act, found),
-            (Purpose::Change(start), Some(command)) => self.admit_change(name, command, *start, found),
+            (Purpose::Retry(start), Some(command)) => self.retry_first(name, command, *start, found),
+            (Purpose::DropDoubt, _) => self.drop_doubt(name, found),
+            (Purpose::Renewal(id), _) => self.admit_renewal(name, id, found),
+            (Purpose::Marked(id, marker), _) => self.admit_marked(name, id, &marker, found),
+            (Purpose::DropMarker(own), _) => self.drop_marker(name, &own, found),
+            (Purpose::SessionOver(session), _) => self.session_is_over(name, &session, found),
             (Purpose::Reclaim(session, _), _) => self.reclaimed(name, &session, found),
             (_, None) => {}
         }

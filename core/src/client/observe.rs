@@ -43,8 +43,8 @@ impl Client {
     fn rotate(&mut self, session_id: &str, reason: RotateReason) -> Verdict {
         let now = self.means.clock.monotonic();
         let credentials = self.sessions.get_mut(session_id).is_some_and(|tracked| {
-            // One that was left in doubt is looked at first; meanwhile nothing is seen as news.
-            if tracked.doubt.is_some() {
+            // One that was left in doubt is sent once more first; meanwhile nothing is seen as news.
+            if tracked.free_doubts.rotation.is_some() {
                 tracked.observed.asked(now);
             }
             tracked.wishes.credentials

@@ -11,7 +11,7 @@ use super::options::CallOptions;
 use super::outbox::Pending;
 use super::root::{Asker, Client};
 use super::same_request::{differing_members, digests};
-use super::waiting::{After, Found, Settlement, Start};
+use super::waiting::{After, Found, Start};
 use crate::contract::agent::CreateSession;
 use crate::contract::pools::SlotPurchase;
 use crate::contract::{Api, Decimal, Operation};
@@ -136,17 +136,11 @@ impl Client {
         command
     }
 
-    /// Goes on with a change of a session that is in doubt.
+    /// Goes on with a renewal that is in doubt.
     pub(crate) fn resume_for(&mut self, pool: PoolNo, record: &RecordId) -> CommandId {
         let command = self.resume(record, CallOptions::default());
         self.asked_by(pool, command);
         command
-    }
-
-    /// A change of a session that is in doubt is taken to have happened, so that another one may be made.
-    pub(crate) fn settle_for(&mut self, pool: PoolNo, record: &RecordId) {
-        let command = self.settle(record, Settlement::Happened).command;
-        self.asked_by(pool, command);
     }
 
     /// A purchase was charged: where a pool began it, the pool hears.

@@ -4,10 +4,11 @@ use super::options::CallOptions;
 use super::root::{Asker, Client};
 use super::types::{Outputs, ReadFailure, Ticket};
 use super::waiting::{Found, Listing, Purpose, Reading, Resume, Visit};
-use crate::contract::{Json, json_of};
+use crate::contract::agent::TerminateSession;
+use crate::contract::{Endpoint, Json, Operation, endpoint, json_of};
 use crate::engine::{Answered, Phase, phase_of};
 use crate::policy::Kind;
-use crate::state::{CommandId, Listed, Whose};
+use crate::state::{CommandId, Listed, SavedCall, Whose};
 use crate::wire::Facts;
 
 /// So many are resumed at a time.
@@ -26,8 +27,10 @@ impl Outputs for Resumed {
 }
 
 impl Client {
-    /// Goes on with what no living client has, 16 at a time, beginning at a random entry: with every doubt that can be sent again, and with
-    /// the sessions and orders that were begun without an intent or key of the caller's. Those with one are left to whoever starts it.
+    /// Goes on with what no living client has, 16 at a time, beginning at a random entry: with purchases, payments and terminations in doubt
+    /// that can be sent again, and with the sessions and orders that were begun without an intent or key of the caller's. Those with one are left to whoever starts it. Settings and
+    /// rotations in doubt are left too, since somebody may have changed them again, and so are renewals of sessions that were ended: resume
+    /// them by their record.
     /// Its answer are the commands that have ended, whose results are to be taken.
     pub fn resume_all(&mut self, options: CallOptions) -> Ticket<Resumed> {
         if let Err(error) = options.check_resume() {
@@ -46,7 +49,7 @@ impl Client {
         }
         let Found::Data(data) = self.found(&listed.data) else { return false };
         let named = listed.name.is_findable();
-        let in_doubt = data.call.as_ref().is_some_and(|call| call.order_no.is_none() && call.can_resume());
+        let in_doubt = data.call.as_ref().is_some_and(|call| call.order_no.is_none() && call.can_resume() && is_worth_it(call));
         let open = data.session.as_ref().is_some_and(|session| phase_of(session.status.as_deref(), &session.ends) != Phase::Ended);
         let order = data.call.as_ref().is_some_and(|call| call.order_no.is_some());
         listed.whose == Whose::Free && (in_doubt || ((open || order) && !named))
@@ -102,6 +105,14 @@ impl Client {
         }
         self.resume_more(number);
     }
+}
+
+/// Whether a doubt is sent again without being asked for by its record: it was paid for, or the session that it was to end goes on costing.
+/// A renewal of a session that was ended since is not: nobody follows that.
+/// A setting, or an exit, may have been changed since, by somebody who relies on it.
+fn is_worth_it(call: &SavedCall) -> bool {
+    let is_known = |endpoint: &Endpoint| endpoint.paid || endpoint.name == TerminateSession::ENDPOINT.name;
+    !call.session_over && endpoint(&call.operation).is_none_or(is_known)
 }
 
 #[cfg(test)]

@@ -218,8 +218,15 @@ impl Client {
         let taken = self.commands.remove(&command)?;
         taken.session.iter().for_each(|session| self.give_session(session, command, true));
         let ended = *taken.ended?;
-        ended.left.names().for_each(|name| self.delete(name, true));
+        ended.left.names().for_each(|name| self.delete_result(name));
         Some(ended.result)
+    }
+
+    /// The record of a result goes, unless something else is under its name by now.
+    pub(super) fn delete_result(&mut self, name: &Name) {
+        if self.journal.user(name) == Some(&User::Result) {
+            self.delete(name, true);
+        }
     }
 
     /// The same, to be read as what it is.
@@ -251,10 +258,17 @@ impl Client {
 
     /// The same where records go once it was taken.
     pub(super) fn complete_with(&mut self, command: CommandId, result: Result<Answered, Error>, left: Left) {
+        if self.begin_after_retry(command) {
+            return;
+        }
         let unix = self.means.clock.unix();
         let result = result.map_err(|error| error.said_at(unix));
         if let Some(entry) = self.commands.get_mut(&command) {
-            left.names().for_each(|name| self.journal.give(name, Some(User::Result)));
+            for name in left.names() {
+                if self.journal.user(name).is_none() {
+                    self.journal.give(name, Some(User::Result));
+                }
+            }
             entry.ended = Some(Box::new(Ended { result, left }));
             match entry.asker {
                 Asker::Caller => self.outbox.steps.push_back(Step::Completed { command }),

@@ -41,7 +41,10 @@ impl Client {
             Action::Send(request) => self.push_send(id, request),
             Action::Put => {
                 self.park(id, Parked::Storing);
-                self.put_job(id, Some(id));
+                match self.renewals_to_claim(id) {
+                    Some(name) => self.claim_renewals(id, &name),
+                    None => self.put_job(id, Some(id)),
+                }
             }
             Action::Wake(wake) => self.wake(id, wake),
             Action::Need(Need::Token) => {
@@ -171,13 +174,26 @@ impl Client {
 
     /// The put that a job waited for was answered.
     pub(super) fn stored(&mut self, id: JobId, written: WriteResult) {
-        if matches!(self.jobs.get(&id).map(|entry| &entry.parked), Some(Parked::Storing)) {
+        let parked = self.jobs.get(&id).map(|entry| entry.parked.clone());
+        if let (Some(Parked::Marking), WriteResult::Done) = (&parked, written) {
+            self.park(id, Parked::Storing);
+            return self.put_job(id, Some(id));
+        }
+        if matches!(parked, Some(Parked::Storing | Parked::Marking)) {
             match written {
+                WriteResult::Lost if self.goes_on_unnamed(id) => self.tell(id, Input::Stored(Stored::Failed)),
                 WriteResult::Lost if self.means.rules.holds(Rule::LostNameEnds) => self.end_lost(id),
                 WriteResult::Done | WriteResult::Lost => self.tell(id, Input::Stored(Stored::Done)),
                 WriteResult::Failed | WriteResult::Never => self.tell(id, Input::Stored(Stored::Failed)),
             }
         }
+    }
+
+    /// A termination goes on without its name, whoever has that now: nothing holds it back. Whether it is one.
+    pub(super) fn goes_on_unnamed(&mut self, id: JobId) -> bool {
+        let Some(entry) = self.jobs.get_mut(&id).filter(|entry| entry.job.is_termination()) else { return false };
+        (entry.custody.name, entry.custody.bought_as) = (None, None);
+        true
     }
 
     /// The name that a job made up is there already: the host has given the same bytes as to a client before. From here on names and keys

@@ -37,7 +37,7 @@ impl Client {
         }
         let record = listed.name.at(Version::of(&listed.data));
         let mut saved = match self.found(&listed.data) {
-            Found::Data(data) if data.done.as_ref().is_some_and(|done| done.facts.nothing) => return None,
+            Found::Data(data) if data.done.as_ref().is_some_and(|done| done.facts.nothing) || data.renewal.is_some() => return None,
             Found::Data(data) => of_data(&data, record, listed.whose),
             Found::Bad(bad, intent) => {
                 Saved { intent, reason: Some(bad.as_str().to_owned()), ..empty(record, listed.whose, "unknown", Holds::Refused) }
@@ -68,6 +68,7 @@ fn empty(record: RecordId, whose: Whose, operation: &str, holds: Holds) -> Saved
         reason: None,
         in_doubt_since: None,
         settle_from: None,
+        session_over: None,
     }
 }
 
@@ -93,6 +94,7 @@ fn of_data(data: &Data, record: RecordId, whose: Whose) -> Saved {
             order_no: call.order_no.clone(),
             in_doubt_since: in_doubt.then_some(since),
             settle_from: in_doubt.then(|| data.at.unix.saturating_add(UNDER_WAY)),
+            session_over: call.session_over.then_some(true),
             ..empty(record, whose, &call.operation, holds)
         };
     }

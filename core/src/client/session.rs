@@ -93,8 +93,8 @@ impl Client {
             Some(known) => {
                 known.jobs.insert(id);
                 known.changing.insert(id);
-                let Tracked { held, promised, doubt, jobs, changing, .. } = std::mem::take(&mut **known);
-                **known = Tracked { held, promised, doubt, jobs, changing, ..tracked };
+                let Tracked { held, promised, free_doubts, jobs, changing, .. } = std::mem::take(&mut **known);
+                **known = Tracked { held, promised, free_doubts, jobs, changing, ..tracked };
             }
             None => _ = self.sessions.insert(session_id.clone(), Box::new(tracked)),
         }
@@ -164,9 +164,12 @@ impl Client {
     pub(super) fn gone(&mut self, id: JobId) {
         let session = self.jobs.get(&id).and_then(|entry| entry.subject.session_id.clone());
         let bought = session.as_ref().and_then(|session| self.sessions.get(session)).and_then(|known| known.name.clone());
+        let mut dropped = session.as_ref().map(|session| self.drop_free_doubts(session)).unwrap_or_default();
+        dropped.extend(session.as_ref().and_then(|session| self.look_for_renewal(session)));
         let name = session.and_then(|session| self.terminated(&session));
         if let Some(entry) = self.jobs.get_mut(&id) {
-            entry.custody.rare.get_or_insert_default().also_delete = name;
+            let rare = entry.custody.rare.get_or_insert_default();
+            (rare.also_delete, rare.dropped) = (name, dropped);
             entry.custody.session_name = bought;
         }
     }
@@ -202,13 +205,17 @@ impl Client {
                 jobs.into_iter().for_each(|id| self.lost_job(id));
             }
             User::Pool => self.drop_slot(name),
-            User::Result => {}
+            // Its renewal has its own name still, and whoever has the marker now finds it by that.
+            User::Marker(_) | User::Result => {}
         }
     }
 
     /// It ends as soon as nothing of it is out.
     fn lost_job(&mut self, id: JobId) {
         let now = self.means.clock.monotonic();
+        if self.goes_on_unnamed(id) {
+            return;
+        }
         let Some(entry) = self.jobs.get_mut(&id) else { return };
         entry.custody.lost = self.means.rules.holds(Rule::LostNameEnds);
         match entry.parked {

@@ -7,7 +7,7 @@ use super::root::Client;
 use super::types::Ticket;
 use super::waiting::{Last, Settlement, What};
 use crate::contract::Operation;
-use crate::contract::agent::{CreateSession, TerminateSession};
+use crate::contract::agent::{CreateSession, RenewSession, TerminateSession};
 use crate::engine::{RecordId, requested_type};
 use crate::policy::{Advice, Effect, Error, ErrorFields, Kind, Rule};
 use crate::state::{CommandId, Data, Done, Name, SavedCall, SavedSession};
@@ -137,6 +137,9 @@ impl Client {
         if !name.is_findable() {
             self.delete(name, false);
             return self.acted(name, command, Last::Erase, Vec::new());
+        }
+        if let Some(session) = call.session_id.as_deref().filter(|_| call.operation == RenewSession::ENDPOINT.name) {
+            self.drop_marker_to(name.clone(), session);
         }
         let done = Done { operation: call.operation.clone(), facts, follows: call.follows, answer: None };
         let keep_for = kept_for(&done);

@@ -133,13 +133,7 @@ impl Client {
         });
         let command = self.command(endpoint);
         let start = Start { endpoint, built, then, options, bought_as, patience: None };
-        let session = start.built.session_id.as_ref().filter(|_| endpoint.changes_session()).and_then(|id| self.sessions.get(id.as_str()));
-        let own = start.bought_as.as_ref().map(|known| &known.name);
-        // A change that was left in doubt is looked at before another one begins, unless it is this very one.
-        match session.and_then(|known| known.doubt.clone()).filter(|name| own != Some(name)) {
-            Some(name) => self.visit(&name, Visit::new(Some(command), Purpose::Change(Box::new(start)))),
-            None => self.enter(command, start),
-        }
+        self.enter_change(command, start);
         command
     }
 
@@ -153,6 +147,9 @@ impl Client {
 
     /// A write begins, under a name that is this client's and holds nothing.
     pub(super) fn begin_write(&mut self, name: Option<Name>, command: CommandId, start: Start) {
+        if self.join_termination(command, &start) {
+            return;
+        }
         let Start { endpoint, built, then, options, bought_as, .. } = start;
         let session = self.check_session(endpoint, built.session_id.as_deref());
         if let Err(error) = session.and_then(|()| self.check_key(endpoint, &built, &options)) {

@@ -5,7 +5,7 @@ use crate::contract::endpoint;
 use crate::engine::Answered;
 use crate::json::read_json;
 use crate::policy::Error;
-use crate::state::{CommandId, Done};
+use crate::state::{CommandId, Done, User};
 use crate::wire::stored_answer;
 
 impl Client {
@@ -41,7 +41,7 @@ impl Client {
             let parts: Vec<u32> = read_json(answered.raw.text()).unwrap_or_default();
             parts.into_iter().for_each(|part| _ = self.abandon(CommandId(part)));
         }
-        if let Some(name) = left.own.take() {
+        if let Some(name) = left.own.take().filter(|name| self.journal.user(name) == Some(&User::Result)) {
             self.journal.give(&name, None);
             match result {
                 Ok(Answered { facts, raw, .. }) => {
@@ -53,7 +53,7 @@ impl Client {
                 Err(_) => self.release(&name),
             }
         }
-        left.names().for_each(|name| self.delete(name, true));
+        left.names().for_each(|name| self.delete_result(name));
         true
     }
 }
@@ -159,17 +159,14 @@ mod tests {
     }
 
     #[test]
-    fn of_a_change_that_was_abandoned_its_own_record_stays_and_not_that_of_the_session_that_it_ended() {
+    fn of_a_termination_that_was_abandoned_nothing_stays() {
         let mut client = agent(7, false);
         opened(&mut client);
-        let session = shown(&mut client).record;
         let command = client.start_json("terminate_session", r#"{"session_id":"s-1"}"#, CallOptions::default());
         drain(&mut client, 200, r#"{"success":true,"data":{}}"#);
         assert!(client.abandon(command));
         drain(&mut client, 500, "");
-        let kept = shown(&mut client);
-        assert_eq!(kept.operation, "terminate_session");
-        assert_ne!(kept.record, session);
+        assert_eq!(saved(&mut client), []);
     }
 
     #[test]

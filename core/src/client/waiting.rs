@@ -5,8 +5,9 @@ use std::collections::VecDeque;
 use super::options::CallOptions;
 use arcstr::ArcStr;
 
+use crate::contract::agent::RenewSession;
 use crate::contract::pools::SlotPurchase;
-use crate::contract::{Decimal, Endpoint};
+use crate::contract::{Decimal, Endpoint, Operation};
 use crate::engine::{Answered, Counted, RecordId, Then, pool_digest, pool_of};
 use crate::map::Map;
 use crate::policy::{Effect, Error};
@@ -23,6 +24,8 @@ pub(super) struct Waiting {
     pub(super) finishing: Finishing,
     /// What is under the slots that pools have claimed and have not done anything with yet.
     pub(super) slots: Map<Name, Found>,
+    /// For an earlier rotation to be sent once more; nothing where the one that was to follow it was cancelled.
+    pub(super) after_retry: Map<CommandId, Option<Box<Start>>>,
     /// For a list.
     pub(super) listings: Numbered<u32, Listing>,
 }
@@ -59,8 +62,18 @@ pub(super) enum Purpose {
     Resume(Box<Resume>),
     /// To close a doubt, to forget it, to look for what became of it.
     Act(Box<Act>),
-    /// To see whether the change of a session that was left in doubt still is, before another one begins.
-    Change(Box<Start>),
+    /// To send a rotation that is in doubt once more, before this one.
+    Retry(Box<Start>),
+    /// To delete a doubt that costs nothing, of a session that is over.
+    DropDoubt,
+    /// To put a renewal there, unless another one of its session is in doubt.
+    Renewal(JobId),
+    /// To see whether the renewal that a marker speaks of is in doubt, before another one is put where the marker is.
+    Marked(JobId, Name),
+    /// To delete a marker that speaks of this name.
+    DropMarker(Name),
+    /// To say of a renewal in doubt that its session was ended since.
+    SessionOver(ArcStr),
     /// To take back a session that lives again, or whose claim has ended; and how often the store has failed meanwhile.
     Reclaim(ArcStr, u32),
 }
@@ -97,11 +110,12 @@ impl Visit {
     /// What it is for: the operation, the caller's own name for it, and what is known of its effect as long as the name is not claimed.
     pub(super) fn subject(&self) -> (&'static str, Option<String>, Effect) {
         match &self.purpose {
-            Purpose::Start(start) | Purpose::Change(start) => (start.endpoint.name, start.options.intent.clone(), start.effect()),
+            Purpose::Start(start) | Purpose::Retry(start) => (start.endpoint.name, start.options.intent.clone(), start.effect()),
             // What is resumed may have been done.
             Purpose::Resume(resume) => ("resume", resume.intent.clone(), Effect::Unknown),
             Purpose::Act(act) => (act.operation(), None, Effect::None),
-            Purpose::Reclaim(..) => ("store", None, Effect::None),
+            Purpose::Renewal(_) | Purpose::Marked(..) => (RenewSession::ENDPOINT.name, None, Effect::None),
+            Purpose::Reclaim(..) | Purpose::DropDoubt | Purpose::DropMarker(_) | Purpose::SessionOver(_) => ("store", None, Effect::None),
         }
     }
 }
@@ -298,6 +312,8 @@ pub(super) struct Finished {
     pub(super) last: Last,
     /// What counts no more under the day's cap once the last step was done.
     pub(super) counted: Vec<Counted>,
+    /// The marker of a renewal, which goes once the last step was done: until then whoever finds it finds what may have been paid.
+    pub(super) marker: Option<Name>,
     /// It is what a person said of a record, which is as if it had not been said where its last step changes nothing.
     pub(super) is_act: bool,
     /// What they wait for.

@@ -163,6 +163,11 @@ impl Endpoint {
     pub fn spends(&self) -> bool {
         self.paid && !matches!(self.name, "create_recharge" | "create_usdt_order")
     }
+
+    /// Whether it changes a session and costs nothing.
+    pub(crate) fn is_free_change(&self) -> bool {
+        self.changes_session() && !self.paid
+    }
 }
 
 /// Every endpoint of the table.

@@ -105,6 +105,13 @@ pub enum EventKind {
         /// The record.
         record: Option<RecordId>,
     },
+    /// A session was ended, and a renewal of it is in doubt, which may still arrive.
+    RenewalInDoubt {
+        /// The record of the renewal.
+        record: RecordId,
+        /// The session.
+        session_id: String,
+    },
     /// A record that nothing waits for could not be saved or deleted.
     StoreFailed {
         /// The record.
@@ -160,6 +167,8 @@ closed_enum! {
         Watched = "watched",
         /// It ended in doubt; its record is kept.
         InDoubt = "in_doubt",
+        /// A session was ended, and a renewal of it is in doubt, which may still arrive.
+        RenewalInDoubt = "renewal_in_doubt",
         /// A record that nothing waits for could not be saved or deleted.
         StoreFailed = "store_failed",
         /// A pool does not buy for now.
@@ -188,6 +197,7 @@ impl EventKind {
             EventKind::Priced { .. } => EventName::Priced,
             EventKind::Watched { .. } => EventName::Watched,
             EventKind::InDoubt { .. } => EventName::InDoubt,
+            EventKind::RenewalInDoubt { .. } => EventName::RenewalInDoubt,
             EventKind::StoreFailed { .. } => EventName::StoreFailed,
             EventKind::PoolHeld { .. } => EventName::PoolHeld,
             EventKind::PoolFreed => EventName::PoolFreed,

@@ -15,7 +15,7 @@ use super::key::Key;
 use super::machine::{Action, Cx, Input, Need, Note, Part, Stored};
 use super::prices::Prices;
 use super::terms::{CountedAt, Terms};
-use crate::contract::agent::TerminateSession;
+use crate::contract::agent::{RenewSession, TerminateSession};
 use crate::contract::{ANY, Decimal, Operation, Safety};
 use crate::policy::{Advice, Effect, Error, Judgement, Kind, Ledger, RetryPolicy, Rule, Rules, look_advice};
 use crate::time::Millis;
@@ -39,6 +39,8 @@ pub(crate) struct Write {
     pub(crate) restored: bool,
     /// How often in a row its record was put too late for what had been counted.
     slow_puts: u8,
+    /// Whether the store failed to keep its record and it was sent all the same, as only a termination is.
+    pub(crate) unrecorded: bool,
     before: Before,
 }
 
@@ -67,7 +69,7 @@ impl Write {
     pub(crate) fn new(exchange: Exchange, policy: RetryPolicy, ledger: Ledger, terms: Terms) -> Self {
         let mut call = Call::new(exchange, policy);
         (call.ledger, call.has_price_limit) = (ledger, terms.limit.is_some());
-        Write { call, key: Key::new(), terms, restored: false, slow_puts: 0, before: Before::Nothing }
+        Write { call, key: Key::new(), terms, restored: false, unrecorded: false, slow_puts: 0, before: Before::Nothing }
     }
 
     /// Somebody else goes on with it, with other options.
@@ -244,8 +246,12 @@ impl Write {
 
     /// The store has its record, or not.
     fn stored(&mut self, stored: Stored, cx: &mut Cx<'_>) -> Action {
+        self.unrecorded = stored == Stored::Failed;
+        // To end a session again does no harm, and not to end it costs money.
+        let passes = self.call.exchange.endpoint.name == TerminateSession::ENDPOINT.name;
         match stored {
             Stored::Done => {}
+            Stored::Failed if passes => {}
             Stored::Failed => return self.store_failed("was not sent, because the store could not keep its record", cx),
         }
         let waits = cx.means.gate.until() > cx.now() || self.call.exchange.lost_token(cx);
@@ -282,11 +288,12 @@ impl Write {
         match (judgement.effect, judgement.keep) {
             (Effect::None, _) => Action::Erase(error),
             (_, true) => Action::Doubt(error),
-            // The key is settled, but money may have moved. Under an intent that must not be forgotten, or a job that is run
-            // again would buy again: it stays until somebody settles it.
+            // The key is settled, but money may have moved. Under an intent that must not be forgotten, or a job that is run again
+            // would buy again, nor of a renewal, or the next one would pay again: it stays until somebody settles it.
             (_, false) => {
                 self.key.settled = true;
-                if cx.subject.named { Action::Doubt(error) } else { Action::End(Err(error)) }
+                let stays = cx.subject.named || self.call.exchange.endpoint.name == RenewSession::ENDPOINT.name;
+                if stays { Action::Doubt(error) } else { Action::End(Err(error)) }
             }
         }
     }

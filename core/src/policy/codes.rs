@@ -25,6 +25,8 @@ closed_enum! {
         ReadPrices = "read_prices",
         /// Terminate a session first.
         TerminateSession = "terminate_session",
+        /// Terminate the session again: to end it twice does no harm.
+        TerminateAgain = "terminate_again",
         /// Wait, until `retry_at` where it is given.
         Wait = "wait",
         /// Try again later.
@@ -67,6 +69,7 @@ impl Advice {
             Advice::RaiseBudget => "raise the limit or lift the pause that stopped it, or buy less",
             Advice::ReadPrices => "read the prices again",
             Advice::TerminateSession => "terminate a session first",
+            Advice::TerminateAgain => "terminate the session again",
             Advice::Wait => "wait before you try again",
             Advice::RetryLater => "try again later",
             Advice::Resume => "resume it by its intent or its record, or settle it once you know what happened; do not start another one",

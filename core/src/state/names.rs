@@ -11,6 +11,7 @@ use crate::contract::pools::SlotPurchase;
 use crate::contract::{Api, Shape, Shaped, Sink, Tell};
 use crate::engine::RecordId;
 use crate::entropy::digest;
+use crate::json::{FromJson, FromJsonError, text_of};
 
 /// The name of a record in a store: `<space>.<kind><hash>`, at most 66 characters of `0-9`, `a-z` and `.`, so it may be a file's name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -29,6 +30,13 @@ impl Shaped for Name {
 impl Tell for Name {
     fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
         sink.text(&self.0, false)
+    }
+}
+
+impl FromJson for Name {
+    fn from_json(json: &str) -> Result<Self, FromJsonError> {
+        let name = text_of(json).and_then(|text| Name::of(&RecordId(text.into_owned())));
+        name.filter(|(_, version)| version.is_none()).map(|(name, _)| name).ok_or_else(FromJsonError::here)
     }
 }
 
@@ -74,6 +82,11 @@ impl Space {
     /// The name of what is bought with this key of a caller's own.
     pub(crate) fn key(&self, key: &str) -> Name {
         self.name('k', &digest("key", &[key]))
+    }
+
+    /// The name of the renewals of a session, one for all processes.
+    pub(crate) fn renewals(&self, session: &str) -> Name {
+        self.name('r', &digest("renew", &[session]))
     }
 
     /// The name of anything else, from a text that does not come twice.

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::fingerprint::{Fingerprint, MemberDigests};
+use super::names::Name;
 use crate::contract::{ANY, Api, Endpoint, Json, Method, Safety, Sink, Tell, any, endpoint, json_of, stored};
 use crate::engine::{Counted, SavedAge};
 use crate::json::{FromJson, FromJsonError, Scanner, items, pick, read_json, text_of, whole};
@@ -42,6 +43,8 @@ pub(crate) struct Data {
     pub(crate) session: Option<SavedSession>,
     /// What it ended with.
     pub(crate) done: Option<Done>,
+    /// Where the last renewal of a session is that has a name of its caller's.
+    pub(crate) renewal: Option<Name>,
 }
 
 /// An account, known again without being named.
@@ -85,6 +88,8 @@ pub(crate) struct SavedCall {
     pub(crate) match_fields: BTreeMap<String, String>,
     /// The order that it was accepted as: all that is left is to watch it.
     pub(crate) order_no: Option<String>,
+    /// Of a renewal: whether its session was ended since.
+    pub(crate) session_over: bool,
 }
 
 /// A session of this client.
@@ -116,7 +121,7 @@ pub(crate) struct Done {
     pub(crate) answer: Option<Json>,
 }
 
-stored!(Data { hopline, puts, base_url, account, at, intent, key, fingerprint, members, call, session, done });
+stored!(Data { hopline, puts, base_url, account, at, intent, key, fingerprint, members, call, session, done, renewal });
 stored!(Account { salt, digest });
 stored!(At { unix, client, elapsed });
 stored!(SavedCall {
@@ -140,6 +145,7 @@ stored!(SavedCall {
     counted,
     match_fields,
     order_no,
+    session_over,
 });
 stored!(SavedSession { id, session_type, status, credentials, auto_rotate, ends, only_named, charged_usd });
 stored!(Done { operation, facts, follows as "opened", answer });
@@ -257,7 +263,7 @@ impl Data {
         }
         let data: Data =
             read_json(text.unwrap_or_default()).map_err(|_| BadRecord::Damaged("a member is missing or has the wrong type"))?;
-        if data.call.is_none() && data.session.is_none() && data.done.is_none() {
+        if data.call.is_none() && data.session.is_none() && data.done.is_none() && data.renewal.is_none() {
             return Err(BadRecord::Damaged("neither a call nor a session"));
         }
         if data.call.as_ref().is_some_and(|call| !call.is_sound(api))

@@ -45,6 +45,8 @@ told! {
         pub in_doubt_since: Option<Millis> => Time,
         /// From when on it can be settled as not happened, Unix milliseconds: an hour after it was last under way.
         pub settle_from: Option<Millis> => Time,
+        /// Of a renewal in doubt: whether its session was ended since. It may still arrive, and only resuming its record sends it again.
+        pub session_over: Option<bool>,
     }
 }
 

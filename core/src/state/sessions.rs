@@ -28,13 +28,28 @@ pub(crate) struct Tracked {
     pub(crate) wishes: Wishes,
     /// Whether its name was let go of as it was over: should it live again, as a renewed one does, it is taken back.
     pub(crate) lapsed: bool,
-    /// The name of a change of it that was left in doubt.
-    pub(crate) doubt: Option<Name>,
+    /// What is left in doubt of the changes of it that cost nothing.
+    pub(crate) free_doubts: FreeDoubts,
     /// The jobs that are about it.
     pub(crate) jobs: Few<JobId>,
     /// Those of them that change it: one, unless more of them came out of records.
     pub(crate) changing: Few<JobId>,
     pub(crate) observed: Observed,
+}
+
+/// The names of changes that cost nothing and were left in doubt. They refuse nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub(crate) struct FreeDoubts {
+    /// The next rotation sends this one once more first, so that a late copy of it changes no exit under somebody who uses it.
+    pub(crate) rotation: Option<Name>,
+    /// A termination that is done deletes this one.
+    pub(crate) termination: Option<Name>,
+}
+
+impl FreeDoubts {
+    pub(crate) fn into_names(self) -> impl Iterator<Item = Name> {
+        self.rotation.into_iter().chain(self.termination)
+    }
 }
 
 /// How a session is, as far as the service or a record has said.
@@ -122,12 +137,13 @@ impl Tracked {
         self.changing.remove(&id);
     }
 
-    /// What is still to be known of it once nobody here has it: that it may live again, and which change of it is in doubt.
+    /// What is still to be known of it once nobody here has it: that it may live again, and which free changes of it are in doubt.
     pub(crate) fn without_name(self) -> Option<Tracked> {
         if self.lapsed && !self.is_over_for_good() {
             return Some(self);
         }
-        self.doubt.is_some().then(|| Tracked { doubt: self.doubt, ..Tracked::default() })
+        let free_doubts = self.free_doubts;
+        (free_doubts != FreeDoubts::default()).then(|| Tracked { free_doubts, ..Tracked::default() })
     }
 }
 

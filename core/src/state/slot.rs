@@ -17,6 +17,8 @@ pub(crate) enum User {
     Job(JobId),
     /// A session that is held, by its id.
     Session(ArcStr),
+    /// The marker of a renewal, by its job.
+    Marker(JobId),
     /// A slot of a pool, until the pool says what it does with it.
     Pool,
     /// A result that was not taken yet: the record goes when it is.

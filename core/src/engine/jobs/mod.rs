@@ -161,6 +161,11 @@ impl Job {
         matches!(self, Job::OpenSession(_) | Job::PlaceOrder(_) | Job::WaitSession(_))
     }
 
+    /// Whether it ends a session.
+    pub(crate) fn is_termination(&self) -> bool {
+        matches!(self, Job::Terminate(_))
+    }
+
     /// Whether its write was accepted, so that all that is left is to read what came of it.
     pub(crate) fn was_accepted(&self) -> bool {
         match self {

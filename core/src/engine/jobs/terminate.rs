@@ -30,8 +30,18 @@ impl Terminate {
         self.write.resume(cx)
     }
 
-    /// Whatever it is told.
+    /// Whatever it is told. A doubt that no record tells of is ended by terminating again.
     pub(crate) fn handle(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Action {
+        match self.go_on(input, cx) {
+            Action::Doubt(mut error) if self.write.unrecorded => {
+                error.advice = Advice::TerminateAgain;
+                Action::End(Err(error))
+            }
+            action => action,
+        }
+    }
+
+    fn go_on(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Action {
         if self.confirm.is_some() {
             return self.confirming(input, cx);
         }
@@ -192,6 +202,19 @@ mod tests {
             let mut job = not_there(&mut given).0;
             assert_eq!(given.tell(&mut job, [due(), answer]), [READ, says]);
             assert_eq!(given.notes().contains(&"gone".to_owned()), says == "end: done Ended");
+        }
+    }
+
+    #[test]
+    fn a_store_that_fails_holds_no_end_back_and_a_doubt_without_a_record_is_to_be_ended_again() {
+        let mut given = Given::agent();
+        let mut job = terminate(&mut given);
+        assert_eq!(given.tell(&mut job, [due(), not_stored(), success("{}")]), ["put", DELETE, "end: done"]);
+        for (second, says) in [(not_stored(), "end: InDoubt Unknown TerminateAgain"), (stored(), DOUBT)] {
+            let mut given = Given::agent();
+            given.service.retry.attempts = 2;
+            let mut job = terminate(&mut given);
+            assert_eq!(given.tell(&mut job, [due(), not_stored(), lost(), due(), second, lost()])[5], says);
         }
     }
 

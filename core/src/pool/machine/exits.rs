@@ -4,12 +4,12 @@ use super::opened::{has_proxy, proxy_of};
 use super::root::{IDLE, Machine, is_dynamic};
 use super::slots::{Doing, Held};
 use super::takeover::{READ_AGAIN, Renewal};
-use crate::client::{CallOptions, Client};
+use crate::client::{CallOptions, Client, Name};
 use crate::contract::agent::{GetSession, RenewSession, RotateSession, TerminateSession};
 use crate::contract::pools::PoolHoldReason;
 use crate::contract::{Operation, json_of};
 use crate::engine::{Answered, EventKind, Phase, RecordId};
-use crate::policy::{Effect, Error, Kind};
+use crate::policy::{Advice, Effect, Error, Kind};
 use crate::pool::leases::{LeaseId, SlotNo};
 use crate::time::Millis;
 
@@ -23,11 +23,7 @@ impl Machine {
     fn begin<O: Operation>(&mut self, client: &mut Client, slot: SlotNo, doing: Doing, operation: &O, options: CallOptions) {
         self.leases.hold_back(slot);
         self.slots.set(slot, doing, None);
-        let doubt = self.slots.session_mut(slot).and_then(|session| session.doubt.take_if(|doubt| doubt.0 == doing));
-        let command = match doubt {
-            Some(doubt) => client.resume_for(self.number, &doubt.1),
-            None => client.start_for(self.number, O::ENDPOINT.name, &json_of(operation), options),
-        };
+        let command = client.start_for(self.number, O::ENDPOINT.name, &json_of(operation), options);
         self.works(slot, command);
     }
 
@@ -186,7 +182,10 @@ impl Machine {
                 self.shared.is_asked_for = true;
                 self.slots.set(slot, Doing::Waits, Some(client.monotonic().saturating_add(CHANGE_AGAIN)));
             }
-            Renewal::Now => self.begin(client, slot, Doing::Renews, &renew, options),
+            Renewal::Now => {
+                self.slots.session_mut(slot).into_iter().for_each(|session| session.renews_again = false);
+                self.begin(client, slot, Doing::Renews, &renew, options);
+            }
             // It is found expired again, and renewed once the pool buys.
             Renewal::Later | Renewal::Never => self.slots.set(slot, Doing::Waits, Some(client.monotonic().saturating_add(READ_AGAIN))),
         }
@@ -204,16 +203,27 @@ impl Machine {
         may
     }
 
-    /// Goes on with a change of a session that is in doubt.
-    pub(super) fn go_on(&mut self, client: &mut Client, slot: SlotNo) {
-        match self.slots.session(slot).and_then(|session| session.doubt.as_ref()).map(|doubt| doubt.0) {
-            Some(Doing::Ends) => self.end(client, slot),
-            _ => self.renew(client, slot),
+    /// Goes on with a change of a session that is to be tried again. Whether there is one.
+    pub(super) fn goes_on(&mut self, client: &mut Client, slot: SlotNo) -> bool {
+        match self.slots.session(slot) {
+            Some(session) if session.is_doomed => self.end(client, slot),
+            Some(session) if session.renews_again => self.renew(client, slot),
+            _ => return false,
         }
+        true
     }
 
     /// A session could not be renewed: what is known of it is read again, or it is given up.
     pub(super) fn not_renewed(&mut self, client: &mut Client, slot: SlotNo, error: &Error) {
+        // An earlier one is in doubt, which this program began, or another. Under a name of somebody's own it is theirs to resume.
+        let is_found = error.kind == Kind::Busy && error.effect == Effect::None && error.advice == Advice::Resume;
+        let found =
+            error.record.clone().map(RecordId).filter(|record| is_found && !Name::of(record).is_some_and(|(name, _)| name.is_findable()));
+        if let Some(record) = found {
+            let command = client.resume_for(self.number, &record);
+            self.slots.set(slot, Doing::Renews, None);
+            return self.works(slot, command);
+        }
         // That says nothing of further purchases.
         let is_of_session = matches!(error.code.as_deref(), Some("SESSION_NOT_FOUND" | "SESSION_EXPIRED"));
         if !is_of_session {
@@ -226,11 +236,9 @@ impl Machine {
             // It is found expired again, and renewed once the pool buys.
             Effect::None => self.slots.set(slot, Doing::Waits, Some(client.monotonic().saturating_add(READ_AGAIN))),
             Effect::Unknown | Effect::Done => {
-                let is_unsure = error.effect == Effect::Unknown && error.kind == Kind::InDoubt;
-                if is_unsure {
-                    self.slots.session_mut(slot).into_iter().for_each(|session| session.is_unsure = true);
-                } else {
-                    self.in_doubt(slot, Doing::Renews, error);
+                let can_resume = error.effect == Effect::Unknown && error.advice == Advice::Resume;
+                if let Some(session) = self.slots.session_mut(slot) {
+                    (session.renews_again, session.is_unsure) = (can_resume, error.effect == Effect::Unknown && !can_resume);
                 }
                 self.slots.set(slot, Doing::Waits, Some(client.monotonic().saturating_add(READ_AGAIN)));
             }
@@ -249,19 +257,10 @@ impl Machine {
         match error {
             Some(error) if error.code.as_deref() != Some("SESSION_NOT_FOUND") => {
                 let again = client.monotonic().saturating_add(READ_AGAIN);
-                self.in_doubt(slot, Doing::Ends, error);
                 self.slots.session_mut(slot).into_iter().for_each(|session| session.is_doomed = true);
                 self.slots.set(slot, Doing::Waits, Some(again));
             }
             _ => self.give_up(client, slot),
-        }
-    }
-
-    /// A change of a session is in doubt: it is gone on with the next time.
-    fn in_doubt(&mut self, slot: SlotNo, doing: Doing, error: &Error) {
-        let record = error.record.clone().filter(|_| error.effect == Effect::Unknown);
-        if let (Some(record), Some(session)) = (record, self.slots.session_mut(slot)) {
-            session.doubt = Some(Box::new((doing, RecordId(record))));
         }
     }
 

@@ -6,7 +6,7 @@ use super::takeover::{DOUBT_AGAIN, READ_AGAIN};
 use crate::client::Client;
 use crate::contract::Json;
 use crate::contract::pools::PoolHoldReason;
-use crate::engine::{Answered, Phase, RecordId};
+use crate::engine::{Answered, Phase};
 use crate::json::pick;
 use crate::policy::{Effect, Error, Kind};
 use crate::pool::leases::SlotNo;
@@ -37,9 +37,6 @@ impl Machine {
             }
             (Doing::Rotates, Err(error)) if error.effect != Effect::None => {
                 // It may have another exit; it is lent as one that has, once it was read. Whether it was changed is nothing to wait for.
-                if let Some(record) = error.record.clone().filter(|_| error.effect == Effect::Unknown) {
-                    client.settle_for(self.number, &RecordId(record));
-                }
                 self.next_generation(slot, client.monotonic());
                 self.read(client, slot);
             }

@@ -300,9 +300,7 @@ impl Machine {
             let is_lent = self.leases.is_lent(slot) && self.closing.as_ref().is_none_or(|closing| now < closing.until);
             match doing {
                 Doing::Delays if !is_lent => self.rotate(client, slot),
-                Doing::Waits if !is_lent && self.slots.session(slot).is_some_and(|session| session.doubt.is_some()) => {
-                    self.go_on(client, slot)
-                }
+                Doing::Waits if !is_lent && self.goes_on(client, slot) => {}
                 Doing::Waits | Doing::Delays => self.read(client, slot),
                 // Its exit is old.
                 Doing::Lends if self.leases.retire(slot) => self.rotate(client, slot),

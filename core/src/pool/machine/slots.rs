@@ -8,7 +8,6 @@ use super::gaps::Gaps;
 use crate::contract::Json;
 use crate::contract::agent::RotateReason;
 use crate::contract::pools::PoolSlotState;
-use crate::engine::RecordId;
 use crate::pool::leases::SlotNo;
 use crate::state::Seen;
 use crate::time::Millis;
@@ -98,8 +97,8 @@ pub(super) struct Session {
     pub(super) renewal_wanted_at: Option<Millis>,
     /// Whether it may have been renewed, and nothing can be sent to find out: it is not renewed again.
     pub(super) is_unsure: bool,
-    /// A change of it that is in doubt, and is to be gone on with, and its record.
-    pub(super) doubt: Option<Box<(Doing, RecordId)>>,
+    /// Whether a renewal of it is to be gone on with before it is read again.
+    pub(super) renews_again: bool,
 }
 
 impl Session {
@@ -119,7 +118,7 @@ impl Session {
             is_bought: false,
             renewal_wanted_at: None,
             is_unsure: false,
-            doubt: None,
+            renews_again: false,
         }
     }
 

@@ -132,7 +132,6 @@ impl Machine {
 /// Why the session of a slot can't be lent.
 fn reason_of(held: &Held) -> Option<PoolSlotReason> {
     let session = held.session.as_deref();
-    let doubt = session.and_then(|session| session.doubt.as_ref()).map(|doubt| doubt.0);
     Some(match held.doing {
         Doing::Lends | Doing::Empty => return None,
         Doing::Buys { .. } => PoolSlotReason::Buying,
@@ -142,7 +141,7 @@ fn reason_of(held: &Held) -> Option<PoolSlotReason> {
         Doing::Renews => PoolSlotReason::Renewing,
         Doing::Ends | Doing::Takes { ends: true } => PoolSlotReason::Ending,
         Doing::Waits if session.is_some_and(|session| session.is_doomed) => PoolSlotReason::Ending,
-        Doing::Waits if doubt == Some(Doing::Renews) => PoolSlotReason::Renewing,
+        Doing::Waits if session.is_some_and(|session| session.renews_again) => PoolSlotReason::Renewing,
         Doing::Waits if session.is_some_and(|session| session.is_unsure) => PoolSlotReason::InDoubt,
         Doing::Delays => PoolSlotReason::ToRotate,
         Doing::Waits => PoolSlotReason::NotReady,

@@ -1,0 +1,123 @@
+//! Changes of sessions, and which of them wait for one another. What costs nothing never holds back what costs money: a termination passes
+//! everything but another termination, and a rotation in doubt is sent once more before the next one, whatever comes of that.
+
+use super::go_on::bought_as_of;
+use super::options::CallOptions;
+use super::root::Client;
+use super::types::busy;
+use super::waiting::{Found, Purpose, Start, Visit};
+use crate::contract::agent::{RotateSession, TerminateSession};
+use crate::contract::{Endpoint, Operation};
+use crate::policy::{Advice, Effect, Error, ErrorFields, Kind};
+use crate::state::{CommandId, JobId, Name, SavedCall};
+
+impl Client {
+    /// A write that may be a change of a session is let in: by its name, if it has one. A rotation first has an earlier one, which is in
+    /// doubt, sent once more.
+    pub(super) fn enter_change(&mut self, command: CommandId, start: Start) {
+        match self.rotation_in_doubt(&start) {
+            Some(name) => self.visit(&name, Visit::new(Some(command), Purpose::Retry(Box::new(start)))),
+            None => self.enter(command, start),
+        }
+    }
+
+    /// The name of a rotation of the same session that is in doubt, unless it is this very one.
+    fn rotation_in_doubt(&self, start: &Start) -> Option<Name> {
+        let session = start.built.session_id.as_deref().filter(|_| start.endpoint.name == RotateSession::ENDPOINT.name)?;
+        let name = self.sessions.get(session)?.free_doubts.rotation.clone()?;
+        let own = start.bought_as.as_ref().map(|known| &known.name);
+        (own != Some(&name)).then_some(name)
+    }
+
+    /// An earlier rotation is sent once more, if it is still in doubt; then this one goes on.
+    pub(super) fn retry_first(&mut self, name: &Name, command: CommandId, start: Start, found: &Found) {
+        let session = start.built.session_id.clone().unwrap_or_default();
+        if let Some(known) = self.sessions.get_mut(session.as_str()) {
+            known.free_doubts.rotation = None;
+        }
+        let is_of_session = |call: &&SavedCall| {
+            call.operation == RotateSession::ENDPOINT.name && call.session_id.as_deref() == Some(session.as_str()) && call.can_resume()
+        };
+        let Found::Data(data) = found else { return self.enter(command, start) };
+        let is_free = self.sessions.get(session.as_str()).is_none_or(|known| known.changing.is_empty());
+        match data.call.as_ref().filter(is_of_session).filter(|_| is_free) {
+            Some(call) => {
+                // One send, and no waiting: neither for a repeat nor for an earlier send of the key to end.
+                let once = CallOptions { attempts: Some(1), headers: start.options.headers.clone(), ..CallOptions::default() };
+                self.waiting.after_retry.insert(command, Some(Box::new(start)));
+                self.go_on_with_call(name, command, call, bought_as_of(name, data), &once);
+            }
+            None => self.enter(command, start),
+        }
+    }
+
+    /// The retry of an earlier rotation has ended for a command: what it wanted itself begins. Whether it waited for one.
+    pub(super) fn begin_after_retry(&mut self, command: CommandId) -> bool {
+        match self.waiting.after_retry.remove(&command) {
+            None => return false,
+            Some(Some(start)) => {
+                if let Some(known) = self.commands.get_mut(&command) {
+                    known.job = None;
+                }
+                self.enter(command, *start);
+            }
+            Some(None) => {
+                let what = "was cancelled before it had any effect";
+                let error = Error::new(Kind::Cancelled, Effect::None, RotateSession::ENDPOINT.name, what, Advice::Nothing);
+                self.complete(command, Err(error));
+            }
+        }
+        true
+    }
+
+    /// A termination whose name can't be had begins without it. Whether it is one.
+    pub(super) fn end_unnamed(&mut self, visit: &Visit) -> bool {
+        let (Some(command), Purpose::Start(start)) = (visit.command, &visit.purpose) else { return false };
+        let goes_on = start.endpoint.name == TerminateSession::ENDPOINT.name;
+        if goes_on {
+            self.begin_write(None, command, Start { bought_as: None, ..(**start).clone() });
+        }
+        goes_on
+    }
+
+    /// Joins a termination of the same session that is under way. Whether there is one.
+    pub(super) fn join_termination(&mut self, command: CommandId, start: &Start) -> bool {
+        if start.endpoint.name != TerminateSession::ENDPOINT.name || start.bought_as.is_some() {
+            return false;
+        }
+        let tracked = start.built.session_id.as_deref().and_then(|session| self.sessions.get(session));
+        let is_termination = |id: &JobId| self.jobs.get(id).is_some_and(|entry| entry.job.is_termination());
+        let Some(id) = tracked.and_then(|known| known.changing.iter().find(is_termination)) else { return false };
+        self.join_job(id, command, &start.options);
+        true
+    }
+
+    /// Another change of the session that is under way, which holds this one back. A termination is held back by nothing.
+    pub(super) fn check_changing(&self, endpoint: &'static Endpoint, session: &str) -> Result<(), Error> {
+        if !endpoint.changes_session() || endpoint.name == TerminateSession::ENDPOINT.name {
+            return Ok(());
+        }
+        let Some(other) = self.sessions.get(session).and_then(|known| known.changing.iter().next()) else { return Ok(()) };
+        let what = format!("the session's {} is under way", self.jobs.get(&other).map_or("change", |entry| entry.subject.operation));
+        Err(Error::from(ErrorFields { session_id: Some(session.to_owned()), ..busy(endpoint.name, &what).into_fields() }))
+    }
+
+    /// A session is over: what is in doubt of its free changes is of no use any more. Returns the names that are let go of.
+    pub(super) fn drop_free_doubts(&mut self, session: &str) -> Vec<Name> {
+        let Some(known) = self.sessions.get_mut(session) else { return Vec::new() };
+        let names: Vec<Name> = std::mem::take(&mut known.free_doubts).into_names().collect();
+        for name in &names {
+            self.visit(name, Visit::new(None, Purpose::DropDoubt));
+        }
+        names
+    }
+
+    /// Deletes what is in doubt under a name, if it costs nothing.
+    pub(super) fn drop_doubt(&mut self, name: &Name, found: &Found) {
+        let Found::Data(data) = found else { return };
+        let is_free = |call: &SavedCall| call.endpoint(self.service.api).is_some_and(|endpoint| endpoint.is_free_change());
+        if data.call.as_ref().is_some_and(is_free) {
+            self.delete(name, true);
+        }
+    }
+}

@@ -60,7 +60,7 @@ def new_engine(own: Mapping[str, Any], store: Store | None, same_account: bool, 
         if name not in Options.__annotations__:
             raise TypeError(f"a client has no option `{name}`")
     chosen = {name: value for name, value in own.items() if value is not None}
-    chosen.update((name, value) for name, value in options.items() if name not in RETRY)
+    chosen.update((name, value) for name, value in options.items() if name not in RETRY and value is not None)
     chosen["retry"] = in_core_words("client", {name: value for name, value in options.items() if name in RETRY})
     if store is not None and (isinstance(store, type) or not all(callable(getattr(store, call, None)) for call in CALLS)):
         misuse("client", f"`store` can't be a `{type(store).__name__}`; give it a store, such as `hopline.FolderStore(path)`")

@@ -38,11 +38,13 @@ export function encode(operation, field, value) {
   }
 }
 
-/** An object was to be given. */
+/** An object was to be given. No option is null: a limit that came out of a file or a database would be gone without a word. */
 export function object(operation, name, value) {
   if (value === null || typeof value !== "object" || Array.isArray(value)) {
     throw refuse("invalid", operation, `\`${name}\` must be an object`);
   }
+  const empty = name === "options" && Object.keys(value).find((option) => value[option] === null);
+  if (empty) throw refuse("invalid", operation, `\`${empty}\` must not be null; leave it out instead`, { field: empty });
 }
 
 /** The signal among options. */

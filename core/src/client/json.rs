@@ -217,6 +217,11 @@ fn read<T: FromJson>(operation: &'static str, field: &str, text: &str) -> Result
 fn refused(operation: &'static str, field: &str, error: &FromJsonError) -> Error {
     match error {
         FromJsonError::Unknown(name) => Error::invalid(operation, field, &format!("has an unknown field `{name}`")),
+        FromJsonError::Null(place) => {
+            let (name, inner) = place.split_once('.').unwrap_or((place, ""));
+            let part = if inner.is_empty() { String::new() } else { format!(" at `{inner}`") };
+            Error::invalid(operation, name, &format!("must not be null{part}; leave it out instead"))
+        }
         FromJsonError::Misfit(place) if !place.is_empty() => {
             let (name, inner) = place.split_at(place.find(['.', '[']).unwrap_or(place.len()));
             let inner = inner.strip_prefix('.').unwrap_or(inner);

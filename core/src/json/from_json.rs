@@ -16,6 +16,8 @@ pub(crate) enum FromJsonError {
     Unknown(String),
     /// What is there does not fit, or nothing is there that could be left out. The value itself has no name.
     Misfit(String),
+    /// Null is there, which says neither a value nor that there is none: a limit that came out of a file would be gone.
+    Null(String),
 }
 
 impl From<NotJson> for FromJsonError {
@@ -40,6 +42,7 @@ impl FromJsonError {
             FromJsonError::NotJson => FromJsonError::NotJson,
             FromJsonError::Unknown(inner) => FromJsonError::Unknown(way(inner)),
             FromJsonError::Misfit(inner) => FromJsonError::Misfit(way(inner)),
+            FromJsonError::Null(inner) => FromJsonError::Null(way(inner)),
         }
     }
 }
@@ -192,7 +195,7 @@ impl<T: FromJson> FromJson for Option<T> {
     }
 
     fn from_option(json: &str) -> Result<Self, FromJsonError> {
-        if json == "null" { Ok(None) } else { T::from_option(json).map(Some) }
+        if json == "null" { Err(FromJsonError::Null(String::new())) } else { T::from_option(json).map(Some) }
     }
 }
 
@@ -257,7 +260,7 @@ mod tests {
         let named = BTreeMap::from([("a".to_owned(), Inner { number: 1, ..Inner::default() })]);
         let inner = Some(Inner { number: -7, words: vec!["x".to_owned()], count: None });
         assert_eq!(read_json(text), Ok(Options { name: "ab".to_owned(), inner, named, on: true, count: 3, size: 0 }));
-        assert_eq!(read_json::<Options>(r#"{"inner":null,"count":-1}"#), Ok(Options::default()), "what is below 0 is refused by its name");
+        assert_eq!(read_json::<Options>(r#"{"count":-1}"#), Ok(Options::default()), "what is below 0 is refused by its name");
     }
 
     #[test]
@@ -283,6 +286,7 @@ mod tests {
         ] {
             assert_eq!(misfit(text), FromJsonError::Misfit(place.to_owned()), "{text}");
         }
+        assert_eq!(misfit(r#"{"inner":null}"#), FromJsonError::Null("inner".to_owned()));
         assert_eq!(misfit(r#"{"nam":"a"}"#), FromJsonError::Unknown("nam".to_owned()));
         for text in ["", "{", "{}{}", r#"{"name":}"#] {
             assert_eq!(misfit(text), FromJsonError::NotJson, "{text}");

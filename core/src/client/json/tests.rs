@@ -107,3 +107,24 @@ fn details_stay_as_they_were_written() {
         Error::from(crate::policy::ErrorFields { details: details.parse().ok(), ..Error::invalid("start", "x", "is wrong").into_fields() });
     assert!(json_of(&error).contains(details));
 }
+
+#[test]
+fn an_option_that_is_null_is_refused_by_its_name_whatever_it_limits() {
+    let refused = |error: Error| (error.kind, error.field.clone().unwrap_or_default(), error.what.contains("must not be null"));
+    for name in ClientOptions::NAMES.iter().filter(|name| !matches!(**name, "api" | "base_url" | "retry")) {
+        let options = format!(r#"{{"base_url":"https://api.example/v1","{name}":null}}"#);
+        let (kind, field, _) = refused(Client::from_text(&options, &[1; 16]).map(|_| ()).expect_err(name));
+        assert_eq!((kind, field.as_str()), (Kind::Invalid, *name));
+    }
+    let retry = r#"{"base_url":"https://api.example/v1","daily_cap_usd":null}"#;
+    assert!(refused(Client::from_text(retry, &[1; 16]).map(|_| ()).expect_err("is null")).2);
+    for name in CallOptions::NAMES {
+        let options = format!(r#"{{"{name}":null}}"#);
+        for operation in ["create_session", "get_balance", "open_session"] {
+            let mut client = Client::from_text(r#"{"base_url":"https://api.example/v1"}"#, &[1; 16]).expect("is sound");
+            let command = client.start_text(operation, "{}", &options);
+            let (kind, field, _) = refused(client.take_text(command.0).expect("has ended").err().expect("is refused"));
+            assert_eq!((kind, field.as_str()), (Kind::Invalid, *name), "{operation}");
+        }
+    }
+}

@@ -65,7 +65,7 @@ export class World {
 
   constructor(script) {
     this.options = overlay({ base_url: "https://api.example/v1", api_key: "canary-key", store: true }, script.client ?? {});
-    this.client = new Core(JSON.stringify(this.options), entropy(script.entropy, 0));
+    this.client = new Core(given(this.options), entropy(script.entropy, 0));
     this.now = { ...BEGIN, ...script.now };
   }
 
@@ -171,7 +171,7 @@ export class World {
     this.#crashes += 1;
     overlay(this.options, client);
     this.client.free();
-    this.client = new Core(JSON.stringify(this.options), entropy(bytes, this.#crashes));
+    this.client = new Core(given(this.options), entropy(bytes, this.#crashes));
     for (const each of [this.commands, this.steps, this.out, this.#calls]) each.clear();
     this.store.crash(also.map((name) => this.records.value(name)));
     if (after !== undefined) this.advance(after);
@@ -227,7 +227,10 @@ export function noSecret(what, text) {
   if (text.includes("canary")) fail(`${what} holds a secret: ${short(text)}`);
 }
 
-/** Null takes nothing away here: it is a value like any other, and means the default to the options. */
+/** The options of a client, without those that null has taken away. */
+const given = (options) => JSON.stringify(Object.fromEntries(Object.entries(options).filter(([, value]) => value !== null)));
+
+/** Null takes nothing away here: it is a value like any other. */
 function overlay(base, over) {
   for (const [name, value] of Object.entries(over)) {
     const inner = [base[name], value].every((each) => each !== null && typeof each === "object" && !Array.isArray(each));

@@ -336,6 +336,9 @@ fn entropy(hex: Option<&str>, crash: u8) -> Result<[u8; 16], String> {
 }
 
 fn client(options: &Value, entropy: &[u8; 16]) -> Result<Result<PoolClient, Value>, String> {
-    let options: ClientOptions = options.to_string().parse().map_err(|error| format!("`client`: {error}"))?;
-    Ok(PoolClient::new(options, *entropy).map_err(|error| told(&error)))
+    let Value::Object(options) = options else { return Err("`client` is no object".to_owned()) };
+    // What null has taken away is not given.
+    let given: Map<String, Value> = options.clone().into_iter().filter(|(_, value)| !value.is_null()).collect();
+    let made = Value::Object(given).to_string().parse().and_then(|options: ClientOptions| PoolClient::new(options, *entropy));
+    Ok(made.map_err(|error| told(&error)))
 }

@@ -623,7 +623,8 @@ export interface ClientMethods<Handle> extends AsyncDisposable {
   settle(record: string, settlement: "happened" | "not_happened", options?: SettleOptions): Promise<boolean>;
   /**
    * Forgets a session, an order that nobody waits for, an accepted intent, which can then be bought again, or a record that can't be
-   * used. What is in doubt stays. Gives whether something was forgotten. A record that has changed since you looked at it is `refused`,
+   * used. What is in doubt stays, and so does a record of another account or base URL, unless the client was made with `sameAccount`. Gives
+   * whether something was forgotten. A record that has changed since you looked at it is `refused`,
    * and so is that of a session that this client has and that is not over: `terminateSession` ends it, `releaseSession` lets go of it.
    */
   forget(record: string): Promise<boolean>;

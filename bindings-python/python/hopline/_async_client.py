@@ -149,7 +149,7 @@ class AsyncClient:
 
     async def forget(self, record: str) -> bool:
         """Forgets a session, an order that nobody waits for, an accepted intent, or a record that can't be used. Returns whether there was
-        one. What is in doubt stays.
+        one. What is in doubt stays, and so does a record of another account or base URL, unless the client was made with `same_account`.
 
         Raises `Refused` if the record has changed since you looked at it, or is that of a session that this client has and that is not over
         (`terminate_session` ends it, `release_session` lets go of it), and `Busy` if another client has it.

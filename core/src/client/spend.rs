@@ -159,10 +159,10 @@ mod tests {
 
     /// Begins so many purchases of 2 USD at once, under a cap for half of them. How many were bought, and how much
     /// of what the client holds was walked over for it.
-    fn at_once(many: u32, store: bool) -> (u32, u64) {
+    fn at_once(many: u32, capped: bool, store: bool) -> (u32, u64) {
         let options = ClientOptions {
             base_url: "https://api.example/v1".into(),
-            daily_cap_usd: Some(Decimal::from(i64::from(many))),
+            daily_cap_usd: capped.then(|| Decimal::from(i64::from(many))),
             store,
             ..ClientOptions::default()
         };
@@ -194,10 +194,12 @@ mod tests {
     #[test]
     fn a_thousand_purchases_begun_at_once_are_bought_as_far_as_the_cap_goes_and_each_costs_what_one_of_few_costs() {
         for store in [false, true] {
-            let [(few, of_few), (bought, of_many)] = [100, 1000].map(|many| at_once(many, store));
+            let [(few, of_few), (bought, of_many)] = [100, 1000].map(|many| at_once(many, true, store));
             // Those that were charged less than they were counted leave room for some more.
             assert!((50..=66).contains(&few) && (500..=666).contains(&bought), "{few} {bought}");
             assert!(of_many < 15 * of_few, "{of_few} for a hundred, {of_many} for a thousand");
+            let [(_, of_few), (bought, of_many)] = [100, 1000].map(|many| at_once(many, false, store));
+            assert!(bought == 1000 && of_many < 15 * of_few, "{of_few} for a hundred, {of_many} for a thousand, without a cap");
         }
     }
 }

@@ -123,7 +123,8 @@ public class HoplineClient: @unchecked Sendable, CustomReflectable {
     }
 
     /// Forgets a session, an order that nobody waits for, a record that can't be used, or an accepted intent, which can then be bought
-    /// again. Returns whether something was forgotten: what is under way or in doubt stays. Throws `busy` where another living client
+    /// again. Returns whether something was forgotten: what is under way or in doubt stays, and so does a record of another account or base
+    /// URL, unless this client was made with `sameAccount`. Throws `busy` where another living client
     /// has it, and `refused` for a session that this client has and that is not over: `terminateSession` ends it, `releaseSession` lets
     /// go of it.
     @discardableResult

@@ -135,7 +135,8 @@ public abstract class HoplineClient<W : Reply> internal constructor() : AutoClos
 
     /**
      * Forgets a session, an order that nobody waits for, an accepted intent, an answer that nobody took or a record that can't be read.
-     * Returns whether there was one. What is in doubt or under way stays.
+     * Returns whether there was one. What is in doubt or under way stays, and so does a record of another account or base URL, unless this
+     * client was made with `sameAccount`.
      *
      * @throws HoplineException.Refused if the record has changed since you looked, or is that of a session that this client has and that
      * is not over: `terminateSession` ends it, `releaseSession` lets go of it

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from ._errors import error_of
+from ._errors import error_of, noted
 from ._order import OrderReply
 from ._session import SessionReply
 from ._told import HoplineError, Saved, read_saved
@@ -84,7 +84,7 @@ def explain(operation: str, owner: Owner, why: BaseException) -> None:
     """Notes on the exception what came of a command that was given up for it."""
     for taken in () if owner.taken is None else (owner.taken, *owner.taken.parts):
         if taken.failure is not None:
-            why.add_note(str(error_of(taken.failure)))
+            why.add_note(noted(error_of(taken.failure)))
             continue
         facts = loads(taken.facts)
         ids = [f"{name} `{facts[name]}`" for name in ("session_id", "order_no") if facts.get(name)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from ._errors import noted
 from ._seen import Seen
 from ._session import Known, SessionReply, plain
 from ._told import HoplineError, Phase
@@ -85,7 +86,7 @@ class AsyncOpenSession(SessionReply):
         except HoplineError as failure:
             if error is None:
                 raise
-            error.add_note(f"and the session could not be ended: {failure}")
+            error.add_note(f"and the session `{self.session_id}` could not be ended: {noted(failure)}")
 
     def __replace__(self, **members: Any) -> Any:
         return plain(self.session_id, self.phase, self.session, self.charged_usd).__replace__(**members)

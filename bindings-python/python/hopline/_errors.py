@@ -21,6 +21,15 @@ def error_of(text: str) -> HoplineError:
         return ProtocolError("the failure itself could not be read; its answer is nested too deep", effect="unknown")
 
 
+_IDS = ("session_id", "order_no", "intent", "record", "idempotency_key")
+
+
+def noted(error: HoplineError) -> str:
+    """A failure as a note on another exception, where nobody can ask for its fields: with all that it can be found by."""
+    ids = ((name, getattr(error, name, None)) for name in _IDS)
+    return "; ".join([str(error), *(f"{name} `{value}`" for name, value in ids if value)])
+
+
 def told(question: Callable[..., T], *given: Any) -> T:
     """Asks the core, and raises its error."""
     try:

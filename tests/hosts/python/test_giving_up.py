@@ -339,3 +339,14 @@ def test_a_store_that_can_not_let_go_of_a_name_does_not_take_a_purchases_place(t
 
     with hopline.AgentClient(**SOUND, http=refuse, store=Wrapped(tmp_path, broken)) as agent, pytest.raises(hopline.Refused):
         agent.create_session(**BUY, intent="job-1")
+
+
+def test_what_becomes_a_note_keeps_what_it_can_be_found_by(tmp_path: Path) -> None:
+    def http(request: hopline.Request) -> hopline.Response:
+        return lose(request) if request.method == "DELETE" else answer(request)
+
+    with hopline.AgentClient(**SOUND, http=http, attempts=1, store=hopline.FolderStore(tmp_path)) as agent:
+        with pytest.raises(ZeroDivisionError) as caught, agent.open_session(**BUY):
+            raise ZeroDivisionError
+        [note] = caught.value.__notes__
+        assert note.startswith("and the session `s-1` could not be ended: ") and "session_id `s-1`" in note and "record `" in note

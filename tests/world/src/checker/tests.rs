@@ -192,6 +192,16 @@ fn a_wait_that_was_asked_for_is_kept() {
     }
 }
 
+#[test]
+fn a_throttle_that_nobody_can_mean_is_kept_by_the_call_that_was_asked_and_by_no_other() {
+    let (read, other) = (request(Method::Get, "/v1/sessions", &[]), request(Method::Get, "/v1/products", &[]));
+    let headers = vec![("retry-after".to_owned(), "3600".to_owned())];
+    let mut checker = Checker::new(Terms::default());
+    checker.hears((CommandId(1), None), &read, &Response { headers, ..response(429, "") }, (4, 0), at(0));
+    assert_eq!(send(&mut checker, None, &read, None, at(3_599_999)), Err(EARLY));
+    assert_eq!(send(&mut checker, None, &other, None, at(1)), Ok(()));
+}
+
 /// A checker of purchases of 4.000 dollars under a cap of 7.999, whose client was shown the price.
 fn capped() -> (Checker, About) {
     let (mut checker, about) = begun(Terms { cap: Some(7_999), retry_paid: false }, CREATE);

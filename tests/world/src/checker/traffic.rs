@@ -12,6 +12,8 @@ use crate::service::{Remote, Response, is_login};
 /// How long a token is good, and how long before its end it is renewed.
 const LIFETIME: Millis = 2 * 3_600_000;
 const RENEWED_EARLY: Millis = 60_000;
+/// A throttle that is longer is that of the call that was asked to wait, and holds back no other.
+const TRUSTED: Millis = 600_000;
 
 /// The clocks of a client, and whether its wall clock was right all the time.
 #[derive(Debug, Clone, Copy)]
@@ -40,7 +42,7 @@ impl Keyed {
 pub(super) struct Traffic {
     /// From when the client may send again, by its monotonic clock.
     throttled_until: Option<Millis>,
-    /// The same for one call: after a failure, not a throttle.
+    /// The same for one call: after a failure, or a throttle that is too long to be believed for others.
     paused_until: BTreeMap<(CommandId, String), Millis>,
     /// The newest token that the client knows and that nobody refused, and when it ends.
     good: Option<(String, Millis)>,
@@ -82,9 +84,9 @@ impl Traffic {
     pub(super) fn hears(&mut self, command: CommandId, request: &Request, response: &Response, now: Millis, clocks: Clocks) {
         let call = (command, request.url.clone());
         let wait = response.retry_after();
-        if response.status == 429 {
+        if response.status == 429 && wait <= TRUSTED {
             self.throttled_until = self.throttled_until.max(Some(clocks.monotonic + wait));
-        } else if response.status >= 500 && wait > 0 {
+        } else if (response.status == 429 || response.status >= 500) && wait > 0 {
             _ = self.paused_until.insert(call.clone(), clocks.monotonic + wait);
         }
         if is_login(request) {

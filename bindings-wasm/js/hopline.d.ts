@@ -308,8 +308,8 @@ export class HoplineError extends Error {
   message: string;
   /**
    * Of the kind `refused`: whether this client refused it, and not the service. That is so for the daily cap, the price limit, an account
-   * that is not ready, a `settle` that came too early, a `forget` of a session that the client has, a record that has changed, and a
-   * `reconcile` that has nothing to look up.
+   * that is not ready, a `settle` that came too early, a `forget` of a session that the client has, a record that has changed, a
+   * `resume` of what your own backend refused, and a `reconcile` that has nothing to look up.
    */
   get isRefusedByUs(): boolean;
   /**

@@ -104,6 +104,13 @@ impl Clock {
         (then.client == self.client && gap >= 0 && gap >= ours).then_some(gap)
     }
 
+    /// The same, and where the service's time is not known by our clock alone.
+    pub(crate) fn about_since(&self, then: At) -> Option<Millis> {
+        let ours = self.unix().saturating_sub(then.unix);
+        let by_ours = || (self.server.is_none() && ours >= -SKEW).then_some(ours.max(0));
+        self.since(then).or_else(by_ours)
+    }
+
     /// How long ago that was for sure, by every clock that is known.
     pub(crate) fn at_least_since(&self, then: At) -> Millis {
         let ours = self.unix().saturating_sub(then.unix);

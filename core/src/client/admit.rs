@@ -11,6 +11,7 @@ impl Client {
     pub(super) fn admit_start(&mut self, name: &Name, command: CommandId, start: Start, found: &Found) {
         let error = match found {
             Found::Nothing => return self.begin_write(Some(name.clone()), command, start),
+            Found::Data(data) if data.refused().is_some() => return self.begin_refused(name, command, start, data),
             Found::Data(data) if name.is_of_a_pool() => return self.admit_purchase(name, command, start, data),
             Found::Data(data) if data.fingerprint == start.bought_as.as_ref().map(|known| known.fingerprint) => {
                 return self.go_on(name, command, data, &start.options, start.options.intent.as_deref());

@@ -120,6 +120,9 @@ impl Client {
 
     /// What is to become of the name of a job that has ended.
     fn leave(&mut self, name: &Name, entry: &Entry, finished: &mut Finished) {
+        if matches!(&finished.result, Err(error) if error.effect == Effect::None) && self.keep_refused(name, entry, finished) {
+            return;
+        }
         match &finished.result {
             Err(error) if error.effect == Effect::None && name.is_of_a_pool() => self.empty_slot(name, entry),
             Err(error) if error.effect == Effect::None => {

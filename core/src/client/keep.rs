@@ -48,6 +48,7 @@ impl Entry {
             match_fields: built.match_fields.clone(),
             order_no: None,
             session_over: self.custody.rare.as_ref().is_some_and(|rare| rare.session_over),
+            refused: false,
         })
     }
 }
@@ -64,11 +65,23 @@ impl Client {
         if !self.journal.is_owned(name) {
             return waiter.into_iter().for_each(|id| self.stored(id, WriteResult::Lost));
         }
+        let insists = waiter.is_none();
+        self.push_put(name, data, keep_for, release, (waiter, insists));
+    }
+
+    /// Puts data under a name of this client's, lets go of it, and tries that once.
+    pub(super) fn put_once(&mut self, name: &Name, data: Data, keep_for: Millis) {
+        if self.journal.is_owned(name) {
+            self.push_put(name, data, Some(keep_for), true, (None, false));
+        }
+    }
+
+    fn push_put(&mut self, name: &Name, data: Data, keep_for: Option<Millis>, release: bool, (waiter, insists): (Option<JobId>, bool)) {
         let puts = self.journal.slot(name).map_or(0, |slot| slot.puts).saturating_add(1);
         let kept = Data { puts, ..data };
         let data = kept.bytes();
         self.journal.note(name, &kept, Version::of(&data));
-        self.journal.want(name, StoreWrite::Put { data, keep_for, release }, waiter, waiter.is_none());
+        self.journal.want(name, StoreWrite::Put { data, keep_for, release }, waiter, insists);
         self.push_next(name);
     }
 

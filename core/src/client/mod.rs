@@ -41,6 +41,7 @@ mod pool_record;
 mod pool_slots;
 mod reclaim;
 mod reconcile;
+mod refused;
 mod renewals;
 mod resolve;
 mod resume;

@@ -36,6 +36,11 @@ pub struct ClientOptions {
     /// Of the reseller API: further codes that say that a write was not done, though not under HTTP 408, 409, 425, 429 and 5xx. The contract
     /// names but one code, so which others say so is an assumption of this library's; what it does not take for a refusal is in doubt.
     pub refusal_codes: Option<Vec<String>>,
+    /// Whether an app's own backend answers, which refuses in its own words what it does not pass on: 401, 403, 404, 413, 422 and 429, without
+    /// the envelope or with a code that the contract does not name, then refuse a write whose every send was answered so, with effect
+    /// none. Under an intent its key is kept until it is too old, and sent when the intent is started again. True where it is left out and
+    /// there is no API key, or no username, password and token.
+    pub backend_refuses: Option<bool>,
     /// Names the account in the store. What another account bought is then not found; without it, each account needs a store of its
     /// own.
     pub account: Option<String>,
@@ -170,6 +175,7 @@ from_json!(ClientOptions or default {
     token_codes,
     doubt_codes,
     refusal_codes,
+    backend_refuses,
     account,
     same_account,
     store,

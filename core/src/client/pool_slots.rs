@@ -258,11 +258,7 @@ impl Client {
         if !matches!(slot_of(data), Slot::Free | Slot::Over | Slot::Expired) {
             return self.go_on(name, command, data, &start.options, data.intent.as_deref());
         }
-        if let Some(last) = data.intent.as_deref().and_then(SlotPurchase::of) {
-            let intent = last.next().to_string();
-            start.bought_as.iter_mut().for_each(|known| known.intent = Some(intent.as_str().into()));
-            start.options.intent = Some(intent);
-        }
+        start.take_number(data, false);
         self.begin_write(Some(name.clone()), command, start);
     }
 
@@ -278,12 +274,23 @@ impl Client {
     }
 }
 
+impl Start {
+    /// A purchase of a slot has the number after that of the last one, or the same where it is that one.
+    pub(super) fn take_number(&mut self, data: &Data, is_same: bool) {
+        let Some(last) = data.intent.as_deref().and_then(SlotPurchase::of) else { return };
+        let intent = if is_same { last.to_string() } else { last.next().to_string() };
+        self.bought_as.iter_mut().for_each(|known| known.intent = Some(intent.as_str().into()));
+        self.options.intent = Some(intent);
+    }
+}
+
 /// What a record of a slot says.
 fn slot_of(data: &Data) -> Slot {
     match (&data.session, &data.call, &data.done) {
         (Some(session), ..) if is_over_for_good(session.status.as_deref(), session.session_type.as_deref()) => Slot::Over,
         (Some(session), ..) if phase_of(session.status.as_deref(), &session.ends) == Phase::Ended => Slot::Expired,
         (Some(_), ..) => Slot::Taken,
+        (_, Some(call), _) if call.refused => Slot::Free,
         (_, Some(call), _) if call.can_resume() => Slot::Doubt,
         (_, Some(_), _) => Slot::DoubtForGood,
         (_, _, Some(done)) if done.facts.nothing => Slot::Free,
@@ -384,6 +391,34 @@ mod tests {
         // The service is asked for its time before the key is sent again, and a repeated answer is read again.
         assert_eq!((again, sent.len()), (vec!["GET".to_owned(), sent[0].clone(), "GET".to_owned()], 1));
         assert_eq!(held(&mut second, &mut disk).map(|(intent, ..)| intent).as_deref(), Some("pool/shop/3#1"));
+    }
+
+    #[test]
+    fn what_an_apps_own_backend_refused_is_bought_with_the_same_key_or_anew_where_it_is_another_request() {
+        let own = |entropy| {
+            let mut client = agent(entropy, true);
+            client.service.backend_refuses = true;
+            client
+        };
+        let (mut first, mut disk) = (own(7), Memory::default());
+        let (error, sent) = opened(&mut first, &mut disk, |_| (403, "no".to_owned()));
+        assert_eq!(error.expect_err("is refused").effect, Effect::None);
+        let key = held(&mut first, &mut disk).and_then(|(_, key, _)| key).expect("is kept");
+        assert_eq!(sent.as_slice(), std::slice::from_ref(&key));
+        let mut second = own(8);
+        let name = second.slot_name(SLOT);
+        second.claim_slots(9, vec![name.clone()], 1);
+        go_on(&mut second, &mut disk, NOW, |_| panic!("nothing is sent"));
+        assert!(second.news.iter().any(|news| matches!(&news.what, NewsOf::Claimed(claimed) if matches!(claimed[..], [(_, Slot::Free)]))));
+        let (refused, again) = opened(&mut second, &mut disk, |_| (403, "no".to_owned()));
+        assert!(refused.is_err() && again == [key.clone()]);
+        assert_eq!(held(&mut second, &mut disk), Some(("pool/shop/3#1".into(), Some(key.clone()), None)));
+        let mut third = own(9);
+        let other = r#"{"session_type":"dynamic","product_no":"another"}"#;
+        third.open_slot(0, SLOT, other, &CallOptions { attempts: Some(1), ..CallOptions::default() }).expect("can be asked for");
+        go_on(&mut third, &mut disk, NOW, |_| (403, "no".to_owned()));
+        let (intent, anew, _) = held(&mut third, &mut disk).expect("is kept");
+        assert!(intent == "pool/shop/3#2" && anew.is_some_and(|anew| anew != key));
     }
 
     #[test]

@@ -53,7 +53,7 @@ impl Client {
         data: &Data,
         others: Vec<(String, String, RecordId)>,
     ) {
-        let Some(call) = data.call.as_ref().filter(|call| call.order_no.is_none()) else {
+        let Some(call) = data.call.as_ref().filter(|call| call.order_no.is_none() && !call.refused) else {
             return self.finish_visit(command, Err(no_doubt()), None, name);
         };
         if lookups(&call.operation).is_empty() {

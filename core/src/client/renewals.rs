@@ -219,5 +219,5 @@ impl Client {
 }
 
 fn is_renewal_of(call: &SavedCall, session: &str) -> bool {
-    call.operation == RenewSession::ENDPOINT.name && call.session_id.as_deref() == Some(session)
+    call.operation == RenewSession::ENDPOINT.name && call.session_id.as_deref() == Some(session) && !call.refused
 }

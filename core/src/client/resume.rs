@@ -50,6 +50,16 @@ impl Client {
     pub(super) fn admit_resume(&mut self, name: &Name, command: CommandId, resume: Resume, found: &Found) {
         let Resume { options, intent } = resume;
         match found {
+            // What was refused is nothing that its intent could stand for.
+            Found::Data(data) if data.refused().is_some() && intent.is_none() => {
+                let what = "was not done, because the app's own backend refused it, so nothing came of it; start its intent again to send it once more";
+                let error = Error::new(Kind::Refused, Effect::None, "resume", what, Advice::Nothing);
+                self.finish_visit(command, Err(error), data.intent.clone(), name);
+            }
+            Found::Data(data) if data.refused().is_some() => {
+                let answered = Answered::of(Facts { nothing: true, ..Facts::default() });
+                self.finish_visit(command, Ok(answered), intent, name);
+            }
             Found::Data(data) => {
                 let options = CallOptions { intent: data.intent.clone(), ..options };
                 self.go_on(name, command, data, &options, data.intent.as_deref());

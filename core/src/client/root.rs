@@ -122,6 +122,8 @@ impl Client {
         if options.max_in_flight == Some(0) {
             return Err(refuse("max_in_flight", "must be at least 1"));
         }
+        let has_login = options.username.is_some() || options.password.is_some() || options.token.is_some();
+        let backend_refuses = options.backend_refuses.unwrap_or(options.api_key.is_none() && !has_login);
         let dice = Entropy::new(entropy);
         let owner = options.api_key.as_ref().or(options.username.as_ref());
         let named = options.account.is_some();
@@ -144,6 +146,7 @@ impl Client {
                     doubt: options.doubt_codes.unwrap_or_default(),
                     refusal: options.refusal_codes.unwrap_or_default(),
                 },
+                backend_refuses,
                 retry: options.retry,
                 max_body: if options.max_body == 0 { MAX_BODY } else { options.max_body },
             },

@@ -80,6 +80,10 @@ fn of_data(data: &Data, record: RecordId, whose: Whose) -> Saved {
         let of = empty(record, whose, CreateSession::ENDPOINT.name, holds);
         return Saved { intent, session_id: Some(session.id.clone()), status: session.status.clone(), ..of };
     }
+    if let Some(call) = data.refused() {
+        let reason = Some("backend".to_owned());
+        return Saved { intent, session_id: call.session_id.clone(), reason, ..empty(record, whose, &call.operation, Holds::Refused) };
+    }
     if let Some(call) = &data.call {
         let holds = match call {
             SavedCall { order_no: Some(_), .. } => Holds::Order,

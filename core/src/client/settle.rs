@@ -45,7 +45,7 @@ impl Client {
         others: &[(String, String, RecordId)],
     ) {
         let open = match (&data.call, &data.session, &data.done) {
-            (Some(call), ..) if call.order_no.is_none() || call.unanswered => Open::Doubt(call),
+            (Some(call), ..) if (call.order_no.is_none() && !call.refused) || call.unanswered => Open::Doubt(call),
             (_, Some(session), _) if session.only_named => Open::Session(session),
             (.., Some(done)) if done.facts.settled => Open::Said(done),
             _ => return self.finish_visit(command, Ok(said(false)), None, name),

@@ -183,6 +183,7 @@ impl Call {
     /// A send that did not succeed: what it means, and what to report if nothing more is sent.
     pub(crate) fn judge(&mut self, failing: &Failing, cx: &mut Cx<'_>) -> (Judgement, Error) {
         let heard = match (failing.answer.as_ref().map(|answer| (&answer.content, answer.status)), failing.lost) {
+            (Some((_, status)), _) if failing.by_backend => SendFailure::Backend { status },
             (Some((Content::Failure(_), status)), _) if cx.service.api == Api::Reseller => {
                 SendFailure::Refusal { status, undone: failing.undone }
             }

@@ -54,6 +54,8 @@ pub(crate) struct Failing {
     pub(crate) token_refused: bool,
     /// Of the reseller API: whether the answer says that nothing was done.
     pub(crate) undone: bool,
+    /// Whether an app's own backend refused it.
+    pub(crate) by_backend: bool,
 }
 
 impl Exchange {
@@ -128,7 +130,7 @@ impl Exchange {
             }
             Received::Failed(kind, sent) => {
                 let lost = Some((kind, sent));
-                let failing = Failing { answer: None, lost, passing: true, token_refused: false, undone: false };
+                let failing = Failing { answer: None, lost, passing: true, token_refused: false, undone: false, by_backend: false };
                 return ExchangeResult::Failure(Box::new(failing));
             }
             Received::Response(received) => classify(expected, received, cx.means.clock.unix()),
@@ -158,8 +160,9 @@ impl Exchange {
             }
             answer => {
                 let (passing, token_refused) = (cx.service.is_passing(&answer), cx.service.refuses_token(&answer));
-                let undone = cx.service.undoes(&answer);
-                ExchangeResult::Failure(Box::new(Failing { answer: Some(answer), lost: None, passing, token_refused, undone }))
+                let (undone, by_backend) = (cx.service.undoes(&answer), cx.service.is_backends(&answer));
+                let answer = Some(answer);
+                ExchangeResult::Failure(Box::new(Failing { answer, lost: None, passing, token_refused, undone, by_backend }))
             }
         }
     }
@@ -180,6 +183,7 @@ impl Exchange {
     pub(crate) fn renews(&mut self, failing: &Failing, may_repeat: bool, cx: &mut Cx<'_>) -> bool {
         let Some(answer) = &failing.answer else { return false };
         let refused = match &answer.content {
+            _ if failing.by_backend => answer.status == 401,
             // Where it does not say so nobody knows how far it came: no code makes a write go out again.
             Content::Failure(_) => failing.token_refused && (failing.undone || self.is_safe()),
             // Without the envelope nobody knows who answered: only what changes nothing is sent again.
@@ -213,6 +217,7 @@ impl Failing {
     /// What happened, as part of a sentence.
     pub(crate) fn what(&self, api: Api) -> String {
         match (self.answer.as_ref().map(|answer| &answer.content), self.lost) {
+            _ if self.by_backend => "the app's own backend refused it".to_owned(),
             (Some(Content::Failure(_)), _) if api == Api::Reseller && !self.undone => {
                 let said = match self.answer.as_ref().map(|answer| answer.status) {
                     Some(429) => "too many requests",

@@ -11,14 +11,14 @@ use super::counted::Counted;
 use super::event::EventKind;
 use super::exchange::Exchange;
 use super::gate::Wake;
-use super::key::Key;
+use super::key::{Age, Key};
 use super::machine::{Action, Cx, Input, Need, Note, Part, Stored};
 use super::prices::Prices;
 use super::terms::{CountedAt, Terms};
 use crate::contract::agent::{RenewSession, TerminateSession};
 use crate::contract::{ANY, Decimal, Operation, Safety};
 use crate::policy::{Advice, Effect, Error, Judgement, Kind, Ledger, RetryPolicy, Rule, Rules, look_advice};
-use crate::time::Millis;
+use crate::time::{Clock, Millis};
 
 /// Why a write is in doubt that nobody waits for any more.
 const GIVEN_UP: &str = "was cancelled after it may have been sent";
@@ -96,7 +96,7 @@ impl Write {
 
     /// Whether its key may have been sent before, so that the answer may be a replay of how things were.
     pub(crate) fn was_resent(&self) -> bool {
-        self.call.ledger.sends > 1 || self.call.ledger.given
+        self.call.ledger.sends > 1 || self.call.ledger.given || self.call.ledger.refused
     }
 
     /// Whether it may be sent again at all.
@@ -104,6 +104,12 @@ impl Write {
         let whole = !(self.call.exchange.built.secret && self.restored);
         let once = self.call.exchange.endpoint.safety == Safety::AtMostOnce && rules.holds(Rule::HeldWriteRests);
         whole && !self.key.settled && !once
+    }
+
+    /// It begins with a key of that age that an app's own backend refused.
+    pub(crate) fn begin_refused(&mut self, key: String, age: Millis, clock: &Clock) {
+        self.call.ledger = Ledger { refused: true, ..Ledger::new(Some(key), false) };
+        self.key.age = Age::Since(clock.elapsed().saturating_sub(age));
     }
 
     /// Goes on after a doubt: a restored key first needs its age.

@@ -11,10 +11,10 @@ closed_enum! {
     pub enum Kind {
         /// Refused here, before anything was sent.
         Invalid = "invalid",
-        /// Refused by the service; or by this client before anything was sent, as [`Error::is_refused_by_us`] tells: the caller's own
-        /// cap or price limit, a product that has no price, a backend that is not ready, a `reconcile` that has nothing to look up, a
-        /// `settle` that came too early, a `forget` of a session that this client holds, a record that has changed since the caller looked
-        /// at it. The operation was not done, unless the effect is [`Effect::Done`]: then a read that follows it was refused.
+        /// Refused by the service, or by an app's own backend; or by this client before anything was sent, as [`Error::is_refused_by_us`]
+        /// tells: the caller's own cap or price limit, a product that has no price, a backend that is not ready, a `reconcile` that has
+        /// nothing to look up, a `resume` of what an app's own backend refused, a `settle` that came too early, a `forget` of a session that
+        /// this client holds, a record that has changed since the caller looked at it. The operation was not done, unless the effect is [`Effect::Done`]: then a read that follows it was refused.
         Refused = "refused",
         /// The service could not be reached or could not do it. The operation was not done, unless the effect is [`Effect::Done`]: then a read
         /// that follows it failed.
@@ -176,8 +176,8 @@ impl Error {
 
     /// Whether the kind is [`Kind::Refused`] and this client refused it, with no answer of the service behind it: the caller's own
     /// cap or price limit, a product that has no price, a backend that is not ready, a `reconcile` that has nothing to look up, a
-    /// `settle` that came too early, a `forget` of a session that this client holds, a record that has changed since the caller looked at
-    /// it. In JSON it is `"refused_by_us": true`, and absent otherwise.
+    /// `resume` of what an app's own backend refused, a `settle` that came too early, a `forget` of a session that this client holds, a
+    /// record that has changed since the caller looked at it. In JSON it is `"refused_by_us": true`, and absent otherwise.
     pub fn is_refused_by_us(&self) -> bool {
         self.kind == Kind::Refused && self.status.is_none()
     }
@@ -207,8 +207,8 @@ const TOLD: [Field; 2] = [
         "refused_by_us",
         prose!(
             "Of the kind `refused`: whether this client refused it, and not the service: for a cap or price limit of your own, an account that"
-            "is not ready, a `settle` that came too early, a `forget` of a session that this client holds, a record that has changed, or a"
-            "`reconcile` that has nothing to look up."
+            "is not ready, a `settle` that came too early, a `forget` of a session that this client holds, a record that has changed, a"
+            "`resume` of what an app's own backend refused, or a `reconcile` that has nothing to look up."
         ),
         Shape::Bool,
         false,

@@ -65,6 +65,8 @@ pub(crate) enum SendFailure<'a> {
     Failure { code: &'a str, status: u16 },
     /// A failure envelope of the reseller API, and whether it says that nothing was done.
     Refusal { status: u16, undone: bool },
+    /// A refusal of an app's own backend, in its own words.
+    Backend { status: u16 },
     /// A response without the envelope: a page, or an answer that broke off.
     Page { status: u16, broke_off: bool },
     /// No response.
@@ -139,6 +141,7 @@ pub(crate) fn judge(asked: Asked, ledger: &mut Ledger, outcome: SendFailure<'_>,
             };
             ending(asked, ledger, again, Kind::Protocol, if passing { Advice::RetryLater } else { Advice::CheckBaseUrl })
         }
+        SendFailure::Backend { status } => refused_by_backend(asked, ledger, status),
         SendFailure::Refusal { status, undone } => refused(asked, ledger, status, undone),
         SendFailure::Failure { code, status } => answered(asked, ledger, code, status, request_id),
     }
@@ -161,6 +164,7 @@ fn answered(asked: Asked, ledger: &mut Ledger, code: &str, status: u16, request_
     let own = asked.safety == Safety::Keyed || ledger.sends <= 1;
     let settles = row.settles && own && !matches!(status, 401 | 403);
     ledger.unanswered &= !(settles || door);
+    ledger.refused &= !settles;
     match row.automatic {
         // What was refused stays so, whatever became of an earlier send: asking once more says nothing new. Of a request of the caller's
         // own nobody knows what that one did.
@@ -228,6 +232,21 @@ pub(crate) fn is_passing(status: u16) -> bool {
 /// for a connection that leads to another one.
 pub(crate) fn is_passing_read(status: u16) -> bool {
     is_passing(status) || matches!(status, 304 | 421)
+}
+
+/// What an app's own backend refuses it has not passed on, says the contract between the app and Hopline. It speaks for that send alone.
+fn refused_by_backend(asked: Asked, ledger: &mut Ledger, status: u16) -> Judgement {
+    ledger.unanswered &= asked.rules.holds(Rule::BackendSettlesNothing);
+    ledger.refused |= asked.safety == Safety::Keyed;
+    let (again, kind, advice) = match status {
+        429 if asked.safety == Safety::Safe => (Again::Throttled, Kind::Unavailable, Advice::Wait),
+        429 => (Again::Throttled, Kind::Refused, Advice::Wait),
+        401 => (Again::No, Kind::Refused, Advice::Reauthenticate),
+        403 => (Again::No, Kind::Refused, Advice::Stop),
+        404 => (Again::No, Kind::Refused, Advice::CheckBaseUrl),
+        _ => (Again::No, Kind::Refused, Advice::ChangeRequest),
+    };
+    ending(asked, ledger, again, kind, advice)
 }
 
 /// A failure envelope of the reseller API, whose codes are not documented.

@@ -23,17 +23,19 @@ pub(crate) struct Ledger {
     pub(crate) throttled_by: Option<String>,
     /// Sends of this key, settled or not.
     pub(crate) sends: u32,
+    /// Whether an app's own backend refused it, and the service has not settled it since.
+    pub(crate) refused: bool,
 }
 
 impl Ledger {
     /// Before anything was sent. A key that the caller gave may have been sent before, by whoever had it.
     pub(crate) fn new(key: Option<String>, given: bool) -> Self {
-        Ledger { key, given, unanswered: given, may_have_sold: false, failed: false, throttled_by: None, sends: 0 }
+        Ledger { key, given, unanswered: given, may_have_sold: false, failed: false, throttled_by: None, sends: 0, refused: false }
     }
 
     /// After a crash: nobody knows what became of the last send, whatever the record says.
     pub(crate) fn restored(key: Option<String>, given: bool, may_have_sold: bool) -> Self {
-        Ledger { key, given, unanswered: true, may_have_sold, failed: false, throttled_by: None, sends: 1 }
+        Ledger { key, given, unanswered: true, may_have_sold, failed: false, throttled_by: None, sends: 1, refused: false }
     }
 
     /// A settled key gives way to a new one; what it left open stays open.

@@ -59,6 +59,10 @@ rules! {
     FailureIsUnanswered,
     /// What does not say that nothing was done may have come after the effect, too.
     OnlyRefusalsUndo,
+    /// A refusal of an app's own backend says nothing of an earlier send of the key.
+    BackendSettlesNothing,
+    /// What an app's own backend refused under an intent is sent again with the same key, and by nobody but who starts it again.
+    RefusedKeepsKey,
     /// A write that is answered to come later (408, 409, 425, 429) with a code that nobody knows may have been done, or may be done yet.
     LaterIsUnanswered,
     /// A 401 without the envelope does not say that a write was not done.

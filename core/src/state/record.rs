@@ -90,6 +90,8 @@ pub(crate) struct SavedCall {
     pub(crate) order_no: Option<String>,
     /// Of a renewal: whether its session was ended since.
     pub(crate) session_over: bool,
+    /// Whether an app's own backend refused every send of its key, so that nothing came of it and nobody goes on with it.
+    pub(crate) refused: bool,
 }
 
 /// A session of this client.
@@ -146,6 +148,7 @@ stored!(SavedCall {
     match_fields,
     order_no,
     session_over,
+    refused,
 });
 stored!(SavedSession { id, session_type, status, credentials, auto_rotate, ends, only_named, charged_usd });
 stored!(Done { operation, facts, follows as "opened", answer });
@@ -289,6 +292,11 @@ impl Data {
         Ok(data)
     }
 
+    /// The call that an app's own backend refused, where it is no more than that.
+    pub(crate) fn refused(&self) -> Option<&SavedCall> {
+        self.call.as_ref().filter(|call| call.refused)
+    }
+
     pub(crate) fn bytes(&self) -> Vec<u8> {
         json_of(self).into_bytes()
     }
@@ -307,7 +315,7 @@ impl SavedCall {
         let once = [Api::Agent, Api::Reseller]
             .into_iter()
             .any(|api| self.endpoint(api).is_some_and(|endpoint| endpoint.safety == Safety::AtMostOnce));
-        !self.secret && !self.spent && !once
+        !self.secret && !self.spent && !self.refused && !once
     }
 
     fn is_sound(&self, api: Api) -> bool {

@@ -39,7 +39,7 @@ told! {
         pub status: Option<String>,
         /// What there is to do about it.
         pub holds: Holds,
-        /// Of a record that can't be used: why, in a word.
+        /// Of a record that can't be used: why, in a word. `backend` is an operation that an app's own backend refused.
         pub reason: Option<String>,
         /// Since when it is in doubt, Unix milliseconds.
         pub in_doubt_since: Option<Millis> => Time,
@@ -65,7 +65,8 @@ closed_enum! {
         Order = "order",
         /// A write that was accepted, with or without an intent: resuming it gives its answer again, or says that its session is over.
         Accepted = "accepted",
-        /// A record that can't be read, or is another account's: it can only be forgotten.
+        /// A record that can't be read, or is another account's: it can only be forgotten. Or, with the reason `backend`, an operation that an
+        /// app's own backend refused: starting its intent again sends it once more, and nothing else does.
         Refused = "refused",
     }
 }

@@ -51,7 +51,7 @@ fn shown(rule: Rule) -> Option<Shown> {
         Rule::OpenWriteRests => shown(PLACED, (1, 0, 0), RESENT, reseller),
         Rule::HeldWriteRests => shown(PLACED, (1, 1, 1), RESENT, reseller),
         Rule::FailureIsUnanswered => shown(PLACED, (1, 0, 0), DENIED, reseller),
-        Rule::OnlyRefusalsUndo | Rule::LaterIsUnanswered => None,
+        Rule::OnlyRefusalsUndo | Rule::BackendSettlesNothing | Rule::RefusedKeepsKey | Rule::LaterIsUnanswered => None,
         Rule::TokenRefusalHasEnvelope => shown(PLACED, (1, 0, 0), RESENT, reseller),
         Rule::RenewOnce => shown(SHARED, (3, 0, 0), RENEWED, reseller),
         Rule::RefusedLoginRests => shown(PLACED, (1, 1, 0), REFUSED, reseller),

@@ -77,7 +77,7 @@ impl Given {
         let retry = RetryPolicy { backoff_ms: 0, throttled_backoff_ms: 0, ..RetryPolicy::default() };
         let base = BaseUrl::new(BASE, false).expect("the base URL is sound");
         let codes = Codes { token: vec!["401".to_owned()], doubt: Vec::new(), refusal: Vec::new() };
-        let service = Service { api, base, key, codes, retry, max_body: 1 << 20 };
+        let service = Service { api, base, key, codes, backend_refuses: false, retry, max_body: 1 << 20 };
         let (credentials, auto_rotate, ends) = (false, false, Thin::EMPTY);
         let (mut clock, now) = (Clock::default(), Now { unix: START, monotonic: 0 });
         clock.tick(now);

@@ -124,6 +124,23 @@ fn a_failure_of_the_reseller_api_that_does_not_say_so_was_not_refused() {
 }
 
 #[test]
+fn an_apps_own_backend_refuses_what_it_was_sent_and_says_nothing_of_an_earlier_send() {
+    let no = SendFailure::Backend { status: 403 };
+    let mut ledger = fresh();
+    assert_eq!(one(BUY, &mut ledger, no), (Again::No, Kind::Refused, Effect::None));
+    assert_eq!(one(BUY, &mut ledger, SendFailure::Backend { status: 429 }), (Again::Throttled, Kind::Refused, Effect::None));
+    assert!(ledger.refused && !ledger.unanswered);
+    let settled = SendFailure::Failure { code: "INSUFFICIENT_BALANCE", status: 402 };
+    assert_eq!((one(BUY, &mut ledger, settled).2, ledger.refused), (Effect::None, false));
+    for mut open in [Ledger::new(Some("mine".into()), true), Ledger::restored(Some("k-1".into()), false, false)] {
+        assert_eq!(one(BUY, &mut open, no), (Again::No, Kind::InDoubt, Effect::Unknown));
+    }
+    let mut unkeyed = Ledger::new(None, false);
+    assert_eq!((one((Safety::AtMostOnce, false), &mut unkeyed, no).2, unkeyed.refused), (Effect::None, false));
+    assert_eq!(one((Safety::Safe, false), &mut fresh(), SendFailure::Backend { status: 429 }).1, Kind::Unavailable);
+}
+
+#[test]
 fn a_write_without_a_key_that_may_be_done_later_stays_open() {
     let end = |status| {
         let odd = SendFailure::Failure { code: "COME_AGAIN", status };

@@ -120,7 +120,7 @@ pub const WALK: [CallOption; 2] = [
 ];
 
 /// What the clients of both APIs take, beside what belongs to one of them and to a host.
-pub const CLIENT: [CallOption; 5] = [
+pub const CLIENT: [CallOption; 6] = [
     option(
         "account",
         Kind::Text,
@@ -132,6 +132,12 @@ pub const CLIENT: [CallOption; 5] = [
         Kind::Flag,
         &[],
         "Whether records of another key, login or base URL are this account's, because only those have changed. Default: no.",
+    ),
+    option(
+        "backend_refuses",
+        Kind::Flag,
+        &[],
+        "Whether a backend of your own answers, which refuses in its own words what it does not pass on. Then 401, 403, 404, 413, 422 and 429, without the envelope or with a code that the service does not document, are `refused` with effect `none` where every send of the write was answered so. Under an intent the key is kept until it is too old, and sent when the intent is started again. Default: yes where there is no API key, or no username, password and token.",
     ),
     option("allow_http", Kind::Flag, &[], "Whether plain http is allowed to a host that is not loopback. Default: no."),
     option(

@@ -30,8 +30,8 @@ public sealed class HoplineException private constructor(fields: ErrorFields) : 
 
     /**
      * Of a [Refused]: whether this client refused it, and not the service. That is so for the daily cap, the price limit, an account that is
-     * not ready, a `settle` that came too early, a `forget` of a session that the client has, a record that has changed, and a `reconcile`
-     * that has nothing to look up.
+     * not ready, a `settle` that came too early, a `forget` of a session that the client has, a record that has changed, a `resume`
+     * of what an app's own backend refused, and a `reconcile` that has nothing to look up.
      */
     public val isRefusedByUs: Boolean get() = fields.refusedByUs
 

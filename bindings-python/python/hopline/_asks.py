@@ -10,7 +10,7 @@ from ._store import StoreNotOpened
 from ._store_handle import FAILED, NEVER, Answer, StoreHandle, said
 from ._troubles import Troubles
 from ._waiting import Later
-from ._work import Ask, Owner, now
+from ._work import Ask, Owner, Send, now
 
 if TYPE_CHECKING:
     from ._leases import Leases
@@ -63,9 +63,10 @@ class Asks:
             return False
         return True
 
-    def vouched(self) -> Later[bool] | None:
-        """Whether the store vouches for its claims, which is to be known before a request goes out. `None`: they can't end."""
-        return None if self._store is None else self._store.vouches()
+    def vouched(self, send: Send) -> Later[bool] | None:
+        """Whether the store vouches for its claims, which is to be known before a request goes out. `None`: they can't end, or the request goes
+        out whatever the store says."""
+        return None if self._store is None or send.is_never_late() else self._store.vouches()
 
     def troubles_behind(self, failure: str) -> list[str]:
         """What the store said when it failed, where that is behind a failure."""

@@ -86,7 +86,7 @@ def _tend(client: weakref.ref[Engine], bell: Bell, seconds: float | None) -> Non
 
 def _send(engine: Engine, owner: Owner, work: Send) -> None:
     """One send for a pool, in a thread of its own."""
-    carrier, vouched = engine.carrier(), engine.asks.vouched()
+    carrier, vouched = engine.carrier(), engine.asks.vouched(work)
 
     def exchange() -> None:
         if vouched is not None:

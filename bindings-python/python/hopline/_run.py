@@ -67,7 +67,7 @@ def work(engine: Engine, send: Transport, owner: Owner, bell: Bell) -> Taken | N
             case Ask() as ask:
                 engine.asks.make(owner, ask)
             case Send() as one:
-                vouched = engine.asks.vouched()
+                vouched = engine.asks.vouched(one)
                 if vouched is not None:
                     wait_for(vouched, one.patience())
                 is_own = one.command == owner.command and owner.operation != "resume_all"

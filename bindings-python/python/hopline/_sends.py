@@ -50,7 +50,7 @@ class Sends:
 
     def lose(self) -> None:
         """Claims have ended: what has not begun is not sent, and the core decides anew."""
-        for send in [send for send in self.out.values() if not send.is_begun]:
+        for send in [send for send in self.out.values() if not send.is_begun and not send.is_never_late()]:
             self._fail(send, "late")
 
     def soonest(self, until: int | None) -> int | None:

@@ -192,7 +192,7 @@ async def _work(engine: Engine, send: AsyncTransport, owner: Owner, bell: _Bell)
                 engine.asks.make_meanwhile(owner, ask)
             case Send() as one:
                 owner.sending.pop(one.step, None)  # nothing interrupts a task between here and the send
-                vouched = engine.asks.vouched()
+                vouched = engine.asks.vouched(one)
                 if vouched is not None or one.command != owner.command or not owner.sends_itself:
                     _send_meanwhile(engine, send, owner, one, vouched)
                 elif engine.begin(owner, one, None, is_here=True):

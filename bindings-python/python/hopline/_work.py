@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from ._store_handle import Call
 
 
+_NEVER_LATE = 2**62
+
+
 class Ask:
     """Make a call of the store."""
 
@@ -30,6 +33,10 @@ class Send:
     def __init__(self, step: int, command: int, request: Request, send_before: int) -> None:
         self.step, self.command, self.request, self.send_before = step, command, request, send_before
         self.is_begun, self.begun_at, self.operation = False, 0, "request"
+
+    def is_never_late(self) -> bool:
+        """Whether it is sent whenever its turn comes, and whatever the store says."""
+        return self.send_before >= _NEVER_LATE
 
     def patience(self) -> float:
         """How many seconds the store may take to vouch for its claims."""

@@ -2,14 +2,19 @@
 //! everything but another termination, and a rotation in doubt is sent once more before the next one, whatever comes of that.
 
 use super::go_on::bought_as_of;
+use super::job::Entry;
 use super::options::CallOptions;
 use super::root::Client;
 use super::types::busy;
 use super::waiting::{Found, Purpose, Start, Visit};
-use crate::contract::agent::{RotateSession, TerminateSession};
+use crate::contract::agent::{RotateSession, TerminateSession, UpdateBudget};
 use crate::contract::{Endpoint, Operation};
 use crate::policy::{Advice, Effect, Error, ErrorFields, Kind};
 use crate::state::{CommandId, JobId, Name, SavedCall};
+use crate::wire::members;
+
+/// So many settings in doubt are remembered.
+const SETTINGS: usize = 16;
 
 impl Client {
     /// A write that may be a change of a session is let in: by its name, if it has one. A rotation first has an earlier one, which is in
@@ -107,17 +112,50 @@ impl Client {
         let Some(known) = self.sessions.get_mut(session) else { return Vec::new() };
         let names: Vec<Name> = std::mem::take(&mut known.free_doubts).into_names().collect();
         for name in &names {
-            self.visit(name, Visit::new(None, Purpose::DropDoubt));
+            self.visit(name, Visit::new(None, Purpose::DropDoubt(Vec::new())));
         }
         names
     }
 
-    /// Deletes what is in doubt under a name, if it costs nothing.
-    pub(super) fn drop_doubt(&mut self, name: &Name, found: &Found) {
-        let Found::Data(data) = found else { return };
-        let is_free = |call: &SavedCall| call.endpoint(self.service.api).is_some_and(|endpoint| endpoint.is_free_change());
-        if data.call.as_ref().is_some_and(is_free) {
-            self.delete(name, true);
+    /// A setting is in doubt.
+    pub(super) fn remember_setting(&mut self, entry: &Entry) {
+        let name = entry.custody.name.clone().filter(|_| entry.subject.operation == UpdateBudget::ENDPOINT.name);
+        let known = &mut self.waiting.settings_in_doubt;
+        known.extend(name.filter(|_| entry.custody.bought_as.is_none()));
+        while known.len() > SETTINGS {
+            known.pop_front();
         }
     }
+
+    /// A setting was accepted: what is in doubt of earlier ones that change nothing else would only undo it. Returns the names that are let
+    /// go of.
+    pub(super) fn drop_settings(&mut self, entry: &Entry) -> Vec<Name> {
+        let write =
+            entry.job.write().filter(|_| entry.subject.operation == UpdateBudget::ENDPOINT.name && entry.custody.bought_as.is_none());
+        let Some(write) = write else { return Vec::new() };
+        let members = names_in(write.call.exchange.built.body.as_deref());
+        let names: Vec<Name> = std::mem::take(&mut self.waiting.settings_in_doubt).into();
+        for name in &names {
+            self.visit(name, Visit::new(None, Purpose::DropDoubt(members.clone())));
+        }
+        names
+    }
+
+    /// Deletes what is in doubt under a name, if it is a free change of a session, or a setting of no other members than these.
+    pub(super) fn drop_doubt(&mut self, name: &Name, members: &[String], found: &Found) {
+        let Found::Data(data) = found else { return };
+        let Some(call) = &data.call else { return };
+        let is_free = call.endpoint(self.service.api).is_some_and(|endpoint| endpoint.is_free_change());
+        let is_setting = call.operation == UpdateBudget::ENDPOINT.name && data.fingerprint.is_none();
+        if is_free || (is_setting && names_in(call.body.as_deref()).iter().all(|name| members.contains(name))) {
+            self.delete(name, true);
+        } else if is_setting {
+            self.waiting.settings_in_doubt.push_back(name.clone());
+        }
+    }
+}
+
+/// The names of the members of a body.
+fn names_in(body: Option<&str>) -> Vec<String> {
+    body.and_then(|body| members(body).ok()).unwrap_or_default().into_iter().map(|(name, _)| name.to_string()).collect()
 }

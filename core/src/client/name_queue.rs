@@ -161,7 +161,7 @@ impl Client {
             (Purpose::Resume(resume), Some(command)) => self.admit_resume(name, command, *resume, found),
             (Purpose::Act(act), Some(command)) => self.act(name, command, *act, found),
             (Purpose::Retry(start), Some(command)) => self.retry_first(name, command, *start, found),
-            (Purpose::DropDoubt, _) => self.drop_doubt(name, found),
+            (Purpose::DropDoubt(members), _) => self.drop_doubt(name, &members, found),
             (Purpose::Renewal(id), _) => self.admit_renewal(name, id, found),
             (Purpose::Marked(id, marker), _) => self.admit_marked(name, id, &marker, found),
             (Purpose::DropMarker(own), _) => self.drop_marker(name, &own, found),

@@ -26,6 +26,8 @@ pub(super) struct Waiting {
     pub(super) slots: Map<Name, Found>,
     /// For an earlier rotation to be sent once more; nothing where the one that was to follow it was cancelled.
     pub(super) after_retry: Map<CommandId, Option<Box<Start>>>,
+    /// Settings without a name of their caller's that are in doubt.
+    pub(super) settings_in_doubt: VecDeque<Name>,
     /// For a list.
     pub(super) listings: Numbered<u32, Listing>,
 }
@@ -64,8 +66,8 @@ pub(super) enum Purpose {
     Act(Box<Act>),
     /// To send a rotation that is in doubt once more, before this one.
     Retry(Box<Start>),
-    /// To delete a doubt that costs nothing, of a session that is over.
-    DropDoubt,
+    /// To delete a doubt that is of no use any more: a free change of a session that is over, or a setting that names no other members.
+    DropDoubt(Vec<String>),
     /// To put a renewal there, unless another one of its session is in doubt.
     Renewal(JobId),
     /// To see whether the renewal that a marker speaks of is in doubt, before another one is put where the marker is.
@@ -115,7 +117,9 @@ impl Visit {
             Purpose::Resume(resume) => ("resume", resume.intent.clone(), Effect::Unknown),
             Purpose::Act(act) => (act.operation(), None, Effect::None),
             Purpose::Renewal(_) | Purpose::Marked(..) => (RenewSession::ENDPOINT.name, None, Effect::None),
-            Purpose::Reclaim(..) | Purpose::DropDoubt | Purpose::DropMarker(_) | Purpose::SessionOver(_) => ("store", None, Effect::None),
+            Purpose::Reclaim(..) | Purpose::DropDoubt(_) | Purpose::DropMarker(_) | Purpose::SessionOver(_) => {
+                ("store", None, Effect::None)
+            }
         }
     }
 }

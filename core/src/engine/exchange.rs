@@ -6,7 +6,7 @@ use super::machine::{Action, Cx, Note};
 use super::redact::fill;
 use super::service::{Received, Service};
 use super::tokens::LOGIN;
-use crate::contract::agent::{GetAccount, RegisterAccount};
+use crate::contract::agent::{GetAccount, RegisterAccount, TerminateSession};
 use crate::contract::{Api, Auth, Endpoint, Operation, Safety, Secret};
 use crate::entropy::digest;
 use crate::policy::{Error, FailureKind, Rule, Sent};
@@ -113,7 +113,8 @@ impl Exchange {
             headers,
             body: self.built.body.clone().unwrap_or_default().into_bytes(),
             timeout_ms: self.timeout_ms,
-            send_before: now.saturating_add(late),
+            // It does no harm, whenever it is sent and whoever has its name.
+            send_before: if self.endpoint.name == TerminateSession::ENDPOINT.name { Millis::MAX } else { now.saturating_add(late) },
             max_body: cx.service.max_body,
             expects: Expected::of(self.endpoint, cx.service.max_body),
         })

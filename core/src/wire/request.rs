@@ -19,7 +19,8 @@ pub struct Request {
     pub body: Vec<u8>,
     /// Give up this many milliseconds after the send began, and resolve it as failed by `Timeout`.
     pub timeout_ms: u32,
-    /// Monotonic milliseconds. A host that comes to it later resolves it as failed by `Late`, never sent.
+    /// Monotonic milliseconds. A host that comes to it later, or whose store does not vouch for its claims, resolves it as failed by
+    /// `Late`, never sent. [`Millis::MAX`] means that it is sent whenever the host comes to it, and whatever the store says.
     pub send_before: Millis,
     /// Read no more than this many bytes of the answer's body; more is `truncated`.
     pub max_body: u32,

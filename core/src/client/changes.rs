@@ -117,6 +117,17 @@ impl Client {
         names
     }
 
+    /// A termination has ended that lost its name on the way: a record that it left there would be resumed. Returns the name.
+    pub(super) fn drop_left_behind(&mut self, entry: &mut Entry) -> Option<Name> {
+        let name = entry.custody.rare.as_mut()?.left_behind.take()?;
+        // A put that was out meanwhile has made it this client's again.
+        match self.journal.is_owned(&name) {
+            true => self.delete(&name, true),
+            false => self.visit(&name, Visit::new(None, Purpose::DropDoubt(Vec::new()))),
+        }
+        Some(name)
+    }
+
     /// A setting is in doubt.
     pub(super) fn remember_setting(&mut self, entry: &Entry) {
         let name = entry.custody.name.clone().filter(|_| entry.subject.operation == UpdateBudget::ENDPOINT.name);

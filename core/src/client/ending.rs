@@ -34,7 +34,8 @@ impl Client {
         let marker = self.leave_marker(id, &mut entry, is_lost);
         let result = self.result_of(&entry, result);
         let record = self.record_name(&entry, &result);
-        let dropped = if result.is_ok() { self.drop_settings(&entry) } else { Vec::new() };
+        let mut dropped = if result.is_ok() { self.drop_settings(&entry) } else { Vec::new() };
+        dropped.extend(self.drop_left_behind(&mut entry));
         let after = self.after(&entry).into_iter().chain(dropped.into_iter().map(After::Name)).collect();
         let own = self.answers_for(&entry, &result);
         let left = self.sessions_left(&mut entry, &result);

@@ -55,6 +55,8 @@ pub(super) struct Rare {
     pub(super) also_delete: Option<Name>,
     /// Further names that are let go of with it: doubts about the session that it ended, the name of the session's renewals.
     pub(super) dropped: Vec<Name>,
+    /// Of a termination that goes on without its name: that name, where its record may be left.
+    pub(super) left_behind: Option<Name>,
     /// Of a renewal that has a name of its caller's: where the marker is that says so.
     pub(super) marker: Option<Name>,
     /// Of a renewal: whether its session was ended meanwhile.

@@ -192,7 +192,10 @@ impl Client {
     /// A termination goes on without its name, whoever has that now: nothing holds it back. Whether it is one.
     pub(super) fn goes_on_unnamed(&mut self, id: JobId) -> bool {
         let Some(entry) = self.jobs.get_mut(&id).filter(|entry| entry.job.is_termination()) else { return false };
-        (entry.custody.name, entry.custody.bought_as) = (None, None);
+        if let Some(name) = entry.custody.name.take() {
+            entry.custody.rare.get_or_insert_default().left_behind = Some(name);
+        }
+        entry.custody.bought_as = None;
         true
     }
 

@@ -32,6 +32,8 @@ pub enum Act {
         /// Which; 0 is the oldest.
         at: usize,
     },
+    /// The store does what it was asked longest ago and has not done.
+    ComesTrue,
     /// A result is taken.
     Take,
     /// Time passes until the client has something to do.
@@ -179,7 +181,7 @@ impl World {
         let places = if self.scope.any_order { process.out.len() } else { process.out.len().min(1) };
         for at in 0..places {
             match &process.out[at] {
-                Out::Store { call, .. } => self.store_acts(at, matches!(call, StoreCall::Put { .. }), &mut acts),
+                Out::Store { call, .. } => self.store_acts(at, call, &mut acts),
                 Out::Send { request, about, .. } => self.network_acts(process, at, request, *about, &mut acts),
             }
         }
@@ -223,6 +225,9 @@ impl World {
     }
 
     fn late(&self, acts: &mut Vec<Act>) {
+        if !self.late_calls.is_empty() {
+            acts.push(Act::ComesTrue);
+        }
         if !self.network.is_empty() {
             acts.push(Act::Arrive { at: 0 });
         }
@@ -242,7 +247,11 @@ impl World {
         acts
     }
 
-    fn store_acts(&self, at: usize, writes: bool, acts: &mut Vec<Act>) {
+    fn store_acts(&self, at: usize, call: &StoreCall, acts: &mut Vec<Act>) {
+        let writes = matches!(call, StoreCall::Put { .. });
+        if self.budget.troubles > 0 && self.may_come_true_late(call) {
+            acts.push(Act::Keep { at, result: StoreResult::FailedThenDone });
+        }
         let results = match self.budget.troubles {
             0 => &StoreResult::ALL[..1],
             _ if self.shares() => &StoreResult::SHARED[..if writes { 4 } else { 3 }],
@@ -257,6 +266,11 @@ impl World {
                 acts.push(Act::Crash { leaves: Leaves::Part });
             }
         }
+    }
+
+    /// Whether the store may do it later than it answers.
+    pub(crate) fn may_come_true_late(&self, call: &StoreCall) -> bool {
+        self.scope.late_calls && matches!(call, StoreCall::Put { new: true, .. })
     }
 
     pub(crate) fn sends_are_out(&self) -> bool {

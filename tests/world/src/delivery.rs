@@ -187,6 +187,10 @@ pub enum StoreResult {
     Failed,
     /// Said to have failed, and done all the same.
     FailedButDone,
+    /// Surely not done: the store can't be opened. Nothing else was answered before.
+    Never,
+    /// Said to have failed, and done later, when others were done: of a store that says so of itself, and of what makes a name.
+    FailedThenDone,
     /// Done, after a night in which the machine slept.
     DoneAfterSleep,
     /// Done, and by the time that this is heard the claims of the program have ended.
@@ -197,6 +201,8 @@ impl StoreResult {
     /// Every one.
     pub(crate) const ALL: [StoreResult; 4] =
         [StoreResult::Done, StoreResult::Failed, StoreResult::FailedButDone, StoreResult::DoneAfterSleep];
+    /// What may come of a call in a life, beside what may come of it elsewhere.
+    pub(crate) const OF_LIVES: [StoreResult; 2] = [StoreResult::Never, StoreResult::FailedThenDone];
     /// What may come of a call where claims may end, and nights are for one program alone.
     pub(crate) const SHARED: [StoreResult; 4] =
         [StoreResult::Done, StoreResult::Failed, StoreResult::FailedButDone, StoreResult::DoneAfterEnd];

@@ -101,6 +101,7 @@ impl World {
         let total = Some(self.store.total());
         let due = self.story.is_some().then(|| self.checker.due(total));
         self.tell(|| format!("the store has {total:?}, and what may have been bought is {due:?}"));
-        Ok(self.checker.total_is_right(total, self.now)?)
+        self.checker.total_is_right(total, self.now)?;
+        Ok(self.checker.entries_are_right(self.store.total(), &self.store.entries(), self.now)?)
     }
 }

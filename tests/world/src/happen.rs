@@ -31,10 +31,15 @@ impl World {
             self.told()?;
         }
         let Some(Out::Store { id, command, call }) = self.answer(at, is_it) else { return Ok(()) };
-        let fails = matches!(result, StoreResult::Failed | StoreResult::FailedButDone);
-        let mut answer = StoreAnswer::Failed;
-        if result != StoreResult::Failed {
-            answer = self.store_does(command, &call);
+        let mut answer = match result {
+            StoreResult::Failed | StoreResult::FailedThenDone => StoreAnswer::Failed,
+            StoreResult::Never => StoreAnswer::Never,
+            _ => self.store_does(command, &call),
+        };
+        let is_done = !matches!(answer, StoreAnswer::Failed | StoreAnswer::Never);
+        let fails = !is_done || result == StoreResult::FailedButDone;
+        if let (StoreResult::FailedThenDone, Some(process)) = (result, &self.process) {
+            self.late_calls.push_back((process.number, call.clone()));
         }
         let refused = match answer {
             StoreAnswer::Lost | StoreAnswer::Busy(_) => ", and it is another program's",
@@ -55,7 +60,10 @@ impl World {
         }
         if fails {
             self.checker.store_failed();
-            answer = StoreAnswer::Failed;
+            answer = if result == StoreResult::Never { StoreAnswer::Never } else { StoreAnswer::Failed };
+        }
+        if let Some(process) = self.process.as_mut().filter(|_| answer != StoreAnswer::Never) {
+            process.has_store = true;
         }
         let has_ended = self.process.as_mut().is_some_and(|process| process.ended.remove(&id));
         if let (StoreAnswer::Claimed(names), false) = (&answer, has_ended) {
@@ -67,7 +75,7 @@ impl World {
                 self.ends_claims();
             }
             StoreResult::DoneAfterSleep => self.pass(self.scope.night)?,
-            StoreResult::Done | StoreResult::Failed | StoreResult::FailedButDone => {}
+            _ => {}
         }
         // What it was told it was told only now.
         if matches!(result, StoreResult::DoneAfterSleep | StoreResult::DoneAfterEnd)
@@ -77,6 +85,16 @@ impl World {
             *kept = self.now;
         }
         self.resolve(id, Outcome::Store(answer))
+    }
+
+    /// The store does what it has said to have failed at.
+    pub(crate) fn comes_true(&mut self) {
+        let Some((client, call)) = self.late_calls.pop_front() else { return };
+        self.store.call(&call, client, self.now);
+        let lives = self.living().any(|process| process.number == client && !process.untold);
+        if !lives {
+            self.store.ends_claims(client);
+        }
     }
 
     /// The store does what it was asked.
@@ -124,7 +142,8 @@ impl World {
             return self.drain();
         }
         self.leaves(&request, about)?;
-        self.tell(|| format!("{} {} with {:?}: {delivery:?}", request.method.as_str(), request.url, request.header("idempotency-key")));
+        let (method, url, key) = (request.method.as_str(), &request.url, request.header("idempotency-key"));
+        self.tell(|| format!("{method} {url} with {key:?}, of command {}: {delivery:?}", command.0));
         self.pass(if delivery == Delivery::Late { LATE } else { 50 })?;
         if matches!(delivery, Delivery::Delayed | Delivery::CopyLater) {
             self.network.push_back(Message { request: request.clone(), about });
@@ -206,6 +225,11 @@ impl World {
             Act::Arrive { at } => {
                 self.tell(|| "a late message arrives".into());
                 self.network.remove(*at).map_or(Ok(()), |message| self.arrive(message))
+            }
+            Act::ComesTrue => {
+                self.tell(|| "the store does what it said to have failed at".into());
+                self.comes_true();
+                Ok(())
             }
             Act::Take => self.take(),
             Act::Pass => {

@@ -31,6 +31,7 @@ impl World {
             token: self.remote.token.clone().map(Secret::new),
             daily_cap_usd: self.scope.cap.map(|cap| Decimal(rust_decimal::Decimal::new(cap, 3))),
             store: true,
+            late_calls: self.scope.late_calls,
             without: self.without,
             ..ClientOptions::default()
         };
@@ -53,6 +54,7 @@ impl World {
             began,
             skew,
             is_right: skew == 0,
+            has_store: false,
             untold: false,
             wakes: None,
         });
@@ -230,6 +232,10 @@ impl World {
             && shows(&self.secrets, &String::from_utf8_lossy(data))
         {
             return Err(format!("{SHOWN} by a record"));
+        }
+        if let (StoreCall::Spend { entry, .. }, Some(about)) = (&call, command.and_then(|command| process.commands.get(&command).copied()?))
+        {
+            self.checker.counts(about, entry);
         }
         process.out.push_back(Out::Store { id, command, call: call.clone() });
         if !matches!(call, StoreCall::Claim { .. } | StoreCall::Put { release: false, .. }) {

@@ -50,6 +50,8 @@ pub struct Scope {
     pub retry_paid: bool,
     /// Whether messages meet what seldom comes of one, in place of what often does.
     pub seldom: bool,
+    /// Whether the store may do what makes a name later than it says to have failed at it, and says so.
+    pub late_calls: bool,
     /// Whether a client of the reseller API starts with a token.
     pub has_token: bool,
 }
@@ -83,6 +85,7 @@ const AGENT: Scope = Scope {
     cap: None,
     retry_paid: false,
     seldom: false,
+    late_calls: false,
     has_token: true,
 };
 const RESELLER: Scope = Scope { api: Api::Reseller, deep: (3, 1, 1), plans: &[Plan::Nothing, Plan::ResumeAll, Plan::Again], ..AGENT };
@@ -105,6 +108,16 @@ pub static SCOPES: &[Scope] = &[
         name: "a session is bought without a name",
         jobs: &[Job::unnamed(Task::Create, 0)],
         plans: &[Plan::ResumeAll, Plan::Look],
+        ..AGENT
+    },
+    Scope {
+        name: "a session is bought without a name, on a store that does things late",
+        jobs: &[Job::unnamed(Task::Create, 0)],
+        plans: &[Plan::ResumeAll, Plan::Look],
+        faults: 1,
+        troubles: 2,
+        late_calls: true,
+        deep: (1, 2, 1),
         ..AGENT
     },
     Scope {
@@ -309,7 +322,11 @@ impl Kind {
         const fn shared(life: Scope) -> Scope {
             Scope { others: 2, ..life }
         }
-        static LIVES: [Scope; 6] = [AGENT_LIFE, CAPPED_LIFE, RESELLER_LIFE, shared(AGENT_LIFE), shared(CAPPED_LIFE), shared(RESELLER_LIFE)];
+        const fn late(life: Scope) -> Scope {
+            Scope { late_calls: true, ..life }
+        }
+        static LIVES: [Scope; 6] =
+            [late(AGENT_LIFE), CAPPED_LIFE, late(RESELLER_LIFE), shared(AGENT_LIFE), shared(CAPPED_LIFE), shared(RESELLER_LIFE)];
         &LIVES[self as usize]
     }
 }

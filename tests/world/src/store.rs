@@ -71,6 +71,13 @@ impl Store {
         Total { day: self.day, amount: crate::checker::thousandths(&amount.to_string()).unwrap_or_default() }
     }
 
+    /// What each entry of the newest day counts.
+    pub(crate) fn entries(&self) -> BTreeMap<String, i64> {
+        let of_day = self.entries.iter().filter(|((day, ..), _)| *day == self.day);
+        let amount = |usd: &Decimal| crate::checker::thousandths(&usd.0.to_string()).unwrap_or_default();
+        of_day.map(|((.., entry), usd)| (entry.clone(), amount(usd))).collect()
+    }
+
     /// What it answers to the client of that number.
     pub(crate) fn call(&mut self, call: &StoreCall, client: u8, now: Millis) -> StoreAnswer {
         self.day = self.day.max(now.div_euclid(DAY));

@@ -179,6 +179,7 @@ impl World {
         }
         match source.below(16) {
             0 | 1 => return Act::Start(self.draw_job(source), if source.below(4) == 0 { Manner::Hasty } else { Manner::Usual }),
+            8 if !self.late_calls.is_empty() => return Act::ComesTrue,
             2 if !self.network.is_empty() => return Act::Arrive { at: source.below(self.network.len()) },
             3 => {
                 let open: Vec<CommandId> = process.commands.keys().copied().filter(|command| process.client.is_pending(*command)).collect();
@@ -249,9 +250,16 @@ impl World {
     fn draw_answer(&self, at: usize, weights: &Weights, source: &mut impl Source) -> Act {
         let Some(out) = self.process.as_ref().and_then(|process| process.out.get(at)) else { return Act::Pass };
         match out {
-            Out::Store { .. } if source.below(64) < 2 * weights.troubles => {
+            Out::Store { call, .. } if source.below(64) < 2 * weights.troubles => {
                 let results = if self.shares() { &StoreResult::SHARED } else { &StoreResult::ALL[..3] };
-                Act::Keep { at, result: results[1 + source.below(results.len() - 1)] }
+                let drawn = results.iter().skip(1).chain(&StoreResult::OF_LIVES).nth(source.below(results.len() + 1));
+                let has_store = self.process.as_ref().is_some_and(|process| process.has_store);
+                let may_be = |result: &StoreResult| match result {
+                    StoreResult::FailedThenDone => self.may_come_true_late(call),
+                    StoreResult::Never => !has_store,
+                    _ => true,
+                };
+                Act::Keep { at, result: drawn.copied().filter(may_be).unwrap_or(StoreResult::Failed) }
             }
             Out::Store { .. } => Act::Keep { at, result: StoreResult::Done },
             Out::Send { request, about, .. } => {

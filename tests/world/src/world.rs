@@ -58,6 +58,8 @@ pub(crate) struct Process {
     pub(crate) skew: Millis,
     /// Whether its wall clock was right all the time.
     pub(crate) is_right: bool,
+    /// Its store was opened: it has answered something.
+    pub(crate) has_store: bool,
     /// Its claims have ended and nobody has told its client, so that it can't vouch for them.
     pub(crate) untold: bool,
     /// When it has something to do by itself, by its own clock.
@@ -121,6 +123,8 @@ pub struct World {
     /// What was cut short on its way into the store.
     pub(crate) damaged: BTreeSet<Name>,
     pub(crate) network: VecDeque<Message>,
+    /// What the store does later than it has answered, and for whom.
+    pub(crate) late_calls: VecDeque<(u8, StoreCall)>,
     /// The program whose turn it is: between two acts the first one. None while it does not run.
     pub(crate) process: Option<Process>,
     /// The others that share its store.
@@ -151,7 +155,7 @@ impl Hash for World {
             &self.store,
             &self.named,
             &self.damaged,
-            &self.network,
+            (&self.network, &self.late_calls),
             (&self.process, &self.others),
             &self.jobs,
             &self.checker,
@@ -198,6 +202,7 @@ impl World {
             named: BTreeMap::new(),
             damaged: BTreeSet::new(),
             network: VecDeque::new(),
+            late_calls: VecDeque::new(),
             process: None,
             others: Vec::new(),
             jobs: Vec::new(),
@@ -303,6 +308,9 @@ impl World {
     }
 
     pub(crate) fn arrive_all(&mut self) -> Result<(), Wrong> {
+        while !self.late_calls.is_empty() {
+            self.comes_true();
+        }
         while let Some(message) = self.network.pop_front() {
             self.arrive(message)?;
         }

@@ -351,6 +351,16 @@ impl Checker {
         self.spending.by_key(total)
     }
 
+    /// A client sets what an entry counts, for somebody's purchase.
+    pub(crate) fn counts(&mut self, about: About, entry: &str) {
+        self.spending.counts(about, entry);
+    }
+
+    /// What each purchase may have cost is counted by entries of its own, in thousandths of a dollar of a day.
+    pub(crate) fn entries_are_right(&self, total: Total, entries: &BTreeMap<String, i64>, now: Millis) -> Result<(), Harm> {
+        self.spending.entries_are_right(total, entries, self.store_failed, now)
+    }
+
     /// The total that the store has is what was bought and what may have been.
     pub(crate) fn total_is_right(&self, total: Option<Total>, now: Millis) -> Result<(), Harm> {
         self.spending.is_right(total, self.store_failed, now)
@@ -364,7 +374,5 @@ fn is_write(request: &Request) -> bool {
 /// Whether an error is of a start that was refused, which says nothing of the purchase that it would have joined.
 fn is_refused_start(error: &Error) -> bool {
     let of_its_name = matches!(error.field.as_deref(), Some("intent" | "idempotency_key"));
-    // Nobody knows what is under its name, so nothing was begun.
-    let was_not_asked = error.kind == Kind::Store && error.what.contains("was not started");
-    matches!(error.kind, Kind::Busy | Kind::Ended | Kind::Misuse) || (error.kind == Kind::Invalid && of_its_name) || was_not_asked
+    matches!(error.kind, Kind::Busy | Kind::Ended | Kind::Misuse) || (error.kind == Kind::Invalid && of_its_name)
 }

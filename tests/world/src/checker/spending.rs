@@ -50,6 +50,8 @@ pub(super) struct Spending {
     shown: BTreeMap<About, i64>,
     least: i64,
     keys: BTreeMap<String, Counted>,
+    /// Which purchase an entry of the store is of.
+    entries: BTreeMap<String, About>,
     /// A program died, or lost its names to another one, so that a total may count what was never sent.
     interrupted: bool,
 }
@@ -159,6 +161,36 @@ impl Spending {
         let bought = self.keys.values().filter(|counted| counted.bought && counted.days.keys().last() == Some(&day));
         let amount: i64 = bought.map(|counted| counted.quote).sum();
         if amount > cap { Err(CAPPED) } else { Ok(()) }
+    }
+
+    /// An entry is of a purchase.
+    pub(super) fn counts(&mut self, about: About, entry: &str) {
+        self.entries.entry(entry.to_owned()).or_insert(about);
+    }
+
+    /// Each purchase is counted by its own entries: one that counts too much hides none that counts too little.
+    pub(super) fn entries_are_right(
+        &self,
+        total: Total,
+        entries: &BTreeMap<String, i64>,
+        store_failed: bool,
+        now: Millis,
+    ) -> Result<(), Harm> {
+        let mut left: BTreeMap<About, i64> = BTreeMap::new();
+        for (entry, about) in &self.entries {
+            *left.entry(*about).or_default() += entries.get(entry).copied().unwrap_or_default();
+        }
+        for counted in self.keys.values().filter(|counted| !counted.may_be_free && total.day >= now.div_euclid(DAY)) {
+            let Some(due) = counted.days.get(&total.day).copied() else { continue };
+            // A charge above its quote may not have reached a store that failed.
+            let due = if store_failed { due.min(counted.quote) } else { due };
+            let left = left.entry(counted.about).or_default();
+            *left -= due;
+            if *left < 0 {
+                return Err(MISCOUNTED);
+            }
+        }
+        Ok(())
     }
 
     /// The total that the store has is what was bought and what may have been; it may be more where a program died or a store failed.

@@ -411,3 +411,31 @@ fn a_start_that_waited_behind_a_refused_one_begins_a_purchase_of_its_own() {
     buy(&mut checker, second, "b", None).unwrap();
     assert_eq!((checker.did(second, effect("b")), checker.did(first, effect("a"))), (Ok(()), Err(DENIED)));
 }
+
+#[test]
+fn a_start_whose_store_failed_and_that_is_said_to_have_had_no_effect_must_have_had_none() {
+    let failed =
+        Error::new(Kind::Store, Said::None, "create_session", "was not started, because the store failed", hopline::Advice::FixStore);
+    let (mut checker, about) = begun(Terms::default(), OPEN);
+    checker.did(about, effect("a")).unwrap();
+    assert_eq!(checker.ends(about, OPEN, &Err(failed)), Err(DENIED));
+}
+
+#[test]
+fn an_entry_that_counts_too_much_hides_none_that_counts_too_little() {
+    let (mut checker, first) = begun(Terms { cap: Some(9_000), retry_paid: false }, CREATE);
+    let prices = request(Method::Get, "/v1/products", &[]);
+    let second = checker.begun(1, CREATE);
+    for (about, key) in [(first, "a"), (second, "b")] {
+        checker.hears((CommandId(1), Some(about)), &prices, &response(200, "{}"), (4, 0), at(0));
+        checker.counts(about, key);
+        buy(&mut checker, about, key, total(8_000)).unwrap();
+    }
+    checker.crashed();
+    let entries = |first, second| BTreeMap::from([("a".to_owned(), first), ("b".to_owned(), second)]);
+    let are_right = |first, second| {
+        let now = crate::service::Remote::START;
+        checker.entries_are_right(total(first + second).unwrap(), &entries(first, second), now)
+    };
+    assert_eq!([are_right(4_000, 4_000), are_right(5_000, 4_000), are_right(5_000, 3_000)], [Ok(()), Ok(()), Err(MISCOUNTED)]);
+}

@@ -86,7 +86,7 @@ impl Traffic {
         let wait = response.retry_after();
         if response.status == 429 && wait <= TRUSTED {
             self.throttled_until = self.throttled_until.max(Some(clocks.monotonic + wait));
-        } else if (response.status == 429 || response.status >= 500) && wait > 0 {
+        } else if (response.status == 429 || response.status >= 500) && wait > 0 && !is_login(request) {
             _ = self.paused_until.insert(call.clone(), clocks.monotonic + wait);
         }
         if is_login(request) {

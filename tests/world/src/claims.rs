@@ -6,7 +6,7 @@ use hopline::wire::Request;
 use hopline_sandbox::Service;
 
 use crate::checker::{About, FOREIGN, STUCK, UNSAVED};
-use crate::job::{Manner, Name as JobName};
+use crate::job::{Manner, Name as JobName, Task};
 use crate::process::name_of;
 use crate::service::is_login;
 use crate::world::{Admitted, Out, Process, World, Wrong};
@@ -23,8 +23,9 @@ impl World {
         let (Some(job), Some(process)) = (self.job_of(name), &mut self.process) else { return };
         let admitted = Admitted { next: process.next_command(), was_left: false };
         let before = process.admitted.insert(name.clone(), admitted);
-        // What was given a key goes on under it.
-        if self.jobs[job].name == JobName::Key {
+        // What was given a key goes on under it; and the name of a session's renewals is none that a start waits for.
+        let is_of_renewals = self.jobs[job].task == Task::Renew && name.as_str().contains(".r");
+        if self.jobs[job].name == JobName::Key || is_of_renewals {
             return;
         }
         let about = match data {

@@ -1,10 +1,14 @@
 //! The end of every run is fair: nothing more goes wrong, messages arrive, a fresh client goes on with everything, a person ends what
 //! is open by what the service shows, and every job with a name is started once more. Then everything must be as it should.
 
+use std::collections::BTreeMap;
+
+use hopline::Kind;
 use hopline::client::Holds;
+use hopline::contract::Api;
 
 use crate::act::Act;
-use crate::checker::{Listed, TWICE};
+use crate::checker::{BARRED, Checker, KEPT, Listed, TWICE};
 use crate::delivery::{Delivery, StoreResult};
 use crate::job::{Manner, Name, Task};
 use crate::process::{SHOWN, shows};
@@ -46,6 +50,7 @@ impl World {
         self.budget = Budget { faults: 0, troubles: 0, acts: 0 };
         self.each(|world| if world.process.is_none() { world.restart(0) } else { world.told() })?;
         self.each(World::settle_all)?;
+        self.clone().sessions_can_be_ended(&["rotate_session"])?;
         if !self.others.is_empty() {
             self.nobody_is_stuck()?;
         }
@@ -71,7 +76,9 @@ impl World {
         let accepted = self.jobs_that_hold(&[Holds::Accepted]).collect();
         let listed = Listed { saved: &saved, accepted: &accepted, doubts: &doubts, damaged: &damaged };
         self.checker.nothing_is_lost(&self.jobs, &listed)?;
+        self.clone().sessions_can_be_ended(&["rotate_session"])?;
         self.look()?;
+        self.clone().sessions_can_be_ended(&["rotate_session", "renew_session"])?;
         for job in self.jobs.clone() {
             if job.intent().is_some() {
                 self.start(job, Manner::Usual)?;
@@ -92,6 +99,51 @@ impl World {
             }
         }
         Ok(())
+    }
+
+    /// Whoever has a session can change it and end it once the network works, whatever is in doubt: each program does so with its share.
+    fn sessions_can_be_ended(mut self, changes: &[&str]) -> Result<(), Wrong> {
+        if self.scope.api != Api::Agent || !(self.scope.is_life() || self.scope.changes()) {
+            return Ok(());
+        }
+        self.pass(2 * HOUR)?;
+        self.each(World::settle_all)?;
+        // What is asked for here is none of the jobs.
+        (self.checker, self.jobs, self.named) = (Checker::new(self.checker.terms()), Vec::new(), BTreeMap::new());
+        let living = |world: &World| -> Vec<(String, bool)> {
+            let sessions = world.remote.service.sessions(world.now).into_iter();
+            let active = sessions.filter(|session| session.status == "active");
+            active.map(|session| (session.session_id.clone(), session.product_no.starts_with("dynamic"))).collect()
+        };
+        let programs = 1 + self.others.len();
+        for (at, (session, is_dynamic)) in living(&self).into_iter().enumerate() {
+            self.turn(at % programs, |world| {
+                for change in changes.iter().filter(|change| is_dynamic == (**change == "rotate_session")) {
+                    let duration = if is_dynamic { serde_json::Value::Null } else { 1.into() };
+                    let mut params = serde_json::json!({ "session_id": session, "duration": duration });
+                    params.as_object_mut().into_iter().for_each(|params| params.retain(|_, value| !value.is_null()));
+                    if let Some(Err(error)) = world.asked(change, &params)?
+                        && error.kind == Kind::Busy
+                    {
+                        return Err(format!("{BARRED}: {error}"));
+                    }
+                }
+                match world.asked("terminate_session", &serde_json::json!({ "session_id": session }))? {
+                    Some(Ok(_)) if living(world).iter().all(|(living, _)| *living != session) => Ok(()),
+                    answered => Err(format!("{KEPT}: {answered:?}")),
+                }
+            })?;
+        }
+        Ok(())
+    }
+
+    /// What comes of something that is asked for while nothing goes wrong.
+    fn asked(&mut self, operation: &str, params: &serde_json::Value) -> Result<Option<Result<String, hopline::Error>>, Wrong> {
+        self.tell(|| format!("asked for {operation} {params}"));
+        self.shown = None;
+        self.ask(operation, &params.to_string())?;
+        self.settle_all()?;
+        Ok(self.shown.take())
     }
 
     fn total_is_right(&mut self) -> Result<(), Wrong> {

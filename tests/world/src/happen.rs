@@ -206,7 +206,7 @@ impl World {
         match about {
             Some(_) if is_nothing(&result) => {}
             Some(about) => self.checker.taken(about, self.jobs[about.job], &result),
-            None => self.shown = result.ok().map(|answered| answered.raw.text().to_owned()),
+            None => self.shown = Some(result.map(|answered| answered.raw.text().to_owned())),
         }
         self.drain()
     }

@@ -15,7 +15,7 @@ pub enum Task {
     Rent,
     /// `rotate_session`, of the session with the job's number.
     Rotate,
-    /// `renew_session`, of the session with the job's number.
+    /// `renew_session`, of the session with the job's number; the months are in what is above [`SESSIONS`] of it.
     Renew,
     /// `terminate_session`, of the session with the job's number.
     Terminate,
@@ -122,9 +122,29 @@ impl Job {
         matches!(self.task, Task::Order | Task::Adjust | Task::User)
     }
 
-    /// Whether a record says that it was done: to end a session again changes nothing.
+    /// Which session it is about, of those that were bought: many jobs may be about one.
+    pub(crate) fn session(self) -> usize {
+        usize::from(self.number % SESSIONS)
+    }
+
+    /// For how long it renews that session, which tells one renewal of it from another.
+    fn months(self) -> u64 {
+        1 + u64::from(self.number / SESSIONS)
+    }
+
+    /// Whether it changes what is there, so that each start without a name is one of its own.
+    pub(crate) fn is_change(self) -> bool {
+        matches!(self.task, Task::Rotate | Task::Renew | Task::Budget)
+    }
+
+    /// Whether it sets what another one sets, too, so that the last one counts.
+    pub(crate) fn is_setting(self) -> bool {
+        self.task == Task::Budget
+    }
+
+    /// Whether a record says that it was done: of what costs nothing none need say so, as none does once its session was ended.
     pub(crate) fn is_remembered(self) -> bool {
-        self.task != Task::Terminate
+        !matches!(self.task, Task::Terminate | Task::Rotate)
     }
 
     /// Whether what comes of it has an id of its own that a caller must come to know.
@@ -136,7 +156,7 @@ impl Job {
     pub(crate) fn start(self, sessions: &[String], manner: Manner) -> (&'static str, String, CallOptions) {
         let number = self.number;
         let none = "none".to_owned();
-        let session = sessions.get(usize::from(number)).unwrap_or(&none);
+        let session = sessions.get(self.session()).unwrap_or(&none);
         let of_session = format!(r#"{{"session_id":"{session}"}}"#);
         let (operation, params) = match self.task {
             Task::Open | Task::Create => {
@@ -148,7 +168,7 @@ impl Job {
             Task::Terminate => ("terminate_session", of_session),
             Task::Wait => ("wait_session", of_session),
             Task::Read => ("get_session", of_session),
-            Task::Renew => ("renew_session", format!(r#"{{"session_id":"{session}","duration":1}}"#)),
+            Task::Renew => ("renew_session", format!(r#"{{"session_id":"{session}","duration":{}}}"#, self.months())),
             Task::Recharge => ("create_recharge", format!(r#"{{"amount_usd":{}}}"#, 10 + number)),
             Task::Budget => ("update_budget", format!(r#"{{"daily_limit_usd":{}}}"#, 5000 + u32::from(number))),
             Task::Order => (
@@ -169,13 +189,14 @@ impl Job {
 
     /// Whether a write is one of this job's: by the operation and the mark in its body or path.
     pub(crate) fn sends(self, operation: &str, url: &str, body: &Value, sessions: &[String]) -> bool {
-        let of_session = || sessions.get(usize::from(self.number)).is_some_and(|id| url.contains(id.as_str()));
+        let of_session = || sessions.get(self.session()).is_some_and(|id| url.contains(id.as_str()));
         match (self.task, operation) {
             (Task::Open | Task::Create, "create_session") => {
                 body["product_no"] == "dynamic-world" && body["quantity"].as_f64() == quantity(self.number).0.try_into().ok()
             }
             (Task::Rent, "create_session") => body["product_no"] == "static-us",
-            (Task::Rotate, "rotate_session") | (Task::Renew, "renew_session") | (Task::Terminate, "terminate_session") => of_session(),
+            (Task::Rotate, "rotate_session") | (Task::Terminate, "terminate_session") => of_session(),
+            (Task::Renew, "renew_session") => of_session() && body["duration"].as_u64() == Some(self.months()),
             (Task::Recharge, "create_recharge") => body["amount_usd"].as_u64() == Some(10 + u64::from(self.number)),
             (Task::Budget, "update_budget") => body["daily_limit_usd"].as_u64() == Some(5000 + u64::from(self.number)),
             (Task::Order, "create_static_order") => body["ipCount"].as_u64() == Some(1 + u64::from(self.number)),
@@ -185,6 +206,9 @@ impl Job {
         }
     }
 }
+
+/// More sessions than a life buys.
+pub(crate) const SESSIONS: u16 = 256;
 
 /// The password of every sub-user.
 pub(crate) const PASSWORD: &str = "canary-password";

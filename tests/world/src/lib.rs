@@ -22,8 +22,8 @@ mod world;
 
 pub use act::{Act, Leaves, Plan};
 pub use checker::{
-    CAPPED, DENIED, EARLY, FOREIGN, FORGOTTEN, HELD, INVENTED, LOGINS, LOST, MISCOUNTED, MIXED, REFUSED, REKEYED, RENEWED, RESENT, STUCK,
-    THROWN, TWICE, UNCOUNTED, UNSAVED,
+    BARRED, CAPPED, DENIED, DOUBLED, EARLY, FOREIGN, FORGOTTEN, HELD, INVENTED, KEPT, LOGINS, LOST, MISCOUNTED, MIXED, REFUSED, REKEYED,
+    RENEWED, RESENT, STALE, STUCK, THROWN, TWICE, UNCOUNTED, UNSAVED,
 };
 pub use delivery::{Delivery, StoreResult};
 pub use explore::{Explored, Found, Limits, explore, replay, side_by_side};

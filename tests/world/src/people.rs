@@ -312,7 +312,7 @@ impl World {
         self.shown = None;
         self.ask("reconcile", &serde_json::json!({ "record": record.to_string() }).to_string())?;
         self.settle_all()?;
-        let shown = self.shown.take().and_then(|answer| serde_json::from_str::<Reconciled>(&answer).ok());
+        let shown = self.shown.take().and_then(Result::ok).and_then(|answer| serde_json::from_str::<Reconciled>(&answer).ok());
         // A client whose login was refused can't look; the next one can.
         let can_look = !self.checker.login_is_refused();
         let Some(shown) = shown.filter(|shown| shown.complete) else {

@@ -68,8 +68,9 @@ impl World {
 
     /// Starts a job.
     pub(crate) fn start(&mut self, job: Job, manner: Manner) -> Result<(), Wrong> {
-        // Nobody ends a session that they do not have.
-        if job.task == Task::Terminate && usize::from(job.number) >= self.remote.sessions.len() {
+        // Nobody ends or changes a session that they do not have, unless by a name that they gave it before.
+        let is_change = matches!(job.task, Task::Terminate | Task::Rotate | Task::Renew) && job.name == JobName::None;
+        if is_change && job.session() >= self.remote.sessions.len() {
             return Ok(());
         }
         let at = self.jobs.iter().position(|known| *known == job).unwrap_or_else(|| {
@@ -136,7 +137,9 @@ impl World {
             StoreCall::Put { data, .. } => {
                 let told = describe(data)?;
                 let of_intent = told.intent.and_then(|intent| self.jobs.iter().position(|job| job.intent().as_ref() == Some(&intent)));
-                of_intent.or_else(|| told.operation.and_then(|_| Some(about()?.job)))
+                // A renewal may be put by the end of its session, too.
+                let is_its = |job: &usize| (told.operation.as_deref() == Some("renew_session")) == (self.jobs[*job].task == Task::Renew);
+                of_intent.or_else(|| told.operation.as_ref().and_then(|_| Some(about()?.job).filter(is_its)))
             }
             _ => None,
         }
@@ -192,13 +195,16 @@ impl World {
         }
         let operation = http::Request::try_from(&request).ok().and_then(|request| Service::operation(&request)).unwrap_or_default();
         let body = serde_json::from_slice(&request.body).unwrap_or_default();
-        let job = self.jobs.iter().position(|job| job.sends(operation, &request.url, &body, &self.remote.sessions));
+        let is_of = |job: &Job| job.sends(operation, &request.url, &body, &self.remote.sessions);
+        let jobs: Vec<usize> = (0..self.jobs.len()).filter(|at| is_of(&self.jobs[*at])).collect();
         // A read is one of its command's.
         let is_read = request.method == Method::Get;
         let asked = process.commands.get(&command).copied().flatten();
-        let own = asked.filter(|about| is_read || job.is_none_or(|job| job == about.job));
-        let key = request.header("idempotency-key").filter(|_| job.is_some_and(|job| self.jobs[job].name != JobName::Key));
-        let about = key.and_then(|key| self.checker.of_sent_key(job?, key)).or(own).or_else(|| self.checker.current(job?));
+        let own = asked.filter(|about| is_read || jobs.is_empty() || jobs.contains(&about.job));
+        let key = request.header("idempotency-key");
+        let mut by_key = jobs.iter().filter(|job| self.jobs[**job].name != JobName::Key);
+        let by_key = by_key.find_map(|job| self.checker.of_sent_key(*job, key?));
+        let about = by_key.or(own).or_else(|| self.checker.current(*jobs.first()?));
         let is_login_out = |out: &Out| matches!(out, Out::Send { request, .. } if is_login(request));
         let beside_login = process.out.iter().any(is_login_out);
         let store_is_idle = !process.out.iter().any(|out| matches!(out, Out::Store { .. }));
@@ -247,12 +253,25 @@ impl World {
             }
         }
         if let Some(job) = self.job_of_step(command, &call) {
-            names.iter().for_each(|name| _ = self.named.entry(name.clone()).or_insert(job));
+            let puts = matches!(call, StoreCall::Put { .. });
+            for name in &names {
+                // The renewals of a session follow one another under one name.
+                if puts || !self.named.contains_key(name) {
+                    self.named.insert(name.clone(), job);
+                }
+            }
         }
         if let StoreCall::Put { name, .. } = &call
             && let Some(job) = self.job_of(name)
         {
             self.checker.puts(job);
+            let is_change = self.jobs[job].name == JobName::None && self.jobs[job].is_change();
+            let own = || self.process.as_ref()?.commands.get(&command?).copied().flatten().filter(|about| about.job == job);
+            if let StoreCall::Put { data, .. } = &call
+                && let (true, Some(about), Some(key)) = (is_change, own(), describe(data).and_then(|told| told.key))
+            {
+                self.checker.keeps(about, key);
+            }
         }
         Ok(())
     }

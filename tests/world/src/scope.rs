@@ -57,6 +57,11 @@ pub struct Scope {
 }
 
 impl Scope {
+    /// Whether it is about what is changed of a session.
+    pub(crate) fn changes(&self) -> bool {
+        self.jobs.iter().any(|job| matches!(job.task, Task::Rotate | Task::Renew | Task::Terminate))
+    }
+
     /// Whether whatever draws the acts says what is started.
     pub(crate) fn is_life(&self) -> bool {
         self.jobs.is_empty()

@@ -12,7 +12,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use crate::act::{Act, HOURS, Leaves, Plan};
 use crate::delivery::{Delivery, StoreResult};
 use crate::explore::Found;
-use crate::job::{Job, Manner, Task};
+use crate::job::{Job, Manner, SESSIONS, Task};
 use crate::scope::{Kind, Scope};
 use crate::world::{Out, Process, Transcript, World};
 
@@ -292,12 +292,14 @@ impl World {
                 4 => Job::given(Task::Create, 20 + source.below(2) as u16),
                 5 => Job::unnamed(Task::Create, fresh),
                 6 => Job::named(Task::Recharge, source.below(2) as u16),
-                7 => Job::named(Task::Rotate, session),
+                7 if source.below(2) == 0 => Job::named(Task::Rotate, session),
+                7 => Job::unnamed(Task::Rotate, session),
                 8 => Job::named(Task::Budget, 0),
                 9 => Job::unnamed(Task::Terminate, session),
                 10 => Job::unnamed(Task::Wait, session),
                 11 => Job::named(Task::Rent, 0),
-                12 | 13 => Job::named(Task::Renew, session),
+                12 => Job::named(Task::Renew, session),
+                13 => Job::unnamed(Task::Renew, session + SESSIONS * (1 + self.jobs.len() as u16 % 8)),
                 _ => Job::unnamed(Task::Read, session),
             };
         }

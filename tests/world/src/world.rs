@@ -138,8 +138,8 @@ pub struct World {
     pub(crate) secrets: BTreeSet<String>,
     /// What somebody has looked at and not settled yet: the record, its job, and whether it was done.
     pub(crate) noted: Vec<(RecordId, About, bool)>,
-    /// What a reconcile showed last.
-    pub(crate) shown: Option<String>,
+    /// What came of what somebody asked for beside the jobs: what was shown.
+    pub(crate) shown: Option<Result<String, hopline::Error>>,
     pub(crate) steps: u64,
     /// What all steps so far come to, if somebody wants to compare them.
     pub(crate) transcript: Option<Transcript>,

@@ -1,5 +1,6 @@
 //! What must be true, whatever happens: checked from what people were told and what the service did, and from nothing else.
 
+mod changes;
 mod purchases;
 mod spending;
 #[cfg(test)]
@@ -18,6 +19,7 @@ pub(crate) use traffic::Clocks;
 
 use crate::job::Job;
 use crate::service::{Effect, Response, is_login};
+use changes::Changes;
 use purchases::{History, is_own};
 use spending::Spending;
 use traffic::{Keyed, Traffic};
@@ -60,6 +62,14 @@ pub const LOGINS: &str = "two logins were under way";
 pub const REFUSED: &str = "a login was sent again after it was refused";
 /// A call renewed its token twice.
 pub const RENEWED: &str = "a call renewed its token twice";
+/// A session was renewed while an earlier renewal of it may have been paid.
+pub const DOUBLED: &str = "a session was renewed while an earlier renewal of it may have been paid";
+/// A setting was sent again after a newer one was accepted.
+pub const STALE: &str = "a setting that nobody asked for again was sent after a newer one was accepted";
+/// Whoever has a session could not end it.
+pub const KEPT: &str = "a session that its owner ends was not ended";
+/// A command was refused for ever.
+pub const BARRED: &str = "a command was refused as busy while nobody was at work";
 /// A good token was thrown away.
 pub const THROWN: &str = "a good token was thrown away";
 
@@ -98,6 +108,7 @@ pub(crate) struct Checker {
     traffic: Vec<Traffic>,
     keyed: Keyed,
     spending: Spending,
+    changes: Changes,
     /// A step of the store failed.
     store_failed: bool,
 }
@@ -105,6 +116,10 @@ pub(crate) struct Checker {
 impl Checker {
     pub(crate) fn new(terms: Terms) -> Checker {
         Checker { terms, traffic: vec![Traffic::default()], ..Checker::default() }
+    }
+
+    pub(crate) fn terms(&self) -> Terms {
+        self.terms
     }
 
     /// Another program has its turn, or has had it.
@@ -123,6 +138,7 @@ impl Checker {
 
     /// A program died.
     pub(crate) fn crashed(&mut self) {
+        self.changes.crashed();
         self.spending.crashed();
     }
 
@@ -141,13 +157,22 @@ impl Checker {
         if self.jobs.len() <= at {
             self.jobs.resize_with(at + 1, History::default);
         }
-        About { job: at, purchase: self.jobs[at].begin(job) }
+        let about = About { job: at, purchase: self.jobs[at].begin(job) };
+        self.changes.begun(about, job);
+        about
     }
 
     /// A record of a job is put.
     pub(crate) fn puts(&mut self, job: usize) {
         if let Some(history) = self.jobs.get_mut(job) {
             history.puts();
+        }
+    }
+
+    /// A record of a change that nothing else tells from another one says which key it has.
+    pub(crate) fn keeps(&mut self, about: About, key: String) {
+        if let Some(history) = self.jobs.get_mut(about.job) {
+            history.keeps(about.purchase, key);
         }
     }
 
@@ -206,6 +231,7 @@ impl Checker {
         if is_own(result) {
             self.spending.freed(about);
         }
+        self.changes.ends(about, result);
         self.jobs.get_mut(about.job).map_or(Ok(()), |history| history.ends(about.purchase, job, result))
     }
 
@@ -248,6 +274,7 @@ impl Checker {
         if !happened {
             self.spending.freed(about);
         }
+        self.changes.closed(about);
         if let Some(history) = self.jobs.get_mut(about.job) {
             history.settled(about.purchase, job, happened);
         }
@@ -258,6 +285,7 @@ impl Checker {
         if !happened {
             self.spending.freed(about);
         }
+        self.changes.closed(about);
         if let Some(history) = self.jobs.get_mut(about.job) {
             history.guessed(about.purchase, happened);
         }
@@ -265,6 +293,7 @@ impl Checker {
 
     /// A person drops the record of what was done; it may be there again, or hide another one of its name.
     pub(crate) fn dropped(&mut self, about: About) {
+        self.changes.closed(about);
         if let Some(history) = self.jobs.get_mut(about.job) {
             history.guessed(about.purchase, false);
             history.misled += 1;
@@ -300,6 +329,11 @@ impl Checker {
         if let Some((about, _)) = sending.about.filter(|(_, job)| job.is_keyless() && is_write(sending.request)) {
             self.jobs[about.job].goes_out(about.purchase)?;
         }
+        if let Some((about, job)) = sending.about.filter(|_| is_write(sending.request)) {
+            // What the store could not delete is still there.
+            let harm = self.changes.sends(about, job, sending.request);
+            harm.or_else(|harm| if harm == STALE && self.store_failed { Ok(()) } else { Err(harm) })?;
+        }
         // Its number is kept by then.
         if sending.request.method.as_str() == "GET" && !self.store_failed && sending.store_is_idle {
             for history in &mut self.jobs {
@@ -322,6 +356,7 @@ impl Checker {
         if let (Some(key), Some(about)) = (request.header("idempotency-key"), about) {
             self.jobs[about.job].hears(about.purchase, key, response);
             self.spending.hears(key, response);
+            self.changes.hears(key, response);
         }
         if let Some(about) = about.filter(|_| is_write(request) && response.is_refusal()) {
             self.never_left(about, None);

@@ -33,6 +33,8 @@ struct Purchase {
     may_have_left: bool,
     /// A record of it was put, or may have been.
     is_put: bool,
+    /// The key that a record of it says, sent or not.
+    kept: Option<String>,
 }
 
 impl Purchase {
@@ -63,6 +65,8 @@ pub(super) struct History {
     excused: usize,
     /// So often a person said that it was done without looking, or dropped its record: each time it may be done once more.
     pub(super) misled: usize,
+    /// So often it was started again without a name: each is one of its own.
+    more: usize,
     /// Two calls of it were started that nothing tells from one another, so that what is said of one does not hold for both.
     is_ambiguous: bool,
 }
@@ -88,10 +92,12 @@ pub(crate) struct Listed<'a> {
 impl History {
     /// The purchase that a start is of.
     pub(super) fn begin(&mut self, job: Job) -> usize {
-        self.is_ambiguous |= job.name == Name::None && !self.purchases.is_empty();
-        if self.purchases.last().is_none_or(|purchase| purchase.closed) {
+        let is_own = job.name == Name::None && job.is_change();
+        self.is_ambiguous |= job.name == Name::None && !is_own && !self.purchases.is_empty();
+        if is_own || self.purchases.last().is_none_or(|purchase| purchase.closed) {
             self.purchases.push(Purchase::default());
         }
+        self.more += usize::from(is_own && self.purchases.len() > 1);
         // What was given a key goes on under it, whatever was said before.
         if let Some(purchase) = self.purchases.last_mut().filter(|_| job.name == Name::Key) {
             purchase.denied = false;
@@ -101,6 +107,13 @@ impl History {
 
     pub(super) fn puts(&mut self) {
         self.purchases.last_mut().into_iter().for_each(|purchase| purchase.is_put = true);
+    }
+
+    /// A record says which key a purchase has.
+    pub(super) fn keeps(&mut self, purchase: usize, key: String) {
+        if let Some(purchase) = self.purchases.get_mut(purchase) {
+            purchase.kept = Some(key);
+        }
     }
 
     /// Nothing is under its name: the present purchase has ended if it was put there, or the name let go of, or if that was said.
@@ -120,7 +133,8 @@ impl History {
     }
 
     pub(super) fn of_key(&self, key: &str) -> Option<usize> {
-        self.purchases.iter().rposition(|purchase| purchase.keys.iter().any(|sent| sent.key == key))
+        let is_its = |purchase: &Purchase| purchase.keys.iter().any(|sent| sent.key == key) || purchase.kept.as_deref() == Some(key);
+        self.purchases.iter().rposition(is_its)
     }
 
     /// The service did it.
@@ -132,7 +146,7 @@ impl History {
             () if purchase.guessed => Ok(()),
             () if purchase.denied => Err(DENIED),
             () if is_repeated && self.excused == 0 => Err(TWICE),
-            () if self.done(retry_paid) > self.allowed() => Err(TWICE),
+            () if self.done(retry_paid) > self.allowed() + self.more => Err(TWICE),
             () => Ok(()),
         }
     }
@@ -197,7 +211,9 @@ impl History {
     pub(super) fn ends(&mut self, purchase: usize, job: Job, result: &Result<Answered, Error>) -> Result<(), Harm> {
         // What is told the same each time: a key of the caller's own, or what is ended.
         // Whoever drops a record too early may do so before the program dies, and the record is there again.
-        let is_one = job.name == Name::Key || job.task == Task::Terminate || self.purchases.iter().any(|purchase| purchase.guessed);
+        let is_change = job.name == Name::None && job.is_change();
+        let is_one =
+            job.name == Name::Key || job.task == Task::Terminate || is_change || self.purchases.iter().any(|purchase| purchase.guessed);
         let was_ever_done = self.was_done();
         let Some(purchase) = self.purchases.get_mut(purchase) else { return Ok(()) };
         let is_excused = self.excused > 0 || purchase.guessed;
@@ -252,7 +268,8 @@ impl History {
         let Some(purchase) = self.purchases.get_mut(purchase) else { return };
         // Nothing may come of it any more; what was given a key goes on under it.
         purchase.closed |= !happened;
-        purchase.denied |= !happened && job.name != Name::Key && !self.is_ambiguous;
+        // And a session is ended whatever anybody settled.
+        purchase.denied |= !happened && job.name != Name::Key && job.task != Task::Terminate && !self.is_ambiguous;
         self.told |= happened;
         if happened {
             self.known.extend(purchase.effects.iter().filter_map(|effect| effect.id.clone()));

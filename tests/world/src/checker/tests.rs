@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use hopline::client::{Answered, CallOptions, Client, ClientOptions, CommandId, Now, Outcome, Step};
+use hopline::client::{Answered, CallOptions, Client, ClientOptions, CommandId, Now, Outcome, Step, StoreAnswer};
 use hopline::contract::agent::CreateSession;
 use hopline::contract::{Method, Operation, Secret};
 use hopline::wire::{Expected, Request};
@@ -34,6 +34,23 @@ fn told(status: u16, body: &str) -> Result<Answered, Error> {
             Step::Completed { .. } => return client.take_answer(command).unwrap(),
             Step::Store { .. } | Step::Notify(_) => {}
             Step::Wait { .. } => panic!("it waits for nothing"),
+        }
+    }
+}
+
+/// What a client makes of a purchase without a name whose store can't be opened.
+fn told_without_store() -> Result<Answered, Error> {
+    let (base_url, api_key) = ("https://api.example/v1".into(), Some(Secret::new("key")));
+    let mut client = Client::new(ClientOptions { base_url, api_key, store: true, ..ClientOptions::default() }, [1; 16]).unwrap();
+    let now = Now { unix: 0, monotonic: 0 };
+    let params = r#"{"session_type":"dynamic","product_no":"p","quantity":1}"#;
+    let command = client.start_json("create_session", params, CallOptions::default());
+    loop {
+        match client.poll(now) {
+            Step::Store { id, .. } => client.resolve(id, Outcome::Store(StoreAnswer::Never), now).unwrap(),
+            Step::Completed { .. } => return client.take_answer(command).unwrap(),
+            Step::Notify(_) => {}
+            Step::Send { .. } | Step::Wait { .. } => panic!("it neither sends nor waits"),
         }
     }
 }
@@ -414,11 +431,11 @@ fn a_start_that_waited_behind_a_refused_one_begins_a_purchase_of_its_own() {
 
 #[test]
 fn a_start_whose_store_failed_and_that_is_said_to_have_had_no_effect_must_have_had_none() {
-    let failed =
-        Error::new(Kind::Store, Said::None, "create_session", "was not started, because the store failed", hopline::Advice::FixStore);
+    let failed = told_without_store();
+    assert_eq!(failed.as_ref().map_err(|error| (error.kind, error.effect)).unwrap_err(), (Kind::Store, Said::None));
     let (mut checker, about) = begun(Terms::default(), OPEN);
     checker.did(about, effect("a")).unwrap();
-    assert_eq!(checker.ends(about, OPEN, &Err(failed)), Err(DENIED));
+    assert_eq!(checker.ends(about, OPEN, &failed), Err(DENIED));
 }
 
 #[test]
@@ -438,4 +455,43 @@ fn an_entry_that_counts_too_much_hides_none_that_counts_too_little() {
         checker.entries_are_right(total(first + second).unwrap(), &entries(first, second), now)
     };
     assert_eq!([are_right(4_000, 4_000), are_right(5_000, 4_000), are_right(5_000, 3_000)], [Ok(()), Ok(()), Err(MISCOUNTED)]);
+}
+
+fn renew(key: &str) -> Request {
+    request(Method::Post, "/v1/sessions/s-1/renew", &[("idempotency-key", key)])
+}
+
+#[test]
+fn a_renewal_in_doubt_is_followed_by_no_other_one_of_its_session_named_or_not() {
+    let (named, unnamed) = (Job::named(Task::Renew, 3), Job::unnamed(Task::Renew, 3 + crate::job::SESSIONS));
+    let second = |with: &dyn Fn(&mut Checker, About)| {
+        let (mut checker, first) = begun(Terms::default(), named);
+        send(&mut checker, Some((first, named)), &renew("a"), None, at(0)).unwrap();
+        with(&mut checker, first);
+        let about = checker.begun(1, unnamed);
+        send(&mut checker, Some((about, unnamed)), &renew("b"), None, at(0))
+    };
+    let answered = |status, body| move |checker: &mut Checker, about| hear(checker, about, "a", &response(status, body));
+    assert_eq!(second(&|_, _| {}), Err(DOUBLED));
+    assert_eq!(second(&answered(504, FAILURE)), Err(DOUBLED));
+    assert_eq!(second(&answered(502, "<html>")), Err(DOUBLED));
+    assert_eq!([second(&answered(200, DONE)), second(&answered(402, REFUSAL))], [Ok(()), Ok(())]);
+    assert_eq!(second(&|checker, about| checker.settled(about, named, true)), Ok(()));
+}
+
+#[test]
+fn an_older_setting_is_not_sent_again_over_a_newer_one() {
+    let (older, newer) = (Job::unnamed(Task::Budget, 1), Job::unnamed(Task::Budget, 2));
+    let put = |key| request(Method::Put, "/v1/account/budget", &[("idempotency-key", key)]);
+    for (is_again, is_accepted, harm) in [(false, true, Err(STALE)), (true, true, Ok(())), (false, false, Ok(()))] {
+        let (mut checker, first) = begun(Terms::default(), older);
+        send(&mut checker, Some((first, older)), &put("a"), None, at(0)).unwrap();
+        checker.ends(first, older, &told(502, "<html>")).unwrap();
+        let second = checker.begun(1, newer);
+        send(&mut checker, Some((second, newer)), &put("b"), None, at(0)).unwrap();
+        checker.did(second, effect("b")).unwrap();
+        checker.ends(second, newer, &told(if is_accepted { 202 } else { 502 }, if is_accepted { DONE } else { "<html>" })).unwrap();
+        let first = if is_again { checker.begun(0, older) } else { first };
+        assert_eq!(send(&mut checker, Some((first, older)), &put("a"), None, at(0)), harm, "{is_again} {is_accepted}");
+    }
 }

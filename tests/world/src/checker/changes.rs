@@ -1,0 +1,97 @@
+//! Changes of what is there: a renewal of a session that may have been paid is not followed by another one, and no setting is sent again
+//! over a newer one, unless its caller asks for it.
+
+use std::collections::BTreeMap;
+
+use hopline::client::Answered;
+use hopline::wire::Request;
+use hopline::{Effect as Said, Error};
+
+use super::{About, DOUBLED, Harm, STALE};
+use crate::job::{Job, Name, Task};
+use crate::service::Response;
+
+/// A renewal that was sent and that nobody knows the end of.
+#[derive(Debug, Clone, Hash)]
+struct Open {
+    about: About,
+    key: String,
+}
+
+/// A setting that somebody asked for.
+#[derive(Debug, Clone, Copy, Hash)]
+struct Asked {
+    /// How many others were asked for before.
+    number: usize,
+    /// Nobody waits for it any more.
+    has_ended: bool,
+    /// It is known to be so.
+    is_accepted: bool,
+}
+
+#[derive(Debug, Clone, Default, Hash)]
+pub(super) struct Changes {
+    /// By where they are sent, which names the session.
+    renewals: BTreeMap<String, Open>,
+    /// How often somebody asked for a setting.
+    asked: usize,
+    settings: BTreeMap<About, Asked>,
+    /// The newest setting that was asked for and is known to be so.
+    accepted: usize,
+}
+
+impl Changes {
+    /// Somebody asks for something, or for it again.
+    pub(super) fn begun(&mut self, about: About, job: Job) {
+        if job.is_setting() {
+            self.asked += 1;
+            let asked = Asked { number: self.asked, has_ended: false, is_accepted: false };
+            // What is accepted is only said once more.
+            let known = self.settings.get(&about).filter(|known| known.is_accepted).copied();
+            self.settings.insert(about, known.unwrap_or(asked));
+        }
+    }
+
+    /// A program died: nobody waits for what it was asked.
+    pub(super) fn crashed(&mut self) {
+        self.settings.values_mut().for_each(|asked| asked.has_ended = true);
+    }
+
+    /// A write goes out.
+    pub(super) fn sends(&mut self, about: About, job: Job, request: &Request) -> Result<(), Harm> {
+        let Some(key) = request.header("idempotency-key") else { return Ok(()) };
+        let is_stale = |asked: &Asked| asked.has_ended && asked.number < self.accepted;
+        if job.is_setting() && job.name == Name::None && self.settings.get(&about).is_some_and(is_stale) {
+            return Err(STALE);
+        }
+        if job.task == Task::Renew {
+            let open = self.renewals.entry(request.url.clone()).or_insert_with(|| Open { about, key: key.to_owned() });
+            return if open.key == key { Ok(()) } else { Err(DOUBLED) };
+        }
+        Ok(())
+    }
+
+    /// A key was answered: what is done or refused is open no more. A failure says nothing for sure, however often it is repeated.
+    pub(super) fn hears(&mut self, key: &str, response: &Response) {
+        let is_refused = response.failure().is_some_and(|status| status < 500 && status != 429);
+        if is_refused || response.is_success() {
+            self.renewals.retain(|_, open| open.key != key);
+        }
+    }
+
+    /// A command has ended, and it is known what came of it.
+    pub(super) fn ends(&mut self, about: About, result: &Result<Answered, Error>) {
+        if super::purchases::is_own(result) || result.as_ref().map_or_else(|error| error.effect == Said::Done, |_| true) {
+            self.closed(about);
+        }
+        if let Some(asked) = self.settings.get_mut(&about) {
+            (asked.has_ended, asked.is_accepted) = (true, asked.is_accepted || result.is_ok());
+            self.accepted = if result.is_ok() { self.accepted.max(asked.number) } else { self.accepted };
+        }
+    }
+
+    /// A person has ended it, or dropped its record.
+    pub(super) fn closed(&mut self, about: About) {
+        self.renewals.retain(|_, open| open.about != about);
+    }
+}

@@ -66,7 +66,7 @@ test("sub-users are made, found, changed, funded, disabled and deleted", async (
   }
   await assert.rejects(reseller.editSubUserAccount({ user_id: id }), { kind: "invalid" });
   const taken = await reseller.createUser({ username: "bob_2", password: "secret-1" }).catch((error) => error);
-  assert.deepEqual([taken.kind, taken.effect, taken.code], ["refused", "none", "409"]);
+  assert.deepEqual([taken.kind, taken.effect, taken.code], ["refused", "none", "422"]);
   const { users, entries } = await service.books();
   assert.deepEqual([users.length, entries.map(({ type, amount }) => [type, Number(amount)])], [1, [["adjustment", 12.5]]]);
 });

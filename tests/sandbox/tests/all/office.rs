@@ -111,7 +111,7 @@ impl Answer {
     /// The field of a failed validation.
     pub(crate) fn wrong(&self) -> &str {
         assert_eq!(self.refused(), 400, "{}", self.json);
-        self.data()["field"].as_str().expect("a field")
+        self.json["details"]["field"].as_str().expect("a field")
     }
 
     pub(crate) fn token(&self) -> String {

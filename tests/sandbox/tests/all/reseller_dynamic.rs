@@ -89,7 +89,7 @@ fn orders_are_paged_and_filtered() {
 fn an_extracted_proxy_uses_the_traffic_of_its_order_and_ends_with_it() {
     let mut office = Office::new();
     let ann = office.user("ann", 20);
-    assert_eq!(office.call("POST", EXTRACT, WANTED).refused(), 409);
+    assert_eq!(office.call("POST", EXTRACT, WANTED).refused(), 422);
     let order = bought(&mut office, ann, "1");
     let first = office.granted("POST", EXTRACT, WANTED)["items"][0].clone();
     let second = office.granted("POST", EXTRACT, r#"{"productNo":"dynamic-us","proxyType":104,"extractConfig":{"method":"api"}}"#)["items"]
@@ -108,7 +108,7 @@ fn an_extracted_proxy_uses_the_traffic_of_its_order_and_ends_with_it() {
     assert_eq!((all.len(), &all[0]["productNo"], all[0]["used_gb"].to_string()), (1, &"dynamic-us".into(), "0.25".to_owned()));
     office.desk.service.add_traffic(&open.session_id, 750_000_000);
     assert!(exit(&office).is_none());
-    assert_eq!(office.call("POST", EXTRACT, WANTED).refused(), 409);
+    assert_eq!(office.call("POST", EXTRACT, WANTED).refused(), 422);
     assert_eq!(office.list("/dynamic")[0]["status"], "expired");
 }
 

@@ -95,7 +95,7 @@ fn a_usdt_order_is_paid_when_its_transfer_is_found_by_reading_its_status() {
     }
     assert!(!office.desk.service.pay(number, office.desk.now));
     assert_eq!(office.list("/transaction/agent/transactions")[0]["order_no"], number);
-    assert_eq!(office.call("POST", "/usdt/cancel-order", &format!(r#"{{"order_no":"{number}"}}"#)).refused(), 409);
+    assert_eq!(office.call("POST", "/usdt/cancel-order", &format!(r#"{{"order_no":"{number}"}}"#)).refused(), 422);
 }
 
 #[test]
@@ -105,9 +105,9 @@ fn an_unpaid_usdt_order_can_be_cancelled_once_and_a_paid_one_is_found_instead() 
     let (first, second) = (create(), create());
     let cancel = |number: &str| format!(r#"{{"orderNo":"{number}"}}"#);
     assert_eq!(office.granted("POST", "/usdt/cancel-order", &cancel(&first))["status"], "cancelled");
-    assert_eq!(office.call("POST", "/usdt/cancel-order", &cancel(&first)).refused(), 409);
+    assert_eq!(office.call("POST", "/usdt/cancel-order", &cancel(&first)).refused(), 422);
     assert!(!office.desk.service.pay(&first, office.desk.now) && office.desk.service.pay(&second, office.desk.now));
-    assert_eq!(office.call("POST", "/usdt/cancel-order", &cancel(&second)).refused(), 409);
+    assert_eq!(office.call("POST", "/usdt/cancel-order", &cancel(&second)).refused(), 422);
     assert_eq!(office.desk.balance(), "105");
 }
 

@@ -147,14 +147,14 @@ fn a_price_may_be_left_to_the_backend_or_be_its_own() {
 fn what_is_sold_out_unknown_or_held_by_another_is_refused() {
     let mut office = Office::new();
     let ann = office.user("ann", 100);
-    assert_eq!(office.call("POST", PLACE, &order(ann, "static-soldout", "")).refused(), 409);
-    assert_eq!(office.call("POST", PLACE, &order(ann, "static-us", r#","ipCount":41"#)).refused(), 409);
+    assert_eq!(office.call("POST", PLACE, &order(ann, "static-soldout", "")).refused(), 422);
+    assert_eq!(office.call("POST", PLACE, &order(ann, "static-us", r#","ipCount":41"#)).refused(), 422);
     assert_eq!(office.call("POST", PLACE, &order(ann, "none", "")).refused(), 404);
     let number = office.place(ann, r#","ipCount":3,"assignedIp":"127.128.0.77","assignedIpList":["127.128.1.10"]"#);
     let exits: Vec<_> = office.order(&number)["instances"].as_array().unwrap().iter().map(|instance| instance["exit_ip"].clone()).collect();
     assert_eq!(exits, ["127.128.0.77", "127.128.1.10", "127.128.0.2"]);
     for address in ["127.128.0.77", "127.129.0.7", "10.0.0.1"] {
-        assert_eq!(office.call("POST", PLACE, &order(ann, "static-us", &format!(r#","assignedIp":"{address}""#))).refused(), 409);
+        assert_eq!(office.call("POST", PLACE, &order(ann, "static-us", &format!(r#","assignedIp":"{address}""#))).refused(), 422);
     }
 }
 

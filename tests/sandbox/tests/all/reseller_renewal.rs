@@ -100,7 +100,7 @@ fn cancelling_before_the_order_is_made_gives_its_cost_back_and_later_does_not() 
     office.granted("POST", &cancel(&second), "");
     assert_eq!(office.balance_of(ann), "0");
     assert!(office.desk.service.exit_of(name, word, office.desk.now).is_none());
-    assert_eq!(office.call("POST", &cancel(&second), "").refused(), 409);
-    assert_eq!(office.call("POST", RENEW, &format!(r#"{{"order_no":"{second}"}}"#)).refused(), 409);
+    assert_eq!(office.call("POST", &cancel(&second), "").refused(), 422);
+    assert_eq!(office.call("POST", RENEW, &format!(r#"{{"order_no":"{second}"}}"#)).refused(), 422);
     assert_eq!(office.call("POST", &cancel("none"), "").refused(), 404);
 }

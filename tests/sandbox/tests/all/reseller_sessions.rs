@@ -26,8 +26,8 @@ fn a_session_is_an_order_of_the_reseller_under_its_own_id() {
 fn a_sessions_order_is_renewed_and_ended_on_the_agent_side() {
     let mut office = Office::new();
     let id = office.desk.buy(STATIC);
-    assert_eq!(office.call("POST", &format!("/open/app/static/order/{id}/cancel"), "").refused(), 409);
-    assert_eq!(office.call("POST", "/open/app/static/order/renew", &format!(r#"{{"order_no":"{id}"}}"#)).refused(), 409);
+    assert_eq!(office.call("POST", &format!("/open/app/static/order/{id}/cancel"), "").refused(), 422);
+    assert_eq!(office.call("POST", "/open/app/static/order/renew", &format!(r#"{{"order_no":"{id}"}}"#)).refused(), 422);
     assert_eq!(office.desk.status(&id), "active");
 }
 

@@ -47,12 +47,12 @@ fn a_user_name_is_one_users_only_even_after_it_is_deleted() {
     let mut office = Office::new();
     let (ann, bob) = (office.user("ann", 0), office.user("bob", 0));
     let taken = r#"{"username":"ann","password":"secret-1"}"#;
-    assert_eq!(office.call("POST", "/open/app/user/v2", taken).refused(), 409);
-    assert_eq!(office.call("PATCH", &format!("{USERS}/{bob}/account"), r#"{"username":"ann"}"#).refused(), 409);
+    assert_eq!(office.call("POST", "/open/app/user/v2", taken).refused(), 422);
+    assert_eq!(office.call("PATCH", &format!("{USERS}/{bob}/account"), r#"{"username":"ann"}"#).refused(), 422);
     office.granted("PATCH", &format!("{USERS}/{ann}/account"), r#"{"username":"ann"}"#);
     office.granted("DELETE", &format!("{USERS}/{ann}"), "");
-    assert_eq!(office.call("POST", "/open/app/user/v2", taken).refused(), 409);
-    assert_eq!(office.call("POST", "/open/app/user/v2", r#"{"username":"reseller","password":"secret-1"}"#).refused(), 409);
+    assert_eq!(office.call("POST", "/open/app/user/v2", taken).refused(), 422);
+    assert_eq!(office.call("POST", "/open/app/user/v2", r#"{"username":"reseller","password":"secret-1"}"#).refused(), 422);
 }
 
 #[test]

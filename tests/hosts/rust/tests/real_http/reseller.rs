@@ -142,9 +142,9 @@ fn a_name_is_one_users_only() {
     let live = Live::new();
     let (mut own, mut other) = (User::reseller(&live), User::other(&live));
     let (_, bob) = (own.create("ann", 0), own.create("bob", 0));
-    assert_eq!((own.refused(named("ann")), other.refused(named("ann"))), (409, 409));
+    assert_eq!((own.refused(named("ann")), other.refused(named("ann"))), (422, 422));
     let taken = EditSubUserAccount { user_id: bob, username: Some("ann".to_owned()), ..EditSubUserAccount::default() };
-    assert_eq!((own.refused(taken), own.user(bob)["username"].clone()), (409, json!("bob")));
+    assert_eq!((own.refused(taken), own.user(bob)["username"].clone()), (422, json!("bob")));
 }
 
 #[test]
@@ -278,7 +278,7 @@ fn cancelling_releases_the_order() {
     assert!(is_usable());
     own.done(CancelStaticOrder { order_no: number(&placed) });
     assert!(!is_usable());
-    assert_eq!(own.refused(CancelStaticOrder { order_no: number(&placed) }), 409);
+    assert_eq!(own.refused(CancelStaticOrder { order_no: number(&placed) }), 422);
 }
 
 #[test]

@@ -52,12 +52,12 @@ impl Service {
     pub(super) fn assign(&self, product: &Product, wanted: &[Ipv4Addr], count: usize, now_ms: i64) -> Result<Vec<Ipv4Addr>, Refusal> {
         let free = self.free_addresses(product, now_ms);
         if let Some(missing) = wanted.iter().find(|address| !free.contains(address)) {
-            return Err(refused(409, "an assigned address is not available").detail("address", missing));
+            return Err(refused(422, "an assigned address is not available").detail("address", missing));
         }
         let others = free.into_iter().filter(|address| !wanted.contains(address));
         let assigned: Vec<Ipv4Addr> = wanted.iter().copied().chain(others).take(count).collect();
         if assigned.len() < count {
-            return Err(refused(409, "the product has not enough free addresses"));
+            return Err(refused(422, "the product has not enough free addresses"));
         }
         Ok(assigned)
     }

@@ -100,9 +100,13 @@ impl Spelling {
         match result {
             Ok(Reply { data, .. }) => Answer::new(200, None, &self.envelope("0", "ok", Some(data))),
             Err(Refusal { code, status, message, details, retry_after }) => {
-                let data = (!details.is_empty()).then(|| raw(&details));
+                // Beside `data`, which would say that something was done: the contract shows it for one code only.
+                let name = if code == REGION { "data" } else { "details" };
+                let details = (!details.is_empty()).then(|| (name, raw(&details)));
                 let status = if self.refusal_status == RefusalStatus::Ok { 200 } else { status };
-                Answer::new(status, retry_after, &self.envelope(&code, &message, data))
+                let mut envelope = self.envelope(&code, &message, None);
+                envelope.extend(details);
+                Answer::new(status, retry_after, &envelope)
             }
         }
     }
@@ -117,6 +121,9 @@ impl Spelling {
         BTreeMap::from([("code", code), (name, raw(&message)), ("data", raw(&data))])
     }
 }
+
+/// The only code that the contract names.
+pub(super) const REGION: &str = "location_not_supported_for_product";
 
 /// A refusal whose code is the HTTP status, since the contract names but one code.
 pub(super) fn refused(status: u16, message: impl Into<String>) -> Refusal {
@@ -145,7 +152,7 @@ mod tests {
         assert_eq!(body(&plain, Ok(Reply::new(200, &7))), r#"{"code":0,"data":7,"message":"ok"}"#);
         assert_eq!(body(&plain, Err(refused(404, "no"))), r#"{"code":404,"data":null,"message":"no"}"#);
         let word = Refusal::other("some_word", 400, "no").detail("a", 1);
-        assert_eq!(body(&plain, Err(word)), r#"{"code":"some_word","data":{"a":1},"message":"no"}"#);
+        assert_eq!(body(&plain, Err(word)), r#"{"code":"some_word","data":null,"details":{"a":1},"message":"no"}"#);
     }
 
     #[test]

@@ -80,7 +80,7 @@ pub(crate) fn extract(service: &mut Service, call: &Call<'_>) -> Result<Reply, R
     let fitting = || orders().filter(|(_, order)| order.product.number == product.number && order.is_active());
     let own = fitting().find(|(_, order)| order.owner == call.caller);
     let found = own.or_else(|| fitting().find(|(_, order)| call.caller.sees(order.owner)));
-    let (place, order) = found.ok_or_else(|| refused(409, "no traffic of the product is left"))?;
+    let (place, order) = found.ok_or_else(|| refused(422, "no traffic of the product is left"))?;
     let order_no = order.order_no.to_string();
     let number = service.next_proxy();
     let exit = ids::exit_address(service.next_exit());

@@ -91,7 +91,7 @@ fn check_status(order: &StaticOrder, now_ms: i64, allowed: &[Status]) -> Result<
     if allowed.contains(&status) {
         return Ok(());
     }
-    Err(refused(409, "the status of the order does not allow this").detail("status", status.word()))
+    Err(refused(422, "the status of the order does not allow this").detail("status", status.word()))
 }
 
 impl Service {
@@ -121,7 +121,7 @@ impl Service {
         match found {
             Some(place) => Ok(place),
             None if sessions.any(|session| is_meant(session_order_id(session), &session.id)) => {
-                Err(refused(409, "the order belongs to a session, and is renewed and ended there"))
+                Err(refused(422, "the order belongs to a session, and is renewed and ended there"))
             }
             None => Err(refused(404, "you have no static order of this number")),
         }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::books::Kind;
-use super::envelope::{forbidden, refused};
+use super::envelope::{REGION, forbidden, refused};
 use super::people::Owner;
 use super::places;
 use super::routes::Call;
@@ -62,7 +62,7 @@ pub(crate) fn create(service: &mut Service, call: &Call<'_>) -> Result<Reply, Re
     check_price(wanted.total_amount, total, "totalAmount")?;
     let stock = service.stock(&product).unwrap_or_default();
     if wanted.count > stock.into() {
-        return Err(refused(409, "the product is out of stock in this quantity").detail("stock", stock));
+        return Err(refused(422, "the product is out of stock in this quantity").detail("stock", stock));
     }
     let count = usize::try_from(wanted.count).unwrap_or(0);
     let exits = service.assign(&product, &wanted.addresses, count, call.now_ms)?;
@@ -151,7 +151,7 @@ fn check_location(product: &Product, regions: &[String]) -> Result<(), Refusal> 
     }
     let supported = [place.country_code.to_owned(), place.region()];
     let message = format!("the product does not support this location; it supports {}", supported.join(", "));
-    Err(Refusal::other("location_not_supported_for_product", 400, message).detail("supportedRegions", supported))
+    Err(Refusal::other(REGION, 400, message).detail("supportedRegions", supported))
 }
 
 fn check_project<'a>(product: &Product, project: Option<&'a str>) -> Result<Option<&'a str>, Refusal> {

@@ -99,7 +99,7 @@ pub(crate) fn cancel(service: &mut Service, call: &Call<'_>) -> Result<Reply, Re
     service.detect(place, call.now_ms)?;
     let order = &mut service.backend.usdt_orders[place];
     if order.status != Status::Pending {
-        return Err(refused(409, "only an unpaid order can be cancelled").detail("status", order.status.word()));
+        return Err(refused(422, "only an unpaid order can be cancelled").detail("status", order.status.word()));
     }
     order.status = Status::Cancelled;
     Ok(Reply::new(200, &service.usdt_record(place)))
@@ -132,7 +132,7 @@ impl Service {
     fn detect(&mut self, place: usize, now_ms: i64) -> Result<(), Refusal> {
         let UsdtOrder { order_no, owner, amount, status, .. } = self.backend.usdt_orders[place].clone();
         if status == Status::Transferred {
-            let balance = self.balance_of(owner).checked_add(amount).ok_or_else(|| refused(409, "the balance can't hold the amount"))?;
+            let balance = self.balance_of(owner).checked_add(amount).ok_or_else(|| refused(422, "the balance can't hold the amount"))?;
             self.set_balance_of(owner, balance);
             if let Some(user) = owner.user {
                 let user = self.user_mut(user);

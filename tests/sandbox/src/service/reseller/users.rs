@@ -176,7 +176,7 @@ impl Service {
         let mut others = self.backend.users.iter().enumerate().filter(|(place, _)| Some(*place) != own);
         let is_resellers = name == "reseller" || name.starts_with("reseller-");
         if is_resellers || others.any(|(_, user)| *user.username == *name) {
-            return Err(refused(409, "the user name is taken").detail("field", "username"));
+            return Err(refused(422, "the user name is taken").detail("field", "username"));
         }
         Ok(())
     }

@@ -290,7 +290,7 @@ fn a_store_is_asked_and_answers_in_text() {
         store.call(StoreCall::Spend { space, day: None, entry, amount: amount.to_owned(), cap: cap.map(str::to_owned) }, NOW)
     };
     assert!(spend("4.5", Some("5")) == Ok(StoreAnswer::Granted { day: 19675 }));
-    assert!(spend("5.01", Some("5")) == Ok(StoreAnswer::Over { total: "4.5".to_owned() }));
+    assert!(spend("5.01", Some("5")) == Ok(StoreAnswer::Over { day: 19675, total: "4.5".to_owned() }));
     assert!(matches!(spend("much", None), Err(StoreError::Misuse(sentence)) if sentence.contains("`much`")));
     let inside = place.path().join("format").join("store");
     assert!(matches!(Folder::new(inside.to_str().expect("is text")), Err(StoreError::Failed(_))), "a file is no folder");

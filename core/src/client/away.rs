@@ -4,7 +4,7 @@ use super::root::Client;
 use super::types::busy;
 use super::waiting::{Found, Purpose, Timer, Visit};
 use crate::engine::DEADLINE;
-use crate::policy::{Advice, Effect, Error, ErrorFields, Kind};
+use crate::policy::{Advice, Effect, Error, ErrorFields, Kind, Rule};
 use crate::state::{Name, User, again_after};
 
 impl Client {
@@ -29,6 +29,9 @@ impl Client {
             _ => {}
         }
         let Visit { command: Some(command), purpose } = visit else { return };
+        if let Purpose::Retry(start) = purpose {
+            return self.enter(command, *start);
+        }
         // Whoever has an intent goes on with it; a key of the caller's own may have been sent by somebody without this store.
         let effect = match &purpose {
             Purpose::Start(start) if start.options.idempotency_key.is_none() => Effect::None,
@@ -68,6 +71,8 @@ impl Client {
                     let at = self.means.clock.monotonic().saturating_add(again_after(failures));
                     self.timers.add(at, Timer::Reclaim(Box::new((name.clone(), session, failures.saturating_add(1)))));
                 }
+                // Whatever comes of that, this one goes on.
+                Purpose::Retry(start) => visit.command.into_iter().for_each(|command| self.enter(command, (*start).clone())),
                 Purpose::Renewal(id) => self.renewal_not_stored(id, None),
                 Purpose::Marked(id, marker) => self.renewal_not_stored(id, Some(&marker)),
                 _ => {
@@ -87,7 +92,8 @@ impl Client {
     pub(super) fn turn_away(&mut self, visit: Visit, kind: Kind, what: &str, advice: Advice) {
         let Some(command) = visit.command else { return };
         let (operation, intent, effect) = visit.subject();
-        let effect = if kind == Kind::Misuse { Effect::None } else { effect };
+        let is_said = kind == Kind::Misuse || !self.means.rules.holds(Rule::UnaskedIsUnknown);
+        let effect = if is_said { Effect::None } else { effect };
         let fields = Error::new(kind, effect, operation, what, advice).into_fields();
         self.complete(command, Err(Error::from(ErrorFields { intent, ..fields })));
     }

@@ -2,7 +2,7 @@
 
 use super::job::Parked;
 use super::root::Client;
-use super::waiting::Purpose;
+use super::waiting::{Purpose, Visit};
 use crate::engine::{Input, Received};
 use crate::policy::{Advice, Effect, Error, ErrorFields, FailureKind, Kind, Sent};
 use crate::state::{CommandId, JobId, Name, StepId};
@@ -24,7 +24,7 @@ impl Client {
             return None;
         };
         if let Some(next) = self.waiting.after_retry.get_mut(&command) {
-            *next = None;
+            next.is_wanted = false;
         }
         let entry = self.jobs.get(&id)?;
         if entry.waiting.is_many() {
@@ -58,10 +58,15 @@ impl Client {
         let Some(visits) = self.waiting.visits.get_mut(name) else { return };
         let Some(at) = visits.iter().position(|visit| visit.command == Some(command)) else { return };
         let Some(visit) = visits.remove(at) else { return };
-        let (operation, intent, effect) = visit.subject();
         if visits.is_empty() {
             self.waiting.visits.remove(name);
         }
+        self.end_cancelled(command, visit);
+    }
+
+    /// A command ends before the store was asked for its name.
+    pub(super) fn end_cancelled(&mut self, command: CommandId, visit: Visit) {
+        let (operation, intent, effect) = visit.subject();
         // What is under a name is not known before it was claimed, and whoever else waits for it goes on.
         let (what, advice) = match effect {
             Effect::None => ("was cancelled before it had any effect", Advice::Nothing),

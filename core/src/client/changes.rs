@@ -6,10 +6,10 @@ use super::job::Entry;
 use super::options::CallOptions;
 use super::root::Client;
 use super::types::busy;
-use super::waiting::{Found, Purpose, Start, Visit};
+use super::waiting::{AfterRetry, Found, Purpose, Start, Visit};
 use crate::contract::agent::{RotateSession, TerminateSession, UpdateBudget};
 use crate::contract::{Endpoint, Operation};
-use crate::policy::{Advice, Effect, Error, ErrorFields, Kind};
+use crate::policy::{Error, ErrorFields};
 use crate::state::{CommandId, JobId, Name, SavedCall};
 use crate::wire::members;
 
@@ -49,7 +49,7 @@ impl Client {
             Some(call) => {
                 // One send, and no waiting: neither for a repeat nor for an earlier send of the key to end.
                 let once = CallOptions { attempts: Some(1), headers: start.options.headers.clone(), ..CallOptions::default() };
-                self.waiting.after_retry.insert(command, Some(Box::new(start)));
+                self.waiting.after_retry.insert(command, AfterRetry { start: Box::new(start), is_wanted: true });
                 self.go_on_with_call(name, command, call, bought_as_of(name, data), &once);
             }
             None => self.enter(command, start),
@@ -58,19 +58,14 @@ impl Client {
 
     /// The retry of an earlier rotation has ended for a command: what it wanted itself begins. Whether it waited for one.
     pub(super) fn begin_after_retry(&mut self, command: CommandId) -> bool {
-        match self.waiting.after_retry.remove(&command) {
-            None => return false,
-            Some(Some(start)) => {
-                if let Some(known) = self.commands.get_mut(&command) {
-                    known.job = None;
-                }
-                self.enter(command, *start);
+        let Some(AfterRetry { start, is_wanted }) = self.waiting.after_retry.remove(&command) else { return false };
+        if is_wanted {
+            if let Some(known) = self.commands.get_mut(&command) {
+                known.job = None;
             }
-            Some(None) => {
-                let what = "was cancelled before it had any effect";
-                let error = Error::new(Kind::Cancelled, Effect::None, RotateSession::ENDPOINT.name, what, Advice::Nothing);
-                self.complete(command, Err(error));
-            }
+            self.enter(command, *start);
+        } else {
+            self.end_cancelled(command, Visit::new(Some(command), Purpose::Start(start)));
         }
         true
     }

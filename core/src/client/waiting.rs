@@ -24,8 +24,8 @@ pub(super) struct Waiting {
     pub(super) finishing: Finishing,
     /// What is under the slots that pools have claimed and have not done anything with yet.
     pub(super) slots: Map<Name, Found>,
-    /// For an earlier rotation to be sent once more; nothing where the one that was to follow it was cancelled.
-    pub(super) after_retry: Map<CommandId, Option<Box<Start>>>,
+    /// For an earlier rotation to be sent once more.
+    pub(super) after_retry: Map<CommandId, AfterRetry>,
     /// Settings without a name of their caller's that are in doubt.
     pub(super) settings_in_doubt: VecDeque<Name>,
     /// For a list.
@@ -91,6 +91,14 @@ pub(super) struct Start {
     pub(super) bought_as: Option<BoughtAs>,
     /// How long to wait before it is claimed again, and until when.
     pub(super) patience: Option<(Millis, Millis)>,
+}
+
+/// A rotation that begins once an earlier one was sent once more.
+#[derive(Debug, Clone, Hash)]
+pub(super) struct AfterRetry {
+    pub(super) start: Box<Start>,
+    /// Whether its caller still waits for it.
+    pub(super) is_wanted: bool,
 }
 
 /// Going on with what there is.

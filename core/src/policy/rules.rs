@@ -87,6 +87,8 @@ rules! {
     SpendBeforeSend,
     /// Two purchases with one key, as a caller may give it, count by two entries.
     EntryIsItsOwn,
+    /// Of a start under its caller's name nothing is said before the store was asked for the name: it may have been done before.
+    UnaskedIsUnknown,
     /// A record that can't be read is something: what it stands for may have been done.
     UnreadableIsSomething,
     /// A person settles what they looked at, and nothing that came later under the same name.

@@ -40,9 +40,9 @@ closed_enum! {
 }
 
 closed_enum! {
-    /// Whether this call had its effect. It says nothing of other calls under the same intent, with one exception: a start under an intent
-    /// or key of its caller's that ended before the store was asked for that name, because the store failed or the start was cancelled, is
-    /// [`Effect::Unknown`], since an earlier start of it may have had its effect.
+    /// Whether this call had its effect. It says nothing of other calls under the same intent, with one exception: the effect of a
+    /// start with an intent or a given key that ended before the store was asked for that name, because the store failed or the start was
+    /// cancelled, is unknown, since an earlier start of it may have had its effect.
     pub enum Effect {
         /// It had none and will have none.
         None = "none",

@@ -386,7 +386,7 @@ mod tests {
     fn the_options_of_a_client_are_the_cores() {
         let sorted = |names: &[&'static str]| names.iter().copied().collect::<std::collections::BTreeSet<_>>();
         assert_eq!(sorted(&RETRY.map(|option| option.name)), sorted(RetryPolicy::NAMES));
-        let own = ["api", "base_url", "retry", "store"];
+        let own = ["api", "base_url", "late_calls", "retry", "store"];
         let here = CLIENT.iter().chain(&AGENT).chain(&RESELLER).map(|option| option.name);
         assert_eq!(here.chain(own).collect::<std::collections::BTreeSet<_>>(), sorted(ClientOptions::NAMES));
     }

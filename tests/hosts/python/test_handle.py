@@ -67,6 +67,19 @@ def test_a_rotation_that_many_wait_for_is_one_generation(sandbox: Sandbox) -> No
     assert [session["status"] for session in sandbox.state()["sessions"]] == ["terminated"]
 
 
+@pytest.mark.parametrize("intent", [None, "job-1"])
+def test_a_scope_ends_its_session_though_a_rotation_of_it_was_cancelled_and_is_in_doubt(sandbox: Sandbox, intent: str | None) -> None:
+    async def life() -> None:
+        async with hopline.AsyncAgentClient(**sandbox.account) as agent:
+            async with agent.open_session(**BUY, intent=intent) as session:
+                sandbox.fault("rotate_session", kind="delay", ms=3000)
+                with pytest.raises(TimeoutError):
+                    await asyncio.wait_for(session.rotate(), 0.3)
+
+    asyncio.run(life())
+    assert [session["status"] for session in sandbox.state()["sessions"]] == ["terminated"]
+
+
 def by_requests(url: str, proxy: hopline.Proxy) -> Any:
     with requests.Session() as session:
         session.trust_env = False

@@ -115,7 +115,10 @@ impl Client {
     fn forget_found(&mut self, name: &Name, command: CommandId, found: &Found) {
         match found {
             Found::Nothing => return self.finish_visit(command, Ok(said(false)), None, name),
-            Found::Data(data) if data.call.as_ref().is_some_and(|call| call.order_no.is_none() && !call.refused) => {
+            // A marker says where a renewal is that may be in doubt.
+            Found::Data(data)
+                if data.renewal.is_some() || data.call.as_ref().is_some_and(|call| call.order_no.is_none() && !call.refused) =>
+            {
                 return self.finish_visit(command, Ok(said(false)), None, name);
             }
             Found::Data(data) => {

@@ -10,9 +10,7 @@ use crate::state::{Name, User, again_after};
 impl Client {
     /// Another living client has it.
     pub(super) fn is_busy(&mut self, name: &Name, visit: Visit, found: &Found) {
-        if self.end_unnamed(&visit) {
-            return;
-        }
+        let Some(visit) = self.begin_all_the_same(visit) else { return };
         let known = if let Found::Data(data) = found { Some(&**data) } else { None };
         let (session, status) = known
             .and_then(|data| data.session.as_ref())
@@ -63,9 +61,7 @@ impl Client {
     /// again.
     pub(super) fn store_fails(&mut self, name: &Name, what: &str) {
         for visit in self.waiting.visits.remove(name).unwrap_or_default() {
-            if self.end_unnamed(&visit) {
-                continue;
-            }
+            let Some(visit) = self.begin_all_the_same(visit) else { continue };
             match visit.purpose {
                 Purpose::Reclaim(session, failures) => {
                     let at = self.means.clock.monotonic().saturating_add(again_after(failures));

@@ -1,12 +1,14 @@
 //! Changes of sessions, and which of them wait for one another. What costs nothing never holds back what costs money: a termination passes
 //! everything but another termination, and a rotation in doubt is sent once more before the next one, whatever comes of that.
 
+use std::collections::VecDeque;
+
 use super::go_on::bought_as_of;
 use super::job::Entry;
 use super::options::CallOptions;
 use super::root::Client;
 use super::types::busy;
-use super::waiting::{AfterRetry, Found, Purpose, Start, Visit};
+use super::waiting::{AfterRetry, Found, Purpose, SettingInDoubt, Start, Visit};
 use crate::contract::agent::{RotateSession, TerminateSession, UpdateBudget};
 use crate::contract::{Endpoint, Operation};
 use crate::policy::{Error, ErrorFields};
@@ -70,14 +72,20 @@ impl Client {
         true
     }
 
-    /// A termination whose name can't be had begins without it. Whether it is one.
-    pub(super) fn end_unnamed(&mut self, visit: &Visit) -> bool {
-        let (Some(command), Purpose::Start(start)) = (visit.command, &visit.purpose) else { return false };
-        let goes_on = start.endpoint.name == TerminateSession::ENDPOINT.name;
-        if goes_on {
-            self.begin_write(None, command, Start { bought_as: None, ..(**start).clone() });
+    /// Of those whose name can't be had, a termination begins without it, and a rotation without what it was to send first. Otherwise
+    /// gives back who waits.
+    pub(super) fn begin_all_the_same(&mut self, visit: Visit) -> Option<Visit> {
+        match (visit.command, visit.purpose) {
+            (Some(command), Purpose::Start(start)) if start.endpoint.name == TerminateSession::ENDPOINT.name => {
+                self.begin_write(None, command, Start { bought_as: None, ..*start });
+                None
+            }
+            (Some(command), Purpose::Retry(start)) => {
+                self.enter(command, *start);
+                None
+            }
+            (command, purpose) => Some(Visit { command, purpose }),
         }
-        goes_on
     }
 
     /// Joins a termination of the same session that is under way. Whether there is one.
@@ -107,7 +115,7 @@ impl Client {
         let Some(known) = self.sessions.get_mut(session) else { return Vec::new() };
         let names: Vec<Name> = std::mem::take(&mut known.free_doubts).into_names().collect();
         for name in &names {
-            self.visit(name, Visit::new(None, Purpose::DropDoubt(Vec::new())));
+            self.visit(name, Visit::new(None, Purpose::DropDoubt));
         }
         names
     }
@@ -118,16 +126,16 @@ impl Client {
         // A put that was out meanwhile has made it this client's again.
         match self.journal.is_owned(&name) {
             true => self.delete(&name, true),
-            false => self.visit(&name, Visit::new(None, Purpose::DropDoubt(Vec::new()))),
+            false => self.visit(&name, Visit::new(None, Purpose::DropDoubt)),
         }
         Some(name)
     }
 
     /// A setting is in doubt.
-    pub(super) fn remember_setting(&mut self, entry: &Entry) {
-        let name = entry.custody.name.clone().filter(|_| entry.subject.operation == UpdateBudget::ENDPOINT.name);
+    pub(super) fn remember_setting(&mut self, id: JobId, entry: &Entry) {
+        let Some((name, members)) = entry.custody.name.clone().zip(members_set(entry)) else { return };
         let known = &mut self.waiting.settings_in_doubt;
-        known.extend(name.filter(|_| entry.custody.bought_as.is_none()));
+        known.push_back(SettingInDoubt { began: id, name, members });
         while known.len() > SETTINGS {
             known.pop_front();
         }
@@ -135,33 +143,34 @@ impl Client {
 
     /// A setting was accepted: what is in doubt of earlier ones that change nothing else would only undo it. Returns the names that are let
     /// go of.
-    pub(super) fn drop_settings(&mut self, entry: &Entry) -> Vec<Name> {
-        let write =
-            entry.job.write().filter(|_| entry.subject.operation == UpdateBudget::ENDPOINT.name && entry.custody.bought_as.is_none());
-        let Some(write) = write else { return Vec::new() };
-        let members = names_in(write.call.exchange.built.body.as_deref());
-        let names: Vec<Name> = std::mem::take(&mut self.waiting.settings_in_doubt).into();
+    pub(super) fn drop_settings(&mut self, id: JobId, entry: &Entry) -> Vec<Name> {
+        let Some(members) = members_set(entry) else { return Vec::new() };
+        let is_undone = |known: &SettingInDoubt| known.began < id && known.members.iter().all(|name| members.contains(name));
+        let (undone, left) = std::mem::take(&mut self.waiting.settings_in_doubt).into_iter().partition(is_undone);
+        self.waiting.settings_in_doubt = left;
+        let undone: VecDeque<SettingInDoubt> = undone;
+        let names: Vec<Name> = undone.into_iter().map(|known| known.name).collect();
         for name in &names {
-            self.visit(name, Visit::new(None, Purpose::DropDoubt(members.clone())));
+            self.visit(name, Visit::new(None, Purpose::DropDoubt));
         }
         names
     }
 
-    /// Deletes what is in doubt under a name, if it is a free change of a session, or a setting of no other members than these.
-    pub(super) fn drop_doubt(&mut self, name: &Name, members: &[String], found: &Found) {
+    /// Deletes what is in doubt under a name, if it is a free change of a session, or a setting without a name of its caller's.
+    pub(super) fn drop_doubt(&mut self, name: &Name, found: &Found) {
         let Found::Data(data) = found else { return };
         let Some(call) = &data.call else { return };
         let is_free = call.endpoint(self.service.api).is_some_and(|endpoint| endpoint.is_free_change());
         let is_setting = call.operation == UpdateBudget::ENDPOINT.name && data.fingerprint.is_none();
-        if is_free || (is_setting && names_in(call.body.as_deref()).iter().all(|name| members.contains(name))) {
+        if is_free || is_setting {
             self.delete(name, true);
-        } else if is_setting {
-            self.waiting.settings_in_doubt.push_back(name.clone());
         }
     }
 }
 
-/// The names of the members of a body.
-fn names_in(body: Option<&str>) -> Vec<String> {
-    body.and_then(|body| members(body).ok()).unwrap_or_default().into_iter().map(|(name, _)| name.to_string()).collect()
+/// The members that a setting without a name of its caller's sets.
+fn members_set(entry: &Entry) -> Option<Vec<String>> {
+    let is_setting = entry.subject.operation == UpdateBudget::ENDPOINT.name && entry.custody.bought_as.is_none();
+    let body = entry.job.write().filter(|_| is_setting)?.call.exchange.built.body.as_deref()?;
+    Some(members(body).ok()?.into_iter().map(|(name, _)| name.to_string()).collect())
 }

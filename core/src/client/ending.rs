@@ -34,7 +34,7 @@ impl Client {
         let marker = self.leave_marker(id, &mut entry, is_lost);
         let result = self.result_of(&entry, result);
         let record = self.record_name(&entry, &result);
-        let mut dropped = if result.is_ok() { self.drop_settings(&entry) } else { Vec::new() };
+        let mut dropped = if result.is_ok() { self.drop_settings(id, &entry) } else { Vec::new() };
         dropped.extend(self.drop_left_behind(&mut entry));
         let after = self.after(&entry).into_iter().chain(dropped.into_iter().map(After::Name)).collect();
         let own = self.answers_for(&entry, &result);
@@ -235,7 +235,7 @@ impl Client {
         let name = entry.custody.name.clone();
         self.leave_session(id, &entry, true);
         self.leave_marker(id, &mut entry, true);
-        self.remember_setting(&entry);
+        self.remember_setting(id, &entry);
         let mut after = self.after(&entry);
         let result = if is_lost { unless_said(&entry, Err(error)) } else { Err(error) };
         after.extend(name.iter().cloned().map(After::Name));

@@ -15,7 +15,7 @@ use super::types::misfit;
 use crate::contract::agent::{CreateSession, GetSession};
 use crate::contract::{ANY, Json, Operation, Shape, endpoint, json_of};
 use crate::engine::{Age, Answered, Exchange, Job, Subject, Terms, Then, Write, phase_of, requested_type};
-use crate::policy::{Ledger, Rule};
+use crate::policy::{Advice, Effect, Error, Kind, Ledger, Rule};
 use crate::state::{BoughtAs, CommandId, Data, Done, Name, SavedCall, SavedSession, User, is_over_for_good};
 use crate::wire::{Built, Facts};
 
@@ -35,7 +35,10 @@ impl Client {
             (Some(session), ..) => self.go_on_with_session(name, command, session, bought_as, options),
             (_, Some(call), _) => self.go_on_with_call(name, command, call, bought_as, options),
             (_, _, Some(done)) => self.recall(name, command, done, options),
-            _ => {}
+            (None, None, None) => {
+                let error = Error::new(Kind::Misuse, Effect::None, operation, "there is nothing to go on with", Advice::ChangeRequest);
+                self.finish_visit(command, Err(error), intent_of(), name);
+            }
         }
     }
 
@@ -74,7 +77,7 @@ impl Client {
         bought_as: Option<BoughtAs>,
         options: &CallOptions,
     ) {
-        let Some(endpoint) = call.endpoint(self.service.api) else { return };
+        let endpoint = call.endpoint(self.service.api).unwrap_or(CreateSession::ENDPOINT);
         let changed = call.session_id.as_deref().filter(|_| endpoint.changes_session() && call.order_no.is_none());
         if let Err(error) = changed.map_or(Ok(()), |session| self.check_changing(endpoint, session)) {
             return self.finish_visit(command, Err(error), options.intent.clone(), name);

@@ -152,16 +152,14 @@ impl Client {
     }
 
     fn receive(&mut self, name: &Name, visit: Visit, found: &Found) {
-        if matches!(found, Found::Bad(..)) && self.end_unnamed(&visit) {
-            return;
-        }
-        let Visit { command, purpose } = visit;
+        let visit = if matches!(found, Found::Bad(..)) { self.begin_all_the_same(visit) } else { Some(visit) };
+        let Some(Visit { command, purpose }) = visit else { return };
         match (purpose, command) {
             (Purpose::Start(start), Some(command)) => self.admit_start(name, command, *start, found),
             (Purpose::Resume(resume), Some(command)) => self.admit_resume(name, command, *resume, found),
             (Purpose::Act(act), Some(command)) => self.act(name, command, *act, found),
             (Purpose::Retry(start), Some(command)) => self.retry_first(name, command, *start, found),
-            (Purpose::DropDoubt(members), _) => self.drop_doubt(name, &members, found),
+            (Purpose::DropDoubt, _) => self.drop_doubt(name, found),
             (Purpose::Renewal(id), _) => self.admit_renewal(name, id, found),
             (Purpose::Marked(id, marker), _) => self.admit_marked(name, id, &marker, found),
             (Purpose::DropMarker(own), _) => self.drop_marker(name, &own, found),

@@ -60,6 +60,11 @@ impl Client {
                 let answered = Answered::of(Facts { nothing: true, ..Facts::default() });
                 self.finish_visit(command, Ok(answered), intent, name);
             }
+            // A renewal under a name of its caller's has left its marker where another one was.
+            Found::Data(data) if data.renewal.is_some() && !name.is_findable() => {
+                let next = Visit::new(Some(command), Purpose::Resume(Box::new(Resume { options, intent })));
+                data.renewal.iter().for_each(|marked| self.visit(marked, next.clone()));
+            }
             Found::Data(data) => {
                 let options = CallOptions { intent: data.intent.clone(), ..options };
                 self.go_on(name, command, data, &options, data.intent.as_deref());

@@ -27,7 +27,7 @@ pub(super) struct Waiting {
     /// For an earlier rotation to be sent once more.
     pub(super) after_retry: Map<CommandId, AfterRetry>,
     /// Settings without a name of their caller's that are in doubt.
-    pub(super) settings_in_doubt: VecDeque<Name>,
+    pub(super) settings_in_doubt: VecDeque<SettingInDoubt>,
     /// For a list.
     pub(super) listings: Numbered<u32, Listing>,
 }
@@ -39,6 +39,16 @@ pub(super) enum Found {
     Data(Box<Data>),
     /// It can't be used, and the caller's own name as far as that can be read.
     Bad(BadRecord, Option<String>),
+}
+
+/// A setting that is in doubt.
+#[derive(Debug, Clone, Hash)]
+pub(super) struct SettingInDoubt {
+    /// Its job, which tells what began later.
+    pub(super) began: JobId,
+    pub(super) name: Name,
+    /// What it sets.
+    pub(super) members: Vec<String>,
 }
 
 /// What waits for a name.
@@ -67,7 +77,7 @@ pub(super) enum Purpose {
     /// To send a rotation that is in doubt once more, before this one.
     Retry(Box<Start>),
     /// To delete a doubt that is of no use any more: a free change of a session that is over, or a setting that names no other members.
-    DropDoubt(Vec<String>),
+    DropDoubt,
     /// To put a renewal there, unless another one of its session is in doubt.
     Renewal(JobId),
     /// To see whether the renewal that a marker speaks of is in doubt, before another one is put where the marker is.
@@ -125,9 +135,7 @@ impl Visit {
             Purpose::Resume(resume) => ("resume", resume.intent.clone(), Effect::Unknown),
             Purpose::Act(act) => (act.operation(), None, Effect::None),
             Purpose::Renewal(_) | Purpose::Marked(..) => (RenewSession::ENDPOINT.name, None, Effect::None),
-            Purpose::Reclaim(..) | Purpose::DropDoubt(_) | Purpose::DropMarker(_) | Purpose::SessionOver(_) => {
-                ("store", None, Effect::None)
-            }
+            Purpose::Reclaim(..) | Purpose::DropDoubt | Purpose::DropMarker(_) | Purpose::SessionOver(_) => ("store", None, Effect::None),
         }
     }
 }

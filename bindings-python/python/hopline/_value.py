@@ -168,4 +168,5 @@ class Until(Value):
                 raise TypeError("`is_` must be a list of words, not one text")
 
     def _told(self) -> dict[str, Any]:
-        return {"at": self.at, "is": list(self.is_), "at_least": self.at_least}
+        told = {"at": self.at, "is": list(self.is_), "at_least": self.at_least}
+        return {name: value for name, value in told.items() if value is not None}

@@ -155,7 +155,7 @@ def test_events_tell_how_it_goes_in_threads_and_tasks(sandbox: Sandbox) -> None:
     assert list(listened) == told
     told = [event for event in told if event.event not in ("sent", "answered")]
     assert [event.event for event in told] == ["repeating", "charged", "accepted", "status"]
-    assert told[0].because is not None and told[0].because.effect == "unknown" and told[2].phase == "ready"
+    assert told[0].because is not None and told[0].because.effect == "unknown" and told[3].phase == "ready"
 
     async def life() -> list[str]:
         async with hopline.AsyncAgentClient(**sandbox.account) as other:

@@ -51,7 +51,7 @@ told! {
         status: Option<String>,
         /// Of `status` and `order_status`: what it means for waiting.
         phase: Option<Phase>,
-        /// Of `differing`: where, in the spelling that counts.
+        /// Of `differing` and `rounded`: where, in the spelling that counts.
         members: Option<Vec<String>>,
         /// Of `priced`: USD for one unit.
         unit_price: Option<String> => Decimal,
@@ -126,7 +126,7 @@ impl From<&Event> for Told {
             EventKind::OrderStatus { order_no, status, phase } => {
                 Told { order_no: some(order_no), status: some(status), phase: Some(*phase), ..told }
             }
-            EventKind::Differing { members } => Told { members: Some(members.clone()), ..told },
+            EventKind::Differing { members } | EventKind::Rounded { members } => Told { members: Some(members.clone()), ..told },
             EventKind::Priced { unit_price } => Told { unit_price: some(unit_price), ..told },
             EventKind::Watched { value } => Told { value: value.clone(), ..told },
             EventKind::InDoubt { record } => Told { record: record.as_ref().map(|record| record.0.clone()), ..told },

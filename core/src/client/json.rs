@@ -162,7 +162,7 @@ impl Client {
 impl Taken {
     /// It as text, if it fits its type.
     fn into_text(mut self) -> Result<TakenText, Error> {
-        let Reading { misfit, rewritten, undocumented_secrets } = self.answered.reading();
+        let Reading { misfit, rewritten, beyond_doubles, undocumented_secrets } = self.answered.reading();
         if let Some(error) = misfit {
             return Err(self.unfit(*error));
         }
@@ -170,7 +170,7 @@ impl Taken {
         Ok(TakenText {
             type_name: answered.shape.type_name().filter(|_| undocumented_secrets || answered.shape.has_secrets()),
             undocumented_secrets,
-            view: if rewritten { answered.view() } else { None },
+            view: if rewritten || beyond_doubles { answered.view_for_doubles() } else { None },
             phase: answered.phase.map(Phase::as_str),
             facts: facts_text(&answered),
             raw: answered.raw.text().to_owned(),

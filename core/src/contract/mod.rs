@@ -33,6 +33,7 @@ pub(crate) use shape::{all_fit, joined};
 pub use sink::Sink;
 pub(crate) use tell::MemberWriter;
 pub use tell::Tell;
+pub(crate) use text::fits_double;
 pub use text::{Text, json_of};
 pub use values::{Decimal, Json, Label, OneOrMany, Patch, Secret};
 

@@ -74,6 +74,11 @@ pub struct Field {
 }
 
 impl Field {
+    /// Whether it names something by an id or a number, so that an answer may write it as a number where it is a text.
+    pub fn is_id(&self) -> bool {
+        self.name == "id" || ["_id", "Id", "_no", "No"].iter().any(|end| self.name.ends_with(end))
+    }
+
     /// Whether a number may be sent that no word of its list stands for.
     pub fn takes_any_number(&self) -> bool {
         self.rules.contains(&FieldRule::AnyNumber)
@@ -119,7 +124,7 @@ pub enum Shape {
     Secret,
     /// `true` or `false`.
     Bool,
-    /// A whole number that a double holds exactly.
+    /// A whole number of 64 bits.
     Integer,
     /// A time of Hopline's own: Unix milliseconds.
     Time,

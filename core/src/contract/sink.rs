@@ -16,7 +16,7 @@ pub trait Sink {
     fn null(&mut self) -> Self::Value;
     /// `true` or `false`.
     fn flag(&mut self, value: bool) -> Self::Value;
-    /// A whole number that a double holds exactly.
+    /// A whole number of 64 bits.
     fn integer(&mut self, value: i64) -> Self::Value;
     /// A decimal number as it was written, of at most 28 digits.
     fn decimal(&mut self, digits: &str) -> Self::Value;

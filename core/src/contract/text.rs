@@ -10,23 +10,40 @@ pub fn json_of(value: &(impl Tell + ?Sized)) -> String {
     text.into_text()
 }
 
+/// The largest whole number of which a double holds each one up to it.
+const SAFE: u64 = (1 << 53) - 1;
+
+/// Whether a double, which is all that JavaScript has, holds a whole number exactly.
+pub(crate) fn fits_double(number: i64) -> bool {
+    number.unsigned_abs() <= SAFE
+}
+
 /// Writes JSON. Unknown members are written as they came.
 #[derive(Debug, Default)]
-pub struct Text(String);
+pub struct Text {
+    text: String,
+    /// Whether a whole number that no double holds is written as text.
+    for_doubles: bool,
+}
 
 /// An object, by its record, or a list; and whether it is still empty.
 #[derive(Debug)]
 pub struct Nest(Option<&'static Record>, bool);
 
 impl Text {
+    /// One for JavaScript: a whole number that no double holds is written as text.
+    pub(crate) fn for_doubles() -> Self {
+        Text { for_doubles: true, ..Text::default() }
+    }
+
     /// What was written.
     pub fn into_text(self) -> String {
-        self.0
+        self.text
     }
 
     fn separate(&mut self, nest: &mut Nest) {
         if !std::mem::replace(&mut nest.1, false) {
-            self.0.push(',');
+            self.text.push(',');
         }
     }
 }
@@ -36,48 +53,51 @@ impl Sink for Text {
     type Nest = Nest;
 
     fn null(&mut self) {
-        self.0.push_str("null");
+        self.text.push_str("null");
     }
 
     fn flag(&mut self, value: bool) {
-        self.0.push_str(if value { "true" } else { "false" });
+        self.text.push_str(if value { "true" } else { "false" });
     }
 
     fn integer(&mut self, value: i64) {
-        self.0.push_str(&value.to_string());
+        match self.for_doubles && !fits_double(value) {
+            true => push_quoted(&mut self.text, &value.to_string()),
+            false => self.text.push_str(&value.to_string()),
+        }
     }
 
     fn decimal(&mut self, digits: &str) {
-        self.0.push_str(digits);
+        self.text.push_str(digits);
     }
 
     fn text(&mut self, text: &str, _secret: bool) {
-        push_quoted(&mut self.0, text);
+        push_quoted(&mut self.text, text);
     }
 
     fn word(&mut self, text: &str, _known: Option<&'static Word>) {
-        push_quoted(&mut self.0, text);
+        push_quoted(&mut self.text, text);
     }
 
     fn json(&mut self, text: &str) {
-        self.0.push_str(text);
+        self.text.push_str(text);
     }
 
     fn object(&mut self, record: &'static Record) -> Nest {
-        self.0.push('{');
+        self.text.push('{');
         Nest(Some(record), true)
     }
 
     fn list(&mut self) -> Nest {
-        self.0.push('[');
+        self.text.push('[');
         Nest(None, true)
     }
 
     fn next(&mut self, nest: &mut Nest, index: usize) {
         self.separate(nest);
         if let Some(field) = nest.0.and_then(|record| record.fields.get(index)) {
-            push_quoted(&mut self.0, field.name);
-            self.0.push(':');
+            push_quoted(&mut self.text, field.name);
+            self.text.push(':');
         }
     }
 
@@ -85,10 +105,10 @@ impl Sink for Text {
 
     fn unknown(&mut self, nest: &mut Nest, name: &str, json: &str) {
         self.separate(nest);
-        self.0.extend(["\"", name, "\":", json]);
+        self.text.extend(["\"", name, "\":", json]);
     }
 
     fn end(&mut self, nest: Nest) {
-        self.0.push(if nest.0.is_some() { '}' } else { ']' });
+        self.text.push(if nest.0.is_some() { '}' } else { ']' });
     }
 }

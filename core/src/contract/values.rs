@@ -14,7 +14,8 @@ use crate::json::{FromJson, FromJsonError, NotJson, whole};
 
 /// An amount of money or of traffic, taken from the number's own text: never through a float.
 ///
-/// At most 28 significant digits; a number beyond that is refused rather than rounded.
+/// At most 28 significant digits. Of what is sent, a number beyond that is refused rather than rounded; of what a service writes, it is
+/// rounded up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Decimal(pub rust_decimal::Decimal);
 
@@ -38,6 +39,31 @@ impl FromStr for Decimal {
 }
 
 impl Decimal {
+    /// A number of a service's, and whether it had to be rounded: up, to 28 digits. None where more stand before the point.
+    pub(crate) fn rounded_up(number: &str) -> Option<(Decimal, bool)> {
+        const MOST: i64 = 28;
+        let (is_negative, number) = number.strip_prefix('-').map_or((false, number), |number| (true, number));
+        let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        // An exponent that is no number of 64 bits is as good as the largest one.
+        let exponent = exponent.parse::<i64>().unwrap_or(if exponent.starts_with('-') { i64::MIN } else { i64::MAX });
+        let mut digits = whole.bytes().chain(fraction.bytes()).map(|digit| i128::from(digit.wrapping_sub(b'0') % 10)).peekable();
+        let mut before = exponent.saturating_add(whole.len() as i64);
+        while digits.next_if_eq(&0).is_some() {
+            before = before.saturating_sub(1);
+        }
+        if digits.peek().is_none() {
+            return Some((Decimal::from(0), false));
+        }
+        let scale = MOST.saturating_sub(before.max(0));
+        let kept = before.saturating_add(scale).max(0);
+        let digits_kept = (0..kept).fold(0_i128, |sum, _| sum.saturating_mul(10).saturating_add(digits.next().unwrap_or_default()));
+        let is_cut = digits.any(|digit| digit > 0);
+        let signed = if is_negative { -digits_kept } else { digits_kept.saturating_add(i128::from(is_cut)) };
+        let rounded = rust_decimal::Decimal::try_from_i128_with_scale(signed, u32::try_from(scale).ok()?).ok()?;
+        Some((Decimal(rounded.normalize()), is_cut))
+    }
+
     /// The number as it is sent: without trailing zeros, so that equal numbers are equal texts.
     pub(crate) fn in_one_form(self) -> String {
         self.0.normalize().to_string()
@@ -312,6 +338,33 @@ mod tests {
             ["1e400", "0.12345678901234567890123456789", "\"\"", "\"four\"", "null", "NaN", "", "\"1_0.0\"", "\"1_0e1\"", &"1".repeat(1000)]
         {
             assert!(serde_json::from_str::<Decimal>(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_a_service_writes_with_more_digits_is_rounded_up() {
+        let read = |text: &str| Decimal::rounded_up(text).map(|(number, cut)| (number.to_string(), cut));
+        for (text, number, cut) in [
+            ("67.2000000000000028421709430404007434844970703125", "67.20000000000000284217094305", true),
+            ("0.460000000000000019984014443252817727625370025634765625", "0.4600000000000000199840144433", true),
+            ("-0.12345678901234567890123456789", "-0.1234567890123456789012345678", true),
+            ("1e-29", "0.0000000000000000000000000001", true),
+            ("1E-99999999999999999999", "0.0000000000000000000000000001", true),
+            ("-1e-29", "0", true),
+            ("0.99999999999999999999999999991", "1", true),
+            ("9999999999999999999999999999.1", "10000000000000000000000000000", true),
+            ("4.50", "4.5", false),
+            ("45e-1", "4.5", false),
+            ("0.00045e4", "4.5", false),
+            ("1e+27", "1000000000000000000000000000", false),
+            ("0e99999999999999999999", "0", false),
+            ("-0.0", "0", false),
+        ] {
+            assert_eq!(read(text), Some((number.to_owned(), cut)), "{text}");
+        }
+        assert_eq!(read(&format!("0.5{}", "0".repeat(100_000))), Some(("0.5".to_owned(), false)));
+        for beyond in ["1e28", "12345678901234567890123456789", "1e99999999999999999999", "-1e400", &"9".repeat(100_000)] {
+            assert_eq!(read(beyond), None, "{beyond}");
         }
     }
 

@@ -1,7 +1,7 @@
 //! What a job ends with.
 
 use crate::contract::{Json, Shape, Sink, closed_enum};
-use crate::wire::{DecodeError, Facts, Reading, read_as, reading, view};
+use crate::wire::{DecodeError, Facts, Reading, read_as, reading, view, view_for_doubles};
 
 closed_enum! {
     /// Where a session or an order is, as far as waiting for it goes.
@@ -54,6 +54,12 @@ impl Answered {
 
     /// It under the names and with the words of the table, where the service wrote it in another way.
     pub fn view(&self) -> Option<String> {
-        view(self.shape, self.raw.text())
+        let is_plain = self.reading.as_ref().is_some_and(|reading| !reading.rewritten);
+        if is_plain { None } else { view(self.shape, self.raw.text()) }
+    }
+
+    /// The same for JavaScript: a whole number that no double holds is text, too.
+    pub(crate) fn view_for_doubles(&self) -> Option<String> {
+        view_for_doubles(self.shape, self.raw.text())
     }
 }

@@ -90,6 +90,11 @@ pub enum EventKind {
         /// Where, in the table's spelling.
         members: Vec<String>,
     },
+    /// An answer has numbers of more than 28 digits, which were rounded up.
+    Rounded {
+        /// Their names.
+        members: Vec<String>,
+    },
     /// The price of what is to be bought was read from the authenticated list.
     Priced {
         /// USD for one unit.
@@ -161,6 +166,8 @@ closed_enum! {
         OrderStatus = "order_status",
         /// Members of an answer came in two spellings with two values. The table's first spelling counts; `raw` has both.
         Differing = "differing",
+        /// An answer has numbers of more than 28 digits, which were rounded up: the `members`.
+        Rounded = "rounded",
         /// The price of what is to be bought was read from the authenticated list.
         Priced = "priced",
         /// What a read is repeated for was read, and is not as it was.
@@ -194,6 +201,7 @@ impl EventKind {
             EventKind::Ordered { .. } => EventName::Ordered,
             EventKind::OrderStatus { .. } => EventName::OrderStatus,
             EventKind::Differing { .. } => EventName::Differing,
+            EventKind::Rounded { .. } => EventName::Rounded,
             EventKind::Priced { .. } => EventName::Priced,
             EventKind::Watched { .. } => EventName::Watched,
             EventKind::InDoubt { .. } => EventName::InDoubt,

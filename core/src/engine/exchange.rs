@@ -145,13 +145,16 @@ impl Exchange {
         }
         match answer {
             Answer { content: Content::Success(success), status, .. } => {
-                let Success { raw, mut facts, differing, reading } = *success;
+                let Success { raw, mut facts, differing, rounded, reading } = *success;
                 if let Some((size, items)) = self.built.page_size.zip(items(raw.text())) {
                     facts.short_page = Some(items.len() < size as usize);
                     facts.page_items = Some(digest("page", &items).chars().take(16).collect());
                 }
                 if !differing.is_empty() {
                     cx.note(EventKind::Differing { members: differing });
+                }
+                if !rounded.is_empty() {
+                    cx.note(EventKind::Rounded { members: rounded });
                 }
                 self.learn(raw.text(), &facts, cx);
                 let attempts = cx.subject.attempts;

@@ -3,20 +3,20 @@
 
 use crate::contract::Json;
 use crate::json::pick;
-use crate::wire::{items, number_of};
+use crate::wire::{self, id_of, items};
 
 /// The items of a list that belong to an order.
 pub(crate) fn found(data: &str, order_no: &str) -> Vec<Json> {
     let belongs = |item: &&str| {
         let spellings = pick(item, ["orderNo", "order_no"]).unwrap_or_default();
-        spellings.into_iter().flatten().find_map(number_of).as_deref() == Some(order_no)
+        spellings.into_iter().flatten().find_map(id_of).as_deref() == Some(order_no)
     };
     items(data).unwrap_or_default().into_iter().filter(belongs).map(Json::checked).collect()
 }
 
 /// Where an order is: of its items the first status that is not `active`, where they differ.
 pub(crate) fn status_of(items: &[Json]) -> Option<String> {
-    let status = |item: &Json| pick(item.text(), ["status"]).and_then(|[status]| number_of(status?));
+    let status = |item: &Json| pick(item.text(), ["status"]).and_then(|[status]| wire::status_of(status?));
     let mut statuses = items.iter().filter_map(status);
     let first = statuses.next()?;
     Some(if first == "active" { statuses.find(|status| status != "active").unwrap_or(first) } else { first })

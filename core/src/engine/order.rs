@@ -49,7 +49,7 @@ struct Pages {
 /// What a status means for waiting.
 fn phase_of(status: Option<&str>, ends: &[String]) -> Phase {
     match status {
-        Some(status) if ends.iter().any(|end| end == status) => Phase::Ended,
+        Some(status) if ends.iter().any(|end| end.eq_ignore_ascii_case(status)) => Phase::Ended,
         Some("processing") => Phase::Pending,
         Some("active") => Phase::Ready,
         // NOT DOCUMENTED: any other status. Waiting goes on, and the caller is told.

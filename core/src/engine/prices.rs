@@ -10,7 +10,7 @@ use crate::contract::agent::{ListProducts, ProductFilter, SessionType};
 use crate::contract::{Decimal, Operation, json_of};
 use crate::json::{items, pick, plain};
 use crate::policy::{Advice, Again, CodeRow, Effect, Error, Kind, RetryPolicy, code, is_usd};
-use crate::wire::{Built, build};
+use crate::wire::{Built, build, decimal_of};
 
 /// A product is looked for on this many pages of 100.
 const PAGES: u32 = 20;
@@ -147,7 +147,7 @@ fn price_of(data: &str, product_no: &str) -> Option<Price> {
     let [listed] = pick(data, ["items"])?;
     let (price, currency) = items(listed?).ok()?.into_iter().find_map(|item| {
         let [known, price, currency] = pick(item, ["product_no", "price", "currency"])?;
-        let price: Decimal = plain(price?).parse().ok()?;
+        let price: Decimal = decimal_of(price?)?.0.parse().ok()?;
         (plain(known?) == product_no && price >= Decimal::from(0)).then_some((price, currency))
     })?;
     Some(currency.and_then(other_currency).map_or(Price::Usd(price), Price::Other))

@@ -21,7 +21,7 @@ const NOT_YET_KNOWN: Millis = 10_000;
 /// What a status means for waiting.
 pub(crate) fn phase_of(status: Option<&str>, ends: &[String]) -> Phase {
     match status {
-        Some(status) if ends.iter().any(|end| end == status) => Phase::Ended,
+        Some(status) if ends.iter().any(|end| end.eq_ignore_ascii_case(status)) => Phase::Ended,
         Some("creating") => Phase::Pending,
         Some("active") => Phase::Ready,
         // `terminated` is our own word for a session that this client has ended.

@@ -11,7 +11,8 @@ use crate::json::{items, pick, text_of};
 
 /// Whether a product is shared static: its type is 2 or `shared`, or it has projects. `staticType` says nothing of it.
 fn shared<T>(product_type: Option<&str>, projects: Option<&[T]>) -> bool {
-    matches!(product_type, Some("2" | "shared")) || projects.is_some_and(|projects| !projects.is_empty())
+    product_type.is_some_and(|kind| kind == "2" || kind.eq_ignore_ascii_case("shared"))
+        || projects.is_some_and(|projects| !projects.is_empty())
 }
 
 impl StaticProduct {

@@ -36,7 +36,7 @@ pub(crate) struct Priced {
 }
 from_json!(Priced { product_no, session_type as "type", price, currency, unit });
 
-/// Prices a quantity of a product, exactly: no float and no rounding.
+/// Prices a quantity of a product: no float, and exact up to 28 digits, beyond which it is rounded up.
 pub fn quote(product: &Product, quantity: Decimal) -> Result<Quote, Error> {
     let Product { product_no, r#type, price, currency, unit, .. } = product;
     let (product_no, session_type, price) = (product_no.clone(), r#type.as_str().to_owned(), *price);
@@ -48,7 +48,7 @@ pub(crate) fn quote_of(product: Priced, quantity: Decimal) -> Result<Quote, Erro
     if quantity <= Decimal::from(0) {
         return refuse("quantity", "must be above 0");
     }
-    if product.session_type == SessionType::Static.as_str() && !quantity.0.is_integer() {
+    if product.session_type.eq_ignore_ascii_case(SessionType::Static.as_str()) && !quantity.0.is_integer() {
         return refuse("quantity", "must be a whole number of addresses, since the product is static");
     }
     if product.price < Decimal::from(0) {
@@ -66,7 +66,7 @@ pub(crate) fn quote_of(product: Priced, quantity: Decimal) -> Result<Quote, Erro
             currency: product.currency,
             unit: product.unit,
         }),
-        None => refuse("quantity", "has too many digits to be priced exactly"),
+        None => refuse("quantity", "is too large to be priced"),
     }
 }
 
@@ -75,12 +75,33 @@ pub(crate) fn is_usd(currency: &str) -> bool {
     currency.is_empty() || currency.eq_ignore_ascii_case("USD")
 }
 
-/// The product of two numbers, if all of its digits fit: a rounded price is none.
+/// The product of two numbers, rounded up where it has more than 28 digits; none where more stand before the point.
 pub(crate) fn times(one: Decimal, other: Decimal) -> Option<Decimal> {
     let (one, other) = (one.0.normalize(), other.0.normalize());
-    let digits = one.mantissa().checked_mul(other.mantissa())?;
-    let exact = rust_decimal::Decimal::try_from_i128_with_scale(digits, one.scale() + other.scale()).ok()?;
-    Some(Decimal(exact.normalize()))
+    let scale = one.scale() + other.scale();
+    let sign = if one.is_sign_negative() == other.is_sign_negative() { "" } else { "-" };
+    let digits = product(one.mantissa().unsigned_abs(), other.mantissa().unsigned_abs());
+    Decimal::rounded_up(&format!("{sign}{digits}e-{scale}")).map(|(number, _)| number)
+}
+
+/// The digits of the product of two numbers, however many.
+fn product(one: u128, other: u128) -> String {
+    let low_first = |number: u128| number.to_string().bytes().rev().map(|digit| u32::from(digit - b'0')).collect::<Vec<_>>();
+    let (one, other) = (low_first(one), low_first(other));
+    let mut sums = vec![0_u32; one.len() + other.len()];
+    for (n, first) in one.iter().enumerate() {
+        for (sum, second) in sums.iter_mut().skip(n).zip(&other) {
+            *sum += first * second;
+        }
+    }
+    let mut carry = 0;
+    let digits = sums.iter().map(|sum| {
+        let digit = sum + carry;
+        carry = digit / 10;
+        char::from_digit(digit % 10, 10).unwrap_or_default()
+    });
+    let digits: Vec<char> = digits.collect();
+    digits.into_iter().rev().collect()
 }
 
 #[cfg(test)]
@@ -106,9 +127,15 @@ mod tests {
     }
 
     #[test]
-    fn what_can_not_be_priced_exactly_is_refused() {
-        assert!(total("0.00000000000001", "0.000000000000000001").is_err_and(|error| error.contains("too many digits")));
-        assert!(total("79228162514264337593543950335", "2").is_err());
+    fn a_price_of_too_many_digits_is_rounded_up() {
+        assert_eq!(total("0.00000000000001", "0.000000000000000001").as_deref(), Ok("0.0000000000000000000000000001"));
+        assert_eq!(total("67.20000000000000284217094304", "0.3").as_deref(), Ok("20.16000000000000085265128292"));
+        assert_eq!(total("7.922816251426433759354395033", "1.000000000000000000000000001").as_deref(), Ok("7.922816251426433759354395041"));
+    }
+
+    #[test]
+    fn what_can_not_be_priced_is_refused() {
+        assert!(total("79228162514264337593543950335", "2").is_err_and(|error| error.contains("too large")));
         assert!(total("4", "0").is_err() && total("4", "-1").is_err() && total("-4", "1").is_err());
         let half = quote(&product(SessionType::Static, "10"), "1.5".parse().expect("is a number"));
         let euros = Product { currency: "EUR".into(), ..product(SessionType::Dynamic, "4") };

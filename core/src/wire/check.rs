@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use super::read::integer;
+use super::read::whole_of;
 use super::time;
-use crate::contract::{Decimal, Field, FieldRule, Record, Shape};
+use crate::contract::{Decimal, Field, FieldRule, Record, Shape, fits_double};
 use crate::json::{self, NotJson, plain, quoted, text_of};
 use crate::map::Map;
 
@@ -44,6 +44,11 @@ pub(super) fn value_of<'a>(field: &Field, given: &RawMembers<'a>) -> Result<Opti
     }
 }
 
+/// A whole number. As text only where no double holds it: JavaScript has no other way to say it.
+fn integer(raw: &str) -> Option<i64> {
+    raw.parse().ok().or_else(|| whole_of(raw).filter(|number| raw.starts_with('"') && !fits_double(*number)))
+}
+
 /// Checks one value and writes it again in a form of its own, so that the same request is always the same bytes.
 pub(super) fn check(field: &Field, path: &str, shape: Shape, raw: &str, given: &RawMembers<'_>) -> Result<String, Refusal> {
     let refuse = |rule: &str| Err(Refusal::new(path, rule));
@@ -68,7 +73,7 @@ pub(super) fn check(field: &Field, path: &str, shape: Shape, raw: &str, given: &
                 bounds(field, path, number.into(), given)?;
                 Ok(number.to_string())
             }
-            None => refuse("must be a whole number of at most 53 bits"),
+            None => refuse("must be a whole number of at most 64 bits"),
         },
         // A host whose JSON has no decimals of its own gives the number as text.
         Shape::Decimal => match plain(raw).parse::<Decimal>() {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::facts::Facts;
+use super::facts::{CHARGE, Facts};
 use super::read::{self, Data, Expected, Flaw, Reading, Received, Response, Undocumented, read};
 use super::text::{KEPT_WORD, cut, word};
 use super::time;
@@ -55,6 +55,8 @@ pub(crate) struct Success {
     pub(crate) facts: Facts,
     /// Members that came in two spellings with two values.
     pub(crate) differing: Vec<String>,
+    /// Numbers that were rounded.
+    pub(crate) rounded: Vec<String>,
     /// What else was found out about it; nothing where the host has read it.
     pub(crate) reading: Option<Reading>,
 }
@@ -96,14 +98,14 @@ impl Answer {
     fn of(response: &Response<'_>, undocumented_secrets: Option<bool>, now_unix: Millis) -> Self {
         let received = response.received;
         let date = received.header("date").find_map(time::http_date);
-        let [request_id, timestamp] = response.meta.map(|json| json.and_then(word));
+        let [request_id, timestamp] = [0, 1].map(|at| response.meta.get(at).and_then(Option::as_deref).and_then(word));
         let request_id = request_id.filter(|id| !id.is_empty());
         let (content, asked) = match &response.content {
             read::ContentRef::Success(data) => {
                 (Content::Success(Box::new(Success::of(data, undocumented_secrets, request_id.as_deref()))), None)
             }
             read::ContentRef::Failure(failure) => {
-                (Content::Failure(Failure::of(failure)), failure.details.and_then(|details| wait_in(details, date, now_unix)))
+                (Content::Failure(Failure::of(failure)), failure.details.as_deref().and_then(|details| wait_in(details, date, now_unix)))
             }
             read::ContentRef::NoEnvelope { flaw } => {
                 let content_type = received.header("content-type").next().map(|text| cut(text, KEPT_WORD));
@@ -120,12 +122,18 @@ impl Success {
     fn of(data: &Data<'_>, undocumented_secrets: Option<bool>, request_id: Option<&str>) -> Self {
         let reading = |undocumented_secrets| {
             let misfit = data.fit.clone().err().map(Box::new);
-            Reading { misfit, rewritten: data.rewritten, undocumented_secrets }
+            Reading { misfit, rewritten: data.rewritten, beyond_doubles: data.beyond_doubles, undocumented_secrets }
         };
+        let (facts, rounded_charge) = Facts::from(data.members, request_id);
+        let mut rounded = data.rounded.clone();
+        if rounded_charge && !rounded.iter().any(|name| name == CHARGE) {
+            rounded.push(CHARGE.to_owned());
+        }
         Success {
             raw: Json::checked(data.raw),
-            facts: Facts::from(data.members, request_id),
+            facts,
             differing: data.differing.clone(),
+            rounded,
             reading: undocumented_secrets.map(reading),
         }
     }
@@ -134,8 +142,8 @@ impl Success {
 impl Failure {
     fn of(failure: &read::Failure<'_>) -> Self {
         // Details that are too long are not kept.
-        let details = failure.details.filter(|json| json.len() <= 64 * KEPT_WORD).map(Json::checked);
-        let has_data = failure.details.is_some_and(|json| !is_empty(json));
+        let details = failure.details.as_deref().filter(|json| json.len() <= 64 * KEPT_WORD).map(Json::checked);
+        let has_data = failure.details.as_deref().is_some_and(|json| !is_empty(json));
         Failure { code: cut(&failure.code, KEPT_WORD), message: cut(&failure.message, KEPT_WORD), details, has_data }
     }
 }
@@ -220,13 +228,40 @@ mod tests {
     }
 
     #[test]
-    fn a_truncated_body_or_another_content_type_is_no_envelope() {
+    fn an_envelope_is_one_under_any_content_type_if_it_is_the_whole_body() {
         let good = br#"{"success":true,"data":{}}"#;
-        assert!(matches!(read(200, &[("Content-Type", "application/json; charset=utf-8")], good).content, Content::Success(_)));
-        assert!(matches!(read(200, &[("content-type", "text/html")], good).content, Content::NoEnvelope { .. }));
+        for content_type in ["application/json; charset=utf-8", "text/html", "text/plain", "application/octet-stream", "nonsense"] {
+            assert!(matches!(read(200, &[("Content-Type", content_type)], good).content, Content::Success(_)), "{content_type}");
+        }
+        let with_mark = [b"\xef\xbb\xbf", &good[..]].concat();
+        assert!(matches!(read(200, &[], &with_mark).content, Content::Success(_)));
+        let inside: [&[u8]; 4] = [
+            b"<html>{\"success\":true,\"data\":{}}</html>",
+            b"{\"success\":true,\"data\":{}}<!-- -->",
+            b"[{\"success\":true,\"data\":{}}]",
+            b"\xef\xbb\xbf\xef\xbb\xbf{\"success\":true,\"data\":{}}",
+        ];
+        for page in inside {
+            assert!(matches!(read(200, &[("content-type", "text/html")], page).content, Content::NoEnvelope { .. }));
+        }
         assert!(matches!(read(302, &[], good).content, Content::NoEnvelope { .. }));
         let cut = classify(AGENT, Received { status: 200, headers: &[], body: good, truncated: true }, 0);
         assert!(matches!(cut.content, Content::NoEnvelope { .. }));
+    }
+
+    #[test]
+    fn a_refusal_in_another_encoding_is_one_and_a_success_is_not() {
+        let read = |body: &[u8]| classify(RESELLER, Received { status: 200, headers: &[], body, truncated: false }, 0).content;
+        // Latin-1, GBK, and GBK whose second byte is a backslash.
+        let messages: [&[u8]; 4] = [b"caf\xe9", b"\xd3\xe0\xb6\xee\xb2\xbb\xd7\xe3", b"\xd5\x5c", b"\xe9\\n"];
+        for message in messages {
+            let refusal = [b"{\"code\":4002,\"message\":\"", message, b"\",\"data\":{\"left\":1.50}}"].concat();
+            let Content::Failure(Failure { code, message, details, .. }) = read(&refusal) else { panic!("is a refusal: {message:?}") };
+            assert_eq!((code.as_str(), details.as_ref().map(Json::text)), ("4002", Some(r#"{"left":1.50}"#)));
+            assert!(message.contains(char::REPLACEMENT_CHARACTER), "{message}");
+            let success = [b"{\"code\":0,\"data\":{\"name\":\"", messages[0], b"\"}}"].concat();
+            assert!(matches!(read(&success), Content::NoEnvelope { .. }));
+        }
     }
 
     #[test]
@@ -238,6 +273,7 @@ mod tests {
         let half = r#"{"success":true,"data":{"a"#;
         assert!(broke_off(200, &[], half, false, 100) && broke_off(202, &[], "", false, 100) && broke_off(200, &[], half, true, 100));
         assert!(broke_off(200, &[("content-type", "text/html")], "<html", true, 100));
+        assert!(broke_off(200, &[("content-type", "text/html")], half, false, 100) && broke_off(200, &[], "\u{feff}{", false, 100));
         assert!(!broke_off(200, &[("content-type", "text/html")], "<html", false, 100) && !broke_off(200, &[], "[1]", false, 100));
         assert!(!broke_off(204, &[], "", false, 100) && !broke_off(502, &[], half, true, 100));
         // Longer than it may be: a second try brings the same.

@@ -2,9 +2,11 @@
 
 use std::borrow::Cow;
 
-use super::read::{FactMembers, NAMES, integer};
+use super::read::{FactMembers, NAMES, decimal_of, is_id, whole_of};
 use super::text::{KEPT_WORD, LONGEST_CURSOR, is_number, word};
-use crate::contract::{Decimal, told};
+use crate::contract::agent::{SessionStatus, SessionType};
+use crate::contract::reseller::StaticOrderStatus;
+use crate::contract::{Shape, Shaped, told};
 use crate::json::{self, from_json, pick, text_of};
 
 told! {
@@ -19,11 +21,11 @@ told! {
         pub order_no: Option<String>,
         /// The number of a sub-user, or of whatever else the answer is.
         pub id: Option<i64>,
-        /// The status of the session or the order, as it came.
+        /// The status of the session or the order, in the contract's spelling where the contract names it.
         pub status: Option<String>,
-        /// `dynamic` or `static`, as it came.
+        /// `dynamic` or `static`.
         pub session_type: Option<String>,
-        /// USD, as it was written.
+        /// USD, as it was written; of more than 28 digits it is rounded up.
         pub estimated_charge_usd: Option<String> => Decimal,
         /// Of a session that somebody has a handle of: USD, as its purchase was charged, where that is known.
         pub charged_usd: Option<String> => Decimal,
@@ -65,22 +67,21 @@ from_json!(Facts {
 impl Facts {
     /// Reads what is there in the `data` of an answer.
     pub(crate) fn of(data: &str, request_id: Option<&str>) -> Facts {
-        Facts::from(pick(data, NAMES).unwrap_or_default(), request_id)
+        Facts::from(pick(data, NAMES).unwrap_or_default(), request_id).0
     }
 
-    /// A member of another type than the contract's is as good as absent.
-    pub(crate) fn from(members: FactMembers<'_>, request_id: Option<&str>) -> Facts {
+    /// Reads them as the types of the table are read; a member of another type is as good as absent. Also whether the charge was rounded.
+    pub(crate) fn from(members: FactMembers<'_>, request_id: Option<&str>) -> (Facts, bool) {
         let [session_id, order_id, order_id_camel, order_no, order_no_camel, id, status, session_type, charge, ready, cursor] = members;
-        let amount = charge.filter(|json| json.parse::<Decimal>().is_ok());
-        Facts {
-            // One that is cut would be another.
-            session_id: session_id.filter(|json| json.len() <= KEPT_WORD).and_then(word),
-            order_id: [order_id, order_id_camel].into_iter().flatten().find_map(number_of),
-            order_no: [order_no_camel, order_no].into_iter().flatten().find_map(number_of),
-            id: id.and_then(integer),
-            status: status.and_then(word),
-            session_type: session_type.and_then(word),
-            estimated_charge_usd: amount.map(str::to_owned),
+        let (charge, is_rounded) = charge.and_then(decimal_of).unzip();
+        let facts = Facts {
+            session_id: session_id.and_then(id_of),
+            order_id: [order_id, order_id_camel].into_iter().flatten().find_map(id_of),
+            order_no: [order_no_camel, order_no].into_iter().flatten().find_map(id_of),
+            id: id.and_then(whole_of),
+            status: status.and_then(word).map(known_status),
+            session_type: session_type.and_then(word).map(|word| known(word, &[SessionType::SHAPE])),
+            estimated_charge_usd: charge,
             charged_usd: None,
             request_id: request_id.map(str::to_owned),
             backend_ready: ready.and_then(|json| json.parse().ok()),
@@ -89,8 +90,23 @@ impl Facts {
             page_items: None,
             settled: false,
             nothing: false,
-        }
+        };
+        (facts, is_rounded.unwrap_or_default())
     }
+}
+
+/// The member of an answer that says what was charged.
+pub(super) const CHARGE: &str = "estimated_charge_usd";
+
+/// A word in the spelling of the lists, where one of them has it in any case.
+fn known(word: String, lists: &[Shape]) -> String {
+    let words = lists.iter().filter_map(|list| if let Shape::Word(list) = list { Some(list.words) } else { None }).flatten();
+    words.map(|known| known.word).find(|known| known.eq_ignore_ascii_case(&word)).map_or(word, str::to_owned)
+}
+
+/// A status in the contract's spelling.
+pub(crate) fn known_status(status: String) -> String {
+    known(status, &[SessionStatus::SHAPE, StaticOrderStatus::SHAPE])
 }
 
 /// The items of a list of the reseller API: `items`, or `list`, which returns the same.
@@ -101,10 +117,19 @@ pub(crate) fn items(data: &str) -> Option<Vec<&str>> {
     Some(if first.is_empty() { lists.next().unwrap_or(first) } else { first })
 }
 
-/// The number or the status of an order as text, which may be a text or a number: the contract does not document which.
-pub(crate) fn number_of(json: &str) -> Option<String> {
+/// An id as text, which may be a text or a number without fraction and exponent. One that is cut would be another.
+pub(crate) fn id_of(json: &str) -> Option<String> {
+    short_text(json).filter(|_| !is_number(json) || is_id(json))
+}
+
+/// The status of an order in the contract's spelling, which may be a text or a number: the contract does not document which.
+pub(crate) fn status_of(json: &str) -> Option<String> {
+    short_text(json).map(known_status)
+}
+
+fn short_text(json: &str) -> Option<String> {
     let text = if is_number(json) { Some(Cow::Borrowed(json)) } else { text_of(json) };
-    text.filter(|text| !text.is_empty() && text.len() <= KEPT_WORD).map(Cow::into_owned)
+    text.filter(|text| !text.is_empty() && json.len() <= KEPT_WORD).map(Cow::into_owned)
 }
 
 #[cfg(test)]
@@ -128,6 +153,9 @@ mod tests {
             |length: usize| Facts::of(&format!(r#"{{"session_id":"{}"}}"#, "s".repeat(length)), None).session_id.map(|id| id.len());
         assert_eq!([1022, 1023].map(session), [Some(1022), None]);
         let id = |json: &str| Facts::of(&format!(r#"{{"id":{json}}}"#), None).id;
-        assert_eq!(["7", "9007199254740991", "9007199254740992", "\"7\"", "7.0"].map(id), [Some(7), Some((1 << 53) - 1), None, None, None]);
+        assert_eq!(
+            ["7", "9223372036854775807", "9223372036854775808", "\"7\"", "7.0", "7.5"].map(id),
+            [7, i64::MAX, 0, 7, 7, 0].map(|id| Some(id).filter(|id| *id > 0))
+        );
     }
 }

@@ -1,11 +1,8 @@
 //! Objects of which a member may come in several spellings: the first one of the table that says something counts.
 
-use super::walk::{ONCE, Walk};
+use super::walk::{MOST_REPORTED, ONCE, Walk};
 use crate::contract::{Field, Record, Shape, Sink, Text};
 use crate::json::NotJson;
-
-/// How many members are told of that came in two spellings with two values.
-const MOST_DIFFERING: usize = 32;
 
 /// One spelling of a member, as it was found.
 struct Spelled<'a> {
@@ -32,7 +29,7 @@ impl<'a> Walk<'a> {
             self.rewritten |= all().any(|one| one.rank > 0);
             let differs = all()
                 .any(|one| one.json != "null" && one.json != first.json && view(&field.shape, one.json) != view(&field.shape, first.json));
-            if differs && self.differing.len() < MOST_DIFFERING {
+            if differs && self.differing.len() < MOST_REPORTED {
                 self.differing.push(first.at);
             }
             self.scan.seek(first.at);

@@ -3,11 +3,52 @@
 use std::borrow::Cow;
 
 use super::place::{error_at, way};
-use super::response::{ContentRef, Data, Expected, Failure};
+use super::response::{ContentRef, Data, Expected, Failure, Meta};
 use super::walk::{FirstMisfit, Walk};
 use crate::contract::{Api, Shape, Sink};
 use crate::json::{NotJson, pick, text_of};
 use crate::wire::text::is_number;
+
+/// What an envelope says, its `meta.request_id` and `meta.timestamp` as they are written, and what was built from its `data`.
+type Found<'a, V> = (ContentRef<'a>, Meta<'a>, Option<V>);
+
+/// Reads the whole of a body as an envelope; none where it is no envelope.
+pub(super) fn read<'a, S: Sink>(body: &'a [u8], expected: Expected, sink: &mut S) -> Option<Found<'a, S::Value>> {
+    let Ok(text) = std::str::from_utf8(body) else { return read_in_other_letters(body, expected) };
+    let envelope = Envelope::read(text, expected, sink).ok()?;
+    let meta = envelope.meta(expected.api).map(|json| json.map(Cow::Borrowed));
+    envelope.content(expected).map(|(content, value)| (content, meta, value))
+}
+
+/// A refusal whose words are in another encoding, such as GBK: their letters are replaced. Of a success that is no answer, since nobody
+/// knows what its data says.
+#[cold]
+fn read_in_other_letters<'a, V>(body: &'a [u8], expected: Expected) -> Option<Found<'a, V>> {
+    let replaced = |text: &str| {
+        let envelope = Envelope::read(text, expected, &mut ()).ok()?;
+        let meta = envelope.meta(expected.api).map(|json| json.map(|json| Cow::Owned(json.to_owned())));
+        match envelope.content(expected)?.0 {
+            ContentRef::Failure(failure) => Some((ContentRef::Failure(failure.into_owned()), meta, None)),
+            _ => None,
+        }
+    };
+    replaced(&String::from_utf8_lossy(body)).or_else(|| replaced(&without_pairs(body)))
+}
+
+/// A text of such bytes, where the second byte of a letter may be one of ASCII, such as a backslash.
+fn without_pairs(body: &[u8]) -> String {
+    let mut bytes = body.iter().copied().peekable();
+    let mut text = String::with_capacity(body.len());
+    while let Some(byte) = bytes.next() {
+        if byte.is_ascii() {
+            text.push(char::from(byte));
+        } else {
+            bytes.next_if(|second| *second >= 0x40);
+            text.push(char::REPLACEMENT_CHARACTER);
+        }
+    }
+    text
+}
 
 /// An envelope, its members in the order of [`names`].
 pub(super) struct Envelope<'a, V> {
@@ -73,7 +114,7 @@ impl<'a, V> Envelope<'a, V> {
                 json => {
                     let code = if is_number(json) { Cow::Borrowed(json) } else { text_of(json).filter(|code| !code.is_empty())? };
                     let said = [message, msg].into_iter().flatten().filter_map(text_of).find(|text| !text.is_empty());
-                    (code != "0").then(|| Failure { code, message: said.unwrap_or_default(), details: data })
+                    (code != "0").then(|| Failure { code, message: said.unwrap_or_default(), details: data.map(Cow::Borrowed) })
                 }
             },
         };
@@ -95,9 +136,10 @@ impl<'a, V> Envelope<'a, V> {
         let mut scan = walk.scan;
         scan.seek(begin);
         let fit = misfit.map_or(Ok(()), |misfit| Err(error_at(misfit, scan.clone(), shape)));
-        let differing = walk.differing.iter().map(|at| way(scan.clone(), shape, *at).trim_start_matches('.').to_owned()).collect();
-        let (raw, members) = (raw.unwrap_or("null"), walk.found.members());
-        (Data { raw, members, fit, rewritten: walk.rewritten, differing }, value)
+        let places = |at: &[usize]| at.iter().map(|at| way(scan.clone(), shape, *at).trim_start_matches('.').to_owned()).collect();
+        let (differing, rounded) = (places(&walk.differing), places(&walk.rounded));
+        let (raw, members, beyond_doubles) = (raw.unwrap_or("null"), walk.found.members(), walk.beyond_doubles);
+        (Data { raw, members, fit, rewritten: walk.rewritten, beyond_doubles, differing, rounded }, value)
     }
 }
 
@@ -105,7 +147,7 @@ impl<'a, V> Envelope<'a, V> {
 fn fault(error: &str) -> Option<Failure<'_>> {
     let [code, message, details] = pick(error, ["code", "message", "details"])?;
     let code = code.and_then(text_of).filter(|code| !code.is_empty())?;
-    Some(Failure { code, message: message.and_then(text_of).unwrap_or_default(), details })
+    Some(Failure { code, message: message.and_then(text_of).unwrap_or_default(), details: details.map(Cow::Borrowed) })
 }
 
 /// 0 may be written as 0.0.

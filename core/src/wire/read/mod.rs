@@ -4,6 +4,7 @@
 mod aliases;
 mod envelope;
 mod found;
+mod number;
 mod place;
 mod response;
 mod secrets;
@@ -12,32 +13,30 @@ mod walk;
 use super::media_type;
 use crate::contract::{Shape, Sink, Text};
 use crate::json::{NotJson, Scanner};
-use envelope::Envelope;
 pub(crate) use found::{FactMembers, NAMES};
+pub(crate) use number::{decimal_of, is_id, whole_of};
 use place::error_at;
 pub(crate) use response::{ContentRef, Data, Failure, Flaw};
 pub use response::{DecodeError, Expected, Reading, Received, Response};
 pub(crate) use secrets::{Undocumented, is_secret_name, names_a_secret};
-pub(crate) use walk::integer;
 use walk::{FirstMisfit, Walk};
 
 /// Reads a response. The value is what the sink built from the `data` of a success, whether or not it fits its type.
 pub fn read<'a, S: Sink>(expected: Expected, received: Received<'a>, sink: &mut S) -> (Response<'a>, Option<S::Value>) {
-    let is_json = received.header("content-type").next().is_none_or(media_type::is_json);
-    let is_whole = !received.truncated && !received.is_too_long(expected.max_body);
-    let text = std::str::from_utf8(received.body).ok().filter(|_| is_whole && is_json && !(300..400).contains(&received.status));
-    let envelope = text.and_then(|text| Envelope::read(text, expected, sink).ok());
-    let meta = envelope.as_ref().map(|envelope| envelope.meta(expected.api)).unwrap_or_default();
-    match envelope.and_then(|envelope| envelope.content(expected)) {
-        Some((ContentRef::Success(data), _)) if data.has_long_cursor(expected.shape) => {
-            (Response { received, expected, content: ContentRef::NoEnvelope { flaw: Flaw::LongCursor }, meta }, None)
+    let is_whole = !received.truncated && !received.is_too_long(expected.max_body) && !(300..400).contains(&received.status);
+    let found = if is_whole { envelope::read(received.text(), expected, sink) } else { None };
+    let (content, meta, value) = match found {
+        Some((ContentRef::Success(data), ..)) if data.has_long_cursor(expected.shape) => {
+            (ContentRef::NoEnvelope { flaw: Flaw::LongCursor }, Default::default(), None)
         }
-        Some((content, value)) => (Response { received, expected, content, meta }, value),
+        Some(found) => found,
         None => {
+            let is_json = received.header("content-type").next().is_none_or(media_type::is_json);
             let flaw = if received.broke_off(expected.max_body, is_json) { Flaw::BrokeOff } else { Flaw::Page };
-            (Response { received, expected, content: ContentRef::NoEnvelope { flaw }, meta: [None; 2] }, None)
+            (ContentRef::NoEnvelope { flaw }, Default::default(), None)
         }
-    }
+    };
+    (Response { received, expected, content, meta }, value)
 }
 
 /// Reads JSON as a type, and has a sink build its value, which fits.
@@ -52,7 +51,8 @@ pub(crate) fn reading(shape: &'static Shape, json: &str) -> Reading {
     let (mut walk, mut undocumented) = (Walk::new(json), Undocumented::default());
     let value = walk.value(shape, &mut undocumented);
     let misfit = finish(&walk, shape, json, value).err().map(Box::new);
-    Reading { misfit, rewritten: walk.rewritten, undocumented_secrets: undocumented.secrets }
+    let (rewritten, beyond_doubles) = (walk.rewritten, walk.beyond_doubles);
+    Reading { misfit, rewritten, beyond_doubles, undocumented_secrets: undocumented.secrets }
 }
 
 /// The value, where it fits.
@@ -66,25 +66,18 @@ fn finish<V>(walk: &Walk<'_>, shape: &'static Shape, json: &str, value: Result<V
     }
 }
 
-/// Whether the service may write a value in another way than the table does.
-pub(crate) fn may_differ(shape: &Shape) -> bool {
-    match shape {
-        Shape::Label => true,
-        Shape::Word(words) => words.words.iter().any(|word| word.number.is_some()),
-        Shape::List(item) | Shape::OneOrMany(item) => may_differ(item),
-        Shape::Record(record) => record.aliased || record.fields.iter().any(|field| may_differ(&field.shape)),
-        _ => false,
-    }
-}
-
 /// JSON as the table writes it; none where it is written so already.
 pub(crate) fn view(shape: &'static Shape, json: &str) -> Option<String> {
-    if !may_differ(shape) {
-        return None;
-    }
     let (mut walk, mut text) = (Walk::new(json), Text::default());
     walk.value(shape, &mut text).ok()?;
     walk.rewritten.then(|| text.into_text())
+}
+
+/// JSON as the table writes it, with a whole number that no double holds as text; none where it is written so already.
+pub(crate) fn view_for_doubles(shape: &'static Shape, json: &str) -> Option<String> {
+    let (mut walk, mut text) = (Walk::new(json), Text::for_doubles());
+    walk.value(shape, &mut text).ok()?;
+    (walk.rewritten || walk.beyond_doubles).then(|| text.into_text())
 }
 
 #[cfg(test)]

@@ -72,9 +72,11 @@ pub struct Response<'a> {
     /// What it was read as.
     pub(super) expected: Expected,
     pub(crate) content: ContentRef<'a>,
-    /// `meta.request_id` and `meta.timestamp`, as they are written.
-    pub(crate) meta: [Option<&'a str>; 2],
+    pub(crate) meta: Meta<'a>,
 }
+
+/// `meta.request_id` and `meta.timestamp`, as they are written.
+pub(super) type Meta<'a> = [Option<Cow<'a, str>>; 2];
 
 impl<'a> Response<'a> {
     /// The response as this is read: itself, unless it was read as something else.
@@ -132,8 +134,12 @@ pub(crate) struct Data<'a> {
     pub(crate) fit: Result<(), DecodeError>,
     /// Whether something in it is written in another way than the table does.
     pub(crate) rewritten: bool,
+    /// Whether there is a whole number in it that no double holds.
+    pub(crate) beyond_doubles: bool,
     /// Members that came in two spellings with two values.
     pub(crate) differing: Vec<String>,
+    /// Numbers that were rounded.
+    pub(crate) rounded: Vec<String>,
 }
 
 impl Data<'_> {
@@ -152,6 +158,8 @@ pub struct Reading {
     pub(crate) misfit: Option<Box<DecodeError>>,
     /// Whether something in it is written in another way than the table does.
     pub(crate) rewritten: bool,
+    /// Whether there is a whole number in it that no double holds.
+    pub(crate) beyond_doubles: bool,
     /// Whether a member that nobody documents has the name of a secret.
     pub(crate) undocumented_secrets: bool,
 }
@@ -162,7 +170,14 @@ pub(crate) struct Failure<'a> {
     pub(crate) code: Cow<'a, str>,
     pub(crate) message: Cow<'a, str>,
     /// As it is written.
-    pub(crate) details: Option<&'a str>,
+    pub(crate) details: Option<Cow<'a, str>>,
+}
+
+impl Failure<'_> {
+    pub(super) fn into_owned<'b>(self) -> Failure<'b> {
+        let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
+        Failure { code: owned(self.code), message: owned(self.message), details: self.details.map(owned) }
+    }
 }
 
 /// A value that does not fit its type.
@@ -188,10 +203,20 @@ impl<'a> Received<'a> {
         self.body.len() > most as usize || (self.truncated && self.body.len() >= most as usize)
     }
 
-    /// Whether a success came only in part: the connection broke, or a gateway closed it within a JSON text.
+    /// The body without the byte order mark that some services write before it.
+    pub(super) fn text(&self) -> &'a [u8] {
+        self.body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(self.body)
+    }
+
+    /// Whether a success came only in part: the connection broke, or a gateway closed it within a JSON text. Half an envelope is one whatever
+    /// it is called.
     pub(super) fn broke_off(&self, most: u32, is_json: bool) -> bool {
         // These two have no body.
         let has_body = (200..300).contains(&self.status) && !matches!(self.status, 204 | 205);
-        has_body && !self.is_too_long(most) && (self.truncated || (is_json && ends_early(self.body)))
+        has_body && !self.is_too_long(most) && (self.truncated || ((is_json || self.begins_object()) && ends_early(self.text())))
+    }
+
+    fn begins_object(&self) -> bool {
+        self.text().trim_ascii_start().starts_with(b"{")
     }
 }

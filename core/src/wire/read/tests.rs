@@ -66,10 +66,36 @@ impl Sink for Values {
     }
 }
 
+/// A whole number, as plainly as can be: the value of the digits that are left once the point is moved.
+fn whole(number: &str) -> Option<i64> {
+    let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = format!("{whole}{fraction}");
+    let zeros = exponent.parse::<i64>().ok()? - i64::try_from(fraction.len()).ok()?;
+    let shifted = match usize::try_from(zeros) {
+        Ok(zeros) if zeros < 40 => digits + &"0".repeat(zeros),
+        Ok(_) => return digits.trim_matches(['-', '0']).is_empty().then_some(0),
+        Err(_) => {
+            let cut = digits.len().checked_sub(usize::try_from(-zeros).ok()?)?;
+            digits[cut..].bytes().all(|digit| digit == b'0').then(|| digits[..cut].to_owned())?
+        }
+    };
+    if shifted.trim_matches(['-', '0']).is_empty() { Some(0) } else { shifted.parse().ok() }
+}
+
+/// A decimal number: as it is written, or rounded where it does not fit.
+fn decimal(number: &str) -> Option<Value> {
+    let written = number.parse::<Decimal>().ok().map(|_| number.to_owned());
+    let rounded = || Decimal::rounded_up(number).map(|(rounded, _)| rounded.to_string());
+    written.or_else(rounded).map(|digits| Value::from(format!("#{digits}")))
+}
+
 /// The rules of reading, as plainly as can be: the value, and whether it fits.
 fn reference(shape: &Shape, json: &str, fits: &mut bool) -> Value {
-    let number = || json.starts_with(|first: char| first == '-' || first.is_ascii_digit());
+    let is_number = |json: &str| json.starts_with(|first: char| first == '-' || first.is_ascii_digit());
+    let number = || is_number(json);
     let text = || serde_json::from_str::<String>(json).ok();
+    let is_digits = |text: &str| text.trim_start_matches('-').bytes().all(|digit| digit.is_ascii_digit());
     let fitting = match shape {
         Shape::Json | Shape::Error => Some(parsed(json)),
         Shape::Text | Shape::Secret => text().map(Value::from),
@@ -79,17 +105,24 @@ fn reference(shape: &Shape, json: &str, fits: &mut bool) -> Value {
             let said = text().or_else(|| (numbers && number()).then(|| json.to_owned()));
             said.map(|said| {
                 let quoted = json.starts_with('"');
-                let by_text = words.words.iter().find(|word| quoted && word.word == said);
-                let word = by_text.or_else(|| words.words.iter().find(|word| word.number.is_some_and(|number| said.parse() == Ok(number))));
-                word.map_or(Value::from(said), |word| Value::from(word.word))
+                let by_text = || words.words.iter().find(|word| quoted && word.word == said);
+                let by_letters = || words.words.iter().find(|word| quoted && word.word.eq_ignore_ascii_case(&said));
+                let number =
+                    if quoted { Some(&said).filter(|said| is_digits(said)).and_then(|said| said.parse().ok()) } else { whole(&said) };
+                let by_number = || words.words.iter().find(|word| number.is_some() && word.number == number);
+                by_text().or_else(by_letters).or_else(by_number).map_or(Value::from(said.as_str()), |word| Value::from(word.word))
             })
         }
         Shape::Bool => json.parse::<bool>().ok().map(Value::from),
         Shape::Integer | Shape::Time | Shape::Span => {
-            let whole = json.parse::<i64>().ok().filter(|whole| whole.unsigned_abs() < 1 << 53);
-            whole.map(|whole| Value::from(format!("#{whole}")))
+            let said = if number() { whole(json) } else { text().filter(|text| is_digits(text)).and_then(|text| text.parse().ok()) };
+            said.map(|whole| Value::from(format!("#{whole}")))
         }
-        Shape::Decimal => number().then(|| json.parse::<Decimal>()).and_then(Result::ok).map(|_| Value::from(format!("#{json}"))),
+        Shape::Decimal => {
+            let said = if number() { Some(json.to_owned()) } else { text() };
+            said.filter(|said| is_number(said) && serde_json::from_str::<&RawValue>(said).is_ok_and(|raw| raw.get() == said))
+                .and_then(|said| decimal(&said))
+        }
         Shape::List(item) | Shape::OneOrMany(item) if json.starts_with('[') => {
             let items: Vec<&RawValue> = serde_json::from_str(json).expect("is a list");
             Some(Value::Array(items.iter().map(|raw| reference(item, raw.get(), fits)).collect()))
@@ -145,9 +178,19 @@ fn object(record: &Record, json: &str, fits: &mut bool) -> Value {
                 *fits &= !field.required;
                 continue;
             }
+            Some(json) if *json == "null" && field.required && matches!(field.shape, Shape::List(_)) => Value::Array(Vec::new()),
             Some(json) if *json == "null" => {
                 *fits &= !field.required || matches!(field.shape, Shape::Json);
                 Value::Null
+            }
+            Some(json) if !field.required && matches!(field.shape, Shape::Record(_)) && is_empty(json) && json.starts_with('[') => {
+                Value::Null
+            }
+            // An id without fraction and exponent.
+            Some(json) if field.is_id() && matches!(field.shape, Shape::Text | Shape::Label) && json.parse::<f64>().is_ok() => {
+                let has_digits_only = json.trim_start_matches('-').bytes().all(|digit| digit.is_ascii_digit());
+                *fits &= has_digits_only;
+                if has_digits_only { json.as_str().into() } else { parsed(json) }
             }
             Some(json) => reference(&field.shape, json, fits),
         };
@@ -220,7 +263,13 @@ impl Random {
 
     /// A value of a shape, most often.
     fn value(&mut self, shape: &Shape, into: &mut String) {
-        const ANY: [&str; 27] = [
+        const ANY: [&str; 33] = [
+            "1e-30",
+            "9223372036854775807",
+            "9223372036854775808",
+            "\"4.50\"",
+            "\"12\"",
+            "\"ACTIVE\"",
             "null",
             "true",
             "false",
@@ -335,10 +384,10 @@ fn the_first_value_that_does_not_fit_is_named_by_its_place() {
     assert_eq!(orders("[]"), Err(("data".to_owned(), "an object")));
     assert_eq!(orders("null"), Err(("data".to_owned(), "an object")));
     let users = |json| fit(&SubUserList::SHAPE, json);
-    assert_eq!(users(r#"{"list":[{"id":1},{"id":1.0}]}"#), Err(("data.items[1].id".to_owned(), "a whole number of at most 53 bits")));
+    assert_eq!(users(r#"{"list":[{"id":1.0},{"id":1.5}]}"#), Err(("data.items[1].id".to_owned(), "a whole number of at most 64 bits")));
     assert_eq!(
         users(r#"{"list":[{"id":1, "balance":1e99}, 7]}"#),
-        Err(("data.items[0].balance".to_owned(), "a number of at most 28 digits"))
+        Err(("data.items[0].balance".to_owned(), "a number of at most 28 digits before its point"))
     );
     assert_eq!(users(r#"{"list":[{"id":1},null]}"#), Err(("data.items[1]".to_owned(), "an object")));
 }

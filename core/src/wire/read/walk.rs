@@ -1,11 +1,12 @@
 //! The walk over a value along its shape: it checks what comes, and has a sink build from it.
 
 use super::found::Found;
-use crate::contract::{Decimal, Field, Record, Shape, Sink, Word, Words};
+use super::number;
+use crate::contract::{Decimal, Field, Record, Shape, Sink, Word, Words, fits_double};
 use crate::json::{NotJson, Scanner, Written};
 
-/// The largest whole number that a double holds exactly.
-const MAX_INTEGER: u64 = (1 << 53) - 1;
+/// How many members are reported that came in two spellings with two values, and how many that were rounded.
+pub(super) const MOST_REPORTED: usize = 32;
 
 /// The first value that does not fit its type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,15 +25,27 @@ pub(super) struct Walk<'a> {
     pub(super) misfit: Option<FirstMisfit>,
     /// Where members begin that came in two spellings with two values.
     pub(super) differing: Vec<usize>,
+    /// Where decimals begin that were rounded.
+    pub(super) rounded: Vec<usize>,
     /// Whether something was written in another way than the table does.
     pub(super) rewritten: bool,
+    /// Whether there is a whole number that no double holds.
+    pub(super) beyond_doubles: bool,
     /// The members of the outermost object that the engine looks at.
     pub(super) found: Found<'a>,
 }
 
 impl<'a> Walk<'a> {
     pub(super) fn new(text: &'a str) -> Self {
-        Walk { scan: Scanner::new(text), misfit: None, differing: Vec::new(), rewritten: false, found: Found::default() }
+        Walk {
+            scan: Scanner::new(text),
+            misfit: None,
+            differing: Vec::new(),
+            rounded: Vec::new(),
+            rewritten: false,
+            beyond_doubles: false,
+            found: Found::default(),
+        }
     }
 
     /// One value, the outermost one.
@@ -69,15 +82,30 @@ impl<'a> Walk<'a> {
             (Shape::Bool, b'f') => self.scan.literal("false").map(|()| sink.flag(false)),
             (Shape::Integer | Shape::Time | Shape::Span, b'-' | b'0'..=b'9') => {
                 let from = self.scan.at();
-                match self.scan.number()? {
-                    (digits, true) if let Some(number) = integer(digits) => Ok(sink.integer(number)),
-                    _ => self.unfit(from, shape.expected(), sink),
-                }
+                let (digits, plain) = self.scan.number()?;
+                self.rewritten |= !plain;
+                self.integer(number::whole(digits), from, sink)
+            }
+            (Shape::Integer | Shape::Time | Shape::Span, b'"') => {
+                let from = self.scan.at();
+                let text = self.scan.string()?.plain();
+                self.rewritten = true;
+                self.integer(text.as_deref().and_then(number::digits), from, sink)
             }
             (Shape::Decimal, b'-' | b'0'..=b'9') => {
                 let from = self.scan.at();
                 let (digits, whole) = self.scan.number()?;
-                if is_decimal(digits, whole) { Ok(sink.decimal(digits)) } else { self.unfit(from, shape.expected(), sink) }
+                if number::is_kept(digits, whole) { Ok(sink.decimal(digits)) } else { self.rounded(digits, from, sink) }
+            }
+            (Shape::Decimal, b'"') => {
+                let from = self.scan.at();
+                let text = self.scan.string()?.plain();
+                self.rewritten = true;
+                match text.as_deref().and_then(number::number_of) {
+                    Some(digits) if number::is_kept(digits, false) => Ok(sink.decimal(digits)),
+                    Some(digits) => self.rounded(digits, from, sink),
+                    None => self.unfit(from, shape.expected(), sink),
+                }
             }
             (Shape::Json | Shape::Error, _) => self.scan.skip().map(|json| sink.json(json)),
             (Shape::Record(record), b'{') => self.object(record, sink, false),
@@ -101,24 +129,41 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// A word, which may be its number, or its number as text.
+    fn integer<S: Sink>(&mut self, number: Option<i64>, from: usize, sink: &mut S) -> Result<S::Value, NotJson> {
+        let Some(number) = number else { return self.unfit(from, Shape::Integer.expected(), sink) };
+        self.beyond_doubles |= !fits_double(number);
+        Ok(sink.integer(number))
+    }
+
+    /// A decimal of more digits than are kept.
+    #[cold]
+    fn rounded<S: Sink>(&mut self, digits: &str, from: usize, sink: &mut S) -> Result<S::Value, NotJson> {
+        let Some((number, is_cut)) = Decimal::rounded_up(digits) else { return self.unfit(from, Shape::Decimal.expected(), sink) };
+        self.rewritten = true;
+        if is_cut && self.rounded.len() < MOST_REPORTED {
+            self.rounded.push(from);
+        }
+        Ok(sink.decimal(&number.to_string()))
+    }
+
+    /// A word in any case, which may be its number, or its number as text.
     fn word<S: Sink>(&mut self, words: &'static Words, quoted: bool, sink: &mut S) -> Result<S::Value, NotJson> {
         let from = self.scan.at();
-        let numbered = |text: &str| words.words.iter().find(|word| word.number.is_some_and(|number| text.parse() == Ok(number)));
+        let numbered = |number: Option<i64>| words.words.iter().find(|word| number.is_some() && word.number == number);
         if !quoted {
             if words.words.iter().all(|word| word.number.is_none()) {
                 return self.unfit(from, Shape::Word(words).expected(), sink);
             }
             self.rewritten = true;
             let (digits, _) = self.scan.number()?;
-            let known: Option<&'static Word> = numbered(digits);
+            let known: Option<&'static Word> = numbered(number::whole(digits));
             return Ok(sink.word(known.map_or(digits, |word| word.word), known));
         }
         let Some(text) = self.scan.string()?.plain() else { return self.unfit(from, HALF, sink) };
         if let Some(word) = words.words.iter().find(|word| word.word == text) {
             return Ok(sink.word(word.word, Some(word)));
         }
-        let known = numbered(&text);
+        let known = words.words.iter().find(|word| word.word.eq_ignore_ascii_case(&text)).or_else(|| numbered(number::digits(&text)));
         self.rewritten |= known.is_some();
         Ok(sink.word(known.map_or(&text, |word| word.word), known))
     }
@@ -181,17 +226,51 @@ impl<'a> Walk<'a> {
     #[inline]
     pub(super) fn field<S: Sink>(&mut self, field: &'static Field, index: usize, nest: &mut S::Nest, sink: &mut S) -> Result<(), NotJson> {
         sink.next(nest, index);
-        let value = if self.scan.peek() == b'n' {
-            if field.required && !matches!(field.shape, Shape::Json) {
-                self.note(self.scan.at(), None, field.shape.expected());
+        let value = match (field.shape, self.scan.peek()) {
+            (Shape::List(_), b'n') if field.required => {
+                // What writes an empty list so means no more by it.
+                self.rewritten = true;
+                self.scan.literal("null")?;
+                let none = sink.list();
+                sink.end(none)
             }
-            self.scan.literal("null")?;
-            sink.null()
-        } else {
-            self.value(&field.shape, sink)?
+            (shape, b'n') => {
+                if field.required && !matches!(shape, Shape::Json) {
+                    self.note(self.scan.at(), None, field.shape.expected());
+                }
+                self.scan.literal("null")?;
+                sink.null()
+            }
+            (Shape::Text | Shape::Label, b'-' | b'0'..=b'9') if field.is_id() => self.id(field, sink)?,
+            (Shape::Record(_), b'[') if !field.required && self.is_past_empty_list() => {
+                self.rewritten = true;
+                sink.null()
+            }
+            _ => self.value(&field.shape, sink)?,
         };
         sink.put(nest, index, value);
         Ok(())
+    }
+
+    /// An id that is a number: its digits as they are written.
+    fn id<S: Sink>(&mut self, field: &'static Field, sink: &mut S) -> Result<S::Value, NotJson> {
+        let from = self.scan.at();
+        let (digits, whole) = self.scan.number()?;
+        if !whole {
+            return self.unfit(from, field.shape.expected(), sink);
+        }
+        self.rewritten = true;
+        Ok(sink.text(digits, false))
+    }
+
+    /// Goes past a list, if it is an empty one.
+    fn is_past_empty_list(&mut self) -> bool {
+        let mut ahead = self.scan.clone();
+        let is_empty = ahead.open(b']') == Ok(false);
+        if is_empty {
+            self.scan = ahead;
+        }
+        is_empty
     }
 
     /// The member that a name stands for: most often the one that is next in the table. Else the name.
@@ -249,22 +328,11 @@ impl Shape {
             Shape::Word(words) if words.words.iter().any(|word| word.number.is_some()) => "a word or its number",
             Shape::Word(_) => "a word",
             Shape::Bool => "`true` or `false`",
-            Shape::Integer | Shape::Time | Shape::Span => "a whole number of at most 53 bits",
-            Shape::Decimal => "a number of at most 28 digits",
+            Shape::Integer | Shape::Time | Shape::Span => "a whole number of at most 64 bits",
+            Shape::Decimal => "a number of at most 28 digits before its point",
             Shape::Json => "JSON",
             Shape::Record(_) | Shape::Error => "an object",
             Shape::List(_) | Shape::OneOrMany(_) => "a list",
         }
     }
-}
-
-/// A whole number that every host can hold.
-pub(crate) fn integer(digits: &str) -> Option<i64> {
-    digits.parse::<i64>().ok().filter(|number| number.unsigned_abs() <= MAX_INTEGER)
-}
-
-/// Whether a number is one that is kept as it is written.
-fn is_decimal(digits: &str, whole: bool) -> bool {
-    // Up to 28 characters without an exponent always fit.
-    (digits.len() <= 28 && (whole || !digits.bytes().any(|byte| matches!(byte, b'e' | b'E')))) || digits.parse::<Decimal>().is_ok()
 }

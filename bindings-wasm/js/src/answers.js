@@ -1,4 +1,4 @@
-import { secretNames, secrets } from "../gen/operations.js";
+import { secretEndings, secrets } from "../gen/operations.js";
 import { hide } from "./hide.js";
 import { secret } from "./secret.js";
 
@@ -36,6 +36,11 @@ export function like(copy, answer) {
   return copy;
 }
 
+function isSecretName(name) {
+  const plain = name.replace(/[_ -]/g, "").toLowerCase().replace(/s$/, "");
+  return secretEndings.some((ending) => plain.endsWith(ending));
+}
+
 /**
  * Puts a `Secret` in the place of each secret of a value of that type of the table. Where there are some that nobody documents,
  * everything is looked at: what has the name of a secret is one, unless the table says otherwise.
@@ -48,7 +53,7 @@ function seal(value, type, hasUndocumented) {
     const member = value[name];
     if (member === null || member === undefined) continue;
     // A member of the table is a secret, or is none, or is of a type that has some.
-    const is = Object.hasOwn(known, name) ? known[name] : secretNames.has(name.replaceAll("_", "").toLowerCase());
+    const is = Object.hasOwn(known, name) ? known[name] : isSecretName(name);
     if (is === true) value[name] = secret(typeof member === "string" ? member : JSON.stringify(member));
     else seal(member, is, hasUndocumented);
   }

@@ -21,13 +21,18 @@ export function encode(operation, field, value) {
   try {
     const text = JSON.stringify(value, function (name, member) {
       if (this[name] instanceof Secret) return this[name].reveal();
-      const given = field === "options" ? ours(name) : name || field;
+      const given = Array.isArray(this) || name === "" ? field : field === "options" ? ours(name) : name;
       if (typeof member === "function" || typeof member === "symbol" || typeof member === "bigint") {
         throw refuse("invalid", operation, `\`${given}\` can't be a ${typeof member}`, { field: given });
       }
       // JSON would make it null, and a limit of nothing is no limit.
       if (typeof member === "number" && !Number.isFinite(member)) {
         throw refuse("invalid", operation, `\`${given}\` must be a finite number, and is ${member}`, { field: given });
+      }
+      // It may be the id of something else: digits were lost when it was read, or it is beyond what a number holds.
+      if ((typeof member === "number" || member instanceof Number) && Number.isInteger(+member) && !Number.isSafeInteger(+member)) {
+        const rule = "is a whole number beyond 2^53, which a number of JavaScript does not hold exactly; give an id as text";
+        throw refuse("invalid", operation, `\`${given}\` ${rule}`, { field: given });
       }
       return member;
     });

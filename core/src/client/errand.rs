@@ -29,6 +29,7 @@ impl Client {
             wanted: true,
             wants: &NO_WANTS,
             known: None,
+            has_session: &|_| false,
             day: None,
         })
     }

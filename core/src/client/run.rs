@@ -26,8 +26,10 @@ impl Client {
         let Entry { job, subject, wants, wanted, .. } = &mut **self.jobs.get_mut(&id)?;
         let day = self.spending.today(self.means.clock.unix(), subject.intent.as_deref());
         let known = subject.session_id.as_deref().and_then(|session| self.sessions.get(session)).map(|tracked| tracked.known());
-        let mut notes = Vec::new();
-        let mut cx = Cx { means: &mut self.means, service: &self.service, notes: &mut notes, subject, wanted: *wanted, wants, known, day };
+        let has_session = &|session: &str| self.sessions.get(session).is_some_and(|tracked| tracked.is_had());
+        let (mut notes, wanted) = (Vec::new(), *wanted);
+        let mut cx =
+            Cx { means: &mut self.means, service: &self.service, notes: &mut notes, subject, wanted, wants, known, has_session, day };
         let result = act(job, &mut cx);
         notes.into_iter().for_each(|note| self.take_note(id, note));
         Some(result)

@@ -12,7 +12,7 @@ use super::service::Received;
 use crate::contract::{Api, Endpoint, Safety};
 use crate::policy::{Advice, Again, Asked, Effect, Error, ErrorFields, Judgement, Kind, Ledger, RetryPolicy, SendFailure, judge};
 use crate::time::Millis;
-use crate::wire::{Content, Flaw};
+use crate::wire::Content;
 
 /// Why a call ends that was not sent, since a throttle is longer than it may take.
 pub(crate) const TOO_LONG: &str = "can't go on, since the service asked to wait beyond the deadline";
@@ -127,6 +127,7 @@ impl Call {
         self.attempts.sent(cx.job_time());
         cx.subject.attempts = cx.subject.attempts.saturating_add(1);
         self.ledger.sends = self.ledger.sends.saturating_add(1);
+        self.exchange.is_first = self.ledger.sends == 1 && !self.ledger.given;
         self.exchange.send(self.ledger.key.as_deref(), late, cx)
     }
 
@@ -189,7 +190,7 @@ impl Call {
             }
             (Some((Content::Failure(failure), status)), _) => SendFailure::Failure { code: &failure.code, status },
             (Some((content, status)), _) => {
-                SendFailure::Page { status, broke_off: matches!(content, Content::NoEnvelope { flaw: Flaw::BrokeOff, .. }) }
+                SendFailure::Page { status, broke_off: matches!(content, Content::NoEnvelope { flaw, .. } if flaw.may_pass()) }
             }
             (None, Some((_, sent))) => SendFailure::Lost(sent),
             (None, None) => SendFailure::Lost(crate::policy::Sent::Maybe),
@@ -231,6 +232,11 @@ impl Call {
                 let again = Repeat { new_key: judgement.again == Again::NewKey, delay, error: error.clone() };
                 self.last = Some((judgement, error));
                 Next::Repeats(again)
+            }
+            // It was accepted, and is not sent again to hear its id.
+            None if let Some(answered) = self.exchange.without_id.take() => {
+                self.ledger.unanswered = false;
+                Next::Is(Called::Success(answered))
             }
             None => {
                 let wait = wait.max(cx.means.gate.until().saturating_sub(cx.now()));

@@ -6,12 +6,15 @@ use super::machine::{Action, Cx, Note};
 use super::redact::fill;
 use super::service::{Received, Service};
 use super::tokens::LOGIN;
-use crate::contract::agent::{GetAccount, RegisterAccount, TerminateSession};
-use crate::contract::{Api, Auth, Endpoint, Operation, Safety, Secret};
+use crate::contract::agent::{CreateSession, GetAccount, GetSession, RegisterAccount, RotateSession, TerminateSession};
+use crate::contract::{Api, Auth, Endpoint, Operation, Safety, Secret, Shape};
 use crate::entropy::digest;
 use crate::policy::{Error, FailureKind, Rule, Sent};
 use crate::time::Millis;
-use crate::wire::{Answer, Built, Content, Expected, Facts, Flaw, Request, Success, classify, classify_read, items};
+use crate::wire::{
+    Answer, Built, Content, Expected, Facts, Flaw, Request, Success, classify, classify_read, is_same_id, items, lacks_list,
+    names_another_order,
+};
 
 /// A host that comes too late this often has a clock that can't be right; then it counts as any other failure.
 const MAX_LATE: u32 = 8;
@@ -30,6 +33,14 @@ pub(crate) struct Exchange {
     /// The token that it was last sent with, and whether another was fetched for it since.
     token: u32,
     renewed: bool,
+    /// Whether it was sent as the first of its key, so that its answer is no replay.
+    pub(crate) is_first: bool,
+    /// Whether somebody decides by the list that it reads, so that an answer without one is none.
+    pub(crate) needs_list: bool,
+    /// Whether its last answer had no such list.
+    pub(crate) lacked_list: bool,
+    /// An answer that accepted it without the id of what came of it.
+    pub(crate) without_id: Option<Box<Answered>>,
 }
 
 /// What came of a send.
@@ -60,7 +71,20 @@ pub(crate) struct Failing {
 
 impl Exchange {
     pub(crate) fn new(endpoint: &'static Endpoint, built: Built, headers: Vec<(String, String)>, timeout_ms: u32) -> Self {
-        Exchange { endpoint, built, headers, timeout_ms, sent_at: 0, late: 0, token: 0, renewed: false }
+        Exchange {
+            endpoint,
+            built,
+            headers,
+            timeout_ms,
+            sent_at: 0,
+            late: 0,
+            token: 0,
+            renewed: false,
+            is_first: false,
+            needs_list: false,
+            lacked_list: false,
+            without_id: None,
+        }
     }
 
     pub(crate) fn is_safe(&self) -> bool {
@@ -88,7 +112,7 @@ impl Exchange {
 
     /// A token may be fetched for it anew.
     pub(crate) fn begin_anew(&mut self) {
-        (self.late, self.renewed) = (0, false);
+        (self.late, self.renewed, self.without_id) = (0, false, None);
     }
 
     /// Sends it. The host may hold it back for that long.
@@ -137,6 +161,8 @@ impl Exchange {
             Received::Response(received) => classify(expected, received, cx.means.clock.unix()),
             Received::Read(response) => classify_read(expected, response, cx.means.clock.unix()),
         };
+        let answer = self.believed(answer, cx);
+        self.lacked_list = matches!(answer.content, Content::NoEnvelope { flaw: Flaw::NoList, .. });
         if let (true, Some(time), false) = (self.is_safe(), answer.server_time, matches!(answer.content, Content::NoEnvelope { .. })) {
             cx.means.clock.hear(time);
         }
@@ -168,6 +194,52 @@ impl Exchange {
                 let answer = Some(answer);
                 ExchangeResult::Failure(Box::new(Failing { answer, lost: None, passing, token_refused, undone, by_backend }))
             }
+        }
+    }
+
+    /// An answer, unless it can't be the one to this request.
+    fn believed(&mut self, answer: Answer, cx: &Cx<'_>) -> Answer {
+        let Content::Success(success) = &answer.content else { return answer };
+        let Some(flaw) = self.flaw(success, cx) else { return answer };
+        if flaw == Flaw::NoId {
+            let (raw, shape, attempts) = (success.raw.clone(), &self.endpoint.response, cx.subject.attempts);
+            let facts = success.facts.clone();
+            self.without_id = Some(Box::new(Answered { raw, shape, http_status: Some(answer.status), attempts, ..Answered::of(facts) }));
+        }
+        // Nothing of it is shown: it may be another's.
+        Answer { content: Content::NoEnvelope { content_type: None, text: String::new(), flaw }, retry_after: None, ..answer }
+    }
+
+    /// Why a success can't be the answer to this request.
+    fn flaw(&self, success: &Success, cx: &Cx<'_>) -> Option<Flaw> {
+        let (facts, data) = (&success.facts, success.raw.text());
+        let says_session = [GetSession::ENDPOINT.name, RotateSession::ENDPOINT.name].contains(&self.endpoint.name);
+        let named = facts.session_id.as_deref().filter(|id| !matches!(*id, "." | ".."));
+        if let (true, Some(asked), Some(said)) = (says_session, self.built.session_id.as_deref(), named)
+            && !is_same_id(asked, said)
+        {
+            return Some(Flaw::Another);
+        }
+        if self.endpoint.safety == Safety::Safe && self.built.order_no.as_deref().is_some_and(|asked| names_another_order(data, asked)) {
+            return Some(Flaw::Another);
+        }
+        if self.needs_list && lacks_list(data) {
+            return Some(Flaw::NoList);
+        }
+        // Nobody who is gone is asked for again.
+        if !self.is_keyed() || !cx.wanted {
+            return None;
+        }
+        let has_none = match self.endpoint.response {
+            Shape::Record(record) if record.field("session_id").is_some() => named.is_none(),
+            Shape::Record(record) if record.field("order_id").is_some() => facts.order_id.is_none(),
+            _ => false,
+        };
+        let buys = self.endpoint.name == CreateSession::ENDPOINT.name;
+        match named {
+            _ if has_none && self.without_id.is_none() => Some(Flaw::NoId),
+            Some(said) if buys && self.is_first && (cx.has_session)(said) => Some(Flaw::HadBefore),
+            _ => None,
         }
     }
 
@@ -233,6 +305,12 @@ impl Failing {
             (Some(Content::Failure(failure)), _) => crate::policy::meaning(api, &failure.code).to_owned(),
             (Some(Content::NoEnvelope { flaw: Flaw::BrokeOff, .. }), _) => "the response broke off".to_owned(),
             (Some(Content::NoEnvelope { flaw: Flaw::LongCursor, .. }), _) => "the cursor of the next page is longer than 8 KiB".to_owned(),
+            (Some(Content::NoEnvelope { flaw: Flaw::Another, .. }), _) => "the response was about another one".to_owned(),
+            (Some(Content::NoEnvelope { flaw: Flaw::HadBefore, .. }), _) => {
+                "the response named a session that this client had before".to_owned()
+            }
+            (Some(Content::NoEnvelope { flaw: Flaw::NoId, .. }), _) => "the response did not name what was bought or changed".to_owned(),
+            (Some(Content::NoEnvelope { flaw: Flaw::NoList, .. }), _) => "the response had no list".to_owned(),
             (Some(_), _) => "the response was not in the API's format; it may be a gateway's error page".to_owned(),
             (None, Some((kind, _))) => kind.in_words().to_owned(),
             (None, None) => "the request failed".to_owned(),

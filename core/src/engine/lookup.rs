@@ -51,7 +51,8 @@ impl Lookup {
     ) -> Option<Self> {
         let found = Reconciliation { operation: operation.to_owned(), candidates: Vec::new(), complete: true };
         let (endpoint, built) = request(operation, &match_fields, 0, 1)?;
-        let call = Call::new(Exchange::new(endpoint, built, headers, policy.timeout_ms), policy);
+        let mut call = Call::new(Exchange::new(endpoint, built, headers, policy.timeout_ms), policy);
+        call.exchange.needs_list = true;
         Some(Lookup { match_fields, found, others: Vec::new(), call, read: 0, page: 1, bytes: 0 })
     }
 
@@ -65,6 +66,12 @@ impl Lookup {
         match self.call.read(input, cx) {
             Called::Waits(action) => action,
             Called::Unwanted => named(stop(cx)),
+            // A list that is none says nothing about what is looked for.
+            Called::Failed(..) if self.call.exchange.lacked_list => {
+                self.found.complete = false;
+                (self.read, self.page) = (self.read + 1, 1);
+                self.go_on(cx)
+            }
             Called::Failed(_, mut error) => {
                 error.what = format!("could not read {}: {}", error.operation, error.what);
                 named(Action::End(Err(error)))
@@ -86,13 +93,21 @@ impl Lookup {
                 (self.read, self.page) = (self.read + 1, 1);
             }
         }
-        let next = request(&self.found.operation, &self.match_fields, self.read, self.page);
-        if let Some((endpoint, built)) = next.filter(|_| !full) {
+        if full { Self::end() } else { self.go_on(cx) }
+    }
+
+    /// Makes the next read, if there is one.
+    fn go_on(&mut self, cx: &mut Cx<'_>) -> Action {
+        if let Some((endpoint, built)) = request(&self.found.operation, &self.match_fields, self.read, self.page) {
             (self.call.exchange.endpoint, self.call.exchange.built) = (endpoint, built);
             cx.subject.operation = endpoint.name;
             self.call.begin_anew(cx);
             return Action::Wake(Wake::at(cx.now()));
         }
+        Self::end()
+    }
+
+    fn end() -> Action {
         Action::End(Ok(Box::new(Answered::of(Facts::default()))))
     }
 

@@ -146,6 +146,8 @@ pub(crate) struct Cx<'a> {
     pub(crate) wants: &'a Wants,
     /// What is known of its session.
     pub(crate) known: Option<Known<'a>>,
+    /// Whether this client has a session of that id.
+    pub(crate) has_session: &'a dyn Fn(&str) -> bool,
     /// The UTC day, where a day's purchases have a cap.
     pub(crate) day: Option<i64>,
 }

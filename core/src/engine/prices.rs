@@ -42,14 +42,9 @@ impl Prices {
             SessionType::Other(_) => ProductFilter::All,
         };
         let endpoint = ListProducts::ENDPOINT;
-        Prices {
-            exchange: Exchange::new(endpoint, Built::at(endpoint.path), headers, policy.timeout_ms),
-            attempts: Attempts::of_errand(policy),
-            product_no: wanted.product_no.clone(),
-            filter,
-            cursor: None,
-            pages: 0,
-        }
+        let mut exchange = Exchange::new(endpoint, Built::at(endpoint.path), headers, policy.timeout_ms);
+        exchange.needs_list = true;
+        Prices { exchange, attempts: Attempts::of_errand(policy), product_no: wanted.product_no.clone(), filter, cursor: None, pages: 0 }
     }
 
     /// Reads a page.

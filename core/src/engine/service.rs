@@ -2,7 +2,7 @@
 
 use crate::contract::{Api, Secret};
 use crate::policy::{Automatic, Codes, FailureKind, RetryPolicy, Sent, code as code_row, is_passing, is_passing_read};
-use crate::wire::{self, Answer, BaseUrl, Content, Failure, Flaw};
+use crate::wire::{self, Answer, BaseUrl, Content, Failure};
 
 /// The service that a client speaks to, and how.
 #[derive(Clone, Hash)]
@@ -38,7 +38,7 @@ impl Service {
                 None => is_passing(answer.status),
             },
             (Content::Failure(_), Api::Reseller) => !self.undoes(answer),
-            (Content::NoEnvelope { flaw, .. }, _) => *flaw == Flaw::BrokeOff || is_passing_read(answer.status),
+            (Content::NoEnvelope { flaw, .. }, _) => flaw.may_pass() || is_passing_read(answer.status),
             (Content::Success(_), _) => false,
         }
     }

@@ -102,6 +102,11 @@ pub(crate) struct BoughtAs {
 }
 
 impl Tracked {
+    /// Whether this client has it: its record, or a caller who holds it.
+    pub(crate) fn is_had(&self) -> bool {
+        self.name.is_some() || self.held
+    }
+
     /// What a job may know of it.
     pub(crate) fn known(&self) -> Known<'_> {
         let intent = self.bought_as.as_ref().and_then(|known| known.intent.as_deref());

@@ -27,6 +27,8 @@ pub(crate) struct Built {
     pub(crate) secrets: Vec<Secret>,
     /// The session that the request names in its path.
     pub(crate) session_id: Option<String>,
+    /// The order whose number the request names in its path.
+    pub(crate) order_no: Option<String>,
     /// Whether it asks for a session's credentials.
     pub(crate) credentials: bool,
     /// Of a list that comes in numbered pages: how many items a full page has, where the request says so.
@@ -51,6 +53,7 @@ impl Built {
             secret: false,
             secrets: Vec::new(),
             session_id: None,
+            order_no: None,
             credentials: false,
             page_size: None,
             match_fields: BTreeMap::new(),
@@ -99,8 +102,10 @@ pub(crate) fn build(endpoint: &Endpoint, params: &str) -> Result<Built, Refusal>
                 if plain.is_empty() || plain == "." || plain == ".." {
                     return Err(Refusal::new(field.name, "is part of the path and must not be empty, `.` or `..`"));
                 }
-                if field.name == "session_id" {
-                    built.session_id = Some(plain.to_string());
+                match field.name {
+                    "session_id" => built.session_id = Some(plain.to_string()),
+                    "order_no" => built.order_no = Some(plain.to_string()),
+                    _ => {}
                 }
                 let encoded = encoded(&plain);
                 built.target = built.target.replace(&format!("{{{}}}", field.name), &encoded);

@@ -117,6 +117,25 @@ pub(crate) fn items(data: &str) -> Option<Vec<&str>> {
     Some(if first.is_empty() { lists.next().unwrap_or(first) } else { first })
 }
 
+/// Whether the answer to a read of an order is about another one: it says numbers, and none of them is that.
+pub(crate) fn names_another_order(data: &str, order_no: &str) -> bool {
+    let said = pick(data, ["orderNo", "order_no", "appOrderNo", "app_order_no"]).unwrap_or_default();
+    let mut numbers = said.into_iter().flatten().filter_map(id_of).peekable();
+    numbers.peek().is_some() && !numbers.any(|number| is_same_id(&number, order_no))
+}
+
+/// Whether two ids are one: as text, in any case.
+pub(crate) fn is_same_id(one: &str, other: &str) -> bool {
+    one == other || one.to_lowercase() == other.to_lowercase()
+}
+
+/// Whether an answer has null in place of a list, which may hide an error.
+pub(crate) fn lacks_list(data: &str) -> bool {
+    let says_null =
+        || json::members(data).is_ok_and(|all| all.iter().any(|(name, json)| matches!(name.as_ref(), "items" | "list") && *json == "null"));
+    items(data).is_none() && says_null()
+}
+
 /// An id as text, which may be a text or a number without fraction and exponent. One that is cut would be another.
 pub(crate) fn id_of(json: &str) -> Option<String> {
     short_text(json).filter(|_| !is_number(json) || is_id(json))

@@ -18,11 +18,11 @@ pub(crate) use build::{Built, build, build_any, is_key, is_target, page_size, pa
 pub(crate) use check::{Refusal, members};
 pub(crate) use envelope::{Answer, Content, Failure, Success, classify, classify_read};
 pub use facts::Facts;
-pub(crate) use facts::{id_of, items, status_of};
+pub(crate) use facts::{id_of, is_same_id, items, lacks_list, names_another_order, status_of};
 pub(crate) use host::{encoded, host_of, is_host};
-pub use read::read_as;
 pub use read::{DecodeError, Expected, Reading, Received, Response, read};
-pub(crate) use read::{Flaw, decimal_of, is_secret_name, names_a_secret, reading, view, view_for_doubles};
+pub(crate) use read::{Flaw, decimal_of, names_a_secret, reading, view, view_for_doubles};
+pub use read::{is_secret_name, read_as, secret_endings};
 pub use request::Request;
 pub(crate) use stored_answer::stored_answer;
 pub(crate) use text::{KEPT_WORD, cut};

@@ -100,6 +100,9 @@ fn print_record(out: &mut String, record: &Record, side: Side) {
         // A whole body is an object of the caller's own.
         let kind = if matches!(field.place, Place::Whole | Place::WholeQuery) {
             "{ [name: string]: Json }".to_owned()
+        } else if field.shape == Shape::Integer && field.is_id() {
+            // One that a number does not hold exactly is text.
+            "number | string".to_owned()
         } else if field.takes_any_number() {
             format!("{} | number", shape(field.shape, side))
         } else {

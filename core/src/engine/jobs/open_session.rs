@@ -108,9 +108,33 @@ mod tests {
         for data in ["{}", r#"{"session_id":""}"#, r#"{"session_id":".."}"#, "[]"] {
             let mut given = Given::agent();
             let mut job = open(&mut given);
-            assert_eq!(given.tell(&mut job, [due(), stored(), success(data)])[2], "end: Decode Done ReadRaw", "{data}");
+            let said = given.tell(&mut job, [due(), stored(), success(data), due(), stored(), success(data)]);
+            assert_eq!(said[2..], ["wake", "put", BUY, "end: Decode Done ReadRaw"], "{data}");
             assert_eq!(given.error.as_ref().and_then(|error| error.raw.as_ref()).map(|raw| raw.text()), Some(data));
         }
+    }
+
+    #[test]
+    fn an_answer_without_an_id_is_the_last_word_where_it_can_not_be_sent_again() {
+        let mut given = Given::agent();
+        given.service.retry.attempts = 1;
+        let mut job = open(&mut given);
+        assert_eq!(given.tell(&mut job, [due(), stored(), success("{}")])[2], "end: Decode Done ReadRaw");
+        let mut given = Given::agent();
+        let mut job = open(&mut given);
+        given.tell(&mut job, [due(), stored()]);
+        given.wanted = false;
+        assert_eq!(given.tell(&mut job, [success("{}")]), ["end: Decode Done ReadRaw"]);
+    }
+
+    #[test]
+    fn a_session_that_this_client_had_is_believed_only_of_a_later_send() {
+        let mut given = Given::agent();
+        let mut job = open(&mut given);
+        let had = || success(r#"{"session_id":"s-had","status":"creating"}"#);
+        let said = given.tell(&mut job, [due(), stored(), had(), due(), stored(), had()]);
+        assert_eq!(said, ["put", BUY, "wake", "put", BUY, "wake"]);
+        assert_eq!(given.notes().last().map(String::as_str), Some("event accepted"));
     }
 
     #[test]

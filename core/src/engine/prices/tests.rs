@@ -47,6 +47,16 @@ fn a_product_without_a_price_that_can_be_read_is_not_in_the_list() {
 }
 
 #[test]
+fn null_in_place_of_the_list_does_not_say_that_the_product_is_not_there() {
+    let mut given = Given::agent();
+    let mut prices = prices(&mut given);
+    let null = || success(r#"{"items":null}"#);
+    let said = given.tell(&mut prices, [null(), due(), null(), due(), null(), due(), null()]);
+    assert_eq!((said[0].as_str(), said.last().map(String::as_str)), ("wake", Some("end: Unavailable None RetryLater")), "{said:?}");
+    assert!(given.what().contains("had no list"), "{}", given.what());
+}
+
+#[test]
 fn a_list_that_names_the_same_page_again_or_never_ends_is_not_read_for_ever() {
     let mut given = Given::agent();
     let mut prices = prices(&mut given);

@@ -119,6 +119,7 @@ impl Given {
             wanted: self.wanted,
             wants: &self.wants,
             known,
+            has_session: &|session| session == "s-had",
             day: self.day,
         }
     }

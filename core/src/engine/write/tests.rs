@@ -49,7 +49,7 @@ fn whatever_spends_is_told_once_and_what_only_fills_an_account_is_not() {
             given = Given::reseller();
         }
         let mut write = given.write(operation, params);
-        given.tell(&mut write, [due(), stored(), success(r#"{"estimated_charge_usd":4.5}"#)]);
+        given.tell(&mut write, [due(), stored(), success(r#"{"session_id":"s-1","order_id":"o-1","estimated_charge_usd":4.5}"#)]);
         assert_eq!(given.notes(), if told { vec!["event charged"] } else { vec![] }, "{operation}");
     }
 }

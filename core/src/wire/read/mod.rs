@@ -18,7 +18,8 @@ pub(crate) use number::{decimal_of, is_id, whole_of};
 use place::error_at;
 pub(crate) use response::{ContentRef, Data, Failure, Flaw};
 pub use response::{DecodeError, Expected, Reading, Received, Response};
-pub(crate) use secrets::{Undocumented, is_secret_name, names_a_secret};
+pub(crate) use secrets::{Undocumented, names_a_secret};
+pub use secrets::{is_secret_name, secret_endings};
 use walk::{FirstMisfit, Walk};
 
 /// Reads a response. The value is what the sink built from the `data` of a success, whether or not it fits its type.

@@ -121,6 +121,21 @@ pub(crate) enum Flaw {
     BrokeOff,
     /// It is a page of a list whose next cursor is longer than any that is passed on.
     LongCursor,
+    /// It is about another session or order than the one that was requested.
+    Another,
+    /// It answers the first send of a key with a session that this client had before.
+    HadBefore,
+    /// It accepts what was requested without the id of what came of it.
+    NoId,
+    /// It has no list, where what is decided rests on one.
+    NoList,
+}
+
+impl Flaw {
+    /// Whether the same request may well get an answer.
+    pub(crate) fn may_pass(self) -> bool {
+        !matches!(self, Flaw::Page | Flaw::LongCursor)
+    }
 }
 
 /// The `data` of a success.

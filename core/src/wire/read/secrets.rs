@@ -11,11 +11,16 @@ pub(crate) const SECRET_NAMES: [&str; 7] = ["apikey", "apisecret", "email", "ful
 const MORE_NAMES: [&str; 10] =
     ["accesskey", "authorization", "cookie", "credential", "passphrase", "passwd", "privatekey", "pwd", "secret", "secretkey"];
 
+/// What the name of a secret is or ends with, in any spelling: without underscores, hyphens and the `s` of a plural, in small letters.
+pub fn secret_endings() -> impl Iterator<Item = &'static str> {
+    SECRET_NAMES.into_iter().chain(MORE_NAMES)
+}
+
 /// Whether a member of that name is a secret, documented or not: one of the names, or one that ends with it, as `proxyPassword` does.
-pub(crate) fn is_secret_name(name: &str) -> bool {
+pub fn is_secret_name(name: &str) -> bool {
     let plain = name.replace(['_', '-', ' '], "").to_ascii_lowercase();
     let plain = plain.strip_suffix('s').unwrap_or(&plain);
-    SECRET_NAMES.iter().chain(&MORE_NAMES).any(|known| plain.ends_with(known))
+    secret_endings().any(|ending| plain.ends_with(ending))
 }
 
 /// Whether some JSON, or a text that holds some, has a member that is a secret by its name.

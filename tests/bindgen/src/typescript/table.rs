@@ -1,8 +1,7 @@
 //! The module of the table: what each method sends, what each walk reads, and what is never shown.
 
-use std::collections::BTreeSet;
-
 use hopline::contract::{Field, Record, Shape};
+use hopline::wire::{is_secret_name, secret_endings};
 
 use crate::model::{APIS, Type, Walk, camel, client, operations, types};
 
@@ -25,9 +24,11 @@ pub(super) fn print() -> String {
         }
         out.push_str("});\n\n");
     }
-    let names: Vec<String> = secret_names().iter().map(|name| format!("\"{name}\"")).collect();
-    out.push_str("/** The members of answers that are secrets, in any spelling: without underscores, in small letters. */\n");
-    out.push_str(&format!("export const secretNames = new Set([{}]);\n\n", names.join(", ")));
+    let endings: Vec<String> = secret_endings().map(|name| format!("\"{name}\"")).collect();
+    out.push_str(
+        "/** What the name of a secret ends with, in any spelling: without underscores, hyphens and a last `s`, in small letters. */\n",
+    );
+    out.push_str(&format!("export const secretEndings = [{}];\n\n", endings.join(", ")));
     out.push_str(
         "/**\n * By type: which of its members are secrets, which have the name of one and are none, and which are of a type that has some.\n */\n",
     );
@@ -42,26 +43,15 @@ pub(super) fn print() -> String {
     out
 }
 
-/// A name whatever its spelling.
-fn unspelled(name: &str) -> String {
-    name.replace('_', "").to_ascii_lowercase()
-}
-
 fn records() -> impl Iterator<Item = &'static Record> {
     types().into_iter().filter_map(Type::record)
-}
-
-/// The members of answers that are secrets. An answer that the contract does not document may hold them too.
-fn secret_names() -> BTreeSet<String> {
-    let fields = records().flat_map(|record| record.fields);
-    fields.filter(|field| matches!(field.shape, Shape::Secret)).map(|field| unspelled(field.name)).collect()
 }
 
 /// What JavaScript has to know of a member, if anything.
 fn sealed(field: &Field) -> Option<String> {
     match field.shape {
         Shape::Secret => Some("true".to_owned()),
-        _ if secret_names().contains(&unspelled(field.name)) => Some("false".to_owned()),
+        _ if is_secret_name(field.name) => Some("false".to_owned()),
         shape => sealed_record(shape).map(|record| format!("\"{}\"", record.name)),
     }
 }
@@ -108,12 +98,6 @@ mod tests {
         for walk in APIS.into_iter().flat_map(operations).filter_map(Walk::of) {
             assert_eq!(walk.name().replacen("walk_", "list_", 1), walk.endpoint.name);
         }
-    }
-
-    #[test]
-    fn a_secret_is_known_by_its_name_in_any_spelling() {
-        let known = ["apikey", "apisecret", "email", "fullurl", "password", "token", "username"];
-        assert_eq!(secret_names().iter().map(String::as_str).collect::<Vec<_>>(), known);
     }
 
     #[test]

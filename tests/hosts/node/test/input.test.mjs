@@ -84,6 +84,16 @@ test("a call with wrong parameters or options is refused, and nothing is sent", 
   ];
   for (const [given, what] of options) clear(await agent.createSession(WANTED, given).catch((error) => error), "invalid", what);
   clear(await agent.updateBudget({ daily_limit_usd: NaN }).catch((error) => error), "invalid", /`daily_limit_usd` must be a finite number/);
+  const lost = 738529527931269400;
+  for (const [call, what] of [
+    [() => agent.reportSessionEvent({ session_id: "s", event: { bytes: lost } }), /`bytes` is a whole number beyond 2\^53/],
+    [() => agent.reportSessionEvent({ session_id: "s", event: { seen: [{ at: [lost] }] } }), /`parameters` is a whole number beyond 2\^53/],
+    [() => agent.request({ method: "POST", path: "/x", body: { a: [{ order_id: -lost }] }, safety: "safe" }), /`order_id` is a whole number/],
+    [() => agent.createSession({ ...WANTED, quantity: 1e21 }), /`quantity` is a whole number beyond/],
+    [() => agent.createSession(WANTED, { deadlineMs: 2 ** 53 }), /`deadlineMs` is a whole number beyond/],
+  ]) {
+    clear(await call().catch((error) => error), "invalid", what);
+  }
   clear(await agent.getSession({ session_id: ".." }).catch((error) => error), "invalid", /session_id/);
   clear(await agent.waitSession().catch((error) => error), "invalid", /session_id/);
   clear(await agent.observe("s", "nothing").catch((error) => error), "invalid", /seen/);

@@ -299,7 +299,7 @@ fn a_store_is_asked_and_answers_in_text() {
 #[test]
 fn steps_come_at_once_with_the_results_of_what_has_ended() {
     let mut host = Host::alone();
-    let commands: Vec<u32> = (0..100).map(|_| host.start("get_balance", "{}", "{}")).collect();
+    let commands: Vec<u32> = (0..64).map(|_| host.start("get_balance", "{}", "{}")).collect();
     let sends: Vec<u32> = commands.iter().map(|_| host.sent().0).collect();
     assert!(host.until_send().is_none());
     for (send, command) in sends.into_iter().zip(&commands) {

@@ -87,7 +87,7 @@ rules! {
     SpendBeforeSend,
     /// Two purchases with one key, as a caller may give it, count by two entries.
     EntryIsItsOwn,
-    /// Of a start under its caller's name nothing is said before the store was asked for the name: it may have been done before.
+    /// What is started or resumed by a name may have been done before, as long as the store was not asked for that name.
     UnaskedIsUnknown,
     /// A record that can't be read is something: what it stands for may have been done.
     UnreadableIsSomething,

@@ -265,7 +265,7 @@ def test_where_no_thread_can_ask_the_store_a_task_is_told(tmp_path: Path) -> Non
 
 
 def test_what_fails_before_a_request_is_begun_has_sent_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(engine: object) -> Any:
+    def fail(*_: object) -> Any:
         raise MemoryError
 
     monkeypatch.setattr("hopline._asks.Asks.vouched", fail)

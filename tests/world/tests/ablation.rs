@@ -63,7 +63,7 @@ fn shown(rule: Rule) -> Option<Shown> {
         Rule::NewDayCounts => shown(UNDER_A_CAP, (0, 1, 0), CAPPED, capped),
         Rule::SpendBeforeSend => shown(UNDER_A_CAP, (0, 0, 0), UNCOUNTED, capped),
         Rule::EntryIsItsOwn => shown(WITH_ONE_KEY, (1, 1, 0), UNCOUNTED, None),
-        Rule::UnaskedIsUnknown => shown(OPENED, (0, 2, 0), DENIED, agent),
+        Rule::UnaskedIsUnknown => shown(OPENED, (0, 2, 0), DENIED, None),
         Rule::UnreadableIsSomething => shown(OPENED, (0, 1, 0), REKEYED, agent),
         Rule::VersionIsNamed => shown(NOTED, (1, 1, 2), TWICE, None),
         Rule::HeldIsNotForgotten => shown(DROPPED, (0, 0, 1), HELD, agent),

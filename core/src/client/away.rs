@@ -27,9 +27,6 @@ impl Client {
             _ => {}
         }
         let Visit { command: Some(command), purpose } = visit else { return };
-        if let Purpose::Retry(start) = purpose {
-            return self.enter(command, *start);
-        }
         // Whoever has an intent goes on with it; a key of the caller's own may have been sent by somebody without this store.
         let effect = match &purpose {
             Purpose::Start(start) if start.options.idempotency_key.is_none() => Effect::None,
@@ -57,8 +54,8 @@ impl Client {
         self.complete(command, Err(error));
     }
 
-    /// The store `what` (it fails): whoever waits for the name is told so. A session that is to be taken back is somebody's still, so that is tried
-    /// again.
+    /// The store fails: those who wait for the name are told so. `what` ends a sentence that begins with "the store". A session that is to be
+    /// taken back is somebody's still, so that is tried again.
     pub(super) fn store_fails(&mut self, name: &Name, what: &str) {
         for visit in self.waiting.visits.remove(name).unwrap_or_default() {
             let Some(visit) = self.begin_all_the_same(visit) else { continue };
@@ -67,8 +64,6 @@ impl Client {
                     let at = self.means.clock.monotonic().saturating_add(again_after(failures));
                     self.timers.add(at, Timer::Reclaim(Box::new((name.clone(), session, failures.saturating_add(1)))));
                 }
-                // Whatever comes of that, this one goes on.
-                Purpose::Retry(start) => visit.command.into_iter().for_each(|command| self.enter(command, (*start).clone())),
                 Purpose::Renewal(id) => self.renewal_not_stored(id, None),
                 Purpose::Marked(id, marker) => self.renewal_not_stored(id, Some(&marker)),
                 _ => {

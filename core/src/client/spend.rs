@@ -72,11 +72,12 @@ impl Client {
                 self.spending.day = self.spending.day.max(*day);
                 let own = if of_pool { self.spending.pool_cap(&counting.entry) } else { self.spending.cap };
                 let (cap, whose) = (own.unwrap_or_default(), if of_pool { "the pool's" } else { "the" });
+                let is_ahead = *day > self.means.clock.unix().div_euclid(DAY);
+                let until = if is_ahead { "the store's day ends, which is ahead of this clock's" } else { "midnight UTC" };
                 let what = format!(
-                    "was not sent, because it costs {usd} USD, and {total} USD of {whose} daily cap of {cap} USD are used until midnight UTC"
+                    "was not sent, because it costs {usd} USD, and {total} USD of {whose} daily cap of {cap} USD are used until {until}"
                 );
                 let fields = entry.subject.error(Kind::Refused, Effect::None, what, Advice::RaiseBudget).into_fields();
-                // The store's day, which may be ahead of this client's clock.
                 let retry_at = (usd <= cap).then(|| day.saturating_add(1).saturating_mul(DAY));
                 if let Some(day) = counting.granted_by_pool {
                     let counted = Counted { entry: counting.entry, day, usd: Decimal::from(0) };

@@ -51,7 +51,8 @@ struct CaseStore {
     }
 
     private mutating func spend(_ given: Int64?, _ name: String, _ usd: String, _ cap: String?, _ unix: Int64) -> StoreAnswer {
-        let entry = Entry(day: given ?? today(unix), name: name)
+        let latest = today(unix)
+        let entry = Entry(day: given ?? latest, name: name)
         let (amount, cap) = (Decimal(string: usd) ?? .nan, cap.flatMap { Decimal(string: $0) })
         let total = entries.filter { $0.key.day == entry.day && $0.key != entry }.values.reduce(0, +)
         let grows = entries[entry].map { amount > $0 } ?? true

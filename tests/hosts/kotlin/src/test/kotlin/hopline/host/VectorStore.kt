@@ -54,7 +54,8 @@ internal class VectorStore {
     }
 
     private fun spend(call: StoreCall.Spend, unix: Long): StoreAnswer {
-        val (day, amount) = (call.day ?: today(unix)) to call.amount.toBigDecimal()
+        val latest = today(unix)
+        val (day, amount) = (call.day ?: latest) to call.amount.toBigDecimal()
         val total = entries.filterKeys { it.first == day && it.second != call.entry }.values.fold(BigDecimal.ZERO, BigDecimal::add)
         val grows = entries[day to call.entry].let { it == null || amount > it }
         if (grows && call.cap != null && total + amount > call.cap!!.toBigDecimal()) return StoreAnswer.Over(day, total.toPlainString())

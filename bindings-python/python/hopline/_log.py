@@ -19,7 +19,9 @@ _LEVELS = {
     "pool_held": INFO,
     "pool_freed": INFO,
     "differing": WARNING,
+    "rounded": WARNING,
     "in_doubt": WARNING,
+    "renewal_in_doubt": WARNING,
     "lease_leaked": WARNING,
     "store_failed": WARNING,
 }

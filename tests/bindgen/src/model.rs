@@ -118,7 +118,7 @@ pub fn told_types() -> Vec<Type> {
 pub fn level_of(event: &str) -> &'static str {
     match event {
         "accepted" | "charged" | "ordered" | "pool_held" | "pool_freed" => "info",
-        "differing" | "in_doubt" | "lease_leaked" | "store_failed" => "warning",
+        "differing" | "rounded" | "in_doubt" | "renewal_in_doubt" | "lease_leaked" | "store_failed" => "warning",
         _ => "debug",
     }
 }

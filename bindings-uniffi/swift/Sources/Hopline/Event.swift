@@ -20,12 +20,16 @@ public struct Event: Sendable {
         case orderStatus(orderNo: String, status: StaticOrderStatus, phase: Phase)
         /// Members of an answer came in two spellings with two values. The table's first spelling counts; `raw` has both.
         case differing(members: [String])
+        /// An answer has numbers of more than 28 digits, which were rounded up.
+        case rounded(members: [String])
         /// The price of what is to be bought was read, in USD for one unit.
         case priced(unitPrice: Decimal)
         /// What a read is repeated for is not as it was; what it is now, where that is a word or a number.
         case watched(value: String?)
         /// It ended in doubt; its record is kept.
         case inDoubt(record: String?)
+        /// A session was ended, and a renewal of it is in doubt, which may still arrive.
+        case renewalInDoubt(record: String, sessionId: String)
         /// A record that nothing waits for could not be saved or deleted.
         case storeFailed(record: String)
         /// A pool buys nothing, for this reason, until one purchase is tried; nil if somebody has to act first.
@@ -86,9 +90,11 @@ public struct Event: Sendable {
             case .ordered: told.orderNo.map { .ordered(orderNo: $0) }
             case .orderStatus: told.orderNo.map { .orderStatus(orderNo: $0, status: StaticOrderStatus(rawValue: status), phase: phase) }
             case .differing: .differing(members: told.members ?? [])
+            case .rounded: .rounded(members: told.members ?? [])
             case .priced: told.unitPrice.map { .priced(unitPrice: $0) }
             case .watched: .watched(value: told.value)
             case .inDoubt: .inDoubt(record: told.record)
+            case .renewalInDoubt: told.record.map { .renewalInDoubt(record: $0, sessionId: told.sessionId ?? "") }
             case .storeFailed: told.record.map { .storeFailed(record: $0) }
             case .poolHeld: told.reason.map { .poolHeld(reason: $0, retryAt: told.retryAt) }
             case .poolFreed: .poolFreed

@@ -259,7 +259,7 @@ test("events tell what happens, to each who listens", async (t) => {
   const told = [];
   for await (const event of one) told.push(event.event);
   await stop;
-  assert.deepEqual(told, ["repeating", "accepted", "status"]);
+  assert.deepEqual(told, ["repeating", "charged", "accepted", "status"]);
   assert.equal((await two.next()).value.because.kind !== undefined, true);
   assert.throws(() => agent.events(), { kind: "misuse" });
 });

@@ -104,12 +104,13 @@ struct LifeTests {
                     answered.append(status)
                     #expect(duration > .zero && duration < .seconds(60))
                 case .repeating(let attempts, _, let because): told.append("repeating \(attempts) \(because.effect)")
+                case .charged(_, let id, _, _): told.append("charged \(id != nil)")
                 case .accepted(_, let charge): told.append("accepted \(charge != nil)")
                 case .status(_, let status, let phase): told.append("\(status.rawValue) \(phase)")
                 default: told.append("\(event.what)")
                 }
             }
-            #expect(told == ["repeating 1 unknown", "accepted true", "active ready"])
+            #expect(told == ["repeating 1 unknown", "charged true", "accepted true", "active ready"])
             #expect(sent.count == answered.count && sent.prefix(2) == ["POST /sessions", "POST /sessions"] && answered.prefix(2) == [nil, 202])
         }
         var late = agent.events().makeAsyncIterator()

@@ -177,3 +177,72 @@ impl Client {
         self.attend(name);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{BUY, NOW, agent};
+    use super::super::{CallOptions, Outcome, Step};
+    use super::*;
+    use crate::policy::Effect;
+    use crate::state::{CommandId, Listed, Space, Whose};
+
+    /// What a command ends with that a store answers with names that nobody asked it for.
+    fn told(start: impl FnOnce(&mut Client) -> CommandId, wrong: impl Fn(&StoreCall) -> Option<StoreAnswer>) -> (Kind, Effect) {
+        let mut client = agent(7, true);
+        let command = start(&mut client);
+        loop {
+            match client.poll(NOW) {
+                Step::Store { id, call, .. } => {
+                    let answer = wrong(&call).unwrap_or(StoreAnswer::Done);
+                    assert!(!matches!(call, StoreCall::Put { .. }), "nothing is put under a name that was not claimed");
+                    client.resolve(id, Outcome::Store(answer), NOW).expect("is answered once");
+                }
+                Step::Send { .. } => panic!("nothing is sent under a name that was not claimed"),
+                Step::Wait { .. } => {
+                    let error = client.take_answer(command).expect("has completed").expect_err("has failed");
+                    return (error.kind, error.effect);
+                }
+                Step::Completed { .. } | Step::Notify(_) => {}
+            }
+        }
+    }
+
+    #[test]
+    fn a_store_that_claims_what_nobody_asked_for_has_failed() {
+        let other = Name::from("5e.i0000000000000000000000000000000".to_owned());
+        let claims: [&dyn Fn(&Name) -> Vec<(Name, Option<Vec<u8>>)>; 4] =
+            [&|_| Vec::new(), &|_| vec![(other.clone(), None)], &|name| vec![(name.clone(), None), (other.clone(), None)], &|name| {
+                vec![(name.clone(), None), (name.clone(), None)]
+            }];
+        for claimed in claims {
+            let buy = |client: &mut Client| client.start_json("create_session", BUY, CallOptions::intent("job"));
+            let wrong = |call: &StoreCall| match call {
+                StoreCall::Claim { names, .. } => names.first().map(|name| StoreAnswer::Claimed(claimed(name))),
+                _ => None,
+            };
+            assert_eq!(told(buy, wrong), (Kind::Store, Effect::Unknown));
+        }
+    }
+
+    #[test]
+    fn a_store_that_lists_what_nobody_asked_for_has_failed() {
+        let listed = |space: &Space, names: &[&str]| {
+            let name = |hash: &&str| Name::from(format!("{}.r{hash}", space.0));
+            names.iter().map(|hash| Listed { name: name(hash), data: b"{}".to_vec(), whose: Whose::Free }).collect::<Vec<_>>()
+        };
+        let pages: [&dyn Fn(&Space) -> (Vec<Listed>, bool); 4] = [
+            // Of another space, out of order, twice the same, and nothing with more behind it.
+            &|_| (listed(&Space("5e".to_owned()), &["1"]), false),
+            &|space| (listed(space, &["2", "1"]), false),
+            &|space| (listed(space, &["1", "1"]), false),
+            &|_| (Vec::new(), true),
+        ];
+        for page in pages {
+            let wrong = |call: &StoreCall| match call {
+                StoreCall::List { space, .. } => Some(page(space)).map(|(entries, more)| StoreAnswer::Listed { entries, more }),
+                _ => None,
+            };
+            assert_eq!(told(|client| client.saved(None).command, wrong), (Kind::Store, Effect::None));
+        }
+    }
+}

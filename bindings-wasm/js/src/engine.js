@@ -45,7 +45,7 @@ export class Engine {
     if (rest.baseUrl === undefined) throw refuse("invalid", "client", `the base URL is missing: give \`baseUrl\`${host.elsewhere(api)}`, { field: "baseUrl" });
     rest.baseUrl = host.resolve(rest.baseUrl);
     this.#told = { place: rest.baseUrl, unauthorized: host.unauthorized(api, rest) };
-    const spelled = encode("client", "options", spell("client", { ...rest, api, store: store !== undefined, late_calls: store?.lateCalls === true }));
+    const spelled = encode("client", "options", { ...spell("client", rest), api, store: store !== undefined, late_calls: store?.lateCalls === true });
     // Of a `fetch` that is not our own nobody knows what it did before it failed.
     const http = { fetch, secrets: () => [rest.username, rest.password].map(revealed), ...(fetch === ownFetch && host.failures) };
     this.#make = () => {

@@ -118,7 +118,7 @@ def test_a_program_that_never_calls_while_it_works_finds_its_sessions_ready(sand
         async with hopline.AsyncAgentClient(**sandbox.account) as agent, agent.open_pool("tasks", size=4, ready=4, **SHOP) as pool:
             while [session["status"] for session in sandbox.state()["sessions"]].count("active") < 8:
                 await asyncio.sleep(0.05)
-            await asyncio.sleep(1)
+            await asyncio.sleep(3)
             assert (await pool.status()).ready == 4
 
     asyncio.run(asyncio.wait_for(life(), 60))

@@ -11,7 +11,7 @@ use super::types::busy;
 use super::waiting::{AfterRetry, Found, Purpose, SettingInDoubt, Start, Visit};
 use crate::contract::agent::{RotateSession, TerminateSession, UpdateBudget};
 use crate::contract::{Endpoint, Operation};
-use crate::policy::{Error, ErrorFields};
+use crate::policy::{Error, ErrorFields, Rule};
 use crate::state::{CommandId, JobId, Name, SavedCall};
 use crate::wire::members;
 
@@ -123,11 +123,8 @@ impl Client {
     /// A termination has ended that lost its name on the way: a record that it left there would be resumed. Returns the name.
     pub(super) fn drop_left_behind(&mut self, entry: &mut Entry) -> Option<Name> {
         let name = entry.custody.rare.as_mut()?.left_behind.take()?;
-        // A put that was out meanwhile has made it this client's again.
-        match self.journal.is_owned(&name) {
-            true => self.delete(&name, true),
-            false => self.visit(&name, Visit::new(None, Purpose::DropDoubt)),
-        }
+        // Whoever has made it is about to let go of it, or has: it is claimed anew.
+        self.visit(&name, Visit::new(None, Purpose::DropDoubt));
         Some(name)
     }
 
@@ -144,7 +141,8 @@ impl Client {
     /// A setting was accepted: what is in doubt of earlier ones that change nothing else would only undo it. Returns the names that are let
     /// go of.
     pub(super) fn drop_settings(&mut self, id: JobId, entry: &Entry) -> Vec<Name> {
-        let Some(members) = members_set(entry) else { return Vec::new() };
+        let newer_stands = self.means.rules.holds(Rule::NewerSettingStands);
+        let Some(members) = members_set(entry).filter(|_| newer_stands) else { return Vec::new() };
         let is_undone = |known: &SettingInDoubt| known.began < id && known.members.iter().all(|name| members.contains(name));
         let (undone, left) = std::mem::take(&mut self.waiting.settings_in_doubt).into_iter().partition(is_undone);
         self.waiting.settings_in_doubt = left;

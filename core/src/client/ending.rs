@@ -129,7 +129,7 @@ impl Client {
             Err(error) if error.effect == Effect::None && name.is_of_a_pool() => self.empty_slot(name, entry),
             Err(error) if error.effect == Effect::None => {
                 finished.last = Last::Erase;
-                if self.journal.may_be_made_late(name) {
+                if self.journal.may_be_made_late(name) && self.means.rules.holds(Rule::LateIsNotNone) {
                     finished.last = Last::EraseLate;
                     let record = self.journal.slot(name).map(|slot| name.at(slot.version).0);
                     finished.result = Err(Error::from(ErrorFields { record, ..error.clone().into_fields() }));

@@ -9,7 +9,7 @@ use super::waiting::{After, Finished, Found, Purpose, Visit};
 use crate::contract::Operation;
 use crate::contract::agent::RenewSession;
 use crate::engine::{EventKind, Input, Stored};
-use crate::policy::{Advice, Effect, Error, ErrorFields, Kind, look_advice};
+use crate::policy::{Advice, Effect, Error, ErrorFields, Kind, Rule, look_advice};
 use crate::state::{Data, JobId, Name, SavedCall, User};
 
 impl Client {
@@ -23,7 +23,8 @@ impl Client {
             Some(_) => custody.rare.as_ref().is_some_and(|rare| rare.marker.is_some()),
             None => custody.name.is_some(),
         };
-        (!has_it && !write.restored).then(|| self.account.space.renewals(entry.subject.session_id.as_deref().unwrap_or_default()))
+        let shares = self.means.rules.holds(Rule::RenewalsShareAName);
+        (shares && !has_it && !write.restored).then(|| self.account.space.renewals(entry.subject.session_id.as_deref().unwrap_or_default()))
     }
 
     /// Claims it.

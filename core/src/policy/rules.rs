@@ -103,6 +103,12 @@ rules! {
     LostNameEnds,
     /// What another client has taken over is not said to have had no effect.
     LostIsNotNone,
+    /// Renewals of one session claim one name, whatever names they have themselves.
+    RenewalsShareAName,
+    /// A setting that was accepted ends the doubts about older ones.
+    NewerSettingStands,
+    /// A store that does things late may still put what it failed to put.
+    LateIsNotNone,
     /// A store changes what is under a name only for the client that owns it.
     OnlyOwnersPut,
 }

@@ -136,6 +136,8 @@ pub enum Plan {
     Misuse,
     /// Somebody drops the first record.
     Forget,
+    /// It sets another budget.
+    Reset,
     /// It reads a balance, three hours later.
     Read,
 }
@@ -306,6 +308,7 @@ impl World {
             (_, Method::Get) => Delivery::HONEST,
             (_, Method::Delete) => Delivery::END,
             _ if self.scope.cap.is_some() => Delivery::CAPPED,
+            _ if self.scope.relayed && job.is_some_and(|job| job.is_paid()) => Delivery::RELAYED,
             _ if job.is_some_and(|job| !job.is_paid() || job.task == Task::Rotate) => Delivery::FREE,
             _ => Delivery::PAID,
         }

@@ -29,7 +29,11 @@ impl World {
             return;
         }
         let about = match data {
-            Some(data) => self.checker.of_key(job, describe(data).and_then(|told| told.key).as_deref()),
+            Some(data) => {
+                let about = self.checker.of_key(job, describe(data).and_then(|told| told.key).as_deref());
+                // What an app's own backend has refused begins once more, with its key.
+                about.filter(|about| !self.scope.relayed || !self.checker.has_ended(*about)).or_else(|| self.checker.current(job))
+            }
             // What another program began there is not this one's.
             None => {
                 let current = self.checker.current(job);

@@ -59,6 +59,14 @@ pub enum Delivery {
     Mismatch,
     /// Executed after the price has risen.
     Dearer,
+    /// Answered with a code that does not say what came of it; not executed.
+    OddBefore,
+    /// The same, and executed.
+    OddAfter,
+    /// Refused with a code that only its words or its number say to be a refusal.
+    OddRefusal,
+    /// An app's own backend refuses it in its own words, and does not pass it on.
+    NotPassedOn,
     /// The service takes none of the tokens that it gave.
     Expired,
 }
@@ -91,6 +99,24 @@ impl Delivery {
         Delivery::DoorAfter,
         Delivery::Unknown,
         Delivery::Mismatch,
+    ];
+    /// The same where an app's own backend stands between: what is refused at a door was not passed on.
+    pub(crate) const RELAYED: &[Delivery] = &[
+        Delivery::Answered,
+        Delivery::LostBefore,
+        Delivery::LostAfter,
+        Delivery::Delayed,
+        Delivery::PageBefore,
+        Delivery::PageAfter,
+        Delivery::Throttled,
+        Delivery::Conflict,
+        Delivery::StoredFailure,
+        Delivery::Unreached,
+        Delivery::Cut,
+        Delivery::Refused,
+        Delivery::StoredSale,
+        Delivery::CopyLater,
+        Delivery::NotPassedOn,
     ];
     /// The same for a write that is repeated after a stored failure: that it was done all the same is allowed, since it costs
     /// nothing.
@@ -152,6 +178,9 @@ impl Delivery {
         Delivery::Refused,
         Delivery::Throttled,
         Delivery::Unreached,
+        Delivery::OddBefore,
+        Delivery::OddAfter,
+        Delivery::OddRefusal,
     ];
     /// What can come of a read of the reseller API.
     pub(crate) const TOKEN_READ: &[Delivery] = &[

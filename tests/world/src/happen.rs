@@ -342,6 +342,7 @@ impl World {
             }
             Plan::Misuse => self.misuse(),
             Plan::Forget => self.forget(0),
+            Plan::Reset => self.start(Job::unnamed(Task::Budget, 2), Manner::Usual),
             Plan::Read => {
                 self.pass(3 * HOUR)?;
                 self.start(Job::unnamed(Task::Balance, 0), Manner::Usual)

@@ -142,9 +142,10 @@ impl Job {
         self.task == Task::Budget
     }
 
-    /// Whether a record says that it was done: of what costs nothing none need say so, as none does once its session was ended.
+    /// Whether a record says that it was done: of what costs nothing none need say so, as none does once its session was ended or another
+    /// setting was accepted.
     pub(crate) fn is_remembered(self) -> bool {
-        !matches!(self.task, Task::Terminate | Task::Rotate)
+        !matches!(self.task, Task::Terminate | Task::Rotate) && !(self.is_setting() && self.name == Name::None)
     }
 
     /// Whether what comes of it has an id of its own that a caller must come to know.

@@ -9,6 +9,21 @@ use hopline_sandbox::{ErrorFault, Fault, FaultRule};
 use crate::delivery::Delivery;
 use crate::service::{Arrival, Effects, ExchangeResult, Remote, Response};
 
+/// What does not say whether a write was done: an HTTP status, a code and data of the reseller API.
+const ODD: &[(u16, &str, &str)] = &[
+    (200, r#""upstream_timeout""#, "null"),
+    (200, "-1", "null"),
+    (200, "50000", "null"),
+    (408, "1001", "null"),
+    (409, r#""invalid_state""#, "null"),
+    (400, "1001", r#"{"id":1}"#),
+    (425, "1001", "null"),
+    (200, r#""0000""#, "null"),
+];
+/// What says that it was not, by its number or its words.
+const REFUSALS: &[(u16, &str, &str)] =
+    &[(200, "1002", "null"), (400, r#""balance_insufficient""#, "null"), (422, r#""USER_NOT_FOUND""#, "{}")];
+
 /// How long slow work takes.
 const SLOW: Millis = 30_000;
 
@@ -78,8 +93,26 @@ impl Remote {
                 self.digest = self.digest.wrapping_add(2);
                 self.execute(arrival, effects)
             }
+            Delivery::OddBefore => self.odd(ODD),
+            Delivery::OddAfter => {
+                self.execute(arrival, effects);
+                self.odd(ODD)
+            }
+            Delivery::OddRefusal => self.odd(REFUSALS),
+            Delivery::NotPassedOn => {
+                self.requests += 1;
+                page([403, 404, 413, 422, 429][self.requests as usize % 5])
+            }
             Delivery::Unreached => ExchangeResult::Lost(FailureKind::Connect, Sent::Never),
         }
+    }
+
+    /// An answer of the reseller API with one of these statuses and codes, each in turn.
+    fn odd(&mut self, of: &[(u16, &str, &str)]) -> ExchangeResult {
+        let (status, code, data) = of[self.requests as usize % of.len()];
+        self.requests += 1;
+        let headers = vec![("content-type".into(), "application/json".into())];
+        response(status, headers, &format!(r#"{{"code":{code},"message":"odd","data":{data}}}"#))
     }
 
     /// The failure of a supplier that did not answer in time.

@@ -25,7 +25,7 @@ impl World {
         let options = ClientOptions {
             api: self.scope.api,
             base_url: format!("https://api.example{}", if reseller { BACKEND_PATH } else { "/v1" }),
-            api_key: (!reseller).then(|| Secret::new(API_KEY)),
+            api_key: (!reseller && !self.scope.relayed).then(|| Secret::new(API_KEY)),
             username: reseller.then(|| Secret::new(username)),
             password: reseller.then(|| Secret::new(password)),
             token: self.remote.token.clone().map(Secret::new),
@@ -203,7 +203,9 @@ impl World {
         let own = asked.filter(|about| is_read || jobs.is_empty() || jobs.contains(&about.job));
         let key = request.header("idempotency-key");
         let mut by_key = jobs.iter().filter(|job| self.jobs[**job].name != JobName::Key);
-        let by_key = by_key.find_map(|job| self.checker.of_sent_key(*job, key?));
+        // What an app's own backend has refused is sent with its key by whoever starts it again.
+        let is_open = |about: &About| !self.scope.relayed || !self.checker.has_ended(*about);
+        let by_key = by_key.find_map(|job| self.checker.of_sent_key(*job, key?).filter(is_open));
         let about = by_key.or(own).or_else(|| self.checker.current(*jobs.first()?));
         let is_login_out = |out: &Out| matches!(out, Out::Send { request, .. } if is_login(request));
         let beside_login = process.out.iter().any(is_login_out);

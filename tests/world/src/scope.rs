@@ -4,7 +4,7 @@ use hopline::client::Millis;
 use hopline::contract::Api;
 
 use crate::act::{HOURS, Plan};
-use crate::job::{Job, Manner, Task};
+use crate::job::{Job, Manner, SESSIONS, Task};
 use crate::world::{HOUR, NIGHT, OVERNIGHT};
 
 /// A world to begin with, and how much may happen in it.
@@ -50,6 +50,8 @@ pub struct Scope {
     pub retry_paid: bool,
     /// Whether messages meet what seldom comes of one, in place of what often does.
     pub seldom: bool,
+    /// Whether an app's own backend, which has the key and may refuse, stands between the programs and the service.
+    pub relayed: bool,
     /// Whether the store may do what makes a name later than it says to have failed at it, and says so.
     pub late_calls: bool,
     /// Whether a client of the reseller API starts with a token.
@@ -90,6 +92,7 @@ const AGENT: Scope = Scope {
     cap: None,
     retry_paid: false,
     seldom: false,
+    relayed: false,
     late_calls: false,
     has_token: true,
 };
@@ -139,6 +142,36 @@ pub static SCOPES: &[Scope] = &[
         plans: &[Plan::Forget, Plan::Again],
         faults: 1,
         acts: 2,
+        ..AGENT
+    },
+    Scope { name: "a session is bought through an app's own backend", jobs: &[Job::named(Task::Create, 0)], relayed: true, ..AGENT },
+    Scope {
+        name: "a session is renewed twice, once without a name",
+        before: &[Job::named(Task::Rent, 0)],
+        jobs: &[Job::named(Task::Renew, 0), Job::unnamed(Task::Renew, SESSIONS)],
+        faults: 1,
+        plans: &[Plan::ResumeAll, Plan::Again],
+        deep: (1, 1, 1),
+        ..AGENT
+    },
+    Scope {
+        name: "two programs renew one session, once with a name and once without",
+        before: &[Job::named(Task::Rent, 0)],
+        jobs: &[Job::named(Task::Renew, 0), Job::unnamed(Task::Renew, SESSIONS)],
+        others: 1,
+        faults: 1,
+        troubles: 0,
+        acts: 0,
+        plans: &[Plan::Nothing],
+        deep: (1, 1, 0),
+        ..AGENT
+    },
+    Scope {
+        name: "two budgets are set, one after the other",
+        jobs: &[Job::unnamed(Task::Budget, 1)],
+        faults: 1,
+        acts: 2,
+        plans: &[Plan::Reset, Plan::ResumeAll],
         ..AGENT
     },
     Scope { name: "a session is rotated", before: &[Job::named(Task::Open, 0)], jobs: &[Job::named(Task::Rotate, 0)], ..AGENT },
@@ -330,8 +363,11 @@ impl Kind {
         const fn late(life: Scope) -> Scope {
             Scope { late_calls: true, ..life }
         }
+        const fn relayed(life: Scope) -> Scope {
+            Scope { relayed: true, ..life }
+        }
         static LIVES: [Scope; 6] =
-            [late(AGENT_LIFE), CAPPED_LIFE, late(RESELLER_LIFE), shared(AGENT_LIFE), shared(CAPPED_LIFE), shared(RESELLER_LIFE)];
+            [late(AGENT_LIFE), CAPPED_LIFE, late(RESELLER_LIFE), relayed(shared(AGENT_LIFE)), shared(CAPPED_LIFE), shared(RESELLER_LIFE)];
         &LIVES[self as usize]
     }
 }

@@ -223,6 +223,7 @@ impl World {
         if !scope.has_token {
             world.remote.token = None;
         }
+        world.remote.relayed = scope.relayed;
         world.restart(0)?;
         for job in scope.before {
             world.start(*job, Manner::Usual)?;

@@ -2,8 +2,8 @@
 
 use hopline::policy::Rule;
 use hopline_world::{
-    CAPPED, DENIED, FORGOTTEN, HELD, INVENTED, Kind, LOGINS, LOST, MISCOUNTED, REFUSED, REKEYED, RENEWED, RESENT, SCOPES, THROWN, TWICE,
-    UNCOUNTED, UNSAVED, explore, seeded, side_by_side,
+    CAPPED, DENIED, DOUBLED, FORGOTTEN, HELD, INVENTED, Kind, LOGINS, LOST, MISCOUNTED, REFUSED, REKEYED, RENEWED, RESENT, SCOPES, STALE,
+    THROWN, TWICE, UNCOUNTED, UNSAVED, explore, seeded, side_by_side,
 };
 
 /// Where the harm of a rule that is taken away shows: a scope and how much must go wrong in it; the harm; the lives that come to it.
@@ -17,6 +17,10 @@ struct Shown {
 const OPENED: &str = "a session is opened";
 const UNNAMED: &str = "a session is bought without a name";
 const GIVEN: &str = "a session is bought with a key that was used before";
+const RELAYED: &str = "a session is bought through an app's own backend";
+const RENEWED_TWICE: &str = "a session is renewed twice, once without a name";
+const SET_TWICE: &str = "two budgets are set, one after the other";
+const LATE: &str = "a session is bought without a name, on a store that does things late";
 const PLACED: &str = "a static order is placed";
 const SHARED: &str = "a read and a write share a token";
 const PAID: &str = "money is paid in";
@@ -51,7 +55,13 @@ fn shown(rule: Rule) -> Option<Shown> {
         Rule::OpenWriteRests => shown(PLACED, (1, 0, 0), RESENT, reseller),
         Rule::HeldWriteRests => shown(PLACED, (1, 1, 1), RESENT, reseller),
         Rule::FailureIsUnanswered => shown(PLACED, (1, 0, 0), DENIED, reseller),
-        Rule::OnlyRefusalsUndo | Rule::BackendSettlesNothing | Rule::RefusedKeepsKey | Rule::LaterIsUnanswered => None,
+        Rule::OnlyRefusalsUndo => shown(PLACED, (1, 0, 0), DENIED, reseller),
+        Rule::BackendSettlesNothing => shown(RELAYED, (2, 0, 0), DENIED, shared),
+        Rule::RenewalsShareAName => shown(RENEWED_TWICE, (1, 1, 1), DOUBLED, agent),
+        Rule::NewerSettingStands => shown(SET_TWICE, (1, 0, 2), STALE, agent),
+        Rule::LateIsNotNone => shown(LATE, (0, 1, 1), DENIED, agent),
+        // A backend that keeps to what is assumed of it has not passed it on; and no job is a write without a key at the agent API.
+        Rule::RefusedKeepsKey | Rule::LaterIsUnanswered => None,
         Rule::TokenRefusalHasEnvelope => shown(PLACED, (1, 0, 0), RESENT, reseller),
         Rule::RenewOnce => shown(SHARED, (3, 0, 0), RENEWED, reseller),
         Rule::RefusedLoginRests => shown(PLACED, (1, 1, 0), REFUSED, reseller),

@@ -52,9 +52,9 @@ impl Changes {
         }
     }
 
-    /// A program died: nobody waits for what it was asked.
+    /// A program died. What it left is listed, and whoever goes on with it asks for it.
     pub(super) fn crashed(&mut self) {
-        self.settings.values_mut().for_each(|asked| asked.has_ended = true);
+        self.settings.clear();
     }
 
     /// A write goes out.

@@ -132,6 +132,7 @@ impl Checker {
 
     /// A client of a new process.
     pub(crate) fn restarted(&mut self, token: Option<&String>) {
+        self.changes.crashed();
         self.traffic[0].restarted(token);
         self.spending.restarted();
     }
@@ -266,6 +267,7 @@ impl Checker {
     pub(crate) fn erased(&mut self, at: usize) {
         if let Some(purchase) = self.jobs.get_mut(at).and_then(History::erased) {
             self.spending.freed(About { job: at, purchase });
+            self.changes.closed(About { job: at, purchase });
         }
     }
 

@@ -210,7 +210,8 @@ mod tests {
     #[test]
     fn a_store_that_claims_what_nobody_asked_for_has_failed() {
         let other = Name::from("5e.i0000000000000000000000000000000".to_owned());
-        let claims: [&dyn Fn(&Name) -> Vec<(Name, Option<Vec<u8>>)>; 4] =
+        type Claims<'a> = &'a dyn Fn(&Name) -> Vec<(Name, Option<Vec<u8>>)>;
+        let claims: [Claims<'_>; 4] =
             [&|_| Vec::new(), &|_| vec![(other.clone(), None)], &|name| vec![(name.clone(), None), (other.clone(), None)], &|name| {
                 vec![(name.clone(), None), (name.clone(), None)]
             }];
@@ -230,7 +231,8 @@ mod tests {
             let name = |hash: &&str| Name::from(format!("{}.r{hash}", space.0));
             names.iter().map(|hash| Listed { name: name(hash), data: b"{}".to_vec(), whose: Whose::Free }).collect::<Vec<_>>()
         };
-        let pages: [&dyn Fn(&Space) -> (Vec<Listed>, bool); 4] = [
+        type Pages<'a> = &'a dyn Fn(&Space) -> (Vec<Listed>, bool);
+        let pages: [Pages<'_>; 4] = [
             // Of another space, out of order, twice the same, and nothing with more behind it.
             &|_| (listed(&Space("5e".to_owned()), &["1"]), false),
             &|space| (listed(space, &["2", "1"]), false),

@@ -13,6 +13,8 @@ final class Exchange: @unchecked Sendable {
 
     /// What a transport may still take to tell what it knows, after its time is up.
     private static let grace: Int64 = 250
+    /// What may be sent as late as this is sent whenever its turn comes.
+    private static let neverLate: Int64 = 1 << 53
 
     /// How long it may take, in milliseconds.
     let timeout: Int64
@@ -93,8 +95,11 @@ final class Exchange: @unchecked Sendable {
             return end(late ? .timeout : .headers, note: late ? nil : "`headers` threw \(type(of: error))")
         }
         // It took too long to come to this, or somebody else may have its name by now: the core decides anew.
-        guard await claimsStand() else { return end(.late, note: "the store did not vouch for its claims") }
-        if Clock.monotonic > sendBefore { return end(.late) }
+        // What ends a session is never late, and is sent whatever the store says.
+        if sendBefore < Self.neverLate {
+            guard await claimsStand() else { return end(.late, note: "the store did not vouch for its claims") }
+            if Clock.monotonic > sendBefore { return end(.late) }
+        }
         guard handOver() else { return }
         sent("\(request)")
         do {

@@ -124,4 +124,13 @@ struct LostTests {
         #expect(wire.seen.isEmpty && shelf.owned.isEmpty)
         #expect(try await agent.saved().isEmpty)
     }
+
+    @Test("has the end of a session sent whatever it says of them")
+    func ends() async throws {
+        let sandbox = try await Sandbox("--provisioning-ms", "0")
+        let store = Leased(OwnShelf(), vouches: [false])
+        let agent = try sandbox.client(store: store)
+        _ = try? await agent.terminateSession(sessionId: "ses_none")
+        #expect(!store.calls.all.contains("vouches"))
+    }
 }

@@ -94,7 +94,8 @@ internal class Exchange(
                 return ExchangeResult(kind = FailureKind.HEADERS, sent = turn.giveUp(), note = "`headers` threw ${described(error)}")
             }
         try {
-            if (!claimsStand()) return ExchangeResult(kind = FailureKind.LATE, sent = turn.giveUp(), note = "the store did not vouch for its claims")
+            // What ends a session is sent whatever the store says.
+            if (asked.sendBefore < NEVER_LATE && !claimsStand()) return ExchangeResult(kind = FailureKind.LATE, sent = turn.giveUp(), note = "the store did not vouch for its claims")
         } catch (error: Throwable) {
             return ExchangeResult(kind = FailureKind.LATE, sent = turn.giveUp(), note = "`vouches` threw ${described(error)}")
         }
@@ -138,6 +139,9 @@ internal class Exchange(
     companion object {
         /** How many requests of a client may be out at once; further ones wait their turn. */
         private const val MOST = 128
+
+        /** What may be sent as late as this is sent whenever its turn comes. */
+        private const val NEVER_LATE = 1L shl 53
 
         /** The transport itself is to end at its timeout, since it knows whether it had sent anything. */
         private val GRACE: Duration = 500.milliseconds

@@ -116,6 +116,15 @@ class LostTest {
             }
         }
     }
+
+    @Test
+    fun `the end of a session is sent whatever the store says of its claims`(): Unit = runBlocking {
+        for (vouches in listOf(false, null)) {
+            val before = service.sent.size
+            client(Leased(SharedStore(), vouches = listOf(vouches))).use { it.terminateSession("s-1") }
+            assertEquals(before + 1, service.sent.size)
+        }
+    }
 }
 
 /** A store whose claims end when a test says so. It vouches for them as it is told, the last time for good; null throws. */

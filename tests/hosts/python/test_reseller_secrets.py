@@ -79,7 +79,7 @@ def test_no_secret_of_the_reseller_api_is_printed_logged_or_recorded(tmp_path: P
         if fail[0] == "lost" and not request.url.endswith("/auth/login"):
             raise hopline.Failed("closed", "maybe")
         if fail[0] == "refused":
-            refusal = {"code": 400, "message": "no", "data": {"field": "x"}}
+            refusal = {"code": 400, "message": "no"}
             return hopline.Response(status=400, body=json.dumps(refusal).encode())
         return hopline.Response(status=200, body=json.dumps({"code": 0, "message": "ok", "data": DATA}).encode())
 

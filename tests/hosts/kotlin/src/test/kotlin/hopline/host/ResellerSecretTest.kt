@@ -99,7 +99,7 @@ class ResellerSecretTest {
             shown += kept(folder) + "$request"
             val refused = mode == "refused"
             if (mode == "lost" && !request.url.endsWith("/auth/login")) throw IOException("canary")
-            val body = if (refused) """{"code":400,"message":"no","data":{"field":"x"}}""" else """{"code":0,"message":"ok","data":$data}"""
+            val body = if (refused) """{"code":400,"message":"no"}""" else """{"code":0,"message":"ok","data":$data}"""
             Response(if (refused) 400 else 200, listOf("Content-Type" to "application/json"), body.toByteArray())
         }
         val login = Secret("canary-reseller") to Secret("canary-password")

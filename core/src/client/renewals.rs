@@ -202,7 +202,7 @@ impl Client {
     /// A renewal in doubt of a session that was ended is marked so, and that is said.
     pub(super) fn session_is_over(&mut self, name: &Name, session: &str, found: &Found) {
         let Found::Data(data) = found else { return };
-        if let Some(marked) = &data.renewal {
+        if let Some(marked) = data.renewal.as_ref().filter(|_| !name.is_findable()) {
             return self.visit(&marked.clone(), Visit::new(None, Purpose::SessionOver(session.into())));
         }
         let Some(call) = data.call.as_ref().filter(|call| is_renewal_of(call, session)) else { return };

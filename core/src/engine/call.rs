@@ -215,6 +215,12 @@ impl Call {
     /// Sends it again, or ends it.
     pub(crate) fn go_on(&mut self, failing: &Failing, judgement: Judgement, mut error: Error, cx: &mut Cx<'_>) -> Next {
         cx.subject.cause.get_or_insert_with(|| error.clone());
+        // It was accepted: only its own key is asked once more for its id, and whatever else comes says nothing against that.
+        let asks_again = cx.wanted && !matches!(judgement.again, Again::No | Again::NewKey);
+        if !asks_again && let Some(answered) = self.exchange.without_id.take() {
+            self.ledger.unanswered = false;
+            return Next::Is(Called::Success(answered));
+        }
         if !cx.wanted {
             return Next::Is(Called::Unwanted);
         }

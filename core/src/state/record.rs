@@ -269,6 +269,10 @@ impl Data {
         if data.call.is_none() && data.session.is_none() && data.done.is_none() && data.renewal.is_none() {
             return Err(BadRecord::Damaged("neither a call nor a session"));
         }
+        let is_a_record = data.call.is_some() || data.session.is_some() || data.done.is_some() || data.fingerprint.is_some();
+        if data.renewal.as_ref().is_some_and(|marked| is_a_record || !marked.is_findable()) {
+            return Err(BadRecord::Damaged("its marker is none"));
+        }
         if data.call.as_ref().is_some_and(|call| !call.is_sound(api))
             || data
                 .done

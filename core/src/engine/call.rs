@@ -214,6 +214,11 @@ impl Call {
 
     /// Sends it again, or ends it.
     pub(crate) fn go_on(&mut self, failing: &Failing, judgement: Judgement, mut error: Error, cx: &mut Cx<'_>) -> Next {
+        // It was accepted. Only the same key may still say what came of it, and only to somebody.
+        let asks_again = cx.wanted && matches!(judgement.again, Again::Same | Again::Throttled | Again::AwaitEarlier);
+        if !asks_again && let Some(answered) = self.accepted_without_id() {
+            return Next::Is(Called::Success(answered));
+        }
         cx.subject.cause.get_or_insert_with(|| error.clone());
         // It was accepted: only its own key is asked once more for its id, and whatever else comes says nothing against that.
         let asks_again = cx.wanted && !matches!(judgement.again, Again::No | Again::NewKey);
@@ -240,10 +245,7 @@ impl Call {
                 Next::Repeats(again)
             }
             // It was accepted, and is not sent again to hear its id.
-            None if let Some(answered) = self.exchange.without_id.take() => {
-                self.ledger.unanswered = false;
-                Next::Is(Called::Success(answered))
-            }
+            None if let Some(answered) = self.accepted_without_id() => Next::Is(Called::Success(answered)),
             None => {
                 let wait = wait.max(cx.means.gate.until().saturating_sub(cx.now()));
                 if wait > 0 {
@@ -252,6 +254,13 @@ impl Call {
                 Next::Is(Called::Failed(judgement, after_first(error, cx)))
             }
         }
+    }
+
+    /// An earlier answer that accepted it without the id of what came of it, where there was one: that is the last word.
+    fn accepted_without_id(&mut self) -> Option<Box<Answered>> {
+        let answered = self.exchange.without_id.take()?;
+        self.ledger.unanswered = false;
+        Some(answered)
     }
 
     /// Waits until it is sent again.

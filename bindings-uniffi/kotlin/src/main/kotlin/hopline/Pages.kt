@@ -7,7 +7,7 @@ import kotlinx.serialization.json.JsonObject
 /** What comes after a page. */
 internal class Turn(val position: String?, val end: PagesEnd?) {
     /** Whether the page holds what was given before, which is not given again. */
-    val isRepeated: Boolean get() = end == PagesEnd.RepeatedPage
+    val isRepeated: Boolean get() = end == PagesEnd.REPEATED_PAGE
 }
 
 internal fun turn(text: String): Turn {

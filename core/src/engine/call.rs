@@ -220,12 +220,6 @@ impl Call {
             return Next::Is(Called::Success(answered));
         }
         cx.subject.cause.get_or_insert_with(|| error.clone());
-        // It was accepted: only its own key is asked once more for its id, and whatever else comes says nothing against that.
-        let asks_again = cx.wanted && !matches!(judgement.again, Again::No | Again::NewKey);
-        if !asks_again && let Some(answered) = self.exchange.without_id.take() {
-            self.ledger.unanswered = false;
-            return Next::Is(Called::Success(answered));
-        }
         if !cx.wanted {
             return Next::Is(Called::Unwanted);
         }

@@ -123,8 +123,12 @@ impl Client {
     /// A termination has ended that lost its name on the way: a record that it left there would be resumed. Returns the name.
     pub(super) fn drop_left_behind(&mut self, entry: &mut Entry) -> Option<Name> {
         let name = entry.custody.rare.as_mut()?.left_behind.take()?;
-        // Whoever has made it is about to let go of it, or has: it is claimed anew.
-        self.visit(&name, Visit::new(None, Purpose::DropDoubt));
+        match self.journal.is_owned(&name) && !self.journal.is_out(&name) {
+            // A put that was answered just now has made it.
+            true => self.delete(&name, true),
+            // It is being let go of, or was: it is claimed anew.
+            false => self.visit(&name, Visit::new(None, Purpose::DropDoubt)),
+        }
         Some(name)
     }
 
@@ -142,7 +146,9 @@ impl Client {
     /// go of.
     pub(super) fn drop_settings(&mut self, id: JobId, entry: &Entry) -> Vec<Name> {
         let newer_stands = self.means.rules.holds(Rule::NewerSettingStands);
-        let Some(members) = members_set(entry).filter(|_| newer_stands) else { return Vec::new() };
+        // What comes out of a record may be older than what is in doubt.
+        let is_restored = entry.job.write().is_some_and(|write| write.restored);
+        let Some(members) = members_set(entry).filter(|_| newer_stands && !is_restored) else { return Vec::new() };
         let is_undone = |known: &SettingInDoubt| known.began < id && known.members.iter().all(|name| members.contains(name));
         let (undone, left) = std::mem::take(&mut self.waiting.settings_in_doubt).into_iter().partition(is_undone);
         self.waiting.settings_in_doubt = left;

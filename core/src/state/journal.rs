@@ -65,6 +65,11 @@ impl Journal {
         self.late_calls && self.slot(name).is_some_and(Slot::may_be_made_late)
     }
 
+    /// Whether a step of it is out.
+    pub(crate) fn is_out(&self, name: &Name) -> bool {
+        self.slot(name).is_some_and(Slot::is_out)
+    }
+
     /// Whether it is about to be let go of, or may not be this client's.
     pub(crate) fn is_leaving(&self, name: &Name) -> bool {
         self.slot(name).is_some_and(Slot::is_leaving)

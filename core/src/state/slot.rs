@@ -157,6 +157,11 @@ impl Slot {
         self.new && self.is_put
     }
 
+    /// Whether a step is out.
+    pub(super) fn is_out(&self) -> bool {
+        self.out.is_some()
+    }
+
     /// Whether the name is about to be let go of, or may not be this client's.
     pub(super) fn is_leaving(&self) -> bool {
         let out = self.out.as_ref().is_some_and(|out| match out {

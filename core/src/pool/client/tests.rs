@@ -1497,3 +1497,24 @@ fn whoever_waits_through_a_hold_gets_the_session_of_its_trial() {
         assert!(host.client.lease_of(waits).is_some(), "{code}, size {size}: {:?}", host.status(pool));
     }
 }
+
+#[test]
+fn a_renewal_in_doubt_of_one_session_holds_back_no_purchase() {
+    let mut host = Host::new(Some(100));
+    host.is_static = true;
+    let pool = host.try_open(fixed_of(2)).expect("can be opened");
+    let lease = host.lease(pool);
+    host.renewal = Some(refused("BACKEND_TIMEOUT"));
+    let options = CallOptions { expected_charge_usd: "1".parse().ok(), ..CallOptions::default() };
+    let by_hand = host.client.start_json("renew_session", r#"{"session_id":"s-1","duration":1}"#, options);
+    host.pass(100_000);
+    assert!(host.client.take_answer(by_hand).expect("has ended").is_err());
+    host.sessions[0].0 = "expired";
+    host.see(&lease, Seen::Status(407));
+    host.client.give_back(&lease, host.now);
+    host.pass(120_000);
+    assert_eq!(host.status(pool).hold, None);
+    let other = host.acquire_for(pool, 600_000);
+    host.pass(700_000);
+    assert!(host.lease_of(other).is_ok());
+}

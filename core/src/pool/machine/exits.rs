@@ -226,6 +226,14 @@ impl Machine {
         }
         // That says nothing of further purchases.
         let is_of_session = matches!(error.code.as_deref(), Some("SESSION_NOT_FOUND" | "SESSION_EXPIRED"));
+        // Nor does it where nothing was sent, because of what is known of this session's renewals.
+        let is_held_back = error.code.is_none()
+            && error.effect == Effect::None
+            && (matches!(error.kind, Kind::Busy | Kind::Misuse | Kind::Invalid) || (error.kind == Kind::Store && error.record.is_some()));
+        if is_held_back {
+            self.slots.session_mut(slot).into_iter().for_each(|session| session.is_unsure |= error.record.is_some());
+            return self.slots.set(slot, Doing::Waits, Some(client.monotonic().saturating_add(READ_AGAIN)));
+        }
         if !is_of_session {
             let was_trial = self.is_hold_due(client);
             let hold = self.buyer.refused(was_trial, PoolHoldReason::of_error(error), client.unix());

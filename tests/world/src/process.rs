@@ -110,6 +110,7 @@ impl World {
     pub(crate) fn resume(&mut self, record: &RecordId) -> Result<(), Wrong> {
         let about = self.about_of(record);
         self.tell(|| format!("resume {record}"));
+        about.into_iter().for_each(|about| self.checker.resumed(about));
         let Some(process) = &mut self.process else { return Ok(()) };
         let command = process.client.resume(record, CallOptions::default());
         process.commands.insert(command, about);

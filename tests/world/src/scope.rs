@@ -169,6 +169,7 @@ pub static SCOPES: &[Scope] = &[
     Scope {
         name: "two budgets are set, one after the other",
         jobs: &[Job::unnamed(Task::Budget, 1)],
+        manner: Manner::Hasty,
         faults: 1,
         acts: 2,
         plans: &[Plan::Reset, Plan::ResumeAll],

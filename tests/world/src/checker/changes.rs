@@ -52,6 +52,13 @@ impl Changes {
         }
     }
 
+    /// Somebody goes on with a setting by its record. What was undone by then has none any more.
+    pub(super) fn resumed(&mut self, about: About) {
+        if let Some(asked) = self.settings.get_mut(&about) {
+            asked.has_ended &= asked.number < self.accepted;
+        }
+    }
+
     /// A program died. What it left is listed, and whoever goes on with it asks for it.
     pub(super) fn crashed(&mut self) {
         self.settings.clear();

@@ -163,6 +163,11 @@ impl Checker {
         about
     }
 
+    /// Somebody goes on with a record.
+    pub(crate) fn resumed(&mut self, about: About) {
+        self.changes.resumed(about);
+    }
+
     /// A record of a job is put.
     pub(crate) fn puts(&mut self, job: usize) {
         if let Some(history) = self.jobs.get_mut(job) {

@@ -136,6 +136,8 @@ pub enum Plan {
     Misuse,
     /// Somebody drops the first record.
     Forget,
+    /// A client of another account comes to the same store, and would forget, settle and resume all that is there.
+    Intrude,
     /// It sets another budget.
     Reset,
     /// It reads a balance, three hours later.

@@ -32,7 +32,9 @@ impl World {
             Some(data) => {
                 let about = self.checker.of_key(job, describe(data).and_then(|told| told.key).as_deref());
                 // What an app's own backend has refused begins once more, with its key.
-                about.filter(|about| !self.scope.relayed || !self.checker.has_ended(*about)).or_else(|| self.checker.current(job))
+                let is_open = |about: &About| !self.scope.relayed || !self.checker.is_denied(*about);
+                let current = self.checker.current(job).filter(is_open);
+                about.filter(is_open).or(current).or_else(|| self.checker.begins_anew(job, false))
             }
             // What another program began there is not this one's.
             None => {

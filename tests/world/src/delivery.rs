@@ -65,6 +65,8 @@ pub enum Delivery {
     OddAfter,
     /// Refused with a code that only its words or its number say to be a refusal.
     OddRefusal,
+    /// Executed; the network answers with what it answered before, about another session that the client has.
+    Shifted,
     /// An app's own backend refuses it in its own words, and does not pass it on.
     NotPassedOn,
     /// The service takes none of the tokens that it gave.
@@ -124,6 +126,8 @@ impl Delivery {
     /// What seldom comes of a message, and of any message alike.
     pub(crate) const SELDOM: &[Delivery] =
         &[Delivery::Answered, Delivery::Truncated, Delivery::Late, Delivery::Unavailable, Delivery::ThrottledUntil, Delivery::LostAfter];
+    /// What a network does that mixes up its answers.
+    pub(crate) const MIXED_UP: &[Delivery] = &[Delivery::Answered, Delivery::Shifted];
     /// What can come of a purchase under a cap.
     pub(crate) const CAPPED: &[Delivery] = &[
         Delivery::Answered,

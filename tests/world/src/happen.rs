@@ -10,6 +10,8 @@ use crate::job::{Job, Manner, Task};
 use crate::process::{SHOWN, is_nothing, shows};
 use crate::service::{Arrival, Effects, ExchangeResult, Response};
 use crate::world::{HOUR, Message, Out, Process, World, Wrong};
+use hopline::wire::Request;
+use hopline_sandbox::Service;
 
 /// Longer than anybody waits for a session or an order.
 const LATE: Millis = HOUR / 10;
@@ -162,11 +164,36 @@ impl World {
                 return self.resolve(id, Outcome::Failed { kind, sent });
             }
         };
+        let operation = Service::operation(&whole).filter(|_| self.scope.is_life());
+        if let Some(earlier) = operation.and_then(|operation| self.earlier(operation, &request, &response, delivery)) {
+            let Response { status, ref headers, ref body, truncated } = earlier;
+            let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+            self.tell(|| format!("    it is answered with {}", String::from_utf8_lossy(body)));
+            return self.resolve(id, Outcome::Response { status, headers: &headers, body, truncated });
+        }
         self.secrets.extend(passwords(&response));
         self.checker.hears((command, about), &request, &response, (self.remote.price, self.now), self.clocks());
         let headers: Vec<(&str, &str)> = response.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         let Response { status, ref body, truncated, .. } = response;
         self.resolve(id, Outcome::Response { status, headers: &headers, body, truncated })
+    }
+
+    /// The earlier answer that a network gives that mixes them up; what it answered otherwise is noted. It is about a session that the
+    /// client asked nothing about or, if it buys one, that it has already.
+    fn earlier(&mut self, operation: &'static str, request: &Request, response: &Response, delivery: Delivery) -> Option<Response> {
+        let session = |response: &Response| response.json()["data"]["session_id"].as_str().map(str::to_owned);
+        let own = session(response).filter(|_| response.is_success())?;
+        let process = self.process.as_mut()?;
+        let known = process.answers.get(operation).filter(|_| delivery == Delivery::Shifted);
+        let earlier = known.filter(|known| session(known).is_some_and(|other| other != own && process.client.follows(&other))).cloned();
+        let key = request.header("idempotency-key");
+        match earlier.filter(|_| key.is_none_or(|key| process.shifted.insert(key.to_owned()))) {
+            Some(earlier) => Some(earlier),
+            None => {
+                process.answers.insert(operation, response.clone());
+                None
+            }
+        }
     }
 
     fn resolve(&mut self, id: StepId, outcome: Outcome<'_>) -> Result<(), Wrong> {
@@ -342,6 +369,7 @@ impl World {
             }
             Plan::Misuse => self.misuse(),
             Plan::Forget => self.forget(0),
+            Plan::Intrude => self.intrude(),
             Plan::Reset => self.start(Job::unnamed(Task::Budget, 2), Manner::Usual),
             Plan::Read => {
                 self.pass(3 * HOUR)?;

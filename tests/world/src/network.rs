@@ -32,7 +32,7 @@ impl Remote {
     pub(crate) fn meet(&mut self, delivery: Delivery, arrival: Arrival<'_>, effects: &mut Effects) -> ExchangeResult {
         let is_login = arrival.request.uri().path().ends_with("/auth/login");
         match delivery {
-            Delivery::Answered | Delivery::CopyLater | Delivery::Late => self.execute(arrival, effects),
+            Delivery::Answered | Delivery::CopyLater | Delivery::Late | Delivery::Shifted => self.execute(arrival, effects),
             Delivery::Twice => {
                 self.execute(arrival, effects);
                 self.execute(arrival, effects)

@@ -3,11 +3,14 @@
 use std::collections::BTreeSet;
 
 use hopline::Error;
-use hopline::client::{Answered, CallOptions, CommandId, Holds, Millis, RecordId, Saved, Settlement, Whose};
-use hopline::contract::Api;
+use hopline::client::{
+    Answered, CallOptions, Client, ClientOptions, CommandId, Holds, Millis, Name as StoreName, Now, Outcome, RecordId, Saved, Settlement,
+    Step, Whose,
+};
+use hopline::contract::{Api, Secret};
 use serde::Deserialize;
 
-use crate::checker::{HELD, LOST};
+use crate::checker::{HELD, INTRUDED, LOST};
 use crate::delivery::StoreResult;
 use crate::job::{Job, Manner, Name, Task};
 use crate::process::name_of;
@@ -27,6 +30,9 @@ struct Candidate {
 
 /// No act about a record takes more steps than this, with all that the store was asked before.
 const MAX_STEPS: usize = 1_000;
+
+/// The number of the client of another account.
+const INTRUDER: u8 = u8::MAX;
 
 /// What came of it when a person did something about a record.
 #[derive(Debug, PartialEq, Eq)]
@@ -293,6 +299,55 @@ impl World {
         self.drain()
     }
 
+    /// A client of another account comes to the same store. Whatever it does there, what is another's stays as it is.
+    pub(crate) fn intrude(&mut self) -> Result<(), Wrong> {
+        let reseller = self.scope.api == Api::Reseller;
+        let another = || Some(Secret::new("another-account"));
+        let options = ClientOptions {
+            api: self.scope.api,
+            base_url: self.base_url(),
+            api_key: another().filter(|_| !reseller),
+            username: another().filter(|_| reseller),
+            password: another().filter(|_| reseller),
+            store: true,
+            ..ClientOptions::default()
+        };
+        let mut client = Client::new(options, [INTRUDER; 16]).map_err(|error| error.to_string())?;
+        let before = self.store.clone();
+        let ticket = client.saved(None);
+        self.drive_apart(&mut client)?;
+        let records = client.take(ticket).and_then(Result::ok).map(|page| page.entries).unwrap_or_default();
+        // What can't be read says nothing of whose it is, and people drop that who know.
+        let is_whole = |record: &RecordId| name_of(record).is_some_and(|name| !self.damaged.contains(&name));
+        let records: Vec<RecordId> = records.into_iter().map(|saved| saved.record).filter(is_whole).collect();
+        for record in records {
+            client.forget(&record);
+            client.settle(&record, Settlement::Happened);
+            client.resume(&record, CallOptions::default());
+            self.drive_apart(&mut client)?;
+        }
+        self.store.ends_claims(INTRUDER);
+        let is_changed = |name: &&StoreName| !self.damaged.contains(*name) && self.store.data(name) != before.data(name);
+        before.names().find(is_changed).map_or(Ok(()), |name| Err(format!("{INTRUDED}: {name}")))
+    }
+
+    /// Drives a client that is none of the programs, for as long as the store answers it.
+    fn drive_apart(&mut self, client: &mut Client) -> Result<(), Wrong> {
+        let now = Now { unix: self.now, monotonic: self.now };
+        for _ in 0..MAX_STEPS {
+            match client.poll(now) {
+                Step::Store { id, call, .. } => {
+                    let answer = self.store.call(&call, INTRUDER, self.now);
+                    client.resolve(id, Outcome::Store(answer), now).map_err(|misuse| misuse.to_string())?;
+                }
+                Step::Send { request, .. } => return Err(format!("{INTRUDED}: it sends to {}", request.url)),
+                Step::Wait { .. } => return Ok(()),
+                Step::Completed { .. } | Step::Notify(_) => {}
+            }
+        }
+        Err("the client never waits".into())
+    }
+
     /// Whether somebody in this program has a session that lives.
     fn holds(&self, saved: &Saved) -> bool {
         let is_living =
@@ -327,5 +382,29 @@ impl World {
         } else {
             Ok(true)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scope::SCOPES;
+
+    #[test]
+    fn a_client_of_another_account_that_forgets_a_record_is_harm() {
+        let scope = SCOPES.iter().find(|known| known.name == "a session is opened").unwrap();
+        let mut world = World::new(scope, None, false).unwrap();
+        world.settle_all().unwrap();
+        world.restart(0).unwrap();
+        world.intrude().unwrap();
+        // What is in the store is as the intruder's own: then it may.
+        let own: Vec<(StoreName, Vec<u8>)> =
+            world.store.names().map(|name| (name.clone(), world.store.data(name).unwrap().clone())).collect();
+        for (name, data) in own {
+            let mut record: serde_json::Value = serde_json::from_slice(&data).unwrap();
+            record.as_object_mut().unwrap().remove("account");
+            world.store.plant(name, record.to_string().into_bytes());
+        }
+        assert!(world.intrude().unwrap_err().starts_with(INTRUDED));
     }
 }

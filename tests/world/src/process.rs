@@ -17,6 +17,11 @@ use crate::service::{API_KEY, is_login};
 use crate::world::{Admitted, Out, Process, World, Wrong};
 
 impl World {
+    /// Where the service is.
+    pub(crate) fn base_url(&self) -> String {
+        format!("https://api.example{}", if self.scope.api == Api::Reseller { BACKEND_PATH } else { "/v1" })
+    }
+
     /// A new process on the store.
     pub(crate) fn restart(&mut self, skew: Millis) -> Result<(), Wrong> {
         self.clients = self.clients.wrapping_add(1);
@@ -24,7 +29,7 @@ impl World {
         let (username, password) = self.remote.login();
         let options = ClientOptions {
             api: self.scope.api,
-            base_url: format!("https://api.example{}", if reseller { BACKEND_PATH } else { "/v1" }),
+            base_url: self.base_url(),
             api_key: (!reseller && !self.scope.relayed).then(|| Secret::new(API_KEY)),
             username: reseller.then(|| Secret::new(username)),
             password: reseller.then(|| Secret::new(password)),
@@ -55,6 +60,8 @@ impl World {
             skew,
             is_right: skew == 0,
             has_store: false,
+            answers: BTreeMap::new(),
+            shifted: BTreeSet::new(),
             untold: false,
             wakes: None,
         });
@@ -205,7 +212,7 @@ impl World {
         let key = request.header("idempotency-key");
         let mut by_key = jobs.iter().filter(|job| self.jobs[**job].name != JobName::Key);
         // What an app's own backend has refused is sent with its key by whoever starts it again.
-        let is_open = |about: &About| !self.scope.relayed || !self.checker.has_ended(*about);
+        let is_open = |about: &About| !self.scope.relayed || !self.checker.is_denied(*about);
         let by_key = by_key.find_map(|job| self.checker.of_sent_key(*job, key?).filter(is_open));
         let about = by_key.or(own).or_else(|| self.checker.current(*jobs.first()?));
         let is_login_out = |out: &Out| matches!(out, Out::Send { request, .. } if is_login(request));

@@ -9,7 +9,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::OnceLock;
 
 /// A response.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Hash)]
 pub(crate) struct Response {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(String, String)>,

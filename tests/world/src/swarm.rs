@@ -231,7 +231,8 @@ impl World {
 
     /// What somebody does who does not look.
     fn draw_error(&self, process: &Process, source: &mut impl Source) -> Act {
-        match source.below(4) {
+        match source.below(5) {
+            4 => Act::Plan(Plan::Intrude),
             0 => Act::Guess { at: source.below(4), happened: true },
             1 => Act::Guess { at: source.below(4), happened: false },
             2 => Act::Forget { at: source.below(8) },
@@ -263,7 +264,11 @@ impl World {
             }
             Out::Store { .. } => Act::Keep { at, result: StoreResult::Done },
             Out::Send { request, about, .. } => {
-                let deliveries = if source.below(8) == 0 { Delivery::SELDOM } else { self.deliveries_of(request, *about) };
+                let deliveries = match source.below(16) {
+                    0 | 1 => Delivery::SELDOM,
+                    2 if self.scope.api == Api::Agent => Delivery::MIXED_UP,
+                    _ => self.deliveries_of(request, *about),
+                };
                 let chosen = source.below(deliveries.len());
                 let is_there = weights.deliveries >> (deliveries[chosen] as usize % 32) & 1 == 1;
                 let fails = source.below(16) < weights.faults && is_there;

@@ -10,7 +10,7 @@ use hopline::wire::Request;
 use crate::checker::{About, Checker, Clocks, Terms};
 use crate::job::{Job, Manner, PASSWORD};
 use crate::scope::Scope;
-use crate::service::{API_KEY, Arrival, Effects, Remote};
+use crate::service::{API_KEY, Arrival, Effects, Remote, Response};
 use crate::store::Store;
 
 pub(crate) const HOUR: Millis = 3_600_000;
@@ -60,6 +60,10 @@ pub(crate) struct Process {
     pub(crate) is_right: bool,
     /// Its store was opened: it has answered something.
     pub(crate) has_store: bool,
+    /// In a life, the last answer to each operation that names a session.
+    pub(crate) answers: BTreeMap<&'static str, Response>,
+    /// The keys that were answered with such an earlier answer: no network is taken to do so twice.
+    pub(crate) shifted: BTreeSet<String>,
     /// Its claims have ended and nobody has told its client, so that it can't vouch for them.
     pub(crate) untold: bool,
     /// When it has something to do by itself, by its own clock.

@@ -70,6 +70,8 @@ pub const STALE: &str = "a setting that nobody asked for again was sent after a 
 pub const KEPT: &str = "a session that its owner ends was not ended";
 /// A command was refused for ever.
 pub const BARRED: &str = "a command was refused as busy while nobody was at work";
+/// What another account has in the store was changed, or sent.
+pub const INTRUDED: &str = "what another account has in the store was changed or sent";
 /// A good token was thrown away.
 pub const THROWN: &str = "a good token was thrown away";
 
@@ -190,6 +192,11 @@ impl Checker {
     /// Whether nothing more is to come of a purchase.
     pub(crate) fn has_ended(&self, about: About) -> bool {
         self.jobs.get(about.job).is_some_and(|history| history.has_ended(about.purchase))
+    }
+
+    /// Whether it was said of a purchase that nothing happened.
+    pub(crate) fn is_denied(&self, about: About) -> bool {
+        self.jobs.get(about.job).is_some_and(|history| history.is_denied(about.purchase))
     }
 
     /// The present purchase of a job.

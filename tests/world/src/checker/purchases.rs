@@ -128,6 +128,10 @@ impl History {
         self.purchases.len().checked_sub(1)
     }
 
+    pub(super) fn is_denied(&self, purchase: usize) -> bool {
+        self.purchases.get(purchase).is_some_and(|purchase| purchase.denied)
+    }
+
     pub(super) fn has_ended(&self, purchase: usize) -> bool {
         self.purchases.get(purchase).is_some_and(|purchase| purchase.closed)
     }

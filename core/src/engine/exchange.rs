@@ -226,8 +226,7 @@ impl Exchange {
         if self.needs_list && lacks_list(data) {
             return Some(Flaw::NoList);
         }
-        // Nobody who is gone is asked for again.
-        if !self.is_keyed() || !cx.wanted {
+        if !self.is_keyed() {
             return None;
         }
         let has_none = match self.endpoint.response {
@@ -237,7 +236,8 @@ impl Exchange {
         };
         let buys = self.endpoint.name == CreateSession::ENDPOINT.name;
         match named {
-            _ if has_none && self.without_id.is_none() => Some(Flaw::NoId),
+            // For nobody who is gone an id is asked for once more. But what names another session says nothing to anybody.
+            _ if has_none && self.without_id.is_none() && cx.wanted => Some(Flaw::NoId),
             Some(said) if buys && self.is_first && (cx.has_session)(said) => Some(Flaw::HadBefore),
             _ => None,
         }

@@ -135,6 +135,12 @@ mod tests {
         let said = given.tell(&mut job, [due(), stored(), had(), due(), stored(), had()]);
         assert_eq!(said, ["put", BUY, "wake", "put", BUY, "wake"]);
         assert_eq!(given.notes().last().map(String::as_str), Some("event accepted"));
+        // Nor where its caller is gone by then: what was bought is in doubt.
+        let mut given = Given::agent();
+        let mut job = open(&mut given);
+        given.tell(&mut job, [due(), stored()]);
+        given.wanted = false;
+        assert_eq!(given.tell(&mut job, [had()]), ["doubt: Cancelled Unknown Resume"]);
     }
 
     #[test]

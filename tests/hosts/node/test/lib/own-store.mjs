@@ -92,7 +92,7 @@ export class OwnStore {
 
 function parts(text) {
   const [whole, rest = ""] = text.split(".");
-  return BigInt(whole + rest.padEnd(10, "0"));
+  return BigInt(whole + rest.padEnd(28, "0"));
 }
 
-const decimal = (parts) => `${parts / 10n ** 10n}.${String(parts % 10n ** 10n).padStart(10, "0")}`;
+const decimal = (parts) => `${parts / 10n ** 28n}.${String(parts % 10n ** 28n).padStart(28, "0")}`;

@@ -4,13 +4,13 @@ import { fail } from "./matching.mjs";
 const DAY = 24 * 3600 * 1000;
 const PAGE = 500;
 
-/** Money as a whole number of the ten thousand millionth part. */
+/** Money as a whole number of parts of 28 decimal places. */
 function parts(text) {
   const [whole, rest = ""] = text.split(".");
-  return BigInt(whole + rest.padEnd(10, "0"));
+  return BigInt(whole + rest.padEnd(28, "0"));
 }
 
-const decimal = (parts) => `${parts / 10n ** 10n}.${String(parts % 10n ** 10n).padStart(10, "0")}`.replace(/\.?0+$/, "");
+const decimal = (parts) => `${parts / 10n ** 28n}.${String(parts % 10n ** 28n).padStart(28, "0")}`.replace(/\.?0+$/, "");
 
 const MEMBERS = {
   claim: (names, most) => ({ names, most }),

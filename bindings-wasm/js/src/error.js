@@ -77,7 +77,14 @@ export function notOpened(error) {
   return error;
 }
 
-export const isNotOpened = (error) => error instanceof Error && error.notOpened === true;
+/** What breaks when it is looked at says nothing. */
+export function isNotOpened(error) {
+  try {
+    return error instanceof Error && error.notOpened === true;
+  } catch {
+    return false;
+  }
+}
 
 /** What a function of the core says, or its error. */
 export function asked(question, more) {

@@ -16,7 +16,7 @@ test("a budget keeps what is left out, takes what is said, and null is sent as n
   await agent.updateBudget({ key_limit_usd: null, paused: true });
   assert.match(meta(await agent.getBudget()).raw, /50\.1/);
   assert.deepEqual(bodies.map((body) => JSON.parse(body)), [{ daily_limit_usd: 50.1, key_limit_usd: 500, alert_thresholds: [50, 90] }, { key_limit_usd: null, paused: true }]);
-  assert.ok(bodies[0].includes("50.10"), "digit for digit");
+  assert.ok(bodies[0].includes("50.1,"), "a decimal has one form");
   await assert.rejects(agent.updateBudget({ alert_thresholds: [101] }), { kind: "invalid", field: "alert_thresholds[0]" });
   await assert.rejects(agent.updateBudget({ daily_limit_usd: -1 }), { kind: "invalid", field: "daily_limit_usd" });
   assert.ok(Array.isArray((await agent.getUsageAlerts()).alerts));

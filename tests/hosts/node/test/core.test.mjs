@@ -138,19 +138,21 @@ test("events and verdicts are plain objects", () => {
 
 test("what a store answers is taken as it is meant, and what can't be read has failed", () => {
   const { core, until } = driven();
-  const saved = (more, names, lengths, data, whose) => {
+  let space;
+  const saved = (more, ids, lengths, data, whose) => {
     const command = core.saved();
     until(StepKind.Store, "list");
     assert.deepEqual([core.call[0], core.call[2]], ["list", { open: false }]);
-    core.listed(core.id, names, new Int32Array(lengths), bytes(data), whose, more, ...NOW);
+    space = core.call[1];
+    core.listed(core.id, ids.map((id) => `${space}.${id}`), new Int32Array(lengths), bytes(data), whose, more, ...NOW);
     until(StepKind.Completed);
     return core.take(command);
   };
-  const [one, two] = ["1", "2"].map((digit) => `${"5e".repeat(16)}.i${digit.padStart(32, "0")}`);
+  const [one, two] = ["1", "2"].map((digit) => `i${digit.padStart(32, "0")}`);
   const [how, , raw] = saved(true, [one, two], [3, 2], "abc{}", ["free", "other"]);
   assert.equal(how, "answered");
   const page = JSON.parse(raw);
-  assert.deepEqual([page.after, page.entries.map(({ record, whose, holds }) => [record.startsWith(`${two}.`) ? two : one, whose, holds])], [two, [[one, "free", "refused"], [two, "other", "refused"]]]);
+  assert.deepEqual([page.after, page.entries.map(({ record, whose, holds }) => [record.startsWith(`${space}.${two}.`) ? two : one, whose, holds])], [`${space}.${two}`, [[one, "free", "refused"], [two, "other", "refused"]]]);
   const [failed, error] = saved(false, [one], [2], "{}", ["nobody's"]);
   assert.deepEqual([failed, error.kind], ["failed", "store"]);
 });

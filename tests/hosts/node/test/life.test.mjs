@@ -267,12 +267,12 @@ test("events tell what happens, to each who listens", async (t) => {
 test("each who waits for an event gets one, and nobody waits once it is over", async (t) => {
   const agent = (await sandbox(t, "--provisioning-ms", "100")).agent();
   const events = agent.events();
-  const waiting = [events.next(), events.next(), events.next()];
+  const waiting = [events.next(), events.next(), events.next(), events.next()];
   await agent.openSession(WANTED);
-  const told = await Promise.all(waiting.slice(0, 2));
+  const told = await Promise.all(waiting.slice(0, 3));
   assert.deepEqual(told.map(({ value }) => value.event), ["charged", "accepted", "status"]);
   await agent.close();
-  assert.deepEqual([await waiting[2], await events.next()], Array(2).fill({ done: true, value: undefined }));
+  assert.deepEqual([await waiting[3], await events.next()], Array(2).fill({ done: true, value: undefined }));
 });
 
 test("disposing of a session ends it, of a client ends nothing", async (t) => {

@@ -267,7 +267,7 @@ test("a store that answers with what is no answer has failed, and says so", asyn
   for (const [method, wrong] of [["claim", undefined], ["claim", { claimed: [] }], ["put", "perhaps"], ["put", true]]) {
     const agent = service.agent({ store: Object.assign(new OwnStore(), { [method]: async () => wrong }) });
     const error = await agent.openSession(WANTED, { intent: "job-17" }).catch((error) => error);
-    assert.deepEqual([error.kind, error.effect], ["store", "none"], error.stack);
+    assert.deepEqual([error.kind, error.effect], ["store", method === "claim" ? "unknown" : "none"], error.stack);
     assert.match(error.cause.message, new RegExp(`what \`${method}\` of this store answered`));
   }
   assert.throws(() => new AgentClient({ apiKey: "k", baseUrl: "https://api.example/v1", store: { claim() {} } }), { kind: "invalid" });

@@ -63,7 +63,7 @@ impl Client {
                     return self.list(Listing { command, what: Reading::Open { found, options } }, after, true);
                 }
                 if !found.is_empty() {
-                    let at = usize::try_from(self.means.dice.jitter()).unwrap_or_default() % found.len();
+                    let at = usize::try_from(self.means.dice.jitter() % found.len() as u64).unwrap_or_default();
                     found.rotate_left(at);
                 }
                 found.reverse();

@@ -28,7 +28,9 @@ extension Vectors {
                 let turn = try JSON.text(pageTurn(position: from, facts: answer.facts))
                 position = turn["position"]?.string
                 end = turn["end"] ?? .null
-                if end.string != "repeated_page" { items += try JSON.text(answer.raw)["items"]?.array ?? [] }
+                // As it was written, the list may be under its other name.
+                let page = try JSON.text(answer.raw)
+                if end.string != "repeated_page" { items += page["items"]?.array ?? page["list"]?.array ?? [] }
             case .failed(let error)?: failure = try JSON.error(error)
             case nil: throw Unmet("a page that has ended has a result")
             }

@@ -46,7 +46,8 @@ internal fun World.walk(step: JsonObject) {
                 position = turn.maybe("position")
                 end = turn.maybe("end")
                 val page = Json.parseToJsonElement(taken.answer.raw) as? JsonObject
-                if (end != "repeated_page") items.addAll(page?.get("items") as? JsonArray ?: JsonArray(emptyList()))
+                // As it was written, the list may be under its other name.
+                if (end != "repeated_page") items.addAll(listOf("items", "list").firstNotNullOfOrNull { page?.get(it) as? JsonArray }.orEmpty())
             }
             is Taken.Failed -> failure = errorOf(taken.error)
             null -> throw Failure("a page that has ended has a result")

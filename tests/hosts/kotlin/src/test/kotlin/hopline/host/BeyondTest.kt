@@ -56,7 +56,9 @@ class BeyondTest {
         assertEquals("1.23", total("4.10", "0.3"))
         assertEquals("0.3", total("0.1", "3"))
         assertEquals("0.000001000000000001", total("0.000000000001", "1000000.000001"))
-        for (wrong in listOf("0", "-1", "0.000000000000000001", "1e-500")) {
+        // The last digit that a decimal has is rounded up.
+        assertEquals("0.0000000000000000000000000001", total("0.00000000000001", "0.000000000000000001"))
+        for (wrong in listOf("0", "-1", "1e-500")) {
             val refused = assertThrows<HoplineException.Invalid>(wrong) { quote(product("0.00000000000001"), BigDecimal(wrong)) }
             assertEquals("quote" to "quantity", refused.operation to refused.field)
         }

@@ -88,7 +88,7 @@ test("calls of a page log in once, lists are walked, and what needs the core wai
   assert.match(told.early[1], /load\(\)/);
   assert.deepEqual([told.logins, told.named, told.users, told.end], [1, true, ["ann1", "ann2", "ann3"], "short_page"]);
   assert.deepEqual([told.wrong, told.range], [["invalid", "username"], ["192.0.2.0", "192.0.2.3"]]);
-  assert.deepEqual(told.refused, ["protocol", "none"]);
+  assert.deepEqual(told.refused, ["refused", "none"]);
 });
 
 test("an order in doubt outlives its page, is looked up in another one and settled, and nothing secret is printed", async (t) => {

@@ -168,7 +168,12 @@ class InputTest {
             assertTrue(""""a":1.10""" in list.raw.text)
         }
         val huge = "9".repeat(1_000_000)
-        for (number in listOf(huge, "12345678901234567890.12345678901234567890", "1e999999999", "\"4.1\"", "true")) {
+        for ((number, rounded) in listOf("12345678901234567890.12345678901234567890" to "12345678901234567890.12345679", "\"4.1\"" to "4.1")) {
+            client(Scripted { answered("""{"items":[${item.replace(price, number)}]}""") }).use { agent ->
+                assertEquals(0, BigDecimal(rounded).compareTo(agent.listProducts().items.single().price))
+            }
+        }
+        for (number in listOf(huge, "1e999999999", "true")) {
             client(Scripted { answered("""{"items":[${item.replace(price, number)}]}""") }).use { agent ->
                 fails<HoplineException.Decode>("data.items[0].price") { agent.listProducts() }
             }

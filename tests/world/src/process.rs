@@ -85,7 +85,8 @@ impl World {
             self.jobs.len() - 1
         });
         let about = self.checker.begun(at, job);
-        let about = self.at_work(at).unwrap_or(about);
+        let is_own = job.name == JobName::None && job.is_change();
+        let about = self.at_work(at).filter(|_| !is_own).unwrap_or(about);
         let (operation, params, mut options) = job.start(&self.remote.sessions, manner);
         if self.scope.cap.is_some() {
             options.max_unit_price = Some(Decimal::from(12));
@@ -115,7 +116,9 @@ impl World {
 
     /// Goes on with a record.
     pub(crate) fn resume(&mut self, record: &RecordId) -> Result<(), Wrong> {
-        let about = self.about_of(record);
+        // Renewals follow one another under the name of their session's, so what is gone on with may be another one by then.
+        let is_of_renewals = |about: &About| self.jobs[about.job].task == Task::Renew && record.0.contains(".r");
+        let about = self.about_of(record).filter(|about| !is_of_renewals(about));
         self.tell(|| format!("resume {record}"));
         about.into_iter().for_each(|about| self.checker.resumed(about));
         let Some(process) = &mut self.process else { return Ok(()) };
@@ -215,6 +218,18 @@ impl World {
         let is_open = |about: &About| !self.scope.relayed || !self.checker.is_denied(*about);
         let by_key = by_key.find_map(|job| self.checker.of_sent_key(*job, key?).filter(is_open));
         let about = by_key.or(own).or_else(|| self.checker.current(*jobs.first()?));
+        let about = match about.filter(|about| !is_read && !is_open(about)) {
+            // Whoever starts again what an app's own backend has refused begins a purchase of their own.
+            Some(refused) => {
+                let current = self.checker.current(refused.job).filter(|current| !self.checker.is_denied(*current));
+                let about = current.or_else(|| self.checker.begins_anew(refused.job, false));
+                let known = self.process.as_mut().and_then(|process| process.commands.get_mut(&command));
+                known.into_iter().for_each(|known| *known = about);
+                about
+            }
+            None => about,
+        };
+        let Some(process) = &self.process else { return Ok(()) };
         let is_login_out = |out: &Out| matches!(out, Out::Send { request, .. } if is_login(request));
         let beside_login = process.out.iter().any(is_login_out);
         let store_is_idle = !process.out.iter().any(|out| matches!(out, Out::Store { .. }));
@@ -222,6 +237,9 @@ impl World {
             return Err(UNSAVED.into());
         }
         let whose = about.map(|about| (about, self.jobs[about.job]));
+        if let Some((about, job)) = whose.filter(|_| !is_read) {
+            self.tell(|| format!("command {} is to send for purchase {} of {job:?}, {key:?}", command.0, about.purchase));
+        }
         let (total, clocks) = (self.scope.cap.map(|_| self.store.total()), self.clocks());
         self.checker.sends(&Sending { command, about: whose, request: &request, beside_login, store_is_idle, total, clocks })?;
         if let Some(process) = &mut self.process {

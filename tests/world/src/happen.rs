@@ -68,6 +68,12 @@ impl World {
             process.has_store = true;
         }
         let has_ended = self.process.as_mut().is_some_and(|process| process.ended.remove(&id));
+        if let (StoreCall::Claim { names, .. }, None, false) = (&call, command, matches!(answer, StoreAnswer::Claimed(_))) {
+            // What could not be claimed again is given up.
+            let sessions = names.iter().filter_map(|name| describe(self.store.data(name)?)?.session_id);
+            let has = self.process.as_mut().map(|process| &mut process.has);
+            has.into_iter().zip([sessions]).for_each(|(has, sessions)| sessions.for_each(|session| _ = has.remove(&session)));
+        }
         if let (StoreAnswer::Claimed(names), false) = (&answer, has_ended) {
             names.iter().for_each(|(name, data)| self.claimed(name, data.as_deref()));
         }
@@ -144,6 +150,7 @@ impl World {
             return self.drain();
         }
         self.leaves(&request, about)?;
+        let is_shifted = self.is_first_send(&request) && delivery == Delivery::Shifted;
         let (method, url, key) = (request.method.as_str(), &request.url, request.header("idempotency-key"));
         self.tell(|| format!("{method} {url} with {key:?}, of command {}: {delivery:?}", command.0));
         self.pass(if delivery == Delivery::Late { LATE } else { 50 })?;
@@ -165,7 +172,7 @@ impl World {
             }
         };
         let operation = Service::operation(&whole).filter(|_| self.scope.is_life());
-        if let Some(earlier) = operation.and_then(|operation| self.earlier(operation, &request, &response, delivery)) {
+        if let Some(earlier) = operation.and_then(|operation| self.earlier(operation, &request, &response, is_shifted)) {
             let Response { status, ref headers, ref body, truncated } = earlier;
             let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
             self.tell(|| format!("    it is answered with {}", String::from_utf8_lossy(body)));
@@ -178,16 +185,22 @@ impl World {
         self.resolve(id, Outcome::Response { status, headers: &headers, body, truncated })
     }
 
+    /// Whether it is the first send of its key; from here on it was sent.
+    fn is_first_send(&mut self, request: &Request) -> bool {
+        !self.scope.is_life() || request.header("idempotency-key").is_none_or(|key| self.sent.insert(key.to_owned()))
+    }
+
     /// The earlier answer that a network gives that mixes them up; what it answered otherwise is noted. It is about a session that the
     /// client asked nothing about or, if it buys one, that it has already.
-    fn earlier(&mut self, operation: &'static str, request: &Request, response: &Response, delivery: Delivery) -> Option<Response> {
+    fn earlier(&mut self, operation: &'static str, request: &Request, response: &Response, is_shifted: bool) -> Option<Response> {
         let session = |response: &Response| response.json()["data"]["session_id"].as_str().map(str::to_owned);
+        let key = request.header("idempotency-key");
         let own = session(response).filter(|_| response.is_success())?;
         let process = self.process.as_mut()?;
-        let known = process.answers.get(operation).filter(|_| delivery == Delivery::Shifted);
+        let known = process.answers.get(operation).filter(|_| is_shifted);
         let earlier = known.filter(|known| session(known).is_some_and(|other| other != own && process.client.follows(&other))).cloned();
-        let key = request.header("idempotency-key");
-        match earlier.filter(|_| key.is_none_or(|key| process.shifted.insert(key.to_owned()))) {
+        // What a key of the caller's own bought before is theirs to know, so an answer to it may name any session.
+        match earlier.filter(|_| key.is_none_or(|key| !key.starts_with("mine-"))) {
             Some(earlier) => Some(earlier),
             None => {
                 process.answers.insert(operation, response.clone());
@@ -344,6 +357,7 @@ impl World {
             (Some(Out::Store { command, call, .. }), _) => _ = self.store_does(command, &call),
             (Some(Out::Send { request, about, .. }), _) => {
                 self.leaves(&request, about)?;
+                self.is_first_send(&request);
                 self.arrive(Message { request, about })?;
             }
         }

@@ -145,7 +145,7 @@ impl Job {
     /// Whether a record says that it was done: of what costs nothing none need say so, as none does once its session was ended or another
     /// setting was accepted.
     pub(crate) fn is_remembered(self) -> bool {
-        !matches!(self.task, Task::Terminate | Task::Rotate) && !(self.is_setting() && self.name == Name::None)
+        !(matches!(self.task, Task::Terminate | Task::Rotate) || (self.is_setting() && self.name == Name::None))
     }
 
     /// Whether what comes of it has an id of its own that a caller must come to know.

@@ -61,7 +61,6 @@ impl World {
             is_right: skew == 0,
             has_store: false,
             answers: BTreeMap::new(),
-            shifted: BTreeSet::new(),
             untold: false,
             wakes: None,
         });
@@ -116,9 +115,7 @@ impl World {
 
     /// Goes on with a record.
     pub(crate) fn resume(&mut self, record: &RecordId) -> Result<(), Wrong> {
-        // Renewals follow one another under the name of their session's, so what is gone on with may be another one by then.
-        let is_of_renewals = |about: &About| self.jobs[about.job].task == Task::Renew && record.0.contains(".r");
-        let about = self.about_of(record).filter(|about| !is_of_renewals(about));
+        let about = self.about_of(record);
         self.tell(|| format!("resume {record}"));
         about.into_iter().for_each(|about| self.checker.resumed(about));
         let Some(process) = &mut self.process else { return Ok(()) };

@@ -62,8 +62,6 @@ pub(crate) struct Process {
     pub(crate) has_store: bool,
     /// In a life, the last answer to each operation that names a session.
     pub(crate) answers: BTreeMap<&'static str, Response>,
-    /// The keys that were answered with such an earlier answer: no network is taken to do so twice.
-    pub(crate) shifted: BTreeSet<String>,
     /// Its claims have ended and nobody has told its client, so that it can't vouch for them.
     pub(crate) untold: bool,
     /// When it has something to do by itself, by its own clock.
@@ -129,6 +127,8 @@ pub struct World {
     pub(crate) network: VecDeque<Message>,
     /// What the store does later than it has answered, and for whom.
     pub(crate) late_calls: VecDeque<(u8, StoreCall)>,
+    /// In a life, the keys that were sent: only the answer to the first send is taken for none where it names another session.
+    pub(crate) sent: BTreeSet<String>,
     /// The program whose turn it is: between two acts the first one. None while it does not run.
     pub(crate) process: Option<Process>,
     /// The others that share its store.
@@ -207,6 +207,7 @@ impl World {
             damaged: BTreeSet::new(),
             network: VecDeque::new(),
             late_calls: VecDeque::new(),
+            sent: BTreeSet::new(),
             process: None,
             others: Vec::new(),
             jobs: Vec::new(),

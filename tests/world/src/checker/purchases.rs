@@ -230,7 +230,9 @@ impl History {
         }
         let is_done = result.as_ref().map_or_else(|error| error.effect, |_| Said::Done) == Said::Done;
         let was_done = if is_one { was_ever_done } else { !purchase.effects.is_empty() };
-        if is_done && job.has_effect() && !is_excused && self.misled == 0 && !was_done { Err(INVENTED) } else { Ok(()) }
+        // Renewals follow one another under the name of their session's: what somebody goes on with may be another one by then.
+        let may_be_another = is_change && job.task == Task::Renew;
+        if is_done && job.has_effect() && !may_be_another && !is_excused && self.misled == 0 && !was_done { Err(INVENTED) } else { Ok(()) }
     }
 
     /// Somebody takes a result.

@@ -58,7 +58,7 @@ fn shown(rule: Rule) -> Option<Shown> {
         Rule::OnlyRefusalsUndo => shown(PLACED, (1, 0, 0), DENIED, reseller),
         Rule::BackendSettlesNothing => shown(RELAYED, (2, 0, 0), DENIED, shared),
         Rule::RenewalsShareAName => shown(RENEWED_TWICE, (1, 1, 1), DOUBLED, agent),
-        Rule::NewerSettingStands => shown(SET_TWICE, (1, 0, 2), STALE, agent),
+        Rule::NewerSettingStands => shown(SET_TWICE, (1, 0, 2), STALE, None),
         Rule::LateIsNotNone => shown(LATE, (0, 1, 1), DENIED, agent),
         // A backend that keeps to what is assumed of it has not passed it on; and no job is a write without a key at the agent API.
         Rule::RefusedKeepsKey | Rule::LaterIsUnanswered => None,

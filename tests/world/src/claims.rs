@@ -25,7 +25,9 @@ impl World {
         let before = process.admitted.insert(name.clone(), admitted);
         // What was given a key goes on under it; and the name of a session's renewals is none that a start waits for.
         let is_of_renewals = self.jobs[job].task == Task::Renew && name.as_str().contains(".r");
-        if self.jobs[job].name == JobName::Key || is_of_renewals {
+        // Nor does anybody who starts a change without a name wait for an earlier one of its kind.
+        let is_own = self.jobs[job].name == JobName::None && self.jobs[job].is_change();
+        if self.jobs[job].name == JobName::Key || is_of_renewals || is_own {
             return;
         }
         let about = match data {

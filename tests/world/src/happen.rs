@@ -187,7 +187,9 @@ impl World {
 
     /// Whether it is the first send of its key; from here on it was sent.
     fn is_first_send(&mut self, request: &Request) -> bool {
-        !self.scope.is_life() || request.header("idempotency-key").is_none_or(|key| self.sent.insert(key.to_owned()))
+        let Some(key) = request.header("idempotency-key").filter(|_| self.scope.is_life()) else { return true };
+        let is_own = self.process.as_ref().is_some_and(|process| self.made_by.get(key) == Some(&process.number));
+        self.sent.insert(key.to_owned()) && is_own
     }
 
     /// The earlier answer that a network gives that mixes them up; what it answered otherwise is noted. It is about a session that the

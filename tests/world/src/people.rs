@@ -313,9 +313,10 @@ impl World {
             ..ClientOptions::default()
         };
         let mut client = Client::new(options, [INTRUDER; 16]).map_err(|error| error.to_string())?;
-        let before = self.store.clone();
         let ticket = client.saved(None);
         self.drive_apart(&mut client)?;
+        // What was kept for a time that is over is gone by then.
+        let before = self.store.clone();
         let records = client.take(ticket).and_then(Result::ok).map(|page| page.entries).unwrap_or_default();
         // What can't be read says nothing of whose it is, and people drop that who know.
         let is_whole = |record: &RecordId| name_of(record).is_some_and(|name| !self.damaged.contains(&name));

@@ -220,8 +220,9 @@ impl World {
             Some(refused) => {
                 let current = self.checker.current(refused.job).filter(|current| !self.checker.is_denied(*current));
                 let about = current.or_else(|| self.checker.begins_anew(refused.job, false));
-                let known = self.process.as_mut().and_then(|process| process.commands.get_mut(&command));
-                known.into_iter().for_each(|known| *known = about);
+                // And so does everybody who waits with them.
+                let commands = self.process.iter_mut().flat_map(|process| process.commands.values_mut());
+                commands.filter(|known| **known == Some(refused)).for_each(|known| *known = about);
                 about
             }
             None => about,
@@ -267,6 +268,11 @@ impl World {
         if let (StoreCall::Spend { entry, .. }, Some(about)) = (&call, command.and_then(|command| process.commands.get(&command).copied()?))
         {
             self.checker.counts(about, entry);
+        }
+        if let (StoreCall::Put { data, .. }, true) = (&call, self.scope.is_life())
+            && let Some(key) = describe(data).and_then(|told| told.key)
+        {
+            self.made_by.entry(key).or_insert(process.number);
         }
         process.out.push_back(Out::Store { id, command, call: call.clone() });
         if !matches!(call, StoreCall::Claim { .. } | StoreCall::Put { release: false, .. }) {

@@ -129,6 +129,8 @@ pub struct World {
     pub(crate) late_calls: VecDeque<(u8, StoreCall)>,
     /// In a life, the keys that were sent: only the answer to the first send is taken for none where it names another session.
     pub(crate) sent: BTreeSet<String>,
+    /// In a life, the program that put each key first: of one that it finds in a record nobody knows whether it was sent before.
+    pub(crate) made_by: BTreeMap<String, u8>,
     /// The program whose turn it is: between two acts the first one. None while it does not run.
     pub(crate) process: Option<Process>,
     /// The others that share its store.
@@ -208,6 +210,7 @@ impl World {
             network: VecDeque::new(),
             late_calls: VecDeque::new(),
             sent: BTreeSet::new(),
+            made_by: BTreeMap::new(),
             process: None,
             others: Vec::new(),
             jobs: Vec::new(),

@@ -23,8 +23,10 @@ struct Open {
 struct Asked {
     /// How many others were asked for before.
     number: usize,
-    /// Nobody waits for it any more.
-    has_ended: bool,
+    /// So many wait for it.
+    waiting: usize,
+    /// Whether its caller has a name for it: it undoes what has none, and is not known to.
+    is_named: bool,
     /// It is known to be so.
     is_accepted: bool,
 }
@@ -45,17 +47,18 @@ impl Changes {
     pub(super) fn begun(&mut self, about: About, job: Job) {
         if job.is_setting() {
             self.asked += 1;
-            let asked = Asked { number: self.asked, has_ended: false, is_accepted: false };
+            let asked = Asked { number: self.asked, waiting: 0, is_named: job.name != Name::None, is_accepted: false };
             // What is accepted is only said once more.
             let known = self.settings.get(&about).filter(|known| known.is_accepted).copied();
-            self.settings.insert(about, known.unwrap_or(asked));
+            let waiting = 1 + self.settings.get(&about).map_or(0, |known| known.waiting);
+            self.settings.insert(about, Asked { waiting, ..known.unwrap_or(asked) });
         }
     }
 
     /// Somebody goes on with a setting by its record. What was undone by then has none any more.
     pub(super) fn resumed(&mut self, about: About) {
         if let Some(asked) = self.settings.get_mut(&about) {
-            asked.has_ended &= asked.number < self.accepted;
+            asked.waiting += usize::from(asked.number >= self.accepted);
         }
     }
 
@@ -67,7 +70,7 @@ impl Changes {
     /// A write goes out.
     pub(super) fn sends(&mut self, about: About, job: Job, request: &Request) -> Result<(), Harm> {
         let Some(key) = request.header("idempotency-key") else { return Ok(()) };
-        let is_stale = |asked: &Asked| asked.has_ended && asked.number < self.accepted;
+        let is_stale = |asked: &Asked| asked.waiting == 0 && asked.number < self.accepted;
         if job.is_setting() && job.name == Name::None && self.settings.get(&about).is_some_and(is_stale) {
             return Err(STALE);
         }
@@ -92,8 +95,8 @@ impl Changes {
             self.closed(about);
         }
         if let Some(asked) = self.settings.get_mut(&about) {
-            (asked.has_ended, asked.is_accepted) = (true, asked.is_accepted || result.is_ok());
-            self.accepted = if result.is_ok() { self.accepted.max(asked.number) } else { self.accepted };
+            (asked.waiting, asked.is_accepted) = (asked.waiting.saturating_sub(1), asked.is_accepted || result.is_ok());
+            self.accepted = if result.is_ok() && !asked.is_named { self.accepted.max(asked.number) } else { self.accepted };
         }
     }
 

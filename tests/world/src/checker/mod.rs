@@ -17,7 +17,7 @@ pub(crate) use purchases::{About, Listed};
 pub(crate) use spending::{Total, thousandths};
 pub(crate) use traffic::Clocks;
 
-use crate::job::Job;
+use crate::job::{Job, Task};
 use crate::service::{Effect, Response, is_login};
 use changes::Changes;
 use purchases::{History, is_own};
@@ -113,6 +113,8 @@ pub(crate) struct Checker {
     changes: Changes,
     /// A step of the store failed.
     store_failed: bool,
+    /// The claims of a program that lives have ended.
+    claims_ended: bool,
 }
 
 impl Checker {
@@ -148,6 +150,7 @@ impl Checker {
     /// The claims of a program have ended while it lives.
     pub(crate) fn claims_ended(&mut self) {
         self.spending.interrupted();
+        self.claims_ended = true;
     }
 
     /// A step of the store failed, or was said to have.
@@ -245,7 +248,14 @@ impl Checker {
             self.spending.freed(about);
         }
         self.changes.ends(about, result);
-        self.jobs.get_mut(about.job).map_or(Ok(()), |history| history.ends(about.purchase, job, result))
+        self.jobs.get_mut(about.job).map_or(Ok(()), |history| {
+            history.ends(about.purchase, job, result)?;
+            // Its record may be left with the claims, and whoever goes on with that ends the session, as somebody wanted.
+            if job.task == Task::Terminate && self.claims_ended {
+                history.may_go_on(about.purchase);
+            }
+            Ok(())
+        })
     }
 
     /// Somebody takes a result.

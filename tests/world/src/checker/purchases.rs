@@ -128,6 +128,11 @@ impl History {
         self.purchases.len().checked_sub(1)
     }
 
+    /// It may be done in spite of what was said.
+    pub(super) fn may_go_on(&mut self, purchase: usize) {
+        self.purchases.get_mut(purchase).into_iter().for_each(|purchase| purchase.denied = false);
+    }
+
     pub(super) fn is_denied(&self, purchase: usize) -> bool {
         self.purchases.get(purchase).is_some_and(|purchase| purchase.denied)
     }
@@ -216,8 +221,10 @@ impl History {
         // What is told the same each time: a key of the caller's own, or what is ended.
         // Whoever drops a record too early may do so before the program dies, and the record is there again.
         let is_change = job.name == Name::None && job.is_change();
-        let is_one =
-            job.name == Name::Key || job.task == Task::Terminate || is_change || self.purchases.iter().any(|purchase| purchase.guessed);
+        let is_one = job.name == Name::Key
+            || matches!(job.task, Task::Terminate | Task::Rotate)
+            || is_change
+            || self.purchases.iter().any(|purchase| purchase.guessed);
         let was_ever_done = self.was_done();
         let Some(purchase) = self.purchases.get_mut(purchase) else { return Ok(()) };
         let is_excused = self.excused > 0 || purchase.guessed;

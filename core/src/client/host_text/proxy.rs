@@ -51,6 +51,9 @@ const CLIENTS: [Client; 9] = [
     Client("java.net.http", &["http"], "java.net.http can't log in to such a proxy"),
 ];
 
+/// Clients that write the login of an HTTP proxy as Latin-1, one letter a byte. A proxy reads UTF-8, so its bytes are the letters they get.
+const LATIN: [&str; 3] = ["requests", "aiohttp", "java.net.http"];
+
 /// The schemes that a proxy is reached by, and their protocols.
 const PROTOCOLS: [(&str, &str); 4] = [("http", "http"), ("https", "https"), ("socks5", "socks5"), ("socks5h", "socks5")];
 
@@ -87,6 +90,8 @@ pub(super) fn settings(given: &HostParams<'_>) -> Result<Settings, Error> {
             return Err(proxy.refuse(field, &format!("is longer than the {most} bytes of a SOCKS5 login; use another protocol")));
         }
     }
+    let authorization = format!("Basic {}", STANDARD.encode(format!("{username}:{password}")));
+    let [username, password] = [username, password].map(|text| spelled(client, protocol, text));
     let address = format!("{written}:{port}");
     let url = format!("{scheme}://{}:{}@{address}", encoded(&username), encoded(&password));
     Ok(Settings {
@@ -96,10 +101,16 @@ pub(super) fn settings(given: &HostParams<'_>) -> Result<Settings, Error> {
         host,
         port,
         server: format!("{scheme}://{address}"),
-        authorization: format!("Basic {}", STANDARD.encode(format!("{username}:{password}"))),
+        authorization,
         username,
         password,
     })
+}
+
+/// A part of a login as a client has to be given it.
+fn spelled(Client(client, ..): &Client, protocol: &str, text: String) -> String {
+    let is_latin = LATIN.contains(client) && protocol != "socks5";
+    if is_latin { text.bytes().map(char::from).collect() } else { text }
 }
 
 /// Refuses a session before it is bought, where the client that it is for could not use its proxy.

@@ -12,7 +12,7 @@ mod server;
 mod service;
 
 #[cfg(feature = "server")]
-pub use server::{ConnectionFault, Options, Ready, Running, Tls, nginx, serve};
+pub use server::{Authority, ConnectionFault, Options, Ready, Running, Tls, nginx, serve};
 pub use service::{
     BACKEND_OPERATIONS, BACKEND_PATH, BASE_PATH, BackendView, CODES, Charge, Code, Config, DynamicOrderView, EntryView, ErrorFault, Exit,
     Fault, FaultRule, InProgress, List, Login, Mail, Message, OPERATIONS, OrderView, ProductType, RefusalStatus, RetryAfter, Service,

@@ -88,12 +88,12 @@ pub(crate) fn proof(verb: &str) -> Command {
     command
 }
 
-/// Builds the programs that all hosts share, the sandbox and bindgen, and core's examples. The tests of the workspace are built
+/// Builds the programs that all hosts share, the sandbox, the peers and bindgen, and core's examples. The tests of the workspace are built
 /// with the same features, which the examples take care of: they need what only tests and examples depend on.
 /// The programs are used from a place of their own: Cargo replaces its own whenever somebody builds one with other features.
 pub(crate) fn programs() -> Result<Outcome, Fail> {
-    run(development("build").args(["--bin", SANDBOX, "--bin", BINDGEN, "--examples"]))?;
-    for name in [SANDBOX, BINDGEN] {
+    run(development("build").args(["--bin", SANDBOX, "--bin", PEERS, "--bin", BINDGEN, "--examples"]))?;
+    for name in [SANDBOX, PEERS, BINDGEN] {
         let place = program(name)?;
         std::fs::create_dir_all(place.parent().unwrap_or(root()))?;
         // Under another name first: one that runs can't be written, but another can take its place.
@@ -105,6 +105,7 @@ pub(crate) fn programs() -> Result<Outcome, Fail> {
 }
 
 const SANDBOX: &str = "hopline-sandbox";
+const PEERS: &str = "hopline-peers";
 const BINDGEN: &str = "hopline-bindgen";
 
 /// A program that all hosts share.
@@ -115,6 +116,11 @@ fn program(name: &str) -> Result<PathBuf, Fail> {
 /// The sandbox. It was built with the other programs.
 pub(crate) fn sandbox() -> Result<PathBuf, Fail> {
     program(SANDBOX)
+}
+
+/// The odd server and the recording proxies. They were built with the other programs.
+pub(crate) fn peers() -> Result<PathBuf, Fail> {
+    program(PEERS)
 }
 
 /// bindgen, which prints for a host or binds what was compiled for it. It was built with the other programs.

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use crate::cargo::{Profile, bindgen, is_ci, root, run, sandbox, target, vectors};
+use crate::cargo::{Profile, bindgen, is_ci, peers, root, run, sandbox, target, vectors};
 use crate::check::{Check, Lane, Outcome};
 use crate::test::PROGRAMS;
 use crate::uniffi::{self, Kind};
@@ -129,7 +129,7 @@ fn measure(once: bool) -> Result<Command, Fail> {
 pub(crate) fn tests(only: Option<&str>) -> Result<Outcome, Fail> {
     let mut tests = project(&["test"])?;
     tests.args(only.map(|words| format!("-Dtest={words}")));
-    tests.env("HOPLINE_VECTORS", vectors()?).env("HOPLINE_SANDBOX", sandbox()?);
+    tests.env("HOPLINE_VECTORS", vectors()?).env("HOPLINE_SANDBOX", sandbox()?).env("HOPLINE_PEERS", peers()?);
     tests.env("HOPLINE_README", root().join("bindings-uniffi/kotlin/README.md"));
     junit::counted(&place()?.join("tests/surefire-reports"), &mut tests)
 }

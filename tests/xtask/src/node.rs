@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use crate::cargo::{Profile, bindgen, cargo, is_ci, programs, root, run, sandbox, target, vectors};
+use crate::cargo::{Profile, bindgen, cargo, is_ci, peers, programs, root, run, sandbox, target, vectors};
 use crate::check::{Check, Lane, Outcome};
 use crate::debian::NGINX;
 use crate::sizes::Weighed;
@@ -202,7 +202,7 @@ pub(crate) fn tests_in(folder: &Path, at_once: u32, only: Option<&str>, environm
     tests.args(["--test-reporter=junit", "--test-reporter-destination"]).arg(&report);
     tests.args(only.map(|words| format!("--test-name-pattern={words}")));
     tests.current_dir(folder).envs(environment.iter().copied());
-    tests.env("HOPLINE_VECTORS", vectors()?).env("HOPLINE_SANDBOX", sandbox()?);
+    tests.env("HOPLINE_VECTORS", vectors()?).env("HOPLINE_SANDBOX", sandbox()?).env("HOPLINE_PEERS", peers()?);
     // Node 20 takes files and folders, but no patterns.
     let mut files = std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;
     files.retain(|path| path.to_string_lossy().ends_with(".test.mjs"));

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use crate::cargo::{Profile, bindgen, is_ci, programs, root, run, sandbox, target, vectors};
+use crate::cargo::{Profile, bindgen, is_ci, peers, programs, root, run, sandbox, target, vectors};
 use crate::check::{Check, Lane, Outcome};
 use crate::debian::NGINX;
 use crate::test::PROGRAMS;
@@ -150,7 +150,12 @@ pub(crate) fn tests(only: Option<&str>) -> Result<Outcome, Fail> {
     let mut tests = python()?;
     tests.args(["-m", "pytest", "-p", "no:cacheprovider", "--tb=short", "--quiet", "--numprocesses=4", "--junit-xml"]).arg(&report);
     tests.args(only.iter().flat_map(|words| ["-k", words]));
-    tests.arg(host()).current_dir(place()?).env("HOPLINE_VECTORS", vectors()?).env("HOPLINE_SANDBOX", sandbox()?);
+    tests
+        .arg(host())
+        .current_dir(place()?)
+        .env("HOPLINE_VECTORS", vectors()?)
+        .env("HOPLINE_SANDBOX", sandbox()?)
+        .env("HOPLINE_PEERS", peers()?);
     junit::counted(&report, &mut tests)
 }
 

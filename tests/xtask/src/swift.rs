@@ -4,7 +4,7 @@ use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use crate::cargo::{Profile, bindgen, cache, is_ci, printed, root, run, sandbox, target, vectors};
+use crate::cargo::{Profile, bindgen, cache, is_ci, peers, printed, root, run, sandbox, target, vectors};
 use crate::check::{Check, Lane, Outcome};
 use crate::test::PROGRAMS;
 use crate::uniffi::{self, Kind};
@@ -229,7 +229,7 @@ impl Toolchain {
         };
         let (verb, rest) = arguments.split_first().ok_or("swift needs a command")?;
         command.args([verb, "--scratch-path"]).arg(place.join(built)).args(rest);
-        command.env("HOPLINE_PACKAGE", place.join("Hopline")).env("HOPLINE_SANDBOX", sandbox()?);
+        command.env("HOPLINE_PACKAGE", place.join("Hopline")).env("HOPLINE_SANDBOX", sandbox()?).env("HOPLINE_PEERS", peers()?);
         command.env("HOPLINE_VECTORS", vectors);
         Ok(command)
     }

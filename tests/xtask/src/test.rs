@@ -14,11 +14,11 @@ use crate::{Fail, browser, debian, deep, kotlin, node, python, rust, schemathesi
 use inputs::Inputs;
 use lanes::Ended;
 
-/// The name of what builds the sandbox and bindgen.
+/// The name of what builds the sandbox, the peers and bindgen.
 pub(crate) const PROGRAMS: &str = "the programs that all hosts share";
 
 const SHARED: &[Check] = &[Check::new(Lane::Rust, PROGRAMS, 900, |_| programs())
-    .reads(&["core", "tests/bindgen", "tests/sandbox"])
+    .reads(&["core", "tests/bindgen", "tests/peers", "tests/sandbox"])
     .makes(&["xtask/programs", "debug/examples"])];
 
 /// A host.

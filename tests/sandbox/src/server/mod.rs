@@ -25,7 +25,7 @@ use tokio::task::JoinSet;
 
 pub use faults::ConnectionFault;
 pub use gateway::nginx;
-pub use tls::Tls;
+pub use tls::{Authority, Tls};
 
 use crate::service::{BACKEND_PATH, BASE_PATH, Config, FaultRule, Service};
 use gateway::Gateway;

@@ -38,12 +38,53 @@ pub(super) struct Served {
     acceptor: TlsAcceptor,
 }
 
-type Authority = CertifiedIssuer<'static, KeyPair>;
+/// An authority that signs certificates. It is made anew each time.
+pub struct Authority(CertifiedIssuer<'static, KeyPair>);
+
+impl Authority {
+    /// Makes the key and the certificate of an authority.
+    pub fn new(name: &str) -> io::Result<Self> {
+        let mut params = CertificateParams::default();
+        params.distinguished_name.push(rcgen::DnType::CommonName, name);
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.key_usages = vec![rcgen::KeyUsagePurpose::KeyCertSign, rcgen::KeyUsagePurpose::CrlSign];
+        let key = KeyPair::generate().map_err(io::Error::other)?;
+        CertifiedIssuer::self_signed(params, key).map(Self).map_err(io::Error::other)
+    }
+
+    /// Writes the certificate into a folder as PEM, and names the file.
+    pub fn write(&self, folder: &Path) -> io::Result<String> {
+        std::fs::create_dir_all(folder)?;
+        let file = folder.join("ca.pem");
+        std::fs::write(&file, self.0.pem())?;
+        Ok(file.to_string_lossy().into_owned())
+    }
+
+    /// Shows clients a certificate for some names, each a host name or an address, that is good until a year.
+    pub fn acceptor(&self, names: &[&str], until: i32) -> io::Result<TlsAcceptor> {
+        self.sign(names, until).map_err(io::Error::other)
+    }
+
+    fn sign(&self, names: &[&str], until: i32) -> Result<TlsAcceptor, Box<dyn std::error::Error + Send + Sync>> {
+        let key = KeyPair::generate()?;
+        let mut params = CertificateParams::new(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>())?;
+        (params.not_before, params.not_after) = (date_time_ymd(2000, 1, 1), date_time_ymd(until, 1, 1));
+        params.distinguished_name.push(rcgen::DnType::CommonName, names[0]);
+        params.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::ServerAuth];
+        params.use_authority_key_identifier_extension = true;
+        let certificate = params.signed_by(&key, &self.0)?;
+        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()?
+            .with_no_client_auth()
+            .with_single_cert(vec![certificate.der().clone()], PrivatePkcs8KeyDer::from(key.serialize_der()).into())?;
+        Ok(TlsAcceptor::from(Arc::new(config)))
+    }
+}
 
 impl Tls {
     /// Makes the certificates, and writes the authority's own into a folder.
     pub(super) async fn make(listen: SocketAddr, folder: &Path) -> io::Result<(Self, Vec<Served>)> {
-        let (known, unknown) = (authority("the sandbox").map_err(io::Error::other)?, authority("somebody else").map_err(io::Error::other)?);
+        let (known, unknown) = (Authority::new("the sandbox")?, Authority::new("somebody else")?);
         let host = listen.ip().to_string();
         let mut served = Vec::new();
         let mut urls = Vec::new();
@@ -52,15 +93,12 @@ impl Tls {
         {
             let listener = TcpListener::bind(listen).await?;
             urls.push(format!("https://{}{BASE_PATH}", listener.local_addr()?));
-            served.push(Served { listener, acceptor: acceptor(authority, name, until).map_err(io::Error::other)? });
+            served.push(Served { listener, acceptor: authority.acceptor(&[name], until)? });
         }
-        std::fs::create_dir_all(folder)?;
-        let file = folder.join("ca.pem");
-        std::fs::write(&file, known.pem())?;
         let mut urls = urls.into_iter();
         let mut next = || urls.next().unwrap_or_default();
-        let tls_ca = file.to_string_lossy().into_owned();
-        let tls = Self { tls_ca, tls_right: next(), tls_wrong_name: next(), tls_expired: next(), tls_unknown_ca: next() };
+        let tls =
+            Self { tls_ca: known.write(folder)?, tls_right: next(), tls_wrong_name: next(), tls_expired: next(), tls_unknown_ca: next() };
         Ok((tls, served))
     }
 }
@@ -79,28 +117,4 @@ impl Served {
         })
         .await;
     }
-}
-
-fn authority(name: &str) -> Result<Authority, rcgen::Error> {
-    let mut params = CertificateParams::default();
-    params.distinguished_name.push(rcgen::DnType::CommonName, name);
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    params.key_usages = vec![rcgen::KeyUsagePurpose::KeyCertSign, rcgen::KeyUsagePurpose::CrlSign];
-    CertifiedIssuer::self_signed(params, KeyPair::generate()?)
-}
-
-/// Shows clients a certificate for a name that is good until a year.
-fn acceptor(authority: &Authority, name: &str, until: i32) -> Result<TlsAcceptor, Box<dyn std::error::Error + Send + Sync>> {
-    let key = KeyPair::generate()?;
-    let mut params = CertificateParams::new([name.to_owned()])?;
-    (params.not_before, params.not_after) = (date_time_ymd(2000, 1, 1), date_time_ymd(until, 1, 1));
-    params.distinguished_name.push(rcgen::DnType::CommonName, name);
-    params.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::ServerAuth];
-    params.use_authority_key_identifier_extension = true;
-    let certificate = params.signed_by(&key, authority)?;
-    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()?
-        .with_no_client_auth()
-        .with_single_cert(vec![certificate.der().clone()], PrivatePkcs8KeyDer::from(key.serialize_der()).into())?;
-    Ok(TlsAcceptor::from(Arc::new(config)))
 }

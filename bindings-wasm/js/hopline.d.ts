@@ -147,6 +147,7 @@ export interface Pool extends AsyncDisposable {
    *
    * @throws {HoplineError} `unavailable` where no session is free in time; its message says why, `retry_at` when one may be bought.
    */
+  withLease<T>(use: (lease: Lease) => Promise<T> | T): Promise<T>;
   withLease<T>(options: AcquireOptions, use: (lease: Lease) => Promise<T> | T): Promise<T>;
   /**
    * Waits for a session that is free. First come, first served. Give the lease back by `release` or `using`.
@@ -238,11 +239,33 @@ export type Level = "debug" | "info" | "warn";
 /** What tells people what happens, such as `console`. The message names the operation and the event. */
 export type Log = { [Name in Level]?: (message: string, event: LoggedEvent) => void };
 
+/** An operation began. `command` is the same for all that comes of it. */
+export interface BeganEvent {
+  event: "began";
+  operation: string;
+  command: number;
+}
+
+/** An operation ended; where it failed, with the members of its error. */
+export interface EndedEvent {
+  event: "ended";
+  operation: string;
+  command: number;
+  kind?: HoplineError["kind"] | undefined;
+  effect?: HoplineError["effect"] | undefined;
+  advice?: HoplineError["advice"] | undefined;
+  /** How long it took, in milliseconds. */
+  duration_ms: number;
+}
+
 /** A request was sent. `send` is the same for what comes of it. */
 export interface SentEvent {
   event: "sent";
   operation: string;
+  command: number;
   method: HttpMethod;
+  /** The path of the request, without its query. */
+  path: string;
   send: number;
 }
 
@@ -250,6 +273,7 @@ export interface SentEvent {
 export interface AnsweredEvent {
   event: "answered";
   operation: string;
+  command: number;
   method: HttpMethod;
   send: number;
   /** The HTTP status. */
@@ -292,7 +316,7 @@ export type LeaseEvent = {
 );
 
 /** Everything that `onEvent` and `log` are told. */
-export type LoggedEvent = { level: Level } & (ClientEvent | SentEvent | AnsweredEvent | StoredEvent | ClaimsLostEvent | LeaseEvent);
+export type LoggedEvent = { level: Level } & (ClientEvent | BeganEvent | EndedEvent | SentEvent | AnsweredEvent | StoredEvent | ClaimsLostEvent | LeaseEvent);
 
 /** What may be decided for waiting for a rotation. */
 export interface ObserveOptions {

@@ -8,8 +8,9 @@ export interface Providers {
 }
 
 /**
- * Makes spans and metrics of what a client and its pools do, until the function that this gives is called. Each request to the service
- * is a span such as `POST create_session`, below the span that is active where the call began. Nothing in them is secret.
+ * Makes spans and metrics of what a client and its pools do, until the function that this gives is called. Each operation
+ * is a span such as `hopline create_session`, below the span that is active where the call began; how it failed is in `error.type`, `hopline.effect`
+ * and `hopline.advice`. Each request to the service is a span such as `POST create_session` below its operation. Nothing in them is secret.
  *
  * Metrics: `hopline.request.duration` by operation, method and status; `hopline.purchases` by operation and result, `hopline.spent_usd`;
  * `hopline.pool.acquire.duration`, `.lease.duration`, `.create.duration`, `.acquire.timeouts`, `.purchases` by result,

@@ -8,7 +8,7 @@ import { host } from "./host.js";
 import { seenOf } from "./seen.js";
 import { OpenSession } from "./session.js";
 import { Sessions } from "./sessions.js";
-import { encode, object, signalOf } from "./values.js";
+import { encode, flag, object, signalOf, text } from "./values.js";
 
 /** The client of one account at the agent API. hopline.d.ts documents it. */
 const agent = /* @__PURE__ */ equip(
@@ -29,8 +29,8 @@ const agent = /* @__PURE__ */ equip(
 
     async openSession(params, options = {}) {
       object("open_session", "options", options);
-      const { keep = false, ...rest } = options;
-      return this.wait("open_session", params, rest, { ends: !keep });
+      const { keep, ...rest } = options;
+      return this.wait("open_session", params, rest, { ends: !flag("open_session", "keep", keep) });
     }
 
     async waitSession(session_id, options) {
@@ -38,7 +38,7 @@ const agent = /* @__PURE__ */ equip(
     }
 
     async releaseSession(session_id) {
-      return this.#engine.ask("release_session", (core) => core.releaseSession(String(session_id)));
+      return this.#engine.ask("release_session", (core) => core.releaseSession(text("release_session", "session_id", session_id)));
     }
 
     async openPool(name, options = {}) {

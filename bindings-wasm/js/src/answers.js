@@ -18,7 +18,7 @@ export function meta(answer) {
 
 /** The answer in what a command was answered with: plain data, with secrets in their places. */
 export function answer(taken) {
-  const data = JSON.parse(taken.view ?? taken.raw);
+  const data = parsed(taken.view ?? taken.raw);
   if (data === null || typeof data !== "object") return data;
   if (taken.type || taken.hasUndocumented) seal(data, taken.type, taken.hasUndocumented);
   return about(data, taken);
@@ -34,6 +34,13 @@ export function about(answer, { facts, phase, raw }) {
 export function like(copy, answer) {
   metas.set(copy, metas.get(answer));
   return copy;
+}
+
+/** What a service wrote. A whole number beyond 2^53 is given as the text of its digits: as a number it would be another one, such as another id. */
+export function parsed(text) {
+  if (!/\d{16}/.test(text)) return JSON.parse(text);
+  const isBeyond = (token) => /^-?\d{16,}$/.test(token) && !Number.isSafeInteger(Number(token));
+  return JSON.parse(text.replace(/"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g, (token) => (isBeyond(token) ? `"${token}"` : token)));
 }
 
 function isSecretName(name) {

@@ -1,7 +1,7 @@
 import { refusal } from "./ask.js";
 import { refuse } from "./error.js";
 import { disposable } from "./hide.js";
-import { object, optionsOf } from "./values.js";
+import { flag, object, optionsOf, text } from "./values.js";
 
 /** A client that nobody has any more lets go of what it holds. */
 const dropped = new FinalizationRegistry((engine) => engine.close().catch(() => {}));
@@ -57,11 +57,12 @@ export class Client {
 
   async settle(record, settlement, options = {}) {
     object("settle", "options", options);
-    const became = options.became == null ? undefined : String(options.became);
+    const became = options.became === undefined ? undefined : text("settle", "became", options.became);
     if (settlement !== "happened" && settlement !== "not_happened") {
       throw refuse("invalid", "settle", "`settlement` must be one of happened, not_happened");
     }
-    const what = settlement + (settlement === "not_happened" && options.early === true ? "_early" : "");
+    const isEarly = flag("settle", "early", options.early) && settlement === "not_happened";
+    const what = settlement + (isEarly ? "_early" : "");
     return this.#engine.command("settle", (core) => core.act(what, String(record), became));
   }
 

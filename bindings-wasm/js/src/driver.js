@@ -2,6 +2,7 @@ import { hostText } from "../gen/hopline_wasm.js";
 import { callOf, failed, never } from "./calls.js";
 import { isNotOpened, quiet, spoken } from "./error.js";
 import { exchange } from "./exchange.js";
+import { host } from "./host.js";
 import { respelled } from "./names.js";
 import { onAbort } from "./signal.js";
 
@@ -39,6 +40,10 @@ export function drive(core, http, store, listeners) {
   let storeError;
   /** By command: what `fetch` threw last. */
   const trouble = new Map();
+  /** Runs work in the async context in which the client was made. */
+  const own = host.context();
+  /** By command: its operation, since when it runs, and what runs work in the async context of its caller. Whoever pumps does the work of all. */
+  const callers = new Map();
 
   /** The store is this client's own from now on. Before that it may be another one's, and is left alone. */
   function serve() {
@@ -47,8 +52,8 @@ export function drive(core, http, store, listeners) {
   }
 
   /** Runs a command that `start` starts, and gives its result as the core gives it. */
-  function run(start, signal) {
-    return ask((core, _, wait) => wait(start(core)), signal);
+  function run(operation, start, signal) {
+    return ask(operation, (core, _, wait) => wait(start(core)), signal);
   }
 
   /**
@@ -56,10 +61,12 @@ export function drive(core, http, store, listeners) {
    * time, and a function that gives the result of a command: one may end in this very turn, so whoever waits for it must
    * be known before.
    */
-  function ask(question, signal) {
+  function ask(operation, question, signal) {
     let stop;
     const wait = (command) => {
       stop = () => cancel(command);
+      callers.set(command, { operation, begun: performance.now(), within: host.context() });
+      listeners.note({ event: "began", operation, command });
       const ended = new Promise((resolve, reject) => waiting.set(command, { resolve, reject }));
       if (!signal) return ended;
       const unheard = onAbort(signal, stop);
@@ -143,9 +150,13 @@ export function drive(core, http, store, listeners) {
       return false;
     }
     const [what, ...given] = next;
-    STEPS[what](...given);
+    const within = callers.get(COMMAND_OF[what](...given))?.within ?? own;
+    within(() => STEPS[what](...given));
     return true;
   }
+
+  /** By step: its command, if it has one. */
+  const COMMAND_OF = { store: (_, command) => command, send: (_, command) => command, completed: (command) => command, notify: ({ command }) => command };
 
   /** By step: what is done about it. */
   const STEPS = {
@@ -165,6 +176,12 @@ export function drive(core, http, store, listeners) {
   /** The result of a command, and what its host knows of it. */
   function result(command) {
     const taken = core.take(command);
+    const { operation, begun } = callers.get(command) ?? {};
+    if (operation) {
+      const { kind, effect, advice } = taken[0] === "failed" ? taken[1] : {};
+      listeners.note({ event: "ended", operation, command, kind, effect, advice, duration_ms: performance.now() - begun });
+      callers.delete(command);
+    }
     storeError = storeErrors.get(command) ?? storeError;
     const ended = { taken, store: storeError, trouble: trouble.get(command) };
     storeErrors.delete(command);
@@ -223,9 +240,9 @@ export function drive(core, http, store, listeners) {
     else if (!passes && (doubt || losses !== before || performance.now() > sendBefore)) came = { kind: "late", sent: "never", error: doubt };
     else {
       const begun = performance.now();
-      listeners.note({ event: "sent", operation, method, send: id });
+      listeners.note({ event: "sent", operation, command, method, path: new URL(url).pathname, send: id });
       came = await send();
-      listeners.note({ event: "answered", operation, method, send: id, status: came.status, failure: came.kind, duration_ms: performance.now() - begun });
+      listeners.note({ event: "answered", operation, command, method, send: id, status: came.status, failure: came.kind, duration_ms: performance.now() - begun });
     }
     out.delete(id);
     if (isClosed) return;

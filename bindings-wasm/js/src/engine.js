@@ -62,13 +62,13 @@ export class Engine {
 
   /** What the core says at present; nothing before it is here, and nothing once the client is closed. */
   peek(question) {
-    return this.#closing ? undefined : this.#driver?.ask(question);
+    return this.#closing ? undefined : this.#driver?.ask("peek", question);
   }
 
   /** Asks the core for something that is answered at once. `question` takes the core, the time, and a function that gives the result of a command. */
   async ask(operation, question, signal) {
     await this.usable(operation);
-    return this.#driver.ask(question, signal);
+    return this.#driver.ask(operation, question, signal);
   }
 
   /** Runs an operation, and gives its answer. */
@@ -182,7 +182,7 @@ export class Engine {
     // The core is there, as it is for every call but the first.
     const isUsable = !signal && this.#serves && !this.#closing;
     if (!isUsable) await heed(operation, signal, () => this.usable(operation));
-    return this.#read(await this.#driver.run(start, signal), signal, more);
+    return this.#read(await this.#driver.run(operation, start, signal), signal, more);
   }
 
   /** What a command was answered with, or its error. */

@@ -3,7 +3,7 @@ import { refuse } from "./error.js";
 /**
  * What differs from place to place: the defaults of the environment, where else than among the options a base URL may be,
  * what to say of a request that had no key and was refused, which failures of its `fetch` sent nothing and what else is to be said of
- * them, how the core is loaded (a promise, or nothing where it is here), what an address without a host belongs to, what the error of an
+ * them, how the core is loaded (a promise, or nothing where it is here), a function that runs work in the async context of now, what an address without a host belongs to, what the error of an
  * HTTP client says of a session, and how a pool is opened.
  */
 export const host = {
@@ -12,6 +12,7 @@ export const host = {
   unauthorized: () => "",
   failures: {},
   load: () => undefined,
+  context: () => (work) => work(),
   resolve: (baseUrl) => baseUrl,
   fault: ({ name }) => (name === "TimeoutError" ? "timeout" : "target"),
   openPool() {

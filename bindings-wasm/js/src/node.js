@@ -1,4 +1,5 @@
 // Bundled to node.cjs: the wasm file lies beside it.
+import { AsyncResource } from "node:async_hooks";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -31,6 +32,10 @@ host.unauthorized = (api, { apiKey, username, token }) => {
   const [missing, options] = api === "agent" ? ["key", "`apiKey`"] : ["login", "`username` and `password`"];
   const variables = Object.entries(VARIABLES[api]).flatMap(([option, name]) => (option === "baseUrl" ? [] : [name]));
   return `; this client has no ${missing}: give ${options}, or set ${variables.join(" and ")}`;
+};
+host.context = () => {
+  const context = new AsyncResource("hopline", { requireManualDestroy: true });
+  return (work) => context.runInAsyncScope(work);
 };
 host.failures.before = before;
 host.fault = faultOf;

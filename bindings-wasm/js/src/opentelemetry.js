@@ -1,5 +1,5 @@
 // The entry `hopline/opentelemetry`: what `onEvent` of a client tells, as metrics and spans. opentelemetry.d.ts documents it.
-import { SpanKind, SpanStatusCode, metrics, trace } from "@opentelemetry/api";
+import { SpanKind, SpanStatusCode, context, metrics, trace } from "@opentelemetry/api";
 
 const [NAME, POOL] = ["hopline", "hopline.pool.name"];
 
@@ -20,8 +20,8 @@ export function instrument(client, { meterProvider = metrics, tracerProvider = t
   const leaked = counter("pool.leases.leaked", "lease");
   const calls = counter("store.calls", "call");
   const lost = counter("store.claims.lost", "claim");
-  /** By send: its span. */
-  const spans = new Map();
+  /** By send, and by command: its span. */
+  const [spans, operations] = [new Map(), new Map()];
   /** By session that was bought and is not usable yet: since when, and for which pool. */
   const begun = new Map();
 
@@ -42,9 +42,23 @@ export function instrument(client, { meterProvider = metrics, tracerProvider = t
 
   /** By event: what is made of it. */
   const heard = {
-    sent({ operation, method, send }) {
-      const attributes = { "hopline.operation": operation, "http.request.method": method };
-      spans.set(send, tracer.startSpan(`${method} ${operation}`, { kind: SpanKind.CLIENT, attributes }));
+    began({ operation, command }) {
+      operations.set(command, tracer.startSpan(`hopline ${operation}`, { attributes: { "hopline.operation": operation } }));
+    },
+    ended({ command, kind, effect, advice }) {
+      const span = operations.get(command);
+      operations.delete(command);
+      if (kind !== undefined) {
+        span?.setAttributes({ "error.type": kind, "hopline.effect": effect, "hopline.advice": advice });
+        span?.setStatus({ code: SpanStatusCode.ERROR });
+      }
+      span?.end();
+    },
+    sent({ operation, command, method, path, send }) {
+      const attributes = { "hopline.operation": operation, "http.request.method": method, "url.path": path };
+      // What repeats it runs in the context of its caller, whose span need not be the operation's.
+      const [above, now] = [operations.get(command), context.active()];
+      spans.set(send, tracer.startSpan(`${method} ${operation}`, { kind: SpanKind.CLIENT, attributes }, above ? trace.setSpan(now, above) : now));
     },
     answered(event) {
       const { operation, method, send, status, failure } = event;

@@ -1,7 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { link, mkdir, open, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { connect, createServer } from "node:net";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+
+import { refuse } from "./error.js";
 
 /*
  * Node has no file locks, but the system keeps one thing for a process and takes it back however the process ends: a socket that it
@@ -11,8 +13,8 @@ import { join } from "node:path";
  * A claim is a hard link to a file that holds its owner's id: there is one, or there is none, and never one without an id.
  */
 
-/** The longest path that every system takes for a socket. */
-const LONGEST = 100;
+/** The longest path that every system takes for a socket, in bytes: macOS has the shortest. */
+const LONGEST = 103;
 /** What a connection says where nobody listens. Anything else, such as too many who wait, is no sign of death. */
 const GONE = new Set(["ECONNREFUSED", "ENOENT", "ENOTDIR"]);
 /** What stands for the id of a claim that can't be read, as after a power cut: nobody has it. */
@@ -128,7 +130,8 @@ async function listen(owners, id) {
   try {
     await new Promise((resolve, reject) => {
       server.once("error", reject);
-      server.listen(path, resolve);
+      // Of this process itself: in a worker of a cluster its primary would listen, by a path of its own.
+      server.listen({ path, exclusive: true }, resolve);
     });
   } finally {
     await done();
@@ -140,7 +143,12 @@ async function listen(owners, id) {
 /** The path of an owner's socket, by a way that is short enough. */
 async function socketOf(owners, id) {
   const path = socketPath(owners, id, process.platform);
-  if (path.length <= LONGEST || process.platform !== "linux") return { path, done: async () => {} };
+  const length = Buffer.byteLength(path);
+  if (length <= LONGEST || process.platform === "win32") return { path, done: async () => {} };
+  if (process.platform !== "linux") {
+    const why = `is too long for a socket on this system: its socket's path has ${length} of at most ${LONGEST} bytes; give a shorter path`;
+    throw refuse("store", "store", `the path \`${dirname(owners)}\` ${why}`);
+  }
   // Where there is no such folder, nobody listens in it. What else goes wrong is no sign of death.
   const handle = await open(join(owners, id), "r").catch((error) => {
     if (!GONE.has(error.code)) throw error;

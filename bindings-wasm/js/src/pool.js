@@ -22,6 +22,14 @@ export async function openPool(client, engine, name, options) {
   return new pool(client, engine, no, name);
 }
 
+/** The options of a call of a pool, of which there are these. */
+function given(operation, options, names) {
+  object(operation, "options", options);
+  const unknown = Object.keys(options).find((name) => !names.includes(name));
+  if (unknown !== undefined) throw refuse("invalid", operation, `\`options\` has an unknown field \`${unknown}\`; there is ${names.map((name) => `\`${name}\``).join(", ")}`, { field: "options" });
+  return options;
+}
+
 /** Sessions that are lent. */
 const pool = /* @__PURE__ */ disposable("close", class Pool {
   #client;
@@ -43,7 +51,9 @@ const pool = /* @__PURE__ */ disposable("close", class Pool {
     return true;
   }
 
-  async withLease(options, use) {
+  async withLease(...given) {
+    const [use, options] = given.reverse();
+    if (typeof use !== "function") throw refuse("invalid", "with_lease", "its last argument must be a function, which is given the lease");
     const lease = await this.acquire(options);
     try {
       return await use(lease);
@@ -68,12 +78,13 @@ const pool = /* @__PURE__ */ disposable("close", class Pool {
     throw refuse("cancelled", "acquire", "was cancelled; its lease was given back", { cause: signal.reason });
   }
 
-  async status({ everywhere } = {}) {
-    return this.#call("pool_status", { everywhere });
+  async status(options = {}) {
+    return this.#call("pool_status", given("pool_status", options, ["everywhere"]));
   }
 
-  async waitReady(count, { timeoutMs, signal } = {}) {
-    await this.#call("wait_ready", { count, timeoutMs }, signal);
+  async waitReady(count, options = {}) {
+    const { signal, ...rest } = given("wait_ready", options, ["timeoutMs", "signal"]);
+    await this.#call("wait_ready", { count, ...rest }, signal);
   }
 
   async pause() {
@@ -84,13 +95,13 @@ const pool = /* @__PURE__ */ disposable("close", class Pool {
     await this.#call("resume_pool");
   }
 
-  async close({ graceMs } = {}) {
-    await this.#call("close_pool", { graceMs });
+  async close(options = {}) {
+    await this.#call("close_pool", given("close_pool", options, ["graceMs"]));
     this.#forget();
   }
 
-  async drain({ graceMs, everywhere, includeStatic } = {}) {
-    await this.#call("drain_pool", { graceMs, everywhere, includeStatic });
+  async drain(options = {}) {
+    await this.#call("drain_pool", given("drain_pool", options, ["graceMs", "everywhere", "includeStatic"]));
     this.#forget();
   }
 

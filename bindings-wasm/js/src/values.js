@@ -5,35 +5,44 @@ import { Secret } from "./secret.js";
 /** The options that are objects with names of ours. */
 const NESTED = new Set(["retry", "until"]);
 
+/** Whether JSON keeps all of an object. An instance of a class may keep what counts in private members or behind getters. */
+function isPlain(object) {
+  const prototype = Object.getPrototypeOf(object);
+  return Array.isArray(object) || prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
+/** Headers as `fetch` takes them, as an object: a `Headers`, a `Map` or pairs may be given, too. */
+function headersOf(operation, given) {
+  if (typeof given?.[Symbol.iterator] !== "function" || typeof given === "string") return given;
+  const headers = {};
+  for (const pair of given) {
+    if (!Array.isArray(pair) || pair.length !== 2) throw refuse("invalid", operation, "`headers` must be an object, a `Headers`, or pairs of a name and a value", { field: "headers" });
+    if (Object.hasOwn(headers, pair[0])) throw refuse("invalid", operation, "`headers` has the same name twice", { field: "headers" });
+    headers[pair[0]] = pair[1];
+  }
+  return headers;
+}
+
 /** Options as the core spells them: `idempotencyKey` is `idempotency_key`. The names of headers are the caller's. */
 export function spell(operation, options) {
   const entries = Object.entries(options).map(([name, value]) => {
     // Spelled as the core does, an option would pass by whatever is done here about it.
     if (name.includes("_")) throw refuse("invalid", operation, `\`options\` has an unknown field \`${name}\`; options are spelled like \`${ours(name)}\``, { field: "options" });
-    const inner = NESTED.has(name) && value !== null && typeof value === "object" && !Array.isArray(value);
-    return [theirs(name), inner ? spell(operation, value) : value];
+    const inner = NESTED.has(name) && value !== null && typeof value === "object" && isPlain(value) && !Array.isArray(value);
+    return [theirs(name), inner ? spell(operation, value) : name === "headers" ? headersOf(operation, value) : value];
   });
   return Object.fromEntries(entries);
 }
 
-/** JSON of what a caller gave, with the texts of its secrets. What JSON would drop without a word is refused. */
+/** JSON of what a caller gave, with the texts of its secrets. What JSON would drop or change without a word is refused. */
 export function encode(operation, field, value) {
   try {
     const text = JSON.stringify(value, function (name, member) {
-      if (this[name] instanceof Secret) return this[name].reveal();
+      const own = this[name];
+      if (own instanceof Secret) return own.reveal();
       const given = Array.isArray(this) || name === "" ? field : field === "options" ? ours(name) : name;
-      if (typeof member === "function" || typeof member === "symbol" || typeof member === "bigint") {
-        throw refuse("invalid", operation, `\`${given}\` can't be a ${typeof member}`, { field: given });
-      }
-      // JSON would make it null, and a limit of nothing is no limit.
-      if (typeof member === "number" && !Number.isFinite(member)) {
-        throw refuse("invalid", operation, `\`${given}\` must be a finite number, and is ${member}`, { field: given });
-      }
-      // It may be the id of something else: digits were lost when it was read, or it is beyond what a number holds.
-      if ((typeof member === "number" || member instanceof Number) && Number.isInteger(+member) && !Number.isSafeInteger(+member)) {
-        const rule = "is a whole number beyond 2^53, which a number of JavaScript does not hold exactly; give an id as text";
-        throw refuse("invalid", operation, `\`${given}\` ${rule}`, { field: given });
-      }
+      const fault = faultOf(member, own, Array.isArray(this));
+      if (fault) throw refuse("invalid", operation, `\`${given}\` ${fault}`, { field: given });
       return member;
     });
     if (text === undefined) throw refuse("invalid", operation, `\`${field}\` is required`, { field });
@@ -43,11 +52,42 @@ export function encode(operation, field, value) {
   }
 }
 
+/** What JSON would make another value of, or none: `own` was given, and is `member` by its `toJSON`. A limit that is gone is no limit. */
+function faultOf(member, own, isItem) {
+  const type = typeof member;
+  if (type === "function" || type === "symbol" || type === "bigint") return `can't be a ${type}`;
+  if (type === "number" && !Number.isFinite(member)) return `must be a finite number, and is ${member}`;
+  // It may be the id of something else: digits were lost when it was read, or it is beyond what a number holds.
+  if (type === "number" && isRounded(member)) return BEYOND;
+  if (type === "undefined" && isItem) return "can't be a list with an item that has no value";
+  if (type === "object" && member !== null && !isPlain(member)) return `can't be an instance of \`${nameOf(member)}\`; give a plain object or value`;
+  if ((type === "undefined" || member === null) && own !== member) return `can't be this \`${nameOf(own)}\`, which has no value in JSON`;
+  return undefined;
+}
+
+const nameOf = (object) => String(object.constructor?.name);
+
+const isRounded = (number) => Number.isInteger(number) && !Number.isSafeInteger(number);
+const BEYOND = "is a whole number beyond 2^53, which a number of JavaScript does not hold exactly; give an id as text";
+
+/** A name or an id as text. */
+export function text(operation, field, value) {
+  if (typeof value === "number" && isRounded(value)) throw refuse("invalid", operation, `\`${field}\` ${BEYOND}`, { field });
+  return String(value);
+}
+
+/** An option that is true or false; false where it is left out. */
+export function flag(operation, field, value = false) {
+  if (typeof value !== "boolean") throw refuse("invalid", operation, `\`${field}\` must be true or false`, { field });
+  return value;
+}
+
 /** An object was to be given. No option is null: a limit that came out of a file or a database would be gone without a word. */
 export function object(operation, name, value) {
   if (value === null || typeof value !== "object" || Array.isArray(value)) {
     throw refuse("invalid", operation, `\`${name}\` must be an object`);
   }
+  if (!isPlain(value)) throw refuse("invalid", operation, `\`${name}\` must be a plain object, and is an instance of \`${nameOf(value)}\``, { field: name });
   const empty = name === "options" && Object.keys(value).find((option) => value[option] === null);
   if (empty) throw refuse("invalid", operation, `\`${empty}\` must not be null; leave it out instead`, { field: empty });
 }

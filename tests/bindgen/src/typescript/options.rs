@@ -112,7 +112,7 @@ fn print_option(out: &mut String, option: &CallOption) {
         Kind::Count | Kind::Time => "number",
         Kind::Decimal => "number | string",
         // What is called `Record` elsewhere may be a type of the API one day.
-        Kind::Headers => "{ [name: string]: string }",
+        Kind::Headers => "{ [name: string]: string } | Iterable<readonly [string, string]>",
         Kind::Until => "Until",
         Kind::Texts => "string[]",
     };

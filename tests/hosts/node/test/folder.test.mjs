@@ -9,7 +9,7 @@ import { promisify } from "node:util";
 
 import { FolderStore } from "hopline";
 
-import { folder } from "./lib/sandbox.mjs";
+import { folder, program } from "./lib/sandbox.mjs";
 import { ask, runSuite } from "./lib/suite.mjs";
 
 const CASES = join(process.env.HOPLINE_VECTORS, "../store");
@@ -266,4 +266,27 @@ test("on Windows an owner is found by its pipe", async () => {
   const { socketPath } = await part("owner.js");
   assert.equal(socketPath("C:\\records\\owners", "ab", "win32"), "\\\\.\\pipe\\hopline-ab");
   assert.equal(socketPath("/records/owners", "ab", "linux"), "/records/owners/ab/socket");
+});
+
+test("workers of a cluster share a folder as other processes do, however long its path is", { timeout: 60_000 }, async () => {
+  for (const path of [folder(), join(folder(), "a-folder-with-a-long-name-".repeat(4))]) {
+    const { out, errors } = await program("clustered.mjs", { FOLDER: path }).ended;
+    assert.deepEqual(JSON.parse(out || "[]"), ["claimed", "busy", "claimed"], `${path}: ${errors}`);
+    assert.ok(readdirSync(join(path, "owners")).every((owner) => /^[0-9a-f]{16}$/.test(owner)));
+  }
+});
+
+test("where the system can't listen on so long a path, the store says so when it is opened, and leaves nothing behind", async (t) => {
+  const { value: before } = Object.getOwnPropertyDescriptor(process, "platform");
+  t.after(() => Object.defineProperty(process, "platform", { value: before }));
+  Object.defineProperty(process, "platform", { value: "darwin" });
+  const path = join(folder(), "ä".repeat(40));
+  const store = new FolderStore(path);
+  for (const call of [() => store.claim([ONE], 1), () => store.list("5e")]) {
+    await assert.rejects(call, ({ kind, message, notOpened }) => kind === "store" && notOpened === true && /is too long for a socket on this system: its socket's path has \d+ of at most 103 bytes; give a shorter path/.test(message));
+  }
+  assert.deepEqual(existsSync(join(path, "owners")) ? readdirSync(join(path, "owners")) : [], []);
+  const short = new FolderStore(folder());
+  assert.ok((await short.claim([ONE], 1)).claimed);
+  await short.close();
 });

@@ -332,3 +332,79 @@ test("a folder that can't be written, or goes away, is a store error, and nothin
   assert.deepEqual([gone.kind, gone.cause?.code], ["store", "ENOENT"], gone.stack);
   assert.equal((await service.state()).charges.length, 0);
 });
+
+/** What is given where a limit was to be: from a file, a database, a form, a class. */
+const NO_LIMITS = {
+  null: null, NaN: NaN, infinite: Infinity, "a text": "cheap", "a text with a comma": "1,00", "an empty text": "", "an object": {}, "a list": [5], "a bigint": 5n,
+  "an instance": new (class Money { #amount = 5; })(), "a boxed number": new Number(5), "a map": new Map([["usd", 5]]), "a date": new Date(0), true: true,
+  "what JSON has no value for": { toJSON: () => undefined }, "what JSON makes null of": { toJSON: () => null },
+};
+
+test("a limit that is no limit is refused wherever it is given, and nothing is sent", async (t) => {
+  const sent = [];
+  const here = { baseUrl: "https://x/v1", apiKey: "canary-key", fetch: async (...given) => (sent.push(given), new Response("{}", { status: 500 })) };
+  const agent = new AgentClient({ ...here, dailyCapUsd: 5 });
+  const reseller = new ResellerClient({ baseUrl: "https://x", token: "t", fetch: here.fetch });
+  t.after(() => Promise.all([agent.close(), reseller.close()]));
+  const ends = async (what, work, given) => {
+    const error = await Promise.resolve().then(work).then((value) => value?.close?.(), (error) => error);
+    assert.equal(error?.kind, "invalid", `${what} as ${given}: ${error?.stack ?? "was taken"}`);
+    clear(error, "invalid", /./);
+  };
+  for (const [given, value] of Object.entries(NO_LIMITS)) {
+    for (const name of ["dailyCapUsd", "maxInFlight", "maxBody"]) await ends(name, () => new AgentClient({ ...here, [name]: value }), given);
+    for (const name of ["attempts", "timeoutMs", "deadlineMs", "windowMs"]) {
+      await ends(`retry.${name}`, () => new AgentClient({ ...here, retry: { [name]: value } }), given);
+      await ends(`${name} of a call`, () => agent.openSession(WANTED, { [name]: value }), given);
+    }
+    if (given !== "an object") await ends("retry", () => new AgentClient({ ...here, retry: value }), given);
+    for (const name of ["maxUnitPrice", "expectedChargeUsd"]) await ends(name, () => agent.openSession(WANTED, { [name]: value }), given);
+    if (value !== true) await ends("keep", () => agent.openSession(WANTED, { keep: value }), given);
+    for (const name of ["size", "dailyCapUsd", "maxUnitPrice", "expectedChargeUsd", "ready", "maxCreating", "maxInDoubt", "leasesPerSession", "rotateAfterUses", "leakAfterMs", "maxLeaseMs"]) {
+      await ends(`${name} of a pool`, () => agent.openPool("crawl", { ...WANTED, quantity: undefined, size: 1, [name]: value }), given);
+    }
+    if (given !== "an object") for (const call of [() => agent.openSession(WANTED, value), () => agent.openPool("crawl", value)]) await ends("options", call, given);
+    await ends("maxPages", async () => agent.walkProducts({}, { maxPages: value }).pages().next(), given);
+    if (value !== true) await ends("early", () => agent.settle(RECORD, "not_happened", { early: value }), given);
+  }
+  class Wanted { session_type = "dynamic"; product_no = "p"; quantity = 1; }
+  for (const params of [new Wanted(), new Map(Object.entries(WANTED)), new URLSearchParams(WANTED)]) await ends("parameters", () => agent.openSession(params), params.constructor.name);
+  const pool = await agent.openPool("crawl", { session_type: "dynamic", product_no: "p", size: 1 });
+  for (const call of [() => pool.close(null), () => pool.close({ graceMs: null }), () => pool.drain({ grace: 1 }), () => pool.waitReady(null), () => pool.waitReady(1, null), () => pool.status(null), () => pool.withLease({}), () => pool.acquire({ timeoutMs: null })]) {
+    await ends(String(call), call, "given");
+  }
+  await ends("an item without a value", () => reseller.renewStaticOrder({ instances: [undefined] }), "undefined");
+  assert.deepEqual(sent, []);
+});
+
+test("headers are sent however fetch takes them, and what is none of it is refused", async (t) => {
+  const seen = [];
+  const agent = new AgentClient({ baseUrl: "https://x/v1", apiKey: "canary-key", fetch: async (_, { headers }) => (seen.push(new Headers(headers).get("x-tenant")), Response.json({ balance: 1 })) });
+  t.after(() => agent.close());
+  const pairs = [["x-tenant", "a-7"]];
+  for (const headers of [new Headers(pairs), new Map(pairs), pairs, Object.fromEntries(pairs)]) await agent.getBalance({}, { headers }).catch(() => {});
+  assert.deepEqual(seen, ["a-7", "a-7", "a-7", "a-7"]);
+  for (const headers of [["x-tenant"], [["x-tenant", "a", "b"]], [...pairs, ...pairs], new FormData().constructor, new (class Tenant { id = "a"; })(), new Set(["x"]), null, "x-tenant: a"]) {
+    clear(await agent.getBalance({}, { headers }).catch((error) => error), "invalid", /headers/);
+  }
+  assert.equal(seen.length, 4);
+});
+
+test("a whole number beyond 2^53 is told as text, documented or not, and sent on as it was", async (t) => {
+  const [lost, bodies] = ["738529527931269425", []];
+  const list = `{"code":0,"message":"ok","data":{"total":1,"list":[{"orderNo":"o-1","order_id":${lost},"at":[-${lost}],"share":0.${lost},"small":9007199254740991,"text":"\\"${lost}: ${lost}"}]}}`;
+  const reseller = new ResellerClient({
+    baseUrl: "https://x",
+    token: "canary-token",
+    fetch: async (_, { method, body }) => (method === "POST" && bodies.push(new TextDecoder().decode(body)), new Response(list, { headers: { "content-type": "application/json" } })),
+  });
+  t.after(() => reseller.close());
+  const { items: [order] } = await reseller.listStaticOrders({ page: 1, pageSize: 10 });
+  assert.deepEqual([order.order_id, order.at, order.share, order.small, order.text], [lost, [`-${lost}`], Number(`0.${lost}`), Number.MAX_SAFE_INTEGER, `"${lost}: ${lost}`]);
+  await reseller.renewStaticOrder({ order_id: order.order_id }).catch(() => {});
+  assert.deepEqual(bodies.map((body) => JSON.parse(body).order_id), [lost]);
+  clear(await reseller.renewStaticOrder({ order_id: Number(lost) }).catch((error) => error), "invalid", /`order_id`/);
+  const agent = new AgentClient({ baseUrl: "https://x", apiKey: "canary-key" });
+  t.after(() => agent.close());
+  clear(await agent.settle(RECORD, "happened", { became: Number(lost) }).catch((error) => error), "invalid", /`became`/);
+});

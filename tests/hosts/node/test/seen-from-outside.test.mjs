@@ -37,7 +37,7 @@ test("each event has a level, sends have a duration, and nothing in them is secr
   const before = heard.length;
   await service.fault({ kind: "drop_before" }, "get_balance");
   await agent.getBalance();
-  assert.deepEqual([heard.length, said.at(-1)[2].event], [before, "answered"]);
+  assert.deepEqual([heard.length, ...said.slice(-2).map(([, , { event }]) => event)], [before, "answered", "ended"]);
   assert.ok(said.some(([level, , { event }]) => level === "debug" && event === "repeating"));
   assert.ok(said.some(([, , { event, failure }]) => event === "answered" && failure === "closed"));
   for (const listener of [undefined, 7, {}]) assert.throws(() => agent.onEvent(listener), { kind: "invalid" });
@@ -56,8 +56,11 @@ test("OpenTelemetry has a span of each request, and the metrics of a pool", asyn
   const stop = instrument(agent, { tracerProvider, meterProvider });
   await service.fault({ kind: "error", code: "SESSION_NOT_FOUND", status: 404 }, "get_session");
   await assert.rejects(agent.getSession({ session_id: "ses_none" }), { kind: "refused" });
-  const [failed] = spans.getFinishedSpans();
+  const [failed, operation] = spans.getFinishedSpans();
   assert.deepEqual([failed.name, failed.attributes["http.response.status_code"], failed.status.code], ["GET get_session", 404, 2]);
+  assert.match(failed.attributes["url.path"], /\/sessions\/ses_none$/);
+  assert.deepEqual([operation.name, operation.attributes["error.type"], operation.attributes["hopline.effect"], operation.status.code], ["hopline get_session", "refused", "none", 2]);
+  assert.deepEqual([failed.parentSpanContext?.spanId ?? failed.parentSpanId, operation.attributes["hopline.advice"] === undefined], [operation.spanContext().spanId, false]);
   const pool = await agent.openPool("shop", { ...WANTED, size: 3 });
   const unobserve = observePool(pool, { meterProvider });
   await pool.withLease({}, (lease) => assert.equal(lease.observe(200), "keep"));
@@ -91,6 +94,6 @@ test("OpenTelemetry has a span of each request, and the metrics of a pool", asyn
   const count = spans.getFinishedSpans().length;
   await agent.getBalance();
   assert.equal(spans.getFinishedSpans().length, count);
-  assert.ok(spans.getFinishedSpans().every(({ kind, name }) => kind === 2 && /^(GET|POST) \w+$/.test(name)));
+  assert.ok(spans.getFinishedSpans().every(({ kind, name }) => (kind === 2 ? /^(GET|POST) \w+$/ : /^hopline \w+$/).test(name)));
   assert.ok(!inspect([spans.getFinishedSpans().map(({ attributes }) => attributes), told], { depth: 9 }).includes(service.api_key));
 });

@@ -316,7 +316,7 @@ fn done(entry: &Entry, result: &Result<Answered, Error>) -> Done {
             (facts, error.raw.as_ref())
         }
     };
-    let follows = job.follows() && subject.order_no.is_some();
+    let follows = job.follows() && (subject.order_no.is_some() || subject.session_id.is_some());
     let answer = raw.filter(|_| !follows).and_then(|raw| stored_answer(shape, raw.text()));
     let operation = if endpoint(operation).is_some() { operation } else { ANY };
     Done { operation: operation.to_owned(), facts, follows, answer }

@@ -149,9 +149,15 @@ impl Client {
     /// hand there is no answer, so a typed one is an error.
     fn recall(&mut self, name: &Name, command: CommandId, done: &Done, options: &CallOptions) {
         let operation = endpoint(&done.operation).map_or(ANY, |endpoint| endpoint.name);
-        if let (true, Some(order_no)) = (done.follows, &done.facts.order_no) {
-            self.begin_order_watch(command, order_no.clone(), true, options);
-            return;
+        match &done.facts {
+            Facts { order_no: Some(order_no), .. } if done.follows => {
+                return self.begin_order_watch(command, order_no.clone(), true, options);
+            }
+            // A session that another name has: what it is now, and not what it was when it was bought.
+            Facts { session_id: Some(session_id), .. } if done.follows => {
+                return self.begin_watch(command, CreateSession::ENDPOINT, session_id.as_str().into(), options);
+            }
+            _ => {}
         }
         let facts = done.facts.clone();
         let is_open = endpoint(operation).is_none_or(|endpoint| matches!(endpoint.response, Shape::Json));

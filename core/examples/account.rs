@@ -48,7 +48,7 @@ impl Account {
     /// The session of this job: the one that an earlier run bought, or may have bought, before one is chosen and bought. A
     /// product that is chosen anew may be another one, and one intent stands for one request.
     fn session(&mut self) -> Result<SessionReply, Box<dyn Error>> {
-        let options = CallOptions { credentials: true, ..CallOptions::default() };
+        let options = CallOptions::default();
         let earlier = Ticket::<Option<OpenSession>>::of(self.0.resume_intent(&intent(), options.clone()));
         if let Some(earlier) = self.wait(earlier)? {
             return Ok(earlier);

@@ -75,7 +75,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     // Our own name for this purchase: whoever starts it again gets the same session. Tomorrow's run buys one of its own.
     let intent = format!("prices-{}", SystemTime::UNIX_EPOCH.elapsed()?.as_secs() / 86_400);
     let wanted = CreateSession { session_type: SessionType::Dynamic, product_no: "dynamic-world".into(), ..Default::default() };
-    let ticket = client.open_session(wanted, CallOptions { credentials: true, ..CallOptions::intent(intent) });
+    let ticket = client.open_session(wanted, CallOptions::intent(intent));
     let open = drive(&mut client, ticket, &mut host)?;
     println!("{} is {}", open.session_id, open.session.status);
     if let Some(url) = open.session.proxy.and_then(|proxy| proxy.full_url) {

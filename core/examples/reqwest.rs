@@ -72,7 +72,7 @@ async fn session(client: &mut Client, host: &mut Reqwest) -> Result<SessionReply
     // Our own name for this purchase: whoever starts it again gets the same session. With the day in it, tomorrow's run buys one of
     // its own; one that is started again today, when its session is over, is told so and buys nothing.
     let intent = format!("prices-{}", UNIX_EPOCH.elapsed()?.as_secs() / 86_400);
-    let options = CallOptions { credentials: true, ..CallOptions::default() };
+    let options = CallOptions::default();
     let earlier = Ticket::<Option<OpenSession>>::of(client.resume_intent(&intent, options.clone()));
     if let Some(earlier) = drive_async(client, earlier, host).await? {
         return Ok(earlier);

@@ -70,7 +70,7 @@ pub(crate) fn intent() -> String {
 /// The session that an earlier run bought, or may have bought; only where there is none, the cheapest is chosen and bought. The
 /// cheapest may be another one by now, and one intent stands for one request.
 fn session(client: &mut Client, host: &mut Ureq) -> Result<SessionReply, Box<dyn Error>> {
-    let options = CallOptions { credentials: true, ..CallOptions::default() };
+    let options = CallOptions::default();
     let earlier = Ticket::<Option<OpenSession>>::of(client.resume_intent(&intent(), options.clone()));
     if let Some(earlier) = drive(client, earlier, host)? {
         return Ok(earlier);

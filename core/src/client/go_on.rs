@@ -60,7 +60,7 @@ impl Client {
         }
         let endpoint = if bought_as.is_some() { CreateSession::ENDPOINT } else { GetSession::ENDPOINT };
         self.hold_session(name, session.clone(), bought_as);
-        let credentials = options.credentials || session.credentials;
+        let credentials = if session.credentials { Some(true) } else { options.credentials };
         let options = CallOptions { credentials, ..options.clone() };
         if let Some(known) = self.commands.get_mut(&command) {
             known.operation = endpoint.name;
@@ -138,7 +138,8 @@ impl Client {
         custody.bought_as = bought_as.map(Arc::new);
         let mut ends = call.ends.clone();
         ends.extend(options.ends.iter().filter(|end| !call.ends.contains(end)).cloned());
-        let (credentials, auto_rotate) = (options.credentials || call.credentials, options.auto_rotate || call.auto_rotate);
+        let credentials = if call.credentials { Some(true) } else { options.credentials };
+        let auto_rotate = options.auto_rotate || call.auto_rotate;
         let options = CallOptions { credentials, auto_rotate, ends, ..options.clone() };
         let mut entry = Entry { custody, ..Entry::new(job, subject, &options) };
         entry.take_over(&options, options.policy(&self.service.retry));

@@ -94,7 +94,8 @@ impl Custody {
 
 impl Entry {
     pub(super) fn new(job: Job, subject: Subject, options: &CallOptions) -> Self {
-        let wishes = Wishes { credentials: options.credentials, auto_rotate: options.auto_rotate, ends: options.ends.clone().into() };
+        let credentials = options.credentials.unwrap_or_else(|| job.is_of_session());
+        let wishes = Wishes { credentials, auto_rotate: options.auto_rotate, ends: options.ends.clone().into() };
         let wants = Wants { wishes, deadline_ms: options.deadline_ms.unwrap_or(crate::engine::DEADLINE), since: None, queued: 0 };
         Entry {
             job,
@@ -117,7 +118,7 @@ impl Entry {
     /// Takes in the options of a start that joins it: whatever more is wanted of the session. If the job goes on only for
     /// that start, all of them count, since those of the first start are not kept in records.
     pub(super) fn join(&mut self, options: &CallOptions, policy: RetryPolicy) {
-        self.wants.wishes.credentials |= options.credentials;
+        self.wants.wishes.credentials |= options.credentials.unwrap_or_else(|| self.job.is_of_session());
         self.wants.wishes.auto_rotate |= options.auto_rotate;
         self.wants.wishes.want_ends(&options.ends);
         if !self.wanted {

@@ -102,8 +102,9 @@ pub struct CallOptions {
     pub expected_charge_usd: Option<Decimal>,
     /// Further headers of the request. They are not kept in records.
     pub headers: BTreeMap<String, Secret>,
-    /// Of a session: whether its username and password are wanted once it is active.
-    pub credentials: bool,
+    /// Of a session: whether its username and password are wanted once it is active. Where it is left out, they are wanted by whoever
+    /// gets the session to use it: `open_session`, `wait_session` and what is resumed as one of them.
+    pub credentials: Option<bool>,
     /// Of a session, of a static order and of a read with `until`: milliseconds from the start of the call after which waiting ends with what
     /// is known; 5 minutes where it is left out. One last read is made then. A request that is out then is waited for, and a
     /// purchase is sent whatever it says.

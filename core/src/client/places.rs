@@ -327,7 +327,7 @@ mod tests {
     #[test]
     fn the_time_in_the_queue_counts_for_nothing() {
         let mut host = agent(Some(1));
-        let options = CallOptions { deadline_ms: Some(5000), ..CallOptions::default() };
+        let options = CallOptions { deadline_ms: Some(5000), credentials: Some(false), ..CallOptions::default() };
         let first = host.start("get_balance", "{}");
         let wait = host.start_with("wait_session", r#"{"session_id":"s-1"}"#, options);
         let repeated = host.start("get_account", "{}");

@@ -329,7 +329,8 @@ mod tests {
     }
 
     fn open(client: &mut Client) -> CommandId {
-        client.open_slot(0, SLOT, BUY, &CallOptions { attempts: Some(1), ..CallOptions::default() }).expect("can be asked for")
+        let options = CallOptions { attempts: Some(1), credentials: Some(false), ..CallOptions::default() };
+        client.open_slot(0, SLOT, BUY, &options).expect("can be asked for")
     }
 
     /// Opens the slot; each send is answered alike. What it ended with, and what was sent.

@@ -16,8 +16,8 @@ use crate::state::CommandId;
 use crate::wire::build;
 
 impl Client {
-    /// Waits for a session that is known by its id, as `open_session` does after its purchase. With
-    /// [`CallOptions::credentials`] it also reads the username and the password.
+    /// Waits for a session that is known by its id, as `open_session` does after its purchase, and for its username and
+    /// password unless [`CallOptions::credentials`] says otherwise.
     pub fn wait_session(&mut self, session_id: &str, options: CallOptions) -> Ticket<OpenSession> {
         Ticket::of(self.watch(session_id, options))
     }
@@ -55,5 +55,49 @@ impl Client {
         entry.wants.wishes.want_ends(&ends);
         entry.custody.recalls = true;
         self.begin(entry, command);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{BUY, NOW, agent, go_on};
+    use super::*;
+    use crate::engine::Answered;
+    use crate::state::Memory;
+
+    const ACTIVE: &str = r#"{"success":true,"data":{"session_id":"s-1","session_type":"dynamic","status":"active"}}"#;
+
+    /// What is sent until a command is done.
+    fn sent(client: &mut Client, command: CommandId) -> Vec<String> {
+        let mut sent = Vec::new();
+        go_on(client, &mut Memory::default(), NOW, |request| {
+            sent.push(format!("{} {}", request.method.as_str(), request.url.trim_start_matches("https://api.example/v1")));
+            (200, ACTIVE.to_owned())
+        });
+        let Answered { facts, .. } = client.take_answer(command).expect("has completed").expect("is usable");
+        assert_eq!(facts.session_id.as_deref(), Some("s-1"));
+        sent
+    }
+
+    #[test]
+    fn whoever_gets_a_session_to_use_it_gets_its_username_and_password_unless_they_are_not_wanted() {
+        const READ: &str = "GET /sessions/s-1?include_credentials=true";
+        let unwanted = || CallOptions { credentials: Some(false), ..CallOptions::default() };
+        let mut client = agent(7, false);
+        let opened = client.start_json("open_session", BUY, CallOptions::intent("job"));
+        assert_eq!(sent(&mut client, opened), ["POST /sessions", READ]);
+        let resumed = client.resume_intent("job", CallOptions::default());
+        assert_eq!(sent(&mut client, resumed), [READ]);
+        let waited = client.wait_session("s-2", CallOptions::default()).command;
+        go_on(&mut client, &mut Memory::default(), NOW, |request| {
+            assert!(request.url.ends_with("/sessions/s-2?include_credentials=true"), "{}", request.url);
+            (200, ACTIVE.replace("s-1", "s-2"))
+        });
+        client.take_answer(waited).expect("has completed").expect("is usable");
+        let mut client = agent(7, false);
+        let opened = client.start_json("open_session", BUY, unwanted());
+        assert_eq!(sent(&mut client, opened), ["POST /sessions"]);
+        let read = client.start(GetSession { session_id: "s-1".into(), include_credentials: None }, CallOptions::default());
+        assert_eq!(sent(&mut client, read.command), ["GET /sessions/s-1"]);
     }
 }

@@ -326,7 +326,7 @@ fn option_type(kind: Kind) -> &'static str {
     match kind {
         Kind::Text => "String",
         Kind::Secret => "Secret",
-        Kind::Flag => "Boolean",
+        Kind::Flag | Kind::FlagOn => "Boolean",
         Kind::Count => "Int",
         Kind::Time => "Duration",
         Kind::Decimal => "BigDecimal",

@@ -159,7 +159,7 @@ fn option_type(kind: Kind) -> &'static str {
     match kind {
         Kind::Text => "str",
         Kind::Secret => "str | Secret",
-        Kind::Flag => "bool",
+        Kind::Flag | Kind::FlagOn => "bool",
         Kind::Count => "int",
         Kind::Time => "float",
         Kind::Decimal => "Decimal | float",

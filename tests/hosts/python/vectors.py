@@ -11,6 +11,12 @@ from vector_store import Store, answers_itself
 BEGIN = (1_750_000_000_000, 1_000_000)
 
 
+def options_of(step: Json) -> str:
+    """The options of a step, which says where it wants credentials, if it gives a session to its caller."""
+    gives = step.get("operation", "open_session") in ("open_session", "wait_session")
+    return json.dumps({**({"credentials": False} if gives else {}), **step.get("options", {})})
+
+
 class World:
     """The client of one case, and what surrounds it."""
 
@@ -87,7 +93,7 @@ class World:
 
     def start(self, step: Json) -> None:
         params = step["params_text"] if "params_text" in step else json.dumps(step.get("params", {}))
-        self.name_command(step["start"], self.client.start(step["operation"], params, json.dumps(step.get("options", {}))))
+        self.name_command(step["start"], self.client.start(step["operation"], params, options_of(step)))
 
     def given(self, step: Json, number: int, call: tuple[Any, ...]) -> None:
         self.store.doubt(call)
@@ -299,18 +305,18 @@ class World:
         self.client.lost(names, *self.now)
 
     def resume(self, step: Json) -> None:
-        options = json.dumps(step.get("options", {}))
+        options = options_of(step)
         self.name_command(step["as"], self.client.resume(self.records.value(step["resume"]), options))
 
     def resume_intent(self, step: Json) -> None:
-        self.name_command(step["as"], self.client.resume_intent(step["resume_intent"], json.dumps(step.get("options", {}))))
+        self.name_command(step["as"], self.client.resume_intent(step["resume_intent"], options_of(step)))
 
     def reconcile(self, step: Json) -> None:
         record = json.dumps({"record": self.records.value(step["reconcile"])})
         self.name_command(step["as"], self.client.start("reconcile", record, "{}"))
 
     def resume_all(self, step: Json) -> None:
-        self.name_command(step["resume_all"], self.client.resume_all(json.dumps(step.get("options", {}))))
+        self.name_command(step["resume_all"], self.client.resume_all(options_of(step)))
 
     def settle(self, step: Json) -> None:
         record = self.records.value(step["settle"])

@@ -185,7 +185,7 @@ impl Job {
         };
         let key = (self.name == Name::Key).then(|| format!("mine-{number}"));
         let options = CallOptions { intent: self.intent(), idempotency_key: key, ..manner.options() };
-        (operation, params, CallOptions { credentials: self.task == Task::Open, ..options })
+        (operation, params, CallOptions { credentials: Some(self.task == Task::Open), ..options })
     }
 
     /// Whether a write is one of this job's: by the operation and the mark in its body or path.

@@ -55,7 +55,7 @@ public class HoplineClient: @unchecked Sendable, CustomReflectable {
     ///   - deadline: How long to wait for a session or an order; 5 minutes where it is left out.
     ///   - options: How to send what is sent. An `idempotencyKey` is refused: what is resumed has its own.
     public func resume(
-        _ record: String, credentials: Bool = false, ends: [String] = [], deadline: Duration? = nil, options: CallOptions = CallOptions()
+        _ record: String, credentials: Bool = true, ends: [String] = [], deadline: Duration? = nil, options: CallOptions = CallOptions()
     ) async throws(HoplineError) -> Resumed {
         try resumed(await run("resume", .resume(record: record, options: resuming(credentials, ends, deadline, options))))
     }
@@ -72,7 +72,7 @@ public class HoplineClient: @unchecked Sendable, CustomReflectable {
     ///   - deadline: How long to wait for a session or an order; 5 minutes where it is left out.
     ///   - options: How to send what is sent. An `idempotencyKey` is refused: what is resumed has its own.
     public func resume(
-        intent: String, credentials: Bool = false, ends: [String] = [], deadline: Duration? = nil, options: CallOptions = CallOptions()
+        intent: String, credentials: Bool = true, ends: [String] = [], deadline: Duration? = nil, options: CallOptions = CallOptions()
     ) async throws(HoplineError) -> Resumed? {
         let answered = try await run("resume", intent: intent, .resumeIntent(intent: intent, options: resuming(credentials, ends, deadline, options)))
         return answered.isNothing ? nil : try resumed(answered)
@@ -88,7 +88,7 @@ public class HoplineClient: @unchecked Sendable, CustomReflectable {
     ///   - deadline: How long to wait for a session or an order; 5 minutes where it is left out.
     ///   - options: How to send what is sent. An `idempotencyKey` is refused: what is resumed has its own.
     public func resumeAll(
-        credentials: Bool = false, ends: [String] = [], deadline: Duration? = nil, options: CallOptions = CallOptions()
+        credentials: Bool = true, ends: [String] = [], deadline: Duration? = nil, options: CallOptions = CallOptions()
     ) async throws(HoplineError) -> [Result<Resumed, HoplineError>] {
         try await run("resume_all", .resumeAll(options: resuming(credentials, ends, deadline, options))).parts.map { command in
             let ended = driver.result(of: command)

@@ -32,7 +32,7 @@ public struct OpenSession: Sendable {
     /// - Parameters:
     ///   - credentials: Whether the username and password are wanted once it is active.
     ///   - deadline: How long to wait; 5 minutes where it is left out.
-    public func wait(credentials: Bool = false, deadline: Duration? = nil) async throws(HoplineError) -> OpenSession {
+    public func wait(credentials: Bool = true, deadline: Duration? = nil) async throws(HoplineError) -> OpenSession {
         try await client.waitSession(sessionId: sessionId, credentials: credentials, deadline: deadline)
     }
 

@@ -161,6 +161,11 @@ impl Job {
         matches!(self, Job::OpenSession(_) | Job::PlaceOrder(_) | Job::WaitSession(_))
     }
 
+    /// Whether it gives a session to whoever wants to use it.
+    pub(crate) fn is_of_session(&self) -> bool {
+        matches!(self, Job::OpenSession(_) | Job::WaitSession(_))
+    }
+
     /// Whether it ends a session.
     pub(crate) fn is_termination(&self) -> bool {
         matches!(self, Job::Terminate(_))

@@ -405,7 +405,7 @@ impl Machine {
 /// How a slot of the pool is bought for.
 pub(in crate::pool) fn call_options(open: &OpenPool) -> CallOptions {
     CallOptions {
-        credentials: true,
+        credentials: Some(true),
         max_unit_price: open.max_unit_price,
         expected_charge_usd: open.expected_charge_usd,
         retry_paid: Some(open.retry_paid.unwrap_or_default()),

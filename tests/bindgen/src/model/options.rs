@@ -26,6 +26,8 @@ pub enum Kind {
     Secret,
     /// Yes or no.
     Flag,
+    /// Yes or no, and yes where it is left out.
+    FlagOn,
     /// A whole number.
     Count,
     /// A length of time.
@@ -92,7 +94,7 @@ pub const OPTIONS: [CallOption; 15] = [
         &[Read],
         "What the read is repeated for, at growing intervals from a second on; the answer's `phase` says whether it holds.",
     ),
-    option("credentials", Kind::Flag, &[Wait], "Whether the username and password are wanted once the session is active."),
+    option("credentials", Kind::FlagOn, &[Wait], "Whether the username and password are wanted once the session is active. Default: yes."),
     option(
         "auto_rotate",
         Kind::Flag,

@@ -53,6 +53,7 @@ impl From<&CallOption> for Given {
             Kind::Text => "String? = nil",
             Kind::Secret => "Secret? = nil",
             Kind::Flag => "Bool = false",
+            Kind::FlagOn => "Bool = true",
             Kind::Count => "Int? = nil",
             Kind::Time => "Duration? = nil",
             Kind::Decimal => "Decimal? = nil",

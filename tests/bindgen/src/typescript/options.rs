@@ -108,7 +108,7 @@ fn print_option(out: &mut String, option: &CallOption) {
         Kind::Text if option.name == "intent" => "string | null",
         Kind::Text => "string",
         Kind::Secret => "string | Secret",
-        Kind::Flag => "boolean",
+        Kind::Flag | Kind::FlagOn => "boolean",
         Kind::Count | Kind::Time => "number",
         Kind::Decimal => "number | string",
         // What is called `Record` elsewhere may be a type of the API one day.

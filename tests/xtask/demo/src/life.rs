@@ -45,7 +45,7 @@ pub(crate) fn tell(sandbox: &Sandbox, tidy: &Tidy) -> Told {
 
     let start = Instant::now();
     let (request, price) = teller.choose()?;
-    let bought = teller.client.open_session(request, CallOptions { credentials: true, ..CallOptions::intent(INTENT) });
+    let bought = teller.client.open_session(request, CallOptions::intent(INTENT));
     let open = drive(&mut teller.client, bought, &mut teller.host)?;
     ensure!(open.phase == Phase::Ready, "the session is {} where it was to be active", open.session.status);
     let (id, mut proxy) = (open.session_id, open.session.proxy.unwrap_or_default());

@@ -33,7 +33,7 @@ export function run(found) {
 
 const DO = {
   start(world, name, { operation, params = {}, params_text = JSON.stringify(params), options = {} }) {
-    world.nameCommand(name, world.client.start(operation, params_text, JSON.stringify(options)));
+    world.nameCommand(name, world.client.start(operation, params_text, optionsOf(options, operation)));
   },
   put(world, name, step) {
     const { id, data, isNew, keepFor, letsGo, ...call } = world.asked("put", `a put of \`${name}\``);
@@ -168,16 +168,16 @@ const DO = {
     world.client.lost(records.join("\n"), ...world.at);
   },
   resume(world, name, { as, options = {} }) {
-    world.nameCommand(as, world.client.resume(world.records.value(name), JSON.stringify(options)));
+    world.nameCommand(as, world.client.resume(world.records.value(name), optionsOf(options)));
   },
   resume_intent(world, intent, { as, options = {} }) {
-    world.nameCommand(as, world.client.resumeIntent(intent, JSON.stringify(options)));
+    world.nameCommand(as, world.client.resumeIntent(intent, optionsOf(options)));
   },
   reconcile(world, name, step) {
     world.nameCommand(step.as, world.client.start("reconcile", JSON.stringify({ record: world.records.value(name) }), "{}"));
   },
   resume_all(world, name, { options = {} }) {
-    world.nameCommand(name, world.client.resumeAll(JSON.stringify(options)));
+    world.nameCommand(name, world.client.resumeAll(optionsOf(options)));
   },
   settle(world, name, { as, happened, became, early = false }) {
     world.nameCommand(as, world.client.settle(world.records.value(name), happened, became, early));
@@ -281,4 +281,10 @@ function answer(world, id, given) {
   const body = kind === "hex" ? bytes(given.hex) : new TextEncoder().encode(text);
   const lines = Object.entries(envelope ? { "content-type": "application/json", ...headers } : headers).flat().join("\n");
   world.resolve(id, () => world.client.respond(id, status, lines, body, truncated, ...world.at));
+}
+
+/** The options of a step, which says where it wants credentials, if it gives a session to its caller. */
+function optionsOf(options, operation = "open_session") {
+  const gives = operation === "open_session" || operation === "wait_session";
+  return JSON.stringify({ ...(gives && { credentials: false }), ...options });
 }

@@ -215,7 +215,10 @@ impl World {
             (None, None) => "{}".to_owned(),
             _ => return Err("`params` and `params_text` are one too many".to_owned()),
         };
-        let options = Value::from(start.options).to_string();
+        let options = match start.operation.as_str() {
+            "open_session" | "wait_session" => whole(start.options),
+            _ => Value::from(start.options).to_string(),
+        };
         // A value that does not fit is the case's own; an option that there is not is a mistake of its author.
         if let Err(error) = options.parse::<CallOptions>()
             && error.field.as_deref() == Some("options")
@@ -403,8 +406,14 @@ fn ask(asked: &Ask) -> Result<(), String> {
     }
 }
 
+/// Options of what gives a session to its caller: a case says where it wants credentials.
+fn whole(mut options: Map<String, Value>) -> String {
+    options.entry("credentials").or_insert(false.into());
+    Value::from(options).to_string()
+}
+
 fn call_options(options: Map<String, Value>) -> Result<CallOptions, String> {
-    Value::from(options).to_string().parse().map_err(|error| format!("`options`: {error}"))
+    whole(options).parse().map_err(|error| format!("`options`: {error}"))
 }
 
 fn success(expected: &Success, facts: &Value, raw: &str, phase: &Value) -> Result<(), String> {

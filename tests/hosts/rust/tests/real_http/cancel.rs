@@ -25,7 +25,7 @@ enum At {
 const ALL: [At; 9] = [At::Start, At::Claiming, At::Saving, At::Leaving, At::Done, At::Accepted, At::Polling, At::Polled, At::Credentials];
 
 fn wanted() -> CallOptions {
-    CallOptions { credentials: true, ..CallOptions::intent("job-17") }
+    CallOptions::intent("job-17")
 }
 
 /// A program with that store.

@@ -28,7 +28,7 @@ fn a_session_is_bought_used_blocked_rotated_read_and_ended() {
     for http in BOTH {
         let live = Live::new();
         let mut probe = Probe::new(http, live.options());
-        let ticket = probe.client.open_session(purchase(), CallOptions { credentials: true, ..CallOptions::intent("job") });
+        let ticket = probe.client.open_session(purchase(), CallOptions::intent("job"));
         let open = probe.drive(ticket).unwrap_or_else(|error| panic!("{http:?}: {error}"));
         let (id, proxy) = (open.session_id, open.session.proxy.expect("a proxy"));
         assert_eq!(open.phase, Phase::Ready);
@@ -67,8 +67,7 @@ fn a_block_gives_a_session_that_rotates_by_itself_a_new_exit() {
     for http in BOTH {
         let live = Live::new();
         let mut probe = Probe::new(http, live.options());
-        let ticket =
-            probe.client.open_session(purchase(), CallOptions { credentials: true, auto_rotate: true, ..CallOptions::intent("job") });
+        let ticket = probe.client.open_session(purchase(), CallOptions { auto_rotate: true, ..CallOptions::intent("job") });
         let open = probe.drive(ticket).unwrap_or_else(|error| panic!("{http:?}: {error}"));
         let (exit, now) = (live.sessions()[0].exit, probe.now());
         let Some(Verdict::Rotating(RotateReason::Http403, command)) = probe.client.observe(&open.session_id, Seen::Status(403), now) else {
@@ -85,7 +84,7 @@ fn a_block_gives_a_session_that_rotates_by_itself_a_new_exit() {
 fn a_program_that_is_gone_before_the_answer_buys_once_when_it_comes_back() {
     let live = Live::new();
     let folder = tempfile::tempdir().expect("a folder");
-    let intent = || CallOptions { credentials: true, ..CallOptions::intent("job-17") };
+    let intent = || CallOptions::intent("job-17");
     let program = || {
         let options = ClientOptions { store: true, ..live.options() };
         (Client::new(options, entropy().expect("entropy")).expect("a client"), Ureq::new(folder.path()).expect("a store"))

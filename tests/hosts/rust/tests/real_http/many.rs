@@ -42,7 +42,7 @@ impl Flight {
 fn begin(live: &Live) -> (Client, Vec<Ticket<OpenSession>>) {
     live.fault("create_session", SESSIONS as u32, ConnectionFault::Delay { ms: LATE_MS });
     let mut client = Client::new(live.options(), ureq_example::entropy().expect("entropy")).expect("a client");
-    let options = |n| CallOptions { credentials: true, ..CallOptions::intent(format!("job-{n}")) };
+    let options = |n| CallOptions::intent(format!("job-{n}"));
     let tickets = (0..SESSIONS).map(|n| client.open_session(purchase(), options(n))).collect();
     (client, tickets)
 }

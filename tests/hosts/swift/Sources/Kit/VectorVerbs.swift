@@ -33,9 +33,16 @@ extension Vectors {
         }
     }
 
+    /// A case says where it wants credentials, if it gives a session to its caller.
+    private func options(of step: Step) throws -> String {
+        let gives = ["open_session", "wait_session"].contains(step["operation"]?.string ?? "open_session")
+        guard gives, case .object(let given) = step["options"] ?? [:] else { return try (step["options"] ?? [:]).written }
+        return try JSON.object(["credentials": false].merging(given) { $1 }).written
+    }
+
     private mutating func start(_ step: Step) throws {
         let params = try step["params_text"]?.string ?? (step["params"] ?? [:]).written
-        let options = try (step["options"] ?? [:]).written
+        let options = try options(of: step)
         try name(step.name, begin(.start(operation: step["operation"]?.string ?? "", params: params, options: options)))
     }
 
@@ -170,7 +177,7 @@ extension Vectors {
 
     /// What people do about records: each is a command.
     private mutating func act(_ verb: String, _ step: Step) throws {
-        let options = try (step["options"] ?? [:]).written
+        let options = try options(of: step)
         let command =
             switch verb {
             case "resume": try begin(.resume(record: records.value(step.name), options: options))

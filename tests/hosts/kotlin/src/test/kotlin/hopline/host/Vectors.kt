@@ -165,7 +165,11 @@ internal class World(case: JsonObject) {
         nameCommand(step.word("start"), begin(Move.Start(step.word("operation"), params, options(step))))
     }
 
-    private fun options(step: JsonObject): String = (step["options"] ?: EMPTY).toString()
+    /** A case says where it wants credentials, if it gives a session to its caller. */
+    private fun options(step: JsonObject): String {
+        val gives = "operation" !in step || step.word("operation") in setOf("open_session", "wait_session")
+        return JsonObject((if (gives) mapOf("credentials" to JsonPrimitive(false)) else emptyMap()) + (step["options"]?.members() ?: EMPTY)).toString()
+    }
 
     fun send(step: JsonObject) {
         val found = next()

@@ -12,7 +12,7 @@ mod slots;
 mod store;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hopline::client::{CommandId, Name, RecordId, Taken, facts_text, host_text as answer, page_params_text, page_turn_text, quote_text};
 use hopline::contract::pools::LeaseRef;
@@ -25,8 +25,9 @@ use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyFrozenSet, PyList, PyTuple};
 
-use crate::objects::Made;
+use crate::objects::{Classes, Made};
 use crate::readings::Readings;
+use crate::requests::Requests;
 
 /// The client of one account. Drain `poll` until it says wait, answer each step once, drain again. It may be used from any
 /// thread. A call that is refused raises `ValueError` with the error as JSON.
@@ -36,6 +37,9 @@ pub struct Client {
     last: Mutex<Option<u32>>,
     is_heard: AtomicBool,
     readings: Readings,
+    /// The package may be imported a second time while this client lives.
+    classes: Arc<Classes>,
+    requests: Arc<Requests>,
 }
 
 impl Client {
@@ -60,9 +64,14 @@ fn at(unix_ms: i64, monotonic_ms: i64) -> Now {
 }
 
 /// A result, whose objects may have been made of its response. Nobody holds the client meanwhile, as in `respond`.
-fn result_tuple(py: Python<'_>, result: Result<Taken, hopline::Error>, made: Option<Made>) -> PyResult<Bound<'_, PyTuple>> {
+fn result_tuple<'py>(
+    py: Python<'py>,
+    classes: &Classes,
+    result: Result<Taken, hopline::Error>,
+    made: Option<Made>,
+) -> PyResult<Bound<'py, PyTuple>> {
     let read = match result {
-        Ok(taken) => objects::read(py, taken, made)?,
+        Ok(taken) => objects::read(py, classes, taken, made)?,
         Err(error) => Err(error),
     };
     match read {
@@ -77,7 +86,14 @@ impl Client {
     #[new]
     fn new(options: &str, entropy: &[u8]) -> PyResult<Self> {
         let core = PoolClient::from_text(options, entropy).map_err(refused)?;
-        Ok(Client { core: Mutex::new(core), last: Mutex::default(), is_heard: AtomicBool::default(), readings: Readings::default() })
+        Ok(Client {
+            core: Mutex::new(core),
+            last: Mutex::default(),
+            is_heard: AtomicBool::default(),
+            readings: Readings::default(),
+            classes: objects::classes()?,
+            requests: requests::requests()?,
+        })
     }
 
     /// Somebody wants to hear of progress from now on.
@@ -115,7 +131,7 @@ impl Client {
                 }
                 Step::Send { id, command, request } => {
                     self.readings.sent(id.0, command.0, request.expects);
-                    ("send", id.0, command.0, requests::made(py, &request)?, request.send_before).into_pyobject(py)
+                    ("send", id.0, command.0, requests::made(py, &self.requests, &request)?, request.send_before).into_pyobject(py)
                 }
                 Step::Completed { command } => ("completed", command.0).into_pyobject(py),
                 Step::Notify(_) if !self.is_heard.load(Ordering::Relaxed) => continue,
@@ -152,7 +168,7 @@ impl Client {
             let outcome = Outcome::Response { status, headers: &headers, body, truncated };
             return self.lock().resolve_text(step, outcome, now).map_err(refused);
         };
-        let (response, made) = objects::receive(py, expected, Received { status, headers: &headers, body, truncated });
+        let (response, made) = objects::receive(py, &self.classes, expected, Received { status, headers: &headers, body, truncated });
         let (made, interrupt) = match made {
             // Whoever takes it tries again; what ends the program is nobody else's.
             Err(error) => (None, Some(error).filter(|error| !error.is_instance_of::<PyException>(py))),
@@ -192,7 +208,7 @@ impl Client {
     /// The same, left where it is.
     fn result<'py>(&self, py: Python<'py>, command: u32) -> PyResult<Option<Bound<'py, PyTuple>>> {
         let result = self.lock().result_to_read(CommandId(command));
-        result.map(|result| result_tuple(py, result, self.readings.of(py, command))).transpose()
+        result.map(|result| result_tuple(py, &self.classes, result, self.readings.of(py, command))).transpose()
     }
 
     /// Drops the result of a command that completed, because its caller is gone. A write without an intent that was done, or may

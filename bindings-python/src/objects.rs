@@ -1,6 +1,7 @@
 //! The objects of an answer, made while it is read: instances of the printed classes.
 
 use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use hopline::Error;
 use hopline::client::{Answered, Taken};
@@ -20,7 +21,7 @@ const TAIL: [&str; 3] = ["_raw", "request_id", "phase"];
 const SHORT: usize = 32;
 
 /// What values are made of.
-struct Classes {
+pub(crate) struct Classes {
     /// Those of the records, by their names: a record may have several addresses.
     records: HashMap<&'static str, Slots>,
     /// The class of an answer whose members nobody documents.
@@ -29,7 +30,8 @@ struct Classes {
     loads: Py<PyAny>,
 }
 
-static CLASSES: PyOnceLock<Classes> = PyOnceLock::new();
+/// Those of the last import of the package. A client keeps those of its own.
+static CLASSES: Mutex<Option<Arc<Classes>>> = Mutex::new(None);
 /// Imported for the first number: it takes a while.
 static DECIMAL: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 
@@ -37,7 +39,6 @@ static DECIMAL: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 /// has no name. `loads` reads JSON that nobody documents.
 #[pyfunction]
 pub(crate) fn make_of(
-    py: Python<'_>,
     classes: HashMap<String, (Bound<'_, PyType>, Vec<String>, bool)>,
     secret: Py<PyAny>,
     loads: Py<PyAny>,
@@ -49,9 +50,16 @@ pub(crate) fn make_of(
     };
     let records = endpoints().map(|endpoint| endpoint.response).chain(REPLIES).flat_map(records_of);
     let records = records.map(|record| Ok((record.name, class(record.name)?))).collect::<PyResult<_>>()?;
-    // A second import of the module finds the classes of the first.
-    _ = CLASSES.set(py, Classes { records, reply: class("")?, secret, loads });
+    let made = Arc::new(Classes { records, reply: class("")?, secret, loads });
+    let before = CLASSES.lock().unwrap_or_else(PoisonError::into_inner).replace(made);
+    drop(before);
     Ok(())
+}
+
+/// The classes of a client that is made now.
+pub(crate) fn classes() -> PyResult<Arc<Classes>> {
+    let classes = CLASSES.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    classes.ok_or_else(|| PyTypeError::new_err("no classes were named"))
 }
 
 /// The records that a value of this shape is made of.
@@ -82,10 +90,16 @@ impl Made {
 }
 
 /// Reads a response, and makes the object of a success that fits its type.
-pub(crate) fn receive<'a>(py: Python<'_>, expected: Expected, received: Received<'a>) -> (Response<'a>, PyResult<Option<Made>>) {
-    let classes = CLASSES.get(py).filter(|_| matches!(expected.shape(), Shape::Record(_)));
-    // What nobody documents has no members to make.
-    let Some(classes) = classes else { return (wire::read(expected, received, &mut ()).0, Ok(None)) };
+pub(crate) fn receive<'a>(
+    py: Python<'_>,
+    classes: &Classes,
+    expected: Expected,
+    received: Received<'a>,
+) -> (Response<'a>, PyResult<Option<Made>>) {
+    if !matches!(expected.shape(), Shape::Record(_)) {
+        // What nobody documents has no members to make.
+        return (wire::read(expected, received, &mut ()).0, Ok(None));
+    }
     let mut objects = Objects::new(py, classes);
     let (response, object) = wire::read(expected, received, &mut objects);
     let raw = response.raw().filter(|_| response.fit().is_ok()).map(|raw| PyBytes::new(py, raw.as_bytes()).unbind());
@@ -95,8 +109,12 @@ pub(crate) fn receive<'a>(py: Python<'_>, expected: Expected, received: Received
 
 /// What a command was answered with, as an object: the one that was made of the response, if it is that; or the failure, which may
 /// be that it does not fit its type.
-pub(crate) fn read(py: Python<'_>, taken: Taken, made: Option<Made>) -> PyResult<Result<(Bound<'_, PyAny>, Answered), Error>> {
-    let classes = CLASSES.get(py).ok_or_else(|| PyTypeError::new_err("no classes were named"))?;
+pub(crate) fn read<'py>(
+    py: Python<'py>,
+    classes: &Classes,
+    taken: Taken,
+    made: Option<Made>,
+) -> PyResult<Result<(Bound<'py, PyAny>, Answered), Error>> {
     // What the package reads by itself, as what pools answer, has no class here.
     let own = if let Shape::Record(record) = taken.shape() { classes.records.get(record.name) } else { None };
     let slots = own.unwrap_or(&classes.reply);
@@ -112,7 +130,9 @@ pub(crate) fn read(py: Python<'_>, taken: Taken, made: Option<Made>) -> PyResult
             match (objects.failed, read) {
                 (Some(failed), _) => return Err(failed),
                 (None, Err(error)) => return Ok(Err(error)),
-                (None, Ok((reply, answered))) => (reply, PyBytes::new(py, answered.raw.text().as_bytes()), answered),
+                (None, Ok((reply, answered))) => {
+                    (reply.unbind().into_bound(py), PyBytes::new(py, answered.raw.text().as_bytes()), answered)
+                }
             }
         }
     };

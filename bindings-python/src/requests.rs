@@ -1,10 +1,11 @@
 //! Requests as Python has them, and what it gives of a response.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use hopline::client::RESPONSE_HEADERS;
 use hopline::wire::Request;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyList, PyType};
 
 use crate::slots::Slots;
@@ -13,20 +14,31 @@ use crate::slots::Slots;
 const MEMBERS: [&str; 8] = ["method", "url", "headers", "body", "timeout", "max_body", "_aborts", "_is_over"];
 
 /// Their class, and the name that they carry.
-static REQUESTS: PyOnceLock<(Slots, String)> = PyOnceLock::new();
+pub(crate) struct Requests {
+    slots: Slots,
+    user_agent: String,
+}
+
+/// Those of the last import of the package. A client keeps those of its own.
+static REQUESTS: Mutex<Option<Arc<Requests>>> = Mutex::new(None);
 
 /// Names the class of requests, and the `user-agent` that they carry.
 #[pyfunction]
 pub(crate) fn requests_of(class: &Bound<'_, PyType>, user_agent: String) -> PyResult<()> {
     let slots = Slots::new(class, &MEMBERS.map(str::to_owned))?;
-    // A second import of the module finds the class of the first.
-    _ = REQUESTS.set(class.py(), (slots, user_agent));
+    let before = REQUESTS.lock().unwrap_or_else(PoisonError::into_inner).replace(Arc::new(Requests { slots, user_agent }));
+    drop(before);
     Ok(())
 }
 
+/// The requests of a client that is made now.
+pub(crate) fn requests() -> PyResult<Arc<Requests>> {
+    let requests = REQUESTS.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    requests.ok_or_else(|| PyTypeError::new_err("no class was named"))
+}
+
 /// A request as an object.
-pub(crate) fn made<'py>(py: Python<'py>, request: &Request) -> PyResult<Bound<'py, PyAny>> {
-    let (slots, user_agent) = REQUESTS.get(py).ok_or_else(|| PyTypeError::new_err("no class was named"))?;
+pub(crate) fn made<'py>(py: Python<'py>, Requests { slots, user_agent }: &Requests, request: &Request) -> PyResult<Bound<'py, PyAny>> {
     let headers = PyDict::new(py);
     headers.set_item("user-agent", user_agent)?;
     request.headers.iter().try_for_each(|(name, value)| headers.set_item(name, value))?;

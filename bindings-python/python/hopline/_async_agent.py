@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from ._answers import read
 from ._async_agent_operations import AsyncAgentOperations
 from ._commands import begin
+from ._errors import check_import
 from ._http import transport_for_threads, transport_for_tasks
 from ._observing import Verdict
 from ._options import agent_options, new_engine
@@ -70,6 +71,7 @@ class AsyncAgentClient(AsyncAgentOperations):
 
     def to_sync(self, *, http: Any = None) -> AgentClient:
         """The same client for threads: one account, one store, one core. To close either is to close both."""
+        check_import()
         from ._sync_agent import AgentClient
 
         other = AgentClient.__new__(AgentClient)

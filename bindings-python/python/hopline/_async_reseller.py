@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
 from ._async_reseller_operations import AsyncResellerOperations
+from ._errors import check_import
 from ._http import transport_for_threads, transport_for_tasks
 from ._options import new_engine, reseller_options
 from ._store import Store
@@ -77,6 +78,7 @@ class AsyncResellerClient(AsyncResellerOperations):
 
     def to_sync(self, *, http: Any = None) -> ResellerClient:
         """The same client for threads: one account, one store, one core. To close either is to close both."""
+        check_import()
         from ._sync_reseller import ResellerClient
 
         other = ResellerClient.__new__(ResellerClient)

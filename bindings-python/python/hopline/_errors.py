@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
@@ -69,3 +70,9 @@ def invalid(operation: str, field: str, rule: str) -> NoReturn:
 def misuse(operation: str, what: str) -> NoReturn:
     """Raises `Misuse` for something that only this host can tell."""
     raise Misuse(f"{operation}: {what}", operation=operation, what=what)
+
+
+def check_import() -> None:
+    """Refuses to begin something in an import of the package that another one has taken the place of: what is imported later belongs to that."""
+    if vars(sys.modules.get(__name__, object)) is not globals():
+        misuse("client", "the package was imported a second time; nothing was sent; make the client by the import that is valid now")

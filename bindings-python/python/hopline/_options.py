@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ._commands import in_core_words
-from ._errors import misuse, refuse
+from ._errors import check_import, misuse, refuse
 from ._store import Store
-from ._told import RETRY, Options
+from ._told import RETRY, Invalid, Options
 from ._values import Secret, dumps, prepare
 
 if TYPE_CHECKING:
@@ -22,12 +22,14 @@ def agent_options(
     api_key: str | Secret | None, base_url: str | None, daily_cap_usd: Decimal | float | None, backend_ready: bool | None
 ) -> dict[str, Any]:
     """What only a client of the agent API has."""
+    told = Environment()
     return {
         "api": "agent",
-        "base_url": _address(base_url, "HOPLINE_BASE_URL"),
-        "api_key": _secret(api_key if api_key is not None else os.environ.get("HOPLINE_API_KEY")),
+        "base_url": told.address(base_url, "HOPLINE_BASE_URL"),
+        "api_key": _secret(told.text("api_key", api_key, "HOPLINE_API_KEY")),
         "daily_cap_usd": daily_cap_usd,
         "backend_ready": backend_ready,
+        "environment": told,
     }
 
 
@@ -39,13 +41,14 @@ def reseller_options(
     base_url: str | None,
 ) -> dict[str, Any]:
     """What only a client of the reseller API has."""
-    base = _address(base_url, "HOPLINE_BACKEND_URL")
+    told = Environment()
+    base = told.address(base_url, "HOPLINE_BACKEND_URL")
     if username is None and password is None and token is None:
         # All or nothing: a token must not be renewed as somebody else.
-        username, password = (_secret(os.environ.get(name)) for name in ("HOPLINE_USERNAME", "HOPLINE_PASSWORD"))
+        username, password = told.text("username", None, "HOPLINE_USERNAME"), told.text("password", None, "HOPLINE_PASSWORD")
     login = {"username": _secret(username), "password": _secret(password), "token": _secret(token)}
     lists = {name: None if given is None else list(given) for name, given in codes.items()}
-    return {"api": "reseller", "base_url": base, **login, **lists}
+    return {"api": "reseller", "base_url": base, "environment": told, **login, **lists}
 
 
 def new_engine(own: Mapping[str, Any], store: Store | None, same_account: bool, options: Mapping[str, Any]) -> Engine:
@@ -56,23 +59,46 @@ def new_engine(own: Mapping[str, Any], store: Store | None, same_account: bool, 
     from ._store_handle import CALLS
 
     prepare()
+    check_import()
     for name in options:
         if name not in Options.__annotations__:
             raise TypeError(f"a client has no option `{name}`")
     chosen = {name: value for name, value in own.items() if value is not None}
+    told: Environment = chosen.pop("environment")
     chosen.update((name, value) for name, value in options.items() if name not in RETRY and value is not None)
     chosen["retry"] = in_core_words("client", {name: value for name, value in options.items() if name in RETRY})
     if store is not None and (isinstance(store, type) or not all(callable(getattr(store, call, None)) for call in CALLS)):
         misuse("client", f"`store` can't be a `{type(store).__name__}`; give it a store, such as `hopline.FolderStore(path)`")
     chosen.update(store=store is not None, late_calls=getattr(store, "late_calls", False) is True, same_account=same_account)
-    return Engine(Secret(dumps(chosen)), store)
+    try:
+        return Engine(Secret(dumps(chosen)), store)
+    except Invalid as error:
+        if (variable := told.variables.get(error.field or "")) is None:
+            raise
+        refused = Invalid(str(error).replace("client: ", f"client: in {variable}, ", 1), **error._fields)
+    raise refused
 
 
-def _address(given: str | None, variable: str) -> str:
-    base = given if given is not None else os.environ.get(variable)
-    if base is None:
-        refuse("client", "base_url", variable=variable)
-    return base
+class Environment:
+    """What was taken from the environment, and from where."""
+
+    def __init__(self) -> None:
+        self.variables: dict[str, str] = {}
+        """By the names of the options."""
+
+    def text(self, name: str, given: Any, variable: str) -> Any:
+        """An option as it was given, or as the environment says it, where a file or a shell may have left a line break behind it."""
+        if given is None and (found := os.environ.get(variable)) is not None:
+            self.variables[name] = variable
+            return found.strip("\r\n") if name == "password" else found.strip()
+        return given
+
+    def address(self, given: str | None, variable: str) -> str:
+        """The base URL, which a client can't do without."""
+        base: str | None = self.text("base_url", given, variable)
+        if base is None:
+            refuse("client", "base_url", variable=variable)
+        return base
 
 
 def _secret(text: str | Secret | None) -> Secret | None:

@@ -7,10 +7,12 @@ from time import monotonic_ns
 from typing import Any
 
 from . import _hopline
-from ._http import Failed, Response
+from ._http import Failed, Response, inflated, words_of
 from ._told import FailureKind
 from ._work import Send, now
 
+_COMPRESSED = (b"\x1f\x8b", b"x")
+"""How what gzip or deflate has made begins, and no JSON does."""
 _GRACE_MS = 200
 """An HTTP client keeps the timeout by itself and can say whether anything was sent, so it may be first."""
 
@@ -103,17 +105,21 @@ class Sends:
         if isinstance(answer, Response):
             try:
                 body = answer.body if isinstance(answer.body, bytes) else bytes(memoryview(answer.body))
-                return self._core.respond(work.step, answer.status, answer.headers, body, answer.truncated, *now())
+                truncated = answer.truncated
+                if body.startswith(_COMPRESSED):
+                    body, is_cut = inflated(body, work.request.max_body)
+                    truncated = truncated or is_cut
+                return self._core.respond(work.step, answer.status, answer.headers, body, truncated, *now())
             except (TypeError, ValueError, AttributeError, OverflowError) as error:
                 if work.step not in self.out:  # it was broken off as it was read
                     return
-                notes.append(f"the transport's response could not be read: {type(error).__name__}")
+                notes.append(f"the transport's response could not be read: {words_of(error, work.request)}")
         elif isinstance(answer, Failed):
             kind, sent = answer.kind, answer.sent
             if answer.why is not None:
                 notes.append(answer.why)
         elif isinstance(answer, BaseException):
-            notes.append(f"the transport raised {type(answer).__name__}, whose text is left out since it may hold secrets")
+            notes.append(f"the transport raised {words_of(answer, work.request)}")
         else:
             notes.append(f"the transport returned `{type(answer).__name__}` instead of a hopline.Response")
         try:

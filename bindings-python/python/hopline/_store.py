@@ -142,8 +142,8 @@ class FolderStore:
         """
         from pathlib import Path
 
-        self.path = Path(path)
-        """The folder."""
+        self.path = Path(path).absolute()
+        """The folder. A relative path is meant from where the program is when it makes the store, wherever it goes later."""
         self._clock = clock
         self._lock = threading.Lock()
         self._folder: _hopline.Folder | None = None

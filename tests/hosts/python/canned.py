@@ -11,7 +11,10 @@ SESSION = b'{"success":true,"data":{"session_id":"s-1","session_type":"dynamic",
 
 
 def bought(request: hopline.Request) -> hopline.Response:
-    return hopline.Response(status=202 if request.method == "POST" else 200, body=SESSION)
+    if request.method == "POST":
+        return hopline.Response(status=202, body=SESSION)
+    asked = request.url.partition("?")[0].rpartition("/")[2]
+    return hopline.Response(status=200, body=SESSION.replace(b"s-1", asked.encode()))
 
 
 def never(request: hopline.Request) -> Any:

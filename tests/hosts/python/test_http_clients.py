@@ -151,15 +151,6 @@ def test_an_adapter_or_a_pool_with_a_way_of_sending_of_its_own_is_refused_and_se
     assert len(sandbox.requests()) == 1
 
 
-def test_a_session_that_caches_is_not_asked_for_its_cache(sandbox: Sandbox) -> None:
-    class Caching(requests.Session):
-        def send(self, request: Any, **settings: Any) -> Any:
-            raise AssertionError("an old answer")
-
-    with Caching() as session, hopline.AgentClient(**sandbox.account, http=session) as agent:
-        assert agent.get_balance().raw["balance"] == 100_000
-
-
 def test_reads_share_a_connection_and_each_write_has_one_of_its_own(sandbox: Sandbox) -> None:
     with hopline.AgentClient(**sandbox.account) as agent:
         for _ in range(5):

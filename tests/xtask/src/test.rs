@@ -18,7 +18,7 @@ use lanes::Ended;
 pub(crate) const PROGRAMS: &str = "the programs that all hosts share";
 
 const SHARED: &[Check] = &[Check::new(Lane::Rust, PROGRAMS, 900, |_| programs())
-    .reads(&["core", "tests/bindgen", "tests/peers", "tests/sandbox"])
+    .reads(&["core", "tests/bindgen", "tests/peers", "tests/sandbox", "bindings-python/python"])
     .makes(&["xtask/programs", "debug/examples"])];
 
 /// A host.

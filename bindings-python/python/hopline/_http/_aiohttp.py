@@ -4,21 +4,42 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from .._errors import misuse
-from ._base import Failed, Request, Response, before_first_byte, sent_headers
+from ._base import Failed, Request, Response, before_first_byte, is_without_key, sent_headers
+from ._words import home, unsent, way_of_its_own
 
 if TYPE_CHECKING:
     import aiohttp
 
 
+_WAYS = ("get", "post", "put", "patch", "delete")
+_PASSED_BY = ("aiohttp", "aiohttp_client_cache", "opentelemetry")
+
+
+class _Own(str):
+    """A text that is like no other one."""
+
+    __hash__ = object.__hash__
+
+
 def async_transport(session: "aiohttp.ClientSession") -> Callable[[Request], Awaitable[Response]]:
     """Sends through the session, without redirects and without its second send of a dropped PUT, DELETE or GET."""
+    import asyncio
+
     import aiohttp
 
     if tuple(int(part) for part in aiohttp.__version__.split(".")[:2]) < (3, 12):
         misuse("client", f"aiohttp {aiohttp.__version__} repeats requests by itself; install aiohttp 3.12 or later, which can be told not to")
 
+    if (own := way_of_its_own(session, _WAYS, _PASSED_BY)) is not None:
+        misuse("client", own)
+
     async def send(request: Request) -> Response:
-        own = getattr(session, "_middlewares", ())
+        why = "the aiohttp.ClientSession is closed" if session.closed else way_of_its_own(session, _WAYS, _PASSED_BY)
+        if getattr(session, "_loop", None) not in (None, asyncio.get_running_loop()):
+            why = "the aiohttp.ClientSession belongs to another event loop"
+        if why is not None:
+            raise Failed("other", "never", f"nothing was sent, since {why}")
+        innermost = _Innermost(is_without_key(request))
         try:
             async with session.request(
                 request.method,
@@ -29,9 +50,11 @@ def async_transport(session: "aiohttp.ClientSession") -> Callable[[Request], Awa
                 raise_for_status=False,
                 timeout=aiohttp.ClientTimeout(total=request.timeout),
                 # Innermost, so that no other middleware repeats either.
-                middlewares=(*own, _once()),
+                middlewares=(*getattr(session, "_middlewares", ()), innermost),
             ) as response:
                 body, truncated = await _read(response, request.max_body)
+                if innermost.needs_own:
+                    response.close()
                 return Response(status=response.status, headers=list(response.headers.items()), body=body, truncated=truncated)
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
             raise before_first_byte(error) from None
@@ -39,21 +62,33 @@ def async_transport(session: "aiohttp.ClientSession") -> Callable[[Request], Awa
             raise Failed("timeout", "maybe") from None
         except aiohttp.ClientError:
             raise Failed("closed", "maybe") from None
+        except Exception as error:
+            if isinstance(error, Failed) or innermost.sends or home(session._request) != "aiohttp":
+                raise
+            raise unsent(error, request) from None
 
     return send
 
 
-def _once() -> "aiohttp.ClientMiddlewareType":
-    sends = 0
+class _Innermost:
+    """The middleware behind which a connection is chosen, and the request is sent."""
 
-    async def middleware(request: "aiohttp.ClientRequest", handler: "aiohttp.ClientHandlerType") -> "aiohttp.ClientResponse":
-        nonlocal sends
-        sends += 1
-        if sends > 1:
+    def __init__(self, needs_own: bool) -> None:
+        self.needs_own = needs_own
+        self.sends = 0
+
+    async def __call__(self, request: "aiohttp.ClientRequest", handler: "aiohttp.ClientHandlerType") -> "aiohttp.ClientResponse":
+        from multidict import CIMultiDict
+
+        self.sends += 1
+        if self.sends > 1:
             raise Failed("closed", "maybe")
+        if self.needs_own:
+            # Connections are kept by what they were made for; of this, only a proxy hears, to which it says what is so anyway.
+            told = CIMultiDict(request.proxy_headers or ())
+            told["proxy-connection"] = _Own("keep-alive")
+            request.proxy_headers = told
         return await handler(request)
-
-    return middleware
 
 
 async def _read(response: "aiohttp.ClientResponse", limit: int) -> tuple[bytes, bool]:

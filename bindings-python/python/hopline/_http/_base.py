@@ -105,6 +105,38 @@ def sent_headers(request: Request) -> dict[str, str]:
     return {**request.headers, "accept-encoding": "identity"}
 
 
+def is_without_key(request: Request) -> bool:
+    """Whether it is a write that could not be sent again if its answer were lost. It gets a connection that nobody has used: the service may
+    close any other one at the same moment."""
+    return request.method != "GET" and "idempotency-key" not in request.headers
+
+
+def read_past(response: Any) -> None:
+    """Reads on where the standard library took an interim answer for the answer, since it knows but one of them (RFC 9110, section 15.2)."""
+    while 100 <= response.status < 200:
+        if response.status == 101:  # nobody has asked for another protocol
+            raise Failed("closed", "maybe", "the service answered with another protocol")
+        response.headers = None
+        response.begin()
+
+
+def inflated(body: bytes, limit: int) -> tuple[bytes, bool]:
+    """A body that was compressed although nobody asked for that, up to its limit, and whether it is cut short. No JSON begins so."""
+    import zlib
+
+    whole, rest, is_cut = bytearray(), body, True
+    try:
+        while rest:
+            unzip = zlib.decompressobj(wbits=47)
+            whole += unzip.decompress(rest, limit + 1 - len(whole))
+            is_cut = len(whole) > limit or not unzip.eof
+            rest = b"" if is_cut else unzip.unused_data
+    except zlib.error:  # it is no such body, or something else comes behind it
+        if not whole:
+            return body, False
+    return bytes(whole[:limit]), is_cut
+
+
 def body_of(chunks: Iterator[bytes], limit: int) -> tuple[bytes, bool]:
     """A body up to its limit, and whether it is cut short. One that breaks off is: its status is worth keeping."""
     body = bytearray()

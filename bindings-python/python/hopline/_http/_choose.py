@@ -40,8 +40,9 @@ def _blocking(http: Any) -> Transport:
             return _urllib3.transport(http)
         case "httpx.AsyncClient" | "aiohttp.ClientSession" as name:
             misuse("client", f"`http` is an {name}, which clients for tasks take; give this client a blocking one")
-    if _is_for_tasks(http) or not callable(http):
-        misuse("client", f"`http` can't be a `{type(http).__name__}`; give it an HTTP client or a callable that takes a hopline.Request")
+    if _is_for_tasks(http):
+        misuse("client", f"`http` is a coroutine function, which clients for tasks take; {_GIVE}")
+    _check_callable(http)
     return cast(Transport, http)
 
 
@@ -60,8 +61,7 @@ def transport_for_tasks(http: Any) -> AsyncTransport:
             return _aiohttp.async_transport(http)
         case "none" | "requests.Session" | "httpx.Client" | "urllib3.PoolManager":
             return InTask(_blocking(http))
-    if not callable(http):
-        misuse("client", f"`http` can't be a `{type(http).__name__}`; give it an HTTP client or a callable that takes a hopline.Request")
+    _check_callable(http)
     if _is_for_tasks(http):
         return cast(AsyncTransport, http)
     from inspect import isawaitable
@@ -74,6 +74,25 @@ def transport_for_tasks(http: Any) -> AsyncTransport:
         return cast(Response, await answer if isawaitable(answer) else answer)
 
     return send
+
+
+_GIVE = "give it an HTTP client, or a callable that takes a hopline.Request and returns a hopline.Response"
+
+
+def _check_callable(http: Any) -> None:
+    """Refuses what can't be called with a request, before a purchase finds that out."""
+    from inspect import signature
+
+    if isinstance(http, type):
+        misuse("client", f"`http` is the class `{http.__name__}` itself; give it an object of it")
+    if not callable(http):
+        misuse("client", f"`http` can't be a `{type(http).__name__}`; {_GIVE}")
+    try:
+        signature(http).bind(None)
+    except TypeError:
+        misuse("client", f"`http` can't be called with a request alone; {_GIVE}")
+    except ValueError:  # it does not say what it takes
+        return
 
 
 def _is_for_tasks(http: Any) -> bool:

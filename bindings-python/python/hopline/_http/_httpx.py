@@ -1,34 +1,89 @@
 """httpx: a client of the caller's own, blocking or async."""
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
-from ._base import Failed, Request, Response, Transport, before_first_byte, body_of, break_off, sent_headers
+from .._errors import misuse
+from ._base import Failed, Request, Response, Transport, before_first_byte, body_of, break_off, is_without_key, sent_headers
+from ._words import never_left, unsent, way_of_its_own
 
 if TYPE_CHECKING:
     import httpx
 
-
-def _arguments(request: Request, trace: Callable[[str, Any], object]) -> dict[str, Any]:
-    return {
-        "method": request.method,
-        "url": request.url,
-        "content": request.body,
-        "headers": sent_headers(request),
-        "timeout": request.timeout,
-        "follow_redirects": False,
-        # An authentication flow could send a request a second time.
-        "auth": None,
-        "extensions": {"trace": trace},
-    }
+_WAYS = ("request", "get", "post", "put", "patch", "delete")
+_PASSED_BY = ("httpx", "authlib", "hishel", "opentelemetry")
+_MOST_KEPT = 1000
+"""More connections than this are not kept alive."""
 
 
-def _refuse_second(event: str, info: Any, begun: list[None]) -> None:
-    """httpx tells of each request before its first byte leaves. A second one is a transport's own repeat, and goes no further."""
-    if event.endswith(".send_request_headers.started") and info["request"].method != b"CONNECT":
-        if begun:
-            raise Failed("closed", "maybe", "the httpx transport tried to repeat the request by itself, and was stopped")
-        begun.append(None)
+class _Used(Exception):
+    """A connection that was kept alive, where a new one is needed. It is closed, and nothing was sent."""
+
+
+class _Sending:
+    """One send, as httpx and httpcore tell of it."""
+
+    def __init__(self, client: Any, request: Request, needs_own: bool) -> None:
+        if client.is_closed:
+            raise Failed("other", "never", f"nothing was sent, since the httpx.{type(client).__name__} is closed")
+        if (own := way_of_its_own(client, _WAYS, _PASSED_BY)) is not None:
+            raise Failed("other", "never", f"nothing was sent, since {own}")
+        self._request, self._needs_own = request, needs_own
+        self._is_out = self._is_new = self._has_begun = self._is_used = False
+        self.answer: Response | None = None
+        # The same client, which also tells when it comes to the transport, and what came, before any hook of the caller's can raise.
+        self.client = copy(client)
+
+    def arguments(self, trace: Callable[[str, Any], object]) -> dict[str, Any]:
+        """What httpx is told to send."""
+        return {
+            "method": self._request.method,
+            "url": self._request.url,
+            "content": self._request.body,
+            "headers": sent_headers(self._request),
+            "timeout": self._request.timeout,
+            "follow_redirects": False,
+            # An authentication flow could send a request a second time.
+            "auth": None,
+            "extensions": {"trace": trace},
+        }
+
+    def goes_out(self) -> None:
+        """All hooks before it are done."""
+        self._is_out = True
+
+    def hear(self, event: str, info: Any) -> None:
+        """httpcore tells of each request before its first byte leaves. A second one is a transport's own repeat, and goes no further."""
+        if event.endswith((".connect_tcp.started", ".connect_unix_socket.started")):
+            self._is_new = True
+        if event.endswith(".send_request_headers.started") and info["request"].method != b"CONNECT":
+            if self._has_begun:
+                raise Failed("closed", "maybe", "the httpx transport tried to repeat the request by itself, and was stopped")
+            if self._needs_own and not self._is_new and event.startswith("http11."):
+                self._is_used = True
+                raise _Used
+            self._has_begun = True
+
+    def take(self, response: "httpx.Response", body: bytes, truncated: bool) -> None:
+        """The answer, which no hook can take away."""
+        self.answer = Response(status=response.status_code, headers=response.headers.items(), body=body, truncated=truncated)
+
+    def raised(self, error: Exception) -> Response | None:
+        """What an exception means: the answer that had come before it, nothing where it is to be sent anew, or a failure."""
+        import httpx
+
+        if self.answer is not None:
+            return self.answer
+        if self._is_used and not self._has_begun:
+            return None
+        if isinstance(error, Failed):
+            raise error
+        if not self._is_out:
+            raise unsent(error, self._request)
+        if isinstance(error, httpx.TransportError):
+            raise _failure(error)
+        raise (None if self._has_begun else never_left(error, self._request, "httpcore")) or error
 
 
 def _failure(error: Exception) -> Failed:
@@ -48,47 +103,100 @@ def _failure(error: Exception) -> Failed:
             return Failed("closed", "maybe")
 
 
+def _check(client: Any) -> None:
+    if (own := way_of_its_own(client, _WAYS, _PASSED_BY)) is not None:
+        misuse("client", own)
+
+
 def transport(client: "httpx.Client") -> Transport:
     """Sends through the client, once, without redirects and its authentication."""
-    import httpx
+    _check(client)
 
     def send(request: Request) -> Response:
-        begun: list[None] = []
-        try:
-            with client.stream(**_arguments(request, lambda event, info: _refuse_second(event, info, begun))) as response:
+        for _ in range(_MOST_KEPT):
+            sending = _Sending(client, request, is_without_key(request))
+
+            def read(response: "httpx.Response", sending: _Sending = sending) -> None:
                 # Test transports have no socket, and over HTTP/2 others use the same one.
                 stream = response.extensions.get("network_stream")
                 if stream is not None and response.http_version != "HTTP/2":
                     request.on_abort(lambda: break_off(stream.get_extra_info("socket")))
-                body, truncated = body_of(_chunks(response), request.max_body)
-                return Response(status=response.status_code, headers=response.headers.items(), body=body, truncated=truncated)
-        except httpx.TransportError as error:
-            raise _failure(error) from None
+                if response.is_stream_consumed:  # test transports and caches have read it already
+                    body, truncated = response.content[: request.max_body], len(response.content) > request.max_body
+                else:
+                    body, truncated = body_of(response.iter_raw(), request.max_body)
+                    response.close()
+                    _read_again(response, body)
+                sending.take(response, body, truncated)
+
+            hooks = client.event_hooks
+            sending.client.event_hooks = {
+                "request": [*hooks["request"], lambda _, sending=sending: sending.goes_out()],
+                "response": [read, *hooks["response"]],
+            }
+            try:
+                with sending.client.stream(**sending.arguments(sending.hear)) as response:
+                    if sending.answer is None:  # whatever stands in place of httpx's own `send` calls no hook
+                        read(response)
+                    return _taken(sending)
+            except Exception as error:
+                if (answer := sending.raised(error)) is not None:
+                    return answer
+        raise Failed("other", "never")
 
     return send
 
 
-def _chunks(response: "httpx.Response") -> Iterator[bytes]:
-    # Test transports and event hooks may have read it already.
-    return iter((response.content,)) if response.is_stream_consumed else response.iter_raw()
+def _taken(sending: _Sending) -> Response:
+    if sending.answer is None:
+        raise Failed("closed", "maybe")
+    return sending.answer
+
+
+def _read_again(response: "httpx.Response", body: bytes) -> None:
+    """Lets hooks of the caller's read what was read."""
+    import httpx
+
+    response.stream = httpx.ByteStream(body)
+    response.is_stream_consumed = response.is_closed = False
 
 
 def async_transport(client: "httpx.AsyncClient") -> Callable[[Request], Awaitable[Response]]:
     """The same for an async client."""
-    import httpx
+    import asyncio
+
+    _check(client)
+    loops: list[asyncio.AbstractEventLoop] = []
 
     async def send(request: Request) -> Response:
-        begun: list[None] = []
+        if (loop := asyncio.get_running_loop()) not in loops[-1:]:
+            loops.append(loop)
+        # What is kept alive may belong to a loop that has ended.
+        needs_own = is_without_key(request) or len(loops) > 1
+        for _ in range(_MOST_KEPT):
+            sending = _Sending(client, request, needs_own)
 
-        async def trace(event: str, info: Any) -> None:
-            _refuse_second(event, info, begun)
+            async def trace(event: str, info: Any, sending: _Sending = sending) -> None:
+                sending.hear(event, info)
 
-        try:
-            async with client.stream(**_arguments(request, trace)) as response:
+            async def go_out(_: "httpx.Request", sending: _Sending = sending) -> None:
+                sending.goes_out()
+
+            async def read(response: "httpx.Response", sending: _Sending = sending) -> None:
                 body, truncated = await _read(response, request.max_body)
-                return Response(status=response.status_code, headers=response.headers.items(), body=body, truncated=truncated)
-        except httpx.TransportError as error:
-            raise _failure(error) from None
+                sending.take(response, body, truncated)
+
+            hooks = client.event_hooks
+            sending.client.event_hooks = {"request": [*hooks["request"], go_out], "response": [read, *hooks["response"]]}
+            try:
+                async with sending.client.stream(**sending.arguments(trace)) as response:
+                    if sending.answer is None:
+                        await read(response)
+                    return _taken(sending)
+            except Exception as error:
+                if (answer := sending.raised(error)) is not None:
+                    return answer
+        raise Failed("other", "never")
 
     return send
 
@@ -96,12 +204,15 @@ def async_transport(client: "httpx.AsyncClient") -> Callable[[Request], Awaitabl
 async def _read(response: "httpx.Response", limit: int) -> tuple[bytes, bool]:
     if response.is_stream_consumed:
         return response.content[:limit], len(response.content) > limit
-    body = bytearray()
+    body, truncated = bytearray(), False
     try:
         async for chunk in response.aiter_raw():
             body += chunk
             if len(body) > limit:
-                return bytes(body[:limit]), True
+                truncated = True
+                break
     except Exception:
-        return bytes(body), True
-    return bytes(body), False
+        truncated = True
+    await response.aclose()
+    _read_again(response, bytes(body[:limit]))
+    return bytes(body[:limit]), truncated

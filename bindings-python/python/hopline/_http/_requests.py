@@ -3,8 +3,9 @@
 from typing import TYPE_CHECKING, Any
 
 from .._errors import misuse
-from ._base import Failed, Request, Response, Transport, before_first_byte, body_of, causes, lost, sent_headers
-from ._urllib3 import MAY_REPEAT, is_own, is_own_pool
+from ._base import Failed, Request, Response, Transport, before_first_byte, causes, is_without_key, lost, sent_headers
+from ._urllib3 import MAY_REPEAT, answer, is_own, is_own_pool, of_its_own
+from ._words import home, never_left, way_of_its_own, words_of
 
 if TYPE_CHECKING:
     import requests
@@ -12,42 +13,81 @@ if TYPE_CHECKING:
 
 def transport(session: "requests.Session") -> Transport:
     """Sends through the session's adapters, with its proxies and certificates, but without its redirects, authentication, hooks and
-    whatever else a session adds to a send, such as a cache. One whose adapters repeat, or send in a way of their own, is refused."""
+    whatever else a session adds to a send, such as a cache. One whose adapters repeat, or send in a way of their own, is refused, and so is
+    one that sends in a way of its own: it may be a test's, which expects that nothing is sent. That of requests-mock is heard."""
     from requests import Request as Prepared
     from requests.exceptions import ConnectTimeout, InvalidProxyURL, InvalidSchema, InvalidURL, RequestException, Timeout
 
     for prefix, adapter in session.adapters.items():
         if prefix.lower().startswith("http") and (repeats := _repeats(prefix, adapter)) is not None:
             misuse("client", repeats)
+    if (own := _sends_itself(session)) is not None:
+        misuse("client", own)
 
     def send(request: Request) -> Response:
+        if (own := _sends_itself(session)) is not None:  # it may do so since
+            raise Failed("other", "never", own)
         try:
             made = Prepared(request.method, request.url, data=request.body, headers=sent_headers(request), auth=_as_it_is)
             prepared = session.prepare_request(made)
+            prepared.hooks = {"response": []}
             adapter = session.get_adapter(request.url)
             settings: Any = session.merge_environment_settings(request.url, {}, True, None, None)
-        except RequestException as error:
-            raise Failed("other", "never", f"requests could not prepare the request: {type(error).__name__}") from None
+        except Exception as error:
+            raise Failed("other", "never", f"requests could not prepare the request: {words_of(error, request)}") from None
         prefix = next((prefix for prefix, known in session.adapters.items() if known is adapter), request.url)
         if (repeats := _repeats(prefix, adapter)) is not None:  # it may have been mounted since
             raise Failed("other", "never", repeats)
+        settings["timeout"] = (request.timeout, request.timeout)
+        fresh = None
         try:
-            response = adapter.send(prepared, timeout=(request.timeout, request.timeout), **settings)
+            if home(session.send) == _HEARD:
+                response = session.send(prepared, allow_redirects=False, **settings)
+            else:
+                if is_without_key(request):
+                    adapter = fresh = _of_its_own(adapter)
+                response = adapter.send(prepared, **settings)
+            return answer(request, response.raw)
         except (InvalidSchema, InvalidURL, InvalidProxyURL) as error:
             # An adapter raises these before it connects.
-            raise Failed("other", "never", f"requests could not connect: {type(error).__name__}") from None
+            raise Failed("other", "never", f"requests could not connect: {words_of(error, request)}") from None
         except ConnectTimeout:
             raise Failed("timeout", "never") from None
         except Timeout:
             raise Failed("timeout", "maybe") from None
         except RequestException as error:
             raise _failure(error) from None
-        request.on_abort(lambda: response.raw.shutdown())  # of urllib3 2.3 and later
-        with response:
-            body, truncated = body_of(response.raw.stream(1 << 16, decode_content=False), request.max_body)
-        return Response(status=response.status_code, headers=response.headers.items(), body=body, truncated=truncated)
+        except Failed:
+            raise
+        except Exception as error:
+            raise never_left(error, request, "requests", "urlopen") or error
+        finally:
+            if fresh is not None:
+                fresh.close()
 
     return send
+
+
+_HEARD = "requests_mock"
+"""The test tool that answers in place of `Session.send`."""
+_PASSED_BY = ("requests", "requests_cache", "requests_oauthlib", "requests_toolbelt", "opentelemetry")
+"""Whose sessions add to a request what is not Hopline's, or watch it, and leave the adapters as they are."""
+_WAYS = ("send", "request", "get", "post", "put", "patch", "delete")
+
+
+def _sends_itself(session: Any) -> str | None:
+    """What is wrong with a session that sends in a way of its own."""
+    names = tuple(name for name in _WAYS if name != "send" or home(session.send) != _HEARD)
+    return way_of_its_own(session, names, _PASSED_BY)
+
+
+def _of_its_own(adapter: Any) -> Any:
+    """The same adapter without its connections."""
+    made = type(adapter).__new__(type(adapter))
+    vars(made).update(vars(adapter))
+    made.poolmanager = of_its_own(adapter.poolmanager)
+    made.proxy_manager = {name: of_its_own(pool) for name, pool in adapter.proxy_manager.items()}
+    return made
 
 
 def _as_it_is(prepared: Any) -> Any:

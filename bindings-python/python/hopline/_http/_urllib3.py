@@ -1,9 +1,12 @@
 """urllib3: a pool of the caller's own."""
 
+from copy import copy
+from http.client import HTTPException
 from typing import TYPE_CHECKING, Any
 
 from .._errors import misuse
-from ._base import Failed, Request, Response, Transport, before_first_byte, body_of, lost, sent_headers
+from ._base import Failed, Request, Response, Transport, before_first_byte, body_of, is_without_key, lost, read_past, sent_headers
+from ._words import never_left
 
 if TYPE_CHECKING:
     import urllib3
@@ -20,8 +23,11 @@ def transport(pool: "urllib3.PoolManager") -> Transport:
         misuse("client", f"the urllib3 pool has a `urlopen` of its own, {MAY_REPEAT}")
 
     def send(request: Request) -> Response:
+        if is_own_pool(pool):  # it may have been changed since
+            raise Failed("other", "never", f"the urllib3 pool has a `urlopen` of its own, {MAY_REPEAT}")
+        chosen = of_its_own(pool) if is_without_key(request) else pool
         try:
-            response = pool.request(
+            response = chosen.request(
                 request.method,
                 request.url,
                 body=request.body,
@@ -32,20 +38,52 @@ def transport(pool: "urllib3.PoolManager") -> Transport:
                 decode_content=False,
                 timeout=urllib3.Timeout(connect=request.timeout, read=request.timeout),
             )
+            return answer(request, response)
         except (NewConnectionError, ConnectTimeoutError) as error:
             raise before_first_byte(error) from None
         except TimeoutError:
             raise Failed("timeout", "maybe") from None
         except HTTPError as error:
             raise lost(error) from None
-        request.on_abort(lambda: response.shutdown())  # of urllib3 2.3 and later
-        body, truncated = body_of(response.stream(1 << 16, decode_content=False), request.max_body)
-        if truncated:
-            response.close()
-        response.release_conn()
-        return Response(status=response.status, headers=response.headers.items(), body=body, truncated=truncated)
+        except Failed:
+            raise
+        except Exception as error:
+            raise never_left(error, request, "urllib3", "urlopen") or error
+        finally:
+            if chosen is not pool:
+                chosen.clear()
 
     return send
+
+
+def answer(request: Request, response: Any) -> Response:
+    """The answer, of which urllib3 has read the head; its connections take an interim answer for it."""
+    request.on_abort(lambda: response.shutdown())  # of urllib3 2.3 and later
+    status, headers, chunks = response.status, response.headers, response.stream(1 << 16, decode_content=False)
+    try:
+        if 100 <= status < 200:
+            from ._stdlib import chunks as chunks_of
+
+            own = response._original_response
+            read_past(own)
+            status, headers, chunks = own.status, own.headers, chunks_of(own)
+        body, truncated = body_of(chunks, request.max_body)
+    except TimeoutError:
+        raise Failed("timeout", "maybe") from None
+    except (OSError, ValueError, AttributeError, HTTPException):
+        raise Failed("closed", "maybe") from None
+    finally:
+        if response.status != status or not response.isclosed():  # whatever else comes over this connection belongs to nobody
+            response.close()
+        response.release_conn()
+    return Response(status=status, headers=headers.items(), body=body, truncated=truncated)
+
+
+def of_its_own(pool: Any) -> Any:
+    """The same pool without its connections."""
+    made = copy(pool)
+    made.pools = type(pool.pools)(1)
+    return made
 
 
 def is_own_pool(pool: Any) -> bool:

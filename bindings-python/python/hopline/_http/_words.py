@@ -1,0 +1,149 @@
+"""What people are told of an exception of somebody else's: its type, its place and its words, without what is secret."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
+
+from ._base import Failed, Request
+
+_REDACTED = "[redacted]"
+_LONGEST = 200
+_RUN = 8
+"""So many letters in a row that are in a secret, too, are part of it."""
+_PLAIN = ("accept", "content-type", "user-agent")
+_LOGIN = re.compile(r"(?<=//)[^\s/@]*(?:/[^\s@]*)?@|\b(?:Basic|Bearer)\s+[^\s'\",;)]+|\beyJ[\w.-]+", re.IGNORECASE)
+"""What is a secret wherever it is: a login in a URL, the value of an authorization, a token."""
+
+
+def words_of(error: BaseException, request: Request | None = None) -> str:
+    """An exception as part of a sentence, such as `TypeError at my_http.py:12: unexpected keyword 'contents'`."""
+    try:
+        text = re.sub(r"\s+", " ", str(error)).strip()
+    except Exception:  # one of the caller's own
+        text = ""
+    text = _LOGIN.sub(_REDACTED, text)
+    for secret in sorted(set(_secrets(request)), key=len, reverse=True) if request is not None else ():
+        text = _without(text, secret)
+    if len(text) > _LONGEST:
+        text = text[:_LONGEST] + "…"
+    return "".join((type(error).__name__, _place(error), f": {text}" if text else ""))
+
+
+def never_left(error: BaseException, request: Request, package: str, sends: str = "") -> Failed | None:
+    """The failure where an HTTP client of that package was at work, but had not come to its function that sends."""
+    frames = list(_frames(error))
+    if any(frame.f_code.co_name == sends for frame in frames) or all(_package(frame) != package for frame in frames):
+        return None
+    return unsent(error, request)
+
+
+def unsent(error: BaseException, request: Request) -> Failed:
+    """The failure of a send that had not begun."""
+    return Failed("other", "never", f"nothing was sent, since the HTTP client raised {words_of(error, request)}")
+
+
+def way_of_its_own(http: Any, names: tuple[str, ...], known: tuple[str, ...]) -> str | None:
+    """What is wrong with an HTTP client that has a way of its own to send, which Hopline would pass by: it may be a test's, which expects that
+    nothing is sent. Known are the packages that leave alone what Hopline calls."""
+    name = next((name for name in names if home(getattr(http, name)) not in known), None)
+    if name is None:
+        return None
+    kind = f"{home(type(http).__init__) or 'HTTP'} client"
+    return f"the {kind} has a `{name}` of its own, which would be passed by; use one without it, or give `http` a callable that uses it"
+
+
+def home(method: Any) -> str:
+    """The package that a method was written in; nothing where a test has put something else in its place."""
+    names = getattr(getattr(method, "__func__", method), "__globals__", None)
+    return str(names.get("__name__", "")).partition(".")[0] if isinstance(names, dict) else ""
+
+
+def _frames(error: BaseException | None) -> Iterator[FrameType]:
+    seen: set[int] = set()
+    rest = [error]
+    while rest:
+        one = rest.pop()
+        if one is None or id(one) in seen:
+            continue
+        seen.add(id(one))
+        rest += [one.__cause__, one.__context__]
+        at = one.__traceback__
+        while at is not None:
+            yield at.tb_frame
+            at = at.tb_next
+
+
+def _package(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0]
+
+
+def _place(error: BaseException) -> str:
+    """The last line that is the program's own, or where it has none, the last one of all."""
+    at, places = error.__traceback__, []
+    while at is not None:
+        if _package(at.tb_frame) != "hopline":
+            path = at.tb_frame.f_code.co_filename
+            is_own = "site-packages" not in path and not _is_of_python(path)
+            places.append((is_own, f" at {os.path.basename(path)}:{at.tb_lineno}"))
+        at = at.tb_next
+    own = [place for is_own, place in places if is_own] or [place for _, place in places]
+    return own[-1] if own else ""
+
+
+def _is_of_python(path: str) -> bool:
+    return path.startswith((os.path.dirname(os.__file__), "<frozen"))
+
+
+def _secrets(request: Request) -> Iterator[str]:
+    """What is secret of a request: all but its address and its plainest headers."""
+    for name, value in request.headers.items():
+        if name not in _PLAIN:
+            yield value
+            yield value.rpartition(" ")[2]
+    if request.body:
+        from .._values import Misfit, loads
+
+        text = request.body.decode("utf-8", "replace")
+        try:
+            yield from _texts(loads(text))
+        except Misfit:
+            yield text
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for one in value.values():
+            yield from _texts(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _texts(one)
+
+
+def _without(text: str, secret: str) -> str:
+    """A text without a secret, however Python or a URL spells it, and without a part of it that could be told."""
+    from urllib.parse import quote
+
+    for form in {secret, repr(secret)[1:-1], ascii(secret)[1:-1], repr(secret.encode())[2:-1], quote(secret, ""), quote(secret)}:
+        if form:
+            text = text.replace(form, _REDACTED)
+    if len(secret) < _RUN:
+        return text
+    known = {secret[at : at + _RUN] for at in range(len(secret) - _RUN + 1)}
+    kept, at = [], 0
+    while at < len(text):
+        if text[at : at + _RUN] in known:
+            end = at + _RUN
+            while text[end - _RUN + 1 : end + 1] in known:
+                end += 1
+            kept.append(_REDACTED)
+            at = end
+        else:
+            kept.append(text[at])
+            at += 1
+    return "".join(kept)

@@ -1,0 +1,217 @@
+"""What other people's tests put in the place of an HTTP client. Either it answers, or the call fails: nothing is bought from the service."""
+
+import asyncio
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+from unittest import mock
+
+import aiohttp
+import aioresponses
+import hopline
+import httpx
+import pytest
+import requests
+import requests_cache
+import requests_mock
+import responses
+import respx
+import urllib3
+import vcr
+from conftest import BUY
+from odd import Asked, Odd, ok
+
+MOCKED = {"success": True, "data": {"session_id": "s-mock", "session_type": "dynamic", "status": "active"}}
+REAL = {"session_id": "s-real", "session_type": "dynamic", "status": "active"}
+
+
+@pytest.fixture
+def service() -> Iterator[Odd]:
+    with Odd(lambda asked: [ok(REAL, "202 Accepted" if asked.method == "POST" else "200 OK")]) as running:
+        yield running
+
+
+def buy(service: Odd, http: Any) -> str | hopline.HoplineError:
+    """The session that was bought, or why none was."""
+
+    async def life() -> str:
+        async with hopline.AsyncAgentClient(**service.account, http=http(), attempts=1) as agent:
+            return (await agent.create_session(**BUY)).session_id or ""
+
+    try:
+        if isinstance(http, type):
+            return asyncio.run(life())
+        with hopline.AgentClient(**service.account, http=http, attempts=1) as agent:
+            return agent.create_session(**BUY).session_id or ""
+    except hopline.HoplineError as error:
+        return error
+
+
+# Test tools that answer.
+
+
+@contextmanager
+def with_requests_mock(url: str) -> Iterator[Any]:
+    with requests_mock.Mocker() as mocker, requests.Session() as session:
+        mocker.post(url, json=MOCKED, status_code=202)
+        yield session
+
+
+@contextmanager
+def with_requests_mock_of_one_session(url: str) -> Iterator[Any]:
+    with requests.Session() as session, requests_mock.Mocker(session=session) as mocker:
+        mocker.post(url, json=MOCKED, status_code=202)
+        yield session
+
+
+@contextmanager
+def with_responses(url: str) -> Iterator[Any]:
+    with responses.RequestsMock() as mocker, requests.Session() as session:
+        mocker.post(url, json=MOCKED, status=202)
+        yield session
+
+
+@contextmanager
+def with_respx(url: str) -> Iterator[Any]:
+    with respx.mock() as router, httpx.Client() as client:
+        router.post(url).respond(202, json=MOCKED)
+        yield client
+
+
+@contextmanager
+def with_respx_for_tasks(url: str) -> Iterator[Any]:
+    with respx.mock() as router:
+        router.post(url).respond(202, json=MOCKED)
+        yield httpx.AsyncClient
+
+
+@contextmanager
+def with_aioresponses(url: str) -> Iterator[Any]:
+    with aioresponses.aioresponses() as mocker:
+        mocker.post(url, payload=MOCKED, status=202)
+        yield aiohttp.ClientSession
+
+
+@contextmanager
+def with_a_patched_urlopen(url: str) -> Iterator[Any]:
+    import io
+    import json
+
+    def urlopen(pool: Any, *given: Any, **settings: Any) -> Any:
+        return urllib3.HTTPResponse(io.BytesIO(json.dumps(MOCKED).encode()), status=202, preload_content=False)
+
+    with mock.patch.object(urllib3.HTTPConnectionPool, "urlopen", urlopen):
+        yield urllib3.PoolManager()
+
+
+ANSWERING = [
+    with_requests_mock,
+    with_requests_mock_of_one_session,
+    with_responses,
+    with_respx,
+    with_respx_for_tasks,
+    with_a_patched_urlopen,
+]
+SILENT = [*ANSWERING, with_aioresponses]
+"""aioresponses can't answer with the aiohttp of these tests."""
+
+
+@pytest.mark.parametrize("tool", ANSWERING)
+def test_a_test_tool_answers_in_place_of_the_service(tool: Callable[[str], Any], service: Odd) -> None:
+    with tool(f"{service.account['base_url']}/sessions") as http:
+        assert buy(service, http) == "s-mock"
+    assert service.asked == []
+
+
+@pytest.mark.parametrize("tool", SILENT)
+def test_what_a_test_tool_does_not_know_reaches_no_service(tool: Callable[[str], Any], service: Odd) -> None:
+    with suppress(AssertionError), tool("https://another.example/v1/sessions") as http:  # some say that they were never called
+        if tool is not with_a_patched_urlopen:
+            assert isinstance(buy(service, http), hopline.HoplineError)
+    assert service.asked == []
+
+
+# What is put in the place of a method that a program of one's own would call, and Hopline might not.
+
+REQUESTS = [f"requests.Session.{name}" for name in ("send", "request", "post", "get_adapter")] + ["requests.adapters.HTTPAdapter.send"]
+HTTPX = [f"httpx.Client.{name}" for name in ("send", "request", "post", "stream")]
+HTTPX_FOR_TASKS = [f"httpx.AsyncClient.{name}" for name in ("send", "request", "post", "stream")]
+AIOHTTP = [f"aiohttp.ClientSession.{name}" for name in ("request", "_request", "post")]
+URLLIB3 = [f"urllib3.PoolManager.{name}" for name in ("request", "urlopen")] + ["urllib3.HTTPConnectionPool.urlopen"]
+PATCHED = [
+    *((name, requests.Session) for name in REQUESTS),
+    *((name, httpx.Client) for name in HTTPX),
+    *((name, httpx.AsyncClient) for name in HTTPX_FOR_TASKS),
+    *((name, aiohttp.ClientSession) for name in AIOHTTP),
+    *((name, urllib3.PoolManager) for name in URLLIB3),
+]
+FOR_TASKS = (httpx.AsyncClient, aiohttp.ClientSession)
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::RuntimeWarning")
+@pytest.mark.parametrize("how", ["mock", "autospec", "fails"])
+@pytest.mark.parametrize(("name", "kind"), PATCHED, ids=[name for name, _ in PATCHED])
+def test_what_a_test_patches_reaches_no_service(name: str, kind: Any, how: str, service: Odd) -> None:
+    settings: dict[str, Any] = {"autospec": True} if how == "autospec" else {"side_effect": OSError("no network")} if how == "fails" else {}
+    with mock.patch(name, **settings):
+        assert isinstance(buy(service, kind if kind in FOR_TASKS else kind()), hopline.HoplineError)
+    assert service.asked == []
+
+
+@pytest.mark.parametrize("name", ["send", "request", "post"])
+@pytest.mark.parametrize("kind", [requests.Session, httpx.Client])
+def test_the_same_for_one_client_and_after_hopline_has_it(name: str, kind: Any, service: Odd) -> None:
+    with kind() as http, hopline.AgentClient(**service.account, http=http, attempts=1) as agent:
+        with mock.patch.object(http, name), pytest.raises(hopline.HoplineError) as caught:
+            agent.create_session(**BUY)
+        assert service.asked == []
+        if name != "send" or kind is requests.Session:
+            assert caught.value.effect == "none" and f"`{name}` of its own" in str(caught.value.__notes__)
+        assert agent.create_session(**BUY).session_id == "s-real"
+
+
+def test_a_session_of_a_tests_own_is_refused(service: Odd) -> None:
+    class Fake(requests.Session):
+        def send(self, request: Any, **settings: Any) -> Any:
+            raise AssertionError("it answers something else")
+
+    class Verbs(requests.Session):
+        def request(self, *given: Any, **settings: Any) -> Any:
+            raise AssertionError("it answers something else")
+
+    for kind in (Fake, Verbs):
+        with kind() as session, pytest.raises(hopline.Misuse, match=r"of its own, which would be passed by; .* a callable that uses it"):
+            hopline.AgentClient(**service.account, http=session)
+    assert service.asked == []
+
+
+def test_a_cache_is_not_asked(service: Odd) -> None:
+    with requests_cache.CachedSession(backend="memory", allowable_methods=("GET", "POST")) as session:
+        for _ in range(2):
+            assert buy(service, session) == "s-real"
+    assert len(service.asked) == 2
+
+
+def test_a_session_that_is_watched_sends(service: Odd, monkeypatch: pytest.MonkeyPatch) -> None:
+    """OpenTelemetry wraps `Session.send` in a function of its own."""
+    source = "def watched(session, request, **settings):\n    return sends(session, request, **settings)\n"
+    names: dict[str, Any] = {"__name__": "opentelemetry.instrumentation.requests", "sends": requests.Session.send}
+    exec(source, names)
+    monkeypatch.setattr(requests.Session, "send", names["watched"])
+    with requests.Session() as session:
+        assert buy(service, session) == "s-real"
+
+
+@pytest.mark.parametrize("kind", [None, requests.Session, httpx.Client, urllib3.PoolManager])
+def test_a_cassette_records_and_answers(kind: Any, tmp_path: Any) -> None:
+    def answer(asked: Asked) -> Any:
+        return [ok(REAL, "202 Accepted" if asked.method == "POST" else "200 OK")]
+
+    with Odd(answer) as service:
+        recorder = vcr.VCR(record_mode="once", match_on=["method", "path"], filter_headers=["x-api-key"])
+        for _ in range(2):
+            with recorder.use_cassette(str(tmp_path / "cassette.yaml")):
+                assert buy(service, None if kind is None else kind()) == "s-real"
+        assert len(service.asked) == 1
+    assert not re.search("the-api-key", (tmp_path / "cassette.yaml").read_text())

@@ -116,19 +116,19 @@ def test_what_is_dropped_on_a_kept_connection_is_not_sent_again(which: str, call
 def test_a_timeout_is_kept_however_the_answer_drips(which: str, fault: Fault, sandbox: Sandbox) -> None:
     sandbox.fault("create_session", **fault)
     begun = time.monotonic()
-    [error] = outcomes(which, sandbox.account, BUYING, timeout=0.7)
+    [error] = outcomes(which, sandbox.account, BUYING, timeout=2.0)
     assert isinstance(error, hopline.InDoubt) and error.effect == "unknown"
-    assert 0.6 < time.monotonic() - begun < 10 and len(sandbox.requests()) == 1
+    assert 1.9 < time.monotonic() - begun < 30 and len(sandbox.requests()) == 1
 
 
 @pytest.mark.parametrize("which", BOTH)
 def test_what_a_client_itself_would_wait_for_is_ended_by_the_watchdog(which: str, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hopline._sends._GRACE_MS", -59_500)
+    monkeypatch.setattr("hopline._sends._GRACE_MS", -57_000)
     sandbox.fault("create_session", kind="delay", ms=60_000)
     begun = time.monotonic()
     [error] = outcomes(which, sandbox.account, BUYING, timeout=60.0)
     assert isinstance(error, hopline.InDoubt) and "in time" in str(error), error
-    assert 0.4 < time.monotonic() - begun < 10 and len(sandbox.requests()) == 1
+    assert 2.9 < time.monotonic() - begun < 30 and len(sandbox.requests()) == 1
 
 
 @pytest.mark.parametrize("which", BOTH)

@@ -83,7 +83,7 @@ def _sends_itself(session: Any) -> str | None:
 
 def _of_its_own(adapter: Any) -> Any:
     """The same adapter without its connections."""
-    made = type(adapter).__new__(type(adapter))
+    made: Any = object.__new__(type(adapter))
     vars(made).update(vars(adapter))
     made.poolmanager = of_its_own(adapter.poolmanager)
     made.proxy_manager = {name: of_its_own(pool) for name, pool in adapter.proxy_manager.items()}

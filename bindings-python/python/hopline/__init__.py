@@ -4,7 +4,7 @@ effect.
     import hopline
 
     with hopline.AgentClient() as agent:
-        with agent.open_session(session_type="dynamic", product_no="dynamic-world", intent="job-17", credentials=True) as session:
+        with agent.open_session(session_type="dynamic", product_no="dynamic-world", intent="job-17") as session:
             print(session.session_id, session.proxy.host)
 """
 

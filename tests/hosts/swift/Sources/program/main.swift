@@ -10,15 +10,14 @@ let agent = try AgentClient(store: FolderStore("hopline-records"), dailyCapUsd: 
 /// The session of an intent: the one that was begun before, or else the cheapest that is offered now.
 func session(_ intent: String) async throws -> OpenSession {
     // First, since a price list may have changed meanwhile, and the same intent stands for the same purchase.
-    if case .session(let begun)? = try await agent.resume(intent: intent, credentials: true) { return begun }
+    if case .session(let begun)? = try await agent.resume(intent: intent) { return begun }
     var offered: [Product] = []
     for try await product in try agent.walkProducts(type: .dynamic) where product.available { offered.append(product) }
     guard let cheapest = offered.min(by: { $0.price < $1.price }) else { fatalError("no product is available") }
     let price = try quote(cheapest, quantity: 2)
     print(price.quantity, price.unit, "of", price.productNo, "cost", price.total, price.currency)
     return try await agent.openSession(
-        sessionType: .dynamic, productNo: price.productNo, quantity: price.quantity, intent: intent, maxUnitPrice: price.unitPrice,
-        credentials: true)
+        sessionType: .dynamic, productNo: price.productNo, quantity: price.quantity, intent: intent, maxUnitPrice: price.unitPrice)
 }
 
 do {

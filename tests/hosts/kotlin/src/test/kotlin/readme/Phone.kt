@@ -27,8 +27,8 @@ class Proxies(noBackupFilesDir: File, backend: String, user: String, token: susp
 
     // Called again, after the app was killed too, it goes on with the same purchase.
     suspend fun buy(order: String): OpenSession =
-        agent.resumeIntent(order, credentials = true) as OpenSession?
-            ?: agent.openSession(SessionType.Dynamic, "dynamic-world", intent = order, credentials = true)
+        agent.resumeIntent(order) as OpenSession?
+            ?: agent.openSession(SessionType.Dynamic, "dynamic-world", intent = order)
 
     suspend fun close() {
         agent.shutdown()

@@ -30,7 +30,7 @@ fun main() = runBlocking {
         println("account ${agent.getAccount().apiKeyPrefix}, balance ${agent.getBalance().raw.text}")
         try {
             // What was begun goes on. Only where there is nothing, a product is chosen: prices and stock change.
-            val session = agent.resumeIntent(JOB, credentials = true) as OpenSession? ?: agent.buy()
+            val session = agent.resumeIntent(JOB) as OpenSession? ?: agent.buy()
             println("${session.sessionId} is ${session.phase} at ${session.proxy.host}:${session.proxy.port} ${session.proxy.password}")
             val own = OkHttpClient.Builder().through(session.proxy).build() // for your own requests
             // Say what they met, and do as advised.
@@ -55,6 +55,6 @@ suspend fun AgentClient.buy(): OpenSession {
     println("${quote.quantity} ${quote.unit} of ${quote.productNo} cost ${quote.total} ${quote.currency}")
     return openSession(
         SessionType.Dynamic, quote.productNo, quantity = quote.quantity, maxUnitPrice = quote.unitPrice, intent = JOB,
-        protocol = Protocol.Http, credentials = true,
+        protocol = Protocol.Http,
     )
 }

@@ -295,7 +295,7 @@ impl Client {
         self.lock().token().map(|token| token.reveal().to_owned())
     }
 
-    /// Advice, as JSON, on what was seen through a session: `{"status":403}`, `"captcha"`, `"timeout"` or `"block"`. `None`
+    /// Advice, as JSON, on what was seen through a session: `{"status":403}` or a word. `None`
     /// if this client does not follow the session.
     fn observe(&self, session_id: &str, seen: &str, unix_ms: i64, monotonic_ms: i64) -> PyResult<Option<String>> {
         self.lock().observe_text(session_id, seen, at(unix_ms, monotonic_ms)).map(|told| told.as_ref().map(json_of)).map_err(refused)

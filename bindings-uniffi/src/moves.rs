@@ -69,7 +69,7 @@ pub enum Move {
         /// The record.
         record: String,
     },
-    /// Say what was seen through a session: `{"status":403}`, `"captcha"`, `"timeout"` or `"block"`.
+    /// Say what was seen through a session: `{"status":403}` or a word.
     Observe {
         /// Which session.
         session_id: String,

@@ -171,7 +171,7 @@ impl Client {
         self.client.token().map(|token| token.reveal().to_owned())
     }
 
-    /// Advice on what was seen through a session: `{"status":403}`, `"captcha"`, `"timeout"` or `"block"`. `undefined` if this
+    /// Advice on what was seen through a session: `{"status":403}` or a word. `undefined` if this
     /// client does not follow the session.
     #[wasm_bindgen(unchecked_return_type = "any")]
     pub fn observe(&mut self, session_id: &str, seen: &str, unix_ms: f64, monotonic_ms: f64) -> Result<JsValue, Refused> {

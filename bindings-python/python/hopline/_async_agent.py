@@ -93,8 +93,9 @@ class AsyncAgentClient(AsyncAgentOperations):
     async def observe(self, *, session_id: str, seen: Seen) -> Verdict | None:
         """Advice on what was seen through a session. `None` if this client does not follow the session.
 
-        `seen` is an HTTP status, a word such as `captcha`, or the response or exception of requests, httpx, aiohttp, urllib3 or the standard
-        library. A failure of the proxy is told apart from one of the target, which says nothing about the session.
+        `seen` is an HTTP status, a word such as `captcha`, or the response or exception of an HTTP client. A failure of the proxy is told apart from
+        one of the target, which says nothing about the session; one that may be either's is `unknown`, and a reason to read the session again
+        once it comes three times in a row.
 
         Nothing is sent, unless the session was opened with `auto_rotate`: then it is rotated where the advice would be to, and
         this waits for that and raises why it failed. Whoever observes the same session meanwhile waits for the same rotation.

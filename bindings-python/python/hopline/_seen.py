@@ -1,17 +1,18 @@
 """What a request through a session met, of whatever a program has at hand: a status, a word, a response or an exception of any HTTP
-client. No HTTP client is imported: exceptions are known by their names."""
+client. No HTTP client is imported: the core knows their exceptions by what they are named and say, which is kept nowhere."""
 
 from __future__ import annotations
 
-import re
+import errno
 import time
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, Literal, Protocol, TypeAlias
 
 from ._errors import ask, invalid
 from ._values import dumps
 
-SeenWord: TypeAlias = Literal["captcha", "timeout", "block", "proxy", "target"]
+SeenWord: TypeAlias = Literal["captcha", "timeout", "block", "proxy", "target", "unknown"]
 """What came in place of an answer.
 
 - `captcha`: A page that asks for a captcha.
@@ -19,6 +20,8 @@ SeenWord: TypeAlias = Literal["captcha", "timeout", "block", "proxy", "target"]
 - `block`: A block that shows in another way.
 - `proxy`: The proxy refused the request, or could not be reached.
 - `target`: The target could not be reached, or failed in another way. It says nothing about the session.
+- `unknown`: A failure that may be the proxy's or the target's, such as a connection that broke off. After three in a row the session is to
+  be read again; a pool does that by itself.
 """
 
 
@@ -33,38 +36,17 @@ class _WithStatusCode(Protocol):
 
 
 Seen: TypeAlias = int | SeenWord | BaseException | _WithStatus | _WithStatusCode
-"""What a request through a session met: an HTTP status, a word, or the response or the exception of requests, httpx, aiohttp, urllib3 or
-the standard library."""
-_WORDS = ("captcha", "timeout", "block", "proxy", "target")
-_ANSWERED = r"Tunnel connection failed: (\d{3})|^(\d{3}) "
-"""What a proxy answered in place of the target, as the standard library and httpx say it."""
-# By the packages that have them. What an HTTP client says of its proxy is that it could not be reached, or what it answered.
-_PROXIES = (
-    "requests.ProxyError",
-    "urllib3.ProxyError",
-    "httpx.ProxyError",
-    "httpcore.ProxyError",
-    "aiohttp.ClientProxyConnectionError",
-    "aiohttp.ClientHttpProxyError",
-    "socks.ProxyError",
-    "socksio.ProtocolError",
-    "python_socks.ProxyError",
-)
-_CONNECTS = (
-    "requests.ConnectTimeout",
-    "urllib3.ConnectTimeoutError",
-    "httpx.ConnectTimeout",
-    "aiohttp.ConnectionTimeoutError",
-    "httpx.ConnectError",
-    "builtins.ConnectionRefusedError",
-    "socket.gaierror",
-)
-_TIMEOUTS = ("builtins.TimeoutError", "requests.Timeout", "urllib3.TimeoutError", "httpx.TimeoutException", "aiohttp.ServerTimeoutError")
-_OF_THE_TARGET = ("ssl.SSLError", "aiohttp.ClientSSLError", "aiohttp.ClientConnectorError", "httpx.PoolTimeout")
+"""What a request through a session met: an HTTP status, a word, a response, or the exception of any HTTP client. One that is not known is a
+`timeout` or the `proxy`'s if its name or its words say so, and else `unknown`."""
+_WORDS = ("captcha", "timeout", "block", "proxy", "target", "unknown")
+_LINKS, _LETTERS = 16, 4000
+"""How many exceptions of a chain are told, and how much of what each says."""
 
 
 def seen_text(seen: Seen) -> str:
     """What was seen, as the core is told it."""
+    if isinstance(seen, BaseException):
+        return dumps(ask("seen", chain=[_facts(one) for one in islice(_chain(seen), _LINKS)]))
     told = _seen(seen)
     return dumps(told if isinstance(told, str) else {"status": told})
 
@@ -91,8 +73,6 @@ def _text(value: object) -> str:
 
 
 def _seen(seen: object) -> int | str:
-    if isinstance(seen, BaseException):
-        return _raised(seen)
     for status in (seen, getattr(seen, "status_code", None), getattr(seen, "status", None)):
         if isinstance(status, int) and not isinstance(status, bool):
             return status
@@ -102,52 +82,55 @@ def _seen(seen: object) -> int | str:
     invalid("observe", "seen", f"must be an HTTP status, a response, an exception, or one of {known}")
 
 
-def _raised(error: BaseException) -> int | str:
-    """What an exception says. What it came of is looked at, too: an HTTP client wraps those of another one."""
-    chain = list(_chain(error))
-    names = {name for one in chain for name in _names(type(one))}
-    # Over SOCKS: the proxy was not reached, refuses the credentials, or has answered that it can't reach the target.
-    if not names.isdisjoint(("socks.SOCKS5AuthError", "socks.ProxyConnectionError")):
-        return "proxy"
-    if not names.isdisjoint(("socks.SOCKS5Error", "socks.SOCKS4Error")):
-        return "target"
-    for one in chain:
-        own = _names(type(one))
-        if own.isdisjoint(_PROXIES) and not str(one).startswith("Tunnel connection failed"):
-            status = _status(one)
-            if status is not None:
-                return status
-            continue
-        said = re.search(_ANSWERED, str(one))
-        answered = _status(one) or (said and int(said[1] or said[2]))
-        if answered is not None:
-            return "target" if answered >= 500 else "proxy"
-        if "Proxy Server could not connect" in str(one):
-            return "target"
-    # What took too long was to connect to the proxy, unless the proxy itself connects, or TLS is spoken to the target already.
-    is_beyond = any(name.startswith(("socks.", "socksio.")) for name in names) or any(_in_tls(one) for one in chain)
-    if not names.isdisjoint(_OF_THE_TARGET) and names.isdisjoint(_PROXIES):
-        return "target"
-    if not names.isdisjoint(_TIMEOUTS) and (is_beyond or names.isdisjoint(_CONNECTS)):
-        return "timeout"
-    # A connection is made to the proxy only: it is the proxy that connects to the target.
-    return "target" if names.isdisjoint((*_PROXIES, *_CONNECTS)) else "proxy"
+def _facts(error: BaseException) -> dict[str, Any]:
+    """What the core is told of an exception, to compare it with what it knows of HTTP clients."""
+    names, code, status, is_in_tls = _names(type(error)), _code(error), _status(error), _in_tls(error)
+    facts = {"names": names, "code": code, "status": status, "said": _said(error), "during": "tls" if is_in_tls else None}
+    return {name: fact for name, fact in facts.items() if fact is not None}
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    seen: set[int] = set()
+    """An exception and those that it came of: an HTTP client wraps those of what it is built on."""
+    found: set[int] = set()
     rest: list[object] = [error]
     while rest:
         one = rest.pop(0)
-        if isinstance(one, BaseException) and id(one) not in seen:
-            seen.add(id(one))
+        if id(one) in found or not isinstance(one, BaseException | list | tuple):
+            continue
+        found.add(id(one))
+        if isinstance(one, BaseException):
             yield one
-            rest += [*one.args, getattr(one, "reason", None), one.__cause__, one.__context__]
+            rest += [*one.args, *(getattr(one, name, None) for name in ("reason", "reasons", "value", "exceptions"))]
+            rest += [one.__cause__, one.__context__]
+        else:
+            rest += one[:_LINKS]
 
 
-def _names(kind: type) -> set[str]:
+def _names(kind: type) -> list[str]:
     """The names of a class and of those that it is based on, each behind its package."""
-    return {f"{base.__module__.partition('.')[0]}.{base.__name__}" for base in kind.__mro__}
+    return [f"{_package(base)}.{base.__name__}" for base in kind.__mro__ if base not in (object, BaseException, Exception)]
+
+
+def _package(kind: type) -> str:
+    return kind.__module__.partition(".")[0]
+
+
+def _code(error: BaseException) -> str | None:
+    """The name of an error of the system, or the number that a client gives its errors, behind its package."""
+    if isinstance(error, OSError):
+        return errno.errorcode.get(error.errno) if isinstance(error.errno, int) else None
+    code = getattr(error, "__dict__", {}).get("code")
+    for number in (code, *error.args[:1]):
+        if isinstance(number, int):
+            return f"{_package(type(error))} {int(number)}"
+    return code if isinstance(code, str) else None
+
+
+def _said(error: BaseException) -> str:
+    try:
+        return str(error)[:_LETTERS].encode("utf-8", "replace").decode()
+    except Exception:  # of a class that can't be printed
+        return ""
 
 
 def _in_tls(error: BaseException) -> bool:

@@ -4,6 +4,7 @@
 mod event;
 mod proxy;
 mod refusal;
+mod seen;
 
 use super::host_params::HostParams;
 use super::pages;
@@ -20,6 +21,7 @@ use crate::wire::time::{http_date, retry_after};
 /// | `refusal` | the `operation` that is refused, and `because`: `closed`, `forked`, `store_in_use`, `store` (with what it `said`), `base_url` (with its `variable`), `not_text` (with its `field`) | the error, always |
 /// | `walk` | the `operation` of a list, a saved `position` to go on from, and `max_pages` | the `position` at which its walk begins |
 /// | `retry_after` | the `header` Retry-After of a caller's own target, the `date` of that response where it has one, and `now`, in milliseconds since 1970 | `wait_ms`, null where it asks for no wait |
+/// | `seen` | the `chain` of an exception of the caller's HTTP client, outermost first: of each the `names` of its class and those that it is based on, behind their package; its `code`; the `status` of the response that it holds; what it `said`; and `during`, `connect` or `tls`, where that is known | what `observe` takes: `{"status":N}`, `timeout`, `proxy`, `target` or `unknown` |
 /// | `session_event` | the `facts` that were seen through a session, and `more` of the caller's own | the `event` of `report_session_event` |
 pub fn host_text(question: &str, given: &str) -> Result<String, Error> {
     let read = |operation| HostParams::read(operation, "given", given);
@@ -28,6 +30,7 @@ pub fn host_text(question: &str, given: &str) -> Result<String, Error> {
         "use_with" => Ok(json_of(&proxy::check(&read("open_session")?)?)),
         "session_event" => event::event(&read("report_session_event")?),
         "refusal" => Err(refusal::refusal(&read("client")?)?),
+        "seen" => seen::seen(&read("observe")?),
         "retry_after" => wait(&read("observe")?),
         "walk" => Ok(json_of(&pages::begin(&read("pages")?)?)),
         _ => Err(Error::invalid("host_text", "question", "is not one that is answered")),

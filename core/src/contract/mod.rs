@@ -11,6 +11,7 @@ mod macros;
 pub mod agent;
 mod any;
 mod commands;
+pub(crate) mod exceptions;
 pub mod pools;
 mod replies;
 pub mod reseller;

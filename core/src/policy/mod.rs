@@ -4,6 +4,7 @@
 
 mod codes;
 mod error;
+mod exceptions;
 mod judge;
 mod ledger;
 mod lookups;
@@ -17,6 +18,7 @@ pub(crate) use codes::meaning;
 pub use codes::{Advice, Automatic, CODES, CodeRow, code};
 pub(crate) use error::one_line;
 pub use error::{ERROR, Effect, Error, ErrorFields, Kind};
+pub(crate) use exceptions::{Exception, Failure, failure};
 pub(crate) use judge::{Again, Asked, Judgement, SendFailure, is_passing, is_passing_read, judge, look_advice};
 pub use judge::{FailureKind, Sent};
 pub(crate) use ledger::{KEY_WINDOW, Ledger};

@@ -2,7 +2,7 @@
 //! changed, and when that no longer helps.
 
 use crate::map::Map;
-use crate::state::Seen;
+use crate::state::{Seen, UNKNOWN};
 use crate::time::Millis;
 
 /// How long an exit rests after a 429 that names no time.
@@ -50,6 +50,8 @@ pub(crate) enum Sight {
     Proxy,
     /// The target failed otherwise.
     Failed,
+    /// A failure that may be the proxy's or the target's.
+    Unknown,
 }
 
 impl Sight {
@@ -62,6 +64,7 @@ impl Sight {
             Seen::Status(500..) => Sight::Failed,
             Seen::Status(_) => Sight::Good,
             Seen::Timeout => Sight::TimedOut,
+            Seen::Unknown => Sight::Unknown,
         }
     }
 }
@@ -87,6 +90,8 @@ pub(crate) enum Follows {
 pub(crate) struct Record {
     held: Vec<Held>,
     proxy_failures: Vec<Millis>,
+    /// So many failures in a row may be the proxy's.
+    unknown: u32,
     /// Until when it rests for everybody.
     rests_until: Millis,
 }
@@ -126,8 +131,17 @@ impl Record {
 
     /// What was seen for this target.
     pub(crate) fn saw(&mut self, target: TargetId, sight: Sight, now: Millis) -> Follows {
+        let unknown = match sight {
+            Sight::Failed => self.unknown,
+            _ => std::mem::take(&mut self.unknown),
+        };
         match sight {
             Sight::Failed => Follows::Nothing,
+            Sight::Unknown if unknown + 1 >= UNKNOWN => self.proxy_failed(now),
+            Sight::Unknown => {
+                self.unknown = unknown + 1;
+                Follows::Nothing
+            }
             Sight::Proxy => self.proxy_failed(now),
             Sight::Good => {
                 self.change(target, |held| *held = Held { target, answered: true, ..Held::default() });
@@ -296,6 +310,17 @@ mod tests {
         // What the target itself failed at says nothing of the exit, for good or ill.
         assert_eq!(rests(&[TimedOut, Failed, TimedOut]), (FIRST, 62_000));
         assert_eq!(rests(&[Blocked, Blocked]), (LATER, 121_000));
+    }
+
+    #[test]
+    fn the_third_failure_in_a_row_that_says_nothing_counts_as_one_of_the_proxy() {
+        use Sight::{Failed, Good, Unknown};
+        assert_eq!(rests(&[Unknown, Unknown]), (Follows::Nothing, 0));
+        assert_eq!(rests(&[Unknown, Unknown, Unknown]), (Follows::Read, 0));
+        assert_eq!(rests(&[Unknown, Unknown, Failed, Unknown]), (Follows::Read, 0));
+        assert_eq!(rests(&[Unknown, Unknown, Good, Unknown]), (Follows::Nothing, 0));
+        assert_eq!(rests(&[Unknown; 5]), (Follows::Nothing, 0));
+        assert_eq!(rests(&[Unknown; 9]), (Follows::Refused, 68_000));
     }
 
     #[test]

@@ -22,6 +22,7 @@ pub(crate) use self::journal::Journal;
 pub(crate) use self::names::Version;
 pub use self::names::{Name, Space};
 pub(crate) use self::numbered::Numbered;
+pub(crate) use self::observed::UNKNOWN;
 pub use self::observed::{Seen, Verdict, VerdictName};
 pub(crate) use self::record::{Account, Data, Done, SavedCall, SavedSession, intent_of};
 pub use self::record::{BadRecord, Description, describe};

@@ -14,6 +14,8 @@ const CAP: usize = 12;
 const HOUR: Millis = 3_600_000;
 /// One timeout may be anybody's; two in a row are the exit's.
 const TIMEOUTS: u32 = 2;
+/// So many failures in a row that may be the proxy's, and the session is to be read.
+pub(crate) const UNKNOWN: u32 = 3;
 
 /// What a request through the session met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -28,6 +30,8 @@ pub enum Seen {
     Timeout,
     /// A block that shows in another way.
     Block,
+    /// A failure that may be the proxy's or the target's.
+    Unknown,
 }
 
 /// `{"status":403}`, or a word.
@@ -40,6 +44,7 @@ impl FromJson for Seen {
                 ("block", Seen::Block),
                 ("proxy", Seen::Status(407)),
                 ("target", Seen::Status(502)),
+                ("unknown", Seen::Unknown),
             ];
             return word(json, WORDS);
         }
@@ -116,6 +121,7 @@ pub(crate) struct Observed(Option<Box<History>>);
 #[derive(Debug, Clone, Default, Hash)]
 struct History {
     timeouts: u32,
+    unknown: u32,
     /// When the exit changed last, or was asked to.
     moved_at: Option<Millis>,
     /// When rotations were asked for.
@@ -134,12 +140,13 @@ impl Observed {
     /// The session has a new exit.
     pub(crate) fn changed(&mut self, now: Millis) {
         let history = self.0.get_or_insert_default();
-        history.timeouts = 0;
+        (history.timeouts, history.unknown) = (0, 0);
         history.moved_at = Some(now);
     }
 
     pub(crate) fn judge(&mut self, seen: Seen) -> Verdict {
-        let timeouts = self.0.as_mut().map(|history| std::mem::take(&mut history.timeouts)).unwrap_or_default();
+        let take = |history: &mut Box<History>| (std::mem::take(&mut history.timeouts), std::mem::take(&mut history.unknown));
+        let (timeouts, unknown) = self.0.as_mut().map(take).unwrap_or_default();
         match seen {
             Seen::Status(403) => Verdict::Rotate(RotateReason::Http403),
             Seen::Status(429) => Verdict::Rotate(RotateReason::Http429),
@@ -155,6 +162,13 @@ impl Observed {
                     return Verdict::Unsure("one timeout may have any cause");
                 }
                 Verdict::Rotate(RotateReason::Timeout)
+            }
+            Seen::Unknown if unknown + 1 >= UNKNOWN => {
+                Verdict::Unsure("three requests in a row failed without saying why; read the session again")
+            }
+            Seen::Unknown => {
+                self.0.get_or_insert_default().unknown = unknown + 1;
+                Verdict::Unsure("the failure may be the proxy's or the target's")
             }
         }
     }
@@ -202,6 +216,15 @@ mod tests {
         assert_eq!(observed.judge(Seen::Status(200)), Verdict::Keep);
         assert!(matches!(observed.judge(Seen::Timeout), Verdict::Unsure(_)));
         assert_eq!(observed.judge(Seen::Timeout), Verdict::Rotate(RotateReason::Timeout));
+    }
+
+    #[test]
+    fn three_failures_in_a_row_that_say_nothing_are_a_reason_to_read_the_session() {
+        let mut observed = Observed::default();
+        let mut reads = |seen| matches!(observed.judge(seen), Verdict::Unsure(why) if why.contains("read the session"));
+        let unknown = Seen::Unknown;
+        assert_eq!([unknown, unknown, unknown, unknown].map(&mut reads), [false, false, true, false]);
+        assert_eq!([unknown, Seen::Status(200), unknown, unknown, unknown].map(reads), [false, false, false, false, true]);
     }
 
     #[test]

@@ -1,6 +1,8 @@
 """A session as a handle: its verbs, what it shows, and what is made of the responses and exceptions of HTTP clients."""
 
 import asyncio
+import errno
+import io
 import socket
 import ssl
 import urllib.error
@@ -10,16 +12,21 @@ from contextlib import contextmanager
 from typing import Any
 
 import aiohttp
+import curl_cffi.requests
 import hopline
 import httpx
+import httpx2
+import impit
+import pycurl
 import pytest
 import requests
 import urllib3
+from aiohttp_socks import ProxyConnector
 from conftest import BUY
 from hopline._seen import seen_text
 from sandbox import Sandbox
 
-PROXY, TARGET, TIMEOUT = '"proxy"', '"target"', '"timeout"'
+PROXY, TARGET, TIMEOUT, UNKNOWN = '"proxy"', '"target"', '"timeout"', '"unknown"'
 
 
 def test_a_handle_has_verbs_and_shows_the_newest_state_whoever_has_read_it(sandbox: Sandbox) -> None:
@@ -128,7 +135,41 @@ def by_httpx_in_a_task(url: str, proxy: hopline.Proxy) -> Any:
     return asyncio.run(get())
 
 
-EACH = [("http", by) for by in [*HTTP, by_httpx_in_a_task]] + [("socks5", by_requests), ("socks5", by_httpx)]
+def by_httpx2(url: str, proxy: hopline.Proxy) -> Any:
+    with httpx2.Client(proxy=proxy.url().reveal().replace("socks5h:", "socks5:"), trust_env=False, timeout=1) as client:
+        return client.get(url)
+
+
+def by_aiohttp_socks(url: str, proxy: hopline.Proxy) -> Any:
+    async def get() -> Any:
+        connector = ProxyConnector.from_url(proxy.url().reveal().replace("socks5h:", "socks5:"), rdns=True)
+        session = aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(total=1))
+        async with session, session.get(url) as answer:
+            await answer.read()
+            return answer
+
+    return asyncio.run(get())
+
+
+def by_curl_cffi(url: str, proxy: hopline.Proxy) -> Any:
+    return curl_cffi.requests.get(url, proxy=proxy.url().reveal(), timeout=1)
+
+
+def by_pycurl(url: str, proxy: hopline.Proxy) -> Any:
+    curl = pycurl.Curl()
+    for option, value in ((curl.URL, url), (curl.PROXY, proxy.url().reveal()), (curl.TIMEOUT_MS, 1000), (curl.WRITEDATA, io.BytesIO())):
+        curl.setopt(option, value)
+    curl.perform()
+    return curl.getinfo(curl.RESPONSE_CODE)
+
+
+def by_impit(url: str, proxy: hopline.Proxy) -> Any:
+    return impit.Client(proxy=proxy.url().reveal().replace("socks5h:", "socks5:"), timeout=1).get(url)
+
+
+BOTH = [by_requests, by_httpx, by_httpx2, by_aiohttp_socks, by_curl_cffi, by_pycurl, by_impit]
+EACH = [("http", by) for by in {*HTTP, *BOTH, by_httpx_in_a_task}] + [("socks5", by) for by in BOTH]
+EACH.sort(key=lambda each: (each[0], each[1].__name__))
 
 
 def seen_by(by: Callable[[str, hopline.Proxy], Any], url: str, proxy: hopline.Proxy) -> str:
@@ -186,6 +227,31 @@ def test_the_proxys_failures_are_told_apart_from_the_targets(
         assert blocked is not None and blocked.verdict == "rotate"
 
 
+class Odd(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("can't be printed")
+
+
+def test_what_is_odd_about_an_exception_is_no_hindrance() -> None:
+    around: list[Any] = ["half a pair: \ud800", {"n": 1}]
+    around.append(around)
+    outer = OSError(around, Odd())
+    outer.__cause__ = ExceptionGroup("two", [ValueError("x" * 100_000), outer])
+    assert seen_text(outer) == UNKNOWN
+    outer.__cause__ = ExceptionGroup("two", [ValueError("half a pair: \udc00"), ConnectionRefusedError(errno.ECONNREFUSED, "refused")])
+    assert seen_text(outer) == PROXY
+    deep: BaseException = TimeoutError()
+    for _ in range(5000):
+        deep = RuntimeError(deep)
+    assert seen_text(deep) == UNKNOWN
+
+
+def test_three_failures_in_a_row_that_say_nothing_are_a_reason_to_read_the_session(sandbox: Sandbox) -> None:
+    with hopline.AgentClient(**sandbox.account) as agent, agent.open_session(**BUY) as session:
+        advice = [session.observe(ConnectionResetError(errno.ECONNRESET, "Connection reset by peer")) for _ in range(3)]
+        assert [(one.verdict, "read the session" in (one.why or "")) for one in advice if one] == [("unsure", False)] * 2 + [("unsure", True)]
+
+
 def test_what_a_status_was_raised_as_is_that_status() -> None:
     answer = requests.Response()
     answer.status_code = 429
@@ -198,7 +264,7 @@ def test_what_a_status_was_raised_as_is_that_status() -> None:
         429,
     ):
         assert seen_text(error) == '{"status": 429}'
-    assert seen_text(KeyError("price")) == TARGET and seen_text("captcha") == '"captcha"' and seen_text(TimeoutError()) == TIMEOUT
+    assert seen_text(KeyError("price")) == UNKNOWN and seen_text("captcha") == '"captcha"' and seen_text(TimeoutError()) == TIMEOUT
     for nothing in (True, None, "ban", object()):
         with pytest.raises(hopline.Invalid, match="observe: `seen` must be an HTTP status"):
             seen_text(nothing)  # type: ignore[arg-type]

@@ -436,6 +436,19 @@ fn where_a_session_is_over_another_is_bought_or_its_slot_stays_empty() {
 }
 
 #[test]
+fn the_third_failure_in_a_row_that_may_be_anybodys_reads_the_session() {
+    let mut host = Host::new(Some(100));
+    let pool = host.try_open(shop()).expect("can be opened");
+    let lease = host.lease(pool);
+    host.pass(60_000);
+    host.sessions[0].0 = "terminated";
+    let advice = [Seen::Unknown; 3].map(|seen| host.see(&lease, seen));
+    assert_eq!(advice, [Some("keep"), Some("keep"), Some("give_back")]);
+    host.pass(1000);
+    assert!(!host.client.is_valid(&lease), "its session is over");
+}
+
+#[test]
 fn an_expired_static_session_is_renewed_and_keeps_its_address() {
     let mut host = Host::new(Some(100));
     host.is_static = true;

@@ -1,0 +1,131 @@
+//! What an exception of the caller's HTTP client says about a request through a session's proxy.
+
+use std::borrow::Cow;
+
+use crate::contract::exceptions::{ANSWERED, ANSWERS, CLUES, Cause, Clue, WITHOUT_STATUS};
+
+/// One exception of a chain, as a host tells it. The text is compared and kept nowhere: it may hold a login.
+#[derive(Default)]
+pub(crate) struct Exception<'a> {
+    /// Its class and those that it is based on.
+    pub(crate) names: Vec<Cow<'a, str>>,
+    pub(crate) code: Cow<'a, str>,
+    /// That of the response that it holds.
+    pub(crate) status: Option<u16>,
+    pub(crate) text: Cow<'a, str>,
+    pub(crate) during: Cow<'a, str>,
+}
+
+/// What it comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// A response with this status.
+    Status(u16),
+    Of(Cause),
+}
+
+/// What an exception says, with those that it came of, outermost first.
+pub(crate) fn failure(chain: &[Exception<'_>]) -> Failure {
+    if let Some(status) = chain.iter().find_map(answered) {
+        return Failure::Of(if status >= 500 { Cause::Target } else { Cause::Proxy });
+    }
+    let has_status = !chain.iter().any(|one| one.is_any(&WITHOUT_STATUS));
+    if let Some(status) = chain.iter().find_map(|one| one.status).filter(|_| has_status) {
+        return Failure::Status(status);
+    }
+    let known = CLUES.iter().find(|clue| chain.iter().any(|one| one.shows(clue)));
+    Failure::Of(match known {
+        Some(clue) => clue.cause,
+        None if chain.iter().any(Exception::is_late) => Cause::Timeout,
+        None if chain.iter().any(Exception::has_407) => Cause::Proxy,
+        None => Cause::Unknown,
+    })
+}
+
+/// The status that the proxy answered a CONNECT with.
+fn answered(one: &Exception<'_>) -> Option<u16> {
+    let behind = |mark: &&str| one.text.split(*mark).skip(1).find_map(status);
+    let own = || one.status.or_else(|| status(&one.text));
+    ANSWERED.iter().find_map(behind).or_else(|| if one.is_any(&ANSWERS) { own() } else { None })
+}
+
+/// The three digits that a text begins with.
+fn status(text: &str) -> Option<u16> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    text.get(..digits).filter(|_| digits == 3)?.parse().ok()
+}
+
+impl Exception<'_> {
+    fn is_any(&self, names: &[&str]) -> bool {
+        self.names.iter().any(|own| names.iter().any(|name| fits(name, own)))
+    }
+
+    fn shows(&self, clue: &Clue) -> bool {
+        let is_then = clue.during.is_empty() || clue.during == self.during;
+        let says = || self.is_any(clue.names) || clue.codes.iter().any(|code| fits(code, &self.code));
+        is_then && (says() || clue.texts.iter().any(|part| self.text.contains(part)))
+    }
+
+    /// Whether it is about time, by its name or its words.
+    fn is_late(&self) -> bool {
+        let text = std::iter::once(self.text.as_ref()).chain(self.names.iter().map(AsRef::as_ref));
+        let mut small = text.map(str::to_ascii_lowercase);
+        small.any(|text| ["timeout", "timed out", "timed_out", "timedout"].iter().any(|word| text.contains(word)))
+    }
+
+    /// Whether its text has the number 407, and not as a part of another number or an address.
+    fn has_407(&self) -> bool {
+        let mut words = self.text.split(|c: char| c.is_whitespace() || "()[]{}\"'`,;<>".contains(c));
+        words.any(|word| word.trim_end_matches(['.', ':']) == "407")
+    }
+}
+
+/// Whether a name or a code fits: `*.` in front stands for any package or none, `*` at the end for any rest.
+fn fits(pattern: &str, text: &str) -> bool {
+    match (pattern.strip_prefix("*."), pattern.strip_suffix('*')) {
+        (Some(name), _) => text.rsplit('.').next() == Some(name),
+        (_, Some(start)) => text.starts_with(start),
+        _ => text == pattern,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(names: &[&'static str], code: &'static str, text: &'static str) -> Failure {
+        let names = names.iter().map(|name| Cow::Borrowed(*name)).collect();
+        failure(&[Exception { names, code: code.into(), text: text.into(), ..Exception::default() }])
+    }
+
+    // `tests/vectors/texts/seen.json` has what clients raise.
+    #[test]
+    fn an_answer_to_a_connect_is_three_digits_behind_its_mark() {
+        let text = |text| of(&["builtins.OSError"], "", text);
+        assert_eq!(text("Tunnel connection failed: 407 Proxy Authentication Required"), Failure::Of(Cause::Proxy));
+        assert_eq!(text("Tunnel connection failed: 502 Bad Gateway"), Failure::Of(Cause::Target));
+        assert_eq!(text("Socket error: none; Socket error: 503: away"), Failure::Of(Cause::Target));
+        for other in ["Tunnel connection failed: 5021", "Tunnel connection failed: 50", "Tunnel connection failed: "] {
+            assert_eq!(text(other), Failure::Of(Cause::Unknown), "{other}");
+        }
+        assert_eq!(of(&["httpx.ProxyError"], "", "503 Service Unavailable"), Failure::Of(Cause::Target));
+        assert_eq!(of(&["httpx.ReadError"], "", "503 Service Unavailable"), Failure::Of(Cause::Unknown));
+    }
+
+    #[test]
+    fn names_and_codes_fit_whole_but_for_a_star() {
+        assert!(fits("*.ProxyError", "requests.ProxyError") && fits("*.ProxyError", "ProxyError"));
+        assert!(!fits("*.ProxyError", "requests.NoProxyError") && !fits("*.ProxyError", "ProxyError.args"));
+        assert!(fits("ERR_SSL_*", "ERR_SSL_WRONG_VERSION_NUMBER") && !fits("pycurl 7", "pycurl 77"));
+        assert_eq!(of(&[], "pycurl 7", ""), Failure::Of(Cause::Proxy));
+        assert_eq!(of(&[], "pycurl 77", ""), Failure::Of(Cause::Unknown));
+    }
+
+    #[test]
+    fn an_unknown_exception_is_never_the_targets() {
+        assert_eq!(of(&["any.ReadTimeout"], "", ""), Failure::Of(Cause::Timeout));
+        assert_eq!(of(&["any.Failure"], "", "(407)"), Failure::Of(Cause::Proxy));
+        assert_eq!(of(&["any.Failure"], "", "https://shop.example/407"), Failure::Of(Cause::Unknown));
+        assert_eq!(failure(&[]), Failure::Of(Cause::Unknown));
+    }
+}

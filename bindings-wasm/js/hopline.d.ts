@@ -195,8 +195,8 @@ export interface Lease extends Disposable {
    */
   observe(seen: Seen): LeaseAdvice;
   /**
-   * A `ProxyAgent` of the package `undici`, which must be installed: `fetch(url, { dispatcher: lease.dispatcher() })`. Leases of the same
-   * exit share it. An HTTP proxy only.
+   * A `ProxyAgent` of the package `undici`, version 6, 7 or 8, which must be installed: `fetch(url, { dispatcher: lease.dispatcher() })`, with
+   * Node's own `fetch` or that of the package. Leases of the same exit share it. An HTTP proxy only.
    */
   dispatcher(): any;
   /** Gives it back. */
@@ -361,9 +361,9 @@ export interface Store {
   /**
    * Makes this client the owner of names that no other living client owns, at most `most` of them: first those that it owns, then
    * those with data, then the others. Gives them with their data, `undefined` where there is none. Where others own all of them it is
-   * busy, with what the owner of one of them put last.
+   * busy, with what the owner of one of them put last; `here` says that another client of this process is in the way.
    */
-  claim(names: string[], most: number): Promise<{ claimed: Map<string, Uint8Array | undefined> } | { busy: Uint8Array | undefined }>;
+  claim(names: string[], most: number): Promise<{ claimed: Map<string, Uint8Array | undefined> } | { busy: Uint8Array | undefined; here?: boolean | undefined }>;
   /**
    * Keeps data under a name, so that it survives a crash: then the old data is there or the new. `lost` where this client does not
    * own the name, and with `new` where the name is there or another's; then nothing is changed.
@@ -447,7 +447,7 @@ export interface StoreOptions {
 export class FolderStore implements Store {
   /** A store in the folder of that name, which is made if it is not there. Each client needs a store of its own. */
   constructor(path: string, options?: StoreOptions);
-  claim(names: string[], most: number): Promise<{ claimed: Map<string, Uint8Array | undefined> } | { busy: Uint8Array | undefined }>;
+  claim(names: string[], most: number): Promise<{ claimed: Map<string, Uint8Array | undefined> } | { busy: Uint8Array | undefined; here?: boolean | undefined }>;
   put(name: string, data: Uint8Array, how?: PutOptions): Promise<"done" | "lost">;
   delete(name: string): Promise<"done" | "lost">;
   release(names?: string[]): Promise<void>;
@@ -559,7 +559,7 @@ export function sessionEvent(facts: SessionEvent): { [name: string]: Json };
 export class IndexedDBStore implements Store {
   /** A store in the database of that name, which is made if it is not there. Each client needs a store of its own. */
   constructor(name: string, options?: StoreOptions);
-  claim(names: string[], most: number): Promise<{ claimed: Map<string, Uint8Array | undefined> } | { busy: Uint8Array | undefined }>;
+  claim(names: string[], most: number): Promise<{ claimed: Map<string, Uint8Array | undefined> } | { busy: Uint8Array | undefined; here?: boolean | undefined }>;
   put(name: string, data: Uint8Array, how?: PutOptions): Promise<"done" | "lost">;
   delete(name: string): Promise<"done" | "lost">;
   release(names?: string[]): Promise<void>;

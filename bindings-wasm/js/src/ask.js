@@ -11,7 +11,7 @@ export function ask(question, given) {
 /** The error of a call that is not made, in the words that every language has for it. */
 export function refusal(operation, because, more) {
   try {
-    return ask("refusal", { operation, because, ...more });
+    return asked(() => hostText("refusal", encode("refusal", "given", { operation, because, ...more }), ""), { called: operation });
   } catch (error) {
     return error;
   }

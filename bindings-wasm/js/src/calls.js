@@ -6,7 +6,8 @@ import { join } from "./exchange.js";
  * piece, with the length of each.
  */
 
-const isData = (data) => data instanceof Uint8Array;
+/** Also of another realm, such as Node's own in a test runner. */
+const isData = (data) => Object.prototype.toString.call(data) === "[object Uint8Array]";
 
 /** Tells the core what the store answered: a word, lines, and the data of several names behind their lengths. */
 function stored(word, lines = [], data = []) {
@@ -49,12 +50,13 @@ const ANSWERS = {
 /** What every store has. */
 export const METHODS = Object.keys(ANSWERS);
 
-/** A call that the core asks a store for: gives a function of the store that gives what to tell the core. */
+/** A call that the core asks a store for: gives a function of the store that gives what to tell the core, and whether a client of this process is in the way. */
 export function callOf([method, ...given]) {
   return async (store) => {
-    const told = ANSWERS[method](await store[method](...given), given[0]);
+    const answer = await store[method](...given);
+    const told = ANSWERS[method](answer, given[0]);
     if (!told) throw refuse("store", "store", `what \`${method}\` of this store answered is not one of its answers`);
-    return told;
+    return { told, isBusyHere: answer?.here === true };
   };
 }
 

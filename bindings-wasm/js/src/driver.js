@@ -38,6 +38,8 @@ export function drive(core, http, store, listeners) {
   const storeErrors = new Map();
   /** Why it failed the command that ended last: others may have waited for the same. */
   let storeError;
+  /** The commands that another client of this process is in the way of. */
+  const busyHere = new Set();
   /** By command: what `fetch` threw last. */
   const trouble = new Map();
   /** Runs work in the async context in which the client was made. */
@@ -183,7 +185,7 @@ export function drive(core, http, store, listeners) {
       callers.delete(command);
     }
     storeError = storeErrors.get(command) ?? storeError;
-    const ended = { taken, store: storeError, trouble: trouble.get(command) };
+    const ended = { taken, store: storeError, trouble: trouble.get(command), isBusyHere: busyHere.delete(command) };
     storeErrors.delete(command);
     trouble.delete(command);
     return ended;
@@ -212,7 +214,9 @@ export function drive(core, http, store, listeners) {
     const begun = performance.now();
     let answer = failed;
     try {
-      answer = await callOf(call)(store);
+      const { told, isBusyHere } = await callOf(call)(store);
+      answer = told;
+      if (isBusyHere) busyHere.add(command);
     } catch (error) {
       if (isNotOpened(error)) answer = never;
       if (command !== null) storeErrors.set(command, spoken(error));

@@ -14,6 +14,9 @@ import { encode, object, optionsOf, signalOf, spell } from "./values.js";
 /** The `fetch` that was here when this was loaded. Whoever puts another in its place answers for that one. */
 const ownFetch = globalThis.fetch;
 
+/** What a log may take. */
+const LEVELS = ["debug", "info", "warn"];
+
 /** The stores that serve a client. */
 const serving = new WeakSet();
 
@@ -41,19 +44,22 @@ export class Engine {
     if (store !== undefined && !METHODS.every((name) => typeof store?.[name] === "function")) {
       throw refuse("invalid", "client", `\`store\` must be a store, whose ${METHODS.join(", ")} are functions`);
     }
+    if (log !== undefined && !LEVELS.some((level) => typeof log?.[level] === "function")) {
+      throw refuse("invalid", "client", `\`log\` must be an object with a function for each level that it takes, of ${LEVELS.join(", ")}, such as \`console\``, { field: "log" });
+    }
     if ("api" in rest) throw refuse("invalid", "client", "`options` has an unknown field `api`", { field: "options" });
     if (rest.baseUrl === undefined) throw refuse("invalid", "client", `the base URL is missing: give \`baseUrl\`${host.elsewhere(api)}`, { field: "baseUrl" });
     rest.baseUrl = host.resolve(rest.baseUrl);
     this.#told = { place: rest.baseUrl, unauthorized: host.unauthorized(api, rest) };
     const spelled = encode("client", "options", { ...spell("client", rest), api, store: store !== undefined, late_calls: store?.lateCalls === true });
     // Of a `fetch` that is not our own nobody knows what it did before it failed.
-    const http = { fetch, secrets: () => [rest.username, rest.password].map(revealed), ...(fetch === ownFetch && host.failures) };
+    const http = { fetch, isOwn: fetch !== ownFetch, secrets: () => [rest.username, rest.password].map(revealed), ...(fetch === ownFetch && host.failures) };
     this.#make = () => {
       const core = asked(() => new Core(spelled, crypto.getRandomValues(new Uint8Array(16))), { given: options });
       this.#driver = drive(core, http, store, this.#listeners);
     };
     this.#store = store;
-    if (log) this.onEvent((event) => log[event.level]?.(`hopline: ${ours(event.operation)}: ${event.event}`, event));
+    if (log !== undefined) this.onEvent((event) => log[event.level]?.(`hopline: ${ours(event.operation)}: ${event.event}`, event));
     // It is loaded while the program goes on. Where it is here already, wrong options are refused at once.
     const loading = host.load();
     if (loading) loading.catch(() => {});

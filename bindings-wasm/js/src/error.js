@@ -1,6 +1,7 @@
 import { hide } from "./hide.js";
 import { ours, respelled } from "./names.js";
 import { onAbort } from "./signal.js";
+import { isError, placeOf, redacted, wordsOf } from "./words.js";
 
 /** What an operation can end with, other than its answer. `HoplineError` in hopline.d.ts documents the members. */
 export class HoplineError extends Error {
@@ -39,18 +40,19 @@ Object.defineProperty(HoplineError.prototype, "name", { value: "HoplineError", w
  * An error of the core, which gives it as an object. The core knows what came of earlier sends; why its host failed it does
  * not know, so the host's own causes are added where they say more.
  */
-export function read(told, { reason, store, trouble, called, given, place, unauthorized } = {}) {
+export function read(told, { reason, store, trouble, isBusyHere, called, given, place, unauthorized } = {}) {
   const { message, what, ...fields } = respelled(told, called, given);
   const own = { cancelled: reason, store }[fields.kind];
   const isUnheard = fields.kind === "unavailable" && fields.status === undefined;
   const because = fields.kind === "store" ? store : isUnheard ? trouble : undefined;
-  const why = because ? `${what}: ${because.what ?? (because.name === "Error" ? because.message : because.name)}` : what;
+  const why = because ? `${what}: ${because.what ?? (because.name === "Error" ? "" : `${because.name}: `) + because.message}` : what;
   const said = [
     message.replace(what, () => why),
     fields.advice === "check_base_url" ? `, which is \`${place}\`` : fields.content_type !== undefined && `; the base URL is \`${place}\``,
     fields.status === 401 && unauthorized,
+    fields.kind === "busy" && isBusyHere && "; that client is one of this process: make it once, also where modules are loaded anew, such as by `globalThis.agent ??= new AgentClient()`",
   ];
-  return new HoplineError({ message: said.filter(Boolean).join(""), ...fields, what: why, cause: own ?? caused(fields.cause, trouble) });
+  return new HoplineError({ message: ofClient(said.filter(Boolean).join("")), ...fields, what: why, cause: own ?? caused(fields.cause, trouble) });
 }
 
 /** What `fetch` threw stands below the failures that came of it. */
@@ -58,29 +60,30 @@ function caused(cause, trouble) {
   return cause && trouble ? { ...cause, cause: caused(cause.cause, trouble) } : (cause ?? trouble);
 }
 
-/** What a store threw, to be told to people. The text of a database's own error may hold a login, so only its name is told. */
+/** What a store threw, to be told to people: its name, its words and its place. An error of the system, or of ours, is told as it is. */
 export function spoken(error) {
-  let name = typeof error;
+  let [name, words] = [typeof error, "it can't be read"];
   try {
-    const isSystems = error instanceof Error && typeof error.code === "string" && typeof error.syscall === "string";
+    const isSystems = isError(error) && typeof error.code === "string" && typeof error.syscall === "string";
     if (isSystems || (error instanceof HoplineError && error.kind === "store")) return error;
-    if (error instanceof Error) name = String(error.name);
+    if (isError(error)) name = String(error.name);
+    words = wordsOf(error);
   } catch {
     // Anything can be thrown, even what breaks when it is looked at.
   }
-  return Object.assign(new Error("the store threw an error, whose text is left out since it may hold secrets"), { name });
+  return Object.assign(new Error(words), { name });
 }
 
 /** An error of a store that could not be opened at all, so that what it was asked is surely not done. */
 export function notOpened(error) {
-  if (error instanceof Error) hide(error, "notOpened", true);
+  if (isError(error)) hide(error, "notOpened", true);
   return error;
 }
 
 /** What breaks when it is looked at says nothing. */
 export function isNotOpened(error) {
   try {
-    return error instanceof Error && error.notOpened === true;
+    return isError(error) && error.notOpened === true;
   } catch {
     return false;
   }
@@ -100,10 +103,11 @@ export function asked(question, more) {
  * What a `fetch` threw, as an error that can't carry anything along: some keep the request, and with it its secrets. `more` is
  * what is to be said of every failure of this one.
  */
-export function plain(error, secrets, more = "") {
+export function plain(error, secrets, more, isOwn) {
   const cause = error?.cause ?? error;
-  const told = [cause?.code, cause?.message ?? String(cause)].filter(Boolean).join(": ") + more;
-  return new Error(secrets.reduce((text, secret) => (secret ? text.replaceAll(secret, "[redacted]") : text), told));
+  const place = isOwn ? placeOf(error ?? {}) : undefined;
+  const told = redacted([cause?.code, cause?.message ?? String(cause)].filter(Boolean).join(": "), secrets);
+  return new Error([told, place && ` (${place})`, more].filter(Boolean).join(""));
 }
 
 /** Does what comes before a command begins, and gives it up when the signal does: nothing was sent by then. */
@@ -120,9 +124,12 @@ export function heed(operation, signal, work) {
 /** What to do next, by the kind of what was refused. */
 const NEXT = { cancelled: "nothing", store: "mend_store", unavailable: "retry_later" };
 
+/** A client is made of options, and not by a request. */
+const ofClient = (message) => (message.startsWith("client: ") ? message.replace(/change the request$/, "change the options") : message);
+
 /** A call that was refused here, before the core heard of it. */
 export function refuse(kind, operation, what, more) {
   const next = { said: kind === "invalid" ? "; nothing was changed; change the request" : "", advice: NEXT[kind] ?? "change_request" };
   const { said, ...rest } = { ...next, ...more };
-  return new HoplineError({ message: `${ours(operation)}: ${what}${said}`, kind, effect: "none", operation, what, attempts: 0, ...rest });
+  return new HoplineError({ message: ofClient(`${ours(operation)}: ${what}${said}`), kind, effect: "none", operation, what, attempts: 0, ...rest });
 }

@@ -4,7 +4,7 @@ import { dirname, join, resolve } from "node:path";
 
 import { notOpened, refuse } from "./error.js";
 import { Owner, holderOf } from "./owner.js";
-import { claimable, count, dayOf } from "./stores.js";
+import { claimable, count, dayOf, enter, isHere, leave } from "./stores.js";
 
 /*
  * format          what this folder is
@@ -58,7 +58,7 @@ export class FolderStore {
     }
     if (claimed.size > 0) return { claimed };
     const records = await inOrder(names, (name) => this.#read(name));
-    return { busy: records.find(Boolean)?.data };
+    return { busy: records.find(Boolean)?.data, here: found.some(({ holder }) => isHere(holder)) };
   }
 
   async put(name, data, { new: isNew = false, keepFor, release = false } = {}) {
@@ -130,6 +130,7 @@ export class FolderStore {
     this.#owner = this.#opening = undefined;
     await this.#sweeping;
     await owner.end();
+    leave(owner.id);
   }
 
   #in(...parts) {
@@ -152,11 +153,13 @@ export class FolderStore {
     const owner = new Owner(this.#in("owners"));
     await owner.begin();
     this.#owner = owner;
+    enter(owner.id);
     const sweep = () => {
       this.#sweeping = this.#sweep(owner).catch(() => {});
     };
     sweep();
-    this.#timer = setInterval(sweep, SWEEP).unref();
+    this.#timer = setInterval(sweep, SWEEP);
+    this.#timer.unref?.();
   }
 
   /** Does what is about a name after all that was begun about it before. */
@@ -180,7 +183,7 @@ export class FolderStore {
     const isOther = holder !== undefined && holder !== this.#owner.id && (await this.#owner.isAlive(holder));
     const whose = holder === this.#owner.id ? "mine" : isOther ? "other" : "free";
     const record = await this.#read(name);
-    return { name, whose, record: record && (whose !== "free" || !this.#isOver(record)) ? record : undefined };
+    return { name, whose, holder, record: record && (whose !== "free" || !this.#isOver(record)) ? record : undefined };
   }
 
   #isOver({ until }) {

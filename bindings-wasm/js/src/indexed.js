@@ -1,5 +1,5 @@
 import { notOpened, refuse } from "./error.js";
-import { claimable, count } from "./stores.js";
+import { claimable, count, enter, isHere, leave } from "./stores.js";
 
 /*
  * One database, which all tabs and workers of an origin share. Each client has a row in `owners`, and holds a Web Lock of the same
@@ -33,6 +33,9 @@ const TROUBLE = {
   InvalidStateError: "another tab changed or deleted it, or the browser keeps nothing in this mode; reload the page",
 };
 
+/** How a transaction fails to begin on a connection that the browser closed. */
+const CLOSED = new Set(["InvalidStateError", "UnknownError"]);
+
 /** Thrown out of a transaction: other owners, of whom it is still to be found out whether they live. */
 class Strangers {
   constructor(owners) {
@@ -46,6 +49,8 @@ export class IndexedDBStore {
   #now;
   #opening;
   #database;
+  /** While a connection that the browser closed is made anew. */
+  #connecting;
   /** Hears whether it still lives. */
   #channel;
   /** The name of this client's row and lock; another one each time that it lost them. */
@@ -96,7 +101,7 @@ export class IndexedDBStore {
         if (!record) at(RECORDS).delete(name);
       }
       if (wanted.length > 0) return { claimed: new Map(wanted.map(({ name, record }) => [name, record?.data])) };
-      return { busy: found.find(({ record }) => record)?.record.data };
+      return { busy: found.find(({ record }) => record)?.record.data, here: found.some(({ owner }) => isHere(owner)) };
     }));
   }
 
@@ -168,6 +173,7 @@ export class IndexedDBStore {
 
   #leave() {
     clearInterval(this.#timer);
+    leave(this.#own);
     this.#channel?.close();
     this.#release?.();
     this.#database?.close();
@@ -188,7 +194,7 @@ export class IndexedDBStore {
       throw this.#failed("it needs Web Locks, which a browser has in a secure context only: serve the page over https or from localhost");
     }
     try {
-      this.#database = await connect(this.#name);
+      await this.#connect();
       this.#channel = new BroadcastChannel(this.#lock(""));
       this.#channel.onmessage = ({ data }) => data === this.#own && this.#beat();
       await this.#register();
@@ -197,6 +203,34 @@ export class IndexedDBStore {
       throw error?.kind ? error : this.#failed(undefined, error);
     }
     this.#timer = setInterval(() => this.#beat(), BEAT);
+  }
+
+  /** Connects. A browser closes connections when it clears a site's data or lacks memory, and this one is closed where others want to change the database. */
+  async #connect() {
+    const opening = this.#opening;
+    const database = await connect(this.#name);
+    if (opening !== this.#opening) return database.close();
+    this.#database = database;
+    database.onclose = () => this.#closed(database);
+    database.onversionchange = () => {
+      database.close();
+      this.#closed(database);
+    };
+  }
+
+  /** The next call, or the next sign of life, connects again and finds out what it still owns; until then nothing is vouched for. */
+  #closed(database) {
+    if (database !== this.#database) return;
+    this.#database = undefined;
+    this.#seen &&= [-Infinity, -Infinity];
+  }
+
+  /** The connection; a new one where the browser closed it. */
+  async #connected() {
+    if (!this.#opening) throw this.#failed("it is closed");
+    if (!this.#database) await (this.#connecting ??= this.#connect().finally(() => (this.#connecting = undefined)));
+    if (!this.#database) throw this.#failed("it is closed");
+    return this.#database;
   }
 
   #lock(owner) {
@@ -211,6 +245,8 @@ export class IndexedDBStore {
     this.#release = await hold(this.#lock(own));
     const seen = times();
     await this.#within([OWNERS], "readwrite", async (at) => at(OWNERS).put({ seen: seen[0] }, own));
+    leave(this.#own);
+    enter(own);
     [this.#own, this.#seen] = [own, seen];
   }
 
@@ -279,7 +315,7 @@ export class IndexedDBStore {
       const [claim, found] = await Promise.all([asked(at(CLAIMS).get(name)), asked(at(RECORDS).get(name))]);
       const holder = await whose(at, claim?.owner);
       const isOver = holder === "free" && found?.until !== undefined && found.until <= this.#now();
-      return { name, whose: holder, record: isOver ? undefined : found };
+      return { name, whose: holder, owner: claim?.owner, record: isOver ? undefined : found };
     };
     const done = () => {
       if (strangers.size > 0) throw new Strangers(strangers);
@@ -345,11 +381,20 @@ export class IndexedDBStore {
 
   /** Does a piece of work in one transaction, and waits until it is on the disk: all of it, or nothing. */
   async #within(names, mode, work) {
-    if (!this.#database) throw this.#failed("it is closed");
     let thrown;
     try {
-      const isKept = names.includes(RECORDS) || names.includes(DAYS);
-      const transaction = this.#database.transaction(names, mode, { durability: isKept ? "strict" : "relaxed" });
+      const durability = names.includes(RECORDS) || names.includes(DAYS) ? "strict" : "relaxed";
+      let database = await this.#connected();
+      let transaction;
+      try {
+        transaction = database.transaction(names, mode, { durability });
+      } catch (error) {
+        // Not every browser says that it closed a connection. Nothing was done by then.
+        if (!CLOSED.has(error.name)) throw error;
+        this.#closed(database);
+        database = await this.#connected();
+        transaction = database.transaction(names, mode, { durability });
+      }
       const done = new Promise((resolve, reject) => {
         transaction.oncomplete = resolve;
         transaction.onabort = () => reject(transaction.error);
@@ -421,11 +466,7 @@ function connect(name) {
       request.result.createObjectStore(DAYS);
     };
     request.onerror = () => reject(isOld ? Object.assign(new Error("it has another format"), { name: "OldFormat" }) : request.error);
-    request.onsuccess = () => {
-      // Nobody who wants to change or delete the database waits for us: we are told by our next call.
-      request.result.onversionchange = () => request.result.close();
-      resolve(request.result);
-    };
+    request.onsuccess = () => resolve(request.result);
   });
 }
 

@@ -17,6 +17,33 @@ export const ours = (name) => name.replace(/_([a-z])/g, (_, letter) => letter.to
 /** A name of ours as the core spells it. */
 export const theirs = (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
+/** The options that may be meant by another name. */
+const [RETRY, ONE_WORD] = [
+  ["attempts", "timeoutMs", "windowMs", "retryPaid", "backoffMs", "throttledBackoffMs", "maxBackoffMs", "conflictMs"],
+  ["account", "attempts", "credentials", "fetch", "headers", "intent", "keep", "log", "password", "position", "retry", "signal", "store", "token", "until", "username"],
+];
+/** What they are called in other packages. */
+const ELSEWHERE = { timeout: "timeoutMs", retries: "attempts", maxRetries: "attempts", maxAttempts: "attempts", key: "apiKey", url: "baseUrl", logger: "log", maxPrice: "maxUnitPrice", dailyCap: "dailyCapUsd" };
+
+/** What is said of an option that there is not: which one may be meant. */
+export function meant(name, isOfClient) {
+  const plain = name.toLowerCase();
+  const all = [...ONE_WORD, ...[...OPTIONS].map(ours)];
+  const likely = Object.hasOwn(ELSEWHERE, name) ? ELSEWHERE[name] : all.find((one) => one.toLowerCase() === plain) ?? all.find((one) => isNear(one.toLowerCase(), plain));
+  if (isOfClient && RETRY.includes(likely)) return `; of a client it is \`retry.${likely}\``;
+  return likely === undefined || likely === name ? "" : `; did you mean \`${likely}\`?`;
+}
+
+/** Whether one letter more, less or another makes one word of the other. */
+function isNear(one, other) {
+  if (Math.min(one.length, other.length) < 4 || Math.abs(one.length - other.length) > 1) return false;
+  let [before, after] = [0, 0];
+  while (before < one.length && one[before] === other[before]) before += 1;
+  const shortest = Math.min(one.length, other.length);
+  while (after < shortest - before && one.at(-1 - after) === other.at(-1 - after)) after += 1;
+  return Math.max(one.length, other.length) - before - after <= 1;
+}
+
 const each = (table, row) => Object.fromEntries(Object.entries(table).map(([name, told]) => [name, row(name, told)]));
 
 /** What each method of an API sends, of which the table has the verb and the path. */
@@ -43,6 +70,7 @@ export function respelled(fields, called, given) {
   const text = (told) =>
     told
       .replace(/`([\w.]+)`/g, (all, name) => (isOption(name) ? `\`${ours(name)}\`` : all))
+      .replace(/unknown field `(\w+)`/, (all, name) => (field === "options" ? all + meant(name, operation === "client") : all))
       .replace(/`(\w+)` must be (?:a value of its type|JSON of its kind)(?:, and is not at `([^`]+)`)?/, (all, ...path) => {
         const names = path.slice(0, 2).join(".").match(/\w+/g);
         const value = names.reduce((value, name) => value?.[name], given);

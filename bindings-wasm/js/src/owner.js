@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import { randomBytes } from "node:crypto";
 import { link, mkdir, open, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { connect, createServer } from "node:net";

@@ -7,6 +7,7 @@ import { alsoOptions } from "./names.js";
 import { ProxySettings } from "./proxy.js";
 import { seenOf } from "./seen.js";
 import { object, spell } from "./values.js";
+import { wordsOf } from "./words.js";
 
 alsoOptions([...ofPools, "grace_ms", "include_static"]);
 
@@ -176,7 +177,7 @@ const lent = /* @__PURE__ */ disposable("release", class Lease {
 
   dispatcher() {
     if (!this.#ref) throw refuse("misuse", "dispatcher", "the lease was given back; acquire another one");
-    return (this.#exit.dispatcher ??= new (undici().ProxyAgent)(this.proxy.undici()));
+    return (this.#exit.dispatcher ??= dispatcherOf(this.proxy.undici()));
   }
 
   release() {
@@ -189,10 +190,20 @@ const lent = /* @__PURE__ */ disposable("release", class Lease {
   }
 }, Symbol.dispose);
 
+/** Of `undici` 8 only its wrapper serves the `fetch` of older ones, such as Node's own. */
+function dispatcherOf(options) {
+  const { ProxyAgent, Dispatcher1Wrapper } = undici();
+  const agent = new ProxyAgent(options);
+  return Dispatcher1Wrapper ? new Dispatcher1Wrapper(agent) : agent;
+}
+
 function undici() {
   try {
+    // By its name, so that a bundler of a server takes it along where it is installed.
     return require("undici");
   } catch (cause) {
-    throw refuse("misuse", "dispatcher", "the package `undici` is needed for it; install it beside this one", { cause });
+    const isMissing = cause?.code === "MODULE_NOT_FOUND" && /Cannot find module 'undici'/.test(cause.message);
+    const why = isMissing ? "is needed for it; install it beside this one" : `is there, but could not be loaded by Node ${process.versions.node}: ${wordsOf(cause)}; install a version of it for this Node`;
+    throw refuse("misuse", "dispatcher", `the package \`undici\` ${why}`, { cause });
   }
 }

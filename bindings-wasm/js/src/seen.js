@@ -1,8 +1,6 @@
 import { host } from "./host.js";
 import { encode } from "./values.js";
-
-/** Also of another realm, such as that of a test runner. */
-const isError = (seen) => seen instanceof Error || Object.prototype.toString.call(seen) === "[object Error]";
+import { isError } from "./words.js";
 
 /** What was seen, as the core is told it: what an error says, the status of what has one, or the word for it. */
 export function seenOf(seen) {

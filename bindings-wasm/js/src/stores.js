@@ -3,6 +3,12 @@
  * that any of the amounts has.
  */
 
+/** The owners of this process or page, of every copy of this package in it. */
+const owners = (globalThis[Symbol.for("hopline.owners")] ??= new Set());
+export const [enter, leave] = [(owner) => owners.add(owner), (owner) => owners.delete(owner)];
+/** Whether the owner of what is busy is another client here, and not another program or tab. */
+export const isHere = (owner) => owners.has(owner);
+
 /** How many digits stand behind the point. */
 const places = (text) => (text.split(".")[1] ?? "").length;
 

@@ -4,7 +4,10 @@ import { refuse } from "./error.js";
 import * as core from "./load.js";
 
 host.load = core.load;
-host.failures.more = "; a browser does not say why: the network, a service that does not allow this page (CORS), or the page's own `connect-src`";
+host.failures.more = () =>
+  globalThis.navigator?.onLine === false
+    ? "; this browser is offline"
+    : "; a browser does not say why: the network, a service that does not allow this page (CORS), or the page's own `connect-src`";
 // So many connections to a host has a page over HTTP/1.1; what else it fetches from there, the browser keeps waiting.
 host.environment = () => ({ maxInFlight: 6 });
 // A path is one of the page's own server. Anything else must name its scheme, so that a forgotten one is heard of.

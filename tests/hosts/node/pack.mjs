@@ -23,7 +23,7 @@ const withPools = {
   setup: ({ onResolve }) => onResolve({ filter: /gen\/hopline_wasm\.js$/ }, () => ({ path: join(js, "gen/pools/hopline_wasm.js") })),
 };
 const node = { ...common, format: "cjs", platform: "node", target: "node20", external: ["undici", "@opentelemetry/api"] };
-await build({ ...node, entryPoints: [join(js, "src/node.js")], outfile: join(folder, "node.cjs"), plugins: [withPools] });
+await build({ ...node, entryPoints: [join(js, "src/node.js")], inject: [join(js, "src/globals.js")], outfile: join(folder, "node.cjs"), plugins: [withPools] });
 await build({ ...node, entryPoints: [join(js, "src/opentelemetry.js")], outfile: join(folder, "opentelemetry.cjs") });
 // What a page loads is small, and read through its map. A class keeps its name, and what has no side effect is still said to
 // have none, so that a bundler leaves out what a page does not use (esbuild, when it minifies, does not say it any more).

@@ -256,7 +256,7 @@ test("a folder with a long name has a socket, too", { skip: process.platform !==
   const path = join(folder(), "a".repeat(100), "b".repeat(100));
   const [one, two] = [new FolderStore(path), new FolderStore(path)];
   await one.claim([ONE], 1);
-  assert.deepEqual(await two.claim([ONE], 1), { busy: undefined });
+  assert.deepEqual(await two.claim([ONE], 1), { busy: undefined, here: true });
   await one.close();
   assert.deepEqual(await two.claim([ONE], 1), { claimed: new Map([[ONE, undefined]]) });
   await two.close();
@@ -289,4 +289,14 @@ test("where the system can't listen on so long a path, the store says so when it
   const short = new FolderStore(folder());
   assert.ok((await short.claim([ONE], 1)).claimed);
   await short.close();
+});
+
+test("whether what is busy is another client's of this process is known", async () => {
+  const path = folder();
+  const [far, near, own] = [keeper(path), new FolderStore(path), new FolderStore(path)];
+  await far.call("claim", [ONE], 1);
+  await own.claim([TWO], 1);
+  const found = [await near.claim([ONE], 1), await near.claim([TWO], 1)];
+  assert.deepEqual(found, [{ busy: undefined, here: false }, { busy: undefined, here: true }]);
+  await Promise.all([far.close(), own.close(), near.close()]);
 });

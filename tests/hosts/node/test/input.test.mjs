@@ -63,6 +63,17 @@ test("an error names options as they are spelled here, and only those", () => {
     assert.doesNotMatch(text, /_|expected|column|`api`/);
   }
   assert.match(told({ baseUrl: undefined })[1], /`baseUrl`.*HOPLINE_BASE_URL/);
+  const hints = {
+    apikey: /did you mean `apiKey`\?/, baseURL: /did you mean `baseUrl`\?/, dailyCapUSD: /did you mean `dailyCapUsd`\?/, acount: /did you mean `account`\?/, maxPrice: /did you mean `maxUnitPrice`\?/,
+    timeoutMs: /of a client it is `retry\.timeoutMs`/, maxRetries: /of a client it is `retry\.attempts`/, timeout: /of a client it is `retry\.timeoutMs`/,
+  };
+  for (const [name, hint] of Object.entries(hints)) {
+    const [, message, what] = told({ [name]: 7 });
+    assert.match(message, hint);
+    assert.match(what, hint);
+    assert.match(message, /; nothing was changed; change the options$/);
+  }
+  assert.doesNotMatch(told({ colour: 7 })[1], /did you mean|of a client/);
 });
 
 test("a call with wrong parameters or options is refused, and nothing is sent", async (t) => {
@@ -121,7 +132,7 @@ test("a closed client refuses everything and may be closed again", async (t) => 
   for (const call of [() => agent.getBalance(), () => agent.openSession(WANTED), () => agent.saved(), () => agent.resumeAll(), () => agent.observe("s", "captcha")]) {
     clear(await call().catch((error) => error), "misuse", /closed/);
   }
-  assert.throws(() => agent.events(), { kind: "misuse", effect: "none", advice: "new_client" });
+  assert.throws(() => agent.events(), { kind: "misuse", effect: "none", advice: "new_client", message: /^events: was called on a client that is closed/ });
 });
 
 test("a store that can't be opened or written sends nothing and says why; reads go on", async (t) => {
@@ -279,7 +290,7 @@ test("the cause of a store error is that of its own record", async (t) => {
   assert.deepEqual(await Promise.all(both), ["one", "two"]);
 });
 
-test("what a database's own error says is told to nobody, of each call of a store and of what vouches for it", async (t) => {
+test("what a database's own error says is told without its login, with its place, of each call of a store and of what vouches for it", async (t) => {
   const service = await sandbox(t);
   class DatabaseError extends Error {
     name = "DatabaseError";
@@ -295,9 +306,40 @@ test("what a database's own error says is told to nobody, of each call of a stor
     // Before the name was claimed nobody knows what an earlier call has done.
     assert.equal(error.effect, method === "claim" ? "unknown" : "none", error.stack);
     const told = inspect(error, { depth: 10, showHidden: true }) + JSON.stringify(error);
-    assert.match(told, /DatabaseError/);
+    assert.match(told, /DatabaseError: postgres:\/\/\[redacted\]host is gone \(input\.test\.mjs:\d+\)/);
     assert.doesNotMatch(told, /canary/, method);
   }
+});
+
+test("words that hold a secret are told without it, whatever throws them and however they spell it", async (t) => {
+  const thrown = {
+    "password authentication failed for user=app password=canary": /password=\[redacted\]/,
+    "redis: WRONGPASS rediss://:canary@cache.example:6379/0": /\[redacted\]cache\.example/,
+    'config {"apiKey":"canary","host":"db"}': /"host":"db"/,
+    "Authorization: Bearer canary.canary": /Authorization: \[redacted\]/,
+    "x-api-key: canary-key was refused by net access to unix:/srv/records": /refused by net access/,
+    "sent canary-key": /sent \[redacted\]/,
+  };
+  for (const [words, what] of Object.entries(thrown)) {
+    const throws = async () => Promise.reject(Object.assign(new TypeError(words), { code: "EOWN" }));
+    const ways = [{ fetch: throws }, ...(words.includes("canary-key") ? [] : [{ store: Object.assign(new OwnStore(), { put: throws }) }])];
+    for (const way of ways) {
+      const agent = new AgentClient({ baseUrl: "https://x/v1", apiKey: "canary-key", ...way });
+      t.after(() => agent.close());
+      const error = await agent.createSession(WANTED, { attempts: 1 }).catch((error) => error);
+      const told = inspect(error, { depth: 10, showHidden: true }) + JSON.stringify(error);
+      assert.match(error.message + error.cause.message, what);
+      assert.match(error.cause.message, /EOWN: .*\(input\.test\.mjs:\d+\)/);
+      assert.doesNotMatch(told, /canary/);
+    }
+  }
+});
+
+test("a log that can't be told anything is refused", () => {
+  for (const log of [true, console.log, "debug", {}, null, 7]) {
+    assert.throws(() => new AgentClient({ baseUrl: "https://x/v1", log }), (error) => (clear(error, "invalid", /`log` must/), true));
+  }
+  for (const log of [console, { warn() {} }, Object.assign(() => {}, { info() {} })]) new AgentClient({ baseUrl: "https://x/v1", log }).close();
 });
 
 test("what breaks when it is looked at is a store error like any other", async (t) => {

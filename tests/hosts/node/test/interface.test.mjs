@@ -6,8 +6,11 @@ import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { inspect } from "node:util";
+import { createContext, runInContext } from "node:vm";
 
 import * as hopline from "hopline";
+
+import { WANTED, folder as emptyFolder, sandbox } from "./lib/sandbox.mjs";
 
 const require = createRequire(import.meta.url);
 const folder = dirname(require.resolve("hopline"));
@@ -48,4 +51,23 @@ test("each class has its own name, in what a page loads, too", () => {
   assert.ok(error instanceof HoplineError);
   assert.deepEqual([error.name, error.constructor.name], ["HoplineError", "HoplineError"]);
   assert.match(inspect(error), /^HoplineError: /);
+});
+
+test("the package works where a test runner makes the environment, as Jest with jsdom: objects of another realm, no TextDecoder, a browser's timers", async (t) => {
+  const service = await sandbox(t);
+  const [setTimeout, setInterval] = [globalThis.setTimeout, globalThis.setInterval].map((set) => (...given) => Number(set(...given)));
+  const { AbortController, URL, clearInterval, clearTimeout, console, crypto, performance, process } = globalThis;
+  const context = createContext({ AbortController, URL, clearInterval, clearTimeout, console, crypto, performance, process, setInterval, setTimeout });
+  const file = join(folder, "node.cjs");
+  const module = { exports: {} };
+  runInContext(`(function (module, exports, require, __filename, __dirname) {${readFileSync(file, "utf8")}\n})`, context)(module, module.exports, require, file, folder);
+  const { AgentClient, FolderStore } = module.exports;
+  const agent = new AgentClient({ apiKey: service.api_key, baseUrl: service.agent_url, store: new FolderStore(emptyFolder()), fetch });
+  const { session_id } = await agent.openSession(WANTED, { intent: "job-17", headers: new Headers({ "x-tenant": "a" }) });
+  assert.equal((await agent.saved()).map((entry) => `${entry.session_id} ${entry.intent}`).join(), `${session_id} job-17`);
+  await agent.close();
+  const nowhere = new AgentClient({ apiKey: service.api_key, baseUrl: service.agent_url, store: new FolderStore("/proc/x/records"), fetch });
+  const error = await nowhere.createSession(WANTED).catch((error) => error);
+  assert.deepEqual([error.kind, error.effect, /ENOENT/.test(error.message)], ["store", "none", true], error.message);
+  await nowhere.close();
 });

@@ -273,3 +273,15 @@ test("a store that answers with what is no answer has failed, and says so", asyn
   assert.throws(() => new AgentClient({ apiKey: "k", baseUrl: "https://api.example/v1", store: { claim() {} } }), { kind: "invalid" });
   assert.equal((await service.state()).charges.length, 0);
 });
+
+test("where another client of this process is in the way, as after a hot reload, the error says so", async (t) => {
+  const service = await sandbox(t);
+  const path = folder();
+  // A module that is loaded anew makes another client and forgets the first.
+  const [first, again] = [1, 2].map(() => service.agent({ store: new FolderStore(path) }));
+  await first.openSession(WANTED, { intent: "job-17" });
+  await assert.rejects(again.openSession(WANTED, { intent: "job-17" }), ({ kind, effect, message }) => kind === "busy" && effect === "none" && /that client is one of this process: .*`globalThis\.agent \?\?= new AgentClient\(\)`/.test(message));
+  await assert.rejects(again.openSession(WANTED, { intent: "job-17", waitForIntent: true, deadlineMs: 1 }), { kind: "busy", message: /one of this process/ });
+  await first.close();
+  assert.match((await again.openSession(WANTED, { intent: "job-17" })).session_id, /^ses_/);
+});

@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve as resolvePath } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
@@ -68,8 +68,8 @@ export function folder() {
 }
 
 /** Runs a program of this folder, in a working folder of its own where one is given, and says how it ended. */
-export function program(name, environment, more = [], cwd = undefined) {
-  const child = spawn(process.execPath, [join(fileURLToPath(new URL("../programs", import.meta.url)), name), ...more], {
+export function program(name, environment, more = [], cwd = undefined, node = process.execPath) {
+  const child = spawn(node, [resolvePath(fileURLToPath(new URL("../programs", import.meta.url)), name), ...more], {
     env: { ...process.env, ...environment },
     cwd,
     stdio: ["ignore", "pipe", "pipe"],

@@ -1,0 +1,40 @@
+/*
+ * What people are told of an error of somebody else's, such as of a store or a `fetch` of their own: its words and its place in their program,
+ * without what is secret. Anything can be thrown, even what breaks when it is looked at; then this throws, too.
+ */
+
+/** What is a secret wherever it is: a login in an address, an authorization, a token, and what the name before it says. */
+const LOGIN = /(?<=\/\/)[^\s/@]*(?:\/[^\s@]*)?@|\b(?:Basic|Bearer)\s+[^\s'",;)]+|\beyJ[\w.-]+/gi;
+const NAMED = /([\w-]*(?:pass(?:word|wd|phrase)?|pwd|secret|token|api[-_]?key|authorization|credentials?)["']?\s*[:=]\s*)("[^"]*"|'[^']*'|[^\s"',;&)]+)/gi;
+/** Further words than so many letters of them help nobody. */
+const LONGEST = 300;
+/** Lines of a stack that are Node's own or this package's. */
+const FOREIGN = /\bnode:|[\\/]hopline[\\/](?:node\.cjs|web\.mjs)/;
+
+/** Also of another realm, such as Node's own in a test runner. */
+export const isError = (error) => error instanceof Error || Object.prototype.toString.call(error) === "[object Error]";
+
+/** A text without what is secret in it. */
+export function redacted(text, secrets = []) {
+  const known = secrets.reduce((text, secret) => (secret ? text.replaceAll(secret, "[redacted]") : text), text);
+  const plain = known.replace(LOGIN, "[redacted]").replace(NAMED, "$1[redacted]").replace(/\s+/g, " ").trim();
+  return plain.length > LONGEST ? `${plain.slice(0, LONGEST)}…` : plain;
+}
+
+/** Where it was thrown, such as `my-store.mjs:12`: in the program's own files, if it came by them. */
+export function placeOf({ stack }) {
+  const all = String(stack ?? "").split("\n").filter((line) => !FOREIGN.test(line));
+  // Some browsers write no message into a stack, and no "at" before a place.
+  const frames = all.filter((line) => /^\s+at /.test(line));
+  const lines = frames.length > 0 ? frames : all.filter((line) => /^[^\s@]*@\S+:\d+:\d+$/.test(line));
+  const line = lines.find((line) => !/[\\/]node_modules[\\/]/.test(line)) ?? lines[0];
+  const [, file, number] = /([^\\/\s()@?:]+)(?:\?[^:\s]*)?:(\d+)(?::\d+)?\)?\s*$/.exec(line ?? "") ?? [];
+  return file && `${file}:${number}`;
+}
+
+/** The words of an error, and its place behind them. */
+export function wordsOf(error, secrets) {
+  const place = isError(error) ? placeOf(error) : undefined;
+  const words = redacted([error?.code, error?.message ?? error].filter((one) => one !== undefined && one !== "").map(String).join(": "), secrets);
+  return [words, place && `(${place})`].filter(Boolean).join(" ");
+}

@@ -1,0 +1,106 @@
+//! The arrows that no `use` line shows: methods of one type that stand in several files call each other.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::source::{Graph, core, files, knot, reached};
+
+/// What is counted of a type whose methods stand in several files. It may only become less.
+#[derive(Debug)]
+struct Knots {
+    /// Files with methods of it.
+    files: usize,
+    /// Of these, how many can each come to each by calls.
+    knot: usize,
+    /// Methods that can end up in themselves.
+    recursive: usize,
+    /// How many files touch the field that most of them touch.
+    touched: usize,
+}
+
+#[test]
+fn the_methods_of_a_type_are_no_larger_knot_than_they_were() {
+    let client = Knots { files: 40, knot: 37, recursive: 96, touched: 27 };
+    let machine = Knots { files: 7, knot: 7, recursive: 2, touched: 7 };
+    for (folder, name, known) in [("client", "Client", client), ("pool::machine", "Machine", machine)] {
+        let found = knots(folder, name, "root");
+        let pairs =
+            [(found.files, known.files), (found.knot, known.knot), (found.recursive, known.recursive), (found.touched, known.touched)];
+        assert!(pairs.iter().all(|(found, known)| found <= known), "{name} has {found:?}, and is to have at most {known:?}");
+    }
+}
+
+/// The methods of a type whose struct stands in this file of a folder.
+fn knots(folder: &str, name: &str, root: &str) -> Knots {
+    let files: BTreeMap<String, String> = files(&core()).into_iter().filter(|(module, _)| module.starts_with(folder)).collect();
+    let methods: BTreeMap<String, (&str, String)> = files
+        .iter()
+        .flat_map(|(module, text)| methods(text, name).into_iter().map(|(method, body)| (method, (module.as_str(), body))))
+        .collect();
+    let calls: Graph = methods.iter().map(|(method, (_, body))| (method.clone(), called(body, &methods))).collect();
+    let mut between = Graph::new();
+    for (method, (from, _)) in &methods {
+        let to = calls[method].iter().map(|other| methods[other].0).filter(|to| to != from);
+        between.entry((*from).to_owned()).or_default().extend(to.map(str::to_owned));
+    }
+    let fields = fields(&files[&format!("{folder}::{root}")], name);
+    assert!(methods.len() > 50 && fields.len() > 5, "{} methods and {} fields are read", methods.len(), fields.len());
+    let touching = |field: &String| {
+        let marks = ["self", "client"].map(|holder| format!("{holder}.{field}"));
+        let touches = |text: &String| marks.iter().any(|mark| words_at(text, mark).any(|after| !after.starts_with('(')));
+        files.values().filter(|text| touches(text)).count()
+    };
+    Knots {
+        files: between.len(),
+        knot: knot(&between),
+        recursive: calls.keys().filter(|method| reached(&calls, method).contains(method.as_str())).count(),
+        touched: fields.iter().map(touching).max().unwrap_or_default(),
+    }
+}
+
+/// The methods in the `impl` blocks of a type, and their bodies.
+fn methods(text: &str, name: &str) -> Vec<(String, String)> {
+    let mut found: Vec<(String, String)> = Vec::new();
+    let mut inside = false;
+    for line in text.lines() {
+        let code = line.split("//").next().unwrap_or_default();
+        match code {
+            "}" => inside = false,
+            _ if code == format!("impl {name} {{") => inside = true,
+            _ if !inside => {}
+            _ if code.starts_with("    ") && !code.starts_with("     ") && code.contains("fn ") => {
+                let method = code.split("fn ").nth(1).unwrap_or_default();
+                let end = method.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(method.len());
+                found.push((method[..end].to_owned(), String::new()));
+            }
+            _ => found.iter_mut().next_back().into_iter().for_each(|(_, body)| *body = format!("{body}{}\n", code.trim())),
+        }
+    }
+    found
+}
+
+/// The methods that a body calls.
+fn called(body: &str, methods: &BTreeMap<String, (&str, String)>) -> BTreeSet<String> {
+    let flat: String = body.split_whitespace().collect::<Vec<_>>().join(" ").replace(" .", ".");
+    let is_called = |method: &str| {
+        let marks = ["self.", "client.", "Self::", "Client::"].map(|holder| format!("{holder}{method}"));
+        marks.iter().any(|mark| words_at(&flat, mark).any(|after| after.starts_with('(')))
+    };
+    methods.keys().filter(|method| is_called(method)).cloned().collect()
+}
+
+/// What stands behind each place where a text has these words, whole.
+fn words_at<'a>(text: &'a str, words: &'a str) -> impl Iterator<Item = &'a str> {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    text.match_indices(words).filter_map(move |(at, _)| {
+        let after = &text[at + words.len()..];
+        let is_whole = !after.starts_with(is_word) && !text[..at].ends_with(is_word);
+        is_whole.then_some(after)
+    })
+}
+
+/// The fields of a struct.
+fn fields(text: &str, name: &str) -> Vec<String> {
+    let (_, body) = text.split_once(&format!("struct {name} {{")).expect("the struct is there");
+    let lines = body.lines().take_while(|line| *line != "}").filter(|line| !line.trim_start().starts_with("//"));
+    lines.filter_map(|line| line.split_once(':')?.0.split_whitespace().next_back().map(str::to_owned)).collect()
+}

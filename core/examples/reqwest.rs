@@ -139,7 +139,9 @@ impl AsyncHost for Reqwest {
 pub(crate) fn builder() -> reqwest::ClientBuilder {
     // Only for reqwest's feature `rustls-no-provider`. It fails where cryptography was chosen before, which is as well.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    reqwest::Client::builder().redirect(redirect::Policy::none()).retry(retry::never()).no_proxy()
+    // Each address of a name gets its part of the time to connect: without that time the first one that never answers would have it all.
+    let connecting = Duration::from_secs(10);
+    reqwest::Client::builder().redirect(redirect::Policy::none()).retry(retry::never()).no_proxy().connect_timeout(connecting)
 }
 
 /// Sends a request and waits for what comes of it.
@@ -185,6 +187,7 @@ fn failure(error: &reqwest::Error) -> (FailureKind, Sent) {
         () if error.is_connect() && caused_by(error, ErrorKind::ConnectionRefused) => (FailureKind::Connect, Sent::Never),
         // rustls refuses a certificate with such an error.
         () if error.is_connect() && caused_by(error, ErrorKind::InvalidData) => (FailureKind::Tls, Sent::Never),
+        () if error.is_connect() && error.is_timeout() => (FailureKind::Connect, Sent::Never),
         () if error.is_timeout() => (FailureKind::Timeout, Sent::Maybe),
         () if error.is_request() => (FailureKind::Closed, Sent::Maybe),
         () => (FailureKind::Other, Sent::Maybe),

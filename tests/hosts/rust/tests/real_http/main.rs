@@ -8,6 +8,7 @@ mod faults;
 mod gateway;
 mod life;
 mod many;
+mod peers;
 mod probe;
 mod raw;
 mod reseller;

@@ -1,13 +1,18 @@
 //! The examples, run as a newcomer runs them: against a sandbox, with the account in the environment; and each twice, the second time
 //! after a kill.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use crate::Fail;
 use crate::cargo::{built, root, sandbox};
 use crate::check::Outcome;
+
+/// What an example does next when it has said what it bought: without an answer to these it can't end what it bought, nor itself,
+/// before it is killed.
+const HELD: [&str; 2] = ["terminate_session", "list_static_orders"];
 
 /// Runs every example of core. They and the sandbox were built with the tests.
 pub(crate) fn run() -> Result<Outcome, Fail> {
@@ -36,6 +41,7 @@ pub(crate) struct Sandbox {
     pub(crate) backend_url: String,
     /// Who logs in at the backend, and with which password.
     pub(crate) login: [String; 2],
+    control_url: String,
 }
 
 impl Sandbox {
@@ -51,22 +57,31 @@ impl Sandbox {
             api_key: field("api_key")?,
             backend_url: field("backend_url")?,
             login: [field("username")?, field("password")?],
+            control_url: field("control_url")?,
             process,
         })
     }
 
     /// Kills an example when what it bought is in its store, and runs it again: it must go on with the same purchase.
     fn run_twice(&self, example: &str, folder: &Path) -> Result<(), Fail> {
+        for operation in HELD {
+            let fault = serde_json::json!({ "kind": "in_progress", "ms": 3_600_000 });
+            self.control("POST", "/faults", &serde_json::json!({ "operation": operation, "times": 1000, "fault": fault }).to_string())?;
+        }
         let mut process = self.begin(example, folder)?;
         let bought = ready(&mut process, false)?;
         // An order is in the store a moment after the program has said so.
         let id = bought.as_deref().and_then(|bought| bought.split(' ').next_back()).unwrap_or_default();
         let records = folder.join("hopline-records/names");
-        while process.try_wait()?.is_none() && !holds(&records, id)? {
+        while !holds(&records, id)? {
+            if let Some(status) = process.try_wait()? {
+                return Err(format!("the example {example} ended with {status} before it was killed").into());
+            }
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
         process.kill()?;
         process.wait()?;
+        self.control("DELETE", "/faults", "")?;
         println!("(killed)");
         let mut process = self.begin(example, folder)?;
         let again = ready(&mut process, true)?;
@@ -75,6 +90,23 @@ impl Sandbox {
             _ if !status.success() => Err(format!("the example {example} ended with {status} when it was started again").into()),
             (Some(bought), Some(again)) if bought == again => Ok(()),
             (bought, again) => Err(format!("the example {example} bought {bought:?}, and started again {again:?}").into()),
+        }
+    }
+
+    /// Tells the sandbox something.
+    fn control(&self, method: &str, path: &str, body: &str) -> Result<(), Fail> {
+        let (host, folder) = self.control_url.trim_start_matches("http://").split_once('/').ok_or("the control URL has no path")?;
+        let length = body.len();
+        let mut stream = TcpStream::connect(host)?;
+        write!(
+            stream,
+            "{method} /{folder}{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+        )?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        match answer.split(' ').nth(1) {
+            Some(status) if status.starts_with('2') => Ok(()),
+            _ => Err(format!("the sandbox's control answered {method} {path} with {answer}").into()),
         }
     }
 

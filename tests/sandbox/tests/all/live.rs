@@ -121,8 +121,8 @@ pub(crate) fn exchange(address: &str, bytes: &[u8]) -> Raw {
 
 pub(crate) fn connect(address: &str) -> TcpStream {
     let address = address.to_socket_addrs().expect("an address").next().expect("an address");
-    let stream = TcpStream::connect_timeout(&address, Duration::from_secs(5)).expect("a connection");
-    stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a timeout");
+    let stream = TcpStream::connect_timeout(&address, Duration::from_secs(60)).expect("a connection");
+    stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
     stream
 }
 

@@ -26,7 +26,7 @@ fn ready(child: &mut Child) -> Value {
 
 fn ends(child: &mut Child) -> bool {
     let start = Instant::now();
-    while start.elapsed() < Duration::from_secs(10) {
+    while start.elapsed() < Duration::from_secs(60) {
         if let Some(status) = child.try_wait().unwrap() {
             return status.success();
         }
@@ -86,7 +86,7 @@ fn it_ends_cleanly_when_told_to_terminate() {
 /// Waits for something to become true.
 fn comes_true(what: impl Fn() -> bool) -> bool {
     let start = Instant::now();
-    while start.elapsed() < Duration::from_secs(30) {
+    while start.elapsed() < Duration::from_secs(60) {
         if what() {
             return true;
         }

@@ -72,7 +72,7 @@ export function program(name, environment, more = [], cwd = undefined, node = pr
   const child = spawn(node, [resolvePath(fileURLToPath(new URL("../programs", import.meta.url)), name), ...more], {
     env: { ...process.env, ...environment },
     cwd,
-    stdio: ["ignore", "pipe", "pipe"],
+    stdio: ["pipe", "pipe", "pipe"],
     // Whatever it waits for does not come after a minute.
     timeout: 60_000,
   });

@@ -1,5 +1,5 @@
 // One of several processes that share a pool: acquires two sessions, one after the other, says how long each took, and keeps them
-// until the others have theirs.
+// until its standard input ends: then the others have theirs.
 import { AgentClient, FolderStore } from "hopline";
 
 const agent = new AgentClient({ store: new FolderStore(process.env.FOLDER), dailyCapUsd: 500 });
@@ -10,8 +10,8 @@ for (let n = 0; n < 2; n += 1) {
   leases.push(await pool.acquire());
   took.push(Math.round(performance.now() - begun));
 }
-await new Promise((resolve) => setTimeout(resolve, 4000));
-if (!leases.every(({ valid }) => valid)) throw new Error("a lease was lost");
 console.log(JSON.stringify({ took, sessions: leases.map(({ sessionId }) => sessionId) }));
+for await (const _ of process.stdin);
+if (!leases.every(({ valid }) => valid)) throw new Error("a lease was lost");
 for (const lease of leases) lease.release();
 await agent.close();

@@ -159,15 +159,10 @@ pub(crate) fn is_ci() -> bool {
 
 /// Builds a program of the workspace, which has its package's name, and becomes it.
 pub(crate) fn run_program(package: &str, arguments: &[String]) -> Result<ExitCode, Fail> {
-    run_program_of(package, package, arguments)
-}
-
-/// Builds a program of a package and becomes it.
-pub(crate) fn run_program_of(package: &str, program: &str, arguments: &[String]) -> Result<ExitCode, Fail> {
-    if !cargo(&["build", "--package", package, "--bin", program]).status()?.success() {
-        return Err(format!("{program} could not be built; what cargo said is above").into());
+    if !cargo(&["build", "--package", package, "--bin", package]).status()?.success() {
+        return Err(format!("{package} could not be built; what cargo said is above").into());
     }
-    become_it(Command::new(built(program)?).args(arguments))
+    become_it(Command::new(built(package)?).args(arguments))
 }
 
 /// Builds the proof's program and becomes it.

@@ -9,7 +9,6 @@ mod deep;
 mod examples;
 mod junit;
 mod kotlin;
-mod lines;
 mod mutants;
 mod node;
 mod paths;
@@ -41,12 +40,10 @@ cargo xtask test [HOST…]                every check and test; of all hosts, or
 cargo xtask check NAME                  one of those checks by itself, such as `lints`, once what it needs is there; without a name, all names
 cargo xtask only HOST WORDS             the tests of a host that have these words in their names (kotlin: `Class`, `Class#method`; swift: a pattern)
 cargo xtask vector WORDS [HOST]         the vectors that have these words in their names, in Rust or another host
-cargo xtask vectors migrate DIR         rewrites vectors with saves and restores for the store's calls, and says which need a hand
 cargo xtask sentences                   writes anew what errors say, into tests/vectors/sentences.txt, to read before a commit
 cargo xtask gen                         prints the types and clients of python, node, kotlin and swift from the table, to look at
 cargo xtask package HOST                makes the wheel (python), the npm tarball (node), the jar (kotlin) or the folder (swift), and says where it is
 cargo xtask sizes [--accept]            what the packages weigh, and weighed; --accept keeps it in tests/bench/sizes.txt
-cargo xtask lines                       how many lines of the hosts are written by hand
 cargo xtask bench [HOST…]               what Hopline costs beside its peers, of all hosts or of those named, into the tables of tests/bench/README.md
 cargo xtask coverage                    which vector or test shows each statement of the contracts; one that nothing shows is a failure
 cargo xtask coverage --run TEXT         runs what shows the statements with this text in them
@@ -67,7 +64,6 @@ fn main() -> ExitCode {
         "gen" => generate(),
         "package" => package(&rest),
         "sizes" => sizes::command(&rest),
-        "lines" => lines::command(),
         "bench" => bench::command(&rest),
         "fuzz" => deep::command(&rest),
         "mutants" => mutants::command(&rest),
@@ -79,7 +75,6 @@ fn main() -> ExitCode {
         "check" => test::one(&rest),
         "only" => test::only(&rest),
         "vector" => vector::command(&rest),
-        "vectors" => migrate(&rest),
         "sentences" => sentences(),
         "help" | "--help" | "-h" => {
             println!("{HELP}");
@@ -109,14 +104,6 @@ fn demo(arguments: &[String]) -> Result<ExitCode, Fail> {
         "swift" => swift::demo(&rest),
         "browser" => browser::demo(&rest),
         _ => Err(no_host(&host)),
-    }
-}
-
-/// Rewrites older vectors, by the program that runs them.
-fn migrate(arguments: &[String]) -> Result<ExitCode, Fail> {
-    match arguments {
-        [command, _] if command == "migrate" => cargo::run_program_of("hopline-host-rust", "hopline-vectors", arguments),
-        _ => Err("say which folder of vectors to rewrite: `cargo xtask vectors migrate DIR`".into()),
     }
 }
 

@@ -1,10 +1,9 @@
-//! `hopline-vectors FILE [CASE]`: runs the vectors of one file, or one case of them. `hopline-vectors migrate DIRECTORY`: rewrites scripts
-//! for saves and restores as scripts for the store's six calls.
+//! `hopline-vectors FILE [CASE]`: runs the vectors of one file, or one case of them.
 
 use std::path::Path;
 use std::process::ExitCode;
 
-use hopline_host_rust::vectors::{migrate_directory, run_case};
+use hopline_host_rust::vectors::run_case;
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
@@ -12,10 +11,7 @@ fn main() -> ExitCode {
         eprintln!("hopline-vectors: say which file of vectors, and perhaps which of its cases");
         return ExitCode::FAILURE;
     };
-    let report = match (file.as_str(), &case) {
-        ("migrate", Some(directory)) => migrate_directory(Path::new(directory)),
-        _ => run_case(Path::new(&file), case.as_deref()),
-    };
+    let report = run_case(Path::new(&file), case.as_deref());
     report.failures.iter().for_each(|failure| println!("{failure}"));
     println!("{} cases, {} failed", report.cases, report.failures.len());
     if report.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use hopline_host_rust::vectors::{pending_text, run_directory, run_pending, run_text};
+use hopline_host_rust::vectors::{run_directory, run_text};
 
 /// The directory that `HOPLINE_VECTORS` names, or the one of this workspace.
 fn directory() -> PathBuf {
@@ -38,28 +38,6 @@ fn every_vector_holds() {
     let line = format!("vectors: {} cases in {} files, {} failed\n", report.cases, report.files, report.failures.len());
     std::io::stderr().write_all(line.as_bytes()).expect("stderr is open");
     assert!(report.failures.is_empty(), "\n{}", report.failures.join("\n"));
-}
-
-#[test]
-fn every_pending_case_still_fails_and_names_its_issue() {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../pending");
-    let (report, failed) = run_pending(&directory);
-    assert!(report.failures.is_empty(), "\n{}", report.failures.join("\n"));
-    assert_eq!(failed, report.cases);
-}
-
-#[test]
-fn a_pending_case_that_passes_or_is_broken_or_names_no_issue_is_a_failure() {
-    let pending = |name: &str, script: &str| {
-        let (report, _) = pending_text("p.json", &file(&format!(r#"{{"name":"{name}","script":[{script}]}}"#)));
-        report.failures.concat()
-    };
-    let good = format!("{START},{SEND},{END}");
-    assert!(pending("n (issue 15)", &good).contains("passes now"));
-    assert!(pending("n (issue 15)", r#"{"oops":1}"#).contains("a step has one verb"));
-    let fails = format!(r#"{START},{{"wait":null}}"#);
-    assert!(pending("n", &fails).contains("names no issue"));
-    assert_eq!(pending("n (issue 15)", &fails), "");
 }
 
 #[test]

@@ -24,18 +24,6 @@ impl Names {
         Ok(())
     }
 
-    /// The name of a value; of one that has none, the first that is free.
-    pub(super) fn name_of(&self, value: &str) -> String {
-        match self.values.iter().find(|(_, bound)| *bound == value) {
-            Some((name, _)) => name.clone(),
-            None => (1..).map(|n| format!("r{n}")).find(|name| !self.is_bound(name)).unwrap_or_default(),
-        }
-    }
-
-    fn is_bound(&self, name: &str) -> bool {
-        self.values.contains_key(name) || self.values.contains_key(&name.replace('r', "e"))
-    }
-
     /// Where a name comes in the order of their first mentions; what has none comes last.
     pub(super) fn place(&self, name: &str) -> usize {
         self.order.iter().position(|known| known == name).unwrap_or(usize::MAX)

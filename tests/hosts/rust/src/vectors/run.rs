@@ -7,64 +7,34 @@ use serde_json::{Map, Value, json};
 use super::format::{Case, Verb};
 use super::matching::{equals, matches};
 use super::steps::{Ask, Bounds, Either, ListKind, Observe, Put, Shift, Spend, Start, Success, Take, Word};
-use super::world::{Came, World, answers_itself, heard, no_secret, show, told};
+use super::world::{World, answers_itself, heard, no_secret, show, told};
 
 /// Reads the steps of a case.
-pub(super) fn read(case: &Case) -> Result<Vec<(&'static str, Verb)>, String> {
+fn read(case: &Case) -> Result<Vec<(&'static str, Verb)>, String> {
     let steps = case.script.iter().enumerate();
     steps.map(|(n, step)| Verb::read(step).map_err(|error| format!("step {}: {error}", n + 1))).collect()
 }
 
-/// Where a case failed.
-#[derive(Debug)]
-pub(super) struct Failure {
-    /// Counted from 0; behind the last one at the end.
-    pub(super) step: usize,
-    what: String,
-    /// What was to be done to the store then, if that is what came.
-    pub(super) came: Option<Came>,
-}
-
-impl std::fmt::Display for Failure {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.what)
-    }
-}
-
 /// Runs a case. The error says at which step it failed, what was expected and what came.
 pub(super) fn run(case: &Case) -> Result<(), String> {
-    run_to(case, false).map_err(|failure| failure.what)
-}
-
-/// The same, with where it failed. `names_spends` says that the script is to name each of them.
-pub(super) fn run_to(case: &Case, names_spends: bool) -> Result<(), Failure> {
-    let before = |what: String| Failure { step: 0, what, came: None };
-    let steps = read(case).map_err(before)?;
-    let mut world = match (World::new(case).map_err(before)?, &case.refused) {
+    let steps = read(case)?;
+    let mut world = match (World::new(case)?, &case.refused) {
         (Err(error), Some(expected)) if steps.is_empty() => {
-            heard(&error).map_err(before)?;
-            return matches(expected, &error, "refused").map_err(before);
+            heard(&error)?;
+            return matches(expected, &error, "refused");
         }
-        (Err(error), _) => return Err(before(format!("the client was refused: {error}"))),
-        (Ok(_), Some(_)) => return Err(before("expected the client to be refused, and it was not".to_owned())),
-        (Ok(_), None) if steps.is_empty() => return Err(before("the script is empty".to_owned())),
+        (Err(error), _) => return Err(format!("the client was refused: {error}")),
+        (Ok(_), Some(_)) => return Err("expected the client to be refused, and it was not".to_owned()),
+        (Ok(_), None) if steps.is_empty() => return Err("the script is empty".to_owned()),
         (Ok(world), None) => world,
     };
-    world.names_spends = names_spends;
-    let count = steps.len();
     for (n, (verb, step)) in steps.into_iter().enumerate() {
-        world.came = None;
-        if let Err(error) = world.step(step) {
-            return Err(Failure { step: n, what: format!("step {} ({verb}): {error}", n + 1), came: world.came_of_store() });
-        }
+        world.step(step).map_err(|error| format!("step {} ({verb}): {error}", n + 1))?;
     }
-    world.came = None;
-    if let Err(error) = world.drained() {
-        return Err(Failure { step: count, what: format!("at the end: {error}"), came: world.came_of_store() });
-    }
+    world.drained().map_err(|error| format!("at the end: {error}"))?;
     match world.out.len() {
         0 => Ok(()),
-        out => Err(Failure { step: count, what: format!("at the end: {out} steps were never answered"), came: None }),
+        out => Err(format!("at the end: {out} steps were never answered")),
     }
 }
 
@@ -136,10 +106,6 @@ impl World {
             Verb::Notify(expected) => loop {
                 match self.client.poll(self.now) {
                     Step::Store { id, call, .. } if answers_itself(&call) => self.answer_itself(id, call)?,
-                    Step::Store { call, .. } => {
-                        self.came = Some(call);
-                        break Err(format!("expected an event like {expected}, came {:?}", self.came));
-                    }
                     Step::Notify(event) => {
                         let event = told(&event);
                         no_secret("an event", &event.to_string())?;

@@ -34,10 +34,6 @@ pub(super) struct World {
     /// What each call of the store that is out asks.
     calls: BTreeMap<StepId, StoreCall>,
     pub(super) store: Store,
-    /// Whether a script is to name each spend.
-    pub(super) names_spends: bool,
-    /// What the store was asked last that does not answer itself.
-    pub(super) came: Option<StoreCall>,
     sent: BTreeMap<String, String>,
     /// Where each walk stopped; nothing for one that is over.
     pub(super) walks: BTreeMap<String, Option<String>>,
@@ -65,8 +61,6 @@ impl World {
             out: BTreeSet::new(),
             calls: BTreeMap::new(),
             store: Store::default(),
-            names_spends: false,
-            came: None,
             sent: BTreeMap::new(),
             walks: BTreeMap::new(),
             crashes: 0,
@@ -77,11 +71,8 @@ impl World {
     pub(super) fn next(&mut self) -> Result<Step, String> {
         loop {
             match self.next_of_store()? {
-                Step::Store { id, call, .. } if answers_itself(&call) && !self.is_to_be_named(&call) => self.answer_itself(id, call)?,
-                step => {
-                    self.came = if let Step::Store { call, .. } = &step { Some(call.clone()) } else { None };
-                    return Ok(step);
-                }
+                Step::Store { id, call, .. } if answers_itself(&call) => self.answer_itself(id, call)?,
+                step => return Ok(step),
             }
         }
     }
@@ -107,28 +98,6 @@ impl World {
                 step => return Ok(step),
             }
         }
-    }
-
-    fn is_to_be_named(&self, call: &StoreCall) -> bool {
-        self.names_spends && matches!(call, StoreCall::Spend { .. })
-    }
-
-    /// What the store was asked that a script has to name.
-    pub(super) fn came_of_store(&mut self) -> Option<Came> {
-        let done = ", \"answer\": \"done\"";
-        Some(match self.came.take()? {
-            StoreCall::Put { name, release, .. } => {
-                let releases = if release { ", \"releases\": true" } else { "" };
-                Came { verb: "put", name: self.records.name_of(name.as_str()), more: format!("{releases}{done}") }
-            }
-            StoreCall::Delete { name } => Came { verb: "delete", name: self.records.name_of(name.as_str()), more: done.to_owned() },
-            StoreCall::Spend { entry, amount, day, .. } => {
-                let entry = self.entries.name_of(&entry).replace('r', "e");
-                let day = day.map(|day| format!(", \"day\": {day}")).unwrap_or_default();
-                Came { verb: "spend", name: entry, more: format!(", \"usd\": \"{amount}\"{day}, \"answer\": \"counted\"") }
-            }
-            _ => return None,
-        })
     }
 
     /// A call that the script does not name is answered by the store.
@@ -275,14 +244,6 @@ pub(super) fn told(value: &impl Tell) -> Value {
 pub(super) fn heard(error: &Value) -> Result<(), String> {
     sentences::heard(error);
     no_secret("an error", &error.to_string())
-}
-
-/// A call of the store, as the beginning and the rest of a step of a script.
-#[derive(Debug)]
-pub(super) struct Came {
-    pub(super) verb: &'static str,
-    pub(super) name: String,
-    pub(super) more: String,
 }
 
 /// Whether a call is answered by the store where the script does not name it.

@@ -223,13 +223,14 @@ export interface OrderReply {
  * - `block`: a block that shows in another way
  * - `proxy`: the proxy refused the request, or could not be reached
  * - `target`: the target could not be reached, or failed in another way; it says nothing about the session
+ * - `unknown`: a failure that may be the proxy's or the target's, such as a connection that broke off; after three in a row the session is to
+ *   be read again, and a pool does that by itself
  */
-export type SeenWord = "captcha" | "timeout" | "block" | "proxy" | "target";
+export type SeenWord = "captcha" | "timeout" | "block" | "proxy" | "target" | "unknown";
 
 /**
- * What a request through a session met: an HTTP status, a word, a response, or an error. In Node, errors of undici and `fetch`, axios,
- * got and Playwright are known by their codes, those of the proxy apart from those of the target. In a page every error but a
- * `TimeoutError` counts as the target's.
+ * What a request through a session met: an HTTP status, a word, a response, or the error of an HTTP client. An error that is not known is a
+ * `timeout` or the `proxy`'s if its name or its words say so, and else `unknown`.
  */
 export type Seen = number | SeenWord | Error | { readonly status: number } | { readonly statusCode: number };
 

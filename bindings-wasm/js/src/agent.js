@@ -53,6 +53,7 @@ const agent = /* @__PURE__ */ equip(
 
     async observe(session_id, seen, options = {}) {
       const signal = signalOf("observe", options);
+      await this.#engine.usable("observe");
       const what = seenOf(seen);
       const { advice, result } = await this.#engine.ask("observe", (core, now, wait) => {
         const told = asked(() => core.observe(String(session_id), what, ...now), { given: { seen } });

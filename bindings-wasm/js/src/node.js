@@ -5,7 +5,6 @@ import { join } from "node:path";
 
 import { initSync } from "../gen/hopline_wasm.js";
 import { before } from "./failures.js";
-import { faultOf } from "./faults.js";
 import { host } from "./host.js";
 import { refuse } from "./error.js";
 import { openPool } from "./pool.js";
@@ -38,7 +37,6 @@ host.context = () => {
   return (work) => context.runInAsyncScope(work);
 };
 host.failures.before = before;
-host.fault = faultOf;
 host.openPool = openPool;
 
 /** It is here already. */

@@ -1,7 +1,7 @@
 // Pools of sessions, which Node has and a page has not. hopline.d.ts documents them.
 import { ofPools, ofSessions } from "../gen/pools.js";
 import { asked, refuse } from "./error.js";
-import { waitOf } from "./faults.js";
+import { waitOf } from "./exceptions.js";
 import { disposable } from "./hide.js";
 import { alsoOptions } from "./names.js";
 import { ProxySettings } from "./proxy.js";

@@ -116,7 +116,12 @@ pub(crate) const CLUES: [Clue; 9] = [
     },
     // The proxy took the connection already.
     Clue { cause: Cause::Timeout, during: "tls", names: &["builtins.TimeoutError"], ..NONE },
-    Clue { cause: Cause::Timeout, names: &["HTTPClientError.deadlineExceeded"], texts: &["Socket error: timed out"], ..NONE },
+    Clue {
+        cause: Cause::Timeout,
+        codes: &["NSURLErrorDomain -1001"],
+        texts: &["Socket error: timed out", "HTTPClientError.deadlineExceeded"],
+        ..NONE
+    },
     // The proxy's failures, as clients name them.
     Clue {
         cause: Cause::Proxy,
@@ -127,10 +132,6 @@ pub(crate) const CLUES: [Clue; 9] = [
             "socksio.ProtocolError",
             "scrapy.TunnelError",
             "Socks5ProxyError",
-            "HTTPClientError.proxyAuthenticationRequired",
-            "HTTPClientError.invalidProxyResponse",
-            "HTTPClientError.httpProxyHandshakeTimeout",
-            "HTTPClientError.socksHandshakeTimeout",
         ],
         codes: &["UND_ERR_PRX_TLS", "curl_cffi 97", "pycurl 97", "kCFErrorDomainCFNetwork 1*", "kCFErrorDomainCFNetwork 3*"],
         texts: &[
@@ -158,6 +159,10 @@ pub(crate) const CLUES: [Clue; 9] = [
             "SOCKS proxy",
             "SOCKS : authentication",
             "SOCKS: authentication",
+            "HTTPClientError.proxyAuthenticationRequired",
+            "HTTPClientError.invalidProxyResponse",
+            "HTTPClientError.httpProxyHandshakeTimeout",
+            "HTTPClientError.socksHandshakeTimeout",
         ],
         ..NONE
     },
@@ -214,7 +219,6 @@ pub(crate) const CLUES: [Clue; 9] = [
             "java.nio.channels.UnresolvedAddressException",
             "java.net.http.HttpConnectTimeoutException",
             "*.ConnectTimeoutException",
-            "HTTPClientError.connectTimeout",
         ],
         codes: &[
             "ECONNREFUSED",
@@ -231,7 +235,14 @@ pub(crate) const CLUES: [Clue; 9] = [
             "NSURLErrorDomain -1004",
             "NSURLErrorDomain -1006",
         ],
-        texts: &["connect ECONNREFUSED", "getaddrinfo E", "(os error 111)", "onnect timed out", "failed to connect to"],
+        texts: &[
+            "connect ECONNREFUSED",
+            "getaddrinfo E",
+            "(os error 111)",
+            "onnect timed out",
+            "failed to connect to",
+            "HTTPClientError.connectTimeout",
+        ],
         ..NONE
     },
 ];

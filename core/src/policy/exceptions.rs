@@ -66,9 +66,9 @@ impl Exception<'_> {
         is_then && (says() || clue.texts.iter().any(|part| self.text.contains(part)))
     }
 
-    /// Whether it is about time, by its name or its words.
+    /// Whether it is about time, by its name, its code or its words.
     fn is_late(&self) -> bool {
-        let text = std::iter::once(self.text.as_ref()).chain(self.names.iter().map(AsRef::as_ref));
+        let text = [self.text.as_ref(), self.code.as_ref()].into_iter().chain(self.names.iter().map(AsRef::as_ref));
         let mut small = text.map(str::to_ascii_lowercase);
         small.any(|text| ["timeout", "timed out", "timed_out", "timedout"].iter().any(|word| text.contains(word)))
     }
@@ -124,6 +124,7 @@ mod tests {
     #[test]
     fn an_unknown_exception_is_never_the_targets() {
         assert_eq!(of(&["any.ReadTimeout"], "", ""), Failure::Of(Cause::Timeout));
+        assert_eq!(of(&["any.Failure"], "ETIMEDOUT", ""), Failure::Of(Cause::Timeout));
         assert_eq!(of(&["any.Failure"], "", "(407)"), Failure::Of(Cause::Proxy));
         assert_eq!(of(&["any.Failure"], "", "https://shop.example/407"), Failure::Of(Cause::Unknown));
         assert_eq!(failure(&[]), Failure::Of(Cause::Unknown));

@@ -121,14 +121,21 @@ test("errors that Playwright throws are known by their words", async (t) => {
     const { verdict, why } = await open.observe(seen);
     return why?.split(" ").slice(0, 2).join(" ") ?? verdict;
   };
-  for (const message of ["net::ERR_PROXY_CONNECTION_FAILED at https://a", "net::ERR_SOCKS_CONNECTION_FAILED", "NS_ERROR_PROXY_CONNECTION_REFUSED", "net::ERR_INVALID_AUTH_CREDENTIALS"]) {
+  for (const message of ["net::ERR_PROXY_CONNECTION_FAILED at https://a", "net::ERR_SOCKS_CONNECTION_FAILED", "net::ERR_TUNNEL_CONNECTION_FAILED", "NS_ERROR_PROXY_CONNECTION_REFUSED", "net::ERR_INVALID_AUTH_CREDENTIALS"]) {
     assert.equal(await verdict(thrown(`page.goto: ${message}`)), "the proxy", message);
   }
-  for (const message of ["net::ERR_CONNECTION_RESET", "net::ERR_CERT_AUTHORITY_INVALID", "net::ERR_SOCKS_CONNECTION_HOST_UNREACHABLE"]) {
+  for (const message of ["net::ERR_NAME_NOT_RESOLVED", "net::ERR_CERT_AUTHORITY_INVALID", "net::ERR_SOCKS_CONNECTION_HOST_UNREACHABLE"]) {
     assert.equal(await verdict(thrown(`page.goto: ${message}`)), "the target", message);
   }
   await verdict(thrown("page.goto: Timeout 30000ms exceeded.", "TimeoutError"));
   assert.equal(await verdict(thrown("net::ERR_TIMED_OUT")), "rotate");
+  // What may be anybody's is a reason to read the session once it comes three times in a row.
+  const odd = Object.assign(new Error("half a pair: \ud800", { cause: new Error("net::ERR_CONNECTION_RESET") }), { name: "\udc00", code: 7n, errors: [null, 7] });
+  odd.cause.cause = odd;
+  for (const failed of [odd, thrown("page.goto: net::ERR_EMPTY_RESPONSE"), "unknown"]) {
+    const { verdict, why } = await open.observe(failed);
+    assert.deepEqual([verdict, /read the session/.test(why)], ["unsure", failed === "unknown"], String(why));
+  }
   // An error of another realm is one.
   assert.equal(await verdict(runInNewContext("Object.assign(new Error(), { code: 'ECONNREFUSED' })")), "the proxy");
   // What has a status is one, and a word is one; nothing else is.

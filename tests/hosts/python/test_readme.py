@@ -36,8 +36,12 @@ def ran(number: int, sandbox: Sandbox, folder: Path, *arguments: str) -> str:
 def killed(number: int, sandbox: Sandbox, folder: Path, operation: str) -> None:
     """Starts a program, and kills it once the service has done an operation."""
     process = start(number, sandbox, folder)
-    while not sandbox.times(operation):
-        assert process.poll() is None, process.communicate()
+    while True:
+        # Looked at first: it may come to the operation and to its end between the two.
+        is_over = process.poll() is not None
+        if sandbox.times(operation):
+            break
+        assert not is_over, process.communicate()
         time.sleep(0.01)
     process.kill()
     process.communicate()

@@ -12,7 +12,7 @@ use crate::{Told, ensure};
 
 /// The answer is this late; the buyer is dead long before.
 const LATE_MS: u32 = 15_000;
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) fn tell(sandbox: &Sandbox, tidy: &Tidy) -> Told {
     let page = Page::new();

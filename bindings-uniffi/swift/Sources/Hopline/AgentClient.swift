@@ -19,15 +19,18 @@ public final class AgentClient: HoplineClient, @unchecked Sendable {
     ///     client of a store the same one. The account's own limit, which holds for all stores, is `dailyLimitUsd` of `updateBudget`.
     ///   - backendReady: `backendReady` as `registerAccount` answered. If false, purchases are refused.
     ///   - options: How to repeat, wait and read.
+    ///   - file: Where the client is made, for a warning that it was not closed.
+    ///   - line: The same.
     public init(
         apiKey: Secret? = nil, baseURL: String? = nil, store: (any Store)? = nil, transport: any Transport = URLSessionTransport(),
-        dailyCapUsd: Decimal? = nil, backendReady: Bool? = nil, options: ClientOptions = ClientOptions()
+        dailyCapUsd: Decimal? = nil, backendReady: Bool? = nil, options: ClientOptions = ClientOptions(),
+        file: StaticString = #fileID, line: UInt = #line
     ) throws(HoplineError) {
         var told = options.told(try address(baseURL, "HOPLINE_BASE_URL"))
         told.add("api_key", apiKey ?? secret("HOPLINE_API_KEY"))
         told.add("daily_cap_usd", dailyCapUsd)
         told.add("backend_ready", backendReady)
-        try super.init(told, store, transport, options)
+        try super.init(told, store, transport, options, madeAt: "\(file):\(line)")
     }
 
     /// Follows a session no more, without ending it: another client of the store may have it then, by its intent or with `resumeAll`.

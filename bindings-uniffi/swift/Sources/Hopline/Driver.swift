@@ -32,8 +32,8 @@ final class Driver: @unchecked Sendable {
     }
 
     private static let wanted = responseHeaders()
-    /// More requests than this wait for their turn: a process has few descriptors, on Apple's systems often 256.
-    private static let mostAtOnce = 64
+    /// What ends sessions, and so is done although the client is closing.
+    private static let endings: Set = ["terminate_session", "drain_pool"]
 
     let core: Client
     private let transport: any Transport
@@ -50,9 +50,9 @@ final class Driver: @unchecked Sendable {
     private var ended: [UInt32: Early] = [:]
     /// What is to be done once the lock is free.
     private var work: [() -> Void] = []
-    /// By step: the requests that are out or wait for their turn.
+    /// By step: the requests that are out or are to be begun.
     var out: [UInt32: Exchange] = [:]
-    /// The steps whose requests wait for their turn, in order.
+    /// The steps whose requests were not begun, in order.
     var queue: [UInt32] = []
     /// The calls of the store that were not begun, and by step those that are under way.
     var calls: [StoreStep] = []
@@ -148,6 +148,16 @@ final class Driver: @unchecked Sendable {
         lock.withLock { state > .open }
     }
 
+    /// Whether what a lease was given for is this client's still.
+    func isValid(pool: UInt32, lease: Int64) -> Bool {
+        lock.withLock { state == .open && core.isValid(pool: pool, lease: lease) }
+    }
+
+    /// Under the lock: the commands that are broken off when the client closes.
+    var commandsToBreakOff: [UInt32] {
+        waiting.keys.filter { operations[$0].map { !Self.endings.contains($0.name) } ?? true }
+    }
+
     /// Does something under the lock, and then all that the core wants done now.
     func act<Result>(_ doing: () -> Result) -> Result {
         let (result, todo): (Result, [() -> Void]) = lock.withLock {
@@ -233,13 +243,12 @@ final class Driver: @unchecked Sendable {
             asking[step.id] = Task.detached { await self.perform(step) }
         }
         calls = []
-        while out.count - queue.count < Self.mostAtOnce, let next = queue.first {
-            queue.removeFirst()
+        for next in queue {
             guard let exchange = out[next] else { continue }
             keepTime(Clock.monotonic + exchange.timeout)
-            // Of a client that is closing only a pool sends yet, which nobody waits for.
-            work.append(state == .open ? { exchange.start() } : { exchange.abort() })
+            work.append(state == .open || exchange.endsSession ? { exchange.start() } : { exchange.abort() })
         }
+        queue = []
     }
 
     /// Whether a request may be sent that was asked for when claims had ended so often.
@@ -307,7 +316,7 @@ final class Driver: @unchecked Sendable {
 
     /// To wake too early does no harm, so a timer is only ever replaced by an earlier one.
     private func keepTime(_ until: Int64?) {
-        guard let until, state == .open, timer.map({ until < $0.at }) ?? true else { return }
+        guard let until, state <= .closing, timer.map({ until < $0.at }) ?? true else { return }
         timer?.task.cancel()
         let task = Task.detached { [weak self] in
             guard (try? await Clock.sleep(until: until)) != nil else { return }

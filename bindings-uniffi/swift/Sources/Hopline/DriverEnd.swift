@@ -4,17 +4,17 @@ internal import HoplineCore
 
 /// How a driver lets go of its store: for good when it closes, or until it wakes.
 extension Driver {
-    /// Cancels what is under way; records stay. Once all of it has ended, or the time is up, the store is given back.
+    /// Cancels what is under way, but for what ends sessions; records stay. Once all of it has ended, or the time is up, the store is given back.
     func shutDown(within timeout: Duration) {
         let aborted: [Exchange] = act {
             guard state == .open else { return [] }
             (state, isSuspended) = (.closing, false)
-            Array(waiting.keys).forEach { cancel($0) }
+            commandsToBreakOff.forEach { cancel($0) }
             deadline = Task.detached {
                 guard (try? await Task.sleep(for: timeout, clock: .continuous)) != nil else { return }
                 self.giveUp()
             }
-            return Array(out.values)
+            return out.values.filter { !$0.endsSession }
         }
         aborted.forEach { $0.abort() }
     }

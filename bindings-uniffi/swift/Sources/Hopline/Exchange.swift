@@ -13,9 +13,6 @@ final class Exchange: @unchecked Sendable {
 
     /// What a transport may still take to tell what it knows, after its time is up.
     private static let grace: Int64 = 250
-    /// What may be sent as late as this is sent whenever its turn comes.
-    private static let neverLate: Int64 = 1 << 53
-
     /// How long it may take, in milliseconds.
     let timeout: Int64
     private let request: Request
@@ -75,6 +72,9 @@ final class Exchange: @unchecked Sendable {
         return lock.withLock { answer == nil ? nil : due }
     }
 
+    /// What ends a session is never late, and is sent whatever the store says, and while the client closes.
+    var endsSession: Bool { sendBefore > 1 << 53 }
+
     /// How long ago the transport got it; nil if it never did.
     var age: Duration? { lock.withLock { sentAt.map { .now - $0 } } }
 
@@ -91,12 +91,11 @@ final class Exchange: @unchecked Sendable {
             return end { _ in .unfit(rule: error.rule) }
         } catch {
             let late = lock.withLock { isLate }
-            // Its own text is left out, since it may hold secrets.
+            // Its own words may hold a token that this client never saw.
             return end(late ? .timeout : .headers, note: late ? nil : "`headers` threw \(type(of: error))")
         }
         // It took too long to come to this, or somebody else may have its name by now: the core decides anew.
-        // What ends a session is never late, and is sent whatever the store says.
-        if sendBefore < Self.neverLate {
+        if !endsSession {
             guard await claimsStand() else { return end(.late, note: "the store did not vouch for its claims") }
             if Clock.monotonic > sendBefore { return end(.late) }
         }
@@ -107,7 +106,7 @@ final class Exchange: @unchecked Sendable {
             end { _ in .response(response) }
         } catch {
             let late = lock.withLock { isLate }
-            end { _ in late ? .failed(.timeout, .maybe, note: nil) : Self.outcome(of: error) }
+            end { _ in late ? .failed(.timeout, .maybe, note: nil) : Self.outcome(of: error, complete) }
         }
     }
 
@@ -133,10 +132,9 @@ final class Exchange: @unchecked Sendable {
         task?.cancel()
     }
 
-    private static func outcome(of error: any Error) -> Outcome {
+    private static func outcome(of error: any Error, _ request: Request) -> Outcome {
         guard let failure = error as? TransportFailure else {
-            // Its own text is left out, since it may hold secrets.
-            return .failed(.other, .maybe, note: "the transport threw \(type(of: error))")
+            return .failed(.other, .maybe, note: "the transport threw \(described(error, request))")
         }
         let kind: HoplineCore.FailureKind =
             switch failure.kind {

@@ -14,7 +14,8 @@ struct Headers: Sendable {
         for (name, value) in try await given() {
             let isToken = !name.isEmpty && name.utf8.allSatisfy { Self.token.contains($0) }
             guard isToken else { throw Unfit(rule: "must have names made of letters, digits and hyphens") }
-            guard !request.headers.contains(where: { $0.name.lowercased() == name.lowercased() }) else {
+            let lowercased = name.lowercased()
+            guard !Self.reserved.contains(lowercased), !request.headers.contains(where: { $0.name.lowercased() == lowercased }) else {
                 throw Unfit(rule: "must not have `\(name)`, which the client sets")
             }
             guard value.reveal().unicodeScalars.allSatisfy({ $0 == "\t" || (" "..."~").contains($0) }) else {
@@ -25,5 +26,9 @@ struct Headers: Sendable {
         return request
     }
 
+    /// What the core or the transport sets, also where a request has none of it.
+    private static let reserved: Set = [
+        "connection", "content-length", "content-type", "host", "idempotency-key", "transfer-encoding", "x-api-key",
+    ]
     private static let token = Set("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ".utf8)
 }

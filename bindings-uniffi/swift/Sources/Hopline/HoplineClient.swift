@@ -8,12 +8,17 @@ internal import HoplineCore
 /// Every method that fails throws a `HoplineError`. Cancelling a task cancels its call, which then throws an error of the kind
 /// `cancelled`. That says whether the operation may have taken effect; if it may have, its record is kept and can be resumed.
 ///
+/// A client is in use as long as somebody holds it, a pool, a lease, a session or a walk of it. Once nobody does it is closed, and a warning is
+/// logged.
+///
 /// Nobody else can derive from it, and none of its members changes, so it may be sent anywhere.
 public class HoplineClient: @unchecked Sendable, CustomReflectable {
     let driver: Driver
+    /// Where it was made.
+    private let place: String
 
     /// A client of these options, which hold secrets.
-    init(_ told: Parameters, _ store: (any Store)?, _ transport: any Transport, _ options: ClientOptions) throws(HoplineError) {
+    init(_ told: Parameters, _ store: (any Store)?, _ transport: any Transport, _ options: ClientOptions, madeAt place: String) throws(HoplineError) {
         var told = told
         told.add("store", store != nil)
         told.add("late_calls", store?.lateCalls ?? false)
@@ -24,9 +29,11 @@ public class HoplineClient: @unchecked Sendable, CustomReflectable {
             throw refused("client", because: "store_in_use")
         }
         driver = Driver(client, transport, Headers(given: options.headers), handle ?? nil)
+        self.place = place
     }
 
     deinit {
+        if !driver.closed { NSLog("a Hopline client that was made at \(place) was not closed") }
         driver.shutDown(within: .seconds(10))
     }
 
@@ -162,7 +169,7 @@ public class HoplineClient: @unchecked Sendable, CustomReflectable {
     }
 
     /// Cancels what is under way, lets go of all that this client has in the store, and closes the store. Records stay, and no session is
-    /// ended.
+    /// ended. From then on nothing is sent but what ends sessions, if that was asked for before, and no lease is valid.
     ///
     /// - Parameter timeout: How long to wait for what the store has not answered. What it does not answer may be done or not.
     public func close(timeout: Duration = .seconds(10)) async {

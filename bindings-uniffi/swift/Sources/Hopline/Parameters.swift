@@ -27,9 +27,9 @@ extension Decimal: Parameter {
 }
 
 extension Duration: Parameter {
-    /// Whole milliseconds.
+    /// Whole milliseconds. Longer than 24 days is as good as 24 days.
     var parameter: JSON {
-        let (seconds, attoseconds) = components
+        let (seconds, attoseconds) = min(self, .milliseconds(Int32.max)).components
         return .number(Decimal(seconds) * 1000 + Decimal(attoseconds / 1_000_000_000_000_000))
     }
 }

@@ -1,5 +1,9 @@
 import Foundation
 
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
 internal import HoplineCore
 
 extension PoolReplace: Parameter {}
@@ -30,7 +34,7 @@ public struct Pool: Sendable {
     ) async throws -> Value {
         let lent = try await acquire(target, key, timeout)
         defer { client.driver.ask(.releaseLease(pool: UInt32(number), lease: Int64(lent.lease))) }
-        return try await use(Lease(target: target, lent: lent, driver: client.driver))
+        return try await use(Lease(target: target, lent: lent, client: client))
     }
 
     /// How it is, as far as this client knows; with `everywhere`, the store is asked what other clients have.
@@ -108,7 +112,7 @@ public struct Lease: Sendable {
     /// What it was lent for.
     public let target: String?
     let lent: PoolLease
-    let driver: Driver
+    let client: AgentClient
 
     /// The session.
     public var sessionId: String { lent.sessionId }
@@ -118,31 +122,48 @@ public struct Lease: Sendable {
     public var generation: Int { lent.generation }
     /// The slot of the pool that the session is of.
     public var slot: Int { lent.slot }
-    /// Whether it is this client's still: not once it was given back, or the store's claim of its slot has ended.
-    public var isValid: Bool { driver.core.isValid(pool: UInt32(lent.pool), lease: Int64(lent.lease)) }
+    /// Whether it is this client's still: not once it was given back, the store's claim of its slot has ended, or its client is closed.
+    public var isValid: Bool { client.driver.isValid(pool: UInt32(lent.pool), lease: Int64(lent.lease)) }
 
-    /// What to do after something was seen through it. Nothing is sent by this.
+    /// What to do after something was seen through it: `giveBack` where it is not valid any more. Nothing is sent by this. It throws a
+    /// `HoplineError` of the kind `invalid` for a status that is none.
     ///
     /// - Parameters:
     ///   - seen: What a request through it met.
     ///   - retryAfter: How long the target asked to wait, with 429.
     @discardableResult
-    public func observe(_ seen: Seen, retryAfter: Duration? = nil) -> LeaseAdvice {
+    public func observe(_ seen: Seen, retryAfter: Duration? = nil) throws(HoplineError) -> LeaseAdvice {
+        guard !client.driver.closed else { return .giveBack }
         let (pool, lease) = (UInt32(lent.pool), Int64(lent.lease))
-        switch driver.ask(.observeLease(pool: pool, lease: lease, seen: seen.json.text, waitMs: retryAfter?.milliseconds)) {
-        case .leaseAdvice(let word?): return LeaseAdvice(rawValue: word) ?? .keep
+        switch client.driver.ask(.observeLease(pool: pool, lease: lease, seen: seen.json.text, waitMs: retryAfter?.milliseconds)) {
+        case .leaseAdvice(let word?): return LeaseAdvice(rawValue: word) ?? .giveBack
+        case .refused(let packed): throw HoplineError(packed: packed)
         // What is not valid any more, or has another exit by now, is of no use.
-        case .leaseAdvice(nil): return .giveBack
-        // A status that is none.
-        default: return .keep
+        default: return .giveBack
         }
+    }
+
+    /// The same of a response of `URLSession`, whose `Retry-After` says how long the target asks to wait.
+    @discardableResult
+    public func observe(_ response: HTTPURLResponse) throws(HoplineError) -> LeaseAdvice {
+        var told = Parameters()
+        told.add("header", response.value(forHTTPHeaderField: "Retry-After") ?? "")
+        told.add("date", response.value(forHTTPHeaderField: "Date"))
+        told.add("now", Int(Clock.unix))
+        let wait: TargetWait = try ask("retry_after", told.json)
+        return try observe(.status(response.statusCode), retryAfter: wait.wait_ms.map { .milliseconds($0) })
     }
 
     /// The same of an error of the HTTP client that sent a request through it.
     @discardableResult
     public func observe(_ error: any Error) -> LeaseAdvice {
-        observe(Seen(error))
+        (try? observe(Seen(error))) ?? .giveBack
     }
+}
+
+/// How long a target asks to wait.
+private struct TargetWait: Decodable {
+    let wait_ms: Int64?
 }
 
 extension Lease: CustomStringConvertible, CustomReflectable {

@@ -23,10 +23,13 @@ public final class ResellerClient: HoplineClient, @unchecked Sendable {
     ///     with the client.
     ///   - transport: What sends requests.
     ///   - options: How to repeat, wait and read.
+    ///   - file: Where the client is made, for a warning that it was not closed.
+    ///   - line: The same.
     public init(
         username: Secret? = nil, password: Secret? = nil, baseURL: String? = nil, token: Secret? = nil, tokenCodes: [String]? = nil,
         doubtCodes: [String]? = nil, refusalCodes: [String]? = nil,
-        store: (any Store)? = nil, transport: any Transport = URLSessionTransport(), options: ClientOptions = ClientOptions()
+        store: (any Store)? = nil, transport: any Transport = URLSessionTransport(), options: ClientOptions = ClientOptions(),
+        file: StaticString = #fileID, line: UInt = #line
     ) throws(HoplineError) {
         var told = options.told(try address(baseURL, "HOPLINE_BACKEND_URL"))
         told.add("api", "reseller")
@@ -38,7 +41,7 @@ public final class ResellerClient: HoplineClient, @unchecked Sendable {
         told.add("token_codes", tokenCodes)
         told.add("doubt_codes", doubtCodes)
         told.add("refusal_codes", refusalCodes)
-        try super.init(told, store, transport, options)
+        try super.init(told, store, transport, options, madeAt: "\(file):\(line)")
     }
 
     /// The token that is used at present: for the Keychain, to start from next time.

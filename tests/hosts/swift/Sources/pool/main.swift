@@ -18,9 +18,10 @@ await withTaskGroup(of: Void.self) { group in
                     do {
                         let status = try await read(page, through: lease.proxy)
                         // If it is blocked, its session rests or gets another exit once it is back.
-                        print("page", page, "met", status, "advice", lease.observe(.status(status)))
+                        print("page", page, "met", status, "advice", try lease.observe(.status(status)))
                     } catch {
-                        lease.observe(error)  // a proxy that fails is told apart from a target that does
+                        // It was not read. A proxy that fails is told apart from a target that does.
+                        print("page", page, "met", error, "advice", lease.observe(error))
                     }
                 }
             } catch {

@@ -24,6 +24,7 @@ do {
     print("account", try await agent.getAccount().apiKeyPrefix ?? "?", "with the budget", try await agent.getBudget().raw.text)
     // The intent is your own name for this purchase. Whoever starts it again gets the same session.
     let session = try await session("job-17")
+    guard session.phase == .ready else { fatalError("\(session) can't be used yet, or any more: start the program again, or look at it") }
     print(session.sessionId, "is", session.phase, "at", session.proxy?.host ?? "?", session.proxy?.password ?? "?")
     _ = try session.proxy?.url().reveal()  // for your own HTTP client
 

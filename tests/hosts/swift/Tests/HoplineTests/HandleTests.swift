@@ -38,9 +38,9 @@ struct HandleTests {
         }
         let cases: [(any Error, Seen)] = [
             (URLError(.timedOut), .timeout), (URLError(.cannotConnectToHost), .proxy), (URLError(.cannotFindHost), .proxy),
-            (URLError(.networkConnectionLost), .target), (URLError(.secureConnectionFailed), .target), (behind(311), .proxy), (behind(122), .proxy),
-            (behind(2), .target), (POSIXError(.ECONNREFUSED), .proxy), (POSIXError(.ETIMEDOUT), .timeout), (POSIXError(.EPIPE), .target),
-            (Named("HTTPClientError.proxyAuthenticationRequired"), .proxy), (Named("HTTPClientError.readTimeout"), .timeout), (Unmet("it"), .target),
+            (URLError(.networkConnectionLost), .unknown), (URLError(.secureConnectionFailed), .target), (behind(311), .proxy), (behind(122), .proxy),
+            (behind(2), .unknown), (POSIXError(.ECONNREFUSED), .proxy), (POSIXError(.ETIMEDOUT), .timeout), (POSIXError(.EPIPE), .unknown),
+            (Named("HTTPClientError.proxyAuthenticationRequired"), .proxy), (Named("HTTPClientError.readTimeout"), .timeout), (Unmet("it"), .unknown), (Unmet("it timed out"), .timeout),
         ]
         for (error, seen) in cases { #expect(Seen(error) == seen, "\(error)") }
 

@@ -56,6 +56,29 @@ struct PhoneTests {
         #expect(wire.seen.isEmpty)
     }
 
+    @Test("whose backend refuses in its own words bought nothing, and sends the same key when its intent is started again")
+    func refused() async throws {
+        let wire = try Wire(asked: { connection, number in
+            let (status, body) = number <= 2 ? ("403 Forbidden", #"{"error":"not this user"}"#) : ("202 Accepted", #"{"success":true,"data":{"session_id":"s-1","status":"creating"}}"#)
+            connection.answer(status, ["content-type: application/json"], body)
+        })
+        let agent = try AgentClient(apiKey: nil, baseURL: wire.url, options: ClientOptions(account: "user-1"))
+        for intent in [nil, "job-1"] {
+            let error = try await failure { try await agent.buy(intent) }
+            #expect(error.kind == .refused && error.effect == .none, "\(error.debugDescription)")
+        }
+        #expect(try await agent.resumeAll().isEmpty, "nobody asked for it again")
+        #expect(try await agent.buy("job-1").sessionId == "s-1")
+        let keys = wire.seen.map { $0.lowercased().components(separatedBy: "\r\n").filter { $0.hasPrefix("idempotency-key: ") } }
+        #expect(keys.count == 3 && keys[1] == keys[2] && keys[0] != keys[1])
+        await agent.close()
+        // Where the service itself answers, it is no answer of its own.
+        let service = try Wire(asked: { connection, _ in connection.answer("403 Forbidden") })
+        let doubting = try AgentClient(apiKey: "key", baseURL: service.url)
+        #expect(try await failure { try await doubting.buy() }.effect == .unknown)
+        await doubting.close()
+    }
+
     @Test("dumps neither a client nor what a session knows of it, since that may change at any moment")
     func dumped() async throws {
         let wire = try Wire(asked: { connection, _ in

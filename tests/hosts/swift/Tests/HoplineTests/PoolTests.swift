@@ -28,16 +28,16 @@ struct PoolTests {
         let first = try await shop.withLease(target: "localhost") { lease in
             #expect(lease.isValid && lease.slot == 0 && lease.target == "localhost")
             statuses.append(try await curl(site, through: lease.proxy).status)
-            #expect(lease.observe(.status(403)) == .giveBack)
+            #expect(try lease.observe(.status(403)) == .giveBack)
             #expect(try await shop.status().leased == 1)
             return lease
         }
-        #expect(!first.isValid && first.observe(.captcha) == .giveBack, "it was given back")
+        #expect(try !first.isValid && first.observe(.captcha) == .giveBack, "it was given back")
         // Nobody waits for anything.
         try await until("it was rotated") { try await sandbox.state().sessions.map(\.rotations) == [1] }
         let second = try await shop.withLease(target: "localhost") { lease in
             statuses.append(try await curl(site, through: lease.proxy).status)
-            #expect(lease.observe(.status(200)) == .keep && lease.observe(URLError(.networkConnectionLost)) == .keep)
+            #expect(try lease.observe(.status(200)) == .keep && lease.observe(URLError(.networkConnectionLost)) == .keep)
             return lease
         }
         #expect(statuses == [403, 200] && second.sessionId == first.sessionId && second.generation > first.generation)

@@ -142,7 +142,7 @@ struct SocketTests {
     @Test("a transport that throws or answers nonsense is one clear error, and nothing is lost")
     func nonsense() async throws {
         struct Broken: Error, CustomStringConvertible {
-            let description = "canary-key"
+            let description = "no route for canary-key at https://user:canary@gate.example, Bearer canary"
         }
         struct Odd: Transport {
             let act: @Sendable (Request) throws -> Response
@@ -159,6 +159,7 @@ struct SocketTests {
             let error = try await failure { try await client.buy("a") }
             #expect(error.effect != .none, "\(place): \(error.debugDescription)")
             #expect(!error.debugDescription.contains("canary"))
+            if place == 0 { #expect(error.notes.joined().contains("Broken: no route for [redacted] at https:[redacted]gate.example, [redacted]")) }
             let saved = try await client.saved()
             #expect(saved.map(\.intent) == ["a"], "\(place): \(error.debugDescription)")
         }

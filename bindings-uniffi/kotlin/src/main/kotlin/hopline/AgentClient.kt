@@ -42,7 +42,7 @@ public class AgentClient(
 ) : AgentOperations() {
     override val engine: Engine =
         newEngine(
-            options.told(
+            this, options.told(
                 "base_url" to address(baseUrl, "HOPLINE_BASE_URL"), "api_key" to apiKey, "daily_cap_usd" to dailyCapUsd,
                 "backend_ready" to backendReady, "same_account" to sameAccount, "store" to (store != null),
                 "late_calls" to (store?.lateCalls == true),

@@ -1,5 +1,7 @@
 package hopline
 
+import kotlinx.coroutines.delay
+
 /** The time, in milliseconds. A test may give its own to a client; nobody else needs to. */
 public interface Clock {
     /** The time of day: milliseconds since 1970. */
@@ -30,3 +32,10 @@ private object SystemTime : Clock {
 
     override fun monotonic(): Long = if (elapsedRealtime == null) System.nanoTime() / 1_000_000 else elapsedRealtime.invoke(null) as Long
 }
+
+/** Waits until that time has come by this clock. Coroutines count by one that may stop while the device sleeps, so it is looked at now and then. */
+internal suspend fun Clock.waitUntil(at: Long) {
+    do delay((at - monotonic()).coerceIn(1, LONGEST_DELAY)) while (monotonic() < at)
+}
+
+private const val LONGEST_DELAY = 10_000L

@@ -16,6 +16,8 @@ import java.util.concurrent.ConcurrentHashMap
 import java.util.concurrent.locks.ReentrantLock
 import kotlin.concurrent.withLock
 import kotlin.time.Duration
+import kotlin.time.Duration.Companion.milliseconds
+import kotlin.time.Duration.Companion.seconds
 import kotlin.time.TimeSource
 import kotlinx.coroutines.CompletableDeferred
 import kotlinx.coroutines.CoroutineDispatcher
@@ -24,10 +26,10 @@ import kotlinx.coroutines.CoroutineScope
 import kotlinx.coroutines.CoroutineStart
 import kotlinx.coroutines.DelicateCoroutinesApi
 import kotlinx.coroutines.Dispatchers
+import kotlinx.coroutines.GlobalScope
 import kotlinx.coroutines.Job
 import kotlinx.coroutines.NonCancellable
 import kotlinx.coroutines.SupervisorJob
-import kotlinx.coroutines.delay
 import kotlinx.coroutines.joinAll
 import kotlinx.coroutines.launch
 import kotlinx.coroutines.sync.Mutex
@@ -48,14 +50,9 @@ internal class Means(val transport: Transport, val headers: Headers?, val clock:
 internal class Engine(private val core: Client, means: Means, private val store: StoreHandle?) {
     private val clock = means.clock
 
-    /** Threads of its own, so that nobody's waiting can keep it from going on: those that wait for nothing… */
-    private val work = means.dispatcher.limitedParallelism(4, "hopline")
-
-    /** …those that wait for disks… */
-    private val disk = means.dispatcher.limitedParallelism(8, "hopline-store")
-
-    /** …and those of a transport that blocks. */
-    private val exchange = Exchange(means.transport, means.headers, clock, means.dispatcher.limitedParallelism(64, "hopline-http"))
+    private val threads = Threads(means.dispatcher)
+    private val work = threads.work
+    private val exchange = Exchange(means.transport, means.headers, clock, threads)
     private val lock = ReentrantLock()
     private val scope = CoroutineScope(SupervisorJob() + CoroutineExceptionHandler { _, error -> broken(error) })
     private val headers = responseHeaders().toSet()
@@ -63,7 +60,7 @@ internal class Engine(private val core: Client, means: Means, private val store:
     /** Used while the lock is held. */
     private val moves = Moves(core, clock)
     private val waiting = HashMap<UInt, Waiting<*>>()
-    private val out = HashMap<UInt, Job>()
+    private val out = HashMap<UInt, Out>()
 
     /** Calls of the store, and results on their way to being dropped: [shutdown] waits for them. */
     private val tasks: MutableSet<Job> = ConcurrentHashMap.newKeySet()
@@ -71,7 +68,10 @@ internal class Engine(private val core: Client, means: Means, private val store:
     private var due: Long? = null
     private val closer = Mutex()
 
-    /** Since [shutdown] began: nothing new is begun. */
+    /** While [closer] is held: whether somebody closes it, or has. */
+    private var finished = false
+
+    /** Since [shutdown] began: nothing new is begun, and nothing is sent but what ends sessions, if that was asked for before. */
     @Volatile
     private var closing = false
 
@@ -109,6 +109,9 @@ internal class Engine(private val core: Client, means: Means, private val store:
             }
         }
     }
+
+    /** A request that is out, and whether it ends a session. */
+    private class Out(val job: Job, val endsSession: Boolean)
 
     /** What a command ended with, and what the store and the transport said meanwhile. */
     class Ended(val taken: Taken, val data: Data, val notes: List<String>)
@@ -160,36 +163,72 @@ internal class Engine(private val core: Client, means: Means, private val store:
     /** Has the core do something that is answered at once, and waits until the store was told what it changed. */
     suspend fun ask(operation: String, what: () -> Move): MoveAnswer =
         withContext(work) {
-            val answer = say(operation, what())
+            lateinit var answer: MoveAnswer
+            begin(operation, what()) { answer = it }
             // A copy by `toArray`, since `toList` can't bear that one ends meanwhile.
             ArrayList(tasks).joinAll()
             answer
         }
 
-    /** Has the core do something that is answered at once, in this thread. */
-    fun say(operation: String, what: Move): MoveAnswer {
-        lateinit var answer: MoveAnswer
-        begin(operation, what) { answer = it }
+    /** Has the core do something that is answered at once, in this thread. Null if the client is closed. */
+    fun say(what: Move): MoveAnswer? {
+        var answer: MoveAnswer? = null
+        if (!closing) move({ what }) { answer = if (it is MoveAnswer.Refused) throw exception(it.error) else it }
         return answer
     }
 
     /** Gives back what was lent, whatever has become of the caller or the client. */
     suspend fun give(what: Move): Unit = withContext(NonCancellable + work) { move({ what }) }
 
-    fun isValid(lent: PoolLease): Boolean = lock.withLock { !closed && core.isValid(lent.pool.toUInt(), lent.lease) }
+    fun isValid(lent: PoolLease): Boolean = lock.withLock { !closing && core.isValid(lent.pool.toUInt(), lent.lease) }
 
     /** The token of the reseller API, also after [shutdown]. */
     fun token(): Secret? = lock.withLock { if (closed) lastToken else core.token()?.let(::Secret) }
 
+    /** Whether nothing can be begun any more. */
+    val isClosed: Boolean get() = closing
+
     /** Gives up what is under way, and lets go of all names of the store. */
-    suspend fun shutdown(timeout: Duration): Unit = withContext(NonCancellable + work) { closer.withLock { if (!closing) finish(timeout) } }
+    suspend fun shutdown(timeout: Duration): Unit =
+        withContext(NonCancellable + work) {
+            closer.withLock {
+                if (!finished) {
+                    finished = true
+                    finish(timeout)
+                }
+            }
+        }
+
+    /** The same for a caller who may block the thread of its dispatcher until it is done: what is left to do is done elsewhere. */
+    suspend fun shutdownElsewhere(timeout: Duration) {
+        threads.move()
+        lock.withLock {
+            closing = true
+            timer?.cancel()
+            timer = null
+        }
+        move({ Move.Go })
+        shutdown(timeout)
+    }
+
+    /** Nobody holds the client any more, so nobody can close it. */
+    fun forget(warn: () -> Unit) {
+        if (lock.withLock { closing.also { closing = true } }) return
+        // A platform may have no logging.
+        runCatching(warn)
+        GlobalScope.launch(Dispatchers.IO) { shutdownElsewhere(PATIENCE) }
+    }
 
     private suspend fun finish(timeout: Duration) {
-        closing = true
         val began = TimeSource.Monotonic.markNow()
         try {
-            lock.withLock { waiting.keys.toList() }.forEach(::cancel)
-            lock.withLock { out.values.toList() }.forEach { it.cancel() }
+            val (commands, sends) =
+                lock.withLock {
+                    closing = true
+                    waiting.values.filter { it.operation !in ENDINGS }.map { it.command } to out.values.filter { !it.endsSession }.map { it.job }
+                }
+            commands.forEach(::cancel)
+            sends.forEach { it.cancel() }
             withTimeoutOrNull(timeout) { while (awaitRest()) Unit }
         } finally {
             lock.withLock {
@@ -207,14 +246,14 @@ internal class Engine(private val core: Client, means: Means, private val store:
 
     /** Waits for what is under way. Whether there was anything. */
     private suspend fun awaitRest(): Boolean {
-        val left = lock.withLock { waiting.values.map { it.ended } + out.values } + ArrayList(tasks)
+        val left = lock.withLock { waiting.values.map { it.ended } + out.values.map { it.job } } + ArrayList(tasks)
         left.joinAll()
         return left.isNotEmpty()
     }
 
     /** What can't be let go of in time is free once the store has answered, or the process ends. */
     private suspend fun letGo(timeout: Duration) {
-        val letting = scope.launch(disk, CoroutineStart.ATOMIC) { withContext(NonCancellable) { store?.close() } }
+        val letting = scope.launch(threads.disk, CoroutineStart.ATOMIC) { withContext(NonCancellable) { store?.close() } }
         withTimeoutOrNull(timeout) { letting.join() }
     }
 
@@ -246,7 +285,7 @@ internal class Engine(private val core: Client, means: Means, private val store:
 
     private fun cancel(command: UInt) {
         var out: Job? = null
-        move({ Move.Cancel(command) }) { came -> out = (came as MoveAnswer.Abort).step?.let { this.out[it] } }
+        move({ Move.Cancel(command) }) { came -> out = (came as MoveAnswer.Abort).step?.let { this.out[it]?.job } }
         out?.cancel()
     }
 
@@ -314,7 +353,7 @@ internal class Engine(private val core: Client, means: Means, private val store:
 
     private fun result(taken: Taken?): Taken = checkNotNull(taken) { "the core has no result of a command that completed" }
 
-    private fun ask(step: Step.Store) = task(disk) {
+    private fun ask(step: Step.Store) = task(threads.disk) {
         var trouble: Throwable? = null
         val answer =
             try {
@@ -337,17 +376,22 @@ internal class Engine(private val core: Client, means: Means, private val store:
 
     /** What waits for the transport goes on in its thread with a response, and in one of the engine's if there is none. */
     private fun send(step: Step.Send, unlocked: Job) {
-        val before = losses
+        val (before, endsSession) = losses to step.request.endsSession
+        if (closing && !endsSession) {
+            task(work) { move({ Move.Fail(step.id, FailureKind.ABORTED, Sent.NEVER) }) }
+            return
+        }
         val operation = waiting[step.command]?.operation ?: "pool"
-        out[step.id] = scope.launch(Dispatchers.Unconfined, CoroutineStart.ATOMIC) {
+        val sending = scope.launch(Dispatchers.Unconfined, CoroutineStart.ATOMIC) {
             withContext(NonCancellable) { unlocked.join() }
-            val begun = TimeSource.Monotonic.markNow()
+            val begun = clock.monotonic()
             events.tell { exchanged(operation, step.request) }
             val came = exchange.run(step.request) { store?.vouches() != false && losses == before }
-            val duration = begun.elapsedNow()
+            val duration = (clock.monotonic() - begun).milliseconds
             events.tell { exchanged(operation, step.request, came, duration) }
             if (came.response != null) came(step, came) else withContext(NonCancellable + work) { came(step, came) }
         }
+        out[step.id] = Out(sending, endsSession)
     }
 
     private fun came(step: Step.Send, came: ExchangeResult) {
@@ -381,21 +425,26 @@ internal class Engine(private val core: Client, means: Means, private val store:
         timer?.cancel()
         due = until
         timer = until?.let {
-            scope.launch(work) {
-                // Coroutines count by a clock that may stop while the device sleeps, so this looks at its own now and then.
-                delay((it - clock.monotonic()).coerceIn(1, LONGEST_WAIT))
-                lock.withLock {
-                    if (due == it) {
-                        due = null
-                        timer = null
+            // It suspends before it does anything, so the lock is not held then.
+            scope.launch(threads.timing, CoroutineStart.UNDISPATCHED) {
+                clock.waitUntil(it)
+                withContext(work) {
+                    lock.withLock {
+                        if (due == it) {
+                            due = null
+                            timer = null
+                        }
                     }
+                    move({ Move.Go })
                 }
-                move({ Move.Go })
             }
         }
     }
 
     private companion object {
-        const val LONGEST_WAIT = 10_000L
+        /** What ends sessions, and so is done although the client is closing. */
+        val ENDINGS = setOf("terminate_session", "drain_pool")
+
+        val PATIENCE: Duration = 10.seconds
     }
 }

@@ -7,14 +7,11 @@ import kotlin.time.Duration
 import kotlin.time.Duration.Companion.milliseconds
 import kotlinx.coroutines.CancellationException
 import kotlinx.coroutines.CompletableDeferred
-import kotlinx.coroutines.CoroutineDispatcher
 import kotlinx.coroutines.CoroutineScope
+import kotlinx.coroutines.CoroutineStart
 import kotlinx.coroutines.ExperimentalCoroutinesApi
 import kotlinx.coroutines.SupervisorJob
 import kotlinx.coroutines.launch
-import kotlinx.coroutines.sync.Semaphore
-import kotlinx.coroutines.sync.withPermit
-import kotlinx.coroutines.withTimeoutOrNull
 
 /** Headers of the caller's own, asked for before each send. */
 internal typealias Headers = suspend () -> Map<String, String>
@@ -29,15 +26,16 @@ internal class ExchangeResult(
     val unfit: String? = null,
 )
 
+/** What ends a session is never late, and is sent whatever the store says, and while the client closes. */
+internal val hopline.core.Request.endsSession: Boolean get() = sendBefore > 1L shl 53
+
 /** One send each, for no longer than it may take, whatever the transport makes of its timeout. */
 internal class Exchange(
     private val transport: Transport,
     private val headers: Headers?,
     private val clock: Clock,
-    /** Of the engine's own, so that no other client's requests can keep these from being sent. */
-    private val dispatcher: CoroutineDispatcher,
+    private val threads: Threads,
 ) {
-    private val slots = Semaphore(MOST)
     private val scope = CoroutineScope(SupervisorJob())
 
     /**
@@ -62,7 +60,7 @@ internal class Exchange(
         val turn = Turn()
         val came = CompletableDeferred<ExchangeResult>()
         return try {
-            slots.withPermit { send(asked, claimsStand, turn, came) }
+            send(asked, claimsStand, turn, came)
         } catch (_: CancellationException) {
             arrived(came) ?: ExchangeResult(kind = FailureKind.ABORTED, sent = turn.giveUp())
         }
@@ -71,11 +69,17 @@ internal class Exchange(
     private suspend fun send(asked: hopline.core.Request, claimsStand: suspend () -> Boolean, turn: Turn, came: CompletableDeferred<ExchangeResult>): ExchangeResult {
         val timeout = asked.timeoutMs.toLong().milliseconds
         // On its own, so that a transport that can't be interrupted holds up nobody.
-        val sending = scope.launch(dispatcher) { came.complete(attempt(asked, claimsStand, timeout, turn)) }
+        val sending = scope.launch(threads.http) { came.complete(attempt(asked, claimsStand, timeout, turn)) }
+        val until = clock.monotonic() + timeout.inWholeMilliseconds + GRACE
+        val ending = scope.launch(threads.timing, CoroutineStart.UNDISPATCHED) {
+            clock.waitUntil(until)
+            came.complete(ExchangeResult(kind = FailureKind.TIMEOUT, sent = turn.giveUp()))
+        }
         return try {
-            withTimeoutOrNull(timeout + GRACE) { came.await() } ?: arrived(came) ?: ExchangeResult(kind = FailureKind.TIMEOUT, sent = turn.giveUp())
+            came.await()
         } finally {
             sending.cancel()
+            ending.cancel()
         }
     }
 
@@ -91,13 +95,13 @@ internal class Exchange(
             } catch (unfit: Unfit) {
                 return ExchangeResult(kind = FailureKind.HEADERS, sent = turn.giveUp(), unfit = unfit.rule)
             } catch (error: Throwable) {
-                return ExchangeResult(kind = FailureKind.HEADERS, sent = turn.giveUp(), note = "`headers` threw ${described(error)}")
+                return ExchangeResult(kind = FailureKind.HEADERS, sent = turn.giveUp(), note = "`headers` threw ${placed(error)}")
             }
         try {
             // What ends a session is sent whatever the store says.
-            if (asked.sendBefore < NEVER_LATE && !claimsStand()) return ExchangeResult(kind = FailureKind.LATE, sent = turn.giveUp(), note = "the store did not vouch for its claims")
+            if (!asked.endsSession && !claimsStand()) return ExchangeResult(kind = FailureKind.LATE, sent = turn.giveUp(), note = "the store did not vouch for its claims")
         } catch (error: Throwable) {
-            return ExchangeResult(kind = FailureKind.LATE, sent = turn.giveUp(), note = "`vouches` threw ${described(error)}")
+            return ExchangeResult(kind = FailureKind.LATE, sent = turn.giveUp(), note = "`vouches` threw ${placed(error)}")
         }
         if (clock.monotonic() > asked.sendBefore) return ExchangeResult(kind = FailureKind.LATE, sent = turn.giveUp())
         if (!turn.begin()) return ExchangeResult(kind = FailureKind.ABORTED, sent = Sent.NEVER)
@@ -126,25 +130,17 @@ internal class Exchange(
             val response = transport.send(request)
             if (response.body.size <= request.maxBody) ExchangeResult(response) else ExchangeResult(cut(response, request.maxBody))
         } catch (failure: TransportException) {
-            ExchangeResult(kind = failure.kind.core, sent = failure.sent, note = failure.cause?.let { "the transport met ${described(it)}" })
+            ExchangeResult(kind = failure.kind.core, sent = failure.sent, note = failure.cause?.let { "the transport met ${described(it, request)}" })
         } catch (error: Throwable) {
-            ExchangeResult(note = "the transport met ${described(error)}")
+            ExchangeResult(note = "the transport met ${described(error, request)}")
         }
 
     private fun cut(response: Response, most: Int): Response =
         Response(response.status, response.headers, response.body.copyOf(most), truncated = true)
 
-    private fun described(error: Throwable): String = "${error.javaClass.simpleName}, whose text is left out since it may hold secrets"
-
     companion object {
-        /** How many requests of a client may be out at once; further ones wait their turn. */
-        private const val MOST = 128
-
-        /** What may be sent as late as this is sent whenever its turn comes. */
-        private const val NEVER_LATE = 1L shl 53
-
-        /** The transport itself is to end at its timeout, since it knows whether it had sent anything. */
-        private val GRACE: Duration = 500.milliseconds
+        /** The transport itself is to end at its timeout, since it knows whether it had sent anything. In milliseconds. */
+        private const val GRACE = 500L
 
         private val TOKEN = ('a'..'z').toSet() + ('A'..'Z') + ('0'..'9') + "!#$%&'*+-.^_`|~".toSet()
 

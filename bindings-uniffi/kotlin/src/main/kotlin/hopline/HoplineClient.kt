@@ -20,8 +20,9 @@ internal typealias Params = () -> String
  * coroutines may use it at once, from any dispatcher: the work is done elsewhere. Cancelling a coroutine cancels its call: the
  * request is aborted, and what was done, or may have been, keeps its record, which [saved] shows.
  *
- * Closing the client cancels its calls, lets go of all that it has in the store, and ends no session and no order. A client that is
- * garbage-collected lets go of a [FolderStore] too.
+ * Closing the client cancels its calls, lets go of all that it has in the store, and ends no session and no order. A client is in use as
+ * long as somebody holds it, a pool, a lease, a session or a walk of it, or waits for a call of it. One that is garbage-collected is closed,
+ * and a warning is logged, by `java.util.logging` as `hopline`.
  *
  * @param W what waiting gives
  */
@@ -145,14 +146,18 @@ public abstract class HoplineClient<W : Reply> internal constructor() : AutoClos
     public suspend fun forget(record: String): Boolean = acted("forget") { Move.Forget(sound("forget", "record", record)) }
 
     /**
-     * Cancels what is under way, and lets go of all that this client has in the store.
+     * Cancels what is under way, and lets go of all that this client has in the store. From then on nothing is sent but what ends sessions, if
+     * that was asked for before, and no lease is valid.
      *
      * @param timeout how long to wait for a store that does not answer; what it was asked may be done or not. Default 10 s
      */
     public suspend fun shutdown(timeout: Duration = 10.seconds): Unit = engine.shutdown(timeout)
 
-    /** Does what [shutdown] does, and blocks the thread meanwhile. On an app's main thread call [shutdown] instead. */
-    override fun close(): Unit = runBlocking { shutdown() }
+    /**
+     * Does what [shutdown] does, and blocks the thread meanwhile, whichever dispatcher that is of. On an app's main thread call [shutdown]
+     * instead.
+     */
+    override fun close(): Unit = runBlocking { engine.shutdownElsewhere(10.seconds) }
 
     /** What waiting gave where that was what was resumed; otherwise the answer alone. */
     private fun resumed(ended: Engine.Ended): Reply =
@@ -225,8 +230,9 @@ private fun resuming(
     sound(operation, "options", options)
 }
 
-/** Drives a new core with these options. What is wrong with them is said at once. */
-internal fun newEngine(options: Secret, means: Means, store: Store?): Engine = Engine(newCore(options), means, store?.let(StoreHandle::of))
+/** Drives a new core for a client, with these options. What is wrong with them is said at once. */
+internal fun newEngine(client: HoplineClient<*>, options: Secret, means: Means, store: Store?): Engine =
+    Engine(newCore(options), means, store?.let(StoreHandle::of)).also { watch(client, it) }
 
 /** The address of an API, which must come from somewhere. */
 internal fun address(given: String?, variable: String): String =

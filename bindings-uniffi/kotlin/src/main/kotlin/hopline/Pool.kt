@@ -4,6 +4,7 @@ import hopline.core.Move
 import hopline.core.MoveAnswer
 import java.util.concurrent.ConcurrentHashMap
 import kotlin.time.Duration
+import kotlin.time.Duration.Companion.milliseconds
 import kotlin.time.Duration.Companion.minutes
 import kotlin.time.Duration.Companion.seconds
 
@@ -31,7 +32,7 @@ public class Pool internal constructor(
         val lent = client.call("acquire", given, { "{}" }, LENT)
         // Nothing may suspend between the two, or who is cancelled there keeps the lease.
         try {
-            return use(Lease(client.engine, lent, target, jar(lent)))
+            return use(Lease(client, lent, target, jar(lent)))
         } finally {
             client.engine.give(Move.ReleaseLease(lent.pool.toUInt(), lent.lease))
         }
@@ -68,9 +69,14 @@ public class Pool internal constructor(
         ask("resume_pool", rawReply)
     }
 
-    /** Lends no more, waits [grace] for leases, and releases its slots. Sessions live on for the next client. */
+    /** Lends no more, waits [grace] for leases, and releases its slots. Sessions live on for the next client. Nothing happens if its client is closed. */
     public suspend fun close(grace: Duration = 10.seconds) {
-        ask("close_pool", rawReply, "grace_ms" to grace)
+        try {
+            ask("close_pool", rawReply, "grace_ms" to grace)
+        } catch (failure: HoplineException) {
+            // It may be the `finally` of what failed for that very reason.
+            if (!client.engine.isClosed) throw failure
+        }
     }
 
     /** The same, and terminates its dynamic sessions; [everywhere] in all clients; [includeStatic] static ones too, which are not refunded. */
@@ -91,7 +97,7 @@ public class Pool internal constructor(
 
 /** A session that was lent. It prints no secret. */
 public class Lease internal constructor(
-    private val engine: Engine,
+    private val client: AgentClient,
     private val lent: PoolLease,
     /** What it was lent for. */
     public val target: String?,
@@ -110,19 +116,27 @@ public class Lease internal constructor(
     /** The slot of the pool that the session is of. */
     public val slot: Int get() = lent.slot
 
-    /** Whether it is this client's still. It is not once it was given back, or the store's claim of its slot has ended. */
-    public val valid: Boolean get() = engine.isValid(lent)
+    /** Whether it is this client's still. It is not once it was given back, the store's claim of its slot has ended, or its client is closed. */
+    public val valid: Boolean get() = client.engine.isValid(lent)
 
     /** What to do after something was seen through it. Nothing is sent by it. */
     public fun observe(seen: Seen): LeaseAdvice {
         val wait = (seen as? Seen.Status)?.retryAfter?.inWholeMilliseconds
-        val answer = engine.say("observe", Move.ObserveLease(lent.pool.toUInt(), lent.lease, told(seen).toString(), wait))
+        val answer = client.engine.say(Move.ObserveLease(lent.pool.toUInt(), lent.lease, told(seen).toString(), wait))
         // What is not valid any more, or has another exit by now, is of no use.
-        return LeaseAdvice.entries.firstOrNull { it.word == (answer as MoveAnswer.LeaseAdvice).word } ?: LeaseAdvice.GIVE_BACK
+        return LeaseAdvice.entries.firstOrNull { it.word == (answer as MoveAnswer.LeaseAdvice?)?.word } ?: LeaseAdvice.GIVE_BACK
     }
 
-    /** The same, of the HTTP status that a request met. */
-    public fun observe(status: Int): LeaseAdvice = observe(Seen.Status(status))
+    /**
+     * The same, of the HTTP status that a request met.
+     *
+     * @param retryAfter the target's header `Retry-After` as it came, which says how long to wait
+     * @param date its header `Date`, from which a date in [retryAfter] counts; without it, from now
+     */
+    public fun observe(status: Int, retryAfter: String? = null, date: String? = null): LeaseAdvice {
+        val wait = retryAfter?.let { ask("retry_after", "header" to it, "date" to date, "now" to System.currentTimeMillis()).text("wait_ms")?.toLong() }
+        return observe(Seen.Status(status, wait?.milliseconds))
+    }
 
     /** The same, of the exception that a request met: [Seen.of]. */
     public fun observe(error: Throwable): LeaseAdvice = observe(Seen.of(error))

@@ -45,7 +45,7 @@ public class ResellerClient(
 ) : ResellerOperations() {
     override val engine: Engine =
         newEngine(
-            options.told(
+            this, options.told(
                 "api" to "reseller", "base_url" to address(baseUrl, "HOPLINE_BACKEND_URL"), *login(username, password, token),
                 "token_codes" to tokenCodes, "doubt_codes" to doubtCodes, "refusal_codes" to refusalCodes,
                 "same_account" to sameAccount, "store" to (store != null),

@@ -1,15 +1,9 @@
 package hopline
 
-import java.io.IOException
-import java.io.InterruptedIOException
-import java.net.ConnectException
-import java.net.NoRouteToHostException
-import java.net.UnknownHostException
-import java.nio.channels.UnresolvedAddressException
-import java.util.concurrent.TimeoutException
+import hopline.core.hostText
 import kotlin.time.Duration
-import kotlinx.coroutines.TimeoutCancellationException
 import kotlinx.serialization.json.JsonElement
+import kotlinx.serialization.json.JsonObject
 import kotlinx.serialization.json.JsonPrimitive
 
 /** What a request through a session met. */
@@ -32,40 +26,40 @@ public sealed interface Seen {
     /** The target could not be reached, or failed in another way. It says nothing about the session. */
     public data object Target : Seen
 
+    /**
+     * A failure that may be the proxy's or the target's, such as a connection that broke off. After three in a row the session is to be read
+     * again; a pool does that by itself.
+     */
+    public data object Unknown : Seen
+
     public companion object {
-        /** What an exception of OkHttp, `java.net.http`, `HttpURLConnection` or a SOCKS socket means: the proxy's failures apart from the target's. */
+        /**
+         * What an exception of an HTTP client means, with those that caused it: the proxy's failures apart from the target's. The library knows
+         * those of OkHttp, `java.net.http`, `HttpURLConnection`, Ktor and SOCKS sockets. Another one is a timeout or the proxy's if its name or
+         * its words say so, and else [Unknown].
+         */
         public fun of(error: Throwable): Seen {
-            val all = generateSequence(error) { it.cause }.take(8).toList()
-            val said = all.filterIsInstance<IOException>().joinToString("\n") { it.message.orEmpty() }
-            val answered = TUNNEL.find(said)?.groupValues?.get(1)?.toInt()
-            return when {
-                // What the proxy answered in place of a tunnel. From 500 on it could not reach the target.
-                answered != null -> if (answered >= 500) Target else Proxy
-                OF_PROXY.containsMatchIn(said) -> Proxy
-                all.any { it is TimeoutCancellationException || it is TimeoutException } -> Timeout
-                // A connection is made to the proxy only: it is the proxy that connects to the target.
-                all.any { it is ConnectException || it is NoRouteToHostException || it is UnknownHostException || it is UnresolvedAddressException } -> Proxy
-                // By its name, since Android does not have it.
-                all.any { it.javaClass.simpleName == "HttpConnectTimeoutException" } || CONNECTING.containsMatchIn(said) -> Proxy
-                all.any { it is InterruptedIOException || it.javaClass.simpleName == "HttpTimeoutException" } -> Timeout
-                else -> Target
+            val chain = generateSequence(error) { it.cause }.take(MOST).map { mapOf("names" to names(it), "said" to sayable(it.message)) }.toList()
+            return when (val seen = asked { hostText("seen", encode("chain" to chain)) }.let(::parse)) {
+                is JsonPrimitive -> WORDS.entries.first { it.value == seen.content }.key
+                else -> Status((seen as JsonObject).text("status")!!.toInt())
             }
         }
 
-        /** As OkHttp, `java.net.http` and `HttpURLConnection` say it. */
-        private val TUNNEL = Regex("""(?:response code for CONNECT: |Tunnel failed, got: |Proxy returns "HTTP/1\.. )(\d{3})""")
-        private val OF_PROXY =
-            Regex("authenticate with proxy|[Pp]roxy [Aa]uthentication|No credentials provided|authentication attempts|tunnel connections|SOCKS proxy|SOCKS *: *authentication")
-        private val CONNECTING = Regex("[Cc]onnect timed out|failed to connect")
+        /** The names of a class and of those that it is based on. */
+        private fun names(error: Throwable): List<String> =
+            generateSequence<Class<*>>(error.javaClass) { it.superclass }.takeWhile { it != Throwable::class.java }.map { it.name }.toList()
+
+        private fun sayable(text: String?): String = text.orEmpty().take(LONGEST).toByteArray().decodeToString()
+
+        private const val MOST = 8
+        private const val LONGEST = 4000
     }
 }
 
-internal fun told(seen: Seen): JsonElement =
-    when (seen) {
-        is Seen.Status -> tree(mapOf("status" to seen.status))
-        Seen.Captcha -> JsonPrimitive("captcha")
-        Seen.Timeout -> JsonPrimitive("timeout")
-        Seen.Block -> JsonPrimitive("block")
-        Seen.Proxy -> JsonPrimitive("proxy")
-        Seen.Target -> JsonPrimitive("target")
-    }
+private val WORDS: Map<Seen, String> =
+    mapOf(
+        Seen.Captcha to "captcha", Seen.Timeout to "timeout", Seen.Block to "block", Seen.Proxy to "proxy", Seen.Target to "target", Seen.Unknown to "unknown",
+    )
+
+internal fun told(seen: Seen): JsonElement = if (seen is Seen.Status) tree(mapOf("status" to seen.status)) else JsonPrimitive(WORDS.getValue(seen))

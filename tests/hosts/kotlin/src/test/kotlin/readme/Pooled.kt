@@ -8,6 +8,7 @@ import hopline.through
 import java.io.IOException
 import java.math.BigDecimal
 import java.nio.file.Path
+import kotlin.time.Duration.Companion.minutes
 import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.launch
 import kotlinx.coroutines.runBlocking
@@ -15,6 +16,7 @@ import okhttp3.OkHttpClient
 import okhttp3.Request
 
 fun main(pages: Array<String>) = runBlocking(Dispatchers.IO) {
+    val base = OkHttpClient() // all clients that are built from it share its threads and its pool of connections
     AgentClient(store = FolderStore(Path.of("hopline-records"))).use { agent ->
         val options =
             PoolOptions(size = 4, sessionType = SessionType.Dynamic, productNo = "dynamic-world", protocol = Protocol.Http, dailyCapUsd = BigDecimal(40))
@@ -22,13 +24,16 @@ fun main(pages: Array<String>) = runBlocking(Dispatchers.IO) {
         val jobs = pages.map { page ->
             launch {
                 do {
-                    val advice = pool.withLease(target = "shop.example") { lease ->
-                        val http = OkHttpClient.Builder().through(lease.proxy).build()
+                    val advice = pool.withLease(target = "shop.example", timeout = 5.minutes) { lease ->
+                        // One client for each exit, whose connections the next lease of it uses again.
+                        val http = lease.data.getOrPut("http") { base.newBuilder().through(lease.proxy).build() } as OkHttpClient
                         try {
-                            val status = http.newCall(Request.Builder().url(page).build()).execute().use { it.code }
-                            lease.observe(status).also { println("$page: $status, $it") }
+                            val response = http.newCall(Request.Builder().url(page).build()).execute()
+                            val status = response.use { it.body!!.string().let { _ -> it.code } }
+                            lease.observe(status, response.header("Retry-After")).also { println("$page: $status, $it") }
                         } catch (error: IOException) {
-                            lease.observe(error) // tells the proxy's failures from the page's
+                            // Tells the proxy's failures from the page's. The page was not read, whatever the advice is.
+                            lease.observe(error).also { println("$page: $error, $it") }
                         }
                     }
                 } while (advice == LeaseAdvice.GIVE_BACK) // another session, or this one with another exit
@@ -38,4 +43,6 @@ fun main(pages: Array<String>) = runBlocking(Dispatchers.IO) {
         println(pool.status())
         pool.close() // its sessions live on for the next run
     }
+    base.dispatcher.executorService.shutdown()
+    base.connectionPool.evictAll()
 }

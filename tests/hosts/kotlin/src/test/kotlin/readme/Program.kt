@@ -7,6 +7,7 @@ import hopline.FolderStore
 import hopline.HoplineException
 import hopline.OkHttpTransport
 import hopline.OpenSession
+import hopline.Phase
 import hopline.ProductFilter
 import hopline.Protocol
 import hopline.Seen
@@ -31,6 +32,7 @@ fun main() = runBlocking {
         try {
             // What was begun goes on. Only where there is nothing, a product is chosen: prices and stock change.
             val session = agent.resumeIntent(JOB) as OpenSession? ?: agent.buy()
+            if (session.phase != Phase.READY) return@use println("$session can't be used yet, or any more: start this program again, or look at it")
             println("${session.sessionId} is ${session.phase} at ${session.proxy.host}:${session.proxy.port} ${session.proxy.password}")
             val own = OkHttpClient.Builder().through(session.proxy).build() // for your own requests
             // Say what they met, and do as advised.

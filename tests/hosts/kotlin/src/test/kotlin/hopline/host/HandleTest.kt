@@ -110,7 +110,11 @@ class HandleTest {
                 UnknownHostException("gate.example") to Seen.Proxy,
                 SSLHandshakeException("bad certificate") to Seen.Target,
                 IOException("wrapped", ConnectException("refused")) to Seen.Proxy,
-                IllegalStateException() to Seen.Target,
+                SSLHandshakeException("Remote host terminated the handshake") to Seen.Unknown,
+                IOException("unexpected end of stream on https://shop.example/...") to Seen.Unknown,
+                IOException("a proxy of mine said 407") to Seen.Proxy,
+                IllegalStateException("the request timed out") to Seen.Timeout,
+                IllegalStateException() to Seen.Unknown,
             )
         for ((error, seen) in known) assertEquals(seen, Seen.of(error), "$error")
     }

@@ -129,7 +129,7 @@ class LifeTest {
         Sandbox("--seed", "12", "--provisioning-ms", "0").use { sandbox ->
             sandbox.client(transport).use { agent ->
                 val product = agent.listProducts(type = ProductFilter.Static).items.first { it.available && it.sharing.word == "exclusive" }
-                val open = agent.openSession(SessionType.Static, product.productNo, protocol = Protocol.Socks5)
+                val open = agent.openSession(SessionType.Static, product.productNo, protocol = Protocol.Socks5, credentials = false)
                 assertNull(open.proxy.password)
                 open.renew(duration = 1)
                 val refused = assertThrows(HoplineException::class.java) { runBlocking { open.rotate() } }

@@ -10,6 +10,7 @@ import hopline.OkHttpTransport
 import hopline.Options
 import hopline.Protocol
 import hopline.Proxy
+import hopline.Response
 import hopline.Secret
 import hopline.SessionType
 import hopline.Store
@@ -83,6 +84,34 @@ class PhoneTest {
             }
         }
         assertTrue(used.isNotEmpty() && used.none { "main-of-the-app" in it }, "$used")
+    }
+
+    @Test
+    fun `what an app's own backend refuses in its own words bought nothing, and its intent sends the same key again`(): Unit = runBlocking {
+        var isAllowed = false
+        val backend = Scripted {
+            if (isAllowed) answered("""{"session_id":"s-1","status":"creating"}""", 202)
+            else Response(403, listOf("Content-Type" to "application/json"), """{"error":"not this user"}""".toByteArray())
+        }
+        AgentClient(null, "https://shop.example/v1", backend, options = Options(account = "user-1")).use { agent ->
+            for (intent in listOf(null, "job-17")) {
+                val refused = assertThrows(HoplineException.Refused::class.java) {
+                    runBlocking { agent.createSession(SessionType.Dynamic, "p", intent = intent) }
+                }
+                assertEquals(Effect.NONE, refused.effect)
+            }
+            isAllowed = true
+            assertEquals(0, agent.resumeAll().size, "nobody asked for it again")
+            assertEquals("s-1", agent.createSession(SessionType.Dynamic, "p", intent = "job-17").sessionId)
+            val keys = backend.sent.map { request -> request.headers.single { it.first == "idempotency-key" }.second }
+            assertTrue(keys.size == 3 && keys[1] == keys[2] && keys[0] != keys[1], "$keys")
+        }
+        isAllowed = false
+        // Where the service itself is to answer, that is no answer of its.
+        AgentClient(Secret("key"), "https://api.example/v1", backend).use { agent ->
+            val failure = runCatching { agent.createSession(SessionType.Dynamic, "p") }.exceptionOrNull()
+            assertEquals(Effect.UNKNOWN, (failure as HoplineException).effect)
+        }
     }
 
     @Test
@@ -193,10 +222,10 @@ class PhoneTest {
         val stuck = CompletableDeferred<Unit>()
         val begun = AtomicInteger()
         val blocking = Transport { begun.incrementAndGet().let { runBlocking { stuck.await() } }.let { answered(balance) } }
-        val options = Options(attempts = 1, timeout = 3.seconds)
+        val options = Options(attempts = 1, timeout = 3.seconds, maxInFlight = 200)
         AgentClient(Secret("key"), "https://api.example/v1", blocking, options = options).use { first ->
-            val waiting = List(64) { async { runCatching { first.getBalance(timeout = 60.seconds) } } }
-            while (begun.get() < 64) delay(1)
+            val waiting = List(128) { async { runCatching { first.getBalance(timeout = 60.seconds) } } }
+            while (begun.get() < 128) delay(1)
             val never = async { runCatching { first.createSession(SessionType.Dynamic, "p") } }
             AgentClient(Secret("key"), "https://api.example/v1", Scripted { answered(balance) }).use { assertEquals(balance, it.getBalance().raw.text) }
             val failure = never.await().exceptionOrNull() as HoplineException

@@ -75,6 +75,20 @@ class ReadmeTest {
     }
 
     @Test
+    fun `a pool's program reads 1500 pages with 1024 descriptors`(@TempDir folder: Path) {
+        Sandbox("--seed", "77", "--provisioning-ms", "0").use { sandbox ->
+            val page = sandbox.targetUrl.replace("127.0.0.1", "localhost")
+            val program = sandbox.program("PooledKt", *List(1500) { "$page?$it" }.toTypedArray())
+            val limited = ProcessBuilder(listOf("sh", "-c", "ulimit -n 1024 && exec \"$0\" \"$@\"") + program.command())
+            limited.environment() += program.environment()
+            val process = limited.directory(folder.toFile()).redirectErrorStream(true).start()
+            val told = process.inputReader().readText()
+            assertTrue(process.waitFor() == 0, told)
+            assertEquals(1500, Regex("200, KEEP").findAll(told).count(), told.take(3000))
+        }
+    }
+
+    @Test
     fun `the whole program goes on with its purchase after it was killed`(@TempDir folder: Path) {
         Sandbox("--seed", "72", "--provisioning-ms", "0").use { sandbox ->
             sandbox.fault("create_session", """{"kind":"delay","ms":60000}""")

@@ -98,7 +98,7 @@ class ResellerSecretTest {
             sent += "${request.headers} ${request.body?.decodeToString()}"
             shown += kept(folder) + "$request"
             val refused = mode == "refused"
-            if (mode == "lost" && !request.url.endsWith("/auth/login")) throw IOException("canary")
+            if (mode == "lost" && !request.url.endsWith("/auth/login")) throw IOException("lost ${request.headers.map { it.second }} and ${request.body?.decodeToString()}")
             val body = if (refused) """{"code":400,"message":"no"}""" else """{"code":0,"message":"ok","data":$data}"""
             Response(if (refused) 400 else 200, listOf("Content-Type" to "application/json"), body.toByteArray())
         }

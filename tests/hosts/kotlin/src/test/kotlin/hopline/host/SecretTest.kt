@@ -73,7 +73,7 @@ class SecretTest {
         val service = Scripted { request ->
             sent += "${request.headers} ${request.body?.decodeToString()}"
             shown += kept(folder) + "$request"
-            if (lost) throw java.io.IOException("canary")
+            if (lost) throw java.io.IOException("lost ${request.headers.map { it.second }} and ${request.body?.decodeToString()}")
             answered(if (request.url.endsWith("request-api-key")) secrets.replace("active", "email_sent") else secrets)
         }
         val options = Options(attempts = 1)

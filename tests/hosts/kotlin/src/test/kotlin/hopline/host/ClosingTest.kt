@@ -1,0 +1,264 @@
+package hopline.host
+
+import hopline.AgentClient
+import hopline.Clock
+import hopline.Effect
+import hopline.HoplineException
+import hopline.Lease
+import hopline.LeaseAdvice
+import hopline.Options
+import hopline.Pool
+import hopline.PoolOptions
+import hopline.Secret
+import hopline.SessionType
+import hopline.Store
+import hopline.Transport
+import java.lang.ref.WeakReference
+import java.math.BigDecimal
+import java.util.concurrent.CopyOnWriteArrayList
+import java.util.concurrent.Executors
+import java.util.concurrent.TimeUnit
+import java.util.concurrent.atomic.AtomicLong
+import java.util.logging.Handler
+import java.util.logging.LogRecord
+import java.util.logging.Logger
+import kotlin.time.Duration
+import kotlin.time.Duration.Companion.hours
+import kotlin.time.Duration.Companion.seconds
+import kotlinx.coroutines.CompletableDeferred
+import kotlinx.coroutines.CoroutineScope
+import kotlinx.coroutines.Dispatchers
+import kotlinx.coroutines.ExperimentalCoroutinesApi
+import kotlinx.coroutines.asCoroutineDispatcher
+import kotlinx.coroutines.async
+import kotlinx.coroutines.awaitCancellation
+import kotlinx.coroutines.delay
+import kotlinx.coroutines.launch
+import kotlinx.coroutines.runBlocking
+import kotlinx.coroutines.test.StandardTestDispatcher
+import kotlinx.coroutines.test.TestScope
+import kotlinx.coroutines.test.runTest
+import kotlinx.coroutines.withTimeout
+import org.junit.jupiter.api.Assertions.assertEquals
+import org.junit.jupiter.api.Assertions.assertFalse
+import org.junit.jupiter.api.Assertions.assertThrows
+import org.junit.jupiter.api.Assertions.assertTrue
+import org.junit.jupiter.api.Test
+import org.junit.jupiter.api.Timeout
+
+private val SHOP = PoolOptions(2, SessionType.Dynamic, "dynamic-world", dailyCapUsd = BigDecimal(10_000), ready = 2)
+
+/** What a client does once it is closed, or once nobody holds it, and whose threads it waits for. */
+@OptIn(ExperimentalCoroutinesApi::class)
+class ClosingTest {
+    private suspend fun until(what: String, holds: suspend () -> Boolean) {
+        runCatching { withTimeout(60.seconds) { while (!holds()) delay(20) } }.onFailure { throw AssertionError("not so: $what", it) }
+    }
+
+    /** A clock that the test sets ahead. */
+    private class Ahead : Clock {
+        val by = AtomicLong()
+
+        override fun unix(): Long = System.currentTimeMillis() + by.get()
+
+        override fun monotonic(): Long = System.nanoTime() / 1_000_000 + by.get()
+    }
+
+    /** Makes a client with a pool that is to have two sessions, and forgets both. */
+    private suspend fun leave(sandbox: Sandbox, clock: Clock): WeakReference<AgentClient> {
+        val agent = AgentClient(Secret(sandbox.apiKey), sandbox.agentUrl, clock = clock)
+        val pool = agent.openPool("shop", SHOP)
+        until("it is held, since there is no money") { pool.status().hold != null }
+        return WeakReference(agent)
+    }
+
+    @Test
+    fun `a client that nobody holds buys nothing more, though a pool of it is to have sessions`(): Unit = runBlocking {
+        val warnings = CopyOnWriteArrayList<String>()
+        val logger = Logger.getLogger("hopline")
+        val handler = object : Handler() {
+            override fun publish(record: LogRecord) {
+                warnings += record.message
+            }
+
+            override fun flush() = Unit
+
+            override fun close() = Unit
+        }
+        logger.addHandler(handler)
+        Sandbox("--seed", "141", "--balance", "0", "--provisioning-ms", "0").use { sandbox ->
+            val clock = Ahead()
+            val forgotten = leave(sandbox, clock)
+            until("it is collected, and said so") {
+                System.gc()
+                forgotten.get() == null && warnings.any { "ClosingTest.kt:" in it && "was not closed" in it }
+            }
+            sandbox.control("balance", """{"amount":"1000"}""")
+            val before = sandbox.requests().size
+            clock.by.set(3_600_000)
+            delay(12_000)
+            assertEquals(0 to before, sandbox.counts().second to sandbox.requests().size)
+        }
+        logger.removeHandler(handler)
+    }
+
+    @Test
+    fun `a client that only a lease, or a call that is under way, holds goes on`(): Unit = runBlocking {
+        val answer = CompletableDeferred<Unit>()
+        val service = Transport { answer.await().let { answered("""{"balance":1}""") } }
+        val asking = async(Dispatchers.Default) { AgentClient(Secret("key"), "https://api.example/v1", service).getBalance().raw.text }
+        Sandbox("--seed", "142", "--provisioning-ms", "0").use { sandbox ->
+            val lent = CompletableDeferred<Lease>()
+            val lending = launch(Dispatchers.Default) { lend(sandbox.client(), lent) }
+            val lease = lent.await()
+            repeat(20) {
+                System.gc()
+                delay(50)
+            }
+            assertTrue(lease.valid)
+            lending.cancel()
+        }
+        answer.complete(Unit)
+        assertEquals("""{"balance":1}""", asking.await())
+    }
+
+    private suspend fun lend(agent: AgentClient, lent: CompletableDeferred<Lease>): Unit =
+        agent.openPool("shop", SHOP).withLease {
+            lent.complete(it)
+            awaitCancellation()
+        }
+
+    @Test
+    @Timeout(60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+    fun `a client of a test's dispatcher is closed in the test's thread`(): Unit = runTest {
+        val service = Transport { answered("""{"balance":1}""") }
+        val own = StandardTestDispatcher(testScheduler)
+        AgentClient(Secret("key"), "https://api.example/v1", service, dispatcher = own).use { agent ->
+            assertEquals("""{"balance":1}""", agent.getBalance().raw.text)
+            agent.openPool("shop", SHOP.copy(ready = 0))
+        }
+    }
+
+    @Test
+    @Timeout(60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+    fun `a client is closed in the only thread of its dispatcher, while calls are under way`() {
+        val only = Executors.newSingleThreadExecutor()
+        val called = CompletableDeferred<Unit>()
+        val service = Transport { called.complete(Unit).let { awaitCancellation() } }
+        val agent = AgentClient(Secret("key"), "https://api.example/v1", service, dispatcher = only.asCoroutineDispatcher())
+        val asking = CoroutineScope(Dispatchers.Default).async { runCatching { agent.getBalance() } }
+        runBlocking { called.await() }
+        val began = System.nanoTime()
+        only.submit { agent.close() }.get(30, TimeUnit.SECONDS)
+        assertTrue(System.nanoTime() - began < 8_000_000_000, "it waited for its own thread")
+        assertEquals(Effect.NONE, (runBlocking { asking.await() }.exceptionOrNull() as HoplineException).effect)
+        only.shutdown()
+    }
+
+    /** A store whose puts wait for a test. */
+    private class Slow(private val store: Store, private val waits: (suspend (data: String) -> Unit)) : Store by store {
+        override suspend fun put(name: String, data: ByteArray, new: Boolean, keepFor: Duration?, release: Boolean): Boolean =
+            waits(String(data)).let { store.put(name, data, new, keepFor, release) }
+    }
+
+    @Test
+    fun `nothing is sent once closing has begun, but the end of a session that was asked for before`(): Unit = runBlocking {
+        for (ends in listOf(false, true)) {
+            val (putting, go) = CompletableDeferred<Unit>() to CompletableDeferred<Unit>()
+            var isSlow = false
+            val store = Slow(SharedStore().client()) {
+                if (isSlow) {
+                    putting.complete(Unit)
+                    go.await()
+                }
+            }
+            val sent = CopyOnWriteArrayList<String>()
+            val service = Scripted { request -> answered("{}").also { sent += "${request.method} ${request.url}" } }
+            val agent = AgentClient(Secret("key"), "https://api.example/v1", service, store)
+            isSlow = true
+            val asking = async(Dispatchers.Default) { runCatching { if (ends) agent.terminateSession("s-1") else agent.openPool("shop", SHOP) } }
+            putting.await()
+            val closing = async(Dispatchers.Default) { agent.shutdown(30.seconds) }
+            until("it closes") { runCatching { agent.saved() }.exceptionOrNull() is HoplineException.Misuse }
+            go.complete(Unit)
+            closing.await()
+            assertEquals(if (ends) listOf("DELETE https://api.example/v1/sessions/s-1") else emptyList(), sent.toList())
+            assertEquals(ends, asking.await().isSuccess)
+        }
+    }
+
+    @Test
+    fun `a pool's purchase whose record is being stored when closing begins is not sent`(): Unit = runBlocking {
+        Sandbox("--seed", "145", "--provisioning-ms", "0").use { sandbox ->
+            val (putting, go) = CompletableDeferred<Unit>() to CompletableDeferred<Unit>()
+            val store = Slow(SharedStore().client()) { data ->
+                if ("create_session" in data) {
+                    putting.complete(Unit)
+                    go.await()
+                }
+            }
+            val agent = sandbox.client(store = store)
+            agent.openPool("shop", SHOP)
+            withTimeout(60.seconds) { putting.await() }
+            val closing = async(Dispatchers.Default) { agent.shutdown(30.seconds) }
+            until("it closes") { runCatching { agent.saved() }.exceptionOrNull() is HoplineException.Misuse }
+            go.complete(Unit)
+            closing.await()
+            assertEquals(0, sandbox.requests().count { it.word("method") == "POST" })
+        }
+    }
+
+    @Test
+    fun `a lease is not valid once its client is closed, and its pool may be closed after it`(): Unit = runBlocking {
+        Sandbox("--seed", "143", "--provisioning-ms", "0").use { sandbox ->
+            val agent = sandbox.client()
+            val pool: Pool = agent.openPool("shop", SHOP)
+            pool.withLease { lease ->
+                assertTrue(lease.valid)
+                agent.shutdown()
+                assertFalse(lease.valid)
+                assertEquals(listOf(LeaseAdvice.GIVE_BACK, LeaseAdvice.GIVE_BACK), listOf(lease.observe(403), lease.observe(200)))
+            }
+            pool.close()
+            assertThrows(HoplineException.Misuse::class.java) { runBlocking { pool.status() } }
+        }
+    }
+
+    @Test
+    fun `a target's Retry-After is read as the service's is`(): Unit = runBlocking {
+        Sandbox("--seed", "144", "--provisioning-ms", "0").use { sandbox ->
+            sandbox.client().use { agent ->
+                agent.openPool("shop", SHOP).withLease(target = "shop.example") { lease ->
+                    assertEquals(LeaseAdvice.KEEP, lease.observe(200, null))
+                    assertThrows(HoplineException.Invalid::class.java) { lease.observe(99_999, "1") }
+                    assertTrue(lease.observe(429, "Fri, 31 Dec 2999 23:59:59 GMT") != LeaseAdvice.KEEP)
+                }
+            }
+        }
+    }
+
+    private fun TestScope.agent(service: Transport): AgentClient {
+        val clock = object : Clock {
+            override fun unix(): Long = 1_750_000_000_000 + testScheduler.currentTime
+
+            override fun monotonic(): Long = testScheduler.currentTime
+        }
+        val dispatcher = StandardTestDispatcher(testScheduler)
+        return AgentClient(Secret("key"), "https://api.example/v1", service, options = Options(attempts = 1), clock = clock, dispatcher = dispatcher)
+    }
+
+    @Test
+    @Timeout(60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+    fun `a request takes no longer than its timeout by a test's own time`(): Unit = runTest(timeout = 50.seconds) {
+        val began = System.nanoTime()
+        for (service in listOf(Transport { delay(1.hours).let { answered("""{"balance":1}""") } }, Transport { awaitCancellation() })) {
+            agent(service).use { agent ->
+                val start = testScheduler.currentTime
+                val failure = runCatching { agent.getBalance() }.exceptionOrNull()
+                assertTrue(failure is HoplineException.Unavailable, "$failure")
+                assertTrue(testScheduler.currentTime - start in 20_000..25_000, "it took ${testScheduler.currentTime - start} ms")
+            }
+        }
+        assertTrue(System.nanoTime() - began < 15_000_000_000, "time was not the test's")
+    }
+}

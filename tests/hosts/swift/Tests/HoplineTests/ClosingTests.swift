@@ -1,0 +1,165 @@
+import Foundation
+import Hopline
+import Kit
+import Testing
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// What a client does once it is closed, or once nobody holds it.
+@Suite("a client that closes")
+struct ClosingTests {
+    private static let shop = PoolOptions(size: 1, sessionType: .dynamic, productNo: "dynamic-world", dailyCapUsd: 100)
+
+    /// What was sent, in order.
+    private final class Sent: @unchecked Sendable {
+        private let lock = NSLock()
+        private var requests: [String] = []
+
+        func add(_ request: Request) { lock.withLock { requests.append(request.method) } }
+
+        var all: [String] { lock.withLock { requests } }
+    }
+
+    /// A service that answers everything alike, and counts.
+    private func service(_ sent: Sent, _ data: String = "{}") -> Sending {
+        Sending { request in
+            sent.add(request)
+            return Response(status: 200, headers: [("content-type", "application/json")], body: Data(#"{"success":true,"data":\#(data)}"#.utf8))
+        }
+    }
+
+    @Test("sends nothing more, but the end of a session that was asked for before", arguments: [false, true])
+    func afterwards(ends: Bool) async throws {
+        let (putting, go, sent) = (Gate(), Gate(), Sent())
+        let store = Watched(OwnStore(OwnShelf())) { call in
+            guard call == "put" else { return }
+            await putting.open()
+            await go.pass()
+        }
+        let agent = try AgentClient(apiKey: "key", baseURL: "https://api.example/v1", store: store, transport: service(sent))
+        let asking = Task {
+            if ends { try await agent.terminateSession(sessionId: "s-1") } else { try await agent.buy() }
+        }
+        await putting.pass()
+        let closing = Task { await agent.close(timeout: .seconds(30)) }
+        try await until("it closes") { await isClosed(agent) }
+        await go.open()
+        await closing.value
+        let result = await asking.result
+        #expect(sent.all == (ends ? ["DELETE"] : []))
+        if case .success = result { #expect(ends) } else { #expect(!ends) }
+    }
+
+    private func isClosed(_ agent: AgentClient) async -> Bool {
+        do {
+            _ = try await agent.saved()
+            return false
+        } catch {
+            return error.kind == .misuse
+        }
+    }
+
+    @Test("is asked for more than it has places for, and ends sessions all the same")
+    func manyOut() async throws {
+        let (sent, gate) = (Sent(), Gate())
+        let transport = Sending { request in
+            sent.add(request)
+            if request.method != "DELETE" { await gate.pass() }
+            return Response(status: 200, headers: [("content-type", "application/json")], body: Data(#"{"success":true,"data":{}}"#.utf8))
+        }
+        let agent = try AgentClient(apiKey: "key", baseURL: "https://api.example/v1", transport: transport)
+        let reads = (0..<100).map { _ in Task { try await agent.getBalance() } }
+        try await until("all places are taken") { sent.all.count >= 64 }
+        try await agent.terminateSession(sessionId: "s-1")
+        #expect(sent.all.last == "DELETE")
+        await gate.open()
+        for read in reads { _ = try await read.value }
+        await agent.close()
+    }
+
+    @Test("has no valid lease, and advises to give one back")
+    func lease() async throws {
+        let sandbox = try await Sandbox("--provisioning-ms", "0")
+        let agent = try sandbox.client()
+        let pool = try await agent.openPool("shop", Self.shop)
+        try await pool.withLease { lease in
+            #expect(lease.isValid)
+            let refused = try await failure { try lease.observe(.status(99_999)) }
+            #expect(refused.kind == .invalid)
+            await agent.close()
+            let advice = [try lease.observe(.status(403)), try lease.observe(.status(200))]
+            #expect(!lease.isValid && advice == [.giveBack, .giveBack])
+        }
+        await pool.close()
+    }
+
+    @Test("reads a target's Retry-After as the service's")
+    func retryAfter() async throws {
+        let sandbox = try await Sandbox("--provisioning-ms", "0")
+        let agent = try sandbox.client()
+        let pool = try await agent.openPool("shop", Self.shop)
+        try await pool.withLease(target: "shop.example") { lease in
+            let url = try #require(URL(string: "https://shop.example/"))
+            func response(_ status: Int, _ headers: [String: String]) throws -> HTTPURLResponse {
+                try #require(HTTPURLResponse(url: url, statusCode: status, httpVersion: nil, headerFields: headers))
+            }
+            let advice = try lease.observe(response(200, [:]))
+            let later = try lease.observe(response(429, ["Retry-After": "Fri, 31 Dec 2999 23:59:59 GMT"]))
+            #expect(advice == .keep && later != .keep)
+        }
+        await agent.close()
+    }
+
+    @Test("takes a length of time that is too long for the longest, and no amount that is none")
+    func nonsense() async throws {
+        let sent = Sent()
+        let agent = try AgentClient(apiKey: "key", baseURL: "https://api.example/v1", transport: service(sent, #"{"balance":1}"#))
+        for long in [Duration.seconds(Int64.max / 2), .seconds(60 * 60 * 24 * 400)] {
+            _ = try await agent.getBalance(deadline: long, options: CallOptions(timeout: long))
+        }
+        await agent.close()
+        for cap in [Decimal.nan, -1] {
+            let error = try await failure { try AgentClient(apiKey: "key", baseURL: "https://api.example/v1", dailyCapUsd: cap) }
+            #expect(error.kind == .invalid && error.field == "daily_cap_usd")
+        }
+        for options in [ClientOptions(attempts: 0), ClientOptions(timeout: .seconds(-1)), ClientOptions(maxInFlight: 0)] {
+            #expect(try await failure { try AgentClient(apiKey: "key", baseURL: "https://api.example/v1", options: options) }.kind == .invalid)
+        }
+        let uncapped = PoolOptions(size: 1, sessionType: .dynamic, productNo: "p", dailyCapUsd: .nan)
+        let other = try AgentClient(apiKey: "key", baseURL: "https://api.example/v1", transport: service(sent))
+        #expect(try await failure { try await other.openPool("shop", uncapped) }.kind == .invalid)
+        #expect(try await failure { try await other.openSession(sessionType: .dynamic, productNo: "p", maxUnitPrice: .nan) }.kind == .invalid)
+        #expect(sent.all.allSatisfy { $0 == "GET" })
+        await other.close()
+    }
+
+    @Test("adds no header of its own to another's place, whether this request has that or not")
+    func reserved() async throws {
+        let sent = Sent()
+        for name in ["X-API-Key", "Idempotency-Key", "Host", "content-length", "Transfer-Encoding", "connection", "Content-Type"] {
+            let options = ClientOptions(account: "user-1", headers: { [name: "canary"] })
+            let agent = try AgentClient(baseURL: "https://api.example/v1", transport: service(sent), options: options)
+            let error = try await failure { try await agent.getBalance() }
+            #expect(error.kind == .invalid && error.field == "headers", "\(name)")
+            await agent.close()
+        }
+        #expect(sent.all.isEmpty)
+    }
+
+    @Test("is dropped with its pool, and buys nothing more")
+    func dropped() async throws {
+        let sandbox = try await Sandbox("--provisioning-ms", "0", "--balance", "0")
+        func leave() async throws {
+            let agent = try sandbox.client()
+            let pool = try await agent.openPool("shop", PoolOptions(
+                size: 2, sessionType: .dynamic, productNo: "dynamic-world", dailyCapUsd: 100, ready: 2))
+            try await until("it is held, since there is no money") { try await pool.status().hold != nil }
+        }
+        try await leave()
+        try await sandbox.control("balance", ["amount": "1000"])
+        try await Task.sleep(for: .seconds(12))
+        #expect(try await sandbox.charges() == 0)
+    }
+}

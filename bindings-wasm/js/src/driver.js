@@ -12,6 +12,9 @@ const LONGEST = 2 ** 31 - 1;
 /** How long a client that is closed waits for what its store is asked, and then for it to let go and to close, in milliseconds. */
 const [CLOSING, LETTING_GO] = [10_000, 2_000];
 
+/** What still runs when a client is closed: sessions cost money until they are ended. */
+const ENDING = new Set(["terminate_session", "drain_pool"]);
+
 /**
  * Drives a core: does what its steps say, answers each once, and hands out the results. All that it knows of the API is
  * the contract of `poll`.
@@ -30,6 +33,8 @@ export function drive(core, http, store, listeners) {
   let isGivenUp = false;
   /** How often claims have ended: what was asked for before that, and has not begun, is not sent. */
   let losses = 0;
+  /** Nothing is sent any more but what ends sessions. */
+  let isClosing = false;
   let isClosed = false;
   let [timer, idle] = [];
   /** When the timer comes. */
@@ -88,16 +93,19 @@ export function drive(core, http, store, listeners) {
     return ended;
   }
 
-  /** Gives up what is under way, lets go of all names, and waits until everything is in the store. */
+  /** Gives up what is under way but for what ends sessions, lets go of all names, and waits until everything is in the store. */
   async function close() {
-    for (const command of [...waiting.keys()]) cancel(command);
-    for (const stop of out.values()) stop("aborted");
+    isClosing = true;
+    for (const command of [...waiting.keys()]) if (!ENDING.has(callers.get(command)?.operation)) cancel(command);
+    for (const { ends, stop } of [...out.values()]) if (!ends) stop("aborted");
     const ended = new Promise((resolve) => {
       idle = resolve;
       settle();
     });
     try {
       await patiently(() => ended, CLOSING);
+      for (const command of [...waiting.keys()]) cancel(command);
+      for (const { stop } of [...out.values()]) stop("aborted");
       giveUp();
       // What can't be let go of is free once the store is closed.
       const own = serves ? store : undefined;
@@ -119,7 +127,7 @@ export function drive(core, http, store, listeners) {
   }
 
   function cancel(command) {
-    out.get(core.cancel(command, ...now()))?.("aborted");
+    out.get(core.cancel(command, ...now()))?.stop("aborted");
     pump();
   }
 
@@ -233,15 +241,15 @@ export function drive(core, http, store, listeners) {
     const headers = [];
     for (let n = 0; n < lines.length; n += 2) headers.push([lines[n], lines[n + 1]]);
     const { signal, send, stop } = exchange(http, { method, url, headers, body: body ?? undefined, timeoutMs, maxBody, names });
-    out.set(id, stop);
-    const before = losses;
     // What ends a session is sent whatever the store says.
-    const passes = sendBefore > Number.MAX_SAFE_INTEGER;
-    const doubt = !passes && store?.vouches && (await doubted(store, signal, Math.min(timeoutMs, sendBefore - performance.now())));
+    const ends = sendBefore > Number.MAX_SAFE_INTEGER;
+    out.set(id, { ends, stop });
+    const before = losses;
+    const doubt = !ends && store?.vouches && (await doubted(store, signal, Math.min(timeoutMs, sendBefore - performance.now())));
     let came;
-    if (signal.aborted) came = { kind: "aborted", sent: "never" };
+    if (signal.aborted || (isClosing && !ends)) came = { kind: "aborted", sent: "never" };
     // Nothing is sent under a name that somebody else may have by now.
-    else if (!passes && (doubt || losses !== before || performance.now() > sendBefore)) came = { kind: "late", sent: "never", error: doubt };
+    else if (!ends && (doubt || losses !== before || performance.now() > sendBefore)) came = { kind: "late", sent: "never", error: doubt };
     else {
       const begun = performance.now();
       listeners.note({ event: "sent", operation, command, method, path: new URL(url).pathname, send: id });

@@ -5,10 +5,13 @@ import { plain } from "./error.js";
  * followed and nothing is sent twice. What surely came before the first byte is for `before` to say, which knows the
  * errors of its own `fetch` only; anything else may have been sent. What comes once it has ended is ignored.
  */
-export function exchange({ fetch, isOwn, before, secrets, more }, { url, method, headers, body, timeoutMs, maxBody, names }) {
+export function exchange({ fetch, isOwn, before, connection, secrets, more }, { url, method, headers, body, timeoutMs, maxBody, names }) {
   const abort = new AbortController();
   const { signal } = abort;
   const chunks = [];
+  const isKeyed = method === "GET" || headers.some(([name]) => name === "idempotency-key");
+  /** What can't be sent again gets a connection of its own: one that was used may be closing. */
+  const own = isKeyed ? undefined : connection?.();
   /** A response whose body is being read. */
   let response;
   let [reader, timer, end] = [];
@@ -16,6 +19,7 @@ export function exchange({ fetch, isOwn, before, secrets, more }, { url, method,
   const ends = (outcome) => {
     clearTimeout(timer);
     end(outcome);
+    own?.destroy().catch(() => {});
   };
 
   /** A connection whose rest is not wanted is closed. A body of the caller's own may do anything then. */
@@ -42,7 +46,7 @@ export function exchange({ fetch, isOwn, before, secrets, more }, { url, method,
   };
 
   const run = async () => {
-    const given = await fetch(url, { method, headers, body, redirect: "manual", cache: "no-store", signal });
+    const given = await fetch(url, { method, headers, body, redirect: "manual", cache: "no-store", signal, ...(own && { dispatcher: own }) });
     if (signal.aborted) throw signal.reason;
     const { status } = given;
     if (!Number.isInteger(status) || status < 0 || status > 999) throw new Error("what `fetch` gave is no response");

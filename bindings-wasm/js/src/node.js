@@ -37,6 +37,16 @@ host.context = () => {
   return (work) => context.runInAsyncScope(work);
 };
 host.failures.before = before;
+/**
+ * Another connection for Node's own `fetch`, made as those of its dispatcher are; nothing where that is one of the program's that does more than
+ * connect, such as of a test, a proxy or an interceptor.
+ */
+host.failures.connection = () => {
+  const dispatcher = globalThis[Symbol.for("undici.globalDispatcher.1")];
+  const Agent = dispatcher?.constructor;
+  const options = dispatcher && Object.getOwnPropertySymbols(dispatcher).find(({ description }) => description === "options");
+  return Agent?.name === "Agent" && options && dispatcher.dispatch === Agent.prototype.dispatch ? new Agent(dispatcher[options]) : undefined;
+};
 host.openPool = openPool;
 
 /** It is here already. */

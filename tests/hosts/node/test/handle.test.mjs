@@ -6,6 +6,7 @@ import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { runInNewContext } from "node:vm";
 
+import { OwnStore } from "./lib/own-store.mjs";
 import { WANTED, sandbox } from "./lib/sandbox.mjs";
 import { tool } from "./lib/tools.mjs";
 
@@ -144,4 +145,30 @@ test("errors that Playwright throws are known by their words", async (t) => {
   for (const seen of ["nothing", {}, null, undefined, [], { status: "403" }, NaN, 1.5]) {
     await assert.rejects(open.observe(seen), { kind: "invalid", effect: "none" }, String(seen));
   }
+});
+
+test("a termination that was asked for before its client is closed is still sent, also again, and nothing else is", { timeout: 60_000 }, async (t) => {
+  const service = await sandbox(t, "--session-limit", "100");
+  for (const fault of [{ kind: "delay", ms: 300 }, { kind: "drop_before" }, { kind: "error", code: "RATE_LIMIT_EXCEEDED", status: 429 }]) {
+    for (const store of [undefined, new OwnStore()]) {
+      const agent = service.agent({ store });
+      const open = await agent.openSession(WANTED, { intent: "job-17" });
+      await service.fault(fault, "terminate_session");
+      await service.fault({ kind: "delay", ms: 2000 }, "get_balance");
+      const [reading, ending] = [agent.getBalance().catch((error) => error.kind), open.terminate().then((answer) => answer ?? "ended", (error) => error)];
+      await Promise.all([agent.close(), agent.close()]);
+      assert.ok(!((await ending) instanceof Error), `${fault.kind}: ${(await ending).message}`);
+      assert.equal(await reading, "cancelled");
+      const { sessions } = await service.state();
+      assert.equal(sessions.find(({ session_id }) => session_id === open.session_id).status, "terminated", fault.kind);
+    }
+  }
+  const agent = service.agent({ dailyCapUsd: 90 });
+  const pool = await agent.openPool("shop", { ...WANTED, quantity: undefined, size: 3, ready: 3 });
+  await pool.waitReady(3);
+  await service.fault({ kind: "delay", ms: 200 }, "terminate_session", 3);
+  const drained = pool.drain().then(() => "drained", (error) => error.message);
+  await agent.close();
+  assert.equal(await drained, "drained");
+  assert.ok((await service.state()).sessions.every(({ status }) => status === "terminated"));
 });

@@ -1,4 +1,5 @@
 import { hostText } from "../gen/hopline_wasm.js";
+import { refusal } from "./ask.js";
 import { callOf, failed, never } from "./calls.js";
 import { isNotOpened, quiet, spoken } from "./error.js";
 import { exchange } from "./exchange.js";
@@ -69,6 +70,8 @@ export function drive(core, http, store, listeners) {
    * be known before.
    */
   function ask(operation, question, signal) {
+    // A call may have come before the client was closed, and have waited for something until now.
+    if (isClosing) throw refusal(operation, "closed");
     let stop;
     const wait = (command) => {
       stop = () => cancel(command);

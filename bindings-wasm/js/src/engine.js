@@ -144,16 +144,23 @@ export class Engine {
   }
 
   close() {
-    this.#closing ??= (async () => {
-      await this.#beginning?.catch(() => {});
-      try {
-        await this.#driver?.close();
-      } finally {
-        if (this.#serves) serving.delete(this.#store);
-        this.#listeners.close();
-      }
-    })();
+    if (!this.#closing) {
+      let ended;
+      this.#closing = new Promise((resolve) => (ended = resolve));
+      ended(this.#end());
+    }
     return this.#closing;
+  }
+
+  /** Nothing begins from the very turn on in which this is called. */
+  async #end() {
+    try {
+      await this.#driver?.close();
+      await this.#beginning?.catch(() => {});
+    } finally {
+      if (this.#serves) serving.delete(this.#store);
+      this.#listeners.close();
+    }
   }
 
   /** When the client can be used, unless it is closed. A core that can't be loaded is tried again by the next call. */

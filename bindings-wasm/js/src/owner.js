@@ -26,6 +26,8 @@ export class Owner {
   id = randomBytes(8).toString("hex");
   #owners;
   #server;
+  /** Lets go of what the path of its socket is by: the system removes that path when the server is closed, so it must be ours until then. */
+  #done = async () => {};
   /** The file that claims are links to, and how many there were: a file can't have any number of links. */
   #file;
   #files = 0;
@@ -42,7 +44,9 @@ export class Owner {
   async begin() {
     await mkdir(this.folder, { mode: 0o700 });
     try {
-      this.#server = await listen(this.#owners, this.id);
+      const { path, done } = await socketOf(this.#owners, this.id);
+      this.#done = done;
+      this.#server = await listen(path);
       await this.#nextFile();
     } catch (error) {
       await this.end();
@@ -54,6 +58,8 @@ export class Owner {
     const server = this.#server;
     this.#server = undefined;
     if (server) await new Promise((resolve) => server.close(resolve));
+    await this.#done();
+    this.#done = async () => {};
     await rm(this.folder, { recursive: true, force: true });
   }
 
@@ -123,20 +129,15 @@ export async function holderOf(path) {
   }
 }
 
-async function listen(owners, id) {
+async function listen(path) {
   const server = createServer((guest) => guest.destroy());
   // A guest that goes away is of no interest.
   server.on("connection", (guest) => guest.on("error", () => {}));
-  const { path, done } = await socketOf(owners, id);
-  try {
-    await new Promise((resolve, reject) => {
-      server.once("error", reject);
-      // Of this process itself: in a worker of a cluster its primary would listen, by a path of its own.
-      server.listen({ path, exclusive: true }, resolve);
-    });
-  } finally {
-    await done();
-  }
+  await new Promise((resolve, reject) => {
+    server.once("error", reject);
+    // Of this process itself: in a worker of a cluster its primary would listen, by a path of its own.
+    server.listen({ path, exclusive: true }, resolve);
+  });
   server.unref();
   return server;
 }

@@ -287,10 +287,13 @@ export class Account extends EventTarget {
         this.log("good", `${name}: accepted${charged ? `, about ${usd(charged)}` : ""}`);
         break;
       }
-      case "status":
+      case "status": {
+        const before = this.sessions.get(session_id)?.status;
         this.#learn(session_id, { status, phase });
-        this.log(phase === "ready" ? "good" : "quiet", `${this.nameOfSession(session_id)}: ${status}`);
+        // What was so before the page was loaded is no news.
+        if (before !== status) this.log(phase === "ready" ? "good" : "quiet", `${this.nameOfSession(session_id)}: ${status}`);
         break;
+      }
       case "repeating": {
         const seconds = Math.round(event.delay_ms / 1000);
         this.log("warn", `${name}: ${event.because.what}; asking again ${seconds > 0 ? `in ${seconds} s` : "at once"}`);

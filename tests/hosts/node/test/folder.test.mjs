@@ -300,3 +300,20 @@ test("whether what is busy is another client's of this process is known", async 
   assert.deepEqual(found, [{ busy: undefined, here: false }, { busy: undefined, here: true }]);
   await Promise.all([far.close(), own.close(), near.close()]);
 });
+
+test("a client that closes a folder with a long path leaves the sockets of others alone", { skip: process.platform !== "linux" && "only Linux has a shorter way" }, async () => {
+  const path = join(folder(), "a".repeat(100));
+  const stores = Array.from({ length: 8 }, () => new FolderStore(path));
+  const names = stores.map((_, n) => `5e.i${String(n).padStart(32, "0")}`);
+  await Promise.all(stores.map((store, n) => store.claim([names[n]], 1)));
+  for (let gone = 0; gone < 6; gone += 1) {
+    // One ends while the others look at whoever else lives.
+    const looking = stores.slice(gone + 1).flatMap((store) => Array.from({ length: 5 }, () => store.claim([names.at(-1)], 1)));
+    await Promise.all([stores[gone].close(), ...looking]);
+    const owners = readdirSync(join(path, "owners"));
+    assert.equal(owners.length, stores.length - gone - 1);
+    for (const owner of owners) assert.ok(existsSync(join(path, "owners", owner, "socket")), `the socket of a living owner, after ${gone + 1} have gone`);
+  }
+  assert.ok((await stores[6].claim([names[7]], 1)).here, "a living owner keeps its name");
+  await Promise.all(stores.map((store) => store.close()));
+});

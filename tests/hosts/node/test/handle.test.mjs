@@ -172,3 +172,37 @@ test("a termination that was asked for before its client is closed is still sent
   assert.equal(await drained, "drained");
   assert.ok((await service.state()).sessions.every(({ status }) => status === "terminated"));
 });
+
+test("once a client is closed it sends nothing, whatever was on its way to be sent", { timeout: 60_000 }, async (t) => {
+  const service = await sandbox(t, "--session-limit", "100");
+  /** When the client was closed, and the sends after that. */
+  let [closed, late] = [false, []];
+  const own = (url, init) => (closed && late.push(init.method), fetch(url, init));
+  const close = (agent) => ((closed = true), agent.close());
+  // In the same turn, with a signal and without, as the first call and as a later one.
+  for (const options of [{}, { signal: new AbortController().signal }]) {
+    for (const isFirst of [true, false]) {
+      closed = false;
+      const agent = service.agent({ fetch: own });
+      if (!isFirst) await agent.getBalance();
+      const calls = [agent.createSession(WANTED, options), agent.openSession(WANTED, options), agent.observe("s", "captcha")];
+      const ended = Promise.allSettled(calls);
+      await close(agent);
+      const told = (await ended).slice(0, 2).map(({ reason }) => reason?.kind);
+      assert.ok(told.every((kind) => kind === "misuse" || kind === "cancelled"), `${told}`);
+    }
+  }
+  // A pool that is about to buy: its record is being put.
+  closed = false;
+  const store = new OwnStore();
+  const put = store.put.bind(store);
+  const putting = new Promise((resolve) => (store.put = async (...given) => (resolve(), await new Promise((wait) => setTimeout(wait, 300)), put(...given))));
+  const agent = service.agent({ store, fetch: own, dailyCapUsd: 90 });
+  const pool = await agent.openPool("shop", { session_type: "dynamic", product_no: "dynamic-world", size: 1, ready: 1 });
+  await putting;
+  await close(agent);
+  await new Promise((wait) => setTimeout(wait, 500));
+  assert.deepEqual(late, []);
+  assert.equal((await service.state()).charges.length, 0);
+  assert.ok(pool.name);
+});

@@ -92,7 +92,7 @@ test("a dispatcher of the program's own sends writes without a key, too, as the 
   const before = getGlobalDispatcher();
   t.after(() => setGlobalDispatcher(before));
   const reseller = () => {
-    const client = new ResellerClient({ token: "canary-token", baseUrl: "http://127.0.0.1:9/api" });
+    const client = new ResellerClient({ token: "canary-token", baseUrl: "http://127.0.0.1:18999/api" });
     t.after(() => client.close());
     return client;
   };
@@ -100,7 +100,7 @@ test("a dispatcher of the program's own sends writes without a key, too, as the 
   const answer = { code: 0, message: "ok", data: { id: 7 } };
   const mock = new MockAgent();
   mock.disableNetConnect();
-  mock.get("http://127.0.0.1:9").intercept({ path: /./, method: "POST" }).reply(200, answer, { headers: { "content-type": "application/json" } });
+  mock.get("http://127.0.0.1:18999").intercept({ path: /./, method: "POST" }).reply(200, answer, { headers: { "content-type": "application/json" } });
   setGlobalDispatcher(mock);
   assert.equal((await reseller().createUser(wanted)).id, 7, "a test's mock");
   const seen = [];

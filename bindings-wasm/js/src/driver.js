@@ -48,8 +48,6 @@ export function drive(core, http, store, listeners) {
   const busyHere = new Set();
   /** By command: what `fetch` threw last. */
   const trouble = new Map();
-  /** Runs work in the async context in which the client was made. */
-  const own = host.context();
   /** By command: its operation, since when it runs, and what runs work in the async context of its caller. Whoever pumps does the work of all. */
   const callers = new Map();
 
@@ -91,6 +89,7 @@ export function drive(core, http, store, listeners) {
 
   /** The result of a command that has ended without a word, as the core gives it. */
   function take(command) {
+    if (isClosed) throw refusal("resume_all", "closed");
     const ended = result(command);
     pump();
     return ended;
@@ -117,6 +116,9 @@ export function drive(core, http, store, listeners) {
     } finally {
       isClosed = true;
       clearTimeout(timer);
+      // What the time was too short for: its record says what is known.
+      for (const [command, { reject }] of waiting) reject(refusal(callers.get(command)?.operation ?? "client", "closed"));
+      waiting.clear();
       core.free();
     }
   }
@@ -130,6 +132,7 @@ export function drive(core, http, store, listeners) {
   }
 
   function cancel(command) {
+    if (isClosed) return;
     out.get(core.cancel(command, ...now()))?.stop("aborted");
     pump();
   }
@@ -163,7 +166,7 @@ export function drive(core, http, store, listeners) {
       return false;
     }
     const [what, ...given] = next;
-    const within = callers.get(COMMAND_OF[what](...given))?.within ?? own;
+    const within = callers.get(COMMAND_OF[what](...given))?.within ?? host.root;
     within(() => STEPS[what](...given));
     return true;
   }
@@ -207,7 +210,8 @@ export function drive(core, http, store, listeners) {
     if (until < due) {
       clearTimeout(timer);
       due = until;
-      timer = setTimeout(ring, Math.min(Math.max(Math.ceil(until - performance.now()), 0), LONGEST));
+      const wait = Math.min(Math.max(Math.ceil(until - performance.now()), 0), LONGEST);
+      timer = host.root(() => setTimeout(ring, wait));
     }
     // What nobody waits for does not keep a program from ending.
     if (waiting.size === 0) timer?.unref?.();

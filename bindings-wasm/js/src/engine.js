@@ -33,6 +33,8 @@ export class Engine {
   /** What to say of errors: the base URL, and what is missing where a request had no key or login and was refused. */
   #told;
   #listeners = new Listeners();
+  /** What is done when the client is closed. */
+  #ends = [];
   /** Is told of each session that a call was answered with, and of which operation. */
   heard = () => {};
 
@@ -152,6 +154,15 @@ export class Engine {
     return this.#closing;
   }
 
+  get isClosing() {
+    return this.#closing !== undefined;
+  }
+
+  /** Calls a function when the client is closed. */
+  atEnd(work) {
+    this.#ends.push(work);
+  }
+
   /** Nothing begins from the very turn on in which this is called. */
   async #end() {
     try {
@@ -160,6 +171,7 @@ export class Engine {
     } finally {
       if (this.#serves) serving.delete(this.#store);
       this.#listeners.close();
+      for (const work of this.#ends) work();
     }
   }
 

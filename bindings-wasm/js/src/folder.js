@@ -3,6 +3,7 @@ import { link, mkdir, open, readFile, readdir, rename, rm, rmdir, stat, unlink, 
 import { dirname, join, resolve } from "node:path";
 
 import { notOpened, refuse } from "./error.js";
+import { host } from "./host.js";
 import { Owner, holderOf } from "./owner.js";
 import { claimable, count, dayOf, enter, isHere, leave } from "./stores.js";
 
@@ -139,7 +140,7 @@ export class FolderStore {
 
   /** Opens the folder with the first call. Where that fails, the next call tries again. */
   async #open() {
-    this.#opening ??= this.#begin().catch((error) => {
+    this.#opening ??= host.root(() => this.#begin()).catch((error) => {
       this.#opening = undefined;
       throw notOpened(error);
     });

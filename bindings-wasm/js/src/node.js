@@ -1,5 +1,5 @@
 // Bundled to node.cjs: the wasm file lies beside it.
-import { AsyncResource } from "node:async_hooks";
+import { AsyncLocalStorage, AsyncResource } from "node:async_hooks";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -33,9 +33,13 @@ host.unauthorized = (api, { apiKey, username, token }) => {
   return `; this client has no ${missing}: give ${options}, or set ${variables.join(" and ")}`;
 };
 host.context = () => {
-  const context = new AsyncResource("hopline", { requireManualDestroy: true });
+  // Node 20.0 to 20.4 have no snapshots.
+  if (AsyncLocalStorage.snapshot) return AsyncLocalStorage.snapshot();
+  const context = new AsyncResource("hopline");
   return (work) => context.runInAsyncScope(work);
 };
+// That of the program, which lives as long as it does: what a client does for no call's sake must keep no request's context.
+host.root = host.context();
 host.failures.before = before;
 /**
  * Another connection for Node's own `fetch`, made as those of its dispatcher are; nothing where that is one of the program's that does more than

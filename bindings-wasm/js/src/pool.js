@@ -23,6 +23,12 @@ export async function openPool(client, engine, name, options) {
   return new pool(client, engine, no, name);
 }
 
+/** Lets go of what callers keep of exits. A dispatcher may be closed already. */
+function forget(exits) {
+  for (const { dispatcher } of exits.values()) dispatcher?.close().catch(() => {});
+  exits.clear();
+}
+
 /** The options of a call of a pool, of which there are these. */
 function given(operation, options, names) {
   object(operation, "options", options);
@@ -45,6 +51,9 @@ const pool = /* @__PURE__ */ disposable("close", class Pool {
     this.#engine = engine;
     this.#pool = pool;
     this.name = name;
+    // Of the pool itself the engine must know nothing, or it would never be dropped.
+    const exits = this.#exits;
+    engine.atEnd(() => forget(exits));
   }
 
   /** Vue's reactive copies have no private members. */
@@ -97,13 +106,14 @@ const pool = /* @__PURE__ */ disposable("close", class Pool {
   }
 
   async close(options = {}) {
-    await this.#call("close_pool", given("close_pool", options, ["graceMs"]));
-    this.#forget();
+    const params = given("close_pool", options, ["graceMs"]);
+    // A client that is closed has closed its pools.
+    if (this.#engine.isClosing) return;
+    await this.#call("close_pool", params).finally(() => forget(this.#exits));
   }
 
   async drain(options = {}) {
-    await this.#call("drain_pool", given("drain_pool", options, ["graceMs", "everywhere", "includeStatic"]));
-    this.#forget();
+    await this.#call("drain_pool", given("drain_pool", options, ["graceMs", "everywhere", "includeStatic"])).finally(() => forget(this.#exits));
   }
 
   async #call(operation, params = {}, signal) {
@@ -118,15 +128,10 @@ const pool = /* @__PURE__ */ disposable("close", class Pool {
   #exit({ slot, session_id, generation }) {
     const before = this.#exits.get(slot);
     if (before?.session_id === session_id && before.generation === generation) return before;
-    before?.dispatcher?.close();
+    before?.dispatcher?.close().catch(() => {});
     const exit = { session_id, generation, data: {}, dispatcher: undefined };
     this.#exits.set(slot, exit);
     return exit;
-  }
-
-  #forget() {
-    for (const { dispatcher } of this.#exits.values()) dispatcher?.close();
-    this.#exits.clear();
   }
 });
 

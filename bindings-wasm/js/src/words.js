@@ -5,9 +5,9 @@
 
 /** What is a secret wherever it is: a login in an address, an authorization, a token, and what the name before it says. */
 const LOGIN = /(?<=\/\/)[^\s/@]*(?:\/[^\s@]*)?@|\b(?:Basic|Bearer)\s+[^\s'",;)]+|\beyJ[\w.-]+/gi;
-const NAMED = /([\w-]*(?:pass(?:word|wd|phrase)?|pwd|secret|token|api[-_]?key|authorization|credentials?)["']?\s*[:=]\s*)("[^"]*"|'[^']*'|[^\s"',;&)]+)/gi;
-/** Further words than so many letters of them help nobody. */
-const LONGEST = 300;
+const NAMED = /(?<![\w-])([\w-]{0,40}(?:pass(?:word|wd|phrase)?|pwd|secret|token|api[-_]?key|authorization|credentials?)["']?\s*[:=]\s*)("[^"]*"|'[^']*'|[^\s"',;&)]+)/gi;
+/** Further words than so many letters of them help nobody, and so many are looked through: an error may quote a whole page. */
+const [LONGEST, LONGEST_READ] = [300, 4000];
 /** Lines of a stack that are Node's own or this package's. */
 const FOREIGN = /\bnode:|[\\/]hopline[\\/](?:node\.cjs|web\.mjs)/;
 
@@ -17,13 +17,13 @@ export const isError = (error) => error instanceof Error || Object.prototype.toS
 /** A text without what is secret in it. */
 export function redacted(text, secrets = []) {
   const known = secrets.reduce((text, secret) => (secret ? text.replaceAll(secret, "[redacted]") : text), text);
-  const plain = known.replace(LOGIN, "[redacted]").replace(NAMED, "$1[redacted]").replace(/\s+/g, " ").trim();
+  const plain = known.slice(0, LONGEST_READ).replace(LOGIN, "[redacted]").replace(NAMED, "$1[redacted]").replace(/\s+/g, " ").trim();
   return plain.length > LONGEST ? `${plain.slice(0, LONGEST)}…` : plain;
 }
 
 /** Where it was thrown, such as `my-store.mjs:12`: in the program's own files, if it came by them. */
 export function placeOf({ stack }) {
-  const all = String(stack ?? "").split("\n").filter((line) => !FOREIGN.test(line));
+  const all = String(stack ?? "").slice(-LONGEST_READ).split("\n").filter((line) => !FOREIGN.test(line));
   // Some browsers write no message into a stack, and no "at" before a place.
   const frames = all.filter((line) => /^\s+at /.test(line));
   const lines = frames.length > 0 ? frames : all.filter((line) => /^[^\s@]*@\S+:\d+:\d+$/.test(line));

@@ -120,7 +120,7 @@ test("errors are plain objects, with what the service wrote as JSON.parse reads 
 
 test("events and verdicts are plain objects", () => {
   const { core, keep, sent, answer } = driven();
-  sent("open_session", BUY, '{"intent":"job-17"}');
+  sent("open_session", BUY, '{"intent":"job-17","credentials":false}');
   answer(202, '{"success":true,"data":{"session_id":"s-1","status":"active"}}');
   const events = [];
   for (let step; (step = core.poll(...NOW)) !== StepKind.Wait; ) {

@@ -180,8 +180,9 @@ test("once a client is closed it sends nothing, whatever was on its way to be se
   const own = (url, init) => (closed && late.push(init.method), fetch(url, init));
   const close = (agent) => ((closed = true), agent.close());
   // In the same turn, with a signal and without, as the first call and as a later one.
-  for (const options of [{}, { signal: new AbortController().signal }]) {
-    for (const isFirst of [true, false]) {
+  for (const isFirst of [true, false]) {
+    for (const given of [undefined, new AbortController()]) {
+      const options = { signal: given?.signal };
       closed = false;
       const agent = service.agent({ fetch: own });
       if (!isFirst) await agent.getBalance();
@@ -190,6 +191,8 @@ test("once a client is closed it sends nothing, whatever was on its way to be se
       await close(agent);
       const told = (await ended).slice(0, 2).map(({ reason }) => reason?.kind);
       assert.ok(told.every((kind) => kind === "misuse" || kind === "cancelled"), `${told}`);
+      // Nobody hears of it any more.
+      given?.abort();
     }
   }
   // A pool that is about to buy: its record is being put.

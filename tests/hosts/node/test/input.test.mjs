@@ -335,6 +335,19 @@ test("words that hold a secret are told without it, whatever throws them and how
   }
 });
 
+test("an error with ever so many words is told at once", async (t) => {
+  for (const words of ["x".repeat(200_000), "/".repeat(200_000), "a-".repeat(100_000), "//a:".repeat(50_000), `${"password=".repeat(20_000)}`]) {
+    const agent = new AgentClient({ baseUrl: "https://x/v1", apiKey: "canary-key", fetch: async () => Promise.reject(new Error(words)) });
+    t.after(() => agent.close());
+    const before = process.cpuUsage().user;
+    const error = await agent.getBalance({}, { attempts: 1 }).catch((error) => error);
+    const took = (process.cpuUsage().user - before) / 1000;
+    assert.ok(error.cause.message.length < 500);
+    // By expressions that look at each letter for each letter before it: some minutes.
+    assert.ok(took < 3000, `${words.slice(0, 9)}…: ${took} ms of work`);
+  }
+});
+
 test("a log that can't be told anything is refused", () => {
   for (const log of [true, console.log, "debug", {}, null, 7]) {
     assert.throws(() => new AgentClient({ baseUrl: "https://x/v1", log }), (error) => (clear(error, "invalid", /`log` must/), true));

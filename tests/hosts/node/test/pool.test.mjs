@@ -219,3 +219,35 @@ test("a page has no pools, and says so", async () => {
   const agent = new web.AgentClient({ baseUrl: "https://api.example/v1" });
   await assert.rejects(agent.openPool("shop", {}), { kind: "misuse", operation: "open_pool", effect: "none", message: /a page has no pools/ });
 });
+
+test("dispatchers are closed with their pool or its client, whoever closed them before, and a closed client's pool may be closed", async (t) => {
+  const service = await sandbox(t, ...ROOM);
+  const unhandled = [];
+  const hear = (error) => unhandled.push(error);
+  process.on("unhandledRejection", hear);
+  t.after(() => process.off("unhandledRejection", hear));
+  const open = async () => {
+    const agent = service.agent({ dailyCapUsd: 500 });
+    const pool = await agent.openPool("shop", { ...WANTED, size: 1, protocol: "http" });
+    const dispatcher = await pool.withLease(async (lease) => {
+      const given = lease.dispatcher();
+      await (await tool("undici").fetch(service.target_url, { dispatcher: given })).text();
+      return given;
+    });
+    return { agent, pool, dispatcher };
+  };
+  const ways = {
+    "the pool": ({ pool }) => pool.close(),
+    "the client": ({ agent }) => agent.close(),
+    "the client, then the pool": async ({ agent, pool }) => (await agent.close(), pool.close()),
+    "its caller, then the pool": async ({ pool, dispatcher }) => (await dispatcher.destroy(), pool.drain()),
+  };
+  for (const [who, close] of Object.entries(ways)) {
+    const opened = await open();
+    await close(opened);
+    await opened.agent.close();
+    assert.ok(opened.dispatcher.closed || opened.dispatcher.destroyed, `closed by ${who}`);
+  }
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  assert.deepEqual(unhandled, []);
+});

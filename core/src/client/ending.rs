@@ -288,8 +288,9 @@ impl Client {
         };
         let answered = result.as_ref().ok().filter(|answered| answered.phase == Some(Phase::Ended))?;
         let facts = Facts { session_id: Some(session_id.to_string()), ..answered.facts.clone() };
-        let name = self.sessions.get(session_id).and_then(|known| known.bought_as.as_deref()).map(|known| known.name.clone());
-        let record = name.and_then(|name| self.journal.slot(&name).map(|slot| name.at(slot.version)));
+        // The session may have been bought under another name than that of this intent.
+        let name = self.account.space.intent(intent);
+        let record = self.journal.slot(&name).map(|slot| name.at(slot.version));
         Some(ended(&facts, Some(intent.to_string()), record))
     }
 }

@@ -5,15 +5,18 @@ use std::collections::VecDeque;
 
 use super::go_on::bought_as_of;
 use super::job::Entry;
+use super::lost::after;
 use super::options::CallOptions;
 use super::root::Client;
 use super::types::busy;
-use super::waiting::{AfterRetry, Found, Purpose, SettingInDoubt, Start, Visit};
+use super::waiting::{After, AfterRetry, Finished, Found, Last, Purpose, SettingInDoubt, Start, Visit};
 use crate::contract::agent::{RotateSession, TerminateSession, UpdateBudget};
 use crate::contract::{Endpoint, Operation};
-use crate::policy::{Error, ErrorFields, Rule};
+use crate::policy::{Advice, Effect, Error, ErrorFields, Kind, Rule};
 use crate::state::{CommandId, JobId, Name, SavedCall};
 use crate::wire::members;
+
+const LEFT_BEHIND: &str = "was not done, but another client may have found its record, and does it then";
 
 /// So many settings in doubt are remembered.
 const SETTINGS: usize = 16;
@@ -120,16 +123,31 @@ impl Client {
         names
     }
 
-    /// A termination has ended that lost its name on the way: a record that it left there would be resumed. Returns the name.
-    pub(super) fn drop_left_behind(&mut self, entry: &mut Entry) -> Option<Name> {
-        let name = entry.custody.rare.as_mut()?.left_behind.take()?;
-        match self.journal.is_owned(&name) && !self.journal.is_out(&name) {
+    /// A termination has ended that lost its name on the way: a record that it left there would be resumed, so it goes. Where what it
+    /// said to have had no effect may come all the same, that is not said.
+    pub(super) fn drop_left_behind(&mut self, entry: &mut Entry, finished: &mut Finished) {
+        let Some(name) = entry.custody.rare.as_mut().and_then(|rare| rare.left_behind.take()) else { return };
+        let without_effect = finished.result.as_ref().err().filter(|error| error.effect == Effect::None);
+        match (self.journal.is_owned(&name) && !self.journal.is_out(&name), without_effect) {
             // A put that was answered just now has made it.
-            true => self.delete(&name, true),
-            // It is being let go of, or was: it is claimed anew.
-            false => self.visit(&name, Visit::new(None, Purpose::DropDoubt)),
+            (true, None) => self.delete(&name, true),
+            (true, Some(_)) => {
+                (finished.own, finished.last) = (Some(name.clone()), Last::Erase);
+                self.delete(&name, false);
+            }
+            // It is being let go of, or was: it is claimed anew, and another client may be quicker.
+            (false, without_effect) => {
+                if let Some(error) = without_effect {
+                    let (kind, advice) = match error.kind {
+                        Kind::Cancelled => (Kind::Cancelled, Advice::ReadSession),
+                        _ => (Kind::InDoubt, Advice::TerminateAgain),
+                    };
+                    finished.result = Err(Error::from(after(error, kind, Effect::Unknown, LEFT_BEHIND, advice)));
+                }
+                self.visit(&name, Visit::new(None, Purpose::DropDoubt));
+            }
         }
-        Some(name)
+        finished.after.push(After::Name(name));
     }
 
     /// A setting is in doubt.

@@ -34,13 +34,13 @@ impl Client {
         let marker = self.leave_marker(id, &mut entry, is_lost);
         let result = self.result_of(&entry, result);
         let record = self.record_name(&entry, &result);
-        let mut dropped = if result.is_ok() { self.drop_settings(id, &entry) } else { Vec::new() };
-        dropped.extend(self.drop_left_behind(&mut entry));
+        let dropped = if result.is_ok() { self.drop_settings(id, &entry) } else { Vec::new() };
         let after = self.after(&entry).into_iter().chain(dropped.into_iter().map(After::Name)).collect();
         let own = self.answers_for(&entry, &result);
         let left = self.sessions_left(&mut entry, &result);
         let commands = entry.waiting.iter().collect();
         let mut finished = Finished { commands, result, own, left, last: Last::Put, counted: unspent, marker, is_act: false, after };
+        self.drop_left_behind(&mut entry, &mut finished);
         if let Some(name) = entry.custody.name.take() {
             // Where it was lost, another job may have it by now.
             if !is_lost {

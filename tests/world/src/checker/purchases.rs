@@ -128,11 +128,6 @@ impl History {
         self.purchases.len().checked_sub(1)
     }
 
-    /// It may be done in spite of what was said.
-    pub(super) fn may_go_on(&mut self, purchase: usize) {
-        self.purchases.get_mut(purchase).into_iter().for_each(|purchase| purchase.denied = false);
-    }
-
     pub(super) fn is_denied(&self, purchase: usize) -> bool {
         self.purchases.get(purchase).is_some_and(|purchase| purchase.denied)
     }

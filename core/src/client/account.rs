@@ -2,6 +2,7 @@
 
 use crate::contract::Secret;
 use crate::entropy::digest;
+use crate::policy::{Rule, Rules};
 use crate::state::{Account, BadRecord, Data, Space};
 use crate::wire::BaseUrl;
 
@@ -22,8 +23,8 @@ pub(super) struct Owner {
 
 impl Owner {
     /// What a record says, if it is of this account.
-    pub(super) fn ours(&self, data: Data, base: &BaseUrl) -> Result<Data, BadRecord> {
-        if self.same {
+    pub(super) fn ours(&self, data: Data, base: &BaseUrl, rules: Rules) -> Result<Data, BadRecord> {
+        if self.same || !rules.holds(Rule::OthersAreLeft) {
             return Ok(data);
         }
         if data.base_url != base.as_str() {

@@ -61,7 +61,7 @@ impl Client {
         };
         if let Some(at) = self.repeat_errand(Pending::Ask, &exchange, true, failing.asks_to_wait()) {
             if failing.is_throttle(&self.service) {
-                self.means.gate.close(at.saturating_sub(now), now);
+                self.means.hold_back(at.saturating_sub(now));
             }
             if waiting.is_empty() {
                 self.errands.time.begin_anew();

@@ -8,7 +8,7 @@ use crate::state::{BadRecord, Data, intent_of};
 impl Client {
     /// Reads what is under a name.
     pub(super) fn found(&mut self, data: &[u8]) -> Found {
-        match Data::read(data, self.service.api).and_then(|data| self.account.ours(data, &self.service.base)) {
+        match Data::read(data, self.service.api).and_then(|data| self.account.ours(data, &self.service.base, self.means.rules)) {
             Ok(data) => {
                 self.avoid(data.call.as_ref().and_then(|call| call.key.as_deref()));
                 Found::Data(Box::new(data))

@@ -7,6 +7,7 @@ use super::news::PoolNo;
 use super::types::Step;
 use crate::contract::Decimal;
 use crate::map::Map;
+use crate::policy::{Rule, Rules};
 use crate::state::{CommandId, JobId, Memory, Name, Numbered, StepId, StoreAnswer, StoreCall};
 use crate::time::Clock;
 use crate::wire::Request;
@@ -103,8 +104,9 @@ impl Outbox {
     }
 
     /// What a step was for, and its answer. One that names what was not asked for is none.
-    pub(super) fn answered(&mut self, id: StepId, answer: StoreAnswer) -> (Option<Pending>, StoreAnswer) {
-        let fits = self.asked.remove(&id).is_none_or(|asked| asked.is_fitted_by(&answer));
+    pub(super) fn answered(&mut self, id: StepId, answer: StoreAnswer, rules: Rules) -> (Option<Pending>, StoreAnswer) {
+        let asked = self.asked.remove(&id).filter(|_| rules.holds(Rule::UnfitIsNoAnswer));
+        let fits = asked.is_none_or(|asked| asked.is_fitted_by(&answer));
         (self.pending.remove(&id), if fits { answer } else { StoreAnswer::Failed })
     }
 

@@ -37,7 +37,7 @@ impl Client {
 
     /// Takes in what a store answered.
     pub(super) fn on_store(&mut self, id: StepId, answer: StoreAnswer) {
-        let (pending, answer) = self.outbox.answered(id, answer);
+        let (pending, answer) = self.outbox.answered(id, answer, self.means.rules);
         match pending {
             Some(Pending::Claim(name)) => self.on_claimed(&name, answer),
             Some(Pending::Slots(pool, names)) => self.on_slots(pool, names, answer),

@@ -17,7 +17,7 @@ use crate::contract::{Decimal, Secret};
 use crate::engine::{Answered, Gate, Means, Service, Tokens};
 use crate::entropy::Entropy;
 use crate::map::Map;
-use crate::policy::{Codes, Error, ErrorFields, Quota, Rules};
+use crate::policy::{Codes, Error, ErrorFields, Quota, Rule, Rules};
 use crate::state::{Account, CommandId, Errand, JobId, Journal, Name, Numbered, Space, Tracked, User};
 use crate::time::{Clock, Now};
 use crate::wire::BaseUrl;
@@ -129,6 +129,10 @@ impl Client {
         let named = options.account.is_some();
         let name = options.account.or_else(|| owner.map(|owner| owner.reveal().to_owned())).unwrap_or_default();
         let (name, salt) = (Secret::new(name), dice.salt());
+        #[cfg(feature = "ablation")]
+        let rules = Rules { without: options.without };
+        #[cfg(not(feature = "ablation"))]
+        let rules = Rules::default();
         Ok(Client {
             account: Owner {
                 space: Space::of(options.api, if named { name.reveal() } else { "" }),
@@ -152,10 +156,7 @@ impl Client {
             },
             means: Means {
                 clock: Clock::of(dice.client()),
-                #[cfg(feature = "ablation")]
-                rules: Rules { without: options.without },
-                #[cfg(not(feature = "ablation"))]
-                rules: Rules::default(),
+                rules,
                 gate: Gate::default(),
                 quota: Quota::new(),
                 tokens: Tokens::new(options.username.zip(options.password), options.token),
@@ -169,7 +170,7 @@ impl Client {
             waiting: Waiting::default(),
             errands: Errands { login: Errand::new(options.retry), time: Errand::new(options.retry) },
             timers: Timers::default(),
-            places: Places::new(options.max_in_flight.unwrap_or(MAX_IN_FLIGHT)),
+            places: Places::new(if rules.holds(Rule::FewAreOut) { options.max_in_flight.unwrap_or(MAX_IN_FLIGHT) } else { u32::MAX }),
             outbox: Outbox::new(options.store),
             news: VecDeque::new(),
         })

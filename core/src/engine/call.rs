@@ -230,7 +230,7 @@ impl Call {
         match self.attempts.after(judgement.again, failing.asks_to_wait(), sent_at, is_keyed, cx) {
             Some(delay) => {
                 if throttled {
-                    cx.means.gate.close(delay, cx.now());
+                    cx.means.hold_back(delay);
                     // If it can't be sent then, this is when it may be resumed.
                     error.retry_at.get_or_insert(cx.means.clock.unix().saturating_add(delay));
                 }

@@ -167,7 +167,7 @@ impl Exchange {
             cx.means.clock.hear(time);
         }
         if cx.service.is_throttle(&answer) {
-            cx.means.gate.close(answer.retry_after.unwrap_or(0), cx.now());
+            cx.means.hold_back(answer.retry_after.unwrap_or(0));
         }
         match answer {
             Answer { content: Content::Success(success), status, .. } => {
@@ -200,7 +200,9 @@ impl Exchange {
     /// An answer, unless it can't be the one to this request.
     fn believed(&mut self, answer: Answer, cx: &Cx<'_>) -> Answer {
         let Content::Success(success) = &answer.content else { return answer };
-        let Some(flaw) = self.flaw(success, cx) else { return answer };
+        let is_anothers = |flaw: &Flaw| matches!(flaw, Flaw::Another | Flaw::HadBefore);
+        let is_believed = |flaw: &Flaw| is_anothers(flaw) && !cx.means.rules.holds(Rule::AnothersIsNoAnswer);
+        let Some(flaw) = self.flaw(success, cx).filter(|flaw| !is_believed(flaw)) else { return answer };
         if flaw == Flaw::NoId {
             let (raw, shape, attempts) = (success.raw.clone(), &self.endpoint.response, cx.subject.attempts);
             let facts = success.facts.clone();

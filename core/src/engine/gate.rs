@@ -1,5 +1,7 @@
 //! The throttle: while the service says that there is too much, the whole client holds back.
 
+use super::machine::Means;
+use crate::policy::Rule;
 use crate::time::Millis;
 
 /// A longer wait than this is believed for the call that was asked to wait, and holds back no other: one wrong number would stop the client
@@ -23,10 +25,18 @@ impl Gate {
         self.throttled_until
     }
 
-    /// The service wants nothing for so long.
+    /// Nothing is sent for so long.
     pub(crate) fn close(&mut self, wait: Millis, now: Millis) {
-        if wait <= TRUSTED {
-            self.throttled_until = self.throttled_until.max(now.saturating_add(wait));
+        self.throttled_until = self.throttled_until.max(now.saturating_add(wait));
+    }
+}
+
+impl Means {
+    /// The service wants nothing for so long.
+    pub(crate) fn hold_back(&mut self, wait: Millis) {
+        let holds = |rule| self.rules.holds(rule);
+        if holds(Rule::ThrottleHoldsAll) && (wait <= TRUSTED || !holds(Rule::LongThrottleIsOwn)) {
+            self.gate.close(wait, self.clock.monotonic());
         }
     }
 }
@@ -52,6 +62,7 @@ impl Wake {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::*;
     use super::*;
 
     #[test]
@@ -65,10 +76,10 @@ mod tests {
 
     #[test]
     fn a_wait_that_nobody_can_mean_holds_back_nobody_else() {
-        let mut gate = Gate::default();
-        gate.close(TRUSTED + 1, 5);
-        assert_eq!(gate.until(), Millis::MIN);
-        gate.close(TRUSTED, 5);
-        assert_eq!(gate.until(), TRUSTED + 5);
+        let mut given = Given::agent();
+        given.means.hold_back(TRUSTED + 1);
+        assert_eq!(given.means.gate.until(), Millis::MIN);
+        given.means.hold_back(TRUSTED);
+        assert_eq!(given.means.gate.until(), given.means.clock.monotonic() + TRUSTED);
     }
 }

@@ -109,6 +109,18 @@ rules! {
     NewerSettingStands,
     /// A store that does things late may still put what it failed to put.
     LateIsNotNone,
+    /// What a store answers with names that nobody asked it for is no answer.
+    UnfitIsNoAnswer,
+    /// A record of another account is left alone.
+    OthersAreLeft,
+    /// An answer that names another session than the one that it can be of is no answer.
+    AnothersIsNoAnswer,
+    /// Only so many sends are out at once, and what is saved has its place by then.
+    FewAreOut,
+    /// While the service says that there is too much, nothing is sent.
+    ThrottleHoldsAll,
+    /// What is put off for longer than anybody can mean holds back no other call.
+    LongThrottleIsOwn,
     /// A store changes what is under a name only for the client that owns it.
     OnlyOwnersPut,
 }

@@ -256,6 +256,9 @@ impl World {
         if self.budget.troubles > 0 && self.may_come_true_late(call) {
             acts.push(Act::Keep { at, result: StoreResult::FailedThenDone });
         }
+        if self.budget.troubles > 0 && self.scope.answers_oddly && matches!(call, StoreCall::Claim { .. }) {
+            acts.push(Act::Keep { at, result: StoreResult::Unfit });
+        }
         let results = match self.budget.troubles {
             0 => &StoreResult::ALL[..1],
             _ if self.shares() => &StoreResult::SHARED[..if writes { 4 } else { 3 }],
@@ -309,6 +312,7 @@ impl World {
             (_, Method::Get) if self.scope.reads => Delivery::READ,
             (_, Method::Get) => Delivery::HONEST,
             (_, Method::Delete) => Delivery::END,
+            _ if self.scope.mixes_up => Delivery::MIXED_UP,
             _ if self.scope.cap.is_some() => Delivery::CAPPED,
             _ if self.scope.relayed && job.is_some_and(|job| job.is_paid()) => Delivery::RELAYED,
             _ if job.is_some_and(|job| !job.is_paid() || job.task == Task::Rotate) => Delivery::FREE,

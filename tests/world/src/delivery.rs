@@ -224,6 +224,8 @@ pub enum StoreResult {
     Never,
     /// Said to have failed, and done later, when others were done: of a store that says so of itself, and of what makes a name.
     FailedThenDone,
+    /// Done, and answered with a name that nobody asked for: of a claim.
+    Unfit,
     /// Done, after a night in which the machine slept.
     DoneAfterSleep,
     /// Done, and by the time that this is heard the claims of the program have ended.
@@ -235,7 +237,7 @@ impl StoreResult {
     pub(crate) const ALL: [StoreResult; 4] =
         [StoreResult::Done, StoreResult::Failed, StoreResult::FailedButDone, StoreResult::DoneAfterSleep];
     /// What may come of a call in a life, beside what may come of it elsewhere.
-    pub(crate) const OF_LIVES: [StoreResult; 2] = [StoreResult::Never, StoreResult::FailedThenDone];
+    pub(crate) const OF_LIVES: [StoreResult; 3] = [StoreResult::Never, StoreResult::FailedThenDone, StoreResult::Unfit];
     /// What may come of a call where claims may end, and nights are for one program alone.
     pub(crate) const SHARED: [StoreResult; 4] =
         [StoreResult::Done, StoreResult::Failed, StoreResult::FailedButDone, StoreResult::DoneAfterEnd];

@@ -39,7 +39,7 @@ impl World {
             _ => self.store_does(command, &call),
         };
         let is_done = !matches!(answer, StoreAnswer::Failed | StoreAnswer::Never);
-        let fails = !is_done || result == StoreResult::FailedButDone;
+        let fails = !is_done || matches!(result, StoreResult::FailedButDone | StoreResult::Unfit);
         if let (StoreResult::FailedThenDone, Some(process)) = (result, &self.process) {
             self.late_calls.push_back((process.number, call.clone()));
         }
@@ -62,19 +62,23 @@ impl World {
         }
         if fails {
             self.checker.store_failed();
-            answer = if result == StoreResult::Never { StoreAnswer::Never } else { StoreAnswer::Failed };
+            answer = match result {
+                StoreResult::Never => StoreAnswer::Never,
+                StoreResult::Unfit => StoreAnswer::Claimed(vec![(Name::from("of.another".to_owned()), None)]),
+                _ => StoreAnswer::Failed,
+            };
         }
         if let Some(process) = self.process.as_mut().filter(|_| answer != StoreAnswer::Never) {
             process.has_store = true;
         }
         let has_ended = self.process.as_mut().is_some_and(|process| process.ended.remove(&id));
-        if let (StoreCall::Claim { names, .. }, None, false) = (&call, command, matches!(answer, StoreAnswer::Claimed(_))) {
+        if let (StoreCall::Claim { names, .. }, None, false) = (&call, command, !fails && matches!(answer, StoreAnswer::Claimed(_))) {
             // What could not be claimed again is given up.
             let sessions = names.iter().filter_map(|name| describe(self.store.data(name)?)?.session_id);
             let has = self.process.as_mut().map(|process| &mut process.has);
             has.into_iter().zip([sessions]).for_each(|(has, sessions)| sessions.for_each(|session| _ = has.remove(&session)));
         }
-        if let (StoreAnswer::Claimed(names), false) = (&answer, has_ended) {
+        if let (StoreAnswer::Claimed(names), false) = (&answer, has_ended || fails) {
             names.iter().for_each(|(name, data)| self.claimed(name, data.as_deref()));
         }
         match result {
@@ -171,7 +175,7 @@ impl World {
                 return self.resolve(id, Outcome::Failed { kind, sent });
             }
         };
-        let operation = Service::operation(&whole).filter(|_| self.scope.is_life());
+        let operation = Service::operation(&whole).filter(|_| self.scope.may_mix_up());
         if let Some(earlier) = operation.and_then(|operation| self.earlier(operation, &request, &response, is_shifted)) {
             let Response { status, ref headers, ref body, truncated } = earlier;
             let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
@@ -187,7 +191,7 @@ impl World {
 
     /// Whether it is the first send of its key; from here on it was sent.
     fn is_first_send(&mut self, request: &Request) -> bool {
-        let Some(key) = request.header("idempotency-key").filter(|_| self.scope.is_life()) else { return true };
+        let Some(key) = request.header("idempotency-key").filter(|_| self.scope.may_mix_up()) else { return true };
         let is_own = self.process.as_ref().is_some_and(|process| self.made_by.get(key) == Some(&process.number));
         self.sent.insert(key.to_owned()) && is_own
     }

@@ -310,6 +310,7 @@ impl World {
             username: another().filter(|_| reseller),
             password: another().filter(|_| reseller),
             store: true,
+            without: self.without,
             ..ClientOptions::default()
         };
         let mut client = Client::new(options, [INTRUDER; 16]).map_err(|error| error.to_string())?;

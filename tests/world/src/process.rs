@@ -11,7 +11,7 @@ use hopline::contract::{Api, Decimal, Method, Secret};
 use hopline::wire::Request;
 use hopline_sandbox::{BACKEND_PATH, Service};
 
-use crate::checker::{About, Sending, UNSAVED};
+use crate::checker::{About, CROWDED, PUT_OFF, Sending, UNSAVED, is_put_off};
 use crate::job::{Job, Manner, Name as JobName, Task};
 use crate::service::{API_KEY, is_login};
 use crate::world::{Admitted, Out, Process, World, Wrong};
@@ -37,6 +37,7 @@ impl World {
             daily_cap_usd: self.scope.cap.map(|cap| Decimal(rust_decimal::Decimal::new(cap, 3))),
             store: true,
             late_calls: self.scope.late_calls,
+            max_in_flight: self.scope.places,
             without: self.without,
             ..ClientOptions::default()
         };
@@ -155,7 +156,7 @@ impl World {
 
     /// Lets the client say all that it has to say.
     pub(crate) fn drain(&mut self) -> Result<(), Wrong> {
-        let now = self.clock();
+        let (now, clocks) = (self.clock(), self.clocks());
         for _ in 0..1000 {
             let Some(process) = &mut self.process else { return Ok(()) };
             self.steps += 1;
@@ -173,6 +174,9 @@ impl World {
                     process.completed.push_back(command);
                     let about = process.commands.get(&command).copied().flatten();
                     let result = process.client.result(command).filter(|result| !is_nothing(result));
+                    if result.is_some_and(|result| is_put_off(result, clocks)) {
+                        return Err(PUT_OFF.into());
+                    }
                     if let (Some(about), Some(result)) = (about, result) {
                         self.checker.ends(about, self.jobs[about.job], result)?;
                     }
@@ -243,7 +247,23 @@ impl World {
         if let Some(process) = &mut self.process {
             process.out.push_back(Out::Send { id, command, request, about });
         }
-        Ok(())
+        self.has_places()
+    }
+
+    /// What is bought or changed has a place from before its record is put until it is answered, and there are only so many. A
+    /// termination needs none.
+    fn has_places(&self) -> Result<(), Wrong> {
+        let Some((process, places)) = self.process.as_ref().zip(self.scope.places) else { return Ok(()) };
+        let takes = |out: &&Out| match out {
+            Out::Send { request, .. } => !matches!(request.method, Method::Get | Method::Delete) && !is_login(request),
+            Out::Store { call: StoreCall::Put { new: true, data, .. }, .. } => {
+                describe(data).and_then(|told| told.operation).is_some_and(|operation| operation != "terminate_session")
+            }
+            Out::Store { .. } => false,
+        };
+        // Reads have one of eight, or what is left.
+        let most = (places as usize * 7 / 8).max(1);
+        if process.out.iter().filter(takes).count() > most { Err(CROWDED.into()) } else { Ok(()) }
     }
 
     /// The client asks its store.
@@ -269,7 +289,7 @@ impl World {
         {
             self.checker.counts(about, entry);
         }
-        if let (StoreCall::Put { data, .. }, true) = (&call, self.scope.is_life())
+        if let (StoreCall::Put { data, .. }, true) = (&call, self.scope.may_mix_up())
             && let Some(key) = describe(data).and_then(|told| told.key)
         {
             self.made_by.entry(key).or_insert(process.number);
@@ -304,7 +324,7 @@ impl World {
                 self.checker.keeps(about, key);
             }
         }
-        Ok(())
+        self.has_places()
     }
 
     /// What the store has, as the program that runs would show it.

@@ -54,6 +54,12 @@ pub struct Scope {
     pub relayed: bool,
     /// Whether the store may do what makes a name later than it says to have failed at it, and says so.
     pub late_calls: bool,
+    /// Whether the store may answer a claim with a name that nobody asked it for.
+    pub answers_oddly: bool,
+    /// Whether the network answers with what it answered before.
+    pub mixes_up: bool,
+    /// How many sends of a client may be out at once.
+    pub places: Option<u32>,
     /// Whether a client of the reseller API starts with a token.
     pub has_token: bool,
 }
@@ -62,6 +68,11 @@ impl Scope {
     /// Whether it is about what is changed of a session.
     pub(crate) fn changes(&self) -> bool {
         self.jobs.iter().any(|job| matches!(job.task, Task::Rotate | Task::Renew | Task::Terminate))
+    }
+
+    /// Whether the network may mix up its answers.
+    pub(crate) fn may_mix_up(&self) -> bool {
+        self.mixes_up || self.is_life()
     }
 
     /// Whether whatever draws the acts says what is started.
@@ -94,6 +105,9 @@ const AGENT: Scope = Scope {
     seldom: false,
     relayed: false,
     late_calls: false,
+    answers_oddly: false,
+    mixes_up: false,
+    places: None,
     has_token: true,
 };
 const RESELLER: Scope = Scope { api: Api::Reseller, deep: (3, 1, 1), plans: &[Plan::Nothing, Plan::ResumeAll, Plan::Again], ..AGENT };
@@ -139,9 +153,33 @@ pub static SCOPES: &[Scope] = &[
     Scope {
         name: "somebody drops the record of a session that they may have",
         jobs: &[Job::named(Task::Open, 0)],
-        plans: &[Plan::Forget, Plan::Again],
+        plans: &[Plan::Forget, Plan::Again, Plan::Intrude],
         faults: 1,
         acts: 2,
+        ..AGENT
+    },
+    Scope {
+        name: "a session is opened, on a store that answers what nobody asked it",
+        jobs: &[Job::named(Task::Open, 0)],
+        faults: 0,
+        troubles: 2,
+        answers_oddly: true,
+        deep: (1, 2, 1),
+        ..AGENT
+    },
+    Scope {
+        name: "two sessions are bought while the network mixes up its answers",
+        jobs: &[Job::named(Task::Open, 0), Job::named(Task::Open, 1)],
+        mixes_up: true,
+        deep: (2, 1, 1),
+        ..AGENT
+    },
+    Scope {
+        name: "two sessions are bought where one may be bought at a time",
+        jobs: &[Job::named(Task::Create, 0), Job::unnamed(Task::Create, 1)],
+        places: Some(2),
+        faults: 1,
+        deep: (2, 1, 1),
         ..AGENT
     },
     Scope { name: "a session is bought through an app's own backend", jobs: &[Job::named(Task::Create, 0)], relayed: true, ..AGENT },
@@ -354,8 +392,16 @@ impl Kind {
     pub(crate) fn scope(self) -> &'static Scope {
         const AGENT_LIFE: Scope =
             Scope { name: "a life at the agent API", reads: true, any_order: true, cancels: true, clocks: HOURS, ..AGENT };
-        const CAPPED_LIFE: Scope =
-            Scope { name: "a life under a cap", reads: true, any_order: true, cancels: true, clocks: HOURS, cap: Some(30_000), ..CAPPED };
+        const CAPPED_LIFE: Scope = Scope {
+            name: "a life under a cap",
+            reads: true,
+            any_order: true,
+            cancels: true,
+            clocks: HOURS,
+            cap: Some(30_000),
+            places: Some(4),
+            ..CAPPED
+        };
         const RESELLER_LIFE: Scope =
             Scope { name: "a life at the reseller API", reads: true, any_order: true, cancels: true, clocks: HOURS, ..RESELLER };
         const fn shared(life: Scope) -> Scope {
@@ -364,11 +410,20 @@ impl Kind {
         const fn late(life: Scope) -> Scope {
             Scope { late_calls: true, ..life }
         }
+        const fn crowded(life: Scope) -> Scope {
+            Scope { places: Some(2), ..life }
+        }
         const fn relayed(life: Scope) -> Scope {
             Scope { relayed: true, ..life }
         }
-        static LIVES: [Scope; 6] =
-            [late(AGENT_LIFE), CAPPED_LIFE, late(RESELLER_LIFE), relayed(shared(AGENT_LIFE)), shared(CAPPED_LIFE), shared(RESELLER_LIFE)];
+        static LIVES: [Scope; 6] = [
+            late(AGENT_LIFE),
+            CAPPED_LIFE,
+            late(RESELLER_LIFE),
+            relayed(shared(AGENT_LIFE)),
+            shared(CAPPED_LIFE),
+            crowded(shared(RESELLER_LIFE)),
+        ];
         &LIVES[self as usize]
     }
 }

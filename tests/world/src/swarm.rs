@@ -3,7 +3,7 @@
 
 use std::hash::Hasher;
 
-use hopline::client::CommandId;
+use hopline::client::{CommandId, StoreCall};
 use hopline::contract::Api;
 use hopline::policy::Rule;
 use rand::{RngCore, SeedableRng};
@@ -253,11 +253,12 @@ impl World {
         match out {
             Out::Store { call, .. } if source.below(64) < 2 * weights.troubles => {
                 let results = if self.shares() { &StoreResult::SHARED } else { &StoreResult::ALL[..3] };
-                let drawn = results.iter().skip(1).chain(&StoreResult::OF_LIVES).nth(source.below(results.len() + 1));
+                let drawn = results.iter().skip(1).chain(&StoreResult::OF_LIVES).nth(source.below(results.len() + 2));
                 let has_store = self.process.as_ref().is_some_and(|process| process.has_store);
                 let may_be = |result: &StoreResult| match result {
                     StoreResult::FailedThenDone => self.may_come_true_late(call),
                     StoreResult::Never => !has_store,
+                    StoreResult::Unfit => matches!(call, StoreCall::Claim { .. }),
                     _ => true,
                 };
                 Act::Keep { at, result: drawn.copied().filter(may_be).unwrap_or(StoreResult::Failed) }

@@ -60,7 +60,7 @@ pub(crate) struct Process {
     pub(crate) is_right: bool,
     /// Its store was opened: it has answered something.
     pub(crate) has_store: bool,
-    /// In a life, the last answer to each operation that names a session.
+    /// Where the network mixes up its answers, the last answer to each operation that names a session.
     pub(crate) answers: BTreeMap<&'static str, Response>,
     /// Its claims have ended and nobody has told its client, so that it can't vouch for them.
     pub(crate) untold: bool,
@@ -127,9 +127,9 @@ pub struct World {
     pub(crate) network: VecDeque<Message>,
     /// What the store does later than it has answered, and for whom.
     pub(crate) late_calls: VecDeque<(u8, StoreCall)>,
-    /// In a life, the keys that were sent: only the answer to the first send is taken for none where it names another session.
+    /// Where the network mixes up its answers, the keys that were sent: only the answer to the first send is taken for none where it names another session.
     pub(crate) sent: BTreeSet<String>,
-    /// In a life, the program that put each key first: of one that it finds in a record nobody knows whether it was sent before.
+    /// Where the network mixes up its answers, the program that put each key first: of one that it finds in a record nobody knows whether it was sent before.
     pub(crate) made_by: BTreeMap<String, u8>,
     /// The program whose turn it is: between two acts the first one. None while it does not run.
     pub(crate) process: Option<Process>,
@@ -161,7 +161,7 @@ impl Hash for World {
             &self.store,
             &self.named,
             &self.damaged,
-            (&self.network, &self.late_calls),
+            (&self.network, &self.late_calls, &self.sent, &self.made_by),
             (&self.process, &self.others),
             &self.jobs,
             &self.checker,

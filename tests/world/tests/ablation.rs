@@ -2,8 +2,8 @@
 
 use hopline::policy::Rule;
 use hopline_world::{
-    CAPPED, DENIED, DOUBLED, FORGOTTEN, HELD, INVENTED, Kind, LOGINS, LOST, MISCOUNTED, REFUSED, REKEYED, RENEWED, RESENT, SCOPES, STALE,
-    THROWN, TWICE, UNCOUNTED, UNSAVED, explore, seeded, side_by_side,
+    CAPPED, CROWDED, DENIED, DOUBLED, EARLY, FORGOTTEN, HELD, INTRUDED, INVENTED, Kind, LOGINS, LOST, MISCOUNTED, PUT_OFF, REFUSED,
+    REKEYED, RENEWED, RESENT, SCOPES, STALE, THROWN, TWICE, UNCOUNTED, UNSAVED, explore, seeded, side_by_side,
 };
 
 /// Where the harm of a rule that is taken away shows: a scope and how much must go wrong in it; the harm; the lives that come to it.
@@ -28,6 +28,9 @@ const NOTED: &str = "somebody looks at a doubt, and settles it when it may have 
 const OF_TWO: &str = "two programs open one session";
 const DROPPED: &str = "somebody drops the record of a session that they may have";
 const WITH_ONE_KEY: &str = "two programs buy a session with one key of their caller's, under a cap";
+const ODD_STORE: &str = "a session is opened, on a store that answers what nobody asked it";
+const MIXED_UP: &str = "two sessions are bought while the network mixes up its answers";
+const ONE_AT_A_TIME: &str = "two sessions are bought where one may be bought at a time";
 const UNDER_A_CAP: &str = "three sessions are bought under a cap for two";
 
 /// What goes wrong without a rule. The match has no other arm, so that a new rule needs its harm.
@@ -82,6 +85,12 @@ fn shown(rule: Rule) -> Option<Shown> {
         Rule::LostNameEnds => shown(OF_TWO, (0, 1, 0), UNSAVED, shared),
         Rule::LostIsNotNone => shown(OF_TWO, (1, 1, 0), DENIED, shared),
         Rule::OnlyOwnersPut => shown(OF_TWO, (0, 1, 0), UNSAVED, shared),
+        Rule::UnfitIsNoAnswer => shown(ODD_STORE, (0, 2, 0), REKEYED, agent),
+        Rule::OthersAreLeft => shown(DROPPED, (0, 1, 1), INTRUDED, agent),
+        Rule::AnothersIsNoAnswer => shown(MIXED_UP, (1, 0, 0), LOST, agent),
+        Rule::FewAreOut => shown(ONE_AT_A_TIME, (0, 0, 0), CROWDED, Some(Kind::SharedReseller)),
+        Rule::ThrottleHoldsAll => shown(SHARED, (1, 0, 0), EARLY, agent),
+        Rule::LongThrottleIsOwn => shown(SHARED, (1, 0, 0), PUT_OFF, reseller),
     }
 }
 

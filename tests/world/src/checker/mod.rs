@@ -15,9 +15,9 @@ use hopline::{Error, Kind};
 
 pub(crate) use purchases::{About, Listed};
 pub(crate) use spending::{Total, thousandths};
-pub(crate) use traffic::Clocks;
+pub(crate) use traffic::{Clocks, is_put_off};
 
-use crate::job::{Job, Task};
+use crate::job::Job;
 use crate::service::{Effect, Response, is_login};
 use changes::Changes;
 use purchases::{History, is_own};
@@ -72,6 +72,10 @@ pub const KEPT: &str = "a session that its owner ends was not ended";
 pub const BARRED: &str = "a command was refused as busy while nobody was at work";
 /// What another account has in the store was changed, or sent.
 pub const INTRUDED: &str = "what another account has in the store was changed or sent";
+/// More writes are out, or about to be, than there are places.
+pub const CROWDED: &str = "more was sent at once than there are places";
+/// A call was put off by what another one was told.
+pub const PUT_OFF: &str = "a call was put off for longer than a service can mean, by what another one was told";
 /// A good token was thrown away.
 pub const THROWN: &str = "a good token was thrown away";
 
@@ -113,8 +117,6 @@ pub(crate) struct Checker {
     changes: Changes,
     /// A step of the store failed.
     store_failed: bool,
-    /// The claims of a program that lives have ended.
-    claims_ended: bool,
 }
 
 impl Checker {
@@ -150,7 +152,6 @@ impl Checker {
     /// The claims of a program have ended while it lives.
     pub(crate) fn claims_ended(&mut self) {
         self.spending.interrupted();
-        self.claims_ended = true;
     }
 
     /// A step of the store failed, or was said to have.
@@ -248,14 +249,7 @@ impl Checker {
             self.spending.freed(about);
         }
         self.changes.ends(about, result);
-        self.jobs.get_mut(about.job).map_or(Ok(()), |history| {
-            history.ends(about.purchase, job, result)?;
-            // Its record may be left with the claims, and whoever goes on with that ends the session, as somebody wanted.
-            if job.task == Task::Terminate && self.claims_ended {
-                history.may_go_on(about.purchase);
-            }
-            Ok(())
-        })
+        self.jobs.get_mut(about.job).map_or(Ok(()), |history| history.ends(about.purchase, job, result))
     }
 
     /// Somebody takes a result.

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 
-use hopline::client::{CommandId, Millis};
+use hopline::client::{Answered, CommandId, Millis};
 use hopline::wire::Request;
+use hopline::{Error, Kind};
 
 use super::{EARLY, Harm, LOGINS, MIXED, REFUSED, RENEWED, Sending, THROWN};
 use crate::service::{Remote, Response, is_login};
@@ -21,6 +22,14 @@ pub(crate) struct Clocks {
     pub(crate) monotonic: Millis,
     pub(crate) unix: Millis,
     pub(crate) is_right: bool,
+}
+
+/// Whether a command ended unsent, to be tried again after longer than a service can mean for others than the call that it told.
+pub(crate) fn is_put_off(result: &Result<Answered, Error>, clocks: Clocks) -> bool {
+    let is_unsent =
+        |error: &Error| error.kind == Kind::Unavailable && error.attempts == 0 && error.status.is_none() && error.cause.is_none();
+    let at = |error: &Error| error.retry_at.filter(|_| is_unsent(error));
+    result.as_ref().err().and_then(at).is_some_and(|at| at > clocks.unix + TRUSTED)
 }
 
 /// What each key was sent with, by any client.

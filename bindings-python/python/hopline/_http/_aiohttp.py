@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from .._errors import misuse
-from ._base import Failed, Request, Response, before_first_byte, is_without_key, sent_headers
+from ._base import Failed, Request, Response, before_first_byte, sent_headers
 from ._words import home, unsent, way_of_its_own
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def async_transport(session: "aiohttp.ClientSession") -> Callable[[Request], Awa
             why = "the aiohttp.ClientSession belongs to another event loop"
         if why is not None:
             raise Failed("other", "never", f"nothing was sent, since {why}")
-        innermost = _Innermost(is_without_key(request))
+        innermost = _Innermost(request.method != "GET")  # and what comes behind the answer to a write belongs to nobody
         try:
             async with session.request(
                 request.method,

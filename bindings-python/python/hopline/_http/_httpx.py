@@ -126,6 +126,8 @@ def transport(client: "httpx.Client") -> Transport:
                 else:
                     body, truncated = body_of(response.iter_raw(), request.max_body)
                     response.close()
+                    if stream is not None and _is_over(request, response):
+                        stream.close()
                     _read_again(response, body)
                 sending.take(response, body, truncated)
 
@@ -153,6 +155,11 @@ def _taken(sending: _Sending) -> Response:
     return sending.answer
 
 
+def _is_over(request: Request, response: "httpx.Response") -> bool:
+    """Whether nothing more is to come over the connection: what comes behind the answer to a write belongs to nobody."""
+    return request.method != "GET" and response.http_version != "HTTP/2"
+
+
 def _read_again(response: "httpx.Response", body: bytes) -> None:
     """Lets hooks of the caller's read what was read."""
     import httpx
@@ -163,16 +170,11 @@ def _read_again(response: "httpx.Response", body: bytes) -> None:
 
 def async_transport(client: "httpx.AsyncClient") -> Callable[[Request], Awaitable[Response]]:
     """The same for an async client."""
-    import asyncio
-
     _check(client)
-    loops: list[asyncio.AbstractEventLoop] = []
 
     async def send(request: Request) -> Response:
-        if (loop := asyncio.get_running_loop()) not in loops[-1:]:
-            loops.append(loop)
-        # What is kept alive may belong to a loop that has ended.
-        needs_own = is_without_key(request) or len(loops) > 1
+        # What is kept alive may belong to an event loop that has ended.
+        needs_own = request.method != "GET"
         for _ in range(_MOST_KEPT):
             sending = _Sending(client, request, needs_own)
 
@@ -183,7 +185,7 @@ def async_transport(client: "httpx.AsyncClient") -> Callable[[Request], Awaitabl
                 sending.goes_out()
 
             async def read(response: "httpx.Response", sending: _Sending = sending) -> None:
-                body, truncated = await _read(response, request.max_body)
+                body, truncated = await _read(request, response)
                 sending.take(response, body, truncated)
 
             hooks = client.event_hooks
@@ -201,7 +203,8 @@ def async_transport(client: "httpx.AsyncClient") -> Callable[[Request], Awaitabl
     return send
 
 
-async def _read(response: "httpx.Response", limit: int) -> tuple[bytes, bool]:
+async def _read(request: Request, response: "httpx.Response") -> tuple[bytes, bool]:
+    limit = request.max_body
     if response.is_stream_consumed:
         return response.content[:limit], len(response.content) > limit
     body, truncated = bytearray(), False
@@ -214,5 +217,8 @@ async def _read(response: "httpx.Response", limit: int) -> tuple[bytes, bool]:
     except Exception:
         truncated = True
     await response.aclose()
+    stream = response.extensions.get("network_stream")
+    if stream is not None and _is_over(request, response):
+        await stream.aclose()
     _read_again(response, bytes(body[:limit]))
     return bytes(body[:limit]), truncated

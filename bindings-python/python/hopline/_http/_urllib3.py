@@ -57,23 +57,25 @@ def transport(pool: "urllib3.PoolManager") -> Transport:
 
 
 def answer(request: Request, response: Any) -> Response:
-    """The answer, of which urllib3 has read the head; its connections take an interim answer for it."""
+    """The answer, of which urllib3 has read the head; its connections take an interim answer for it. After a write its connection is closed:
+    what comes behind that answer belongs to nobody."""
+    from ._stdlib import chunks as chunks_of
+
     request.on_abort(lambda: response.shutdown())  # of urllib3 2.3 and later
     status, headers, chunks = response.status, response.headers, response.stream(1 << 16, decode_content=False)
+    own = getattr(response, "_original_response", None)  # a test tool's has none
+    is_last = own is not None and (request.method != "GET" or 100 <= status < 200)
     try:
-        if 100 <= status < 200:
-            from ._stdlib import chunks as chunks_of
-
-            own = response._original_response
+        if is_last:  # urllib3 would give the connection back with the last byte
             read_past(own)
             status, headers, chunks = own.status, own.headers, chunks_of(own)
         body, truncated = body_of(chunks, request.max_body)
     except TimeoutError:
         raise Failed("timeout", "maybe") from None
-    except (OSError, ValueError, AttributeError, HTTPException):
+    except (OSError, ValueError, HTTPException):
         raise Failed("closed", "maybe") from None
     finally:
-        if response.status != status or not response.isclosed():  # whatever else comes over this connection belongs to nobody
+        if is_last or not response.isclosed():
             response.close()
         response.release_conn()
     return Response(status=status, headers=headers.items(), body=body, truncated=truncated)

@@ -98,7 +98,8 @@ __all__ = [
     "quote",
     "session_event",
 ]
-__all__ += [*_told.__all__, *_types.__all__]
+__all__ += _told.__all__
+__all__ += _types.__all__
 
 _LATER = {
     "AsyncAcquiring": "_pool_opening",
@@ -120,6 +121,11 @@ _LATER = {
     "quote": "_price",
     "session_event": "_telemetry",
 }
+
+
+def __dir__() -> list[str]:
+    """What is public, whether it has been asked for yet or not."""
+    return [*__all__, *(name for name in globals() if name.startswith("__"))]
 
 
 def __getattr__(name: str) -> Any:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 from ._errors import error_of, noted
 from ._order import OrderReply
 from ._session import SessionReply
-from ._told import HoplineError, Saved, read_saved
+from ._told import Busy, HoplineError, Saved, read_saved
 from ._types import Session, StaticOrder
 from ._value import Reply
 from ._values import loads
+from ._work import in_the_way
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -76,6 +77,8 @@ def failure(taken: Taken) -> HoplineError:
     error = error_of(taken.failure or "")
     for note in dict.fromkeys(taken.notes):
         error.add_note(note)
+    if isinstance(error, Busy) and (others := in_the_way()) is not None:
+        error.add_note(others)
     return error
 
 

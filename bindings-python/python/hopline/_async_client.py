@@ -40,6 +40,9 @@ class AsyncClient:
     _engine: Engine
     _send: AsyncTransport
 
+    def __reduce__(self) -> Any:
+        raise TypeError("a client can't be pickled or copied; make one in each process, with a store that they share")
+
     async def saved(self) -> list[Saved]:
         """What the store holds: purchases under way and in doubt, sessions, orders, and intents that were accepted. Nothing is sent."""
         return [one async for one in self.walk_saved()]

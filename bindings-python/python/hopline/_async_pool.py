@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ._answers import read
 from ._commands import begin, pool_params
+from ._log import log
 from ._seen import Seen, seen_text, wait_ms
 from ._told import LeaseAdvice, PoolStatus, read_pool_status
 from ._types import Proxy
@@ -46,6 +47,9 @@ class AsyncLease:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(session_id={self.session_id!r}, generation={self.generation}, slot={self.slot}, target={self.target!r})"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a lease can't be pickled or copied; hand on its `proxy`")
 
     @property
     def valid(self) -> bool:
@@ -85,6 +89,9 @@ class AsyncPool:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a pool can't be pickled or copied; each process opens it by its name")
 
     def acquire(self, *, target: str | None = None, key: str | None = None, timeout: float = 30) -> AsyncAcquiring:
         """Waits for a session that is free. Give it back, best in a `with` block.
@@ -145,6 +152,11 @@ class AsyncPool:
         Args:
             grace: How long leases are waited for. In seconds.
         """
+        engine = self._client._engine
+        if engine.is_closed():  # which has closed it
+            return
+        if grace > 0 and (out := engine.leases.count(self._number)):
+            log("warning", "the pool %s is closed, and %d leases of it are out: they are waited for, for %s seconds at most", self.name, out, grace)
         await self._end("close_pool", grace_ms=grace)
 
     async def drain(self, grace: float = 10, *, everywhere: bool = False, include_static: bool = False) -> None:
@@ -161,8 +173,8 @@ class AsyncPool:
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if not self._client._engine.is_closed():
-            await self.close()
+        # A program that fails waits for no lease.
+        await self.close(10 if error is None else 0)
 
     async def _ask(self, operation: str, **params: Any) -> PoolStatus:
         return read_pool_status(read(await self._tell(operation, params), Reply).raw)

@@ -64,9 +64,13 @@ class AsyncOpenSession(SessionReply):
         """Advice on what a request through it met; see `observe` of the client."""
         return await self._client._observe(self.session_id, seen)
 
-    async def refresh(self) -> Session:
-        """Reads it. Credentials are read again where they are known. Raises as `get_session` does."""
-        wanted = True if self.proxy.password is not None else UNSET
+    async def refresh(self, *, credentials: bool | None = None) -> Session:
+        """Reads it. Raises as `get_session` does.
+
+        Args:
+            credentials: Whether username and password are to be read; if left out, they are where they are known.
+        """
+        wanted = True if (self.proxy.password is not None if credentials is None else credentials) else UNSET
         return await self._client._call("get_session", {"session_id": self.session_id, "include_credentials": wanted}, {}, Session)
 
     async def terminate(self) -> None:

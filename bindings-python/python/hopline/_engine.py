@@ -32,7 +32,7 @@ from ._types import Session
 from ._value import Reply
 from ._values import Secret
 from ._waiting import PATIENCE, Later, wait_for
-from ._work import DONE, Ask, Done, Owner, Send, Taken, Wait, now, process
+from ._work import DONE, Ask, Done, Owner, Send, Taken, Wait, alive, made_at, now, process
 
 if TYPE_CHECKING:
     from ._answers import Span
@@ -56,6 +56,8 @@ class Engine:
 
     def __init__(self, options: Secret, store: Store | None) -> None:
         self._pid = process.id
+        self.made_at = made_at()
+        self.folder = getattr(store, "path", None)
         self._lock = threading.RLock()
         self._core = _new_core(options)
         self._store = None if store is None else StoreHandle(store)
@@ -81,8 +83,9 @@ class Engine:
         """Those that somebody has a handle of."""
         self.closing: weakref.WeakSet[Closable] = weakref.WeakSet()
         """What is to be closed with the client."""
-        self._finalizer = weakref.finalize(self, _dropped, self._pid, self._store, self._background.wake, self.listeners.streams)
+        self._finalizer = weakref.finalize(self, _dropped, self._pid, self.made_at, self._store, self._background.wake, self.listeners.streams)
         self._finalizer.atexit = False  # the system frees what an ended process had
+        alive.add(self)
         if self._store is not None:
             self._store.tell(_losing(weakref.ref(self)))
 
@@ -519,7 +522,7 @@ def _losing(client: weakref.ref[Engine]) -> Lost:
     return lost
 
 
-def _dropped(pid: int, store: StoreHandle | None, wake: Callable[[], None], streams: weakref.WeakSet[Stream]) -> None:
+def _dropped(pid: int, made_at: str, store: StoreHandle | None, wake: Callable[[], None], streams: weakref.WeakSet[Stream]) -> None:
     """A client that nobody has any more gives back what it had. A child of a fork has nothing of it."""
     if pid != process.id:
         return None if store is None else store.leave()
@@ -528,4 +531,5 @@ def _dropped(pid: int, store: StoreHandle | None, wake: Callable[[], None], stre
         log("warning", "a client was dropped, but its store does not let go; what it has is not free before that")
     end(streams)
     # Last, since a warning may be an error.
-    warnings.warn("a hopline client was dropped without being closed; close it, or use it in a `with` block", ResourceWarning, 2)
+    where = f", which was made at {made_at}," if made_at else ""
+    warnings.warn(f"a hopline client{where} was dropped without being closed; close it, or use it in a `with` block", ResourceWarning, 2)

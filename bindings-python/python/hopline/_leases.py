@@ -85,6 +85,10 @@ class Leases:
         if self.watch is not None:
             self._since[command] = monotonic()
 
+    def count(self, pool: int) -> int:
+        """How many of a pool are out."""
+        return sum(1 for known, _ in list(self.out.values()) if known == pool)
+
     def data(self, told: Mapping[str, Any]) -> dict[str, Any]:
         """What callers keep with a session, which is empty for another one, and behind another exit."""
         place, now_there = (told["pool"], told["slot"]), (told["session_id"], told["generation"])

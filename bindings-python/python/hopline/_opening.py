@@ -21,6 +21,9 @@ class Opening(Coroutine[Any, Any, T]):
         self._opening = opening
         self._opened: T | None = None
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: await it, or use it in `async with`; nothing is done before>"
+
     def __await__(self) -> Generator[Any, Any, T]:
         return self._opening.__await__()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from ._errors import ask, invalid
 from ._value import Value
@@ -81,6 +81,8 @@ def check_use_with(params: Mapping[str, Any], client: UseWith | None) -> None:
     """Refuses, before anything is bought, a session whose proxy the named client can't use."""
     if client is None:
         return
+    if client not in get_args(UseWith):
+        invalid("open_session", "use_with", f"must be one of {', '.join(f'`{known}`' for known in get_args(UseWith))}")
     chosen = {name: value for name, value in params.items() if name == "protocol" and value is not UNSET}
     _check_package("open_session", client, ask("use_with", client=client, **chosen).get("scheme"))
 

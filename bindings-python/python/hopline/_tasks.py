@@ -9,6 +9,7 @@ from typing import Any
 from . import _run
 from ._answers import Span, end_span, explain
 from ._engine import Begin, Engine
+from ._errors import misuse
 from ._hopline import REPEATABLE
 from ._http import AsyncTransport, Failed, Request, Response, Transport
 from ._threads import in_background
@@ -76,7 +77,11 @@ async def _waited(later: Later[Any], seconds: float) -> None:
 async def run(engine: Engine, send: AsyncTransport, operation: str, begin: Begin) -> Taken | None:
     """Runs a command in this task until it has ended. Where there is none, does what is left to do. A task that is cancelled cancels
     its command."""
-    bell = _Bell(asyncio.get_running_loop())
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        misuse(operation, "clients for tasks run on asyncio; under trio, call the client for threads in `trio.to_thread.run_sync`")
+    bell = _Bell(loop)
     owner = Owner(bell.ring)
     owner.sends_itself = operation in REPEATABLE or operation in _WAITING
     engine.check(operation)

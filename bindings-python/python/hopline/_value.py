@@ -149,6 +149,28 @@ class Reply(Value):
                 _set(self, "_raw", loads(self._raw))
             return self._raw
 
+    def money(self, at: str) -> Decimal:
+        """An amount of the whole answer, such as `money("/balance")`, exact whether it was written with a fraction, without one, or as text.
+
+        Args:
+            at: Where it is: a JSON pointer (RFC 6901).
+
+        Raises `LookupError` if there is no amount.
+        """
+        from decimal import Decimal, InvalidOperation
+
+        found: Any = self.raw
+        try:
+            for part in at.split("/")[1:]:
+                name = part.replace("~1", "/").replace("~0", "~")
+                found = found[int(name)] if isinstance(found, list | tuple) else found[name]
+            amount = None if isinstance(found, bool) or not isinstance(found, int | str | Decimal) else Decimal(found)
+        except (LookupError, TypeError, ValueError, InvalidOperation):
+            amount = None
+        if amount is None or not amount.is_finite():
+            raise LookupError(f"the answer has no amount at `{at}`")
+        return amount
+
 
 class Until(Value):
     """What a read is repeated for. It ends when the value at `at` is one of `is_`, or a number of at least `at_least`."""

@@ -141,9 +141,36 @@ def _plain(value: Any) -> Any:
         return told()
     if isinstance(value, Mapping):
         return dict(value)
+    if (number := _number(value)) is not None:
+        return number
     if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
         return list(value)
     raise TypeError(f"a `{type(value).__name__}` can't be sent")
+
+
+def _number(value: Any) -> Any:
+    """A number of another package's, or a fraction, digit for digit; one that no digits can say is a text, which the core refuses."""
+    from decimal import Decimal, Inexact, InvalidOperation, localcontext
+    from fractions import Fraction
+    from operator import index
+
+    if isinstance(value, Fraction):
+        with localcontext(prec=60) as context:
+            context.traps[Inexact] = True
+            try:
+                return _plain(Decimal(value.numerator) / Decimal(value.denominator))
+            except Inexact:
+                return str(value)
+    if type(value).__name__ in ("bool", "bool_"):
+        return bool(value)
+    if hasattr(value, "__index__"):
+        return index(value)
+    if hasattr(value, "__float__") and not isinstance(value, str | bytes):
+        try:
+            return _plain(Decimal(str(value)))
+        except InvalidOperation:
+            return None
+    return None
 
 
 @cache

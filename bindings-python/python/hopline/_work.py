@@ -3,17 +3,41 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from time import monotonic_ns, time_ns
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from types import FrameType
+
+    from ._engine import Engine
     from ._http import Request
     from ._store_handle import Call
 
 
 _NEVER_LATE = 2**62
+
+
+alive: weakref.WeakSet[Engine] = weakref.WeakSet()
+"""The clients of this process."""
+
+
+def made_at() -> str:
+    """The line of the program that makes a client."""
+    at: FrameType | None = sys._getframe()
+    while at is not None and at.f_globals.get("__name__", "").partition(".")[0] == "hopline":
+        at = at.f_back
+    return "" if at is None else f"{os.path.basename(at.f_code.co_filename)}:{at.f_lineno}"
+
+
+def in_the_way() -> str | None:
+    """Which clients of this process share a folder, so that one may have what another one asks for."""
+    mine = [engine for engine in list(alive) if engine.folder is not None and not engine.is_closed()]
+    places = [one.made_at for one in mine if any(one is not other and one.folder == other.folder for other in mine)]
+    return f"clients of this process have the same folder: close the one that is done with; they were made at {', '.join(places)}" if places else None
 
 
 class Ask:

@@ -1,10 +1,13 @@
 """What fails before anything is sent had no effect, and says why; what a hook of the caller's raises takes no answer away."""
 
 import asyncio
+import gzip
 import os
 import pathlib
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -140,6 +143,58 @@ def test_a_hook_that_raises_for_a_status_takes_no_answer_away(hook: Callable[...
         with httpx.Client(event_hooks={"response": [hook]}) as http:
             error = bought(http, sandbox.account)
     assert isinstance(error, hopline.Refused) and (error.code, error.effect) == ("INSUFFICIENT_BALANCE", "none"), error
+
+
+class Repeating(httpx.HTTPTransport):
+    """Sends again by itself, where the first time may have bought."""
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        try:
+            return super().handle_request(request)
+        except httpx.TransportError:
+            raise httpx.ConnectError("the second time") from None
+
+
+class Elsewhere(httpx.Client):
+    """Sends by another client."""
+
+    def send(self, request: httpx.Request, **settings: Any) -> httpx.Response:
+        with httpx.Client() as other:
+            return other.send(request)
+
+
+class Building(requests.adapters.HTTPAdapter):
+    """Fails once the answer is there."""
+
+    def build_response(self, *given: Any) -> requests.Response:
+        raise KeyError("what it was built for")
+
+
+def test_what_was_sent_and_then_failed_is_in_doubt() -> None:
+    with Odd(lambda asked: None) as service:
+        with Repeating() as transport, httpx.Client(transport=transport) as http:
+            assert bought(http, service.account).effect == "unknown"
+        with Elsewhere() as http:
+            assert bought(http, service.account).effect == "unknown"
+        assert len(service.asked) == 2
+    with Odd(lambda asked: [ok(SOLD, "202 Accepted")]) as service, requests.Session() as session:
+        session.mount("http://", Building())
+        assert bought(session, service.account).effect == "unknown" and len(service.asked) == 1
+
+
+def test_a_guard_of_a_test_on_connections_is_heard(service: Odd, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise RuntimeError("a test connects to nobody")
+
+    monkeypatch.setattr(socket.socket, "connect", refused)
+    assert "a test connects to nobody" in str(bought(None, service.account).__notes__) and service.asked == []
+
+
+def test_a_body_of_many_empty_members_holds_nobody_up() -> None:
+    body = gzip.compress(b"") * 200_000
+    with Odd(lambda asked: [ok(SOLD, pack=lambda _: body)]) as service:
+        begun = time.monotonic()
+        assert bought(None, service.account).effect == "unknown" and time.monotonic() - begun < 10
 
 
 def test_aiohttp_that_raises_for_a_status_takes_no_answer_away(sandbox: Sandbox) -> None:

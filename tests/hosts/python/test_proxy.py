@@ -89,7 +89,7 @@ def test_a_session_that_its_user_can_not_speak_to_is_refused_before_it_is_bought
                 agent.open_session(**buy, **chosen)
             assert caught.value.effect == "none" and caught.value.field == "protocol"
         asyncio.run(life())
-        with pytest.raises(hopline.Invalid, match="`use_with` must be one of `any`, `requests`"):
+        with pytest.raises(hopline.Invalid, match="`use_with` must be one of `requests`"):
             agent.open_session(**{**buy, "use_with": "lynx"})
         assert sandbox.charges() == 0
         assert agent.open_session(**buy, protocol="http", credentials=True).phase == "ready"

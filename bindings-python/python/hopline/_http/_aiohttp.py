@@ -1,7 +1,8 @@
 """aiohttp: a session of the caller's own."""
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
+from itertools import count
+from typing import TYPE_CHECKING, Any
 
 from .._errors import misuse
 from ._base import Failed, Request, Response, before_first_byte, sent_headers
@@ -15,10 +16,17 @@ _WAYS = ("get", "post", "put", "patch", "delete")
 _PASSED_BY = ("aiohttp", "aiohttp_client_cache", "opentelemetry")
 
 
+_numbers = count()
+
+
 class _Own(str):
     """A text that is like no other one."""
 
-    __hash__ = object.__hash__
+    def __init__(self, text: str) -> None:
+        self._number = next(_numbers)
+
+    def __hash__(self) -> int:
+        return hash(self._number)
 
 
 def async_transport(session: "aiohttp.ClientSession") -> Callable[[Request], Awaitable[Response]]:
@@ -39,7 +47,7 @@ def async_transport(session: "aiohttp.ClientSession") -> Callable[[Request], Awa
             why = "the aiohttp.ClientSession belongs to another event loop"
         if why is not None:
             raise Failed("other", "never", f"nothing was sent, since {why}")
-        innermost = _Innermost(request.method != "GET")  # and what comes behind the answer to a write belongs to nobody
+        innermost = _Innermost()
         try:
             async with session.request(
                 request.method,
@@ -53,8 +61,6 @@ def async_transport(session: "aiohttp.ClientSession") -> Callable[[Request], Awa
                 middlewares=(*getattr(session, "_middlewares", ()), innermost),
             ) as response:
                 body, truncated = await _read(response, request.max_body)
-                if innermost.needs_own:
-                    response.close()
                 return Response(status=response.status, headers=list(response.headers.items()), body=body, truncated=truncated)
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
             raise before_first_byte(error) from None
@@ -73,8 +79,7 @@ def async_transport(session: "aiohttp.ClientSession") -> Callable[[Request], Awa
 class _Innermost:
     """The middleware behind which a connection is chosen, and the request is sent."""
 
-    def __init__(self, needs_own: bool) -> None:
-        self.needs_own = needs_own
+    def __init__(self) -> None:
         self.sends = 0
 
     async def __call__(self, request: "aiohttp.ClientRequest", handler: "aiohttp.ClientHandlerType") -> "aiohttp.ClientResponse":
@@ -83,11 +88,18 @@ class _Innermost:
         self.sends += 1
         if self.sends > 1:
             raise Failed("closed", "maybe")
-        if self.needs_own:
-            # Connections are kept by what they were made for; of this, only a proxy hears, to which it says what is so anyway.
-            told = CIMultiDict(request.proxy_headers or ())
-            told["proxy-connection"] = _Own("keep-alive")
-            request.proxy_headers = told
+        # Each request has a connection of its own: what comes behind an answer belongs to nobody. Connections are kept by what they were made
+        # for; of this, only a proxy hears, to which it says what is so anyway.
+        told = CIMultiDict(request.proxy_headers or ())
+        told["proxy-connection"] = _Own("keep-alive")
+        request.proxy_headers = told
+        send = request.send
+
+        async def send_last(connection: Any) -> "aiohttp.ClientResponse":
+            connection.protocol.force_close()
+            return await send(connection)
+
+        request.send = send_last  # type: ignore[method-assign]
         return await handler(request)
 
 
@@ -99,7 +111,6 @@ async def _read(response: "aiohttp.ClientResponse", limit: int) -> tuple[bytes, 
         async for chunk in response.content.iter_chunked(1 << 16):
             body += chunk
             if len(body) > limit:
-                response.close()
                 return bytes(body[:limit]), True
     except (aiohttp.ClientError, OSError):
         return bytes(body), True

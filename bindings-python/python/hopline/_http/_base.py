@@ -124,17 +124,12 @@ def inflated(body: bytes, limit: int) -> tuple[bytes, bool]:
     """A body that was compressed although nobody asked for that, up to its limit, and whether it is cut short. No JSON begins so."""
     import zlib
 
-    whole, rest, is_cut = bytearray(), body, True
+    unzip = zlib.decompressobj(wbits=47)
     try:
-        while rest:
-            unzip = zlib.decompressobj(wbits=47)
-            whole += unzip.decompress(rest, limit + 1 - len(whole))
-            is_cut = len(whole) > limit or not unzip.eof
-            rest = b"" if is_cut else unzip.unused_data
-    except zlib.error:  # it is no such body, or something else comes behind it
-        if not whole:
-            return body, False
-    return bytes(whole[:limit]), is_cut
+        whole = unzip.decompress(body, limit + 1)
+    except zlib.error:  # it is no such body
+        return body, False
+    return whole[:limit], len(whole) > limit or not unzip.eof or bool(unzip.unused_data)
 
 
 def body_of(chunks: Iterator[bytes], limit: int) -> tuple[bytes, bool]:

@@ -41,7 +41,7 @@ def _blocking(http: Any) -> Transport:
         case "httpx.AsyncClient" | "aiohttp.ClientSession" as name:
             misuse("client", f"`http` is an {name}, which clients for tasks take; give this client a blocking one")
     if _is_for_tasks(http):
-        misuse("client", f"`http` is a coroutine function, which clients for tasks take; {_GIVE}")
+        misuse("client", f"`http` can't be a `{type(http).__name__}` that is awaited, which clients for tasks take; {_GIVE}")
     _check_callable(http)
     return cast(Transport, http)
 

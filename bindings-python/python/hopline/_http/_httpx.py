@@ -5,8 +5,8 @@ from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from .._errors import misuse
-from ._base import Failed, Request, Response, Transport, before_first_byte, body_of, break_off, is_without_key, sent_headers
-from ._words import never_left, unsent, way_of_its_own
+from ._base import Failed, Request, Response, Transport, before_first_byte, body_of, break_off, sent_headers
+from ._words import home, unsent, way_of_its_own
 
 if TYPE_CHECKING:
     import httpx
@@ -18,18 +18,19 @@ _MOST_KEPT = 1000
 
 
 class _Used(Exception):
-    """A connection that was kept alive, where a new one is needed. It is closed, and nothing was sent."""
+    """A connection that was kept alive. Each request needs a new one: on an old one something may wait that is no answer to it, or it may belong
+    to an event loop that has ended. It is closed, and nothing was sent."""
 
 
 class _Sending:
     """One send, as httpx and httpcore tell of it."""
 
-    def __init__(self, client: Any, request: Request, needs_own: bool) -> None:
+    def __init__(self, client: Any, request: Request) -> None:
         if client.is_closed:
             raise Failed("other", "never", f"nothing was sent, since the httpx.{type(client).__name__} is closed")
         if (own := way_of_its_own(client, _WAYS, _PASSED_BY)) is not None:
             raise Failed("other", "never", f"nothing was sent, since {own}")
-        self._request, self._needs_own = request, needs_own
+        self._request = request
         self._is_out = self._is_new = self._has_begun = self._is_used = False
         self.answer: Response | None = None
         # The same client, which also tells when it comes to the transport, and what came, before any hook of the caller's can raise.
@@ -60,7 +61,7 @@ class _Sending:
         if event.endswith(".send_request_headers.started") and info["request"].method != b"CONNECT":
             if self._has_begun:
                 raise Failed("closed", "maybe", "the httpx transport tried to repeat the request by itself, and was stopped")
-            if self._needs_own and not self._is_new and event.startswith("http11."):
+            if not self._is_new and event.startswith("http11."):
                 self._is_used = True
                 raise _Used
             self._has_begun = True
@@ -79,11 +80,13 @@ class _Sending:
             return None
         if isinstance(error, Failed):
             raise error
-        if not self._is_out:
+        if self._has_begun:  # whatever a transport of the caller's tried after that
+            raise Failed("timeout" if isinstance(error, httpx.TimeoutException) else "closed", "maybe")
+        if not self._is_out and home(self.client.send) == "httpx":
             raise unsent(error, self._request)
         if isinstance(error, httpx.TransportError):
             raise _failure(error)
-        raise (None if self._has_begun else never_left(error, self._request, "httpcore")) or error
+        raise error
 
 
 def _failure(error: Exception) -> Failed:
@@ -114,7 +117,7 @@ def transport(client: "httpx.Client") -> Transport:
 
     def send(request: Request) -> Response:
         for _ in range(_MOST_KEPT):
-            sending = _Sending(client, request, is_without_key(request))
+            sending = _Sending(client, request)
 
             def read(response: "httpx.Response", sending: _Sending = sending) -> None:
                 # Test transports have no socket, and over HTTP/2 others use the same one.
@@ -126,7 +129,7 @@ def transport(client: "httpx.Client") -> Transport:
                 else:
                     body, truncated = body_of(response.iter_raw(), request.max_body)
                     response.close()
-                    if stream is not None and _is_over(request, response):
+                    if stream is not None and _is_over(response):
                         stream.close()
                     _read_again(response, body)
                 sending.take(response, body, truncated)
@@ -155,9 +158,9 @@ def _taken(sending: _Sending) -> Response:
     return sending.answer
 
 
-def _is_over(request: Request, response: "httpx.Response") -> bool:
-    """Whether nothing more is to come over the connection: what comes behind the answer to a write belongs to nobody."""
-    return request.method != "GET" and response.http_version != "HTTP/2"
+def _is_over(response: "httpx.Response") -> bool:
+    """Whether nothing more is to come over the connection: what comes behind an answer belongs to nobody."""
+    return response.http_version != "HTTP/2"
 
 
 def _read_again(response: "httpx.Response", body: bytes) -> None:
@@ -173,10 +176,8 @@ def async_transport(client: "httpx.AsyncClient") -> Callable[[Request], Awaitabl
     _check(client)
 
     async def send(request: Request) -> Response:
-        # What is kept alive may belong to an event loop that has ended.
-        needs_own = request.method != "GET"
         for _ in range(_MOST_KEPT):
-            sending = _Sending(client, request, needs_own)
+            sending = _Sending(client, request)
 
             async def trace(event: str, info: Any, sending: _Sending = sending) -> None:
                 sending.hear(event, info)
@@ -218,7 +219,7 @@ async def _read(request: Request, response: "httpx.Response") -> tuple[bytes, bo
         truncated = True
     await response.aclose()
     stream = response.extensions.get("network_stream")
-    if stream is not None and _is_over(request, response):
+    if stream is not None and _is_over(response):
         await stream.aclose()
     _read_again(response, bytes(body[:limit]))
     return bytes(body[:limit]), truncated

@@ -60,7 +60,7 @@ def transport(session: "requests.Session") -> Transport:
         except Failed:
             raise
         except Exception as error:
-            raise never_left(error, request, "requests", "urlopen") or error
+            raise never_left(error, request) or error
         finally:
             if fresh is not None:
                 fresh.close()

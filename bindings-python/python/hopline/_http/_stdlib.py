@@ -1,6 +1,6 @@
 """The standard library, for programs that bring no HTTP client. It uses no proxy."""
 
-import errno
+import contextlib
 import http.client
 import os
 import select
@@ -22,7 +22,6 @@ _MOST_IDLE = 64
 _IDLE_SECONDS = 15.0
 _STAGGER = 0.25
 """How long an address is waited for before the next one is tried, too."""
-_UNDER_WAY = (0, errno.EINPROGRESS, errno.EWOULDBLOCK, getattr(errno, "WSAEWOULDBLOCK", errno.EWOULDBLOCK))
 _Connection = http.client.HTTPConnection
 _Idle = tuple[float, tuple[str, str], _Connection]
 
@@ -155,8 +154,8 @@ def _begun(request: Request, address: Any, tried: set[socket.socket]) -> socket.
     try:
         request.on_abort(lambda: break_off(made))
         made.setblocking(False)
-        if (number := made.connect_ex(at)) not in _UNDER_WAY:
-            raise OSError(number, os.strerror(number))
+        with contextlib.suppress(BlockingIOError):  # it is under way
+            made.connect(at)
     except BaseException:
         made.close()
         raise

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from .._errors import misuse
 from ._base import Failed, Request, Response, Transport, before_first_byte, body_of, is_without_key, lost, read_past, sent_headers
-from ._words import never_left
 
 if TYPE_CHECKING:
     import urllib3
@@ -45,10 +44,6 @@ def transport(pool: "urllib3.PoolManager") -> Transport:
             raise Failed("timeout", "maybe") from None
         except HTTPError as error:
             raise lost(error) from None
-        except Failed:
-            raise
-        except Exception as error:
-            raise never_left(error, request, "urllib3", "urlopen") or error
         finally:
             if chosen is not pool:
                 chosen.clear()

@@ -33,12 +33,19 @@ def words_of(error: BaseException, request: Request | None = None) -> str:
     return "".join((type(error).__name__, _place(error), f": {text}" if text else ""))
 
 
-def never_left(error: BaseException, request: Request, package: str, sends: str = "") -> Failed | None:
-    """The failure where an HTTP client of that package was at work, but had not come to its function that sends."""
-    frames = list(_frames(error))
-    if any(frame.f_code.co_name == sends for frame in frames) or all(_package(frame) != package for frame in frames):
-        return None
-    return unsent(error, request)
+_BEFORE = ("get_connection_with_tls_context", "get_connection", "request_url", "cert_verify", "add_headers", "proxy_headers")
+"""What an adapter of requests calls before it sends."""
+
+
+def never_left(error: BaseException, request: Request) -> Failed | None:
+    """The failure where an adapter of requests had not come to its send."""
+    at = error.__traceback__
+    while at is not None:
+        is_adapter = at.tb_frame.f_globals.get("__name__") == "requests.adapters" and at.tb_frame.f_code.co_name == "send"
+        if is_adapter and at.tb_next is not None:
+            return unsent(error, request) if at.tb_next.tb_frame.f_code.co_name in _BEFORE else None
+        at = at.tb_next
+    return None
 
 
 def unsent(error: BaseException, request: Request) -> Failed:
@@ -60,21 +67,6 @@ def home(method: Any) -> str:
     """The package that a method was written in; nothing where a test has put something else in its place."""
     names = getattr(getattr(method, "__func__", method), "__globals__", None)
     return str(names.get("__name__", "")).partition(".")[0] if isinstance(names, dict) else ""
-
-
-def _frames(error: BaseException | None) -> Iterator[FrameType]:
-    seen: set[int] = set()
-    rest = [error]
-    while rest:
-        one = rest.pop()
-        if one is None or id(one) in seen:
-            continue
-        seen.add(id(one))
-        rest += [one.__cause__, one.__context__]
-        at = one.__traceback__
-        while at is not None:
-            yield at.tb_frame
-            at = at.tb_next
 
 
 def _package(frame: FrameType) -> str:

@@ -109,8 +109,16 @@ impl Method<'_> {
             |params: &[Param]| params.iter().map(|param| format!("{:?}: {}", param.sent, param.name)).collect::<Vec<_>>().join(", ");
         let beside: String = self.beside.iter().map(|param| format!(", {}", param.name)).collect();
         let ([before, after], wait) = (&self.call, if self.awaits { "await " } else { "" });
-        let options = if self.takes.is_some() { format!(", {{{}}}", named(&options)) } else { String::new() };
-        put!(out, "        return {wait}{before}{{{}}}{options}{beside}{after}", named(&self.params));
+        let options = match self.takes {
+            Some(_) => {
+                put!(out, "        chosen = {{{}}}", named(&options));
+                ", chosen"
+            }
+            None => "",
+        };
+        // A traceback shows the line of the call.
+        put!(out, "        given = {{{}}}", named(&self.params));
+        put!(out, "        return {wait}{before}given{options}{beside}{after}");
     }
 }
 

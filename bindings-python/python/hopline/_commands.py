@@ -81,4 +81,4 @@ def _ms(operation: str, name: str, seconds: Any, least: float = 0, most: float =
     # In Python's words: the core would tell of milliseconds.
     if not least <= seconds <= most:
         invalid(operation, name, f"must be at least {least} seconds" if seconds < least else f"must be at most {most:.0f} seconds")
-    return round(seconds * 1000)
+    return round(float(seconds) * 1000)

@@ -187,7 +187,7 @@ def test_a_guard_of_a_test_on_connections_is_heard(service: Odd, monkeypatch: py
         raise RuntimeError("a test connects to nobody")
 
     monkeypatch.setattr(socket.socket, "connect", refused)
-    assert "a test connects to nobody" in str(bought(None, service.account).__notes__) and service.asked == []
+    assert nothing_was_sent(bought(None, service.account), "a test connects to nobody") and service.asked == []
 
 
 def test_a_body_of_many_empty_members_holds_nobody_up() -> None:

@@ -99,7 +99,7 @@ class _Innermost:
             connection.protocol.force_close()
             return await send(connection)
 
-        request.send = send_last  # type: ignore[method-assign]
+        request.send = send_last  # type: ignore[assignment,method-assign]
         return await handler(request)
 
 

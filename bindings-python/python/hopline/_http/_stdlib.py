@@ -16,6 +16,7 @@ from typing import Any, cast
 from urllib.parse import urlsplit
 
 from ._base import Failed, Request, Response, before_first_byte, body_of, break_off, read_past, sent_headers
+from ._words import unsent
 
 _CHUNK = 1 << 16
 _MOST_IDLE = 64
@@ -77,6 +78,8 @@ class Connections:
                 connection.sock = _connect(request, connection.host, connection.port)
         except (OSError, UnicodeError) as error:
             raise before_first_byte(error) from None
+        except Exception as error:  # somebody guards what is connected to
+            raise unsent(error, request) from None
         return connection
 
     def _kept(self, place: tuple[str, str]) -> _Connection | None:

@@ -58,7 +58,7 @@ def answer(request: Request, response: Any) -> Response:
 
     request.on_abort(lambda: response.shutdown())  # of urllib3 2.3 and later
     status, headers, chunks = response.status, response.headers, response.stream(1 << 16, decode_content=False)
-    own = getattr(response, "_original_response", None)  # a test tool's has none
+    own: Any = getattr(response, "_original_response", None)  # a test tool's has none
     is_last = own is not None and (request.method != "GET" or 100 <= status < 200)
     try:
         if is_last:  # urllib3 would give the connection back with the last byte

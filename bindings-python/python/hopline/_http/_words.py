@@ -12,6 +12,8 @@ from ._base import Failed, Request
 
 _REDACTED = "[redacted]"
 _LONGEST = 200
+_READ = 4000
+"""So much of an exception is looked at."""
 _RUN = 8
 """So many letters in a row that are in a secret, too, are part of it."""
 _PLAIN = ("accept", "content-type", "user-agent")
@@ -22,7 +24,7 @@ _LOGIN = re.compile(r"(?<=//)[^\s/@]*(?:/[^\s@]*)?@|\b(?:Basic|Bearer)\s+[^\s'\"
 def words_of(error: BaseException, request: Request | None = None) -> str:
     """An exception as part of a sentence, such as `TypeError at my_http.py:12: unexpected keyword 'contents'`."""
     try:
-        text = re.sub(r"\s+", " ", str(error)).strip()
+        text = re.sub(r"\s+", " ", str(error)[:_READ]).strip()
     except Exception:  # one of the caller's own
         text = ""
     text = _LOGIN.sub(_REDACTED, text)

@@ -111,13 +111,13 @@ impl Method<'_> {
         let ([before, after], wait) = (&self.call, if self.awaits { "await " } else { "" });
         let options = match self.takes {
             Some(_) => {
-                put!(out, "        chosen = {{{}}}", named(&options));
+                put!(out, "        chosen: dict[str, Any] = {{{}}}", named(&options));
                 ", chosen"
             }
             None => "",
         };
         // A traceback shows the line of the call.
-        put!(out, "        given = {{{}}}", named(&self.params));
+        put!(out, "        given: dict[str, Any] = {{{}}}", named(&self.params));
         put!(out, "        return {wait}{before}given{options}{beside}{after}");
     }
 }

@@ -23,7 +23,7 @@ from ._leases import Leases
 from ._listeners import Listeners, S, end
 from ._log import log
 from ._owners import Owners, move
-from ._sends import Sends
+from ._sends import Sends, plain
 from ._session import Known, SessionReply
 from ._store import Lost, Store
 from ._store_handle import StoreHandle
@@ -289,7 +289,8 @@ class Engine:
         return is_begun
 
     def answered(self, work: Send, answer: Any) -> None:
-        """What came of a send: a response, an exception, or something that is neither."""
+        """What came of a send: a response, an exception, or something that is neither. What is the caller's own is asked without the lock."""
+        answer = plain(work, answer)
         with self._lock:
             owner = self._owners.by_command.get(work.command)
             is_own = owner is not None and owner.exchange is work

@@ -104,12 +104,7 @@ class Sends:
         kind, sent = "other", "maybe" if work.is_begun else "never"
         if isinstance(answer, Response):
             try:
-                body = answer.body if isinstance(answer.body, bytes) else bytes(memoryview(answer.body))
-                truncated = answer.truncated
-                if body.startswith(_COMPRESSED):
-                    body, is_cut = inflated(body, work.request.max_body)
-                    truncated = truncated or is_cut
-                return self._core.respond(work.step, answer.status, answer.headers, body, truncated, *now())
+                return self._core.respond(work.step, answer.status, answer.headers, answer.body, answer.truncated, *now())
             except (TypeError, ValueError, AttributeError, OverflowError) as error:
                 if work.step not in self.out:  # it was broken off as it was read
                     return
@@ -118,11 +113,35 @@ class Sends:
             kind, sent = answer.kind, answer.sent
             if answer.why is not None:
                 notes.append(answer.why)
-        elif isinstance(answer, BaseException):
-            notes.append(f"the transport raised {words_of(answer, work.request)}")
         else:
             notes.append(f"the transport returned `{type(answer).__name__}` instead of a hopline.Response")
         try:
             self._core.fail(work.step, kind, sent, *now())
         except (TypeError, ValueError):
             self._fail(work, "other")
+
+
+def plain(work: Send, answer: Any) -> Any:
+    """What came of a send, of which nothing is the caller's own any more: neither headers that are read with every look, nor an exception that
+    speaks for itself. That of another import of this package counts, too."""
+    try:
+        if _is_a("Response", answer):
+            body = answer.body if isinstance(answer.body, bytes) else bytes(memoryview(answer.body))
+            headers, truncated = answer.headers, answer.truncated
+            if body.startswith(_COMPRESSED):
+                body, is_cut = inflated(body, work.request.max_body)
+                truncated = truncated or is_cut
+            if type(headers) is not dict:
+                headers = list(headers.items() if hasattr(headers, "items") else headers)
+            return Response(status=answer.status, headers=headers, body=body, truncated=truncated)
+        if _is_a("Failed", answer):
+            return answer if isinstance(answer, Failed) else Failed(answer.kind, answer.sent, answer.why)
+    except Exception as error:
+        return Failed("other", "maybe", f"the transport's response could not be read: {words_of(error, work.request)}")
+    if isinstance(answer, BaseException):
+        return Failed("other", "maybe" if work.is_begun else "never", f"the transport raised {words_of(answer, work.request)}")
+    return answer
+
+
+def _is_a(name: str, answer: object) -> bool:
+    return any(base.__name__ == name and base.__module__ == "hopline._http._base" for base in type(answer).__mro__)

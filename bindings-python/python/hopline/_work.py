@@ -35,7 +35,11 @@ def made_at() -> str:
 
 def in_the_way() -> str | None:
     """Which clients of this process share a folder, so that one may have what another one asks for."""
-    mine = [engine for engine in list(alive) if engine.folder is not None and not engine.is_closed()]
+    try:
+        engines = list(alive)
+    except RuntimeError:  # another thread makes one
+        return None
+    mine = [engine for engine in engines if engine.folder is not None and not engine.is_closed()]
     places = [one.made_at for one in mine if any(one is not other and one.folder == other.folder for other in mine)]
     return f"clients of this process have the same folder: close the one that is done with; they were made at {', '.join(places)}" if places else None
 

@@ -126,9 +126,11 @@ def test_a_test_tool_answers_in_place_of_the_service(tool: Callable[[str], Any],
 
 @pytest.mark.parametrize("tool", SILENT)
 def test_what_a_test_tool_does_not_know_reaches_no_service(tool: Callable[[str], Any], service: Odd) -> None:
+    found: list[Any] = []
     with suppress(AssertionError), tool("https://another.example/v1/sessions") as http:  # some say that they were never called
-        if tool is not with_a_patched_urlopen:
-            assert isinstance(buy(service, http), hopline.HoplineError)
+        found.append(buy(service, http))
+    # What stands in place of all sends answers here, too.
+    assert isinstance(found[0], hopline.HoplineError) or tool is with_a_patched_urlopen
     assert service.asked == []
 
 

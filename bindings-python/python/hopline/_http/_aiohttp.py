@@ -38,8 +38,8 @@ def async_transport(session: "aiohttp.ClientSession") -> Callable[[Request], Awa
     if tuple(int(part) for part in aiohttp.__version__.split(".")[:2]) < (3, 12):
         misuse("client", f"aiohttp {aiohttp.__version__} repeats requests by itself; install aiohttp 3.12 or later, which can be told not to")
 
-    if (own := way_of_its_own(session, _WAYS, _PASSED_BY)) is not None:
-        misuse("client", own)
+    if (why_not := way_of_its_own(session, _WAYS, _PASSED_BY)) is not None:
+        misuse("client", why_not)
 
     async def send(request: Request) -> Response:
         why = "the aiohttp.ClientSession is closed" if session.closed else way_of_its_own(session, _WAYS, _PASSED_BY)
@@ -47,7 +47,7 @@ def async_transport(session: "aiohttp.ClientSession") -> Callable[[Request], Awa
             why = "the aiohttp.ClientSession belongs to another event loop"
         if why is not None:
             raise Failed("other", "never", f"nothing was sent, since {why}")
-        innermost = _Innermost()
+        innermost, own = _Innermost(), getattr(session, "_middlewares", ())
         try:
             async with session.request(
                 request.method,
@@ -58,18 +58,19 @@ def async_transport(session: "aiohttp.ClientSession") -> Callable[[Request], Awa
                 raise_for_status=False,
                 timeout=aiohttp.ClientTimeout(total=request.timeout),
                 # Innermost, so that no other middleware repeats either.
-                middlewares=(*getattr(session, "_middlewares", ()), innermost),
+                middlewares=(*own, innermost),
             ) as response:
                 body, truncated = await _read(response, request.max_body)
                 return Response(status=response.status, headers=list(response.headers.items()), body=body, truncated=truncated)
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
-            raise before_first_byte(error) from None
+            # A middleware of the caller's may have raised it of another host, with the answer at hand.
+            raise before_first_byte(error) if innermost.did_not_connect else Failed("closed", "maybe") from None
         except TimeoutError:
             raise Failed("timeout", "maybe") from None
         except aiohttp.ClientError:
             raise Failed("closed", "maybe") from None
         except Exception as error:
-            if isinstance(error, Failed) or innermost.sends or home(session._request) != "aiohttp":
+            if isinstance(error, Failed) or innermost.sends or own or home(session._request) != "aiohttp":
                 raise
             raise unsent(error, request) from None
 
@@ -81,8 +82,10 @@ class _Innermost:
 
     def __init__(self) -> None:
         self.sends = 0
+        self.did_not_connect = False
 
     async def __call__(self, request: "aiohttp.ClientRequest", handler: "aiohttp.ClientHandlerType") -> "aiohttp.ClientResponse":
+        import aiohttp
         from multidict import CIMultiDict
 
         self.sends += 1
@@ -100,7 +103,11 @@ class _Innermost:
             return await send(connection)
 
         request.send = send_last  # type: ignore[assignment,method-assign]
-        return await handler(request)
+        try:
+            return await handler(request)
+        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError):
+            self.did_not_connect = True
+            raise
 
 
 async def _read(response: "aiohttp.ClientResponse", limit: int) -> tuple[bytes, bool]:

@@ -120,16 +120,27 @@ def read_past(response: Any) -> None:
         response.begin()
 
 
+_MEMBERS = 16
+"""So many compressed parts of one body are read."""
+
+
 def inflated(body: bytes, limit: int) -> tuple[bytes, bool]:
     """A body that was compressed although nobody asked for that, up to its limit, and whether it is cut short. No JSON begins so."""
     import zlib
 
-    unzip = zlib.decompressobj(wbits=47)
+    whole, rest, is_cut = b"", body, True
     try:
-        whole = unzip.decompress(body, limit + 1)
-    except zlib.error:  # it is no such body
-        return body, False
-    return whole[:limit], len(whole) > limit or not unzip.eof or bool(unzip.unused_data)
+        for _ in range(_MEMBERS):
+            unzip = zlib.decompressobj(wbits=47)
+            whole += unzip.decompress(rest, limit + 1 - len(whole))
+            rest = unzip.unused_data
+            is_cut = len(whole) > limit or not unzip.eof or bool(rest)
+            if len(whole) > limit or not rest:
+                break
+    except zlib.error:  # it is no such body, or something else comes behind it
+        if not whole:
+            return body, False
+    return whole[:limit], is_cut
 
 
 def body_of(chunks: Iterator[bytes], limit: int) -> tuple[bytes, bool]:

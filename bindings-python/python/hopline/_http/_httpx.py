@@ -61,6 +61,8 @@ class _Sending:
         if event.endswith(".send_request_headers.started") and info["request"].method != b"CONNECT":
             if self._has_begun:
                 raise Failed("closed", "maybe", "the httpx transport tried to repeat the request by itself, and was stopped")
+            if self._request._is_over:
+                raise Failed("aborted", "never")
             if not self._is_new and event.startswith("http11."):
                 self._is_used = True
                 raise _Used
@@ -82,10 +84,15 @@ class _Sending:
             raise error
         if self._has_begun:  # whatever a transport of the caller's tried after that
             raise Failed("timeout" if isinstance(error, httpx.TimeoutException) else "closed", "maybe")
-        if not self._is_out and home(self.client.send) == "httpx":
+        is_httpxs_own = home(self.client.send) == "httpx"
+        if not self._is_out and is_httpxs_own:
             raise unsent(error, self._request)
         if isinstance(error, httpx.TransportError):
-            raise _failure(error)
+            failure = _failure(error)
+            # Another one may have tried something before it.
+            transport = type(self.client._transport_for_url(httpx.URL(self._request.url)))
+            is_sure = is_httpxs_own and transport in (httpx.HTTPTransport, httpx.AsyncHTTPTransport)
+            raise failure if is_sure else Failed(failure.kind, "maybe", failure.why)
         raise error
 
 

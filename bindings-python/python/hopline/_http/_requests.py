@@ -31,17 +31,18 @@ def transport(session: "requests.Session") -> Transport:
             made = Prepared(request.method, request.url, data=request.body, headers=sent_headers(request), auth=_as_it_is)
             prepared = session.prepare_request(made)
             prepared.hooks = {"response": []}
-            adapter = session.get_adapter(request.url)
+            is_heard = home(session.send) == _HEARD  # then other threads may see its adapter
+            adapter: Any = None if is_heard else session.get_adapter(request.url)
             settings: Any = session.merge_environment_settings(request.url, {}, True, None, None)
         except Exception as error:
             raise Failed("other", "never", f"requests could not prepare the request: {words_of(error, request)}") from None
         prefix = next((prefix for prefix, known in session.adapters.items() if known is adapter), request.url)
-        if (repeats := _repeats(prefix, adapter)) is not None:  # it may have been mounted since
+        if not is_heard and (repeats := _repeats(prefix, adapter)) is not None:  # it may have been mounted since
             raise Failed("other", "never", repeats)
         settings["timeout"] = (request.timeout, request.timeout)
         fresh = None
         try:
-            if home(session.send) == _HEARD:
+            if is_heard:
                 response = session.send(prepared, allow_redirects=False, **settings)
             else:
                 if is_without_key(request):

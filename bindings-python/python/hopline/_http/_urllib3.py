@@ -1,11 +1,12 @@
 """urllib3: a pool of the caller's own."""
 
 from copy import copy
-from http.client import HTTPException
+from http.client import HTTPException, HTTPResponse
 from typing import TYPE_CHECKING, Any
 
 from .._errors import misuse
 from ._base import Failed, Request, Response, Transport, before_first_byte, body_of, is_without_key, lost, read_past, sent_headers
+from ._words import home
 
 if TYPE_CHECKING:
     import urllib3
@@ -58,8 +59,8 @@ def answer(request: Request, response: Any) -> Response:
 
     request.on_abort(lambda: response.shutdown())  # of urllib3 2.3 and later
     status, headers, chunks = response.status, response.headers, response.stream(1 << 16, decode_content=False)
-    own: Any = getattr(response, "_original_response", None)  # a test tool's has none
-    is_last = own is not None and (request.method != "GET" or 100 <= status < 200)
+    own: Any = getattr(response, "_original_response", None)
+    is_last = isinstance(own, HTTPResponse) and (request.method != "GET" or 100 <= status < 200)
     try:
         if is_last:  # urllib3 would give the connection back with the last byte
             read_past(own)
@@ -83,6 +84,9 @@ def of_its_own(pool: Any) -> Any:
     return made
 
 
+_LIBRARIES = ("urllib3", "requests", "opentelemetry")
+
+
 def is_own_pool(pool: Any) -> bool:
     """Whether a pool, or one that it makes, sends in a way that is not urllib3's."""
     from urllib3 import HTTPConnectionPool, PoolManager, ProxyManager
@@ -90,9 +94,11 @@ def is_own_pool(pool: Any) -> bool:
     manager = ProxyManager if isinstance(pool, ProxyManager) else PoolManager
     if any(is_own(pool, manager, name) for name in ("request", "request_encode_body", "request_encode_url", "urlopen")):
         return True
-    return any(made.urlopen is not HTTPConnectionPool.urlopen for made in pool.pool_classes_by_scheme.values())
+    pools = pool.pool_classes_by_scheme.values()
+    return any(made.urlopen is not HTTPConnectionPool.urlopen and home(made.urlopen) not in _LIBRARIES for made in pools)
 
 
 def is_own(thing: Any, library: type, name: str) -> bool:
-    """Whether a method is another one than the library's."""
-    return getattr(getattr(thing, name, None), "__func__", None) is not getattr(library, name)
+    """Whether a method is another one than the library's. What only watches it hands on where it was written."""
+    method = getattr(thing, name, None)
+    return getattr(method, "__func__", None) is not getattr(library, name) and home(method) not in _LIBRARIES

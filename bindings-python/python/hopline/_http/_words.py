@@ -17,7 +17,7 @@ _READ = 4000
 _RUN = 8
 """So many letters in a row that are in a secret, too, are part of it."""
 _PLAIN = ("accept", "content-type", "user-agent")
-_LOGIN = re.compile(r"(?<=//)[^\s/@]*(?:/[^\s@]*)?@|\b(?:Basic|Bearer)\s+[^\s'\",;)]+|\beyJ[\w.-]+", re.IGNORECASE)
+_LOGIN = re.compile(r"(?<=//)\S{0,300}@|\b(?:Basic|Bearer)\s+[^\s'\",;)]+|\beyJ[\w.-]+", re.IGNORECASE)
 """What is a secret wherever it is: a login in a URL, the value of an authorization, a token."""
 
 

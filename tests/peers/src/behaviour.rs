@@ -205,12 +205,15 @@ pub const BEHAVIOURS: &[Behaviour] = &[
     timed(
         "second-answer",
         Either,
-        5,
-        "a second answer after the first, which belongs to no request; the connection stays open",
+        0,
+        "a second answer with the first, which belongs to no request; the connection stays open",
         |answer, pause| {
-            let second =
-                Answer { status: 200, headers: vec![("content-type".to_owned(), b"application/json".to_vec())], body: OF_NOBODY.into() };
-            Script::write(answer.plain()).after([Step::Pause(pause), Step::Write(second.plain())])
+            let headers = vec![("content-type".to_owned(), b"application/json".to_vec())];
+            let second = Answer { status: 200, headers, body: OF_NOBODY.into() }.plain();
+            if pause.is_zero() {
+                return Script::write([answer.plain(), second].concat());
+            }
+            Script::write(answer.plain()).after([Step::Pause(pause), Step::Write(second)])
         },
     ),
     timed(

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from types import FrameType
 
-    from ._engine import Engine
     from ._http import Request
     from ._store_handle import Call
 
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 _NEVER_LATE = 2**62
 
 
-alive: weakref.WeakSet[Engine] = weakref.WeakSet()
+alive: weakref.WeakSet[Any] = weakref.WeakSet()
 """The clients of this process."""
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from ssl import create_default_context
 from typing import Any
 
 import aiohttp
@@ -9,6 +10,8 @@ import httpx
 import requests
 import urllib3
 
+TRUSTED = create_default_context()
+"""Each client of httpx would load it anew, which takes a while."""
 SYNC = ["stdlib", "requests", "httpx", "urllib3", "callable"]
 ASYNC = ["threads", "httpx", "aiohttp", "callable"]
 
@@ -20,7 +23,7 @@ def sync_http(name: str) -> Iterator[Any]:
             with requests.Session() as session:
                 yield session
         case "httpx":
-            with httpx.Client() as client:
+            with httpx.Client(verify=TRUSTED) as client:
                 yield client
         case "urllib3":
             with urllib3.PoolManager() as pool:
@@ -39,7 +42,7 @@ async def async_http(name: str) -> AsyncIterator[Any]:
     match name:
         case "httpx":
             # A pool of httpx has 100 connections unless it is told otherwise.
-            async with httpx.AsyncClient(limits=httpx.Limits(max_connections=None)) as client:
+            async with httpx.AsyncClient(verify=TRUSTED, limits=httpx.Limits(max_connections=None)) as client:
                 yield client
         case "aiohttp":
             async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:

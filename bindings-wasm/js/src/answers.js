@@ -40,7 +40,7 @@ export function like(copy, answer) {
 export function parsed(text) {
   if (!/\d{16}/.test(text)) return JSON.parse(text);
   const isBeyond = (token) => /^-?\d{16,}$/.test(token) && !Number.isSafeInteger(Number(token));
-  return JSON.parse(text.replace(/"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g, (token) => (isBeyond(token) ? `"${token}"` : token)));
+  return JSON.parse(text.replace(/"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g, (token) => (isBeyond(token) ? `"${token}"` : token)));
 }
 
 function isSecretName(name) {

@@ -1,10 +1,15 @@
 import { refusal } from "./ask.js";
 import { refuse } from "./error.js";
 import { disposable } from "./hide.js";
+import { host } from "./host.js";
 import { flag, object, optionsOf, text } from "./values.js";
+import { placeOf } from "./words.js";
 
-/** A client that nobody has any more lets go of what it holds. */
-const dropped = new FinalizationRegistry((engine) => engine.close().catch(() => {}));
+/** A client that nobody has any more lets go of what it holds, and says where it was made. */
+const dropped = new FinalizationRegistry(({ engine, place }) => {
+  if (engine.isUsed) host.warn(`a client of Hopline${place ? ` that was made at ${place}` : ""} was not closed; it sends nothing more, and what it held is free`);
+  engine.close().catch(() => {});
+});
 /** By what still works for a client: the client, which is not dropped before that. */
 const clients = new WeakMap();
 
@@ -17,7 +22,7 @@ export class Client {
   constructor(engine, handle) {
     this.#engine = engine;
     this.#handle = handle;
-    dropped.register(this, engine, this);
+    dropped.register(this, { engine, place: placeOf(new Error()) }, this);
   }
 
   /** Vue's reactive copies have no private members. */

@@ -1,7 +1,7 @@
 import { hostText } from "../gen/hopline_wasm.js";
 import { refusal } from "./ask.js";
 import { callOf, failed, never } from "./calls.js";
-import { isNotOpened, quiet, spoken } from "./error.js";
+import { isNotOpened, quiet, refuse, spoken } from "./error.js";
 import { exchange } from "./exchange.js";
 import { host } from "./host.js";
 import { respelled } from "./names.js";
@@ -116,8 +116,9 @@ export function drive(core, http, store, listeners) {
     } finally {
       isClosed = true;
       clearTimeout(timer);
-      // What the time was too short for: its record says what is known.
-      for (const [command, { reject }] of waiting) reject(refusal(callers.get(command)?.operation ?? "client", "closed"));
+      // What the time was too short for.
+      const unknown = { effect: "unknown", advice: "resume" };
+      for (const [command, { reject }] of waiting) reject(refuse("cancelled", callers.get(command)?.operation ?? "client", "was under way when its client was closed; money may have moved", unknown));
       waiting.clear();
       core.free();
     }

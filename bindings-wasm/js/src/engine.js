@@ -34,7 +34,7 @@ export class Engine {
   #told;
   #listeners = new Listeners();
   /** What is done when the client is closed. */
-  #ends = [];
+  #ends = new Set();
   /** Is told of each session that a call was answered with, and of which operation. */
   heard = () => {};
 
@@ -158,9 +158,15 @@ export class Engine {
     return this.#closing !== undefined;
   }
 
-  /** Calls a function when the client is closed. */
+  /** Calls a function when the client is closed, unless what this gives is called before. */
   atEnd(work) {
-    this.#ends.push(work);
+    this.#ends.add(work);
+    return () => this.#ends.delete(work);
+  }
+
+  /** Whether it has done anything. */
+  get isUsed() {
+    return this.#serves;
   }
 
   /** Nothing begins from the very turn on in which this is called. */

@@ -60,12 +60,14 @@ function caused(cause, trouble) {
   return cause && trouble ? { ...cause, cause: caused(cause.cause, trouble) } : (cause ?? trouble);
 }
 
-/** What a store threw, to be told to people: its name, its words and its place. An error of the system, or of ours, is told as it is. */
+/** What a store threw, to be told to people: its name, its words and its place. One of the system keeps its code and call, and one of ours is told as it is. */
 export function spoken(error) {
   let [name, words] = [typeof error, "it can't be read"];
   try {
     const isSystems = isError(error) && typeof error.code === "string" && typeof error.syscall === "string";
-    if (isSystems || (error instanceof HoplineError && error.kind === "store")) return error;
+    if (error instanceof HoplineError && error.kind === "store") return error;
+    // Only what is the system's: libraries put what they were sent with beside it.
+    if (isSystems) return Object.assign(new Error(redacted(String(error.message))), { code: error.code, syscall: error.syscall, ...(typeof error.path === "string" && { path: error.path }) });
     if (isError(error)) name = String(error.name);
     words = wordsOf(error);
   } catch {

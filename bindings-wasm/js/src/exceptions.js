@@ -9,7 +9,13 @@ const CONNECTING = new Set(["lookup", "connect"]);
 
 /** An error of an HTTP client as a status or a word. The core knows them by what they are named and say, which is kept nowhere. */
 export function exceptionOf(error) {
-  return ask("seen", { chain: chain(error).map(facts) });
+  let told = [];
+  try {
+    told = chain(error).map(facts);
+  } catch {
+    // Anything can be thrown, even what breaks when it is looked at.
+  }
+  return told.length > 0 ? ask("seen", { chain: told }) : "unknown";
 }
 
 /** How long the target asks to wait, in milliseconds: the Retry-After of a response, or of that in an error. */

@@ -9,9 +9,8 @@ export function exchange({ fetch, isOwn, before, connection, secrets, more }, { 
   const abort = new AbortController();
   const { signal } = abort;
   const chunks = [];
-  const isKeyed = method === "GET" || headers.some(([name]) => name === "idempotency-key");
-  /** What can't be sent again gets a connection of its own: one that was used may be closing. */
-  const own = isKeyed ? undefined : connection?.();
+  /** A write gets a connection of its own: one that was used may be closing, or an answer that belongs to nobody may be on its way there. */
+  const own = method === "GET" ? undefined : connection?.();
   /** A response whose body is being read. */
   let response;
   let [reader, timer, end] = [];

@@ -20,6 +20,8 @@ const PAGE = 500;
 const BEAT = 10_000;
 const LIFE = 60_000;
 const MOMENT = 2_000;
+/** How long it may take to open the database. */
+const PATIENCE = 10_000;
 /** A request may go out for as long after the last sign of life, so that it is over before anybody takes its name. */
 const SURE = LIFE - 20_000;
 
@@ -30,6 +32,7 @@ const TROUBLE = {
   VersionError: "the database was made by a newer version of this package",
   NotFoundError: "a database of this name was not made by Hopline; choose another name",
   SecurityError: "the browser is set to let this site keep nothing",
+  TimeoutError: "it could not be opened in time, since it is to be deleted or changed and another tab is in the way; close the other tabs",
   InvalidStateError: "another tab changed or deleted it, or the browser keeps nothing in this mode; reload the page",
 };
 
@@ -49,6 +52,8 @@ export class IndexedDBStore {
   #now;
   #opening;
   #database;
+  /** How often it was closed. */
+  #openings = 0;
   /** While a connection that the browser closed is made anew. */
   #connecting;
   /** Hears whether it still lives. */
@@ -172,6 +177,7 @@ export class IndexedDBStore {
   }
 
   #leave() {
+    this.#openings += 1;
     clearInterval(this.#timer);
     leave(this.#own);
     this.#channel?.close();
@@ -207,9 +213,10 @@ export class IndexedDBStore {
 
   /** Connects. A browser closes connections when it clears a site's data or lacks memory, and this one is closed where others want to change the database. */
   async #connect() {
-    const opening = this.#opening;
+    const opening = this.#openings;
     const database = await connect(this.#name);
-    if (opening !== this.#opening) return database.close();
+    // It was closed meanwhile.
+    if (opening !== this.#openings) return database.close();
     this.#database = database;
     database.onclose = () => this.#closed(database);
     database.onversionchange = () => {
@@ -252,6 +259,7 @@ export class IndexedDBStore {
 
   /** Says that this client lives. What goes wrong with it is found out by the next call. */
   #beat() {
+    if (this.#connecting) return;
     this.#owning([], async () => {}).catch(() => {});
   }
 
@@ -453,8 +461,14 @@ function each(request, work) {
   });
 }
 
+/** Opens the database. Where somebody else wants to delete it, and a third one is in the way, that can take for ever. */
 function connect(name) {
   return new Promise((resolve, reject) => {
+    let isLate = false;
+    const timer = setTimeout(() => {
+      isLate = true;
+      reject(Object.assign(new Error("it was not opened in time"), { name: "TimeoutError" }));
+    }, PATIENCE);
     const request = globalThis.indexedDB.open(name, VERSION);
     let isOld = false;
     request.onupgradeneeded = ({ oldVersion }) => {
@@ -465,8 +479,15 @@ function connect(name) {
       request.result.createObjectStore(RECORDS).createIndex("until", "until");
       request.result.createObjectStore(DAYS);
     };
-    request.onerror = () => reject(isOld ? Object.assign(new Error("it has another format"), { name: "OldFormat" }) : request.error);
-    request.onsuccess = () => resolve(request.result);
+    request.onerror = () => {
+      clearTimeout(timer);
+      reject(isOld ? Object.assign(new Error("it has another format"), { name: "OldFormat" }) : request.error);
+    };
+    request.onsuccess = () => {
+      clearTimeout(timer);
+      if (isLate) request.result.close();
+      else resolve(request.result);
+    };
   });
 }
 

@@ -40,6 +40,7 @@ host.context = () => {
 };
 // That of the program, which lives as long as it does: what a client does for no call's sake must keep no request's context.
 host.root = host.context();
+host.warn = (text) => process.emitWarning(text, "HoplineWarning");
 host.failures.before = before;
 /**
  * Another connection for Node's own `fetch`, made as those of its dispatcher are; nothing where that is one of the program's that does more than

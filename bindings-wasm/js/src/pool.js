@@ -23,10 +23,10 @@ export async function openPool(client, engine, name, options) {
   return new pool(client, engine, no, name);
 }
 
-/** Lets go of what callers keep of exits. A dispatcher may be closed already. */
-function forget(exits) {
-  for (const { dispatcher } of exits.values()) dispatcher?.close().catch(() => {});
-  exits.clear();
+/** Whoever had a dispatcher may have closed it already. */
+function closeAll(dispatchers) {
+  for (const dispatcher of dispatchers) dispatcher.close().catch(() => {});
+  dispatchers.clear();
 }
 
 /** The options of a call of a pool, of which there are these. */
@@ -44,6 +44,9 @@ const pool = /* @__PURE__ */ disposable("close", class Pool {
   #pool;
   /** By slot: the exit that was lent last, with what its callers keep of it. */
   #exits = new Map();
+  /** Those of its exits. */
+  #dispatchers = new Set();
+  #unheard;
 
   constructor(client, engine, pool, name) {
     // A client is not dropped before its pools.
@@ -51,9 +54,9 @@ const pool = /* @__PURE__ */ disposable("close", class Pool {
     this.#engine = engine;
     this.#pool = pool;
     this.name = name;
-    // Of the pool itself the engine must know nothing, or it would never be dropped.
-    const exits = this.#exits;
-    engine.atEnd(() => forget(exits));
+    // Of the pool, and of what its callers keep, the engine must know nothing, or none of it would ever be dropped.
+    const dispatchers = this.#dispatchers;
+    this.#unheard = engine.atEnd(() => closeAll(dispatchers));
   }
 
   /** Vue's reactive copies have no private members. */
@@ -109,11 +112,19 @@ const pool = /* @__PURE__ */ disposable("close", class Pool {
     const params = given("close_pool", options, ["graceMs"]);
     // A client that is closed has closed its pools.
     if (this.#engine.isClosing) return;
-    await this.#call("close_pool", params).finally(() => forget(this.#exits));
+    await this.#call("close_pool", params);
+    this.#forget();
   }
 
   async drain(options = {}) {
-    await this.#call("drain_pool", given("drain_pool", options, ["graceMs", "everywhere", "includeStatic"])).finally(() => forget(this.#exits));
+    await this.#call("drain_pool", given("drain_pool", options, ["graceMs", "everywhere", "includeStatic"]));
+    this.#forget();
+  }
+
+  #forget() {
+    this.#exits.clear();
+    closeAll(this.#dispatchers);
+    this.#unheard();
   }
 
   async #call(operation, params = {}, signal) {
@@ -128,8 +139,12 @@ const pool = /* @__PURE__ */ disposable("close", class Pool {
   #exit({ slot, session_id, generation }) {
     const before = this.#exits.get(slot);
     if (before?.session_id === session_id && before.generation === generation) return before;
-    before?.dispatcher?.close().catch(() => {});
-    const exit = { session_id, generation, data: {}, dispatcher: undefined };
+    if (before?.dispatcher) {
+      this.#dispatchers.delete(before.dispatcher);
+      before.dispatcher.close().catch(() => {});
+    }
+    const dispatchers = this.#dispatchers;
+    const exit = { session_id, generation, data: {}, dispatcher: undefined, dispatchers };
     this.#exits.set(slot, exit);
     return exit;
   }
@@ -182,7 +197,9 @@ const lent = /* @__PURE__ */ disposable("release", class Lease {
 
   dispatcher() {
     if (!this.#ref) throw refuse("misuse", "dispatcher", "the lease was given back; acquire another one");
-    return (this.#exit.dispatcher ??= dispatcherOf(this.proxy.undici()));
+    const exit = this.#exit;
+    if (!exit.dispatcher) exit.dispatchers.add((exit.dispatcher = dispatcherOf(this.proxy.undici())));
+    return exit.dispatcher;
   }
 
   release() {

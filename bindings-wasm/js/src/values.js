@@ -14,13 +14,10 @@ function isPlain(object) {
 /** Headers as `fetch` takes them, as an object: a `Headers`, a `Map` or pairs may be given, too. */
 function headersOf(operation, given) {
   if (typeof given?.[Symbol.iterator] !== "function" || typeof given === "string") return given;
-  const headers = {};
-  for (const pair of given) {
-    if (!Array.isArray(pair) || pair.length !== 2) throw refuse("invalid", operation, "`headers` must be an object, a `Headers`, or pairs of a name and a value", { field: "headers" });
-    if (Object.hasOwn(headers, pair[0])) throw refuse("invalid", operation, "`headers` has the same name twice", { field: "headers" });
-    headers[pair[0]] = pair[1];
-  }
-  return headers;
+  const pairs = [...given];
+  if (!pairs.every((pair) => Array.isArray(pair) && pair.length === 2)) throw refuse("invalid", operation, "`headers` must be an object, a `Headers`, or pairs of a name and a value", { field: "headers" });
+  if (new Set(pairs.map(([name]) => String(name).toLowerCase())).size < pairs.length) throw refuse("invalid", operation, "`headers` has the same name twice", { field: "headers" });
+  return Object.fromEntries(pairs);
 }
 
 /** Options as the core spells them: `idempotencyKey` is `idempotency_key`. The names of headers are the caller's. */

@@ -79,6 +79,7 @@ test("a client that is dropped lets go of what it held", { timeout: 60_000 }, as
   const environment = { HOPLINE_API_KEY: service.api_key, HOPLINE_BASE_URL: service.agent_url, FOLDER: folder(), NODE_OPTIONS: "--expose-gc" };
   const { code, out, errors } = await program("dropper.mjs", environment).ended;
   assert.equal(code, 0, errors);
+  assert.match(errors, /HoplineWarning: a client of Hopline that was made at dropper\.mjs:4 was not closed/);
   const [first, second] = JSON.parse(out);
   assert.equal(second, first);
   assert.equal((await service.state()).charges.length, 1);

@@ -71,6 +71,20 @@ for (const [name, fetch] of Object.entries(CLIENTS)) {
   });
 }
 
+test("an answer that belongs to nobody is no purchase's, however late it comes on a connection that was used", { timeout: 60_000 }, async (t) => {
+  const service = await sandbox(t, ...ROOM);
+  const { odd_url } = await peers(t, service);
+  const agent = new AgentClient({ apiKey: service.api_key, baseUrl: `${odd_url}/second-answer-400.writes/v1` });
+  t.after(() => agent.close());
+  const sold = [];
+  for (const pause of [150, 350, 450, 0]) {
+    sold.push((await agent.createSession(WANTED)).session_id);
+    await new Promise((resolve) => setTimeout(resolve, pause));
+  }
+  const { sessions, charges } = await service.state();
+  assert.deepEqual([sold.toSorted?.() ?? [...sold].sort(), charges.length], [sessions.map(({ session_id }) => session_id).sort(), 4]);
+});
+
 test("a write without a key is not sent on a connection that may be closing", { timeout: 60_000 }, async (t) => {
   const service = await sandbox(t, ...ROOM);
   const { odd_url } = await peers(t, service);

@@ -30,7 +30,7 @@ async function peers(t, service) {
 }
 
 for (const [name, fetch] of Object.entries(CLIENTS)) {
-  test(`${name} before an odd server: a purchase is made once, and each request gets its own answer`, { timeout: 120_000 }, async (t) => {
+  test(`${name} before an odd server: a purchase is made once, and each request gets its own answer`, { timeout: 300_000 }, async (t) => {
     const service = await sandbox(t, ...ROOM);
     const { odd_url, behaviours, recorded } = await peers(t, service);
     assert.ok(behaviours.length > 30);

@@ -1,7 +1,5 @@
 //! The throttle: while the service says that there is too much, the whole client holds back.
 
-use super::machine::Means;
-use crate::policy::Rule;
 use crate::time::Millis;
 
 /// A longer wait than this is believed for the call that was asked to wait, and holds back no other: one wrong number would stop the client
@@ -28,16 +26,6 @@ impl Gate {
     /// Nothing is sent for so long.
     pub(crate) fn close(&mut self, wait: Millis, now: Millis) {
         self.throttled_until = self.throttled_until.max(now.saturating_add(wait));
-    }
-}
-
-impl Means {
-    /// The service wants nothing for so long.
-    pub(crate) fn hold_back(&mut self, wait: Millis) {
-        let holds = |rule| self.rules.holds(rule);
-        if holds(Rule::ThrottleHoldsAll) && (wait <= TRUSTED || !holds(Rule::LongThrottleIsOwn)) {
-            self.gate.close(wait, self.clock.monotonic());
-        }
     }
 }
 

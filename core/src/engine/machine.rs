@@ -3,14 +3,14 @@
 use super::answer::{Answered, Phase};
 use super::counted::Counted;
 use super::event::EventKind;
-use super::gate::{Gate, Wake};
+use super::gate::{Gate, TRUSTED, Wake};
 use super::service::{Received, Service};
 use super::subject::Subject;
 use super::tokens::Tokens;
 use super::wants::{Known, Wants};
 use crate::contract::Decimal;
 use crate::entropy::Entropy;
-use crate::policy::{Error, Quota, Rules};
+use crate::policy::{Error, Quota, Rule, Rules};
 use crate::time::{Clock, Millis};
 use crate::wire::{Facts, Request};
 
@@ -131,6 +131,16 @@ pub(crate) struct Means {
     pub(crate) quota: Quota,
     pub(crate) tokens: Tokens,
     pub(crate) dice: Entropy,
+}
+
+impl Means {
+    /// The service wants nothing for so long.
+    pub(crate) fn hold_back(&mut self, wait: Millis) {
+        let holds = |rule| self.rules.holds(rule);
+        if holds(Rule::ThrottleHoldsAll) && (wait <= TRUSTED || !holds(Rule::LongThrottleIsOwn)) {
+            self.gate.close(wait, self.clock.monotonic());
+        }
+    }
 }
 
 /// What a machine is given beside what it is told.

@@ -246,7 +246,8 @@ final class Driver: @unchecked Sendable {
         for next in queue {
             guard let exchange = out[next] else { continue }
             keepTime(Clock.monotonic + exchange.timeout)
-            work.append(state == .open || exchange.endsSession ? { exchange.start() } : { exchange.abort() })
+            let mayStart = state == .open || state == .closing && exchange.endsSession
+            work.append(mayStart ? { exchange.start() } : { exchange.abort() })
         }
         queue = []
     }

@@ -45,7 +45,7 @@ extension Driver {
         }
     }
 
-    /// The time is up: what the store has not answered may be done or not.
+    /// The time is up: what the store has not answered may be done or not, and whatever still waits is cancelled, so that core says what became of it.
     private func giveUp() {
         let aborted = act {
             if state == .closing {
@@ -54,6 +54,7 @@ extension Driver {
             }
             refuse(Array(asking.keys))
             asking = [:]
+            waiting.keys.forEach { cancel($0) }
             return Array(out.values)
         }
         aborted.forEach { $0.abort() }
@@ -61,14 +62,15 @@ extension Driver {
     }
 
     private func end() {
-        let (closers, listeners) = lock.withLock {
+        let (closers, listeners, unheard) = lock.withLock {
             state = .closed
             timer?.task.cancel()
             deadline?.cancel()
             (timer, deadline) = (nil, nil)
-            defer { (self.closers, self.listeners) = ([], [:]) }
-            return (self.closers, Array(self.listeners.values))
+            defer { (self.closers, self.listeners, waiting) = ([], [:], [:]) }
+            return (self.closers, Array(self.listeners.values), Array(waiting.values))
         }
+        unheard.forEach { $0.resume(returning: Ended(taken: nil, transport: nil, store: nil)) }
         listeners.forEach { $0.finish() }
         closers.forEach { $0.resume() }
     }

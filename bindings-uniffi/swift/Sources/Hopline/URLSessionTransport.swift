@@ -7,8 +7,9 @@ import Foundation
 /// Sends requests with `URLSession`: no cookies, no cache, no redirects, and nothing twice.
 ///
 /// `URLSession` repeats a request by itself when a connection that it used before turns out to be dead: on Apple's systems a GET, PUT
-/// or DELETE, elsewhere (libcurl) any. So on Apple's systems whatever is neither GET nor POST, and elsewhere every request, goes over
-/// a connection of its own. A GET changes nothing, so that it may be repeated.
+/// or DELETE, elsewhere (libcurl) any. On a connection that was used before there may also be an answer that belongs to no request, which
+/// would be taken for that of a purchase. So on Apple's systems whatever is no GET, and elsewhere every request, goes over a connection of
+/// its own. A GET changes nothing, so that it may be repeated.
 ///
 /// Of a body that is too long, `maxBody` bytes are kept. The rest is thrown away until the connection is closed, to which
 /// `URLSession` outside Apple's systems comes late where the link is fast.
@@ -74,7 +75,7 @@ public final class URLSessionTransport: Transport {
             // place in libdispatch, and then hear of nothing any more.
             return session.dataTask(with: request)
         #else
-            if ["GET", "POST"].contains(request.httpMethod) { return session.dataTask(with: request) }
+            if request.httpMethod == "GET" { return session.dataTask(with: request) }
             let own = URLSession(configuration: configuration, delegate: exchanges, delegateQueue: nil)
             defer { own.finishTasksAndInvalidate() }
             return own.dataTask(with: request)

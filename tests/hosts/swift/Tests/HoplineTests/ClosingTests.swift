@@ -148,18 +148,62 @@ struct ClosingTests {
         #expect(sent.all.isEmpty)
     }
 
-    @Test("is dropped with its pool, and buys nothing more")
+    @Test("is dropped with its pool, and closes by itself")
     func dropped() async throws {
         let sandbox = try await Sandbox("--provisioning-ms", "0", "--balance", "0")
-        func leave() async throws {
+        func leave() async throws -> AsyncStream<Event> {
             let agent = try sandbox.client()
             let pool = try await agent.openPool("shop", PoolOptions(
                 size: 2, sessionType: .dynamic, productNo: "dynamic-world", dailyCapUsd: 100, ready: 2))
             try await until("it is held, since there is no money") { try await pool.status().hold != nil }
+            return agent.events()
         }
-        try await leave()
-        try await sandbox.control("balance", ["amount": "1000"])
-        try await Task.sleep(for: .seconds(12))
-        #expect(try await sandbox.charges() == 0)
+        let (events, ends) = (try await leave(), Counter())
+        let listening = Task {
+            for await _ in events {}
+            ends.add(1)
+        }
+        defer { listening.cancel() }
+        try await until("its events end, as they do once it is closed") { ends.total == 1 }
+    }
+
+    @Test("waits no longer than it may for a drain, which sends nothing afterwards")
+    func drain() async throws {
+        let (sandbox, sent) = (try await Sandbox("--provisioning-ms", "0"), Sent())
+        let transport = Sending { request in
+            sent.add(request)
+            return try await network.send(request)
+        }
+        let agent = try AgentClient(apiKey: Secret(sandbox.ready.api_key), baseURL: sandbox.ready.agent_url, transport: transport)
+        let pool = try await agent.openPool("shop", PoolOptions(
+            size: 2, sessionType: .dynamic, productNo: "dynamic-world", dailyCapUsd: 100, ready: 2))
+        try await pool.waitReady(2)
+        try await pool.withLease { _ in
+            let draining = Task { try await pool.drain(grace: .seconds(600)) }
+            try await until("it ends what is not lent") { sent.all.contains("DELETE") }
+            await agent.close(timeout: .seconds(1))
+            let error = try await failure { try await draining.value }
+            #expect(error.kind == .cancelled, "\(error)")
+        }
+        // The lease has ended, by which a drain would go on.
+        try await Task.sleep(for: .seconds(1))
+        #expect(sent.all.count { $0 == "DELETE" } == 1)
+    }
+
+    @Test("says of a termination that has no answer when its time is up that nobody knows")
+    func unanswered() async throws {
+        let (out, never) = (Gate(), Gate())
+        let transport = Sending { _ in
+            await out.open()
+            await never.pass()
+            throw TransportFailure(.closed)
+        }
+        let agent = try AgentClient(apiKey: "key", baseURL: "https://api.example/v1", transport: transport)
+        let terminating = Task { try await agent.terminateSession(sessionId: "s-1") }
+        await out.pass()
+        await agent.close(timeout: .seconds(1))
+        let error = try await failure { try await terminating.value }
+        #expect(error.effect == .unknown && error.sessionId == "s-1" && (error.kind == .cancelled || error.kind == .inDoubt), "\(error)")
+        await never.open()
     }
 }

@@ -144,4 +144,8 @@ def plain(work: Send, answer: Any) -> Any:
 
 
 def _is_a(name: str, answer: object) -> bool:
-    return any(base.__name__ == name and base.__module__ == "hopline._http._base" for base in type(answer).__mro__)
+    # In no generator, which would swallow an interrupt.
+    for base in type(answer).__mro__:
+        if base.__name__ == name and base.__module__ == "hopline._http._base":
+            return True
+    return False

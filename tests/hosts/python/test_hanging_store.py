@@ -194,7 +194,7 @@ def closed_in_a_task(store: hopline.Store) -> None:
 
 def closed_in_a_call(store: hopline.Store) -> None:
     agent = hopline.AgentClient(**SOUND, http=bought, store=store, on_event=lambda event: event.event == "accepted" and agent.close())
-    agent.open_session(**BUY, intent="job-1")
+    agent.open_session(**BUY, intent="job-1", credentials=False)
 
 
 def dropped(store: hopline.Store) -> None:

@@ -7,7 +7,9 @@ import re
 from collections.abc import Iterator
 from types import FrameType
 from typing import Any
+from urllib.parse import quote
 
+from .._values import Misfit, loads
 from ._base import Failed, Request
 
 _REDACTED = "[redacted]"
@@ -99,8 +101,6 @@ def _secrets(request: Request) -> Iterator[str]:
             yield value
             yield value.rpartition(" ")[2]
     if request.body:
-        from .._values import Misfit, loads
-
         text = request.body.decode("utf-8", "replace")
         try:
             yield from _texts(loads(text))
@@ -121,8 +121,6 @@ def _texts(value: Any) -> Iterator[str]:
 
 def _without(text: str, secret: str) -> str:
     """A text without a secret, however Python or a URL spells it, and without a part of it that could be told."""
-    from urllib.parse import quote
-
     for form in {secret, repr(secret)[1:-1], ascii(secret)[1:-1], repr(secret.encode())[2:-1], quote(secret, ""), quote(secret)}:
         if form:
             text = text.replace(form, _REDACTED)

@@ -109,9 +109,11 @@ impl History {
         self.purchases.last_mut().into_iter().for_each(|purchase| purchase.is_put = true);
     }
 
-    /// A record says which key a purchase has.
+    /// A record says which key a purchase has, unless that is an earlier one's, which is sent once more for it.
     pub(super) fn keeps(&mut self, purchase: usize, key: String) {
-        if let Some(purchase) = self.purchases.get_mut(purchase) {
+        if self.of_key(&key).is_none()
+            && let Some(purchase) = self.purchases.get_mut(purchase)
+        {
             purchase.kept = Some(key);
         }
     }

@@ -48,7 +48,7 @@ internal class Means(val transport: Transport, val headers: Headers?, val clock:
  */
 @OptIn(DelicateCoroutinesApi::class)
 internal class Engine(private val core: Client, means: Means, private val store: StoreHandle?) {
-    private val clock = means.clock
+    val clock = means.clock
 
     private val threads = Threads(means.dispatcher)
     private val work = threads.work
@@ -62,6 +62,9 @@ internal class Engine(private val core: Client, means: Means, private val store:
     private val waiting = HashMap<UInt, Waiting<*>>()
     private val out = HashMap<UInt, Out>()
 
+    /** The steps of the store that have no answer yet. */
+    private val asked = HashSet<UInt>()
+
     /** Calls of the store, and results on their way to being dropped: [shutdown] waits for them. */
     private val tasks: MutableSet<Job> = ConcurrentHashMap.newKeySet()
     private var timer: Job? = null
@@ -74,6 +77,9 @@ internal class Engine(private val core: Client, means: Means, private val store:
     /** Since [shutdown] began: nothing new is begun, and nothing is sent but what ends sessions, if that was asked for before. */
     @Volatile
     private var closing = false
+
+    /** Since its time was up: nothing is sent, and the store is not asked. */
+    private var isLate = false
 
     /** Since it ended: nothing is done any more. */
     private var closed = false
@@ -229,7 +235,7 @@ internal class Engine(private val core: Client, means: Means, private val store:
                 }
             commands.forEach(::cancel)
             sends.forEach { it.cancel() }
-            withTimeoutOrNull(timeout) { while (awaitRest()) Unit }
+            withTimeoutOrNull(timeout) { while (awaitRest()) Unit } ?: giveUp()
         } finally {
             lock.withLock {
                 closed = true
@@ -242,6 +248,20 @@ internal class Engine(private val core: Client, means: Means, private val store:
             scope.coroutineContext[Job]?.cancel()
             core.close()
         }
+    }
+
+    /** The time is up: what the store has not answered may be done or not, and whatever still waits is cancelled, so that core says what became of it. */
+    private suspend fun giveUp() {
+        val (steps, commands, sends) =
+            lock.withLock {
+                isLate = true
+                Triple(asked.toList(), waiting.values.toList(), out.values.map { it.job })
+            }
+        steps.forEach { stored(it) { StoreAnswer.Failed } }
+        commands.forEach { cancel(it.command) }
+        sends.forEach { it.cancel() }
+        // Nothing that comes now waits for anybody but this client's own threads.
+        withTimeoutOrNull(SOON) { commands.forEach { it.ended.join() } }
     }
 
     /** Waits for what is under way. Whether there was anything. */
@@ -353,31 +373,43 @@ internal class Engine(private val core: Client, means: Means, private val store:
 
     private fun result(taken: Taken?): Taken = checkNotNull(taken) { "the core has no result of a command that completed" }
 
-    private fun ask(step: Step.Store) = task(threads.disk) {
-        var trouble: Throwable? = null
-        val answer =
-            try {
-                checkNotNull(store) { "the core asked a store that it has not" }.call(step.call)
-            } catch (error: Throwable) {
-                trouble = error
-                if (error is StoreNotOpenedException) StoreAnswer.Never else StoreAnswer.Failed
-            }
-        val stored = { what: StoreAnswer ->
-            trouble?.let { error -> step.command?.let { waiting[it] }?.notes?.add("the store said: ${said(error)}") }
-            Move.Stored(step.id, what)
+    private fun ask(step: Step.Store) {
+        asked += step.id
+        if (isLate) {
+            task(work) { stored(step.id) { StoreAnswer.Failed } }
+            return
         }
+        task(threads.disk) {
+            var trouble: Throwable? = null
+            val answer =
+                try {
+                    checkNotNull(store) { "the core asked a store that it has not" }.call(step.call)
+                } catch (error: Throwable) {
+                    trouble = error
+                    if (error is StoreNotOpenedException) StoreAnswer.Never else StoreAnswer.Failed
+                }
+            stored(step.id) {
+                trouble?.let { error -> step.command?.let { waiting[it] }?.notes?.add("the store said: ${said(error)}") }
+                answer
+            }
+        }
+    }
+
+    /** What the store answered, unless it was given up meanwhile. */
+    private fun stored(step: UInt, answer: () -> StoreAnswer) {
+        if (!lock.withLock { asked.remove(step) }) return
         try {
-            move({ stored(answer) })
+            move({ Move.Stored(step, answer()) })
         } catch (_: IOException) {
             // A name of a store of the caller's own that is no text. Every step must be answered.
-            move({ stored(StoreAnswer.Failed) })
+            move({ Move.Stored(step, StoreAnswer.Failed) })
         }
     }
 
     /** What waits for the transport goes on in its thread with a response, and in one of the engine's if there is none. */
     private fun send(step: Step.Send, unlocked: Job) {
         val (before, endsSession) = losses to step.request.endsSession
-        if (closing && !endsSession) {
+        if (isLate || closing && !endsSession) {
             task(work) { move({ Move.Fail(step.id, FailureKind.ABORTED, Sent.NEVER) }) }
             return
         }
@@ -446,5 +478,8 @@ internal class Engine(private val core: Client, means: Means, private val store:
         val ENDINGS = setOf("terminate_session", "drain_pool")
 
         val PATIENCE: Duration = 10.seconds
+
+        /** How long the core may take to say what became of what it was told to cancel. */
+        val SOON: Duration = 2.seconds
     }
 }

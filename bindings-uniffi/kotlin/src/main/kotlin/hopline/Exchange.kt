@@ -127,7 +127,7 @@ internal class Exchange(
 
     private suspend fun once(request: Request): ExchangeResult =
         try {
-            val response = transport.send(request)
+            val response = unpacked(transport.send(request), request.maxBody)
             if (response.body.size <= request.maxBody) ExchangeResult(response) else ExchangeResult(cut(response, request.maxBody))
         } catch (failure: TransportException) {
             ExchangeResult(kind = failure.kind.core, sent = failure.sent, note = failure.cause?.let { "the transport met ${described(it, request)}" })

@@ -149,11 +149,11 @@ internal fun exception(packed: ByteArray): HoplineException = Packed(packed).exc
 internal fun unfit(field: String, what: String): HoplineException =
     own(Kind.INVALID, Effect.NONE, "client", what, Advice.CHANGE_REQUEST, "nothing was changed", field)
 
-/** The error of a call that was not answered when its client was closed, because the store did not answer. */
+/** The error of a call that has no answer although its client was closed, and of which the core does not say more. */
 internal fun unheard(operation: String): HoplineException {
-    val what = "has no answer, because the store did not answer while the client was closed"
-    val then = "nobody knows whether it was done; mend the store, and look at what it holds"
-    return own(Kind.STORE, Effect.UNKNOWN, operation, what, Advice.MEND_STORE, then)
+    val what = "has no answer, because its client was closed meanwhile"
+    val then = "it may have been done; look at what the account holds, and settle its record if it has one"
+    return own(Kind.MISUSE, Effect.UNKNOWN, operation, what, Advice.CHECK_ACCOUNT, then)
 }
 
 /** An error of this package's own. */

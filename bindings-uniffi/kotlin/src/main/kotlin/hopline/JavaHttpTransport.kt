@@ -28,6 +28,9 @@ import kotlinx.coroutines.suspendCancellableCoroutine
  * A client that follows redirects or answers 401 by itself is refused, and so is one in a program that sets
  * `jdk.httpclient.enableAllMethodRetry`, by which Java would send a purchase twice. Java still repeats a GET whose reused
  * connection was closed; nothing is changed by that.
+ *
+ * Java gives no request a connection of its own. It throws away what a service sends with an answer, or later on an idle connection, that
+ * belongs to no request; what comes while the next request is out, it takes for that one's answer. `OkHttpTransport` does not.
  */
 public class JavaHttpTransport @JvmOverloads constructor(private val client: HttpClient = HttpClient.newHttpClient()) : Transport {
     init {

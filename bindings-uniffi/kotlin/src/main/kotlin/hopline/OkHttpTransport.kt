@@ -12,6 +12,7 @@ import kotlinx.coroutines.suspendCancellableCoroutine
 import okhttp3.Authenticator
 import okhttp3.Call
 import okhttp3.Callback
+import okhttp3.ConnectionPool
 import okhttp3.CookieJar
 import okhttp3.Dispatcher
 import okhttp3.Interceptor
@@ -25,6 +26,9 @@ import okio.BufferedSink
  * HTTP by OkHttp. The given client lends its connections, TLS, proxy, DNS and network interceptors; its own repeats, redirects,
  * cache, cookies, timeouts and answers to 401 are left out, and so are its application interceptors, since they may send twice: give
  * headers that they would add to the client as `headers`.
+ *
+ * The given client's connections are for reads. A write has a connection of its own: on one that was used before there may be an answer
+ * that belongs to no request, which would be taken for that of a purchase.
  */
 public class OkHttpTransport(client: OkHttpClient = OkHttpClient()) : Transport {
     private val client: OkHttpClient =
@@ -50,11 +54,13 @@ public class OkHttpTransport(client: OkHttpClient = OkHttpClient()) : Transport 
             )
         }.build()
 
+    private val writes: OkHttpClient = this.client.newBuilder().connectionPool(ConnectionPool(0, 1, TimeUnit.NANOSECONDS)).build()
+
     override suspend fun send(request: Request): Response {
         val trace = Trace()
         val call =
             try {
-                client.newCall(request.forOkHttp(trace))
+                (if (request.method == "GET") client else writes).newCall(request.forOkHttp(trace))
             } catch (error: IllegalArgumentException) {
                 throw TransportException(Kind.OTHER, mayHaveBeenSent = false, error)
             }

@@ -134,7 +134,7 @@ public class Lease internal constructor(
      * @param date its header `Date`, from which a date in [retryAfter] counts; without it, from now
      */
     public fun observe(status: Int, retryAfter: String? = null, date: String? = null): LeaseAdvice {
-        val wait = retryAfter?.let { ask("retry_after", "header" to it, "date" to date, "now" to System.currentTimeMillis()).text("wait_ms")?.toLong() }
+        val wait = retryAfter?.let { ask("retry_after", "header" to it, "date" to date, "now" to client.engine.clock.unix()).text("wait_ms")?.toLong() }
         return observe(Seen.Status(status, wait?.milliseconds))
     }
 

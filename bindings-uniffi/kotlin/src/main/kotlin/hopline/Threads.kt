@@ -17,8 +17,8 @@ internal class Threads(private val given: CoroutineDispatcher) {
     /** …for what waits for disks… */
     val disk = Lane(8, "hopline-store")
 
-    /** …and for transports that block: more than the core has requests out at once, so that the end of a session needs not wait. */
-    val http = Lane(128, "hopline-http")
+    /** …and for transports that block: as many as the core has requests out at once, whose number it limits itself, so that the end of a session never waits. */
+    val http = Lane(Int.MAX_VALUE, "hopline-http")
 
     @Volatile
     private var isMoved = false

@@ -78,7 +78,8 @@ class SocketTest {
             sandbox.fault("get_balance", """{"kind":"hang_up"}""", 100)
             sandbox.client(transport, options = ONCE).use { agent ->
                 repeat(5) {
-                    agent.getBalance()
+                    // A read may get the connection that was closed after the last one.
+                    runCatching { agent.getBalance() }
                     runCatching { agent.terminateSession("s-$it") }
                     assertTrue(sandbox.requests().count { request -> request.word("path").endsWith("/s-$it") } <= 1)
                 }

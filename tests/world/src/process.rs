@@ -99,11 +99,12 @@ impl World {
         self.drain()
     }
 
-    /// What this program is at work on for a job, where several share a store: whoever starts it here joins that, whatever others do.
+    /// What this program is at work on for a job, where several share a store: whoever starts it here joins that, whatever others do, unless
+    /// it has ended and only who resumes its record does not know yet.
     pub(crate) fn at_work(&self, job: usize) -> Option<About> {
         let process = self.process.as_ref().filter(|_| self.shares())?;
         let pending = process.commands.iter().rev().filter(|(command, _)| process.client.is_pending(**command));
-        pending.filter_map(|(_, about)| *about).find(|about| about.job == job)
+        pending.filter_map(|(_, about)| *about).find(|about| about.job == job && !self.checker.has_ended(*about))
     }
 
     /// Starts a command that is about no job.

@@ -178,6 +178,14 @@ impl World {
                     if result.is_some_and(|result| is_put_off(result, clocks)) {
                         return Err(PUT_OFF.into());
                     }
+                    if let (Some(story), Some(about), Some(result)) = (&mut self.story, about, result) {
+                        let said =
+                            result.as_ref().map_or_else(|error| format!("{:?}, effect {:?}", error.kind, error.effect), |_| "done".into());
+                        story.push(format!(
+                            "command {} ends for purchase {} of {:?}: {said}",
+                            command.0, about.purchase, self.jobs[about.job]
+                        ));
+                    }
                     if let (Some(about), Some(result)) = (about, result) {
                         self.checker.ends(about, self.jobs[about.job], result)?;
                     }
@@ -294,6 +302,11 @@ impl World {
             && let Some(key) = describe(data).and_then(|told| told.key)
         {
             self.made_by.entry(key).or_insert(process.number);
+        }
+        // Who makes a name is let in to it, and waits for no claim of it later.
+        if let (StoreCall::Put { name, new: true, .. }, false) = (&call, self.others.is_empty()) {
+            let admitted = Admitted { next: process.next_command(), was_left: false };
+            process.admitted.entry(name.clone()).or_insert(admitted);
         }
         process.out.push_back(Out::Store { id, command, call: call.clone() });
         if !matches!(call, StoreCall::Claim { .. } | StoreCall::Put { release: false, .. }) {

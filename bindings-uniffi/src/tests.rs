@@ -171,7 +171,7 @@ fn a_purchase_is_stored_sent_answered_and_taken_once() {
 #[test]
 fn what_is_seen_through_a_session_is_judged_until_it_is_released() {
     let (place, mut host) = stored();
-    let command = host.start("open_session", BUY, r#"{"intent":"job-17"}"#);
+    let command = host.start("open_session", BUY, r#"{"intent":"job-17","credentials":false}"#);
     let (step, _) = host.sent();
     host.respond(step, 202, br#"{"success":true,"data":{"session_id":"s-1","status":"active"}}"#);
     assert!(host.take(command).is_some());

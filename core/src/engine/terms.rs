@@ -58,6 +58,8 @@ pub(crate) struct Terms {
     pub(crate) is_read: bool,
     /// That the next send counts: since when, and at how much.
     granted: Option<(CountedAt, Decimal)>,
+    /// The entry and the day of it, where only that send counts on that day.
+    ahead: Option<(String, i64)>,
     /// What that key counts under the day's cap, and keys before it that may have bought all the same.
     pub(crate) counted: Vec<Counted>,
 }
@@ -134,7 +136,11 @@ impl Terms {
     pub(crate) fn count(&mut self, entry: String, day: i64, asked: CountedAt) {
         let Some(usd) = self.charge() else { return };
         self.granted = Some((asked, usd));
+        let before = self.counted.len();
         self.counted.retain(|counted| counted.entry != entry || counted.day != day);
+        if self.counted.len() == before {
+            self.ahead = Some((entry.clone(), day));
+        }
         self.counted.push(Counted { entry, day, usd });
     }
 
@@ -146,8 +152,18 @@ impl Terms {
         }
     }
 
+    /// What counts on a day for a send that was never made. It is counted no more from here on.
+    pub(crate) fn take_ahead(&mut self) -> Vec<Counted> {
+        let Some((entry, day)) = self.ahead.take() else { return Vec::new() };
+        let is_ahead = |counted: &Counted| counted.entry == entry && counted.day == day;
+        let (taken, left) = std::mem::take(&mut self.counted).into_iter().partition(is_ahead);
+        (self.counted, self.granted) = (left, None);
+        taken
+    }
+
     /// The key was sent: another send of it counts anew.
     pub(crate) fn sent(&mut self, rules: Rules) {
+        self.ahead = None;
         if rules.holds(Rule::NewDayCounts) {
             self.granted = None;
         }
@@ -161,7 +177,7 @@ impl Terms {
     /// What a key counts, which is counted no more from here on.
     pub(crate) fn take_counted(&mut self, key: &str) -> Vec<Counted> {
         let (taken, left) = std::mem::take(&mut self.counted).into_iter().partition(|counted| counted.is_of(key));
-        (self.counted, self.granted) = (left, None);
+        (self.counted, self.granted, self.ahead) = (left, None, None);
         taken
     }
 
@@ -232,6 +248,20 @@ mod tests {
             terms.sent(Rules::default());
             assert!(terms.must_count(&given.cx()));
         }
+    }
+
+    #[test]
+    fn what_counts_on_a_day_for_a_send_that_was_never_made_counts_no_more() {
+        let mut terms = Terms { said: Some(Decimal::from(10)), ..Terms::default() };
+        let count = |terms: &mut Terms, day| terms.count("k".to_owned(), day, CountedAt { day, elapsed: 0 });
+        count(&mut terms, TODAY);
+        terms.sent(Rules::default());
+        count(&mut terms, TODAY + 1);
+        assert_eq!(terms.take_ahead().iter().map(|counted| counted.day).collect::<Vec<_>>(), [TODAY + 1]);
+        // It was sent on that day before.
+        count(&mut terms, TODAY);
+        assert!(terms.take_ahead().is_empty());
+        assert_eq!(terms.counted.iter().map(|counted| counted.day).collect::<Vec<_>>(), [TODAY]);
     }
 
     #[test]

@@ -86,12 +86,15 @@ impl Write {
         self.terms.is_read &= self.restored;
     }
 
-    /// What a key counts under the day's cap that surely bought nothing: it was never sent, or its own answer says so.
+    /// What a key counts under the day's cap that surely bought nothing: it was never sent, not on that day, or its own answer says so.
     pub(crate) fn take_unspent(&mut self) -> Vec<Counted> {
         let (ledger, was_answered) = (&self.call.ledger, self.key.settled);
         let is_unspent = !ledger.unanswered && !ledger.failed && (ledger.sends == 0 || was_answered);
         let key = ledger.key.as_deref().filter(|_| is_unspent);
-        key.map(|key| self.terms.take_counted(key)).unwrap_or_default()
+        let key = key.map(str::to_owned);
+        let mut unspent = self.terms.take_ahead();
+        unspent.extend(key.map(|key| self.terms.take_counted(&key)).unwrap_or_default());
+        unspent
     }
 
     /// Whether its key may have been sent before, so that the answer may be a replay of how things were.

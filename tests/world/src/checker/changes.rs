@@ -81,6 +81,11 @@ impl Changes {
         Ok(())
     }
 
+    /// A key that was refused is replaced by another one of the same purchase.
+    pub(super) fn replaced(&mut self, before: &str, key: &str) {
+        self.renewals.values_mut().filter(|open| open.key == before).for_each(|open| key.clone_into(&mut open.key));
+    }
+
     /// A key was answered: what is done or refused is open no more. A failure says nothing for sure, however often it is repeated.
     pub(super) fn hears(&mut self, key: &str, response: &Response) {
         let is_refused = response.failure().is_some_and(|status| status < 500 && status != 429);

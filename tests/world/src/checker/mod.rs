@@ -339,6 +339,7 @@ impl Checker {
         if let (Some(key), Some((about, job))) = (sending.request.header("idempotency-key"), sending.about) {
             if let Some(replaced) = self.jobs[about.job].key_goes_out(about.purchase, job, key, self.terms.retry_paid)? {
                 self.spending.replaced(&replaced);
+                self.changes.replaced(&replaced, key);
             }
             if let Some(cap) = self.terms.cap.filter(|_| job.is_counted()) {
                 self.spending.sends(sending, about, job, key, cap)?;

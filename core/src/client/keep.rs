@@ -164,14 +164,19 @@ impl Client {
 
     /// The name of a job, a new one where it has none.
     pub(super) fn name_of(&mut self, id: JobId) -> Option<Name> {
-        let entry = self.jobs.get_mut(&id)?;
-        if let Some(name) = &entry.custody.name {
+        if let Some(name) = &self.jobs.get(&id)?.custody.name {
             return Some(name.clone());
         }
-        let name = self.account.space.random(&self.means.dice.record());
-        entry.custody.name = Some(name.clone());
-        self.journal.make(name.clone(), User::Job(id));
+        let name = self.make_name(Some(User::Job(id)));
+        self.jobs.get_mut(&id)?.custody.name = Some(name.clone());
         Some(name)
+    }
+
+    /// A name that nobody has had.
+    pub(super) fn make_name(&mut self, user: Option<User>) -> Name {
+        let name = self.account.space.random(&self.means.dice.record());
+        self.journal.make(name.clone(), user);
+        name
     }
 
     /// What a job's record says now.

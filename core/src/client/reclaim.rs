@@ -42,7 +42,7 @@ impl Client {
             None => {
                 let name = self.account.space.random(&self.means.dice.record());
                 (tracked.name, tracked.lapsed) = (Some(name.clone()), false);
-                self.journal.make(name, User::Session(session.into()));
+                self.journal.make(name, Some(User::Session(session.into())));
             }
         }
     }

@@ -1,7 +1,8 @@
 //! Results that nobody takes: the result is dropped, and what was done, or may have been, stays to be seen.
 
 use super::root::{Client, Command, Ended};
-use crate::contract::endpoint;
+use crate::contract::agent::RenewSession;
+use crate::contract::{Operation, endpoint};
 use crate::engine::Answered;
 use crate::json::read_json;
 use crate::policy::Error;
@@ -47,7 +48,13 @@ impl Client {
                 Ok(Answered { facts, raw, .. }) => {
                     let answer = endpoint(operation).and_then(|endpoint| stored_answer(&endpoint.response, raw.text()));
                     let done = Done { operation: operation.to_owned(), facts, follows: false, answer };
-                    self.put_done(&name, None, done);
+                    // The next renewal of a session puts its record where this one's is.
+                    let is_in_the_way = operation == RenewSession::ENDPOINT.name;
+                    let kept = if is_in_the_way { self.make_name(None) } else { name.clone() };
+                    self.put_done(&kept, None, done);
+                    if is_in_the_way {
+                        self.delete(&name, true);
+                    }
                 }
                 // Whoever resumes it asks again with its key.
                 Err(_) => self.release(&name),
@@ -167,6 +174,24 @@ mod tests {
         assert!(client.abandon(command));
         drain(&mut client, 500, "");
         assert_eq!(saved(&mut client), []);
+    }
+
+    #[test]
+    fn a_renewal_that_was_abandoned_is_shown_after_the_next_one_too() {
+        const RENEW: &str = r#"{"session_id":"s-1","duration":1}"#;
+        let mut client = agent(7, false);
+        for options in [CallOptions::default(), CallOptions::intent("month")] {
+            let command = client.start_json("renew_session", RENEW, options);
+            drain(&mut client, 200, r#"{"success":true,"data":{"session_id":"s-1","status":"active"}}"#);
+            client.result(command).expect("has completed").as_ref().expect("was paid");
+            assert!(client.abandon(command));
+            drain(&mut client, 500, "");
+        }
+        let kept = saved(&mut client);
+        assert!(kept.iter().all(|kept| kept.operation == "renew_session"));
+        let mut intents: Vec<Option<&str>> = kept.iter().map(|kept| kept.intent.as_deref()).collect();
+        intents.sort_unstable();
+        assert_eq!(intents, [None, Some("month")]);
     }
 
     #[test]

@@ -34,7 +34,7 @@ impl Journal {
     }
 
     /// A name that nobody has: the first put makes it.
-    pub(crate) fn make(&mut self, name: Name, user: User) {
+    pub(crate) fn make(&mut self, name: Name, user: Option<User>) {
         self.slots.insert(name, Box::new(Slot::made(user)));
     }
 

@@ -133,8 +133,8 @@ impl AfterWrite {
 
 impl Slot {
     /// A name that nobody has: the first put makes it.
-    pub(super) fn made(user: User) -> Self {
-        Slot { user: Some(user), owned: true, new: true, ..Slot::default() }
+    pub(super) fn made(user: Option<User>) -> Self {
+        Slot { user, owned: true, new: true, ..Slot::default() }
     }
 
     /// Whether the name is this client's, for all that is known.

@@ -246,10 +246,12 @@ impl World {
         let Some(process) = &mut self.process else { return Ok(()) };
         if process.client.abandon(command) {
             process.completed.retain(|completed| *completed != command);
-            process.commands.remove(&command);
+            self.abandoned = process.commands.remove(&command).flatten().map(|about| about.job);
             self.tell(|| format!("nobody takes the result of command {}", command.0));
         }
-        self.drain()
+        let drained = self.drain();
+        self.abandoned = None;
+        drained
     }
 
     /// Somebody ends a doubt without looking.
@@ -271,7 +273,9 @@ impl World {
         let Some(mut saved) = self.saved().into_iter().nth(at).filter(is_of_use) else { return Ok(()) };
         let about = self.about_of(&saved.record);
         let mut is_forgotten = self.is_forgotten(&saved.record)?;
-        if let Some(session) = saved.session_id.clone().filter(|_| self.holds(&saved)) {
+        let held = saved.session_id.clone().filter(|_| self.holds(&saved));
+        // It may have been ended while it was being dropped.
+        if let Some(session) = held.filter(|session| !is_forgotten || !self.remote.has_ended(session, self.now)) {
             if is_forgotten {
                 return Err(HELD.into());
             }

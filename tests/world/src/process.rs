@@ -149,7 +149,8 @@ impl World {
                 let of_intent = told.intent.and_then(|intent| self.jobs.iter().position(|job| job.intent().as_ref() == Some(&intent)));
                 // A renewal may be put by the end of its session, too.
                 let is_its = |job: &usize| (told.operation.as_deref() == Some("renew_session")) == (self.jobs[*job].task == Task::Renew);
-                of_intent.or_else(|| told.operation.as_ref().and_then(|_| Some(about()?.job).filter(is_its)))
+                let of_command = || told.operation.as_ref().and_then(|_| Some(about()?.job).filter(is_its));
+                of_intent.or_else(of_command).or_else(|| self.abandoned.filter(|_| command.is_none()))
             }
             _ => None,
         }

@@ -200,6 +200,11 @@ impl Remote {
         }
     }
 
+    /// Whether a session was ended.
+    pub(crate) fn has_ended(&mut self, session: &str, now: Millis) -> bool {
+        self.service.sessions(now).iter().any(|known| known.session_id == session && known.status == "terminated")
+    }
+
     fn count(&mut self, now: Millis) -> Counts {
         let mut counts = Counts { charges: self.service.charges().len(), orders: self.service.orders().len(), ..Counts::default() };
         match self.api {

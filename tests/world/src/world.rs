@@ -131,6 +131,8 @@ pub struct World {
     pub(crate) sent: BTreeSet<String>,
     /// Where the network mixes up its answers, the program that put each key first: of one that it finds in a record nobody knows whether it was sent before.
     pub(crate) made_by: BTreeMap<String, u8>,
+    /// While the result of a command is dropped, the job that it was for: what is put then without a command is of that.
+    pub(crate) abandoned: Option<usize>,
     /// The program whose turn it is: between two acts the first one. None while it does not run.
     pub(crate) process: Option<Process>,
     /// The others that share its store.
@@ -211,6 +213,7 @@ impl World {
             late_calls: VecDeque::new(),
             sent: BTreeSet::new(),
             made_by: BTreeMap::new(),
+            abandoned: None,
             process: None,
             others: Vec::new(),
             jobs: Vec::new(),

@@ -3,17 +3,16 @@
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, clippy::disallowed_methods))]
 
 pub mod client;
+mod collections;
 pub mod contract;
 mod engine;
 mod entropy;
 mod json;
 #[cfg(test)]
 mod layers;
-mod map;
 pub mod policy;
 pub mod pool;
 mod state;
-mod thin;
 mod time;
 pub mod wire;
 

@@ -3,15 +3,15 @@
 
 use super::outbox::Pending;
 use super::root::Client;
+use crate::collections::ThinVec;
 use crate::engine::{Action, Cx, Exchange, ExchangeResult, Failing, Received, Subject, Wants, Wishes};
 use crate::policy::{Again, Error};
 use crate::state::{CommandId, Errand, StepId};
-use crate::thin::Thin;
 use crate::time::Millis;
 
 /// What an errand does not have: anybody's wishes.
 const NO_WANTS: Wants =
-    Wants { wishes: Wishes { credentials: false, auto_rotate: false, ends: Thin::EMPTY }, deadline_ms: 0, since: None, queued: 0 };
+    Wants { wishes: Wishes { credentials: false, auto_rotate: false, ends: ThinVec::EMPTY }, deadline_ms: 0, since: None, queued: 0 };
 
 impl Client {
     pub(super) fn errand(&mut self, which: Pending) -> &mut Errand {

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use arcstr::ArcStr;
 
 use super::root::{Asker, Client};
+use crate::collections::SmallSet;
 use crate::engine::Wishes;
-use crate::state::{BoughtAs, CommandId, Few, Name, SavedSession, Shown, Tracked, User, word};
+use crate::state::{BoughtAs, CommandId, Name, SavedSession, Shown, Tracked, User, word};
 
 impl Client {
     /// Whether the client follows a session: it has a record of it, and the session has not ended as far as it knows.
@@ -61,7 +62,7 @@ impl Client {
     /// These commands end with a session, so their callers have it, as soon as they take it. Not one that is over, but where it is of a
     /// slot and may live again: its pool renews it. And not one that was resumed with all others and has a name of its caller's: whoever
     /// starts that asks for it.
-    pub(super) fn promise_session(&mut self, session: &ArcStr, commands: &Few<CommandId>) {
+    pub(super) fn promise_session(&mut self, session: &ArcStr, commands: &SmallSet<CommandId>) {
         let is_pools = |known: &Tracked| known.name.as_ref().is_some_and(Name::is_of_a_pool) && !known.is_over_for_good();
         let Some(tracked) = self.sessions.get_mut(session).filter(|known| !known.is_over() || is_pools(known)) else { return };
         let is_callers = tracked.name.as_ref().is_some_and(Name::is_findable);

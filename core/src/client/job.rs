@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use super::options::CallOptions;
 use super::places::Turn;
+use crate::collections::SmallSet;
 use crate::engine::{Job, Place, RecordId, Subject, Wants, Wishes};
 use crate::policy::{Error, RetryPolicy};
-use crate::state::{BoughtAs, CommandId, Few, Name, SavedCall, StepId, Version};
+use crate::state::{BoughtAs, CommandId, Name, SavedCall, StepId, Version};
 use crate::time::Millis;
 
 /// What a job waits for.
@@ -78,7 +79,7 @@ pub(super) struct Entry {
     pub(super) subject: Subject,
     pub(super) wants: Wants,
     /// Who is told of the end.
-    pub(super) waiting: Few<CommandId>,
+    pub(super) waiting: SmallSet<CommandId>,
     /// Whether anybody waits for it, or it was given up by the last who did.
     pub(super) wanted: bool,
     pub(super) timer: Option<Millis>,
@@ -103,7 +104,7 @@ impl Entry {
             place: None,
             subject,
             wants,
-            waiting: Few::default(),
+            waiting: SmallSet::default(),
             wanted: true,
             timer: None,
             custody: Custody::default(),

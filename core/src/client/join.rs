@@ -6,9 +6,10 @@ use super::root::Client;
 use super::same_request::other_than_job;
 use super::types::busy;
 use super::waiting::{Purpose, Visit};
+use crate::collections::SmallSet;
 use crate::engine::{Then, requested_type};
 use crate::policy::{Error, ErrorFields};
-use crate::state::{BoughtAs, CommandId, Few, JobId, Name};
+use crate::state::{BoughtAs, CommandId, JobId, Name};
 
 impl Client {
     /// A job is at work under the name: who wants the same joins it.
@@ -81,7 +82,7 @@ impl Client {
         let Some(entry) = self.jobs.get(&id) else { return };
         let error = (!entry.wanted).then(|| self.let_go(entry));
         let Some(entry) = self.jobs.get_mut(&id) else { return };
-        let let_go = if entry.wanted { Few::default() } else { std::mem::take(&mut entry.waiting) };
+        let let_go = if entry.wanted { SmallSet::default() } else { std::mem::take(&mut entry.waiting) };
         entry.wanted = true;
         entry.waiting.insert(command);
         if let Some(known) = self.commands.get_mut(&command) {

@@ -5,10 +5,10 @@ use std::collections::VecDeque;
 use super::event::Event;
 use super::news::PoolNo;
 use super::types::Step;
+use crate::collections::{IdMap, Map};
 use crate::contract::Decimal;
-use crate::map::Map;
 use crate::policy::{Rule, Rules};
-use crate::state::{CommandId, JobId, Memory, Name, Numbered, StepId, StoreAnswer, StoreCall};
+use crate::state::{CommandId, JobId, Memory, Name, StepId, StoreAnswer, StoreCall};
 use crate::time::Clock;
 use crate::wire::Request;
 
@@ -51,7 +51,7 @@ pub(super) struct Outbox {
     /// What the host is to be given.
     pub(super) steps: VecDeque<Step>,
     /// The steps that are to be answered.
-    pub(super) pending: Numbered<StepId, Pending>,
+    pub(super) pending: IdMap<StepId, Pending>,
     /// What of them is a call of the store that is answered with names.
     asked: Map<StepId, StoreCall>,
     /// The store of a client that has none of its host's.
@@ -69,7 +69,7 @@ struct OwnStore {
 impl Outbox {
     /// An outbox; `store` if the host has one.
     pub(super) fn new(store: bool) -> Self {
-        Outbox { steps: VecDeque::new(), pending: Numbered::default(), asked: Map::default(), own: (!store).then(OwnStore::default) }
+        Outbox { steps: VecDeque::new(), pending: IdMap::default(), asked: Map::default(), own: (!store).then(OwnStore::default) }
     }
 
     /// The next step. After a burst its room is given back.

@@ -3,10 +3,10 @@
 use std::str::FromStr;
 
 use super::host_params::HostParams;
+use crate::collections::Map;
 use crate::contract::{Endpoint, Shape, closed_enum, endpoint, json_of, written};
 use crate::entropy::digest;
 use crate::json::{FromJson, FromJsonError, Object, members, quoted, read_json};
-use crate::map::Map;
 use crate::policy::Error;
 use crate::wire::{Facts, page_size};
 

@@ -1,8 +1,8 @@
 //! The places of the sends that may be out at once, and who waits for one: so no request waits in the queue of an HTTP client, where its
 //! time runs and nobody knows whether it was sent.
 
+use crate::collections::Map;
 use crate::engine::Place;
-use crate::map::Map;
 use crate::state::JobId;
 use crate::time::Millis;
 

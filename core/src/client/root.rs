@@ -13,12 +13,12 @@ use super::places::{MAX_IN_FLIGHT, Places};
 use super::timers::Timers;
 use super::types::{Outputs, Step, Taken, Ticket};
 use super::waiting::{Left, Spending, Timer, Waiting};
+use crate::collections::{IdMap, Map};
 use crate::contract::{Decimal, Secret};
 use crate::engine::{Answered, Gate, Means, Service, Tokens};
 use crate::entropy::Entropy;
-use crate::map::Map;
 use crate::policy::{Codes, Error, ErrorFields, Quota, Rule, Rules};
-use crate::state::{Account, CommandId, Errand, JobId, Journal, Name, Numbered, Space, Tracked, User};
+use crate::state::{Account, CommandId, Errand, JobId, Journal, Name, Space, Tracked, User};
 use crate::time::{Clock, Now};
 use crate::wire::BaseUrl;
 
@@ -35,8 +35,8 @@ pub struct Client {
     pub(super) account: Owner,
     pub(super) spending: Spending,
     // Boxed, as a map's nodes have room for more than they hold.
-    pub(super) jobs: Numbered<JobId, Box<Entry>>,
-    pub(super) commands: Numbered<CommandId, Box<Command>>,
+    pub(super) jobs: IdMap<JobId, Box<Entry>>,
+    pub(super) commands: IdMap<CommandId, Box<Command>>,
     pub(super) sessions: Map<ArcStr, Box<Tracked>>,
     /// The names that it owns or is about to.
     pub(super) journal: Journal,
@@ -163,8 +163,8 @@ impl Client {
                 dice,
             },
             spending: Spending { cap: options.daily_cap_usd, ..Spending::default() },
-            jobs: Numbered::default(),
-            commands: Numbered::default(),
+            jobs: IdMap::default(),
+            commands: IdMap::default(),
             sessions: Map::default(),
             journal: Journal::new(options.late_calls),
             waiting: Waiting::default(),

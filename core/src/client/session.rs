@@ -4,12 +4,13 @@ use super::job::{Entry, Parked};
 use super::keep::REMEMBERED;
 use super::root::Client;
 use super::types::{Outputs, ReadFailure};
+use crate::collections::SmallSet;
 use crate::contract::Json;
 use crate::contract::Operation;
 use crate::contract::agent::{CreateSession, Session};
 use crate::engine::{Answered, Bought, Phase, RecordId, phase_of};
 use crate::policy::{Advice, Effect, Error, ErrorFields, Kind, Rule};
-use crate::state::{Few, JobId, Name, Shown, Tracked, User, word};
+use crate::state::{JobId, Name, Shown, Tracked, User, word};
 use crate::wire::Facts;
 
 /// Marks the ticket of [`Client::open_session`] and [`Client::wait_session`].
@@ -77,8 +78,8 @@ impl Client {
                 ..Shown::default()
             },
             wishes: wants.wishes.clone(),
-            jobs: Few::one(id),
-            changing: Few::one(id),
+            jobs: SmallSet::one(id),
+            changing: SmallSet::one(id),
             bought_as: custody.bought_as.clone(),
             ..Tracked::default()
         };

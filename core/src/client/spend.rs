@@ -152,7 +152,7 @@ mod tests {
     use super::super::testing::{NOW, go_on};
     use super::super::{CallOptions, ClientOptions, Now};
     use super::*;
-    use crate::map::walked;
+    use crate::collections::walked;
     use crate::state::Memory;
 
     const LIST: &str = r#"{"success":true,"data":{"items":[{"product_no":"p","name":"n","type":"dynamic","available":true,"price":2,"currency":"USD","unit":"GB"}]}}"#;

@@ -12,12 +12,13 @@ use super::same_request::{digests, fingerprint};
 use super::session::OpenSession;
 use super::types::Ticket;
 use super::waiting::{Purpose, Start, Visit};
+use crate::collections::SmallSet;
 use crate::contract::agent::{CreateSession, GetSession, RotateSession};
 use crate::contract::reseller::{CreateStaticOrder, ListStaticOrders};
 use crate::contract::{ANY, AnyRequest, Endpoint, Operation, ReconcileRecord, Safety, WaitOrder, WaitSession, endpoint, json_of};
 use crate::engine::{Exchange, Job, RecordId, Subject, Terms, Then, Write, requested_type};
 use crate::policy::{Error, ErrorFields, Kind, Ledger, Rule};
-use crate::state::{BoughtAs, CommandId, Few, Fingerprint, JobId, Name, User};
+use crate::state::{BoughtAs, CommandId, Fingerprint, JobId, Name, User};
 use crate::time::Millis;
 use crate::wire::{Built, Refusal, build, build_any, params_of};
 
@@ -84,7 +85,7 @@ impl Client {
 
     /// Queues a job.
     pub(super) fn begin(&mut self, mut entry: Entry, command: CommandId) -> JobId {
-        entry.waiting = Few::one(command);
+        entry.waiting = SmallSet::one(command);
         let session = entry.subject.session_id.clone();
         let id = self.jobs.insert(Box::new(entry));
         if let Some(known) = self.commands.get_mut(&command) {

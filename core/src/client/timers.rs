@@ -1,7 +1,7 @@
 //! What wakes, and when: each job and each name has one timer at most.
 
 use super::waiting::Timer;
-use crate::map::Map;
+use crate::collections::Map;
 use crate::state::{JobId, Name};
 use crate::time::Millis;
 

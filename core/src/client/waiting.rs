@@ -5,13 +5,13 @@ use std::collections::VecDeque;
 use super::options::CallOptions;
 use arcstr::ArcStr;
 
+use crate::collections::{IdMap, Map, SmallSet};
 use crate::contract::agent::RenewSession;
 use crate::contract::pools::SlotPurchase;
 use crate::contract::{Decimal, Endpoint, Operation};
 use crate::engine::{Answered, Counted, RecordId, Then, pool_digest, pool_of};
-use crate::map::Map;
 use crate::policy::{Effect, Error};
-use crate::state::{BadRecord, BoughtAs, CommandId, Data, Few, JobId, Name, Numbered};
+use crate::state::{BadRecord, BoughtAs, CommandId, Data, JobId, Name};
 use crate::time::{DAY, Millis};
 use crate::wire::Built;
 
@@ -29,7 +29,7 @@ pub(super) struct Waiting {
     /// Settings without a name of their caller's that are in doubt.
     pub(super) settings_in_doubt: VecDeque<SettingInDoubt>,
     /// For a list.
-    pub(super) listings: Numbered<u32, Listing>,
+    pub(super) listings: IdMap<u32, Listing>,
 }
 
 /// What is under a name.
@@ -250,15 +250,15 @@ pub(super) struct Spending {
 /// What is to count otherwise, by its number and by its entry.
 #[derive(Debug, Clone, Default, Hash)]
 pub(super) struct Spends {
-    all: Numbered<u32, Spend>,
-    numbers: Map<String, Few<u32>>,
+    all: IdMap<u32, Spend>,
+    numbers: Map<String, SmallSet<u32>>,
 }
 
 impl Spends {
     pub(super) fn insert(&mut self, spend: Spend) -> u32 {
         let entry = spend.counted.entry.clone();
         let number = self.all.insert(spend);
-        self.numbers.get_or_insert_with(entry, Few::default).insert(number);
+        self.numbers.get_or_insert_with(entry, SmallSet::default).insert(number);
         number
     }
 
@@ -271,7 +271,7 @@ impl Spends {
     }
 
     /// Those of an entry.
-    pub(super) fn of(&self, entry: &str) -> Few<u32> {
+    pub(super) fn of(&self, entry: &str) -> SmallSet<u32> {
         self.numbers.get(entry).cloned().unwrap_or_default()
     }
 

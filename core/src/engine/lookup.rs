@@ -11,9 +11,9 @@ use super::exchange::Exchange;
 use super::gate::Wake;
 use super::machine::{Action, Cx, Input};
 use super::until::stop;
+use crate::collections::Map;
 use crate::contract::{Candidate, Decimal, Endpoint, Json, Reconciliation, Shape, endpoint};
 use crate::json::{self, plain, quoted};
-use crate::map::Map;
 use crate::policy::{LookupRead, RetryPolicy, lookups};
 use crate::wire::{Built, Facts, build, items, page_size};
 

@@ -7,11 +7,11 @@ use super::gate::Wake;
 use super::machine::{Action, Cx, Input, Note};
 use super::poller::Poller;
 use super::wants::Known;
+use crate::collections::ThinVec;
 use crate::contract::agent::{CreateSession, GetSession, Session};
 use crate::contract::{Json, Operation, Shaped, json_of};
 use crate::json::quoted;
 use crate::policy::{Advice, CodeRow, Effect, Error, Kind, code};
-use crate::thin::Thin;
 use crate::time::Millis;
 use crate::wire::{Built, Facts, build};
 
@@ -52,7 +52,7 @@ pub(crate) fn shown(session_id: &str, known: Option<Known<'_>>) -> (Facts, Json)
 #[derive(Debug, Clone, Hash)]
 pub(crate) struct Follow {
     /// The caller's own.
-    headers: Thin<(String, String)>,
+    headers: ThinVec<(String, String)>,
     timeout_ms: u32,
     /// How often the host came too late to a read.
     late: u32,

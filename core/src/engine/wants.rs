@@ -1,6 +1,6 @@
 //! What a machine is told of those who wait for it, and of what is known already.
 
-use crate::thin::Thin;
+use crate::collections::ThinVec;
 use crate::time::Millis;
 
 /// How long a session or an order is waited for, unless the caller says otherwise.
@@ -14,7 +14,7 @@ pub(crate) struct Wishes {
     /// Whether what is seen through the session may rotate it.
     pub(crate) auto_rotate: bool,
     /// Further statuses that end it.
-    pub(crate) ends: Thin<String>,
+    pub(crate) ends: ThinVec<String>,
 }
 
 impl Wishes {

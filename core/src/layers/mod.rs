@@ -12,7 +12,7 @@ use source::{core, graph};
 
 /// The modules, those below first. Those that stand side by side do not know each other.
 const LAYERS: [&[&str]; 7] =
-    [&["time", "entropy", "json", "map", "thin"], &["contract"], &["wire", "policy"], &["engine"], &["state"], &["client"], &["pool"]];
+    [&["time", "entropy", "json", "collections"], &["contract"], &["wire", "policy"], &["engine"], &["state"], &["client"], &["pool"]];
 
 #[test]
 fn a_module_knows_only_those_below_it() {

@@ -1,7 +1,7 @@
 //! What was seen through a session, for the target that its lease was taken for: how long its exit rests for that target, when it is to be
 //! changed, and when that no longer helps.
 
-use crate::map::Map;
+use crate::collections::Map;
 use crate::state::{Seen, UNKNOWN};
 use crate::time::Millis;
 

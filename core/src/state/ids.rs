@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::collections::Id;
 use crate::contract::{Shape, Shaped, Sink, Tell};
 
 /// Names a step that must be answered. A host answers each once.
@@ -19,5 +20,17 @@ impl Shaped for CommandId {
 impl Tell for CommandId {
     fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
         self.0.tell(sink)
+    }
+}
+
+impl Id for StepId {
+    fn of(number: u32) -> Self {
+        StepId(number)
+    }
+}
+
+impl Id for CommandId {
+    fn of(number: u32) -> Self {
+        CommandId(number)
     }
 }

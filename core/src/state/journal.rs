@@ -4,7 +4,7 @@ use super::names::{Name, Version};
 use super::record::Data;
 use super::slot::{AfterWrite, JobId, Slot, StoreWrite, User, WriteResult};
 use super::store::StoreCall;
-use crate::map::Map;
+use crate::collections::Map;
 
 /// The names of this client.
 #[derive(Debug, Clone, Default, Hash)]

@@ -1,12 +1,10 @@
 //! What outlives a job: names and what is under them, sessions, logins.
 
 mod errand;
-mod few;
 mod fingerprint;
 mod ids;
 mod journal;
 mod names;
-mod numbered;
 mod observed;
 mod record;
 mod saved;
@@ -15,13 +13,11 @@ mod slot;
 mod store;
 
 pub(crate) use self::errand::Errand;
-pub(crate) use self::few::Few;
 pub(crate) use self::fingerprint::{Fingerprint, MemberDigests};
 pub use self::ids::{CommandId, StepId};
 pub(crate) use self::journal::Journal;
 pub(crate) use self::names::Version;
 pub use self::names::{Name, Space};
-pub(crate) use self::numbered::Numbered;
 pub(crate) use self::observed::UNKNOWN;
 pub use self::observed::{Seen, Verdict, VerdictName};
 pub(crate) use self::record::{Account, Data, Done, SavedCall, SavedSession, intent_of};

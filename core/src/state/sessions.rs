@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use arcstr::{ArcStr, literal};
 
-use super::few::Few;
 use super::fingerprint::{Fingerprint, MemberDigests};
 use super::ids::CommandId;
 use super::names::Name;
 use super::observed::Observed;
 use super::slot::JobId;
+use crate::collections::SmallSet;
 use crate::engine::{Known, Phase, Wishes, phase_of};
 
 /// A session that this client follows.
@@ -22,7 +22,7 @@ pub(crate) struct Tracked {
     /// Whether a caller has it: `open_session` or `resume` gave it.
     pub(crate) held: bool,
     /// The commands that have ended with it and were not taken yet.
-    pub(crate) promised: Few<CommandId>,
+    pub(crate) promised: SmallSet<CommandId>,
     pub(crate) shown: Shown,
     /// What all who opened it or wait for it want of it.
     pub(crate) wishes: Wishes,
@@ -31,9 +31,9 @@ pub(crate) struct Tracked {
     /// What is left in doubt of the changes of it that cost nothing.
     pub(crate) free_doubts: FreeDoubts,
     /// The jobs that are about it.
-    pub(crate) jobs: Few<JobId>,
+    pub(crate) jobs: SmallSet<JobId>,
     /// Those of them that change it: one, unless more of them came out of records.
-    pub(crate) changing: Few<JobId>,
+    pub(crate) changing: SmallSet<JobId>,
     pub(crate) observed: Observed,
 }
 

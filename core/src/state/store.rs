@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::names::{Name, Space};
+use crate::collections::Map;
 use crate::contract::{Decimal, closed_enum};
 use crate::engine::sum;
-use crate::map::Map;
 use crate::time::{DAY, Millis};
 
 /// A call of a store. Each may be repeated and then does nothing new; where it is not certain whether it was done, the answer is

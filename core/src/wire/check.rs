@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use super::read::whole_of;
 use super::time;
+use crate::collections::Map;
 use crate::contract::{Decimal, Field, FieldRule, Record, Shape, fits_double};
 use crate::json::{self, NotJson, plain, quoted, text_of};
-use crate::map::Map;
 
 /// A parameter that was refused: the field and the rule it broke.
 #[derive(Debug, Clone, PartialEq, Eq)]

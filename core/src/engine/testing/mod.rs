@@ -25,10 +25,10 @@ use super::terms::Terms;
 use super::tokens::Tokens;
 use super::wants::{DEADLINE, Known, Wants, Wishes};
 use super::write::Write;
+use crate::collections::ThinVec;
 use crate::contract::{Api, Secret, endpoint};
 use crate::entropy::Entropy;
 use crate::policy::{Codes, Error, Ledger, Quota, RetryPolicy, Rules};
-use crate::thin::Thin;
 use crate::time::{Clock, Millis, Now};
 use crate::wire::{self, BaseUrl, build};
 
@@ -78,7 +78,7 @@ impl Given {
         let base = BaseUrl::new(BASE, false).expect("the base URL is sound");
         let codes = Codes { token: vec!["401".to_owned()], doubt: Vec::new(), refusal: Vec::new() };
         let service = Service { api, base, key, codes, backend_refuses: false, retry, max_body: 1 << 20 };
-        let (credentials, auto_rotate, ends) = (false, false, Thin::EMPTY);
+        let (credentials, auto_rotate, ends) = (false, false, ThinVec::EMPTY);
         let (mut clock, now) = (Clock::default(), Now { unix: START, monotonic: 0 });
         clock.tick(now);
         Given {

@@ -5,7 +5,6 @@ mod asking;
 mod callers;
 mod closing;
 mod exits;
-mod gaps;
 mod opened;
 mod parts;
 mod root;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::collections::Map;
 use crate::contract::Decimal;
-use crate::map::Map;
 use crate::pool::leases::SlotNo;
 use crate::state::{CommandId, Name};
 use crate::time::{DAY, Millis};

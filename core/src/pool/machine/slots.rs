@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use arcstr::ArcStr;
 
-use super::gaps::Gaps;
+use crate::collections::FreeRanges;
 use crate::contract::Json;
 use crate::contract::agent::RotateReason;
 use crate::contract::pools::PoolSlotState;
@@ -177,7 +177,7 @@ impl Counts {
 pub(super) struct Slots {
     held: BTreeMap<SlotNo, Held>,
     /// The slots of which nothing is known.
-    unknown: Gaps,
+    unknown: FreeRanges,
     /// The size of the pool here, and how many of the slots below it are known.
     size: SlotNo,
     within: u32,

@@ -1,22 +1,21 @@
-//! Which numbers are not taken, as ranges: to find the next ones costs no more in a pool of a million slots than in one of ten.
+//! The free numbers, as ranges, so that finding one costs the same among a million as among ten. It is no crate (`rangemap`) because
+//! one `BTreeMap` and three functions are all that is used.
 
 use std::collections::BTreeMap;
 
-use crate::pool::leases::SlotNo;
-
 /// The free ranges, by where each begins: up to where, which is not part of it.
 #[derive(Debug, Clone, Hash)]
-pub(super) struct Gaps(BTreeMap<SlotNo, SlotNo>);
+pub(crate) struct FreeRanges(BTreeMap<u32, u32>);
 
-impl Default for Gaps {
+impl Default for FreeRanges {
     fn default() -> Self {
-        Gaps(BTreeMap::from([(0, SlotNo::MAX)]))
+        FreeRanges(BTreeMap::from([(0, u32::MAX)]))
     }
 }
 
-impl Gaps {
+impl FreeRanges {
     /// A number is taken.
-    pub(super) fn take(&mut self, number: SlotNo) {
+    pub(crate) fn take(&mut self, number: u32) {
         let Some((from, to)) = self.0.range(..=number).next_back().map(|(from, to)| (*from, *to)).filter(|(_, to)| number < *to) else {
             return;
         };
@@ -27,7 +26,7 @@ impl Gaps {
     }
 
     /// A number is free again.
-    pub(super) fn free(&mut self, number: SlotNo) {
+    pub(crate) fn free(&mut self, number: u32) {
         let before = self.0.range(..=number).next_back().map(|(from, to)| (*from, *to));
         if before.is_some_and(|(_, to)| number < to) {
             return;
@@ -39,7 +38,7 @@ impl Gaps {
     }
 
     /// Free numbers below that one, from `first` on and then from 0.
-    pub(super) fn from(&self, first: SlotNo, below: SlotNo) -> impl Iterator<Item = SlotNo> {
+    pub(crate) fn from(&self, first: u32, below: u32) -> impl Iterator<Item = u32> {
         let first = first.min(below);
         let within = self.0.range(..first).next_back().map(|(_, to)| first..(*to).min(below)).unwrap_or(0..0);
         let behind = self.0.range(first..below).flat_map(move |(from, to)| *from..(*to).min(below));
@@ -55,7 +54,7 @@ mod tests {
 
     #[test]
     fn they_are_what_a_set_would_hold() {
-        let (mut gaps, mut taken, mut random) = (Gaps::default(), BTreeSet::new(), 7_u64);
+        let (mut ranges, mut taken, mut random) = (FreeRanges::default(), BTreeSet::new(), 7_u64);
         let mut below = |most: u32| {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (random >> 33) as u32 % most
@@ -63,17 +62,17 @@ mod tests {
         for _ in 0..5000 {
             let number = below(24);
             if below(2) == 0 {
-                gaps.take(number);
+                ranges.take(number);
                 taken.insert(number);
             } else {
-                gaps.free(number);
+                ranges.free(number);
                 taken.remove(&number);
             }
             let (first, size) = (below(24), 20);
             let expected: Vec<u32> =
                 (0..size).map(|offset| (first.min(size) + offset) % size).filter(|number| !taken.contains(number)).collect();
-            assert_eq!(gaps.from(first, size).collect::<Vec<_>>(), expected, "from {first}: {gaps:?}");
+            assert_eq!(ranges.from(first, size).collect::<Vec<_>>(), expected, "from {first}: {ranges:?}");
         }
-        assert!(gaps.0.len() <= 13, "they are joined again: {gaps:?}");
+        assert!(ranges.0.len() <= 13, "they are joined again: {ranges:?}");
     }
 }

@@ -1,5 +1,6 @@
-//! A map that keeps its keys in order, in lists of a few dozen each: a search is two searches in lists, and what comes or goes moves one of
-//! them. Beside a tree it is a quarter of the code, of which a program carries a copy for each kind of map.
+//! A map that keeps its keys in order. It is no crate, and not `BTreeMap`, because of size: a program carries a copy for each kind of map,
+//! and this one is a quarter of the code of a tree. It keeps lists of a few dozen members each: a search is two searches in lists, and an
+//! insertion or removal moves one of them.
 
 use std::borrow::Borrow;
 use std::fmt;

@@ -1,44 +1,32 @@
-//! What is known by a number that its list gives it.
+//! A map that numbers its members itself. It is no crate (`slab`) because a slab gives a freed number to the next member, and an answer
+//! that comes late must not find another member under its number.
 
-use super::ids::{CommandId, StepId};
-use crate::map::Map;
+use super::map::Map;
 
-/// A number of a list.
-pub(crate) trait Number: Copy + Ord {
+/// A number that an [`IdMap`] gives.
+pub(crate) trait Id: Copy + Ord {
     fn of(number: u32) -> Self;
 }
 
-impl Number for u32 {
+impl Id for u32 {
     fn of(number: u32) -> Self {
         number
     }
 }
 
-impl Number for CommandId {
-    fn of(number: u32) -> Self {
-        CommandId(number)
-    }
-}
-
-impl Number for StepId {
-    fn of(number: u32) -> Self {
-        StepId(number)
-    }
-}
-
 #[derive(Debug, Clone, Hash)]
-pub(crate) struct Numbered<K, T> {
+pub(crate) struct IdMap<K, T> {
     all: Map<K, T>,
     last: u32,
 }
 
-impl<K, T> Default for Numbered<K, T> {
+impl<K, T> Default for IdMap<K, T> {
     fn default() -> Self {
-        Numbered { all: Map::default(), last: 0 }
+        IdMap { all: Map::default(), last: 0 }
     }
 }
 
-impl<K: Number, T> Numbered<K, T> {
+impl<K: Id, T> IdMap<K, T> {
     /// Takes it in under the next number that nothing has. Numbers begin again when they have come to the end; 0 stands for none.
     pub(crate) fn insert(&mut self, one: T) -> K {
         loop {
@@ -87,7 +75,7 @@ mod tests {
 
     #[test]
     fn a_number_that_names_something_is_not_given_again() {
-        let mut list = Numbered { last: u32::MAX - 2, ..Numbered::default() };
+        let mut list = IdMap { last: u32::MAX - 2, ..IdMap::default() };
         [u32::MAX, 1, 2, 4].into_iter().for_each(|number| list.put_back(number, ()));
         let given: Vec<u32> = (0..4).map(|_| list.insert(())).collect();
         assert_eq!(given, [u32::MAX - 1, 3, 5, 6]);

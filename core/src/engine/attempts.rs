@@ -1,6 +1,6 @@
 //! How often a call is sent, how soon again, and when it stops: the only retry schedule of calls.
 
-use super::machine::Cx;
+use super::context::Cx;
 use crate::policy::{Again, RetryPolicy, conflict_delay, jittered};
 use crate::time::Millis;
 

@@ -1,15 +1,14 @@
 //! A call with all its attempts: when it may be sent, what came of it, and whether it is sent again.
 
-mod read;
-
 use super::answer::Answered;
 use super::attempts::{Attempts, Window};
+use super::context::Cx;
 use super::event::EventKind;
 use super::exchange::{Exchange, ExchangeResult, Failing};
 use super::gate::Wake;
-use super::machine::{Action, Cx, Need};
-use super::service::Received;
-use crate::contract::{Api, Endpoint, Safety};
+use super::machine::{Action, Input, Need, Note, Received};
+use crate::contract::agent::GetSession;
+use crate::contract::{Api, Endpoint, Operation, Safety};
 use crate::policy::{Advice, Again, Asked, Effect, Error, ErrorFields, Judgement, Kind, Ledger, RetryPolicy, SendFailure, judge};
 use crate::time::Millis;
 use crate::wire::Content;
@@ -264,6 +263,46 @@ impl Call {
         cx.note(EventKind::Repeating { attempts: cx.subject.attempts, delay_ms: delay, because: error });
         let at = cx.now().saturating_add(delay);
         Action::Wake(Wake::spread(at, self.attempts.window_end(cx).max(at)))
+    }
+
+    /// Advances a call that only reads with one input. Nothing is put in the store for it, and it may be sent again at any time.
+    pub(crate) fn read(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Called {
+        match input {
+            Input::Due(_) | Input::Granted(_) if !cx.wanted => Called::Unwanted,
+            Input::Due(due) => self.read_due(due, cx),
+            Input::Granted(Ok(_)) | Input::Stored(_) => Called::Waits(Action::Wake(Wake::at(cx.now()))),
+            Input::Granted(Err(error)) => self.not_logged_in(&error, cx),
+            Input::Response(received) => self.read_response(received, cx),
+        }
+    }
+
+    fn read_due(&mut self, due: Millis, cx: &mut Cx<'_>) -> Called {
+        if let Some(hindrance) = self.hindrance(due, cx) {
+            return hindrance;
+        }
+        Called::Waits(match self.need(cx) {
+            Some(need) => Action::Need(need),
+            None => self.send(Millis::MAX, cx),
+        })
+    }
+
+    fn read_response(&mut self, received: Received<'_>, cx: &mut Cx<'_>) -> Called {
+        let failing = match self.hear(received, cx) {
+            Ok(called) => return called,
+            Err(failing) => failing,
+        };
+        let (judgement, error) = self.judge(&failing, cx);
+        match self.go_on(&failing, judgement, error, cx) {
+            Next::Is(called) => called,
+            Next::Repeats(again) => Called::Waits(self.repeat(again, cx)),
+        }
+    }
+
+    /// Notes what the answer of a read says of a session.
+    pub(crate) fn learn(&self, answered: &Answered, cx: &mut Cx<'_>) {
+        if self.exchange.endpoint.name == GetSession::ENDPOINT.name {
+            cx.notes.push(Note::Learnt(answered.facts.clone()));
+        }
     }
 }
 

@@ -2,9 +2,10 @@
 
 use super::answer::Answered;
 use super::attempts::Attempts;
+use super::context::Cx;
 use super::exchange::{Exchange, ExchangeResult, Failing};
 use super::gate::Wake;
-use super::machine::{Action, Cx, Input, Part};
+use super::machine::{Action, Input, Part};
 use super::poller::Poller;
 use super::session::read_of;
 use crate::contract::Operation;

@@ -1,10 +1,10 @@
 //! One request and what comes of it: the only way to send anything.
 
 use super::answer::Answered;
+use super::context::{Cx, Service};
 use super::event::EventKind;
-use super::machine::{Action, Cx, Note};
+use super::machine::{Action, Note, Received};
 use super::redact::fill;
-use super::service::{Received, Service};
 use super::tokens::LOGIN;
 use crate::contract::agent::{CreateSession, GetAccount, GetSession, RegisterAccount, RotateSession, TerminateSession};
 use crate::contract::{Api, Auth, Endpoint, Operation, Safety, Secret, Shape};

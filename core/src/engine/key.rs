@@ -1,9 +1,11 @@
-//! What a write's idempotency key is worth: how old it is, and whether it may be sent at all.
+//! A write's idempotency key: its age, how long it may be sent for, and the error once it may not.
 
-use super::machine::Cx;
+use super::context::Cx;
+use super::gate::Wake;
+use super::machine::{Action, Grant};
 use crate::contract::{Field, MemberWriter, Record, Sink, Tell};
 use crate::json::{FromJson, FromJsonError, Object};
-use crate::policy::{KEY_WINDOW, Rule};
+use crate::policy::{Advice, Effect, Error, KEY_WINDOW, Kind, Rule};
 use crate::time::{At, Clock, Millis};
 
 /// How old a key was when that was written down.
@@ -127,6 +129,34 @@ impl Key {
             Age::Saved(saved) => return saved,
         };
         SavedAge { ms, at: clock.at() }
+    }
+
+    /// The end of a write whose key may not be sent any more. `open`: whether one of its sends may have had an effect.
+    pub(crate) fn too_old(open: bool, cx: &Cx<'_>) -> Action {
+        if open {
+            let what = "its key is too old to be sent again, or its age is not known";
+            Action::Doubt(cx.subject.error(Kind::InDoubt, Effect::Unknown, what, Advice::CheckAccount))
+        } else {
+            let what = "waited until its key was too old to be sent";
+            Action::Erase(cx.subject.error(Kind::Unavailable, Effect::None, what, Advice::RetryLater))
+        }
+    }
+
+    /// Goes on with a restored key once the service's time was read, or ends as much in doubt as before.
+    pub(crate) fn aged(&mut self, granted: Result<Grant, Error>, open: bool, cx: &mut Cx<'_>) -> Action {
+        let because = match granted {
+            Ok(_) if self.take_age(cx) => return Action::Wake(Wake::at(cx.now())),
+            Ok(_) => return Key::too_old(open, cx),
+            Err(because) => because,
+        };
+        let (kind, what) = match cx.wanted {
+            true => (Kind::InDoubt, "was not resumed, because the service's time could not be read"),
+            false => (Kind::Cancelled, "was cancelled before it was resumed"),
+        };
+        let mut error = cx.subject.error(kind, Effect::Unknown, what, Advice::Resume);
+        error.retry_at = because.retry_at;
+        error.cause = Some(because).filter(|_| cx.wanted);
+        Action::Doubt(error)
     }
 }
 

@@ -6,10 +6,11 @@ use std::collections::BTreeMap;
 
 use super::answer::Answered;
 use super::call::{Call, Called};
+use super::context::Cx;
 use super::event::RecordId;
 use super::exchange::Exchange;
 use super::gate::Wake;
-use super::machine::{Action, Cx, Input};
+use super::machine::{Action, Input};
 use super::until::stop;
 use crate::collections::Map;
 use crate::contract::{Candidate, Decimal, Endpoint, Json, Reconciliation, Shape, endpoint};

@@ -3,16 +3,11 @@
 use super::answer::{Answered, Phase};
 use super::counted::Counted;
 use super::event::EventKind;
-use super::gate::{Gate, TRUSTED, Wake};
-use super::service::{Received, Service};
-use super::subject::Subject;
-use super::tokens::Tokens;
-use super::wants::{Known, Wants};
+use super::gate::Wake;
 use crate::contract::Decimal;
-use crate::entropy::Entropy;
-use crate::policy::{Error, Quota, Rule, Rules};
-use crate::time::{Clock, Millis};
-use crate::wire::{Facts, Request};
+use crate::policy::{Error, FailureKind, Sent};
+use crate::time::Millis;
+use crate::wire::{self, Facts, Request};
 
 /// What a machine waits for.
 #[derive(Debug)]
@@ -45,6 +40,18 @@ pub(crate) enum Input<'a> {
     Stored(Stored),
     /// Whether there is now what it needed.
     Granted(Result<Grant, Error>),
+}
+
+/// What came over HTTP.
+pub(crate) enum Received<'a> {
+    /// A response, to be read.
+    Response(wire::Received<'a>),
+    /// A response that was read.
+    Read(wire::Response<'a>),
+    /// None.
+    Failed(FailureKind, Sent),
+    /// It was not sent, since a header of the caller's own can't be sent with it: why, as the end of a sentence.
+    Unfit(&'a str),
 }
 
 /// What came of storing a record.
@@ -120,68 +127,4 @@ pub(crate) enum Part<T> {
     Asks(Action),
     /// It is over.
     Done(T),
-}
-
-/// What all machines of a client have together.
-#[cfg_attr(feature = "ablation", derive(Clone, Hash))]
-pub(crate) struct Means {
-    pub(crate) clock: Clock,
-    pub(crate) rules: Rules,
-    pub(crate) gate: Gate,
-    pub(crate) quota: Quota,
-    pub(crate) tokens: Tokens,
-    pub(crate) dice: Entropy,
-}
-
-impl Means {
-    /// The service wants nothing for so long.
-    pub(crate) fn hold_back(&mut self, wait: Millis) {
-        let holds = |rule| self.rules.holds(rule);
-        if holds(Rule::ThrottleHoldsAll) && (wait <= TRUSTED || !holds(Rule::LongThrottleIsOwn)) {
-            self.gate.close(wait, self.clock.monotonic());
-        }
-    }
-}
-
-/// What a machine is given beside what it is told.
-pub(crate) struct Cx<'a> {
-    pub(crate) means: &'a mut Means,
-    pub(crate) service: &'a Service,
-    pub(crate) notes: &'a mut Vec<Note>,
-    /// What its errors are about.
-    pub(crate) subject: &'a mut Subject,
-    /// Whether anybody waits for it still. If not, it asks for no further send and ends by what it knows.
-    pub(crate) wanted: bool,
-    /// What all who wait for it want together.
-    pub(crate) wants: &'a Wants,
-    /// What is known of its session.
-    pub(crate) known: Option<Known<'a>>,
-    /// Whether this client has a session of that id.
-    pub(crate) has_session: &'a dyn Fn(&str) -> bool,
-    /// The UTC day, where a day's purchases have a cap.
-    pub(crate) day: Option<i64>,
-}
-
-impl Cx<'_> {
-    pub(crate) fn now(&self) -> Millis {
-        self.means.clock.monotonic()
-    }
-
-    pub(crate) fn note(&mut self, event: EventKind) {
-        self.notes.push(Note::Event(event));
-    }
-
-    /// The time as it goes by for this job: while it waits for a place, it stands still.
-    pub(crate) fn job_time(&self) -> Millis {
-        self.now().saturating_sub(self.wants.queued)
-    }
-
-    /// Until when its callers wait, monotonic; one last read begins then, and nothing after it.
-    pub(crate) fn deadline(&self) -> Millis {
-        self.wants.since.unwrap_or(self.job_time()).saturating_add(self.wants.queued).saturating_add(self.wants.deadline_ms)
-    }
-
-    pub(crate) fn is_past_deadline(&self) -> bool {
-        self.now() >= self.deadline()
-    }
 }

@@ -3,18 +3,18 @@
 use super::answer::{Answered, Phase};
 use super::attempts::Limit;
 use super::call::{Call, Called};
+use super::context::{Cx, Subject};
 use super::event::EventKind;
 use super::exchange::Exchange;
 use super::gate::Wake;
-use super::listed::{found, status_of};
-use super::machine::{Action, Cx, Input, Note};
+use super::machine::{Action, Input, Note};
 use super::poller::Poller;
-use super::subject::Subject;
 use crate::contract::reseller::ListStaticOrders;
 use crate::contract::{Json, Operation, Shaped, StaticOrder, json_of};
+use crate::json::pick;
 use crate::policy::{Advice, Effect, Error, Kind, RetryPolicy, Rule};
 use crate::time::Millis;
-use crate::wire::{Built, Facts, build};
+use crate::wire::{self, Built, Facts, build, id_of, items};
 
 /// No order is read further than this many pages of 100, or this many bytes of items.
 const PAGES: u32 = 20;
@@ -71,6 +71,24 @@ pub(crate) fn bad_order_no(order_no: &str) -> Option<&'static str> {
         _ if page_of(order_no, 1).is_none() => Some("is too long"),
         _ => None,
     }
+}
+
+/// The items of a list of static orders that belong to one order. The contract does not document the fields of an item, so only the order's
+/// number and its status are read.
+fn found(data: &str, order_no: &str) -> Vec<Json> {
+    let belongs = |item: &&str| {
+        let spellings = pick(item, ["orderNo", "order_no"]).unwrap_or_default();
+        spellings.into_iter().flatten().find_map(id_of).as_deref() == Some(order_no)
+    };
+    items(data).unwrap_or_default().into_iter().filter(belongs).map(Json::checked).collect()
+}
+
+/// Where an order is: of its items the first status that is not `active`, where they differ.
+fn status_of(items: &[Json]) -> Option<String> {
+    let status = |item: &Json| pick(item.text(), ["status"]).and_then(|[status]| wire::status_of(status?));
+    let mut statuses = items.iter().filter_map(status);
+    let first = statuses.next()?;
+    Some(if first == "active" { statuses.find(|status| status != "active").unwrap_or(first) } else { first })
 }
 
 impl Order {

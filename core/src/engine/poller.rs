@@ -1,7 +1,7 @@
 //! Waiting by reading: ever longer waits between two reads, up to a deadline.
 
+use super::context::Cx;
 use super::gate::Wake;
-use super::machine::Cx;
 use crate::policy::jittered;
 use crate::time::Millis;
 

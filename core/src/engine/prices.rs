@@ -2,10 +2,11 @@
 
 use super::attempts::{Attempts, Window};
 use super::call::{TOO_LONG, unfit};
+use super::context::Cx;
+use super::cost::{Price, Wanted};
 use super::exchange::{Exchange, ExchangeResult, Failing};
 use super::gate::Wake;
-use super::machine::{Action, Cx, Input, Part};
-use super::terms::Wanted;
+use super::machine::{Action, Input, Part};
 use crate::contract::agent::{ListProducts, ProductFilter, SessionType};
 use crate::contract::{Decimal, Operation, json_of};
 use crate::json::{items, pick, plain};
@@ -24,14 +25,6 @@ pub(crate) struct Prices {
     filter: ProductFilter,
     cursor: Option<String>,
     pages: u32,
-}
-
-/// The price of one unit.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Price {
-    Usd(Decimal),
-    /// It is in another currency.
-    Other(String),
 }
 
 impl Prices {

@@ -2,11 +2,11 @@
 
 use super::answer::{Answered, Phase};
 use super::call::unfit;
+use super::context::{Cx, Known};
 use super::exchange::{Exchange, ExchangeResult, Failing};
 use super::gate::Wake;
-use super::machine::{Action, Cx, Input, Note};
+use super::machine::{Action, Input, Note};
 use super::poller::Poller;
-use super::wants::Known;
 use crate::collections::ThinVec;
 use crate::contract::agent::{CreateSession, GetSession, Session};
 use crate::contract::{Json, Operation, Shaped, json_of};

@@ -1,20 +1,67 @@
-//! A call that changes something: priced and counted where it has to be, put in the store, sent, and sent again or ended.
-
-mod age;
-mod cost;
+//! A write: a call that changes something. This file decides when a write is sent, when it is sent again, and how it ends.
+//!
+//! # What it protects
+//!
+//! 1. Nothing is sent before the store has the record of it ([`Action::Put`], then [`Input::Stored`]). A crash after that loses nothing.
+//!    Only the end of a session is sent all the same where the store fails: to end it twice does no harm.
+//! 2. While one send of a key has no answer, the same key is sent again or none is. A new key replaces only a key that was answered.
+//! 3. `Effect::None` is reported only where no send can have had an effect: the ledger is not open.
+//! 4. A key is never sent once the service may have forgotten it ([`Key`]).
+//!
+//! # States
+//!
+//! A write waits for one input at a time. [`Before`] names what it waits for where the input alone does not.
+//!
+//! | State | Waits for | Then |
+//! |---|---|---|
+//! | due | `Due` | the first of these that applies: it holds back under a throttle; it ends, as the attempts or the deadline are used up, or the key is too old; it gets a token; **pricing**; **counting**; **putting** |
+//! | aging: a restored key has no age yet | `Granted` | due; or in doubt, where the age stays unknown |
+//! | pricing: a limit or a cap needs the price | `Response`s of the list | due; or it ends, as the price is above the limit |
+//! | counting: a cap applies to this send | `Granted` | putting; or it ends, as the cap is reached |
+//! | putting: the store writes its record | `Stored` | due, where a throttle, a login, a price or a count is needed by now; or **sent** |
+//! | sent | `Response` | the next table |
+//!
+//! All ways lead back to due, since time passes in each state: a check is made again, never remembered. Before each send the write is put
+//! again. If no caller wants it any more ([`Cx::wanted`]), the next input ends it, except while a request is out.
+//!
+//! # Answers
+//!
+//! `policy::judge` says what an answer means for the key and notes it in the [`Ledger`].
+//!
+//! | Answer | The key after it | Next |
+//! |---|---|---|
+//! | success | answered | [`Written::Accepted`] |
+//! | it never left the host | as before | the same key |
+//! | lost, or a page without the API's format | unanswered | the same key, where a repeat is allowed |
+//! | a throttle (429) | as before | the same key, while the whole client holds back; a new key, where the 429 is a stored replay |
+//! | an earlier send is still being done (409) | unanswered | the same key, slowly |
+//! | a refusal that proves that nothing was done | answered | it ends without effect, unless an earlier key may have sold |
+//! | the supplier failed after it may have sold | answered, and `may_have_sold` | it ends in doubt; a new key, where it costs nothing or the caller set `retry_paid` |
+//! | an unknown code | unanswered | it ends in doubt |
+//!
+//! # Ends
+//!
+//! | Action | The effect | Its record |
+//! |---|---|---|
+//! | [`Action::Erase`] | none | is deleted first; then the caller gets the error |
+//! | [`Action::Doubt`] | unknown | stays: a resume sends the same key again, or a person settles it |
+//! | [`Action::Rest`] | unknown | stays; nothing can be sent any more |
+//! | [`Action::End`] with an error | unknown, the key answered | goes: the caller has no name by which to find it |
+//! | [`Part::Done`] | done | is the script's, which goes on (`engine/jobs`) |
 
 use arcstr::ArcStr;
 
 use super::answer::Answered;
 use super::call::{Call, Called, Next};
+use super::context::Cx;
+use super::cost::{CountedAt, Price, Terms, Wanted};
 use super::counted::Counted;
 use super::event::EventKind;
 use super::exchange::Exchange;
 use super::gate::Wake;
 use super::key::{Age, Key};
-use super::machine::{Action, Cx, Input, Need, Note, Part, Stored};
+use super::machine::{Action, Grant, Input, Need, Note, Part, Stored};
 use super::prices::Prices;
-use super::terms::{CountedAt, Terms};
 use crate::contract::agent::{RenewSession, TerminateSession};
 use crate::contract::{ANY, Decimal, Operation, Safety};
 use crate::policy::{Advice, Effect, Error, Judgement, Kind, Ledger, RetryPolicy, Rule, Rules, look_advice};
@@ -146,7 +193,7 @@ impl Write {
         match (std::mem::replace(&mut self.before, Before::Nothing), input) {
             (Before::Pricing(prices), input) => Part::Asks(self.pricing(prices, input, cx)),
             (Before::Counting(asked), Input::Granted(granted)) => Part::Asks(self.counted(*asked, granted, cx)),
-            (Before::Aging, Input::Granted(granted)) => Part::Asks(self.aged(granted, cx)),
+            (Before::Aging, Input::Granted(granted)) => Part::Asks(self.key.aged(granted, self.call.ledger.is_open(), cx)),
             (_, Input::Stored(_) | Input::Due(_) | Input::Granted(_)) if !cx.wanted => Part::Asks(self.stop(cx)),
             (_, Input::Due(due)) => Part::Asks(self.due(due, cx)),
             // There is a token.
@@ -223,7 +270,7 @@ impl Write {
             Some(Called::Success(_) | Called::Unwanted) | None => {}
         }
         if self.is_too_old(cx) {
-            return self.too_old(cx);
+            return Key::too_old(self.call.ledger.is_open(), cx);
         }
         if let Some(need) = self.call.need(cx) {
             return Action::Need(need);
@@ -239,6 +286,72 @@ impl Write {
         match self.terms.must_count(cx) {
             true => self.count(cx),
             false => self.put(cx),
+        }
+    }
+
+    fn is_too_old(&self, cx: &Cx<'_>) -> bool {
+        self.call.exchange.is_keyed() && self.key.is_too_old(cx)
+    }
+
+    fn needs_price(&self, cx: &Cx<'_>) -> Option<&Wanted> {
+        self.terms.wanted.as_ref().filter(|_| self.terms.needs_price(self.call.ledger.sends > 0, cx))
+    }
+
+    /// Advances the reading of the price.
+    fn pricing(&mut self, mut prices: Box<Prices>, input: Input<'_>, cx: &mut Cx<'_>) -> Action {
+        match input {
+            Input::Due(_) if !cx.wanted => return self.stop(cx),
+            // Another caller goes on with it and asks for no price.
+            Input::Due(due) if self.needs_price(cx).is_none() => return self.due(due, cx),
+            _ => {}
+        }
+        let price = match prices.handle(input, cx) {
+            _ if !cx.wanted => return self.stop(cx),
+            Part::Asks(action) => {
+                self.before = Before::Pricing(prices);
+                return action;
+            }
+            Part::Done(_) if self.needs_price(cx).is_none() => return Action::Wake(Wake::at(cx.now())),
+            Part::Done(Ok(price)) => price,
+            Part::Done(Err(error)) => return self.not_sent(error, cx),
+        };
+        if let Some(error) = self.terms.refuses(&price, self.call.ledger.sends > 0, cx) {
+            return self.not_sent(error, cx);
+        }
+        self.terms.priced(if let Price::Usd(price) = price { Some(price) } else { None });
+        Action::Wake(Wake::at(cx.now()))
+    }
+
+    /// Counts the amount that the key may be charged under the day's cap.
+    fn count(&mut self, cx: &mut Cx<'_>) -> Action {
+        match self.terms.to_count(self.call.ledger.key.as_deref().unwrap_or_default(), cx) {
+            Ok((entry, usd)) => {
+                self.before = Before::Counting(Box::new((CountedAt::now(cx), entry.clone())));
+                Action::Need(Need::Count { entry, usd })
+            }
+            Err(error) => self.not_sent(error, cx),
+        }
+    }
+
+    fn counted(&mut self, (asked, entry): (CountedAt, String), granted: Result<Grant, Error>, cx: &mut Cx<'_>) -> Action {
+        match granted {
+            Ok(granted) => {
+                if let Grant::Counted { day } = granted {
+                    self.terms.count(entry, day, asked);
+                }
+                if cx.wanted { self.put(cx) } else { self.stop(cx) }
+            }
+            Err(error) => {
+                let is_store = error.kind == Kind::Store;
+                if is_store {
+                    self.terms.may_count(entry, cx.day.unwrap_or_default());
+                }
+                match is_store {
+                    _ if !cx.wanted => self.stop(cx),
+                    true => self.store_failed("was not sent, because the store could not count it under the day's cap", cx),
+                    false => self.not_sent(error, cx),
+                }
+            }
         }
     }
 
@@ -275,7 +388,7 @@ impl Write {
             };
         }
         if cx.means.rules.holds(Rule::AgeAfterSave) && self.is_too_old(cx) {
-            return self.too_old(cx);
+            return Key::too_old(self.call.ledger.is_open(), cx);
         }
         self.send(cx)
     }

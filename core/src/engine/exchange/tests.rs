@@ -110,7 +110,7 @@ fn an_answer_about_the_account_tells_whether_it_can_buy() {
             exchange,
             given.service.retry,
             crate::policy::Ledger::new(None, false),
-            crate::engine::terms::Terms::default(),
+            crate::engine::cost::Terms::default(),
         );
         given.tell(&mut write, [due(), stored(), ready()]);
         assert_eq!(given.notes(), notes);

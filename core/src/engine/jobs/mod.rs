@@ -15,13 +15,13 @@ use crate::contract::agent::{CreateSession, RenewSession, RotateSession, Termina
 use crate::contract::reseller::CreateStaticOrder;
 use crate::contract::{Decimal, Operation};
 use crate::engine::call::{Call, Called};
+use crate::engine::context::{Cx, Subject};
 use crate::engine::exchange::Exchange;
 use crate::engine::gate::Wake;
 use crate::engine::lookup::Lookup;
-use crate::engine::machine::{Action, Cx, Input, Part};
+use crate::engine::machine::{Action, Input, Part};
 use crate::engine::order::Order;
 use crate::engine::session::Follow;
-use crate::engine::subject::Subject;
 use crate::engine::until::{Until, UntilRead, stop};
 use crate::engine::write::{Write, Written};
 use crate::policy::{Advice, Effect, Error, Kind, RetryPolicy};

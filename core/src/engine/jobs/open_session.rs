@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 
 use crate::engine::answer::Answered;
+use crate::engine::context::Cx;
 use crate::engine::event::EventKind;
-use crate::engine::machine::{Action, Bought, Cx, Input, Note, Part};
+use crate::engine::machine::{Action, Bought, Input, Note, Part};
 use crate::engine::session::Follow;
 use crate::engine::write::{Write, Written};
 use crate::json::{pick, text_of};

@@ -1,8 +1,9 @@
 //! `place_order`: a static order is placed once, and followed until its proxies can be used.
 
 use crate::engine::answer::Answered;
+use crate::engine::context::Cx;
 use crate::engine::event::EventKind;
-use crate::engine::machine::{Action, Cx, Input, Note, Part};
+use crate::engine::machine::{Action, Input, Note, Part};
 use crate::engine::order::Order;
 use crate::engine::write::{Write, Written};
 use crate::policy::{Advice, Effect, Kind};

@@ -216,3 +216,12 @@ fn an_order_is_read_no_further_than_twenty_pages() {
     assert_eq!(given.tell(&mut order, [due(), full("active")])[1], "wake");
     assert!(given.wait() > 0);
 }
+
+#[test]
+fn an_order_is_known_by_its_number_in_either_spelling() {
+    let list = r#"{"items":[{"orderNo":"7","status":"active"},{"order_no":7,"status":2},{"orderNo":"b","status":{}},{"x":1},7]}"#;
+    let items = found(list, "7");
+    assert_eq!((status_of(&items).as_deref(), items.len()), (Some("2"), 2));
+    assert_eq!((status_of(&found(list, "b")), found(list, "b").len()), (None, 1));
+    assert_eq!(found("[]", "a").len() + found(list, "c").len(), 0);
+}

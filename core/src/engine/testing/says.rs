@@ -3,13 +3,15 @@
 use crate::engine::answer::Answered;
 use crate::engine::call::{Call, Called};
 use crate::engine::confirm::{Confirm, Confirmed};
+use crate::engine::context::Cx;
+use crate::engine::cost::Price;
 use crate::engine::counted::Counted;
 use crate::engine::event::EventKind;
 use crate::engine::jobs::Job;
 use crate::engine::lookup::Lookup;
-use crate::engine::machine::{Action, Cx, Input, Note, Part};
+use crate::engine::machine::{Action, Input, Note, Part};
 use crate::engine::order::Order;
-use crate::engine::prices::{Price, Prices};
+use crate::engine::prices::Prices;
 use crate::engine::session::Follow;
 use crate::engine::until::UntilRead;
 use crate::engine::write::{Write, Written};

@@ -1,7 +1,7 @@
 //! What a purchase may cost: the caller's limit, the price of the list, and the day's cap.
 
 use super::*;
-use crate::engine::terms::PRICE_FIELD;
+use crate::engine::cost::PRICE_FIELD;
 
 #[test]
 fn under_a_limit_the_price_is_read_first_and_again_when_it_has_changed() {
@@ -218,4 +218,30 @@ fn a_store_that_takes_over_a_minute_for_each_put_is_asked_three_times() {
         assert_eq!(said.last().map(String::as_str), Some(ends));
         assert_eq!(said.len(), if seconds > 60 { 3 } else { 1 });
     }
+}
+
+/// A purchase whose price is being read for a limit, when somebody goes on with it who sets none.
+fn without_a_limit(given: &mut Given) -> Write {
+    let mut write = given.write_within("create_session", r#"{"session_type":"dynamic","product_no":"p-1"}"#, Some("3"), None);
+    assert!(given.tell_one(&mut write, due()).starts_with("send GET /products"));
+    write.take_options(Vec::new(), given.service.retry, None, None);
+    write
+}
+
+#[test]
+fn who_goes_on_with_a_purchase_without_a_limit_needs_no_price() {
+    for answer in [lost(), failure("AUTH_INVALID_KEY", 401), success(r#"{"items":[{"product_no":"p-1","price":4}]}"#)] {
+        let mut given = Given::agent();
+        let mut write = without_a_limit(&mut given);
+        assert_eq!(given.tell(&mut write, [answer, due()]), ["wake", "put"]);
+    }
+}
+
+#[test]
+fn a_purchase_that_needs_no_price_any_more_and_is_given_up_is_not_sent() {
+    let mut given = Given::agent();
+    let mut write = without_a_limit(&mut given);
+    assert_eq!(given.tell(&mut write, [lost()]), ["wake"]);
+    given.wanted = false;
+    assert_eq!(given.tell(&mut write, [due()]), ["erase: Cancelled None Nothing"]);
 }

@@ -1,13 +1,15 @@
-//! What a purchase may cost: the caller's limits, the price that was read, and what is set aside of the day's cap for it.
+//! The cost of a purchase: the caller's limits, the price that was read, and the amount that counts under the day's cap.
 
 use std::borrow::Cow;
 
-use super::counted::Counted;
-use super::machine::{Cx, Note};
+use super::context::Cx;
+use super::counted::{Counted, new_entry};
+use super::event::EventKind;
+use super::machine::Note;
 use crate::contract::agent::{CreateSession, ProvisioningMode, RenewSession, SessionType};
 use crate::contract::{Decimal, Endpoint, Operation};
 use crate::json::{pick, text_of};
-use crate::policy::{Error, Rule, Rules, times};
+use crate::policy::{Advice, Effect, Error, Kind, Rule, Rules, times};
 use crate::time::Millis;
 use crate::wire::Built;
 
@@ -39,6 +41,14 @@ impl Wanted {
             product_no: word(product_no)?,
         })
     }
+}
+
+/// The price of one unit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Price {
+    Usd(Decimal),
+    /// It is in another currency.
+    Other(String),
 }
 
 /// What is known of the price of a purchase.
@@ -192,11 +202,57 @@ impl Terms {
         let freed = if may_have_sold { Vec::new() } else { self.take_counted(before) };
         (!freed.is_empty()).then_some(Note::Freed(freed))
     }
+
+    /// Why a key that was not sent yet is not sent at this price, if so. A key that was sent is sent again as it is.
+    pub(crate) fn refuses(&self, price: &Price, was_sent: bool, cx: &mut Cx<'_>) -> Option<Error> {
+        let limit = self.limit.filter(|_| !was_sent);
+        match price {
+            Price::Usd(price) => {
+                cx.note(EventKind::Priced { unit_price: price.to_string() });
+                limit.filter(|limit| price > limit).map(|limit| {
+                    let what = format!("was not sent, because one unit costs {price} USD, above `max_unit_price`, {limit} USD");
+                    cx.subject.error(Kind::Refused, Effect::None, what, Advice::ReadPrices)
+                })
+            }
+            Price::Other(currency) => self.refuses_other(limit, currency, cx),
+        }
+    }
+
+    /// Where the list has no price in USD, the caller's own estimate is compared with the limit.
+    fn refuses_other(&self, limit: Option<Decimal>, currency: &str, cx: &Cx<'_>) -> Option<Error> {
+        let wanted = self.wanted.as_ref()?;
+        let Some(said) = self.said else {
+            let product_no = &wanted.product_no;
+            let what = format!("was not sent, because the price of `{product_no}` is in `{currency}` and not in USD: give `{PRICE_FIELD}`");
+            return Some(no_price(what, cx));
+        };
+        let limit = limit.filter(|limit| times(*limit, wanted.quantity).is_none_or(|most| said > most))?;
+        let what =
+            format!("was not sent, because it costs {said} USD, above `max_unit_price`, {limit} USD for each of {} units", wanted.quantity);
+        Some(cx.subject.error(Kind::Refused, Effect::None, what, Advice::ReadPrices))
+    }
+
+    /// The entry and the amount to count for a key, or why it can't be counted. A key that was counted before keeps its entry.
+    pub(crate) fn to_count(&self, key: &str, cx: &mut Cx<'_>) -> Result<(String, Decimal), Error> {
+        let Some(usd) = self.charge() else {
+            let what = format!("was not sent, because its price is not known, and under a daily cap it needs one: give `{PRICE_FIELD}`");
+            return Err(no_price(what, cx));
+        };
+        let intent = cx.subject.intent.as_deref();
+        let entry = self.entry_of(key).unwrap_or_else(|| new_entry(key, intent, &mut cx.means.dice, cx.means.rules));
+        Ok((entry, usd))
+    }
+}
+
+/// The error where only the caller can tell the price.
+fn no_price(what: String, cx: &Cx<'_>) -> Error {
+    let mut error = cx.subject.error(Kind::Invalid, Effect::None, what, Advice::ChangeRequest);
+    error.field = Some(PRICE_FIELD.to_owned());
+    error
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::counted::new_entry;
     use super::super::testing::*;
     use super::*;
     use crate::entropy::Entropy;

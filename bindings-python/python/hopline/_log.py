@@ -6,26 +6,14 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Literal
 
+from ._told import LEVELS
+
 if TYPE_CHECKING:
     from logging import Logger
 
     from ._told import Event
 
 DEBUG, INFO, WARNING = 10, 20, 30
-_LEVELS = {
-    "accepted": INFO,
-    "charged": INFO,
-    "ordered": INFO,
-    "pool_held": INFO,
-    "pool_freed": INFO,
-    "differing": WARNING,
-    "rounded": WARNING,
-    "in_doubt": WARNING,
-    "renewal_in_doubt": WARNING,
-    "lease_leaked": WARNING,
-    "store_failed": WARNING,
-}
-"""Purchases and holds, and doubts. All other events are for whoever debugs."""
 
 
 def log(how: Literal["warning", "error", "exception"], text: str, *told: object) -> None:
@@ -54,7 +42,7 @@ def listener(level: int = WARNING) -> Logger | None:
 
 def log_event(event: Event) -> None:
     """Logs an event. No event holds a secret."""
-    level = _LEVELS.get(event.event, DEBUG)
+    level = LEVELS.get(event.event, DEBUG)
     if (logger := listener(level)) is None:
         return
     named = f"{event.operation} `{event.intent}`" if event.intent is not None else event.operation

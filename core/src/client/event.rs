@@ -1,11 +1,8 @@
 //! Progress of a command, and how hosts are told of it: as one object, whose members are those of what happened.
 
-use crate::contract::pools::PoolHoldReason;
-use crate::contract::{Shape, Shaped, Sink, Tell, told};
-use crate::engine::{EventKind, EventName, Phase};
-use crate::policy::Error;
+use crate::contract::{Field, MemberWriter, Record, Shape, Shaped, Sink, Tell, joined, told};
+use crate::engine::{EventKind, EventName};
 use crate::state::CommandId;
-use crate::time::Millis;
 
 /// Progress of a command.
 #[derive(Debug, Clone, PartialEq, Hash)]
@@ -22,7 +19,7 @@ pub struct Event {
 
 told! {
     /// Progress of a command, for people and metrics. Nothing depends on it.
-    struct Told as "Event" {
+    struct Head as "Event" {
         /// Which command, where it belongs to one.
         command: Option<CommandId>,
         /// Which operation.
@@ -31,121 +28,45 @@ told! {
         intent: Option<String>,
         /// What happened.
         event: EventName,
-        /// Of `repeating`: sends so far.
-        attempts: Option<u32>,
-        /// Of `repeating`: the time until the next send.
-        delay_ms: Option<Millis> => Span,
-        /// Of `repeating`: what came of the last send.
-        because: Option<Error>,
-        /// Of `accepted`, `charged`, `status`, `renewal_in_doubt`, `pool_rotated` and `lease_leaked`: the session.
-        session_id: Option<String>,
-        /// Of `accepted`: USD.
-        estimated_charge_usd: Option<String> => Decimal,
-        /// Of `charged`: what it cost, in USD, where the answer says so.
-        charged_usd: Option<String> => Decimal,
-        /// Of `charged`: its key.
-        idempotency_key: Option<String>,
-        /// Of `ordered`, `charged` and `order_status`: the order's number.
-        order_no: Option<String>,
-        /// Of `status` and `order_status`: as it came.
-        status: Option<String>,
-        /// Of `status` and `order_status`: what it means for waiting.
-        phase: Option<Phase>,
-        /// Of `differing` and `rounded`: where, in the spelling that counts.
-        members: Option<Vec<String>>,
-        /// Of `priced`: USD for one unit.
-        unit_price: Option<String> => Decimal,
-        /// Of `watched`: what is there now, where it is a word or a number.
-        value: Option<String>,
-        /// Of `in_doubt`, `renewal_in_doubt` and `store_failed`: the record.
-        record: Option<String>,
-        /// Of `pool_held`: why nothing is bought.
-        reason: Option<PoolHoldReason>,
-        /// Of `pool_held`: when one purchase is tried; absent where somebody has to act first.
-        retry_at: Option<Millis> => Time,
-        /// Of `lease_leaked`: the lease.
-        lease: Option<i64>,
-        /// Of `pool_rotated`: why, a reason of `rotate_session`, such as `captcha` or `scheduled`.
-        cause: Option<String>,
     }
 }
 
-impl Told {
-    /// What every event has.
-    fn new(event: &Event) -> Told {
-        Told {
-            command: event.command,
-            operation: event.operation,
-            intent: event.intent.clone(),
-            event: event.what.name(),
-            attempts: None,
-            delay_ms: None,
-            because: None,
-            session_id: None,
-            estimated_charge_usd: None,
-            charged_usd: None,
-            idempotency_key: None,
-            order_no: None,
-            status: None,
-            phase: None,
-            members: None,
-            unit_price: None,
-            value: None,
-            record: None,
-            reason: None,
-            retry_at: None,
-            lease: None,
-            cause: None,
-        }
-    }
-}
-
-impl From<&Event> for Told {
-    fn from(event: &Event) -> Told {
-        let told = Told::new(event);
-        let some = |text: &String| Some(text.clone());
-        match &event.what {
-            EventKind::Repeating { attempts, delay_ms, because } => {
-                Told { attempts: Some(*attempts), delay_ms: Some(*delay_ms), because: Some(because.clone()), ..told }
-            }
-            EventKind::AskingTime => told,
-            EventKind::Accepted { session_id, estimated_charge_usd } => {
-                Told { session_id: some(session_id), estimated_charge_usd: estimated_charge_usd.clone(), ..told }
-            }
-            EventKind::Charged { idempotency_key, session_id, order_no, charged_usd } => Told {
-                idempotency_key: idempotency_key.clone(),
-                session_id: session_id.clone(),
-                order_no: order_no.clone(),
-                charged_usd: charged_usd.clone(),
-                ..told
-            },
-            EventKind::Status { session_id, status, phase } => {
-                Told { session_id: some(session_id), status: some(status), phase: Some(*phase), ..told }
-            }
-            EventKind::Ordered { order_no } => Told { order_no: some(order_no), ..told },
-            EventKind::OrderStatus { order_no, status, phase } => {
-                Told { order_no: some(order_no), status: some(status), phase: Some(*phase), ..told }
-            }
-            EventKind::Differing { members } | EventKind::Rounded { members } => Told { members: Some(members.clone()), ..told },
-            EventKind::Priced { unit_price } => Told { unit_price: some(unit_price), ..told },
-            EventKind::Watched { value } => Told { value: value.clone(), ..told },
-            EventKind::InDoubt { record } => Told { record: record.as_ref().map(|record| record.0.clone()), ..told },
-            EventKind::RenewalInDoubt { record, session_id } => Told { record: some(&record.0), session_id: some(session_id), ..told },
-            EventKind::StoreFailed { record } => Told { record: some(&record.0), ..told },
-            EventKind::PoolHeld { reason, retry_at } => Told { reason: Some(*reason), retry_at: *retry_at, ..told },
-            EventKind::PoolFreed => told,
-            EventKind::PoolRotated { session_id, cause } => Told { session_id: some(session_id), cause: some(cause), ..told },
-            EventKind::LeaseLeaked { lease, session_id } => Told { lease: Some(*lease), session_id: some(session_id), ..told },
-        }
-    }
-}
+/// The members of every event, and those that only some have.
+const MEMBERS: &[Field] = &joined::<{ Head::FIELDS.len() + EventKind::MEMBERS.len() }>(Head::FIELDS, EventKind::MEMBERS);
+const RECORD: &Record = &Record::new(Head::SHAPE.record().name, Head::SHAPE.record().doc, MEMBERS);
 
 impl Shaped for Event {
-    const SHAPE: Shape = Told::SHAPE;
+    const SHAPE: Shape = Shape::Record(RECORD);
 }
 
 impl Tell for Event {
     fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
-        Told::from(self).tell(sink)
+        let head = Head { command: self.command, operation: self.operation, intent: self.intent.clone(), event: self.what.name() };
+        let mut members = MemberWriter::of(RECORD, sink);
+        head.tell_members(&mut members);
+        self.what.put(&mut members, Head::FIELDS.len());
+        members.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::json_of;
+    use crate::engine::{EVENTS, RecordId};
+
+    #[test]
+    fn an_event_is_told_with_the_members_that_it_has() {
+        let told = |what| json_of(&Event { command: Some(CommandId(3)), operation: "renew_session", intent: None, what });
+        let doubt = EventKind::RenewalInDoubt { record: RecordId("00ab".to_owned()), session_id: "s-1".to_owned() };
+        let expected = r#"{"command":3,"operation":"renew_session","event":"renewal_in_doubt","record":"00ab","session_id":"s-1"}"#;
+        assert_eq!(told(doubt), expected);
+        assert_eq!(told(EventKind::PoolFreed), r#"{"command":3,"operation":"renew_session","event":"pool_freed"}"#);
+    }
+
+    #[test]
+    fn no_member_of_an_event_has_a_name_that_every_event_has() {
+        let own = EVENTS.iter().flat_map(|event| event.fields).map(|field| field.name);
+        assert_eq!(own.filter(|name| Head::FIELDS.iter().any(|head| head.name == *name)).collect::<Vec<_>>(), Vec::<&str>::new());
     }
 }

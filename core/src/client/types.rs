@@ -8,7 +8,8 @@ use crate::contract::{AnyRequest, Json, Operation, Shape, Sink};
 use crate::policy::{Advice, Effect, Error, ErrorFields, Kind};
 use crate::state::{CommandId, StepId, StoreAnswer, StoreCall};
 
-pub use crate::engine::{Answered, EventKind, EventName, Phase, RecordId};
+pub use crate::contract::{EventEntry, Level};
+pub use crate::engine::{Answered, EVENTS, EventKind, EventName, Phase, RecordId};
 pub use crate::policy::{FailureKind, Sent};
 pub use crate::time::{Millis, Now};
 use crate::wire::{DecodeError, Facts, Request, Response};

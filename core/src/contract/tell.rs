@@ -51,6 +51,12 @@ impl<'s, S: Sink> MemberWriter<'s, S> {
         self.member(may_be_absent && value.is_nothing(), value);
     }
 
+    /// The member at that place.
+    pub(crate) fn put_at<T: Tell + Shaped>(&mut self, index: usize, value: &T) {
+        self.index = index;
+        self.put(value);
+    }
+
     pub(crate) fn end(self) -> S::Value {
         self.sink.end(self.nest)
     }

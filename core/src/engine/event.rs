@@ -1,12 +1,14 @@
-//! What happens on the way of a job.
+//! The events: to add one, add an entry here, and a note where it happens.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use super::answer::Phase;
+use crate::contract::agent::{RotateReason, SessionStatus};
 use crate::contract::pools::PoolHoldReason;
-use crate::contract::{Shape, Shaped, Sink, Tell, closed_enum};
+use crate::contract::reseller::StaticOrderStatus;
+use crate::contract::{Shape, Shaped, Sink, Tell, events};
 use crate::policy::Error;
 use crate::time::Millis;
 
@@ -30,194 +32,133 @@ impl fmt::Display for RecordId {
     }
 }
 
-/// What happened on the way.
-#[derive(Debug, Clone, PartialEq, Hash)]
-pub enum EventKind {
-    /// It will be sent again.
-    Repeating {
+events! {
+    /// A request will be sent again.
+    Repeating = "repeating", Debug {
         /// Sends so far.
         attempts: u32,
-        /// Milliseconds until then.
-        delay_ms: Millis,
+        /// The time until the next send.
+        delay_ms: Millis => Span,
         /// What came of the last send.
         because: Error,
     },
     /// The service is asked for its time, to know how old a restored key is.
-    AskingTime,
-    /// The purchase was accepted.
-    Accepted {
+    AskingTime = "asking_time", Debug,
+    /// A purchase was accepted.
+    Accepted = "accepted", Info {
         /// The session.
         session_id: String,
-        /// USD, as it was written.
-        estimated_charge_usd: Option<String>,
+        /// What it should cost, in USD.
+        estimated_charge_usd: Option<String> => Decimal,
     },
-    /// A write that spends money was accepted: once for each key. Who counts what several processes are told counts by the key.
-    Charged {
+    /// A write that spends money was accepted: told once for each key, though perhaps to several processes, so count by the key.
+    Charged = "charged", Info {
         /// The key, where it has one.
         idempotency_key: Option<String>,
         /// The session that it bought, or changed.
         session_id: Option<String>,
-        /// The number of the order.
+        /// The order's number.
         order_no: Option<String>,
-        /// USD, as it was written, where the answer says so.
-        charged_usd: Option<String>,
+        /// What it cost, in USD, where the answer says so.
+        charged_usd: Option<String> => Decimal,
     },
     /// The session's status was read.
-    Status {
+    Status = "status", Debug {
         /// The session.
         session_id: String,
-        /// As it came.
-        status: String,
-        /// What it means for waiting.
+        /// The status, as it came.
+        status: String => Word(SessionStatus),
+        /// What the status means for waiting.
         phase: Phase,
     },
-    /// The order was accepted.
-    Ordered {
-        /// Its number.
+    /// An order was accepted.
+    Ordered = "ordered", Info {
+        /// The order's number.
         order_no: String,
     },
     /// The order's status was read.
-    OrderStatus {
-        /// Its number.
+    OrderStatus = "order_status", Debug {
+        /// The order's number.
         order_no: String,
-        /// As it came.
-        status: String,
-        /// What it means for waiting.
+        /// The status, as it came.
+        status: String => Word(StaticOrderStatus),
+        /// What the status means for waiting.
         phase: Phase,
     },
     /// Members of an answer came in two spellings with two values. The table's first spelling counts; `raw` has both.
-    Differing {
-        /// Where, in the table's spelling.
+    Differing = "differing", Warning {
+        /// The members, in the spelling that counts.
         members: Vec<String>,
     },
-    /// An answer has numbers of more than 28 digits, which were rounded up.
-    Rounded {
-        /// Their names.
+    /// An answer has numbers of more than 28 digits, which were rounded up: the `members`.
+    Rounded = "rounded", Warning {
+        /// The members, in the spelling that counts.
         members: Vec<String>,
     },
     /// The price of what is to be bought was read from the authenticated list.
-    Priced {
+    Priced = "priced", Debug {
         /// USD for one unit.
-        unit_price: String,
+        unit_price: String => Decimal,
     },
-    /// What a read is repeated for was looked at, and is not as it was.
-    Watched {
-        /// What is there now, where it is a word or a number.
+    /// The value that a read is repeated for was read, and is not as it was.
+    Watched = "watched", Debug {
+        /// The value now, where it is a word or a number.
         value: Option<String>,
     },
-    /// It ended in doubt; its record is kept.
-    InDoubt {
+    /// A command ended in doubt; its record is kept.
+    InDoubt = "in_doubt", Warning {
         /// The record.
         record: Option<RecordId>,
     },
     /// A session was ended, and a renewal of it is in doubt, which may still arrive.
-    RenewalInDoubt {
-        /// The record of the renewal.
+    RenewalInDoubt = "renewal_in_doubt", Warning {
+        /// The record.
         record: RecordId,
         /// The session.
         session_id: String,
     },
     /// A record that nothing waits for could not be saved or deleted.
-    StoreFailed {
+    StoreFailed = "store_failed", Warning {
         /// The record.
         record: RecordId,
     },
     /// A pool does not buy for now.
-    PoolHeld {
-        /// Why.
+    PoolHeld = "pool_held", Info {
+        /// Why nothing is bought.
         reason: PoolHoldReason,
-        /// When one purchase is tried, Unix milliseconds; none before somebody acts.
-        retry_at: Option<Millis>,
+        /// When one purchase is tried; absent where somebody has to act first.
+        retry_at: Option<Millis> => Time,
     },
     /// A pool buys again.
-    PoolFreed,
+    PoolFreed = "pool_freed", Info,
     /// A pool has given a session another exit.
-    PoolRotated {
+    PoolRotated = "pool_rotated", Debug {
         /// The session.
         session_id: String,
-        /// Why, in the words of a rotation.
-        cause: String,
+        /// Why: a reason of `rotate_session`, such as `captcha` or `scheduled`.
+        cause: String => Word(RotateReason),
     },
     /// A lease is not back after the time that its pool says.
-    LeaseLeaked {
+    LeaseLeaked = "lease_leaked", Warning {
         /// The lease.
         lease: i64,
-        /// Its session.
+        /// The session.
         session_id: String,
     },
-}
-
-closed_enum! {
-    /// What happened.
-    pub enum EventName {
-        /// It will be sent again.
-        Repeating = "repeating",
-        /// The service is asked for its time, to know how old a restored key is.
-        AskingTime = "asking_time",
-        /// A purchase was accepted.
-        Accepted = "accepted",
-        /// A write that spends money was accepted: once for each key. Who counts what several processes are told counts by the key.
-        Charged = "charged",
-        /// The session's status was read.
-        Status = "status",
-        /// An order was accepted.
-        Ordered = "ordered",
-        /// The order's status was read.
-        OrderStatus = "order_status",
-        /// Members of an answer came in two spellings with two values. The table's first spelling counts; `raw` has both.
-        Differing = "differing",
-        /// An answer has numbers of more than 28 digits, which were rounded up: the `members`.
-        Rounded = "rounded",
-        /// The price of what is to be bought was read from the authenticated list.
-        Priced = "priced",
-        /// What a read is repeated for was read, and is not as it was.
-        Watched = "watched",
-        /// It ended in doubt; its record is kept.
-        InDoubt = "in_doubt",
-        /// A session was ended, and a renewal of it is in doubt, which may still arrive.
-        RenewalInDoubt = "renewal_in_doubt",
-        /// A record that nothing waits for could not be saved or deleted.
-        StoreFailed = "store_failed",
-        /// A pool does not buy for now.
-        PoolHeld = "pool_held",
-        /// A pool buys again.
-        PoolFreed = "pool_freed",
-        /// A pool has given a session another exit.
-        PoolRotated = "pool_rotated",
-        /// A lease is not back after the time that its pool says.
-        LeaseLeaked = "lease_leaked",
-    }
-}
-
-impl EventKind {
-    /// What happened, in a word.
-    pub fn name(&self) -> EventName {
-        match self {
-            EventKind::Repeating { .. } => EventName::Repeating,
-            EventKind::AskingTime => EventName::AskingTime,
-            EventKind::Accepted { .. } => EventName::Accepted,
-            EventKind::Charged { .. } => EventName::Charged,
-            EventKind::Status { .. } => EventName::Status,
-            EventKind::Ordered { .. } => EventName::Ordered,
-            EventKind::OrderStatus { .. } => EventName::OrderStatus,
-            EventKind::Differing { .. } => EventName::Differing,
-            EventKind::Rounded { .. } => EventName::Rounded,
-            EventKind::Priced { .. } => EventName::Priced,
-            EventKind::Watched { .. } => EventName::Watched,
-            EventKind::InDoubt { .. } => EventName::InDoubt,
-            EventKind::RenewalInDoubt { .. } => EventName::RenewalInDoubt,
-            EventKind::StoreFailed { .. } => EventName::StoreFailed,
-            EventKind::PoolHeld { .. } => EventName::PoolHeld,
-            EventKind::PoolFreed => EventName::PoolFreed,
-            EventKind::PoolRotated { .. } => EventName::PoolRotated,
-            EventKind::LeaseLeaked { .. } => EventName::LeaseLeaked,
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn members_of_one_name_are_of_one_shape_where_hosts_are_told_them() {
+        for field in EVENTS.iter().flat_map(|event| event.fields) {
+            let told = EventKind::MEMBERS.iter().find(|known| known.name == field.name).expect("is a member of all events");
+            let shape = if matches!(field.shape, Shape::Word(words) if !words.closed) { Shape::Text } else { field.shape };
+            assert_eq!(told.shape, shape, "{}", field.name);
+        }
+    }
 
     #[test]
     fn a_record_is_shown_by_its_name_so_that_a_host_may_name_a_file_by_it() {

@@ -32,7 +32,7 @@ pub(crate) use self::call::TOO_LONG;
 pub(crate) use self::context::{Cx, DEADLINE, Known, Means, Service, Subject, Wants, Wishes};
 pub(crate) use self::cost::Terms;
 pub(crate) use self::counted::{Counted, pool_digest, pool_of, stored_entry, sum};
-pub use self::event::{EventKind, EventName, RecordId};
+pub use self::event::{EVENTS, EventKind, EventName, RecordId};
 pub(crate) use self::exchange::{Exchange, ExchangeResult, Failing};
 pub(crate) use self::gate::{Gate, TRUSTED, Wake};
 pub(crate) use self::jobs::open_session::requested_type;

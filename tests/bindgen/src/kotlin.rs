@@ -148,7 +148,7 @@ fn print_closed(out: &mut String, words: &Words) {
     for (index, (word, doc)) in all.iter().enumerate() {
         print_doc(out, "    ", &said(doc));
         let end = if index + 1 == all.len() { "\n}" } else { ",\n" };
-        let level = if is_events { format!(", Level.{}", entry(level_of(word))) } else { String::new() };
+        let level = if is_events { format!(", Level.{}", entry(level_of(word).as_str())) } else { String::new() };
         put!(out, "    {}({}{level}){end}", entry(word), quoted(word));
     }
 }

@@ -1,6 +1,6 @@
 //! The table as a printer wants it: every type once, in the order in which it is met, with its documentation trimmed.
 
-use hopline::client::told;
+use hopline::client::{EVENTS, Level, told};
 use hopline::contract::pools::POOL_REQUESTS;
 use hopline::contract::{Api, Endpoint, Field, REPLIES, Record, Shape, Words, endpoints};
 
@@ -113,14 +113,9 @@ pub fn told_types() -> Vec<Type> {
     found
 }
 
-/// For whom an event is: purchases and holds for who watches (`info`), what somebody should look at (`warning`), all else for who looks for a
-/// fault (`debug`).
-pub fn level_of(event: &str) -> &'static str {
-    match event {
-        "accepted" | "charged" | "ordered" | "pool_held" | "pool_freed" => "info",
-        "differing" | "rounded" | "in_doubt" | "renewal_in_doubt" | "lease_leaked" | "store_failed" => "warning",
-        _ => "debug",
-    }
+/// The readers of an event. Those of the hosts' own, of what they send, are for whoever looks for a fault.
+pub fn level_of(event: &str) -> Level {
+    EVENTS.iter().find(|known| known.name == event).map_or(Level::Debug, |known| known.level)
 }
 
 /// The types of one API that go over the wire.

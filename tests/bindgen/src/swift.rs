@@ -3,13 +3,11 @@
 
 use std::fmt::Write;
 
-use hopline::client::PagesEnd;
+use hopline::client::{EVENTS, EventEntry, Level, PagesEnd};
 use hopline::contract::pools::LeaseAdvice;
 use hopline::contract::{Field, FieldRule, Method, Record, Safety, Shape, Shaped, Words};
 
-use crate::model::{
-    APIS, Type, WALK, camel, client, in_camel, level_of, lines, named_in_camel, pool_requests, told_types, types, unlinked,
-};
+use crate::model::{APIS, Type, WALK, camel, client, in_camel, lines, named_in_camel, pool_requests, told_types, types, unlinked};
 
 const HEADER: &str = "// Printed from the table by hopline-bindgen. Do not edit: change the table.\n\nimport Foundation\n";
 
@@ -103,6 +101,13 @@ const POOL_ANSWERS: &[&str] = &["OpenedPool", "PoolLease", "PoolStatus", "KnownP
 /// What the package only hands back.
 const UNREAD: &str = "AnswerFacts";
 
+/// Events of the package's own, since it is the package that sends.
+const EXCHANGES: &str = "        /// A request was handed to the transport: its method and its URL without the query.
+        case sent(request: String)
+        /// A request was answered, with this HTTP status; nil where there was no response. With the time since it was sent.
+        case answered(status: Int?, duration: Duration)
+";
+
 /// What the error has beside what the core says of it.
 const NOTES: &str = "    /// What the store or the transport reported, where that is part of the failure.
     public internal(set) var notes: [String] = []";
@@ -125,6 +130,11 @@ fn print_types() -> String {
         match found {
             Type::Words(words) => print_closed(&mut out, words),
             Type::Record(record) => print_record(&mut out, record, true),
+        }
+        if let Type::Record(record) = found
+            && record.name == "Event"
+        {
+            print_events(&mut out, record);
         }
     }
     options::print(&mut out);
@@ -164,7 +174,7 @@ fn print_closed(out: &mut String, words: &Words) {
         put!(out, "{indent}    case {}{raw}", name(&case));
     }
     if words.name == "EventName" {
-        print_levels(out, words);
+        print_levels(out);
     }
     put!(out, "{indent}}}");
     if outer.is_some() {
@@ -172,15 +182,58 @@ fn print_closed(out: &mut String, words: &Words) {
     }
 }
 
-/// For whom each event is.
-fn print_levels(out: &mut String, words: &Words) {
+/// The readers of each event.
+fn print_levels(out: &mut String) {
     put!(out, "\n        /// For whom it is.\n        var level: Event.Level {{\n            switch self {{");
-    for level in ["info", "warning"] {
-        let events = words.words.iter().filter(|word| level_of(word.word) == level);
-        let cases: Vec<String> = events.map(|word| format!(".{}", lower(word.name))).collect();
-        put!(out, "            case {}: .{level}", cases.join(", "));
+    for level in [Level::Info, Level::Warning] {
+        let events = EVENTS.iter().filter(|event| event.level == level);
+        let cases: Vec<String> = events.map(|event| format!(".{}", camel(event.name))).collect();
+        put!(out, "            case {}: .{}", cases.join(", "), level.as_str());
     }
     put!(out, "            default: .debug\n            }}\n        }}");
+}
+
+/// The events as an enum, and how each is made of what the core told.
+fn print_events(out: &mut String, record: &Record) {
+    let words = record.fields.iter().find_map(|field| if let Shape::Word(words) = field.shape { Some(words.words) } else { None });
+    put!(out, "\nextension Event {{\n    /// What happened.\n    public enum What: Sendable {{");
+    for (event, word) in EVENTS.iter().zip(words.unwrap_or_default()) {
+        let members = members_of(record, event);
+        let about =
+            members.iter().map(|member| format!("- `{}`: {}", member.name, lines(&member.doc).collect::<Vec<_>>().join(" ").trim()));
+        doc(out, "        ", lines(word.doc));
+        doc(out, "        ", about.collect::<Vec<_>>().iter().map(String::as_str));
+        let typed = members.iter().map(|member| format!("{}: {}{}", member.name, member.kind, if member.is_optional { "?" } else { "" }));
+        put!(out, "        case {}{}", name(&camel(event.name)), in_brackets(typed));
+    }
+    put!(out, "{EXCHANGES}    }}\n}}\n\nextension Event.What {{\n    /// Nil if a member is missing.\n    init?(_ told: EventFields) {{");
+    put!(out, "        switch told.event {{");
+    for event in EVENTS {
+        let (members, case) = (members_of(record, event), camel(event.name));
+        let needed = members.iter().filter(|member| !member.is_optional);
+        let needed: Vec<String> = needed.map(|member| format!("let {0} = told.{0}", member.name)).collect();
+        put!(out, "        case .{case}:");
+        if !needed.is_empty() {
+            put!(out, "            guard {} else {{ return nil }}", needed.join(", "));
+        }
+        let given = event.fields.iter().zip(&members).map(|(field, member)| match (field.shape, member.is_optional) {
+            (Shape::Word(words), false) if !words.closed => format!("{0}: {1}(rawValue: {0})", member.name, member.kind),
+            (_, false) => format!("{0}: {0}", member.name),
+            (_, true) => format!("{0}: told.{0}", member.name),
+        });
+        put!(out, "            self = .{case}{}", in_brackets(given));
+    }
+    put!(out, "        }}\n    }}\n}}");
+}
+
+fn members_of(record: &Record, event: &EventEntry) -> Vec<Member> {
+    event.fields.iter().map(|field| Member::of(record, field, true)).collect()
+}
+
+/// What a case holds, if it holds anything.
+fn in_brackets(members: impl Iterator<Item = String>) -> String {
+    let members = members.collect::<Vec<_>>().join(", ");
+    if members.is_empty() { members } else { format!("({members})") }
 }
 
 /// An open list: a service may say what the contract does not name.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use hopline::client::PagesEnd;
+use hopline::client::{EVENTS, Level, PagesEnd};
 use hopline::contract::pools::LeaseAdvice;
 use hopline::contract::{Field, Method, Record, Safety, Shape, Shaped, Words};
 use hopline::policy::{CODES, FailureKind, Sent};
@@ -68,6 +68,7 @@ pub(super) fn print() -> String {
         }
         print_reader(&mut out, record, is_error);
     }
+    print_levels(&mut out);
     print_options(&mut out);
     out
 }
@@ -123,6 +124,17 @@ fn print_member(out: &mut String, field: &Field, is_error: bool) {
         last.push_str(" In seconds.");
     }
     print_doc(out, "    ", &doc);
+}
+
+/// The level of each event, as a number of `logging`.
+fn print_levels(out: &mut String) {
+    let each = EVENTS.iter().filter_map(|event| match event.level {
+        Level::Debug => None,
+        Level::Info => Some(format!("    {}: 20,\n", quoted(event.name))),
+        Level::Warning => Some(format!("    {}: 30,\n", quoted(event.name))),
+    });
+    put!(out, "\n\nLEVELS = {{\n{}}}", each.collect::<String>());
+    put!(out, "\"\"\"The levels of events as `logging` has them: 20 is `INFO`, 30 is `WARNING`. All others are `DEBUG`.\"\"\"");
 }
 
 /// One exception for each kind of failure.

@@ -1,11 +1,11 @@
 //! Hopline's own types: errors, events, what a store holds, quotes, verdicts, and their words.
 
-use hopline::client::PagesEnd;
+use hopline::client::{EVENTS, Level, PagesEnd};
 use hopline::contract::pools::LeaseAdvice;
 use hopline::contract::{Field, Method, Record, Safety, Shape, Shaped, Words};
 
 use super::{Side, doc, said};
-use crate::model::{Type, level_of, told_types};
+use crate::model::{Type, told_types};
 
 /// What has another name here than in the table.
 const NAMED: [(&str, &str); 5] =
@@ -19,18 +19,6 @@ const LISTS: [Shape; 4] = [Method::SHAPE, Safety::SHAPE, PagesEnd::SHAPE, LeaseA
 
 /// What a server wrote: it shows only to whoever asks for it by its name.
 const QUIET: [&str; 3] = ["text", "details", "raw"];
-
-/// Members that may be absent from what they belong to.
-const MAY_BE_ABSENT: [(&str, &str); 8] = [
-    ("accepted", "estimated_charge_usd"),
-    ("charged", "session_id"),
-    ("charged", "charged_usd"),
-    ("charged", "idempotency_key"),
-    ("charged", "order_no"),
-    ("watched", "value"),
-    ("in_doubt", "record"),
-    ("pool_held", "retry_at"),
-];
 
 pub(super) fn print(out: &mut String) {
     let lists = LISTS.into_iter().filter_map(|shape| if let Shape::Word(words) = shape { Some(Type::Words(words)) } else { None });
@@ -47,16 +35,14 @@ pub(super) fn print(out: &mut String) {
 
 /// The module that says for whom each event is. Those for whoever looks for a fault are not in it.
 pub(super) fn levels() -> String {
-    let named = told_types().into_iter().find(|told| told.name() == "EventName");
-    let words = if let Some(Type::Words(words)) = named { words.words } else { &[] };
-    let levels = words.iter().filter_map(|word| {
-        let level = match level_of(word.word) {
-            "debug" => return None,
+    let levels = EVENTS.iter().filter_map(|event| {
+        let level = match event.level {
+            Level::Debug => return None,
             // As the methods of a log are called.
-            "warning" => "warn",
-            level => level,
+            Level::Warning => "warn",
+            Level::Info => "info",
         };
-        Some(format!("  {}: \"{level}\",\n", word.word))
+        Some(format!("  {}: \"{level}\",\n", event.name))
     });
     format!(
         "/** By event: how much of interest to people it is; a `debug` where it is none of these. */\nexport const levels = {{\n{}}};\n",
@@ -97,11 +83,10 @@ fn print_record(out: &mut String, record: &'static Record) {
 
 /// An object whose other members depend on a word: a union, so that the compiler knows which are there.
 fn print_union(out: &mut String, record: &'static Record, tag: &'static Field, words: &'static Words) {
-    let of = |field: &'static Field| belongs(field).map(|(words, _)| words);
-    let shown = || record.fields.iter().filter(|field| is_shown(record, field) && field.name != tag.name);
+    let is_common = |field: &&Field| is_shown(record, field) && field.name != tag.name && belongs(field).is_none();
     doc(out, "", &said(record.doc));
     out.push_str(&format!("export type {} = ", named(record.name)));
-    let common: Vec<&Field> = shown().filter(|field| of(field).is_none()).collect();
+    let common: Vec<&Field> = record.fields.iter().filter(is_common).collect();
     if !common.is_empty() {
         out.push_str("{\n");
         common.iter().for_each(|field| member(out, "  ", field, !field.required, &said(field.doc), kind(record, field)));
@@ -112,9 +97,8 @@ fn print_union(out: &mut String, record: &'static Record, tag: &'static Field, w
         out.push_str("  | {\n");
         doc(out, "      ", &if word.word == "rotating" { vec!["It was rotated, with the `reason`.".to_owned()] } else { said(word.doc) });
         out.push_str(&format!("      {}: \"{}\";\n", tag.name, named(word.word)));
-        for field in shown().filter(|field| of(field).is_some_and(|words| words.contains(&word.word))) {
-            let about = belongs(field).map_or_else(Vec::new, |(_, about)| said(&about));
-            member(out, "      ", field, MAY_BE_ABSENT.contains(&(word.word, field.name)), &about, kind(record, field));
+        for field in members_of(record, word.word).iter().filter(|field| is_shown(record, field)) {
+            member(out, "      ", field, !field.required, &said(field.doc), kind(record, field));
         }
         if word.word == "rotating" {
             doc(out, "      ", &["As `rotateSession` answers it, with its new exit.".to_owned()]);
@@ -125,8 +109,18 @@ fn print_union(out: &mut String, record: &'static Record, tag: &'static Field, w
     out.push_str(");\n\n");
 }
 
-/// The words that a member belongs to, as its documentation begins: "Of `accepted` and `status`: the session."
-fn belongs(field: &'static Field) -> Option<(Vec<&'static str>, String)> {
+/// The members that belong to a word: those of an event, or those whose documentation says so.
+fn members_of(record: &'static Record, word: &str) -> Vec<Field> {
+    if let Some(event) = EVENTS.iter().find(|event| record.name == "Event" && event.name == word) {
+        return event.fields.to_vec();
+    }
+    let of = record.fields.iter().filter_map(|field| belongs(field).map(|(words, about)| (field, words, about)));
+    let of = of.filter(|(_, words, _)| words.contains(&word));
+    of.map(|(field, _, about)| Field { doc: about.leak(), required: true, ..*field }).collect()
+}
+
+/// The words that a member belongs to, as its documentation begins: "Of `rotate` and `rotating`: the reason."
+fn belongs(field: &Field) -> Option<(Vec<&'static str>, String)> {
     let (of, about) = field.doc.trim().split_once(": ")?;
     let words = of.strip_prefix("Of `")?.split('`').step_by(2).filter(|word| !word.is_empty()).collect();
     let (first, rest) = about.split_at_checked(1)?;
@@ -147,6 +141,7 @@ fn kind(record: &Record, field: &Field) -> String {
         (_, "code", _) => "Open<Code>".to_owned(),
         // Why a record can't be used is a text of the core.
         ("Saved", "reason", _) => "\"damaged\" | \"other_version\" | \"other_api\" | \"other_account\"".to_owned(),
+        ("Event", _, Shape::Word(words)) if !words.closed => super::shape(field.shape, Side::Answer),
         // What is false is left out.
         (_, _, Shape::Bool) => "true".to_owned(),
         (_, _, Shape::Word(words)) => named(words.name).to_owned(),
@@ -157,6 +152,8 @@ fn kind(record: &Record, field: &Field) -> String {
 
 #[cfg(test)]
 mod tests {
+    use hopline::contract::Word;
+
     use super::*;
 
     fn printed() -> String {
@@ -182,11 +179,12 @@ mod tests {
             for field in record.fields.iter().filter(|field| is_shown(record, field)) {
                 let named = |line: &&str| line.trim().strip_prefix(field.name).is_some_and(|rest| rest.starts_with([':', '?']));
                 let count = lines.iter().filter(|line| named(line)).count();
-                let words = tag(record).map_or(0, |(_, words)| words.words.len());
-                let expected = match belongs(field).filter(|_| is_union) {
-                    Some((words, _)) => words.len(),
-                    None if tag(record).is_some_and(|(tag, _)| tag.name == field.name) => words,
-                    None => 1,
+                let words = tag(record).map_or(&[][..], |(_, words)| words.words);
+                let of = |word: &&Word| members_of(record, word.word).iter().any(|member| member.name == field.name);
+                let expected = match belongs(field) {
+                    Some(_) if is_union => words.iter().filter(of).count(),
+                    None if tag(record).is_some_and(|(tag, _)| tag.name == field.name) => words.len(),
+                    _ => 1,
                 };
                 assert_eq!(count, expected, "{name}.{}", field.name);
                 let bare = lines.windows(2).find(|pair| named(&pair[1]) && !pair[0].ends_with("*/"));
@@ -216,7 +214,7 @@ mod tests {
             "  advice: Advice;\n",
             "  code?: Open<Code>;\n",
             "  refused_by_us?: true;\n",
-            "      event: \"accepted\";\n      /** The session. */\n      session_id: string;\n      /** USD. */\n      estimated_charge_usd?: string;\n",
+            "      event: \"accepted\";\n      /** The session. */\n      session_id: string;\n      /** What it should cost, in USD. */\n      estimated_charge_usd?: string;\n",
             "      /** The time until the next send. In milliseconds. */\n      delay_ms: number;\n",
             "      verdict: \"rotated\";\n",
             "  unit_price: number;\n",

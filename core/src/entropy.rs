@@ -1,4 +1,4 @@
-//! Everything that must not be guessed or repeated, from the 16 bytes that the host gave once.
+//! All values that must not be guessed or repeated, derived from the 16 bytes that the host gave once.
 
 use sha2::{Digest, Sha256};
 
@@ -18,45 +18,45 @@ impl Entropy {
         Entropy { prefix: hex(&bytes), keys: 0, records: 0, entries: 0, jitter: a ^ b.rotate_left(32) }
     }
 
-    /// Whether these bytes may have given that key or record before: a host that is cloned, or whose generator is not seeded,
-    /// gives them again.
+    /// Returns true if these bytes may have given that key or record before: a cloned host, or one whose generator is not seeded, repeats
+    /// them.
     pub(crate) fn may_have_named(&self, name: &str) -> bool {
         name.starts_with(&self.prefix)
     }
 
-    /// Whether a key is like those that are made here, by whichever client: any other was given by a caller.
+    /// Returns true if a key has the form of the keys of this library; a key of another form was given by a caller.
     pub(crate) fn is_like_a_key(key: &str) -> bool {
         let is_hex = |text: &str| text.len() == 32 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
         key.split_once('-').is_some_and(|(prefix, number)| is_hex(prefix) && number.bytes().all(|byte| byte.is_ascii_digit()))
     }
 
-    /// From here on names are others, as if the host had given other bytes.
+    /// Changes all further names, as if the host had given other bytes.
     pub(crate) fn turn(&mut self) {
         self.prefix = digest("again", &[&self.prefix]);
     }
 
-    /// A new idempotency key. What a caller calls the write is part of it: a client that is given the same bytes as one before makes no
-    /// key of another write's.
+    /// Returns a new idempotency key. The caller's intent is part of it: a client with the same bytes as an earlier one never repeats the
+    /// key of another write.
     pub(crate) fn key(&mut self, intent: Option<&str>) -> String {
         self.keys += 1;
         let prefix = intent.map(|intent| digest(&self.prefix, &[intent]));
         format!("{}-{}", prefix.as_deref().unwrap_or(&self.prefix), self.keys)
     }
 
-    /// What a new record is named by.
+    /// Returns the name of a new record.
     pub(crate) fn record(&mut self) -> String {
         self.records += 1;
         format!("{}-r{}", self.prefix, self.records)
     }
 
-    /// What tells the entry of one purchase under a day's cap from that of another one with the same key: 16 hexadecimal digits.
+    /// Returns an id that distinguishes the entries of two purchases with the same key under a day's cap: 16 hexadecimal digits.
     pub(crate) fn entry(&mut self) -> String {
         self.entries += 1;
         let digits = digest(&self.prefix, &["entry", &self.entries.to_string()]);
         digits.chars().take(16).collect()
     }
 
-    /// A number for this client, by which it knows again what it wrote down itself.
+    /// A number for this client, by which it recognizes the moments that it wrote itself.
     pub(crate) fn client(&self) -> u32 {
         let number = digest("client", &[&self.prefix]);
         number.get(..8).and_then(|digits| u32::from_str_radix(digits, 16).ok()).unwrap_or_default()
@@ -77,12 +77,12 @@ impl Entropy {
     }
 }
 
-/// A digest of texts, 128 bits as hexadecimal. It tells two texts apart and does not give them away.
+/// A digest of texts, 128 bits as hexadecimal. The digest distinguishes texts without revealing them.
 pub(crate) fn digest(salt: &str, texts: &[&str]) -> String {
     hex(&digest_128(salt, texts))
 }
 
-/// The same as bytes.
+/// A digest of texts as bytes.
 pub(crate) fn digest_128(salt: &str, texts: &[&str]) -> [u8; 16] {
     let mut hash = Sha256::new();
     for text in std::iter::once(&salt).chain(texts) {
@@ -94,7 +94,7 @@ pub(crate) fn digest_128(salt: &str, texts: &[&str]) -> [u8; 16] {
     whole.first_chunk().copied().unwrap_or_default()
 }
 
-/// The same of any bytes.
+/// A digest of any bytes.
 pub(crate) fn digest_bytes(salt: &str, bytes: &[u8]) -> [u8; 32] {
     let mut hash = Sha256::new();
     hash.update(salt.as_bytes());

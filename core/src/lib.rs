@@ -12,6 +12,8 @@ mod json;
 mod layers;
 pub mod policy;
 pub mod pool;
+#[cfg(test)]
+mod prose;
 mod state;
 mod time;
 pub mod wire;

@@ -1,4 +1,4 @@
-//! Time, as the host tells it: how much has passed for sure, and what the service's clock says.
+//! The time that the host gives: how much has certainly passed, and the service's clock.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,38 +8,38 @@ pub type Millis = i64;
 /// The time, from the host: both clocks, in milliseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Now {
-    /// Since 1970; it may jump.
+    /// Milliseconds since 1970; the clock may jump.
     pub unix: Millis,
-    /// Since any start; it never goes back.
+    /// Milliseconds since any start; the clock never goes back.
     pub monotonic: Millis,
 }
 
 /// A UTC day.
 pub(crate) const DAY: Millis = 24 * 3600 * 1000;
 
-/// A moment, by the clocks of the client that wrote it down.
+/// A moment, by the clocks of the client that wrote it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(crate) struct At {
     /// Unix milliseconds.
     pub(crate) unix: Millis,
-    /// Which client.
+    /// The client's number.
     pub(crate) client: u32,
-    /// How long that one had lived.
+    /// The client's age.
     pub(crate) elapsed: Millis,
 }
 
-/// A restored gap may come out negative by this much before the clocks are not believed.
+/// A restored gap may be negative by this much before the clocks are distrusted.
 const SKEW: Millis = 5 * 60 * 1000;
 
-/// How much time has passed for this client. A key's age must never be told too young, so each advance is the larger of
-/// the two clocks', and never less than nothing.
+/// The time that has passed for this client. A key must never appear younger than it is, so each step is the larger one of the two clocks',
+/// and never negative.
 #[derive(Debug, Clone, Copy, Default, Hash)]
 pub(crate) struct Clock {
-    /// Whose it is, for what is written down.
+    /// The number of the client, for the moments that it writes.
     client: u32,
     last: Option<Now>,
     elapsed: Millis,
-    /// The service's clock, and how much had passed when it was read.
+    /// The service's clock, and the client's age when it was read.
     server: Option<(Millis, Millis)>,
 }
 
@@ -48,12 +48,12 @@ impl Clock {
         Clock { client, ..Clock::default() }
     }
 
-    /// Now, to be written down.
+    /// The present moment, for a record.
     pub(crate) fn at(&self) -> At {
         At { unix: self.unix(), client: self.client, elapsed: self.elapsed }
     }
 
-    /// Takes the time in.
+    /// Advances the clock to a new time.
     pub(crate) fn tick(&mut self, now: Now) {
         if let Some(last) = self.last {
             let advance = now.unix.saturating_sub(last.unix).max(now.monotonic.saturating_sub(last.monotonic)).max(0);
@@ -75,7 +75,7 @@ impl Clock {
         self.last.unwrap_or_default().monotonic
     }
 
-    /// Takes in what a safe read said of the service's clock.
+    /// Sets the service's clock from the response to a safe read.
     pub(crate) fn hear(&mut self, server: Millis) {
         self.server = Some((server, self.elapsed));
     }
@@ -84,8 +84,8 @@ impl Clock {
         self.server.is_some()
     }
 
-    /// How long ago that was: this client knows of its own moments; of another's it is the larger of what our clock and the service's
-    /// say. `None` when either says that it is still to come, or the service's is not known.
+    /// The time since a moment: exact for this client's own moments; for another client's it is the larger of the local clock's and the
+    /// service's. `None` if either clock puts the moment in the future, or the service's time is not known.
     pub(crate) fn since(&self, then: At) -> Option<Millis> {
         let ours = self.unix().saturating_sub(then.unix);
         if let Some(gap) = self.own_gap(then) {
@@ -97,21 +97,21 @@ impl Clock {
         (ours >= -SKEW && theirs >= -SKEW).then_some(ours.max(theirs).max(0))
     }
 
-    /// Whether this client wrote it down. One that was given the same entropy as another may only look like it: then less time has
+    /// The time since a moment of this client. A client that was given the same entropy may only look like this one: then less time has
     /// passed for it than by the wall clock.
     pub(crate) fn own_gap(&self, then: At) -> Option<Millis> {
         let (gap, ours) = (self.elapsed.saturating_sub(then.elapsed), self.unix().saturating_sub(then.unix));
         (then.client == self.client && gap >= 0 && gap >= ours).then_some(gap)
     }
 
-    /// The same, and where the service's time is not known by our clock alone.
+    /// The time since a moment, by the local clock alone if the service's time is not known.
     pub(crate) fn about_since(&self, then: At) -> Option<Millis> {
         let ours = self.unix().saturating_sub(then.unix);
         let by_ours = || (self.server.is_none() && ours >= -SKEW).then_some(ours.max(0));
         self.since(then).or_else(by_ours)
     }
 
-    /// How long ago that was for sure, by every clock that is known.
+    /// The least time since a moment, by every known clock.
     pub(crate) fn at_least_since(&self, then: At) -> Millis {
         let ours = self.unix().saturating_sub(then.unix);
         let theirs = self.server.map(|(server, at)| server.saturating_add(self.elapsed.saturating_sub(at)).saturating_sub(then.unix));

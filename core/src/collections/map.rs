@@ -7,10 +7,10 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::mem;
 
-/// How many a list has at most.
+/// The longest list.
 const MOST: usize = 64;
 
-/// How many members were walked over, for the tests that count work.
+/// The number of members that were visited, for the tests that count work.
 #[cfg(test)]
 pub(crate) mod walked {
     use std::cell::Cell;
@@ -21,7 +21,7 @@ pub(crate) mod walked {
         WALKED.set(WALKED.get() + 1);
     }
 
-    /// Those since it was asked last.
+    /// The number since the last call.
     pub(crate) fn take() -> u64 {
         WALKED.replace(0)
     }
@@ -29,7 +29,7 @@ pub(crate) mod walked {
 
 #[derive(Clone)]
 pub(crate) struct Map<K, V> {
-    /// None of them is empty.
+    /// None of the lists is empty.
     lists: Vec<Vec<(K, V)>>,
 }
 
@@ -70,12 +70,12 @@ impl<K, V> Map<K, V> {
 }
 
 impl<K: Ord, V> Map<K, V> {
-    /// In which list a key is, or would be, and where: `Ok` where it is there.
+    /// The list in which a key is, or would be, and its position there: `Ok` if the key is there.
     fn find<Q: Ord + ?Sized>(&self, key: &Q) -> (usize, Result<usize, usize>)
     where
         K: Borrow<Q>,
     {
-        // The last list that begins with it or before it.
+        // The last list that begins with the key or before it.
         let list = self.lists.partition_point(|list| list.first().is_some_and(|(first, _)| first.borrow() <= key)).saturating_sub(1);
         let at = self.lists.get(list).map_or(Err(0), |list| list.binary_search_by(|(known, _)| known.borrow().cmp(key)));
         (list, at)
@@ -104,7 +104,7 @@ impl<K: Ord, V> Map<K, V> {
         self.find(key).1.is_ok()
     }
 
-    /// What was there before.
+    /// Inserts a value and returns the old one.
     pub(crate) fn insert(&mut self, key: K, value: V) -> Option<V> {
         let (list, at) = self.find(&key);
         match at {
@@ -116,7 +116,7 @@ impl<K: Ord, V> Map<K, V> {
         }
     }
 
-    /// What is there; where nothing is, this is put there.
+    /// Returns the value of a key, and inserts one first if there is none.
     pub(crate) fn get_or_insert_with(&mut self, key: K, value: impl FnOnce() -> V) -> &mut V {
         match self.find(&key) {
             #[expect(clippy::indexing_slicing, reason = "it was found there")]
@@ -141,7 +141,7 @@ impl<K: Ord, V> Map<K, V> {
         self.iter().next()
     }
 
-    /// Those from a key on, this one too.
+    /// The members from a key on, including it.
     pub(crate) fn from<Q: Ord + ?Sized>(&self, key: &Q) -> impl Iterator<Item = (&K, &V)>
     where
         K: Borrow<Q>,
@@ -168,12 +168,12 @@ impl<K: Ord, V> Map<K, V> {
         self.lists.retain(|list| !list.is_empty());
     }
 
-    /// Puts one in where `find` said.
+    /// Inserts a member where `find` said.
     fn add(&mut self, mut list: usize, mut at: usize, one: (K, V)) -> &mut V {
         let is_last = list + 1 >= self.lists.len();
         match self.lists.get_mut(list) {
             None => self.lists.push(Vec::new()),
-            // What comes in order fills its lists; anything else divides them.
+            // Keys that come in order fill their lists; any other order divides them.
             Some(full) if full.len() == MOST && at == MOST && is_last => {
                 (list, at) = (list + 1, 0);
                 self.lists.push(Vec::new());
@@ -194,7 +194,7 @@ impl<K: Ord, V> Map<K, V> {
         &mut found[at].1
     }
 
-    /// Takes one out of there.
+    /// Removes a member from there.
     fn take(&mut self, list: usize, at: usize) -> Option<(K, V)> {
         let found = self.lists.get_mut(list)?;
         let one = (at < found.len()).then(|| found.remove(at));
@@ -237,7 +237,7 @@ mod tests {
 
     use super::*;
 
-    /// What all lists must be: in order, none empty, none too long.
+    /// The invariant of the lists: in order, none empty, none too long.
     fn is_in_order(map: &Map<u32, u32>) -> bool {
         map.lists.iter().all(|list| (1..=MOST).contains(&list.len())) && map.keys().is_sorted_by(|one, next| one < next)
     }
@@ -247,7 +247,7 @@ mod tests {
         let (mut map, mut tree, mut dice) = (Map::default(), BTreeMap::new(), 1_u32);
         for step in 0..40_000_u32 {
             dice = dice.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            // It grows, and shrinks again.
+            // The map grows, and shrinks again.
             let (key, comes) = (dice >> 8 & 0x7ff, (dice >> 24) % 5 < if step / 8_000 % 2 == 0 { 4 } else { 1 });
             match dice >> 20 & 7 {
                 0 => assert_eq!(map.pop_first(), tree.pop_first()),

@@ -1,4 +1,4 @@
-//! The way to a request that the table does not have: the contracts leave some out.
+//! Requests that the table does not have: the contracts leave some out.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,8 @@ use crate::json::{FromJson, FromJsonError, Object};
 
 use super::{Api, Auth, Endpoint, Json, Method, Record, Safety, Shape};
 
-/// A request of the caller's own, below the base URL and with the client's key. Only the caller knows what may be done after
-/// a failure, so `safety` says it.
+/// A request of the caller's own, below the base URL and with the client's key. Only the caller knows what may be done after a failure, so
+/// `safety` states it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AnyRequest {
     /// The HTTP method.
@@ -18,7 +18,7 @@ pub struct AnyRequest {
     pub query: BTreeMap<String, String>,
     /// The JSON body.
     pub body: Option<Json>,
-    /// What may be done after a failure whose effect is unknown; for a GET `safe`, else `at_most_once`.
+    /// The repeats that are allowed after a failure whose effect is unknown; the default for a GET is `safe`, else `at_most_once`.
     pub safety: Option<Safety>,
 }
 
@@ -67,7 +67,7 @@ const fn entry(api: Api, method: Method, safety: Safety) -> Endpoint {
             Api::Reseller => Auth::Bearer,
         },
         safety,
-        // NOT DOCUMENTED: what it costs.
+        // NOT DOCUMENTED: the cost.
         paid: false,
         request: NOTHING,
         response: Shape::Json,
@@ -92,7 +92,7 @@ static ENTRIES: [[[Endpoint; 5]; 5]; 2] = [rows(Api::Agent), rows(Api::Reseller)
 
 /// The entry of a method and a safety.
 pub(crate) fn any(api: Api, method: Method, safety: Safety) -> &'static Endpoint {
-    // Every triple is there, as a test says; the other is never needed.
+    // Every combination is there, as a test checks; the other entry is never used.
     static OTHER: Endpoint = entry(Api::Agent, Method::Post, Safety::AtMostOnce);
     let mut entries = ENTRIES.iter().flatten().flatten();
     entries.find(|entry| entry.api == api && entry.method == method && entry.safety == safety).unwrap_or(&OTHER)

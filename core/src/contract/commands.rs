@@ -1,4 +1,4 @@
-//! The parameters of the commands that are no endpoints of their own.
+//! The parameters of the commands that are not endpoints themselves.
 
 use crate::json::from_json;
 

@@ -1,8 +1,8 @@
-//! What the exceptions of other people's HTTP clients say about a request through a session's proxy: each client's class names, codes and
-//! words, as its releases of 2026 raise them. `tests/vectors/texts/seen.json` holds what each of them raised for real.
+//! Exceptions of other people's HTTP clients from a request through a session's proxy: each client's class names, codes and words, as its
+//! releases of 2026 raise them. `tests/vectors/texts/seen.json` holds what each of them raised for real.
 //!
 //! A program connects to its proxy only, and the proxy to the target. So a connection that could not be made is a failure of the proxy, and
-//! what fails in TLS, or what the proxy answers as a gateway, is a failure of the target. A connection that broke off may be either's.
+//! a failure in TLS, or the proxy's answer as a gateway, is a failure of the target. A connection that broke off may be either's.
 
 /// The cause of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub(crate) enum Cause {
     Timeout,
     Proxy,
     Target,
-    /// It may be the proxy's or the target's.
+    /// The failure may be the proxy's or the target's.
     Unknown,
 }
 
@@ -53,10 +53,10 @@ pub(crate) const ANSWERED: [&str; 14] = [
 /// Exceptions whose status, or the number at the start of whose text, is the proxy's answer to a CONNECT.
 pub(crate) const ANSWERS: [&str; 2] = ["*.ProxyError", "aiohttp.ClientHttpProxyError"];
 
-/// Exceptions that name a status that nobody sent.
+/// Exceptions that name a status that was not sent.
 pub(crate) const WITHOUT_STATUS: [&str; 1] = ["aiohttp.HttpProcessingError"];
 
-/// The clues. The first one that fits decides, so what is certain stands before what is general.
+/// The clues. The first one that fits decides, so certain clues stand before general ones.
 pub(crate) const CLUES: [Clue; 9] = [
     // The connection broke off, or a SOCKS proxy failed and does not say at what; some clients call that the proxy's fault, or TLS's.
     Clue {
@@ -166,7 +166,7 @@ pub(crate) const CLUES: [Clue; 9] = [
         ],
         ..NONE
     },
-    // TLS is spoken to the target; names that could not be found by the proxy; a client's own limit on connections, which says nothing.
+    // TLS with the target; names that the proxy could not find; a client's own limit on connections, which proves nothing.
     Clue {
         cause: Cause::Target,
         names: &["*.SSLError", "aiohttp.ClientSSLError", "OpenSSL.Error", "javax.net.ssl.SSLException", "*.PoolTimeout"],

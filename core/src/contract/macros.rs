@@ -1,8 +1,8 @@
-//! The macros of the table. `string_enum!`, `record!` and `endpoints!`, of what goes over the wire, and `closed_enum!` and `told!`, of what is
-//! Hopline's own, each make a Rust type and a constant descriptor of it. `written!` and `stored!` make a type that is there writable as JSON,
-//! and readable again.
+//! The macros of the table. `string_enum!`, `record!` and `endpoints!` (for the wire), and `closed_enum!` and `told!` (for Hopline's own
+//! types), each make a Rust type and a constant descriptor of it. `written!` and `stored!` make an existing type writable as JSON;
+//! `stored!` also makes it readable.
 
-/// The prose of an entry, line by line. What is shipped goes without it.
+/// The prose of an entry, line by line. A shipped build leaves it out.
 macro_rules! prose {
     ($($line:literal)*) => { if cfg!(feature = "docs") { concat!($($line, "\n",)*) } else { "" } };
 }
@@ -31,7 +31,7 @@ macro_rules! string_enum {
             }
         }
         impl Default for $name {
-            /// No word at all, which no request is sent with: a choice is never made by default.
+            /// Returns a missing word, which no request can be sent with: a choice is never made by default.
             fn default() -> Self { $name::Other(String::new()) }
         }
         impl std::fmt::Display for $name {
@@ -145,7 +145,7 @@ macro_rules! endpoints {
     (@ Free) => { false };
 }
 
-/// A list of words of Hopline's own, to which nobody adds: `Variant = "word",`.
+/// A list of words of Hopline's own, which is complete: `Variant = "word",`.
 macro_rules! closed_enum {
     ($(#[doc = $doc:literal])* $vis:vis enum $name:ident {
         $($(#[doc = $word_doc:literal])* $variant:ident = $word:literal,)*
@@ -166,12 +166,12 @@ macro_rules! closed_enum {
             };
             const ALL: &'static [$name] = &[$($name::$variant,)*];
 
-            /// Its word, which every host knows it by.
+            /// Returns the word, which is the same in every host.
             $vis const fn as_str(self) -> &'static str {
                 match self { $($name::$variant => $word,)* }
             }
 
-            /// What has this word.
+            /// Returns the variant of a word.
             #[allow(dead_code, reason = "some lists are never read")]
             pub(crate) fn of(word: &str) -> Option<$name> {
                 $name::ALL.iter().copied().find(|known| known.as_str() == word)
@@ -194,7 +194,7 @@ macro_rules! closed_enum {
 }
 pub(crate) use closed_enum;
 
-/// An object that hosts are told. A member that is `=> Time`, for one, has that shape rather than its type's.
+/// A record that hosts get. A member that is `=> Time`, for one, has that shape rather than its type's.
 macro_rules! told {
     ($(#[doc = $doc:literal])* $(#[derive($($derive:ident),*)])? $vis:vis struct $name:ident $(as $told:literal)? {
         $($(#[doc = $field_doc:literal])* $field_vis:vis $field:ident: $ty:ty $(=> $shape:ident)?,)*
@@ -205,7 +205,7 @@ macro_rules! told {
             $($(#[doc = $field_doc])* $field_vis $field: $ty,)*
         }
         impl $name {
-            /// Its members, as hosts are told them.
+            /// The members, as hosts get them.
             pub(crate) const FIELDS: &'static [$crate::contract::Field] = &[$($crate::contract::Field::told(
                 $crate::contract::wire_name(stringify!($field)),
                 $crate::contract::prose!($($field_doc)*),
@@ -213,7 +213,7 @@ macro_rules! told {
                 <$ty as $crate::contract::Shaped>::REQUIRED,
             ),)*];
 
-            /// Puts its members. What is absent or false is left out where it may be.
+            /// Writes the members. Absent and false members are left out where they may be.
             pub(crate) fn tell_members<S: $crate::contract::Sink>(&self, members: &mut $crate::contract::MemberWriter<'_, S>) {
                 $(members.put(&self.$field);)*
             }
@@ -242,7 +242,7 @@ macro_rules! told {
 }
 pub(crate) use told;
 
-/// A struct that is written as an object, without what is nothing: `written!(Type { a, b as "c" })`.
+/// A struct that is written as an object, without its empty members: `written!(Type { a, b as "c" })`.
 macro_rules! written {
     ($type:ident { $($field:ident $(as $name:literal)?),* $(,)? }) => {
         impl $crate::contract::Tell for $type {

@@ -1,10 +1,9 @@
 //! The table: every type and every endpoint of both APIs, declared once, as data.
 //!
-//! A file under `agent/` reads like the contract it was written from. The macros in [`macros`](self) turn an entry into
-//! a Rust type, which a [`Sink`] can be told, and a constant descriptor ([`Endpoint`], [`Record`], [`Words`]). The
-//! engine checks and builds requests from the descriptors, and every binding prints its types and its documentation from
-//! them, so to add an endpoint is to add one entry. The `doc` of each is empty without the feature `docs`, so that what is
-//! shipped does not carry it.
+//! A file under `agent/` reads like the contract it was written from. The macros in [`macros`](self) turn an entry into a Rust type, which
+//! a [`Sink`] can receive, and a constant descriptor ([`Endpoint`], [`Record`], [`Words`]). The engine checks and builds requests from the
+//! descriptors, and every binding prints its types and its documentation from them, so a new endpoint is one new entry. The `doc` of each
+//! is empty without the feature `docs`, so that shipped builds do not carry it.
 
 #[macro_use]
 mod macros;
@@ -53,13 +52,13 @@ pub trait Operation: Tell {
 
 /// Links a Rust type to its [`Shape`], so that the compiler rejects a field whose type the table can't describe.
 pub trait Shaped {
-    /// What the type looks like on the wire.
+    /// The type's shape on the wire.
     const SHAPE: Shape;
-    /// Whether a request without it is refused.
+    /// True if a request without the value is refused.
     const REQUIRED: bool = true;
-    /// Whether a request may carry null for it, which then means something of its own.
+    /// True if a request may carry null for the value, with a meaning of its own.
     const NULLABLE: bool = false;
-    /// Whether the value is to be left out of a request.
+    /// Returns true if a request leaves the value out.
     fn is_absent(&self) -> bool {
         false
     }
@@ -68,21 +67,21 @@ pub trait Shaped {
 /// An entry of the table.
 #[derive(Debug, Clone, Copy)]
 pub struct Endpoint {
-    /// Which of the two APIs.
+    /// The API.
     pub api: Api,
     /// The operation's name, in snake case; each host spells it in its own casing.
     pub name: &'static str,
-    /// What it does, in Markdown.
+    /// The description, in Markdown.
     pub doc: &'static str,
     /// The HTTP method.
     pub method: Method,
     /// The path below the base URL, with `{field}` for each path parameter.
     pub path: &'static str,
-    /// What authenticates it.
+    /// The authentication.
     pub auth: Auth,
-    /// What may be done after a failure whose effect is unknown.
+    /// The repeats that are allowed after a failure whose effect is unknown.
     pub safety: Safety,
-    /// Whether it can charge money, so that a new key is made only when the caller asked for it.
+    /// True if the operation can charge money, so that a new key is made only if the caller asked for it.
     pub paid: bool,
     /// The parameters.
     pub request: &'static Record,
@@ -90,7 +89,7 @@ pub struct Endpoint {
     pub response: Shape,
 }
 
-/// An operation's name is its own within its API, but for what the table does not have.
+/// The name of an operation is unique within its API, except for requests outside the table.
 impl Hash for Endpoint {
     fn hash<H: Hasher>(&self, state: &mut H) {
         (self.api, self.name, self.method, self.safety).hash(state);
@@ -130,10 +129,10 @@ closed_enum! {
     }
 }
 
-/// What authenticates an endpoint.
+/// The authentication of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Auth {
-    /// Nothing: the key is not sent.
+    /// No authentication: the key is not sent.
     Public,
     /// The `X-API-Key` header.
     Key,
@@ -142,13 +141,13 @@ pub enum Auth {
 }
 
 closed_enum! {
-    /// What may be done after a failure whose effect is unknown.
+    /// The repeats that are allowed after a failure whose effect is unknown.
     pub enum Safety {
-        /// It changes nothing: send it again.
+        /// The operation changes nothing: send it again.
         Safe = "safe",
         /// A repeat changes nothing more: send it again.
         Idempotent = "idempotent",
-        /// A repeat changes nothing more, but somebody notices it: send it again once.
+        /// A repeat changes nothing more, but people notice it, such as a second mail: send it again once.
         TwiceAtMost = "twice_at_most",
         /// Send the same bytes with the same `Idempotency-Key`.
         Keyed = "keyed",
@@ -158,18 +157,18 @@ closed_enum! {
 }
 
 impl Endpoint {
-    /// Whether it changes the session that it names. Telemetry does not.
+    /// Returns true if the operation changes the session that it names. Telemetry does not.
     pub fn changes_session(&self) -> bool {
         let changes = matches!(self.safety, Safety::Keyed | Safety::Idempotent | Safety::TwiceAtMost);
         changes && self.request.field("session_id").is_some()
     }
 
-    /// Whether it spends money. What puts money into an account charges it all the same.
+    /// Returns true if the operation spends money. A top-up is paid but does not spend.
     pub fn spends(&self) -> bool {
         self.paid && !matches!(self.name, "create_recharge" | "create_usdt_order")
     }
 
-    /// Whether it changes a session and costs nothing.
+    /// Returns true if the operation changes a session and costs nothing.
     pub(crate) fn is_free_change(&self) -> bool {
         self.changes_session() && !self.paid
     }
@@ -185,7 +184,7 @@ pub fn endpoint(name: &str) -> Option<&'static Endpoint> {
     endpoints().find(|endpoint| endpoint.name == name)
 }
 
-/// Serde asks this of every field of a request: absent is not the same as null.
+/// Serde calls this for every field of a request: absent and null differ.
 pub(crate) fn is_absent<T: Shaped>(value: &T) -> bool {
     value.is_absent()
 }

@@ -1,4 +1,4 @@
-//! Pools of sessions: what one is opened with, what a lease is asked for with, and what hosts are told of both. They are Hopline's own; the
+//! Pools of sessions: the requests to open a pool and to acquire a lease, and the records that hosts get. Pools are Hopline's own; the
 //! contract knows sessions only.
 
 use super::agent::{CreateSession, Protocol, ProvisioningMode, Proxy, SessionType};
@@ -10,21 +10,21 @@ use super::{Decimal, Shape, Shaped};
 use crate::json::from_json;
 
 closed_enum! {
-    /// What a pool buys for a session that it can't lend any more.
+    /// The sessions for which a pool buys a replacement.
     pub enum PoolReplace {
         /// A session that is over; the default for dynamic sessions.
         Ended = "ended",
-        /// Also one that stays blocked after its rotations: it is terminated, and another one is bought.
+        /// Also a session that stays blocked after its rotations: it is terminated, and another one is bought.
         Failing = "failing",
-        /// Nothing: its slot stays empty; the default for static sessions.
+        /// None: the slot stays empty; the default for static sessions.
         Never = "never",
     }
 }
 
 closed_enum! {
-    /// What opening a pool does if it was opened with another request before.
+    /// The behaviour of opening a pool that was opened with another request before.
     pub enum PoolOnChange {
-        /// Opening fails, and the error names what differs; the default.
+        /// Opening fails, and the error names the fields that differ; the default.
         Refuse = "refuse",
         /// This request becomes the pool's. Sessions of the old one are not lent again: dynamic ones are terminated, static ones are left.
         Replace = "replace",
@@ -32,11 +32,11 @@ closed_enum! {
 }
 
 closed_enum! {
-    /// Why a pool does not buy.
+    /// The reason why a pool does not buy.
     pub enum PoolHoldReason {
         /// The product is out of stock.
         OutOfStock = "out_of_stock",
-        /// The price is above the highest that is paid.
+        /// The price is above the pool's limit.
         Price = "price",
         /// The account has as many sessions as it may.
         SessionLimit = "session_limit",
@@ -46,7 +46,7 @@ closed_enum! {
         Budget = "budget",
         /// The day's cap is reached, the pool's or its client's.
         Cap = "cap",
-        /// The service did not answer, or asked to wait for longer than a purchase does.
+        /// The service did not answer, or asked for a longer wait than a purchase allows.
         NoAnswer = "no_answer",
         /// The service failed, and may have bought.
         Backend = "backend",
@@ -54,17 +54,17 @@ closed_enum! {
         Store = "store",
         /// Sessions end within a minute of being ready.
         ShortLived = "short_lived",
-        /// The service refuses what the pool asks for.
+        /// The service refuses the pool's request.
         Request = "request",
         /// The account or the key may not buy.
         Account = "account",
-        /// Another client has opened the pool with another request, which is the pool's from then on.
+        /// Another client has opened the pool with another request, which is now the pool's.
         Replaced = "replaced",
         /// Too many purchases are in doubt: settle one.
         InDoubt = "in_doubt",
-        /// Somebody has paused the pool.
+        /// A person or program has paused the pool.
         Paused = "paused",
-        /// Somebody drains the pool everywhere.
+        /// A client drains the pool for all clients.
         Draining = "draining",
     }
 }
@@ -77,87 +77,87 @@ impl Default for PoolHoldReason {
 }
 
 closed_enum! {
-    /// Who can end it that a pool does not buy.
+    /// The party that can end a pool's pause in buying.
     pub enum PoolNeeds {
-        /// It ends by itself.
+        /// The pool itself, with time.
         Nobody = "nobody",
-        /// The program has to ask for something else, or resume the pool.
+        /// The program: it has to change its request, or resume the pool.
         Caller = "caller",
-        /// A person has to look at the account, or settle a doubt.
+        /// A person: they have to check the account, or settle a doubt.
         Person = "person",
     }
 }
 
 closed_enum! {
-    /// What a slot of a pool is doing.
+    /// The state of a pool's slot.
     pub enum PoolSlotState {
-        /// Its session can be lent.
+        /// The session can be lent.
         Ready = "ready",
-        /// Its session is lent.
+        /// The session is lent.
         Leased = "leased",
-        /// Its session is bought, taken over, read or rotated.
+        /// The session is being bought, taken over, read or rotated.
         Creating = "creating",
-        /// Its session can't be lent for now.
+        /// The session can't be lent for now.
         Resting = "resting",
-        /// Its purchase is in doubt.
+        /// The purchase is in doubt.
         InDoubt = "in_doubt",
     }
 }
 
 closed_enum! {
-    /// Why the session of a slot can't be lent.
+    /// The reason why the session of a slot can't be lent.
     pub enum PoolSlotReason {
-        /// It is being bought.
+        /// The session is being bought.
         Buying = "buying",
-        /// What the slot holds is being taken over.
+        /// The slot's session is being taken over.
         TakingOver = "taking_over",
-        /// It is being read.
+        /// The session is being read.
         Reading = "reading",
-        /// Its exit is being changed.
+        /// The exit is being changed.
         Rotating = "rotating",
-        /// Its exit is to be changed, which may not be done yet.
+        /// The exit is to be changed, which has to wait.
         ToRotate = "to_rotate",
-        /// It is being renewed.
+        /// The session is being renewed.
         Renewing = "renewing",
-        /// It is being terminated, or is to be.
+        /// The session is being terminated, or is to be.
         Ending = "ending",
-        /// It can't be used yet, or could not be read. It is read again every minute.
+        /// The session can't be used yet, or could not be read. The pool reads it again every minute.
         NotReady = "not_ready",
-        /// Its purchase may have been made, and nobody knows.
+        /// The purchase may have been made.
         InDoubt = "in_doubt",
-        /// It is left as it is: of another request, or its record needs a person.
+        /// The session is left alone: it is of another request, or its record needs a person.
         Left = "left",
     }
 }
 
 closed_enum! {
-    /// What to do with a lease after something was seen through it.
+    /// The next step with a lease after an observation through it.
     pub enum LeaseAdvice {
-        /// Go on with it.
+        /// Keep using the lease.
         Keep = "keep",
-        /// Give it back, and acquire again: its session rests for this target, or gets another exit.
+        /// Give the lease back, and acquire again: its session rests for this target, or gets another exit.
         GiveBack = "give_back",
-        /// Give it back, and come later: the target blocks every exit.
+        /// Give the lease back, and come later: the target blocks every exit.
         Wait = "wait",
     }
 }
 
 record! {
-    /// What a pool buys, how much of it, and how it lends.
+    /// The sessions that a pool buys, their number, and the terms on which it lends them.
     OpenPool {
         /// The pool's name, 1 to 128 bytes: pools of one name in one store and account share their slots.
         name: String => Body, Length(1, 128);
-        /// How many sessions there may be at a time, over all clients of the store.
+        /// The most sessions at a time, over all clients of the store.
         size: u32 => Body, Between(1, 1_000_000);
         /// `dynamic` or `static`.
         session_type: SessionType => Body;
-        /// From a product list.
+        /// The product, from a product list.
         product_no: String => Body;
         /// GB (dynamic, fractions allowed) or addresses (static, whole); the server's default is 1.
         quantity: Option<Decimal> => Body, Positive, WholeWhen("session_type", "static");
-        /// For how long, at least 1; the service does not document the unit.
+        /// The duration, at least 1; the service does not document the unit.
         duration: Option<i64> => Body, AtLeast(1);
-        /// What the proxies are to speak; the server's default is `socks5`.
+        /// The protocol of the proxies; the server's default is `socks5`.
         protocol: Option<Protocol> => Body;
         /// Country of the exits.
         country_code: Option<String> => Body;
@@ -169,40 +169,42 @@ record! {
         project_id: Option<String> => Body;
         /// The most, in USD, that this pool buys in a UTC day, over all clients of the store. Required unless the client has a daily cap.
         daily_cap_usd: Option<Decimal> => Body, AtLeast(0);
-        /// The highest price, in USD for one unit, that is paid.
+        /// The highest price, in USD for one unit, at which the pool buys.
         max_unit_price: Option<Decimal> => Body, AtLeast(0);
-        /// What a purchase is to cost, in USD, where no price can tell it.
+        /// The cost of a purchase, in USD, where no price can tell it.
         expected_charge_usd: Option<Decimal> => Body, AtLeast(0);
-        /// Whether to buy again with a new key when the service failed. It may have sold all the same, and then charges twice. Default: false.
+        /// Buy again with a new key after a failure of the service. The service may have sold all the same, and then charges twice.
+        /// Default: false.
         retry_paid: Option<bool> => Body;
-        /// How many free sessions to keep at hand ahead of demand in this client, at most `size`. Default: 0, and a session is bought when
-        /// somebody waits for one.
+        /// The number of free sessions to keep ready ahead of demand in this client, at most `size`. Default: 0, and a session is bought
+        /// when a caller waits for one.
         ready: Option<u32> => Body, AtLeast(0);
-        /// How many purchases may be under way at a time. Default: 8.
+        /// The most purchases under way at a time. Default: 8.
         max_creating: Option<u32> => Body, AtLeast(1);
-        /// With so many slots in doubt nothing more is bought. Default: a quarter of `size`, at least 2.
+        /// The number of slots in doubt at which the pool stops buying. Default: a quarter of `size`, at least 2.
         max_in_doubt: Option<u32> => Body, AtLeast(1);
-        /// What is bought for a session that can't be lent any more. Default: `ended` for dynamic sessions, `never` for static ones.
+        /// The sessions for which a replacement is bought. Default: `ended` for dynamic sessions, `never` for static ones.
         replace: Option<PoolReplace> => Body;
-        /// An expired static session is renewed for so long instead, and keeps its address; the service does not document the unit.
+        /// The duration by which an expired static session is renewed instead of replaced, so that it keeps its address; the service does
+        /// not document the unit.
         renew_duration: Option<i64> => Body, AtLeast(1);
         /// Further statuses that end a session, at most 16, each of 1 to 64 bytes.
         ends: Option<Vec<String>> => Body;
-        /// How many leases one session may have at a time. Default: 1.
+        /// The most leases of one session at a time. Default: 1.
         leases_per_session: Option<u32> => Body, AtLeast(1);
-        /// A dynamic session gets another exit after so many leases. Default: it does not.
+        /// The number of leases after which a dynamic session gets another exit. Default: no limit.
         rotate_after_uses: Option<u32> => Body, AtLeast(1);
-        /// A dynamic session gets another exit at this age of its exit. Default: it does not.
+        /// The age of an exit, in milliseconds, at which a dynamic session gets another one. Default: no limit.
         rotate_after_ms: Option<i64> => Body, AtLeast(1000);
-        /// A session that was idle for so long is released, for other clients. Default: 60 s.
+        /// The idle time after which a session is released for other clients. Default: 60 s.
         idle_release_ms: Option<i64> => Body, AtLeast(0);
-        /// A session that was not read for so long is read before it is lent. Default: 10 min.
+        /// The time after which a session is read again before it is lent. Default: 10 min.
         check_after_ms: Option<i64> => Body, AtLeast(0);
-        /// A lease that is not back after so long is reported by an event. Default: 10 min.
+        /// The age at which a lease that was not given back is reported by an event. Default: 10 min.
         leak_after_ms: Option<i64> => Body, AtLeast(0);
-        /// A lease that is not back after so long is taken back. Default: it is not.
+        /// The age at which a lease that was not given back is taken back. Default: no limit.
         max_lease_ms: Option<i64> => Body, AtLeast(1);
-        /// What to do if the pool was opened with another request before. Default: `refuse`.
+        /// The behaviour if the pool was opened with another request before. Default: `refuse`.
         on_change: Option<PoolOnChange> => Body;
     }
 }
@@ -239,7 +241,7 @@ from_json!(OpenPool {
 });
 
 impl OpenPool {
-    /// What each session of the pool is.
+    /// The request for each session of the pool.
     pub(crate) fn session(&self) -> CreateSession {
         CreateSession {
             session_type: self.session_type.clone(),
@@ -257,8 +259,8 @@ impl OpenPool {
 }
 
 record! {
-    /// A pool that is joined: opened as it was opened before, by other programs of this store, to look at it, pause, resume or drain it.
-    /// It lends and buys nothing.
+    /// The pool to join: one that other programs of this store have opened, to read its status, pause, resume or drain it. A joined pool
+    /// neither lends nor buys.
     JoinPool {
         /// The pool's name.
         name: String => Body, Length(1, 128);
@@ -270,21 +272,21 @@ told! {
     /// A pool that was opened.
     #[derive(Debug, Clone, PartialEq, Deserialize)]
     pub struct OpenedPool {
-        /// What it is called from now on in this client.
+        /// The number of the pool in this client.
         pub pool: u32,
     }
 }
 
 record! {
-    /// A lease that is asked for.
+    /// The request for a lease.
     AcquireLease {
         /// The pool.
         pool: u32 => Body;
-        /// What is to be reached, such as a host: what is seen there counts for it alone.
+        /// The target of the requests, such as a host: blocks that are observed for it count for this target alone.
         target: Option<String> => Body;
-        /// The same key gets the same session as long as this client has it and its exit has not changed.
+        /// A key for a sticky session: the same key gets the same session as long as this client has it and its exit has not changed.
         key: Option<String> => Body;
-        /// How long to wait for a session. Default: 30 s.
+        /// The longest wait for a session. Default: 30 s.
         timeout_ms: Option<i64> => Body, AtLeast(0);
     }
 }
@@ -296,32 +298,32 @@ told! {
     pub struct PoolLease {
         /// The pool.
         pub pool: u32,
-        /// What the lease is called in its pool.
+        /// The number of the lease in its pool.
         pub lease: i64,
-        /// The slot that the session is of.
+        /// The slot of the session.
         pub slot: u32,
-        /// Grows whenever the session gets another exit or other credentials.
+        /// The generation, which grows whenever the session gets another exit or other credentials.
         pub generation: u32,
         /// The session.
         pub session_id: String,
-        /// How to reach it.
+        /// The proxy of the session.
         pub proxy: Proxy,
     }
 }
 
 record! {
-    /// A lease that is observed or given back.
+    /// The lease to observe or give back.
     LeaseRef {
         /// The pool.
         pool: u32 => Body;
-        /// What the lease is called in its pool.
+        /// The number of the lease in its pool.
         lease: i64 => Body;
     }
 }
 from_json!(LeaseRef { pool, lease });
 
 record! {
-    /// A pool that is paused or resumed.
+    /// The pool to pause or resume.
     PoolRef {
         /// The pool.
         pool: u32 => Body;
@@ -330,96 +332,96 @@ record! {
 from_json!(PoolRef { pool });
 
 record! {
-    /// A pool that is looked at.
+    /// The pool whose status is read.
     PoolStatusOf {
         /// The pool.
         pool: u32 => Body;
-        /// Whether to ask the store what other clients have. Default: false, and the rest is `elsewhere`.
+        /// Include the slots of other clients, from the store. Default: false, and they count as `elsewhere`.
         everywhere: Option<bool> => Body;
     }
 }
 from_json!(PoolStatusOf { pool, everywhere });
 
 record! {
-    /// How long to wait for sessions that are kept ready.
+    /// The wait for sessions that are kept ready.
     WaitReady {
         /// The pool.
         pool: u32 => Body;
-        /// How many are waited for, at most the pool's `ready`. Default: 1.
+        /// The number of sessions to wait for, at most the pool's `ready`. Default: 1.
         count: Option<u32> => Body, AtLeast(1);
-        /// For how long. Default: 5 min.
+        /// The longest wait. Default: 5 min.
         timeout_ms: Option<i64> => Body, AtLeast(0);
     }
 }
 from_json!(WaitReady { pool, count, timeout_ms });
 
 record! {
-    /// How a pool is closed.
+    /// The pool to close, and how.
     ClosePool {
         /// The pool.
         pool: u32 => Body;
-        /// How long leases are waited for. Default: 10 s.
+        /// The longest wait for leases. Default: 10 s.
         grace_ms: Option<i64> => Body, AtLeast(0);
     }
 }
 from_json!(ClosePool { pool, grace_ms });
 
 record! {
-    /// How a pool is drained: closed, and its dynamic sessions terminated.
+    /// The pool to drain: it is closed, and its dynamic sessions are terminated.
     DrainPool {
         /// The pool.
         pool: u32 => Body;
-        /// How long leases are waited for. Default: 10 s.
+        /// The longest wait for leases. Default: 10 s.
         grace_ms: Option<i64> => Body, AtLeast(0);
-        /// Whether all clients of the store drain it, and what none of them has is terminated, too. Default: false.
+        /// Make all clients of the store drain the pool, and also terminate the sessions that none of them has. Default: false.
         everywhere: Option<bool> => Body;
-        /// Whether static sessions are terminated, too; they are not refunded. Default: false.
+        /// Terminate static sessions, too; they are not refunded. Default: false.
         include_static: Option<bool> => Body;
     }
 }
 from_json!(DrainPool { pool, grace_ms, everywhere, include_static });
 
 told! {
-    /// Why a pool does not buy, and until when.
+    /// The reason why a pool does not buy, and the time of the next attempt.
     #[derive(Debug, Clone, PartialEq, Deserialize)]
     pub struct PoolHold {
-        /// Why.
+        /// The reason.
         pub reason: PoolHoldReason,
-        /// The same as the end of a sentence.
+        /// The reason as the end of a sentence.
         pub why: String,
-        /// Who can end it.
+        /// The party that can end it.
         pub needs: PoolNeeds,
-        /// Since when.
+        /// The time since when.
         pub since: i64 => Time,
-        /// When one purchase is tried; absent where somebody has to do something first.
+        /// The time of the next attempt, with one purchase; absent if a person or the program has to act first.
         pub retry_at: Option<i64> => Time,
     }
 }
 
 told! {
-    /// A slot of a pool that this client knows something of.
+    /// A slot of a pool that this client knows.
     #[derive(Debug, Clone, PartialEq, Deserialize)]
     pub struct PoolSlot {
-        /// Its number.
+        /// The number of the slot.
         pub slot: u32,
-        /// What it is doing.
+        /// The state of the slot.
         pub state: PoolSlotState,
-        /// Why its session can't be lent, where that is so.
+        /// The reason why its session can't be lent, if it can't.
         pub reason: Option<PoolSlotReason>,
-        /// Which purchase of the slot it is, counted from 1, where that is known.
+        /// The number of the slot's purchase, counted from 1, where it is known.
         pub purchase: Option<i64>,
-        /// Its session.
+        /// The session of the slot.
         pub session_id: Option<String>,
-        /// Of its session: grows whenever it gets another exit or other credentials.
+        /// The generation of the session, which grows whenever it gets another exit or other credentials.
         pub generation: Option<u32>,
-        /// How long its session has been ready.
+        /// The time for which the session has been ready.
         pub age_ms: Option<i64> => Span,
     }
 }
 
 told! {
-    /// How a pool is, as far as this client knows. The first seven add up to the pool's `size`; to more while this client has slots of a
-    /// pool that others have opened with a larger one.
+    /// The status of a pool, as far as this client knows. The first seven numbers add up to the pool's `size`, or to more while this client
+    /// has slots of a pool that others have opened with a larger size.
     #[derive(Debug, Clone, PartialEq, Deserialize)]
     pub struct PoolStatus {
         /// Sessions that can be lent at once.
@@ -432,28 +434,28 @@ told! {
         pub resting: u32,
         /// Purchases in doubt.
         pub in_doubt: u32,
-        /// Slots that hold nothing, as far as is known.
+        /// Slots without a session, as far as is known.
         pub empty: u32,
-        /// Slots that other clients have, or that this client has not looked at.
+        /// Slots of other clients, and slots that this client has not read.
         pub elsewhere: u32,
-        /// How many wait for a lease.
+        /// Callers that wait for a lease.
         pub waiting: u32,
-        /// Why nothing is bought, if that is so.
+        /// The reason why nothing is bought, if so.
         pub hold: Option<PoolHold>,
         /// The targets that blocked three exits in a row at their first use.
         pub blocked_everywhere: Vec<String>,
-        /// What this client has bought for the pool today (UTC), in USD.
+        /// USD that this client has spent for the pool today (UTC).
         pub spent_today_usd: Decimal,
-        /// The slots that this client knows something of.
+        /// The slots that this client knows.
         pub slots: Vec<PoolSlot>,
     }
 }
 
 told! {
-    /// A pool that the store keeps, whoever has opened it.
+    /// A pool in the store, opened by any client.
     #[derive(Debug, Clone, PartialEq, Deserialize)]
     pub struct KnownPool {
-        /// Its name.
+        /// The name of the pool.
         pub name: String,
         /// The largest size that it was opened with.
         pub size: u32,
@@ -461,7 +463,7 @@ told! {
         pub sessions: u32,
         /// Slots whose purchase is in doubt.
         pub in_doubt: u32,
-        /// Why nothing is bought, if that is so.
+        /// The reason why nothing is bought, if so.
         pub hold: Option<PoolHold>,
     }
 }
@@ -470,21 +472,22 @@ told! {
     /// The pools that the store keeps.
     #[derive(Debug, Clone, PartialEq, Deserialize)]
     pub struct KnownPools {
-        /// They, by name.
+        /// The pools, by name.
         pub pools: Vec<KnownPool>,
     }
 }
 
-/// What pools are asked with, for whoever prints the table.
+/// The requests about pools, for tools that print the table.
 pub const POOL_REQUESTS: [Shape; 7] =
     [OpenPool::SHAPE, AcquireLease::SHAPE, PoolRef::SHAPE, PoolStatusOf::SHAPE, WaitReady::SHAPE, ClosePool::SHAPE, DrainPool::SHAPE];
 
-/// A purchase for a slot of a pool, as people are shown it: `pool/<name>/<slot>#<number>`. Intents that begin like this are a pool's own.
+/// The displayed name of a purchase for a slot of a pool: `pool/<name>/<slot>#<number>`. Intents that begin like this are reserved for
+/// pools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SlotPurchase<'a> {
     /// `<name>/<slot>`.
     pub(crate) slot: &'a str,
-    /// Which purchase of the slot it is, counted from 1.
+    /// The number of the slot's purchase, counted from 1.
     pub(crate) number: u64,
 }
 
@@ -496,7 +499,7 @@ impl<'a> SlotPurchase<'a> {
         Some(SlotPurchase { slot, number: number.parse().ok()? })
     }
 
-    /// Whether an intent may not be a caller's.
+    /// Returns true if an intent is reserved and can't be a caller's.
     pub(crate) fn is_reserved(intent: &str) -> bool {
         intent.starts_with(Self::PREFIX)
     }

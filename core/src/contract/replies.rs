@@ -1,4 +1,4 @@
-//! What the client itself makes of several answers: the orders that it waits for, and what it finds about a doubt.
+//! The results that the client makes from several answers: the orders that it waits for, and the candidates for a doubt.
 
 use super::reseller::StaticOrderStatus;
 use super::{Json, Shape, Shaped};
@@ -6,42 +6,42 @@ use super::{Json, Shape, Shaped};
 record! {
     /// A static order, as the list of static orders shows it.
     StaticOrder {
-        /// Its number: the handle for everything that comes after.
+        /// The order's number: the handle for all further operations.
         order_no: String as "orderNo";
-        /// Where it is: of its items the first status that is not `active`, where they differ.
+        /// The status of the order: the first status of its items that is not `active`, if they differ.
         status: Option<StaticOrderStatus>;
         /// The items of the list that belong to it, as the service wrote them; the service does not document their fields.
         items: Vec<Json>;
-        /// Whether it may have more items than these: no more than 20 pages of 100, or 4 MiB, are read.
+        /// True if the order may have more items than these: at most 20 pages of 100, or 4 MiB, are read.
         truncated: bool;
     }
 }
 
 record! {
-    /// Something that may be what became of an operation in doubt.
+    /// A possible result of an operation in doubt.
     Candidate {
-        /// The operation that showed it.
+        /// The operation that found the candidate.
         read: String;
-        /// The parameters of the operation in doubt that it shows with the same values.
+        /// The parameters of the operation in doubt that the candidate has with the same values.
         matched: Vec<String>;
-        /// The item, or the whole answer where it is no list, as the service wrote it.
+        /// The item, or the whole answer if it is not a list, as the service wrote it.
         item: Json;
-        /// The record that has this already: then it belongs to that operation, and not to the one in doubt.
+        /// The record that already has this result: then it belongs to that operation, and not to the one in doubt.
         record: Option<String>;
     }
 }
 
 record! {
-    /// What the service shows that may be an operation in doubt. Whether it is, a person says with `settle`.
+    /// The candidates for an operation in doubt. A person decides among them with `settle`.
     Reconciliation {
         /// The operation in doubt.
         operation: String;
-        /// What was found.
+        /// The candidates.
         candidates: Vec<Candidate>;
-        /// Whether all was read that there is; otherwise there were too many pages.
+        /// True if everything was read; otherwise there were too many pages.
         complete: bool;
     }
 }
 
-/// These types, for whoever prints the table.
+/// These types, for tools that print the table.
 pub const REPLIES: [Shape; 2] = [StaticOrder::SHAPE, Reconciliation::SHAPE];

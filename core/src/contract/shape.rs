@@ -1,4 +1,4 @@
-//! How a type of the table looks: its members, their shapes, the words of a list, and what a value must satisfy.
+//! The shapes of the table's types: their members, the words of a list, and the rules for a value.
 
 use std::hash::{Hash, Hasher};
 
@@ -7,13 +7,13 @@ use std::hash::{Hash, Hasher};
 pub struct Record {
     /// The type's name, in upper camel case.
     pub name: &'static str,
-    /// What it is, in Markdown.
+    /// The description, in Markdown.
     pub doc: &'static str,
-    /// Its members, in the order of the contract.
+    /// The members, in the order of the contract.
     pub fields: &'static [Field],
-    /// Which members must be present, a bit each.
+    /// The members that must be present, one bit each.
     pub(crate) required: u64,
-    /// Whether an answer may spell a member in another way.
+    /// True if an answer may spell a member in another way.
     pub(crate) aliased: bool,
 }
 
@@ -37,7 +37,7 @@ impl Record {
     }
 }
 
-/// A record is known by its name.
+/// Records are compared by name.
 impl PartialEq for Record {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name
@@ -57,34 +57,34 @@ impl Hash for Record {
 pub struct Field {
     /// The name on the wire.
     pub name: &'static str,
-    /// Other spellings of it that an answer may use, alone or beside it.
+    /// Other spellings that an answer may use, alone or beside the name.
     pub aliases: &'static [&'static str],
-    /// What it means, its unit and its default, in Markdown.
+    /// The meaning, the unit and the default, in Markdown.
     pub doc: &'static str,
-    /// Its type.
+    /// The type.
     pub shape: Shape,
-    /// Whether it must be present.
+    /// True if the member must be present.
     pub required: bool,
-    /// Whether null is a value of its own, beside being left out.
+    /// True if null is a value of its own, distinct from absence.
     pub nullable: bool,
-    /// Where a request carries it; members of an answer are in its body.
+    /// The place in a request; members of an answer are in its body.
     pub place: Place,
-    /// What a value must satisfy before it is sent.
+    /// The rules for a value before it is sent.
     pub rules: &'static [FieldRule],
 }
 
 impl Field {
-    /// Whether it names something by an id or a number, so that an answer may write it as a number where it is a text.
+    /// Returns true if the member is an id or a number by its name, so that an answer may write it as a number where the type is a text.
     pub fn is_id(&self) -> bool {
         self.name == "id" || ["_id", "Id", "_no", "No"].iter().any(|end| self.name.ends_with(end))
     }
 
-    /// Whether a number may be sent that no word of its list stands for.
+    /// Returns true if a number may be sent that no word of the list stands for.
     pub fn takes_any_number(&self) -> bool {
         self.rules.contains(&FieldRule::AnyNumber)
     }
 
-    /// A member of an object that hosts are told. One that is false is absent.
+    /// A member of a record that hosts get. A false one is absent.
     pub(crate) const fn told(name: &'static str, doc: &'static str, shape: Shape, required: bool) -> Self {
         let required = required && !matches!(shape, Shape::Bool);
         Field { name, aliases: &[], doc, shape, required, nullable: false, place: Place::Body, rules: &[] }
@@ -96,7 +96,7 @@ impl Field {
     }
 }
 
-/// Where a request carries a field.
+/// The place of a field in a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// One segment of the path, percent-encoded.
@@ -134,7 +134,7 @@ pub enum Shape {
     Error,
     /// A decimal number, kept as it was written.
     Decimal,
-    /// Any JSON: the contract does not document what is inside.
+    /// Any JSON: the contract does not document its content.
     Json,
     /// One of the words of a list; an answer may hold another.
     Word(&'static Words),
@@ -147,7 +147,7 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// The record of a shape that is one; the macros call it while compiling.
+    /// The record of a shape that is a record; the macros call this while compiling.
     #[allow(clippy::panic, reason = "evaluated by the compiler: it is a compile error")]
     pub(crate) const fn record(self) -> &'static Record {
         match self {
@@ -156,7 +156,7 @@ impl Shape {
         }
     }
 
-    /// The name of the objects that it is made of.
+    /// The name of the records that the shape consists of.
     pub(crate) const fn type_name(&self) -> Option<&'static str> {
         match self {
             Shape::Record(record) => Some(record.name),
@@ -165,7 +165,7 @@ impl Shape {
         }
     }
 
-    /// Whether something in it is secret.
+    /// Returns true if the shape contains a secret.
     pub(crate) fn has_secrets(&self) -> bool {
         match self {
             Shape::Secret => true,
@@ -181,15 +181,15 @@ impl Shape {
 pub struct Words {
     /// The type's name, in upper camel case.
     pub name: &'static str,
-    /// What it says, in Markdown.
+    /// The description, in Markdown.
     pub doc: &'static str,
     /// The words, in the order of the contract.
     pub words: &'static [Word],
-    /// Whether there is no other word: it is a list of Hopline's own.
+    /// True if there is no other word: the list is Hopline's own.
     pub closed: bool,
 }
 
-/// A list of words is known by its name, too.
+/// Lists of words are compared by name, too.
 impl PartialEq for Words {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name
@@ -209,16 +209,16 @@ impl Hash for Words {
 pub struct Word {
     /// The variant's name, in upper camel case.
     pub name: &'static str,
-    /// The word; it is what goes over the wire, unless there is a number.
+    /// The word, which goes over the wire unless there is a number.
     pub word: &'static str,
     /// The number that stands for it on the wire.
     pub number: Option<i64>,
-    /// What it means, in Markdown.
+    /// The meaning, in Markdown.
     pub doc: &'static str,
 }
 
 impl Word {
-    /// Whether some JSON names this word: with its text, or with the number that stands for it.
+    /// Returns true if some JSON is this word: its text, or the number that stands for it.
     pub(crate) fn is(&self, json: &str) -> bool {
         match self.number {
             Some(number) if json.parse() == Ok(number) => true,
@@ -227,7 +227,7 @@ impl Word {
     }
 }
 
-/// What a value must satisfy before it is sent.
+/// A rule for a value before it is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldRule {
     /// A number above zero.
@@ -256,12 +256,12 @@ pub enum FieldRule {
     Country,
     /// Any number, beside the words of the list.
     AnyNumber,
-    /// Always sent, with this word, also where it is left out: the contract leaves no choice.
+    /// Always sent, with this word, even if left out: the contract allows no other.
     Always(&'static str),
 }
 
 impl FieldRule {
-    /// Whether the rule has a meaning for the shape; a table with one that has none does not compile.
+    /// Returns true if the rule has a meaning for the shape; a table with a meaningless rule does not compile.
     const fn fits(self, shape: Shape) -> bool {
         match self {
             FieldRule::Positive | FieldRule::AtLeast(_) | FieldRule::Between(..) => match shape {
@@ -284,7 +284,7 @@ impl FieldRule {
     }
 }
 
-/// Whether every rule fits; `record!` asks while compiling.
+/// Returns true if every rule fits; `record!` calls this while compiling.
 pub(crate) const fn all_fit(rules: &[FieldRule], shape: Shape) -> bool {
     let mut rest = rules;
     while let [rule, tail @ ..] = rest {

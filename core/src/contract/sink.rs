@@ -1,18 +1,19 @@
-//! The sink: what builds values of a host from an answer that is read, or from a value of this library.
+//! The sink, which builds values of a host from an answer or from a value of this library.
 
 use super::{Record, Word};
 
-/// Builds values. It never refuses: what does not fit its type is for the reader to notice.
+/// Builds values. A sink never refuses: checking the type is the reader's part.
 ///
-/// Whoever feeds it (a reader, or a [`Tell`](super::Tell)) asks for an object or a list, says with [`next`](Sink::next) which of its members or items comes, lets that be
-/// built, hands it back with [`put`](Sink::put), and ends the object or the list. Each member of the table is put once at most.
+/// The caller (a reader, or a [`Tell`](super::Tell)) opens an object or a list, announces each member or item with [`next`](Sink::next),
+/// lets its value be built, hands the value back with [`put`](Sink::put), and ends the object or the list. Each member of the table is put
+/// at most once.
 pub trait Sink {
     /// A value that is built.
     type Value;
     /// An object or a list that is being built.
     type Nest;
 
-    /// Nothing: a member that is null.
+    /// Null: a member without a value.
     fn null(&mut self) -> Self::Value;
     /// `true` or `false`.
     fn flag(&mut self, value: bool) -> Self::Value;
@@ -24,7 +25,7 @@ pub trait Sink {
     fn text(&mut self, text: &str, secret: bool) -> Self::Value;
     /// A word of a list: as the table spells it, where it is one of the table.
     fn word(&mut self, text: &str, known: Option<&'static Word>) -> Self::Value;
-    /// JSON as it was written: what nobody documents, or what does not fit its type.
+    /// JSON as it was written: an undocumented value, or one that does not fit its type.
     fn json(&mut self, text: &str) -> Self::Value;
     /// Begins an object.
     fn object(&mut self, record: &'static Record) -> Self::Nest;
@@ -34,13 +35,13 @@ pub trait Sink {
     fn next(&mut self, _nest: &mut Self::Nest, _index: usize) {}
     /// The value of that member or item.
     fn put(&mut self, nest: &mut Self::Nest, index: usize, value: Self::Value);
-    /// A member that the table does not have: what stands between the quotes of its name, and its value, both as written.
+    /// A member that the table does not have: its name between the quotes, and its value, both as written.
     fn unknown(&mut self, _nest: &mut Self::Nest, _name: &str, _json: &str) {}
     /// Ends an object or a list.
     fn end(&mut self, nest: Self::Nest) -> Self::Value;
 }
 
-/// Builds nothing, for whoever only wants to know whether a value fits.
+/// Builds nothing, for a caller that only checks whether a value fits.
 impl Sink for () {
     type Value = ();
     type Nest = ();

@@ -1,4 +1,4 @@
-//! How a value of this library goes to a sink: the parameters of a request, what a record holds, and what hosts are told.
+//! Writes values of this library to a sink: the parameters of a request, the contents of a record, and the records that hosts get.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -8,15 +8,15 @@ use crate::json::push_quoted;
 
 /// A value that a sink can build.
 pub trait Tell {
-    /// Has a sink build it.
+    /// Builds the value with a sink.
     fn tell<S: Sink>(&self, sink: &mut S) -> S::Value;
 
-    /// Whether it is left out of the object that it is a member of.
+    /// Returns true if the object that holds the value leaves it out.
     fn is_left_out(&self) -> bool {
         false
     }
 
-    /// Whether it is left out of a record of the store, which is read with a default for it.
+    /// Returns true if a record of the store leaves the value out and reads it as the default.
     fn is_nothing(&self) -> bool {
         self.is_left_out()
     }
@@ -35,7 +35,7 @@ impl<'s, S: Sink> MemberWriter<'s, S> {
         MemberWriter { nest: sink.object(record), sink, index: 0 }
     }
 
-    /// The next member, unless it is to be left out.
+    /// Puts the next member, unless it is left out.
     pub(crate) fn member<T: Tell + ?Sized>(&mut self, is_left_out: bool, value: &T) {
         if !is_left_out {
             self.sink.next(&mut self.nest, self.index);
@@ -45,7 +45,7 @@ impl<'s, S: Sink> MemberWriter<'s, S> {
         self.index += 1;
     }
 
-    /// The next member of an object that hosts are told.
+    /// Puts the next member of a record that hosts get.
     pub(crate) fn put<T: Tell + Shaped>(&mut self, value: &T) {
         let may_be_absent = !T::REQUIRED || matches!(T::SHAPE, Shape::Bool);
         self.member(may_be_absent && value.is_nothing(), value);
@@ -104,7 +104,7 @@ impl Tell for IpAddr {
     }
 }
 
-/// One that is false may be left out, where its object is Hopline's own.
+/// A false value may be left out of Hopline's own objects.
 impl Tell for bool {
     fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
         sink.flag(*self)
@@ -183,7 +183,7 @@ impl<T: Tell> Tell for OneOrMany<T> {
     }
 }
 
-/// An object whose members have names of a caller's own.
+/// An object whose members are named by the caller.
 impl Tell for BTreeMap<String, String> {
     fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
         let mut written = String::from("{");

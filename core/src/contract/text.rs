@@ -10,10 +10,10 @@ pub fn json_of(value: &(impl Tell + ?Sized)) -> String {
     text.into_text()
 }
 
-/// The largest whole number of which a double holds each one up to it.
+/// The largest whole number up to which a double holds every whole number.
 const SAFE: u64 = (1 << 53) - 1;
 
-/// Whether a double, which is all that JavaScript has, holds a whole number exactly.
+/// Returns true if a double, JavaScript's only number type in JSON, holds a whole number exactly.
 pub(crate) fn fits_double(number: i64) -> bool {
     number.unsigned_abs() <= SAFE
 }
@@ -22,21 +22,21 @@ pub(crate) fn fits_double(number: i64) -> bool {
 #[derive(Debug, Default)]
 pub struct Text {
     text: String,
-    /// Whether a whole number that no double holds is written as text.
+    /// True if a whole number that no double holds is written as text.
     for_doubles: bool,
 }
 
-/// An object, by its record, or a list; and whether it is still empty.
+/// An object, by its record, or a list; true while it is empty.
 #[derive(Debug)]
 pub struct Nest(Option<&'static Record>, bool);
 
 impl Text {
-    /// One for JavaScript: a whole number that no double holds is written as text.
+    /// A sink for JavaScript: a whole number that no double holds is written as text.
     pub(crate) fn for_doubles() -> Self {
         Text { for_doubles: true, ..Text::default() }
     }
 
-    /// What was written.
+    /// Returns the written text.
     pub fn into_text(self) -> String {
         self.text
     }

@@ -1,4 +1,4 @@
-//! The values that the table is made of, beyond those of the language.
+//! The values of the table, beyond those of the language.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,10 +12,10 @@ use serde_json::value::RawValue;
 use super::{Shape, Shaped};
 use crate::json::{FromJson, FromJsonError, NotJson, whole};
 
-/// An amount of money or of traffic, taken from the number's own text: never through a float.
+/// An amount of money or of traffic, taken from the number's own text, never through a float.
 ///
-/// At most 28 significant digits. Of what is sent, a number beyond that is refused rather than rounded; of what a service writes, it is
-/// rounded up.
+/// An amount has at most 28 significant digits. A request with a longer number is refused rather than rounded; a longer number from a
+/// service is rounded up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Decimal(pub rust_decimal::Decimal);
 
@@ -23,12 +23,12 @@ impl FromStr for Decimal {
     type Err = NotDecimal;
 
     fn from_str(text: &str) -> Result<Self, NotDecimal> {
-        // A body may hold a number of a million digits; 64 are more than any that fits.
-        // `rust_decimal` takes `1_000`, as Rust's own source does; no service and no host does.
+        // A body may hold a number of a million digits; 64 are more than any valid one has. `rust_decimal` accepts `1_000`, as in Rust
+        // source; no service and no host writes that.
         if text.len() > 64 || text.contains('_') {
             return Err(NotDecimal);
         }
-        // Of digits that do not fit `from_scientific` rounds, so they are read without their exponent first.
+        // `from_scientific` rounds digits that do not fit, so the digits are read without their exponent first.
         let digits = text.split(['e', 'E']).next().unwrap_or_default();
         let exact = rust_decimal::Decimal::from_str_exact(digits).map_err(|_| NotDecimal)?;
         if digits.len() == text.len() {
@@ -39,13 +39,13 @@ impl FromStr for Decimal {
 }
 
 impl Decimal {
-    /// A number of a service's, and whether it had to be rounded: up, to 28 digits. None where more stand before the point.
+    /// A number from a service, and true if it was rounded up to 28 digits. `None` if more digits stand before the point.
     pub(crate) fn rounded_up(number: &str) -> Option<(Decimal, bool)> {
         const MOST: i64 = 28;
         let (is_negative, number) = number.strip_prefix('-').map_or((false, number), |number| (true, number));
         let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
         let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-        // An exponent that is no number of 64 bits is as good as the largest one.
+        // An exponent beyond 64 bits counts as the largest one.
         let exponent = exponent.parse::<i64>().unwrap_or(if exponent.starts_with('-') { i64::MIN } else { i64::MAX });
         let mut digits = whole.bytes().chain(fraction.bytes()).map(|digit| i128::from(digit.wrapping_sub(b'0') % 10)).peekable();
         let mut before = exponent.saturating_add(whole.len() as i64);
@@ -64,13 +64,13 @@ impl Decimal {
         Some((Decimal(rounded.normalize()), is_cut))
     }
 
-    /// The number as it is sent: without trailing zeros, so that equal numbers are equal texts.
+    /// The number in its canonical form, without trailing zeros, so that equal numbers are equal texts.
     pub(crate) fn in_one_form(self) -> String {
         self.0.normalize().to_string()
     }
 }
 
-/// The text is no decimal number of at most 28 digits.
+/// The text is not a decimal number of at most 28 digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a decimal number of at most 28 digits")]
 pub struct NotDecimal;
@@ -95,7 +95,7 @@ impl Serialize for Decimal {
 
 impl<'de> Deserialize<'de> for Decimal {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // As text, too: nothing is lost by it, and hosts whose JSON has only floats write it so.
+        // A text is accepted, too: nothing is lost, and hosts whose JSON has only floats send one.
         let written = <&RawValue>::deserialize(deserializer)?.get();
         let text = written.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(written);
         text.parse().map_err(serde::de::Error::custom)
@@ -103,15 +103,15 @@ impl<'de> Deserialize<'de> for Decimal {
 }
 
 impl FromJson for Decimal {
-    /// As text, too, as everywhere.
+    /// A text is accepted, too, as everywhere.
     fn from_json(json: &str) -> Result<Self, FromJsonError> {
         let text = json.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(json);
         text.parse().map_err(|NotDecimal| FromJsonError::here())
     }
 }
 
-/// A text that never prints: its `Debug` is `[redacted]`, it has no `Display`, and serde writes `[redacted]` for it. So a value that holds a
-/// secret can't be written by serde and read again; [`reveal`](Secret::reveal) gives the text itself.
+/// A text that never prints: its `Debug` is `[redacted]`, it has no `Display`, and serde writes `[redacted]`. So serde can't write and read
+/// back a value that holds a secret; [`reveal`](Secret::reveal) returns the text.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct Secret(String);
 
@@ -121,7 +121,7 @@ impl Secret {
         Secret(text.into())
     }
 
-    /// The text itself. Whoever calls this answers for where it goes.
+    /// Returns the text. The caller is responsible for where it goes.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -133,7 +133,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// `[redacted]`, so that an answer may be written to a log. What is sent is written by [`Tell`](super::Tell), not by serde.
+/// Writes `[redacted]`, so that an answer can be logged. Requests are written by [`Tell`](super::Tell), not by serde.
 impl Serialize for Secret {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str("[redacted]")
@@ -152,9 +152,9 @@ impl FromJson for Secret {
     }
 }
 
-/// Any JSON, as its own text: what the contract does not document, and the whole of every answer.
+/// Any JSON, as its own text: undocumented values, and the whole of every answer.
 ///
-/// It may hold secrets, so its `Debug` says only how long it is. Serde writes the whole of it.
+/// The JSON may hold secrets, so its `Debug` states only its length. Serde writes the whole of it.
 #[derive(Clone, PartialEq, Hash)]
 pub struct Json(ArcStr);
 
@@ -169,7 +169,7 @@ impl Json {
         Json(text.into())
     }
 
-    /// Reads it as a type of the caller's own.
+    /// Reads the JSON as a type of the caller's own.
     pub fn read<'a, T: Deserialize<'a>>(&'a self) -> Result<T, serde_json::Error> {
         serde_json::from_str(self.text())
     }
@@ -216,10 +216,10 @@ impl FromJson for Json {
 /// A value that a change may leave as it is, take away, or set: absent, null and a value are three things.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Patch<T> {
-    /// Left as it is: not sent.
+    /// Left unchanged: not sent.
     #[default]
     Absent,
-    /// Sent as null. The service does not document what that does.
+    /// Sent as null. The service does not document the effect.
     Null,
     /// Set to this.
     Set(T),

@@ -1,5 +1,5 @@
-//! Types of Hopline's own that are read from JSON: options, and what records hold. Beside serde's derives this is a fraction of the code in
-//! what is shipped, and it says where a value does not fit.
+//! Reads Hopline's own types from JSON: options, and the contents of records. This is a fraction of serde's derived code in the shipped
+//! size, and its errors name the place.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -7,16 +7,16 @@ use std::collections::BTreeMap;
 use super::pick::{items, members, text_of};
 use super::scan::{NotJson, whole};
 
-/// Why some JSON is none of a type.
+/// The reason why some JSON can't be read as a type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum FromJsonError {
-    /// It is not JSON.
+    /// The text is not JSON.
     NotJson,
-    /// Nothing is known of the member that is there, such as `retry.atempts`.
+    /// The member is unknown, such as `retry.atempts`.
     Unknown(String),
-    /// What is there does not fit, or nothing is there that could be left out. The value itself has no name.
+    /// The value does not fit, or a required value is missing. The outermost value has no name.
     Misfit(String),
-    /// Null is there, which says neither a value nor that there is none: a limit that came out of a file would be gone.
+    /// The value is null, which states neither a value nor its absence: a limit that came out of a file would be lost.
     Null(String),
 }
 
@@ -31,7 +31,7 @@ impl FromJsonError {
         FromJsonError::Misfit(String::new())
     }
 
-    /// It is within that member, or that item.
+    /// Adds the name of the member or item that the error lies within.
     fn within(self, name: &str) -> Self {
         let way = |inner: String| match inner.as_str() {
             "" => name.to_owned(),
@@ -49,13 +49,13 @@ impl FromJsonError {
 
 /// A type that is read from JSON.
 pub(crate) trait FromJson: Sized {
-    /// Whether it must be there, as a member of an object.
+    /// True if the value is required as a member of an object.
     const REQUIRED: bool = true;
 
-    /// Reads it from the text of one value, without the space around it.
+    /// Reads the value from its text, without the space around it.
     fn from_json(json: &str) -> Result<Self, FromJsonError>;
 
-    /// The same of an option.
+    /// Reads the value as an option.
     fn from_option(json: &str) -> Result<Self, FromJsonError> {
         Self::from_json(json)
     }
@@ -70,19 +70,19 @@ pub(crate) fn read_json<T: FromJson>(text: &str) -> Result<T, FromJsonError> {
 pub(crate) struct Object<'a>(Vec<(Cow<'a, str>, &'a str)>);
 
 impl<'a> Object<'a> {
-    /// Of a text that is one.
+    /// Reads the text of an object.
     pub(crate) fn of(json: &'a str) -> Result<Self, FromJsonError> {
         if json.starts_with('{') { Ok(Object(members(json)?)) } else { Err(FromJsonError::here()) }
     }
 
-    /// The text of a member, if it is there. Of one that comes twice nobody knows which is meant.
+    /// The text of a member, if there is one. A member that comes twice is an error, since the right one can't be known.
     fn member(&self, name: &str) -> Result<Option<&'a str>, FromJsonError> {
         let mut found = self.0.iter().filter(|(known, _)| known == name).map(|(_, json)| *json);
         let first = found.next();
         if found.next().is_some() { Err(FromJsonError::here().within(name)) } else { Ok(first) }
     }
 
-    /// It has no other members than these.
+    /// Returns an error if there are other members than these.
     pub(crate) fn only(&self, names: &[&str]) -> Result<(), FromJsonError> {
         match self.0.iter().find(|(name, _)| !names.contains(&name.as_ref())) {
             Some((name, _)) => Err(FromJsonError::Unknown(name.clone().into_owned())),
@@ -90,7 +90,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Reads a member. Whether it is there.
+    /// Reads a member, and returns whether there was one.
     pub(crate) fn read<T: FromJson>(&self, name: &str, into: &mut T) -> Result<bool, FromJsonError> {
         let Some(json) = self.member(name)? else { return Ok(false) };
         *into = T::from_json(json).map_err(|error| error.within(name))?;
@@ -104,7 +104,7 @@ impl<'a> Object<'a> {
         Ok(())
     }
 
-    /// Reads a member that is there, or may be left out.
+    /// Reads a member that is required, unless its type has a default.
     pub(crate) fn need<T: FromJson>(&self, name: &str, into: &mut T) -> Result<(), FromJsonError> {
         if self.read(name, into)? || !T::REQUIRED { Ok(()) } else { Err(FromJsonError::here().within(name)) }
     }

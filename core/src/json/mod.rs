@@ -1,4 +1,4 @@
-//! JSON as text: a scanner that pulls tokens from it, and the writer of its strings. It knows nothing of the table.
+//! JSON as text: a scanner that pulls tokens from it, and the writer of its strings. This module knows nothing of the table.
 
 mod from_json;
 mod pick;

@@ -1,10 +1,10 @@
-//! Texts, members and items of JSON whose type nobody needs to know.
+//! Texts, members and items of JSON, without a type.
 
 use std::borrow::Cow;
 
 use super::scan::{NotJson, Scanner};
 
-/// What some JSON says that is a string.
+/// The value of some JSON that is a string.
 pub(crate) fn text_of(json: &str) -> Option<Cow<'_, str>> {
     let mut scan = Scanner::new(json);
     let text = scan.string().ok()?;
@@ -12,13 +12,13 @@ pub(crate) fn text_of(json: &str) -> Option<Cow<'_, str>> {
     text.plain()
 }
 
-/// A value as plain text: what a string says, and anything else as it is written.
+/// A value as plain text: the value of a string, and any other JSON as it is written.
 pub(crate) fn plain(json: &str) -> Cow<'_, str> {
     text_of(json).unwrap_or(Cow::Borrowed(json))
 }
 
-/// The members of an object of those names, as they are written; one that is null is none. None at all where it is no object,
-/// or where one of them comes twice.
+/// The members of an object with those names, as they are written; a null member counts as absent. Returns `None` if the text is not an
+/// object, or has one of the members twice.
 pub(crate) fn pick<'a, const N: usize>(json: &'a str, names: [&str; N]) -> Option<[Option<&'a str>; N]> {
     let (mut found, mut seen) = ([None; N], [false; N]);
     let mut scan = Scanner::new(json);

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use super::string::unescape;
 
-/// The deepest nesting that is read. serde_json, Python and others stop at about this depth, and what one reader of a host
-/// can't read must not be a success in another.
+/// The deepest nesting that is read. serde_json, Python and others stop at about this depth, and JSON that one reader of a host can't read
+/// must not be a success in another.
 const DEEPEST: u8 = 100;
 
 /// The text is not JSON, or it is nested too deeply.
@@ -13,12 +13,12 @@ const DEEPEST: u8 = 100;
 #[error("not JSON, or nested more than 100 levels deep")]
 pub struct NotJson;
 
-/// Where in a text the scanner is.
+/// The position of the scanner in a text.
 #[derive(Clone)]
 pub(crate) struct Scanner<'a> {
     text: &'a str,
     at: usize,
-    /// How many levels deeper it may go.
+    /// The number of levels that it may still go down.
     room: u8,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct Written<'a> {
 }
 
 impl<'a> Written<'a> {
-    /// What it says; none where it holds half a surrogate pair, which no text can.
+    /// The value of the string; `None` if it holds half a surrogate pair, which no text can hold.
     pub(crate) fn plain(self) -> Option<Cow<'a, str>> {
         if self.escaped { unescape(self.text).map(Cow::Owned) } else { Some(Cow::Borrowed(self.text)) }
     }
@@ -43,15 +43,15 @@ pub(crate) fn whole(text: &str) -> Result<&str, NotJson> {
     scan.end().map(|()| found)
 }
 
-/// Whether a text can't be read because it is nested too deeply.
+/// Returns true if a text is too deeply nested to be read.
 pub(crate) fn is_too_deep(text: &str) -> bool {
     let mut scan = Scanner::new(text);
     scan.skip().is_err() && scan.room == 0 && matches!(scan.byte(), b'{' | b'[')
 }
 
-/// Whether the bytes are the beginning of some JSON and stop before its end.
+/// Returns true if the bytes are the beginning of some JSON and stop before its end.
 pub(crate) fn ends_early(bytes: &[u8]) -> bool {
-    // What is not UTF-8 is refused elsewhere; here a character that was cut in two must not hide that the rest is missing.
+    // Invalid UTF-8 is refused elsewhere; here a character that was cut in two must not hide that the rest is missing.
     let text = String::from_utf8_lossy(bytes);
     let mut scan = Scanner::new(&text);
     scan.skip().is_err() && scan.at >= text.len()
@@ -62,17 +62,17 @@ impl<'a> Scanner<'a> {
         Scanner { text, at: 0, room: DEEPEST }
     }
 
-    /// Where it is, in bytes.
+    /// The position in bytes.
     pub(crate) fn at(&self) -> usize {
         self.at
     }
 
-    /// The same text from another place of the same depth.
+    /// Moves the scanner to another place of the same depth.
     pub(crate) fn seek(&mut self, at: usize) {
         self.at = at;
     }
 
-    /// The text from there to here.
+    /// The text from that position to here.
     #[inline]
     pub(crate) fn since(&self, from: usize) -> &'a str {
         self.text.get(from..self.at).unwrap_or_default()
@@ -84,7 +84,7 @@ impl<'a> Scanner<'a> {
         self.text.as_bytes().get(self.at).copied().unwrap_or(0)
     }
 
-    /// The next byte that is no space, without taking it; 0 at the end.
+    /// The next byte that is not a space, without taking it; 0 at the end.
     #[inline]
     pub(crate) fn peek(&mut self) -> u8 {
         match self.byte() {
@@ -111,7 +111,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// There is nothing more.
+    /// Returns an error unless the text is at its end.
     pub(crate) fn end(&mut self) -> Result<(), NotJson> {
         self.peek();
         if self.at < self.text.len() { Err(NotJson) } else { Ok(()) }
@@ -200,7 +200,7 @@ impl<'a> Scanner<'a> {
         if self.at == from { Err(NotJson) } else { Ok(()) }
     }
 
-    /// Past the bracket that opens an object or a list. Whether there is something in it.
+    /// Skips the bracket that opens an object or a list, and returns whether there is anything inside.
     #[inline]
     pub(crate) fn open(&mut self, close: u8) -> Result<bool, NotJson> {
         self.room = self.room.checked_sub(1).ok_or(NotJson)?;
@@ -212,7 +212,7 @@ impl<'a> Scanner<'a> {
         Ok(!empty)
     }
 
-    /// Past what stands behind a member or an item. Whether another one follows.
+    /// Skips the comma or the bracket behind a member or an item, and returns whether another one follows.
     #[inline]
     pub(crate) fn more(&mut self, close: u8) -> Result<bool, NotJson> {
         match self.peek() {
@@ -241,7 +241,7 @@ impl<'a> Scanner<'a> {
         self.take(b':').map(|()| name)
     }
 
-    /// Past a member's name and its colon, if that is the name and nothing stands between them.
+    /// Skips a member's name and its colon, if the name is this one and nothing stands between them.
     #[inline]
     pub(crate) fn is_name(&mut self, name: &str) -> bool {
         let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
@@ -253,7 +253,7 @@ impl<'a> Scanner<'a> {
         is_it
     }
 
-    /// Past one value, whatever it is. Its text.
+    /// Skips one value of any kind and returns its text.
     pub(crate) fn skip(&mut self) -> Result<&'a str, NotJson> {
         let first = self.peek();
         let from = self.at;
@@ -284,7 +284,7 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// How many bytes of a string come before its end, an escape or what no string may hold. Eight at a time.
+/// The number of bytes of a string before its end, an escape or a forbidden byte. Reads eight at a time.
 #[inline]
 fn plain_bytes(bytes: &[u8]) -> usize {
     const ONES: u64 = 0x0101_0101_0101_0101;
@@ -305,7 +305,7 @@ fn plain_bytes(bytes: &[u8]) -> usize {
     chunks.len() * 8 + rest.iter().position(stops).unwrap_or(rest.len())
 }
 
-/// Whether two texts are equal, without a call for what is short.
+/// Returns true if two texts are equal, without a function call for short ones.
 #[inline]
 pub(crate) fn same(one: &[u8], other: &[u8]) -> bool {
     let ((chunks, rest), (other_chunks, other_rest)) = (one.as_chunks::<8>(), other.as_chunks::<8>());

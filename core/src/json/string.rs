@@ -1,6 +1,6 @@
-//! Strings of JSON: what they say, and how they are written.
+//! Strings of JSON: reading and writing.
 
-/// What a string says that was checked when it was scanned; none where it holds half a surrogate pair.
+/// The value of a string that was checked when it was scanned; `None` if it holds half a surrogate pair.
 #[cold]
 pub(super) fn unescape(written: &str) -> Option<String> {
     let mut said = String::with_capacity(written.len());

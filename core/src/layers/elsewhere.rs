@@ -1,11 +1,11 @@
-//! Files that know each other in circles, in folders beside this crate: as many as there were at most.
+//! Circles of files in folders beside this crate: none may grow.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::source::{Graph, graph, knot};
 
-/// The files in the largest circle of each folder. It may only become smaller.
+/// The number of files in the largest circle of each folder. The numbers may only become smaller.
 const CIRCLES: [(&str, usize); 10] = [
     ("the sandbox", 15),
     ("xtask", 10),
@@ -40,7 +40,7 @@ fn the_circles_of_other_folders_are_no_larger_than_they_were() {
     }
 }
 
-/// Which modules of a Python package import which, also where only types are checked.
+/// The imports between the modules of a Python package, including those for type checks only.
 fn python(folder: &Path) -> Graph {
     imports(folder, "py", |line| {
         let (from, names) = line.trim_start().strip_prefix("from .")?.split_once(" import ")?;
@@ -49,7 +49,7 @@ fn python(folder: &Path) -> Graph {
     })
 }
 
-/// Which files of the npm package import which.
+/// The imports between the files of the npm package.
 fn javascript(folder: &Path) -> Graph {
     imports(folder, "js", |line| {
         let (_, path) = line.split_once("from \"./")?;

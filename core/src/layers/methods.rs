@@ -4,16 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::source::{Graph, core, files, knot, reached};
 
-/// What is counted of a type whose methods stand in several files. It may only become less.
+/// The counts for a type whose methods stand in several files. They may only become smaller.
 #[derive(Debug)]
 struct Knots {
-    /// Files with methods of it.
+    /// The files with methods of the type.
     files: usize,
-    /// Of these, how many can each come to each by calls.
+    /// The largest number of files that can each reach each other by calls.
     knot: usize,
-    /// Methods that can end up in themselves.
+    /// The methods that can end up in themselves.
     recursive: usize,
-    /// How many files touch the field that most of them touch.
+    /// The number of files that touch the most widely touched field.
     touched: usize,
 }
 
@@ -88,7 +88,7 @@ fn called(body: &str, methods: &BTreeMap<String, (&str, String)>) -> BTreeSet<St
     methods.keys().filter(|method| is_called(method)).cloned().collect()
 }
 
-/// What stands behind each place where a text has these words, whole.
+/// The text behind each place where a text has these words, whole.
 fn words_at<'a>(text: &'a str, words: &'a str) -> impl Iterator<Item = &'a str> {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(words).filter_map(move |(at, _)| {

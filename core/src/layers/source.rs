@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// What each of some things names of the others.
+/// The names that each thing has of the others.
 pub(super) type Graph = BTreeMap<String, BTreeSet<String>>;
 
-/// All that can be come to from a thing, itself only if there is a way back to it.
+/// All things that can be reached from one, itself only if there is a way back to it.
 pub(super) fn reached<'a>(graph: &'a Graph, from: &str) -> BTreeSet<&'a str> {
     let (mut reached, mut next) = (BTreeSet::new(), vec![from]);
     while let Some(one) = next.pop() {
@@ -19,7 +19,7 @@ pub(super) fn reached<'a>(graph: &'a Graph, from: &str) -> BTreeSet<&'a str> {
     reached
 }
 
-/// How many things are in the largest knot: each of them can be come to from each.
+/// The size of the largest knot, in which each thing can be reached from each.
 pub(super) fn knot(graph: &Graph) -> usize {
     let all: BTreeMap<&str, BTreeSet<&str>> = graph.keys().map(|one| (one.as_str(), reached(graph, one))).collect();
     let tied = |one: &str| all[one].iter().filter(|other| all.get(*other).is_some_and(|theirs| theirs.contains(one))).count();
@@ -76,7 +76,7 @@ fn paths(body: &str) -> Vec<String> {
     parts.iter().filter(|part| !part.is_empty()).flat_map(|part| paths(part)).map(|path| format!("{before}{path}")).collect()
 }
 
-/// Which files a file names in its `use` lines: the longest path that is one.
+/// The files that a file names in its `use` lines: for each path the longest part of it that is a file.
 fn named(module: &str, text: &str, files: &BTreeMap<String, String>) -> BTreeSet<String> {
     let parent = |module: &str| module.rsplit_once("::").map(|(parent, _)| parent.to_owned()).unwrap_or_default();
     let uses = text.split(';').filter_map(|part| {
@@ -107,7 +107,7 @@ fn named(module: &str, text: &str, files: &BTreeMap<String, String>) -> BTreeSet
     whole.collect()
 }
 
-/// Which files each file of a crate names.
+/// The files that each file of a crate names.
 pub(super) fn graph(root: &Path) -> Graph {
     let files = files(root);
     files.iter().map(|(module, text)| (module.clone(), named(module, text, &files))).collect()

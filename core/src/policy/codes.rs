@@ -5,9 +5,9 @@ use std::fmt;
 use crate::contract::{Api, closed_enum};
 
 closed_enum! {
-    /// What to do next, for a person or a program.
+    /// The next step for a person or a program.
     pub enum Advice {
-        /// Nothing will help until somebody looks at the account or the key.
+        /// Nothing helps until a person has checked the account or the key.
         Stop = "stop",
         /// Check the username and the password, or the token, and log in again.
         Reauthenticate = "reauthenticate",
@@ -15,7 +15,7 @@ closed_enum! {
         CheckBaseUrl = "check_base_url",
         /// Change the request.
         ChangeRequest = "change_request",
-        /// Read the session: it may not be where it was thought to be.
+        /// Read the session: its state may have changed.
         ReadSession = "read_session",
         /// Top up the balance.
         Recharge = "recharge",
@@ -25,19 +25,19 @@ closed_enum! {
         ReadPrices = "read_prices",
         /// Terminate a session first.
         TerminateSession = "terminate_session",
-        /// Terminate the session again: to end it twice does no harm.
+        /// Terminate the session again: a second termination does no harm.
         TerminateAgain = "terminate_again",
         /// Wait, until `retry_at` where it is given.
         Wait = "wait",
         /// Try again later.
         RetryLater = "retry_later",
-        /// Resume it by its intent or record, which sends the same key, or settle it by hand.
+        /// Resume the operation by its intent or record, which sends the same key, or settle it by hand.
         Resume = "resume",
-        /// Look at what the account holds before you buy again, and settle the record.
+        /// Check the account before you buy again, and settle the record.
         CheckAccount = "check_account",
-        /// Wait until the other command or client that is at work on it has ended.
+        /// Wait until the other command or client that works on it has ended.
         WaitForOther = "wait_for_other",
-        /// Look it up: `reconcile` shows what the service has that may be it.
+        /// Look the operation up: `reconcile` shows candidates from the service.
         Reconcile = "reconcile",
         /// Wait for the order by its number.
         WaitOrder = "wait_order",
@@ -47,9 +47,9 @@ closed_enum! {
         NewClient = "new_client",
         /// Make a store for each client.
         NewStore = "new_store",
-        /// Mend the store.
+        /// Repair the store.
         MendStore = "mend_store",
-        /// It is done: read it from `raw`.
+        /// The operation took effect: read the answer from `raw`.
         ReadRaw = "read_raw",
         /// Nothing needs to be done.
         Nothing = "nothing",
@@ -95,7 +95,7 @@ impl fmt::Display for Advice {
     }
 }
 
-/// What the client does by itself about a code.
+/// The client's own reaction to a code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Automatic {
     /// Nothing.
@@ -111,7 +111,7 @@ pub enum Automatic {
 }
 
 impl Automatic {
-    /// What it does, as a sentence of the documentation.
+    /// The reaction as a sentence of the documentation.
     pub fn as_str(self) -> &'static str {
         match self {
             Automatic::No => "nothing",
@@ -128,20 +128,20 @@ impl Automatic {
 pub struct CodeRow {
     /// The code.
     pub code: &'static str,
-    /// The HTTP status it comes with.
+    /// The HTTP status that the code comes with.
     pub status: u16,
-    /// What it means, as part of a sentence.
+    /// The meaning, as part of a sentence.
     pub meaning: &'static str,
-    /// What to do next.
+    /// The next step.
     pub advice: Advice,
-    /// What the client does by itself.
+    /// The client's own reaction.
     pub automatic: Automatic,
-    /// Whether it is the operation's own answer, stored for its key, after which the key can't charge any more.
+    /// True if the answer is the operation's own, stored for its key, after which the key can't charge any more.
     pub settles: bool,
 }
 
 impl CodeRow {
-    /// What to do next where it answers a read, which has no record that could be resumed.
+    /// The next step after a read, which has no record to resume.
     pub(crate) fn advice_of_read(&self) -> Advice {
         match self.advice {
             Advice::Resume => Advice::RetryLater,
@@ -185,7 +185,7 @@ pub fn code(code: &str) -> Option<&'static CodeRow> {
     CODES.iter().find(|row| row.code == code)
 }
 
-/// What a code means, where the contract names it.
+/// The meaning of a code, where the contract names it.
 pub(crate) fn meaning(api: Api, code: &str) -> &'static str {
     if api == Api::Reseller {
         return match code {

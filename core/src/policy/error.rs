@@ -1,4 +1,4 @@
-//! What an operation can end with, other than its answer.
+//! The failures of operations.
 
 use std::fmt;
 
@@ -7,79 +7,80 @@ use crate::contract::{Field, Json, MemberWriter, Record, Shape, Shaped, Sink, Te
 use crate::time::Millis;
 
 closed_enum! {
-    /// What kind of failure it is. The list is closed: a program can match all of it.
+    /// The kind of a failure. The list is closed: a program can match all of it.
     pub enum Kind {
-        /// Refused here, before anything was sent.
+        /// Refused by this client before anything was sent.
         Invalid = "invalid",
-        /// Refused by the service, or by an app's own backend; or by this client before anything was sent, as [`Error::is_refused_by_us`]
-        /// tells: the caller's own cap or price limit, a product that has no price, a backend that is not ready, a `reconcile` that has
-        /// nothing to look up, a `resume` of what an app's own backend refused, a `settle` that came too early, a `forget` of a session that
-        /// this client holds, a record that has changed since the caller looked at it. The operation was not done, unless the effect is [`Effect::Done`]: then a read that follows it was refused.
+        /// Refused by the service or by an app's own backend. Also refused by this client before anything was sent, as
+        /// [`Error::is_refused_by_us`] tells: by the caller's own cap or price limit, for a product without a price, a backend that is not
+        /// ready, a `reconcile` that has nothing to look up, a `resume` of an operation that an app's own backend refused, a `settle` that
+        /// came too early, a `forget` of a session that this client holds, or a record that has changed since the caller read it. The
+        /// operation did not take effect, unless the effect is [`Effect::Done`]: then a read that follows it was refused.
         Refused = "refused",
-        /// The service could not be reached or could not do it. The operation was not done, unless the effect is [`Effect::Done`]: then a read
-        /// that follows it failed.
+        /// The service could not be reached or failed. The operation did not take effect, unless the effect is [`Effect::Done`]: then a
+        /// read that follows it failed.
         Unavailable = "unavailable",
-        /// It may have been done: nobody knows yet.
+        /// The operation may have taken effect; nothing has decided it yet.
         InDoubt = "in_doubt",
         /// The response was not in the API's format, such as a gateway's error page.
         Protocol = "protocol",
-        /// It was done, but the answer does not fit its type; `raw` keeps it.
+        /// The operation took effect, but the answer does not fit its type; `raw` keeps it.
         Decode = "decode",
-        /// Another command or another client of the store has it: what an intent or a key stands for, or a change of the same session that is
-        /// under way or in doubt.
+        /// Another command or another client of the store owns the intent, the key, or a change of the same session that is under way or in
+        /// doubt.
         Busy = "busy",
-        /// The caller cancelled it, or its client was closed.
+        /// The caller cancelled the operation, or its client was closed.
         Cancelled = "cancelled",
-        /// The store could not do what had to be done first, or what it has under the name can't be read.
+        /// The store could not do a step that has to come first, or its entry of that name can't be read.
         Store = "store",
-        /// The session that the intent stands for is over, and nothing was bought.
+        /// The session of the intent is over, and nothing was bought.
         Ended = "ended",
-        /// The library was called in a way that has no meaning.
+        /// The library was used in a way that is not allowed.
         Misuse = "misuse",
     }
 }
 
 closed_enum! {
-    /// Whether this call had its effect. It says nothing of other calls under the same intent, with one exception: the effect of a
-    /// start with an intent or a given key that ended before the store was asked for that name, because the store failed or the start was
-    /// cancelled, is unknown, since an earlier start of it may have had its effect.
+    /// The effect of this call. Other calls under the same intent are not meant, with one exception: a start with an intent or a given key
+    /// has the effect `unknown` if it ended before the store was asked for that name, because the store failed or the start was cancelled,
+    /// since an earlier start may have taken effect.
     pub enum Effect {
-        /// It had none and will have none.
+        /// The call had no effect and will have none.
         None = "none",
-        /// Nobody knows yet.
+        /// Nothing has decided yet whether the call took effect.
         Unknown = "unknown",
-        /// It was done.
+        /// The call took effect.
         Done = "done",
     }
 }
 
-/// A failure, with all that a person or a program needs to decide what to do next. It holds no secret. What it says is in
-/// its [`ErrorFields`], whose fields can be read as if they were its own.
+/// A failure, with everything that a person or a program needs to decide what to do next. An error holds no secret. Its facts are in its
+/// [`ErrorFields`], whose fields can be read directly from the error.
 #[derive(Clone, PartialEq, Hash)]
 pub struct Error(Box<Said>);
 
 #[derive(Clone, PartialEq, Hash)]
 struct Said {
     fields: ErrorFields,
-    /// How long it was until `retry_at` when its command ended, in milliseconds.
+    /// Milliseconds until `retry_at` at the end of the command.
     retry_in: Option<Millis>,
 }
 
 told! {
-    /// What an [`Error`] says.
+    /// The fields of an [`Error`].
     #[derive(Clone, PartialEq, Hash)]
     pub struct ErrorFields {
-        /// What kind of failure.
+        /// The kind of failure.
         pub kind: Kind,
-        /// Whether the operation had its effect.
+        /// The effect of the operation.
         pub effect: Effect,
-        /// Which operation.
+        /// The operation.
         pub operation: &'static str,
-        /// What happened, in our words, as the middle of a sentence.
+        /// The failure in our words, as the middle of a sentence.
         pub what: String,
-        /// What to do next.
+        /// The next step.
         pub advice: Advice,
-        /// The field that was refused; of `decode`, where in the answer it does not fit, such as `data.items[3].price`.
+        /// The field that was refused; for `decode`, the place in the answer that does not fit, such as `data.items[3].price`.
         pub field: Option<String>,
         /// The service's code, as it came.
         pub code: Option<String>,
@@ -91,31 +92,31 @@ told! {
         pub content_type: Option<String>,
         /// The service's details, as they came.
         pub details: Option<Json>,
-        /// To quote when reporting a problem.
+        /// The request id, to quote when reporting a problem.
         pub request_id: Option<String>,
         /// The idempotency key of the last send.
         pub idempotency_key: Option<String>,
-        /// The caller's own name for the operation.
+        /// The caller's own name for the operation: its intent.
         pub intent: Option<String>,
-        /// The session it was about, where that is known.
+        /// The session of the operation, where it is known.
         pub session_id: Option<String>,
-        /// The order it was about, where its number is known.
+        /// The order of the operation, where its number is known.
         pub order_no: Option<String>,
-        /// The record to resume it by.
+        /// The record to resume the operation by.
         pub record: Option<String>,
-        /// Not before this time, Unix milliseconds.
+        /// The earliest time to try again, in Unix milliseconds.
         pub retry_at: Option<Millis> => Time,
-        /// How often it was sent.
+        /// The number of sends.
         pub attempts: u32,
-        /// `data` of a success that does not fit its type. It may hold secrets.
+        /// The `data` of a success that does not fit its type. This JSON may hold secrets.
         pub raw: Option<Json>,
-        /// The first failure, when this one came of a later send.
+        /// The first failure, if this one came from a later send.
         pub cause: Option<Error>,
     }
 }
 
 impl Error {
-    /// An error with nothing but the facts that every error has.
+    /// An error with only the facts that every error has.
     pub(crate) fn new(kind: Kind, effect: Effect, operation: &'static str, what: impl Into<String>, advice: Advice) -> Self {
         Error::from(ErrorFields {
             kind,
@@ -142,24 +143,24 @@ impl Error {
         })
     }
 
-    /// What was sent before is not sent again.
+    /// Says that the operation was not sent again, for one that was sent before.
     pub(crate) fn not_again(mut self) -> Self {
         self.what = self.what.replacen("was not sent,", "was not sent again,", 1);
         self
     }
 
-    /// Whether a read that ended with this may go better later.
+    /// Returns true if a read that failed with this error may succeed later.
     pub(crate) fn may_pass(&self) -> bool {
         let passing = self.status.is_none_or(|status| (200..300).contains(&status) || super::is_passing_read(status));
         self.kind == Kind::Unavailable || (self.kind == Kind::Protocol && passing)
     }
 
-    /// What it says, to change some of it.
+    /// Takes the fields, to change some of them.
     pub(crate) fn into_fields(self) -> ErrorFields {
         self.0.fields
     }
 
-    /// It is said now: its sentence tells how long it is until `retry_at`.
+    /// Sets the time of the message, which then states how long it is until `retry_at`.
     pub(crate) fn said_at(mut self, unix: Millis) -> Self {
         self.0.retry_in = self.retry_at.map(|at| at.saturating_sub(unix));
         self
@@ -174,18 +175,18 @@ impl Error {
         })
     }
 
-    /// Whether the kind is [`Kind::Refused`] and this client refused it, with no answer of the service behind it: the caller's own
-    /// cap or price limit, a product that has no price, a backend that is not ready, a `reconcile` that has nothing to look up, a
-    /// `resume` of what an app's own backend refused, a `settle` that came too early, a `forget` of a session that this client holds, a
-    /// record that has changed since the caller looked at it. In JSON it is `"refused_by_us": true`, and absent otherwise.
+    /// Returns true if the kind is [`Kind::Refused`] and this client refused the operation, without an answer of the service: by the
+    /// caller's own cap or price limit, for a product without a price, a backend that is not ready, a `reconcile` that has nothing to look
+    /// up, a `resume` of an operation that an app's own backend refused, a `settle` that came too early, a `forget` of a session that this
+    /// client holds, or a record that has changed since the caller read it. In JSON this is `"refused_by_us": true`, and absent otherwise.
     pub fn is_refused_by_us(&self) -> bool {
         self.kind == Kind::Refused && self.status.is_none()
     }
 
-    /// The sentence's part on money, where there is something to say.
+    /// The part of the sentence about money, if there is one.
     fn about_effect(&self) -> &'static str {
         let paid = crate::contract::endpoint(self.operation).is_some_and(|endpoint| endpoint.paid);
-        // What the name stands for may have been bought, by another call.
+        // Another call under the same name may have bought.
         let of_this_call =
             matches!(self.kind, Kind::Busy | Kind::Ended) || matches!(self.field.as_deref(), Some("intent" | "idempotency_key"));
         match (self.effect, paid) {
@@ -200,7 +201,7 @@ impl Error {
     }
 }
 
-/// What hosts are told of an error beside its fields.
+/// The members of an error that hosts get beside its fields.
 const TOLD: [Field; 2] = [
     Field::told("message", prose!("One sentence: what happened, whether money may have moved, what to do next."), Shape::Text, true),
     Field::told(
@@ -215,7 +216,7 @@ const TOLD: [Field; 2] = [
     ),
 ];
 static MEMBERS: [Field; 23] = joined(&TOLD, ErrorFields::FIELDS);
-/// What hosts are told of an error.
+/// The record of an error for hosts.
 pub static ERROR: Record = Record::new(
     "ErrorFields",
     prose!("A failure, with all that is needed to decide what to do next: `kind` says what happened, `effect` whether it took effect."),
@@ -226,7 +227,7 @@ impl Shaped for Error {
     const SHAPE: Shape = Shape::Error;
 }
 
-/// What it says, and its sentence as `message`; of a cause, too.
+/// Writes the fields, and the sentence as `message`; for a cause, too.
 impl Tell for Error {
     fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
         let mut members = MemberWriter::of(&ERROR, sink);
@@ -257,7 +258,7 @@ impl std::ops::DerefMut for Error {
     }
 }
 
-/// One sentence: what happened to which operation, whether money may have moved, what to do next.
+/// Writes one sentence: what happened to which operation, whether money may have moved, what to do next.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.operation)?;
@@ -279,7 +280,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// A time to wait in milliseconds, as a sentence says it: never less than it is.
+/// A wait in milliseconds, for a sentence: never rounded down.
 struct Wait(Millis);
 
 impl fmt::Display for Wait {
@@ -295,7 +296,7 @@ impl fmt::Display for Wait {
     }
 }
 
-/// The sentence, and what a report of the problem needs: a program that ends with an error prints this.
+/// Writes the sentence and the facts that a problem report needs: a program that ends with an error prints this.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self} [{:?}, attempts {}", self.kind, self.attempts)?;
@@ -324,7 +325,7 @@ impl std::error::Error for Error {
     }
 }
 
-/// A text on one line, with nothing that a terminal obeys.
+/// A text on one line, without control characters.
 pub(crate) fn one_line(text: &str) -> String {
     let is_hidden = |c: char| {
         c.is_control()

@@ -1,22 +1,22 @@
-//! What an exception of the caller's HTTP client says about a request through a session's proxy.
+//! Interprets the exceptions of the caller's HTTP client from a request through a session's proxy.
 
 use std::borrow::Cow;
 
 use crate::contract::exceptions::{ANSWERED, ANSWERS, CLUES, Cause, Clue, WITHOUT_STATUS};
 
-/// One exception of a chain, as a host tells it. The text is compared and kept nowhere: it may hold a login.
+/// One exception of a chain, as a host passes it. The text is only compared and never kept: it may hold a login.
 #[derive(Default)]
 pub(crate) struct Exception<'a> {
-    /// Its class and those that it is based on.
+    /// The class of the exception and its base classes.
     pub(crate) names: Vec<Cow<'a, str>>,
     pub(crate) code: Cow<'a, str>,
-    /// That of the response that it holds.
+    /// The status of the response that the exception holds.
     pub(crate) status: Option<u16>,
     pub(crate) text: Cow<'a, str>,
     pub(crate) during: Cow<'a, str>,
 }
 
-/// What it comes to.
+/// The result of the interpretation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Failure {
     /// A response with this status.
@@ -24,7 +24,7 @@ pub(crate) enum Failure {
     Of(Cause),
 }
 
-/// What an exception says, with those that it came of, outermost first.
+/// Interprets a chain of exceptions, outermost first.
 pub(crate) fn failure(chain: &[Exception<'_>]) -> Failure {
     if let Some(status) = chain.iter().find_map(answered) {
         return Failure::Of(if status >= 500 { Cause::Target } else { Cause::Proxy });
@@ -66,21 +66,21 @@ impl Exception<'_> {
         is_then && (says() || clue.texts.iter().any(|part| self.text.contains(part)))
     }
 
-    /// Whether it is about time, by its name, its code or its words.
+    /// Returns true if the exception is a timeout, by its name, its code or its text.
     fn is_late(&self) -> bool {
         let text = [self.text.as_ref(), self.code.as_ref()].into_iter().chain(self.names.iter().map(AsRef::as_ref));
         let mut small = text.map(str::to_ascii_lowercase);
         small.any(|text| ["timeout", "timed out", "timed_out", "timedout"].iter().any(|word| text.contains(word)))
     }
 
-    /// Whether its text has the number 407, and not as a part of another number or an address.
+    /// Returns true if the text has the number 407, and not as a part of another number or an address.
     fn has_407(&self) -> bool {
         let mut words = self.text.split(|c: char| c.is_whitespace() || "()[]{}\"'`,;<>".contains(c));
         words.any(|word| word.trim_end_matches(['.', ':']) == "407")
     }
 }
 
-/// Whether a name or a code fits: `*.` in front stands for any package or none, `*` at the end for any rest.
+/// Returns true if a name or a code matches a pattern: `*.` in front stands for any package or none, `*` at the end for any rest.
 fn fits(pattern: &str, text: &str) -> bool {
     match (pattern.strip_prefix("*."), pattern.strip_suffix('*')) {
         (Some(name), _) => text.rsplit('.').next() == Some(name),
@@ -98,7 +98,7 @@ mod tests {
         failure(&[Exception { names, code: code.into(), text: text.into(), ..Exception::default() }])
     }
 
-    // `tests/vectors/texts/seen.json` has what clients raise.
+    // `tests/vectors/texts/seen.json` has the exceptions of real clients.
     #[test]
     fn an_answer_to_a_connect_is_three_digits_behind_its_mark() {
         let text = |text| of(&["builtins.OSError"], "", text);

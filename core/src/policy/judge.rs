@@ -1,5 +1,5 @@
-//! What an outcome means for an operation: whether it settles the key, whether it may be sent again and with which key,
-//! and what to report if it ends here.
+//! Judges the outcome of a send: whether it settles the key, whether the operation may be sent again and with which key, and what to report
+//! if it ends here.
 
 use super::codes::{self, Advice, Automatic};
 use super::error::{Effect, Kind};
@@ -8,31 +8,31 @@ use super::rules::{Rule, Rules};
 use crate::contract::{ANY, Endpoint, Safety, closed_enum};
 
 closed_enum! {
-    /// Why a host has no response.
+    /// The reason why a host has no response.
     pub enum FailureKind {
         /// The host name has no address.
         Dns = "dns",
-        /// No connection.
+        /// The connection could not be made.
         Connect = "connect",
-        /// No TLS session.
+        /// The TLS session could not be made.
         Tls = "tls",
-        /// No answer within the attempt's time.
+        /// The answer did not come within the attempt's time.
         Timeout = "timeout",
         /// The connection broke.
         Closed = "closed",
-        /// The host gave it up, after a cancel or on its own.
+        /// The host aborted the request, after a cancel or on its own.
         Aborted = "aborted",
-        /// The host came to it after `send_before`.
+        /// The host got to the request after `send_before`.
         Late = "late",
         /// The caller's function for headers failed.
         Headers = "headers",
-        /// Anything else.
+        /// Any other reason.
         Other = "other",
     }
 }
 
 impl FailureKind {
-    /// What happened, as part of a sentence.
+    /// The reason, as part of a sentence.
     pub(crate) fn in_words(self) -> &'static str {
         match self {
             FailureKind::Dns => "the host name has no address",
@@ -49,23 +49,23 @@ impl FailureKind {
 }
 
 closed_enum! {
-    /// Whether a request that failed may have reached the service.
+    /// The reach of a request that failed.
     pub enum Sent {
-        /// Not one byte of it left: the failure is known to have come before.
+        /// Not one byte left the host: the failure certainly came before.
         Never = "never",
-        /// Nobody knows.
+        /// The request may have reached the service.
         Maybe = "maybe",
     }
 }
 
-/// What became of a send, other than success.
+/// The outcome of a send, other than success.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum SendFailure<'a> {
     /// A failure envelope of the agent API.
     Failure { code: &'a str, status: u16 },
-    /// A failure envelope of the reseller API, and whether it says that nothing was done.
+    /// A failure envelope of the reseller API; `undone` is true if it says that nothing was done.
     Refusal { status: u16, undone: bool },
-    /// A refusal of an app's own backend, in its own words.
+    /// A refusal by an app's own backend, in its own format.
     Backend { status: u16 },
     /// A response without the envelope: a page, or an answer that broke off.
     Page { status: u16, broke_off: bool },
@@ -73,18 +73,18 @@ pub(crate) enum SendFailure<'a> {
     Lost(Sent),
 }
 
-/// What is asked of the service.
+/// The facts of an operation that judging needs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Asked {
     pub(crate) safety: Safety,
     pub(crate) paid: bool,
     pub(crate) retry_paid: bool,
-    /// Whether the caller set a limit for the price.
+    /// True if the caller set a limit for the price.
     pub(crate) capped: bool,
     pub(crate) rules: Rules,
-    /// What to do where it may have been done and is never sent again, as [`look_advice`] says.
+    /// The next step where the operation may have taken effect and is never sent again, from [`look_advice`].
     pub(crate) look: Option<Advice>,
-    /// Whether it is a request of the caller's own, of which the contract says nothing.
+    /// True for a request of the caller's own, which the contract does not describe.
     pub(crate) is_callers: bool,
 }
 
@@ -96,33 +96,33 @@ impl Asked {
     }
 }
 
-/// Whether and how to send again.
+/// The decision on another send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Again {
     /// Not at all.
     No,
     /// After a backoff, the same bytes and key.
     Same,
-    /// The same, while the whole client holds back.
+    /// After a backoff, the same bytes and key, while the whole client is throttled.
     Throttled,
-    /// The same, on the slow schedule of conflicts.
+    /// The same bytes and key, on the slow schedule of conflicts.
     AwaitEarlier,
     /// After a backoff, with a new key, unless the caller gave the old one.
     NewKey,
 }
 
-/// What an outcome means. `kind`, `effect` and `advice` are what to report if nothing more is sent.
+/// The judgement of an outcome. `kind`, `effect` and `advice` are what to report if nothing more is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Judgement {
     pub(crate) again: Again,
     pub(crate) kind: Kind,
     pub(crate) effect: Effect,
     pub(crate) advice: Advice,
-    /// Whether the record stays, so that the operation can be resumed.
+    /// True if the record stays, so that the operation can be resumed.
     pub(crate) keep: bool,
 }
 
-/// Judges an outcome and notes in the ledger what it settles.
+/// Judges an outcome and updates the ledger.
 pub(crate) fn judge(asked: Asked, ledger: &mut Ledger, outcome: SendFailure<'_>, request_id: Option<&str>) -> Judgement {
     match outcome {
         SendFailure::Lost(Sent::Never) => ending(asked, ledger, Again::Same, Kind::Unavailable, Advice::RetryLater),
@@ -149,8 +149,8 @@ pub(crate) fn judge(asked: Asked, ledger: &mut Ledger, outcome: SendFailure<'_>,
 
 fn answered(asked: Asked, ledger: &mut Ledger, code: &str, status: u16, request_id: Option<&str>) -> Judgement {
     let Some(row) = codes::code(code) else {
-        // NOT DOCUMENTED: what any other code means. It never counts as an answer to a write with a key; without one, not where it may
-        // have been done, or may be done later.
+        // NOT DOCUMENTED: the meaning of any other code. Such a code never counts as an answer to a write with a key; without a key, not if
+        // the write may have been done, or may be done later.
         let later = is_passing(status) || status == 409;
         let may_be_done = status >= 500 || (later && asked.rules.holds(Rule::LaterIsUnanswered));
         ledger.unanswered |= asked.safety == Safety::Keyed || may_be_done;
@@ -159,15 +159,15 @@ fn answered(asked: Asked, ledger: &mut Ledger, code: &str, status: u16, request_
         return ending(asked, ledger, Again::No, kind, advice);
     };
     let door = !asked.rules.holds(Rule::DoorSettlesNothing) && row.automatic != Automatic::AwaitEarlier;
-    // Whatever its code, a 401 or 403 came from the door.
-    // Without a key, an answer speaks for its own send and not for an earlier one.
+    // A 401 or 403 comes from authentication, whatever its code. Without a key, an answer is about its own send and not about an earlier
+    // one.
     let own = asked.safety == Safety::Keyed || ledger.sends <= 1;
     let settles = row.settles && own && !matches!(status, 401 | 403);
     ledger.unanswered &= !(settles || door);
     ledger.refused &= !settles;
     match row.automatic {
-        // What was refused stays so, whatever became of an earlier send: asking once more says nothing new. Of a request of the caller's
-        // own nobody knows what that one did.
+        // A refusal does not change with an earlier send: another request would give no news. For a request of the caller's own the effect
+        // of the earlier send is unknown.
         Automatic::No if asked.safety == Safety::TwiceAtMost && row.settles => {
             let end = ending(asked, ledger, Again::No, Kind::Refused, row.advice);
             let may_have_done_more = asked.is_callers && end.effect == Effect::Unknown;
@@ -181,8 +181,8 @@ fn answered(asked: Asked, ledger: &mut Ledger, code: &str, status: u16, request_
         Automatic::Wait => {
             let replay = request_id.is_some() && ledger.throttled_by.as_deref() == request_id;
             ledger.throttled_by = request_id.map(str::to_owned);
-            // The 429 was stored for the key, so the key can do nothing any more. Where a send of the key is unanswered, the id may
-            // as well be one that a gateway repeats, and that send may have bought.
+            // The 429 was stored for the key, so the key can do nothing any more. If a send of the key is unanswered, a gateway may have
+            // repeated the id, and that send may have bought.
             let settled = !ledger.unanswered || !asked.rules.holds(Rule::ReplaySettlesNoEarlierSend);
             if replay && settled && asked.safety == Safety::Keyed {
                 ledger.unanswered = false;
@@ -190,7 +190,7 @@ fn answered(asked: Asked, ledger: &mut Ledger, code: &str, status: u16, request_
             }
             let mut end = ending(asked, ledger, Again::Throttled, Kind::Unavailable, row.advice);
             if asked.safety == Safety::Keyed {
-                // The record and the key are kept to resume with, so this is not the last word.
+                // The record and the key are kept to resume with, so this result is not final.
                 end = Judgement { kind: Kind::InDoubt, effect: Effect::Unknown, advice: Advice::Resume, keep: true, ..end };
             }
             end
@@ -223,18 +223,19 @@ fn answered(asked: Asked, ledger: &mut Ledger, code: &str, status: u16, request_
     }
 }
 
-/// Whether a failure with that HTTP status may be over soon.
+/// Returns true if a failure with that HTTP status may be over soon.
 pub(crate) fn is_passing(status: u16) -> bool {
     matches!(status, 408 | 425 | 429 | 500..=599)
 }
 
-/// Whether a page with that HTTP status, to a read, may be over soon: so are also a cache's 304, which was not requested, and a server's 421
-/// for a connection that leads to another one.
+/// Returns true if a page with that HTTP status, to a read, may be over soon. This includes a cache's 304, which was not requested, and a
+/// server's 421 for a connection that leads to another server.
 pub(crate) fn is_passing_read(status: u16) -> bool {
     is_passing(status) || matches!(status, 304 | 421)
 }
 
-/// What an app's own backend refuses it has not passed on, says the contract between the app and Hopline. It speaks for that send alone.
+/// A refusal of an app's own backend was not passed on to the service, by the contract between the app and Hopline. The refusal is about
+/// that send alone.
 fn refused_by_backend(asked: Asked, ledger: &mut Ledger, status: u16) -> Judgement {
     ledger.unanswered &= asked.rules.holds(Rule::BackendSettlesNothing);
     ledger.refused |= asked.safety == Safety::Keyed;
@@ -249,7 +250,7 @@ fn refused_by_backend(asked: Asked, ledger: &mut Ledger, status: u16) -> Judgeme
     ending(asked, ledger, again, kind, advice)
 }
 
-/// A failure envelope of the reseller API, whose codes are not documented.
+/// Judges a failure envelope of the reseller API, whose codes are not documented.
 fn refused(asked: Asked, ledger: &mut Ledger, status: u16, undone: bool) -> Judgement {
     if undone {
         let advice = match status {
@@ -267,24 +268,24 @@ fn refused(asked: Asked, ledger: &mut Ledger, status: u16, undone: bool) -> Judg
     }
 }
 
-/// What to do about a write that may have been done and is never sent again; none of any other.
+/// The next step for a write that may have been done and is never sent again; `None` for any other.
 pub(crate) fn look_advice(endpoint: &Endpoint) -> Option<Advice> {
     let once = endpoint.safety == Safety::AtMostOnce;
     once.then(|| if super::lookups(endpoint.name).is_empty() { Advice::CheckAccount } else { Advice::Reconcile })
 }
 
-/// After an outcome that leaves the effect open.
+/// The repeat after an outcome that leaves the effect open.
 fn repeat(asked: Asked) -> Again {
     if asked.safety == Safety::AtMostOnce && asked.rules.holds(Rule::OpenWriteRests) { Again::No } else { Again::Same }
 }
 
-/// What to report if it ends here: the kind that was found, unless the effect is open.
+/// The report if the operation ends here: the given kind, unless the effect is open.
 fn ending(asked: Asked, ledger: &Ledger, again: Again, kind: Kind, advice: Advice) -> Judgement {
     if asked.safety == Safety::Safe || !ledger.is_open() {
         return Judgement { again, kind, effect: Effect::None, advice, keep: false };
     }
-    // A settled key can't be resumed: all that is left is to look at the account.
-    // What a repeat does not change can always be asked for once more.
+    // A settled key can't be resumed: the only way is to check the account. An operation whose repeat changes nothing more can always be
+    // resumed.
     let keep = ledger.unanswered || matches!(asked.safety, Safety::Idempotent | Safety::TwiceAtMost);
     let advice = asked.look.unwrap_or(if keep { Advice::Resume } else { Advice::CheckAccount });
     Judgement { again, kind: Kind::InDoubt, effect: Effect::Unknown, advice, keep }

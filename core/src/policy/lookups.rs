@@ -1,6 +1,6 @@
-//! Where to look for what became of an operation in doubt: the reads of the contract that may show it.
+//! The reads of the contract that may show the result of an operation in doubt.
 
-/// A read that may show it.
+/// A read that may show the result.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LookupRead {
     /// The operation that reads.
@@ -9,7 +9,7 @@ pub(crate) struct LookupRead {
     pub(crate) filled: &'static [(&'static str, &'static str)],
     /// Further parameters of that read, as JSON.
     pub(crate) fixed: &'static [(&'static str, &'static str)],
-    /// Parameters in doubt, and the member of an item that says the same. An item that says otherwise is none of it.
+    /// Parameters in doubt, and the member of an item with the same meaning. An item with another value is not a candidate.
     pub(crate) keys: &'static [(&'static str, &'static str)],
 }
 

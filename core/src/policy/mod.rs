@@ -1,4 +1,4 @@
-//! What to do about an answer, or the lack of one. Nothing here reads a clock or does I/O.
+//! Decisions about answers and missing answers. Nothing here reads a clock or does I/O.
 //!
 #![doc = include_str!("codes.md")]
 

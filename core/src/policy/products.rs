@@ -1,5 +1,4 @@
-//! What a reseller's product needs, and which addresses a range holds (parts "Product query item" and "IP range item" of the
-//! contract).
+//! The needs of a reseller's product, and the addresses of a range (parts "Product query item" and "IP range item" of the contract).
 
 use std::net::IpAddr;
 
@@ -9,32 +8,32 @@ use crate::contract::reseller::{ProductRanges, StaticProduct};
 use crate::contract::{Shaped, told};
 use crate::json::{items, pick, text_of};
 
-/// Whether a product is shared static: its type is 2 or `shared`, or it has projects. `staticType` says nothing of it.
+/// Returns true if a product is shared static: its type is 2 or `shared`, or it has projects. `staticType` does not decide this.
 fn shared<T>(product_type: Option<&str>, projects: Option<&[T]>) -> bool {
     product_type.is_some_and(|kind| kind == "2" || kind.eq_ignore_ascii_case("shared"))
         || projects.is_some_and(|projects| !projects.is_empty())
 }
 
 impl StaticProduct {
-    /// Whether it is shared static.
+    /// Returns true if the product is shared static.
     pub fn is_shared(&self) -> bool {
         shared(self.product_type.as_deref(), self.project_list.as_deref())
     }
 
-    /// Whether an order of it must name a project.
+    /// Returns true if an order of the product must name a project.
     pub fn needs_project_id(&self) -> bool {
         self.is_shared()
     }
 }
 
 impl ProductRanges {
-    /// Whether its product is shared static.
+    /// Returns true if the product is shared static.
     pub fn is_shared(&self) -> bool {
         shared(self.product_type.as_deref(), self.project_list.as_deref())
     }
 }
 
-/// [`StaticProduct::is_shared`] of a product as JSON, in any of its spellings. Of anything else it is false.
+/// Returns [`StaticProduct::is_shared`] of a product as JSON, in any of its spellings; false for any other JSON.
 pub fn is_shared_text(product: &str) -> bool {
     let seen = crate::wire::view(&<StaticProduct as Shaped>::SHAPE, product);
     let shown = pick(seen.as_deref().unwrap_or(product), ["productType", "projectList"]);
@@ -47,17 +46,17 @@ told! {
     /// A range of addresses.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct IpRange {
-        /// As the service wrote it.
+        /// The range as the service wrote it.
         pub text: String,
-        /// The first address; none where the text is no range that can be read.
+        /// The first address; `None` if the text is not a range that can be read.
         pub first: Option<IpAddr>,
-        /// The last one.
+        /// The last address; `None` if the text is not a range that can be read.
         pub last: Option<IpAddr>,
     }
 }
 
-/// Reads a range: a CIDR block, a first and a last address with a hyphen between them, or one address. What can't be read
-/// stays as its text.
+/// Reads a range: a CIDR block, a first and a last address with a hyphen between them, or one address. A text that can't be read is kept as
+/// `text`.
 pub fn parse_ip_range(text: &str) -> IpRange {
     let ends = || {
         let plain = text.trim();

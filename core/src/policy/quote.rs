@@ -1,4 +1,4 @@
-//! What a purchase is to cost, from the price that was read.
+//! Quotes: the cost of a purchase, from the price that was read.
 
 use super::error::Error;
 use crate::contract::agent::{Product, SessionType};
@@ -6,26 +6,27 @@ use crate::contract::{Decimal, told};
 use crate::json::from_json;
 
 told! {
-    /// What a purchase is to cost. It binds the service when the product came from the authenticated list; the public list
-    /// shows starting prices.
+    /// The cost of a purchase. A quote binds the service if the product came from the authenticated list; the public list shows starting
+    /// prices.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Quote {
-        /// What is bought.
+        /// The product.
         pub product_no: String,
         /// GB (dynamic) or addresses (static).
         pub quantity: Decimal,
         /// USD for one `unit`.
         pub unit_price: Decimal,
-        /// USD for the quantity. Of a static product it is for one `unit` of time, since the service does not document the unit of `duration`.
+        /// USD for the quantity. For a static product the total covers one `unit` of time, since the service does not document the unit of
+        /// `duration`.
         pub total: Decimal,
         /// The currency of the product, USD.
         pub currency: String,
-        /// What the price is for.
+        /// The unit of the price.
         pub unit: String,
     }
 }
 
-/// What is looked at of a product.
+/// The members of a product that pricing needs.
 #[derive(Default)]
 pub(crate) struct Priced {
     product_no: String,
@@ -36,7 +37,7 @@ pub(crate) struct Priced {
 }
 from_json!(Priced { product_no, session_type as "type", price, currency, unit });
 
-/// Prices a quantity of a product: no float, and exact up to 28 digits, beyond which it is rounded up.
+/// Prices a quantity of a product. No float takes part; the result is exact up to 28 digits and rounded up beyond that.
 pub fn quote(product: &Product, quantity: Decimal) -> Result<Quote, Error> {
     let Product { product_no, r#type, price, currency, unit, .. } = product;
     let (product_no, session_type, price) = (product_no.clone(), r#type.as_str().to_owned(), *price);
@@ -70,12 +71,12 @@ pub(crate) fn quote_of(product: Priced, quantity: Decimal) -> Result<Quote, Erro
     }
 }
 
-/// Whether a currency is USD, or none is said: the contract knows no other.
+/// Returns true if a currency is USD or missing: the contract knows no other.
 pub(crate) fn is_usd(currency: &str) -> bool {
     currency.is_empty() || currency.eq_ignore_ascii_case("USD")
 }
 
-/// The product of two numbers, rounded up where it has more than 28 digits; none where more stand before the point.
+/// The product of two numbers, rounded up to 28 digits; `None` if more digits stand before the point.
 pub(crate) fn times(one: Decimal, other: Decimal) -> Option<Decimal> {
     let (one, other) = (one.0.normalize(), other.0.normalize());
     let scale = one.scale() + other.scale();
@@ -84,7 +85,7 @@ pub(crate) fn times(one: Decimal, other: Decimal) -> Option<Decimal> {
     Decimal::rounded_up(&format!("{sign}{digits}e-{scale}")).map(|(number, _)| number)
 }
 
-/// The digits of the product of two numbers, however many.
+/// The digits of the product of two numbers.
 fn product(one: u128, other: u128) -> String {
     let low_first = |number: u128| number.to_string().bytes().rev().map(|digit| u32::from(digit - b'0')).collect::<Vec<_>>();
     let (one, other) = (low_first(one), low_first(other));

@@ -1,15 +1,15 @@
-//! What a failure envelope of the reseller API says of a write: that nothing was done, or nothing for sure.
+//! Reads the failure envelopes of the reseller API: whether a write was certainly not done.
 //!
-//! NOT DOCUMENTED: what such an envelope looks like, and which codes there are, but for `location_not_supported_for_product`. So whatever is
-//! taken here for a refusal is an assumption; callers who know more name the codes.
+//! NOT DOCUMENTED: the form of such an envelope, and its codes, except `location_not_supported_for_product`. So the refusals here are an
+//! assumption; callers who know more name the codes.
 
 use crate::contract::Decimal;
 
 /// The only code that the contract names.
 pub(crate) const LOCATION: &str = "location_not_supported_for_product";
-/// Codes that say that it was done, or will be.
+/// Codes of a write that was done, or will be done.
 const DONE: [&str; 6] = ["ok", "success", "accepted", "processing", "pending", "queued"];
-/// What a code has in it that is a word and says that nothing was done, without `_` and `-`.
+/// Words within a code, without `_` and `-`, that say that nothing was done.
 const REFUSES: [&str; 12] = [
     "invalid",
     "missing",
@@ -25,24 +25,25 @@ const REFUSES: [&str; 12] = [
     "unauthorized",
 ];
 
-/// What the caller knows of codes. Each is compared with the envelope's code as text, whole.
+/// The caller's knowledge of codes. Each is compared with the envelope's whole code as text.
 #[derive(Debug, Clone, Hash)]
 pub(crate) struct Codes {
     /// The token is refused.
     pub(crate) token: Vec<String>,
-    /// It may have been done.
+    /// The write may have been done.
     pub(crate) doubt: Vec<String>,
-    /// It was not done.
+    /// The write was not done.
     pub(crate) refusal: Vec<String>,
 }
 
 impl Codes {
-    /// Whether an answer with the envelope says that the token is no good.
+    /// Returns true if an answer with the envelope refuses the token.
     pub(crate) fn refuse_token(&self, code: &str, status: u16) -> bool {
         status == 401 || has(&self.token, code)
     }
 
-    /// Whether it may have been done, whatever else the answer says; `has_data` is whether the envelope has data that is not empty.
+    /// Returns true if the write may have been done, whatever else the answer says; `has_data` is true if the envelope has data that is not
+    /// empty.
     pub(crate) fn may_be_done(&self, code: &str, has_data: bool) -> bool {
         match () {
             () if has(&self.token, code) => false,
@@ -52,7 +53,7 @@ impl Codes {
         }
     }
 
-    /// Whether a failure with that code and HTTP status surely did nothing.
+    /// Returns true if a failure with that code and HTTP status certainly did nothing.
     pub(crate) fn undo(&self, code: &str, status: u16, has_data: bool) -> bool {
         if matches!(status, 408 | 409 | 425 | 429 | 500..) {
             return false;
@@ -76,7 +77,8 @@ fn is_zeros(code: &str) -> bool {
     code.bytes().all(|byte| matches!(byte, b'0' | b'.' | b'-' | b'+'))
 }
 
-/// A negative number, a success's or a timeout's HTTP status and whatever begins with 5 are how services say that they failed, or did it.
+/// Negative numbers, the HTTP statuses of success and of timeouts, and numbers that begin with 5 do not refuse: services use them for
+/// failures and for success.
 fn number_refuses(code: &str, number: Decimal) -> bool {
     let is = |from: i64, to: i64| number >= Decimal::from(from) && number <= Decimal::from(to);
     let digits = code.trim_start_matches(['+', '0']);
@@ -97,7 +99,7 @@ mod tests {
         Codes { token: codes(["401", "50014"]), doubt: codes(["1001", "no_such_order_not_found"]), refusal: codes(["5003", "C0001"]) }
     }
 
-    /// Whether a code undoes a write under HTTP 200, in an envelope without data.
+    /// Returns true if a code undoes a write under HTTP 200, in an envelope without data.
     fn undo(code: &str) -> bool {
         codes().undo(code, 200, false)
     }
@@ -144,7 +146,7 @@ mod tests {
     fn the_callers_codes_come_in_their_order_before_what_is_assumed() {
         assert_eq!(["401", "50014", "5003", "C0001"].map(undo), [true; 4]);
         assert_eq!(["1001", "no_such_order_not_found"].map(undo), [false; 2]);
-        // As text, and whole.
+        // Codes are compared whole, as text.
         assert_eq!(["c0001", "C00012", "50030"].map(undo), [false; 3]);
         assert_eq!(["1001.0", "01001"].map(undo), [true; 2]);
         let both = |token: &str, doubt: &str, refusal: &str| {

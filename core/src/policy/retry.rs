@@ -1,9 +1,9 @@
-//! How often, how soon, and when to stop: the numbers, and the arithmetic on them.
+//! Retries: how often, how soon, and when to stop.
 
 use crate::json::from_json;
 use crate::time::Millis;
 
-/// How sends are repeated. The default is that of the design; a caller changes it for a client or for one call.
+/// The policy of repeats. A caller changes it for a client or for one call; the defaults are in each field's option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RetryPolicy {
     /// Sends of one call, the first included. 1 means that nothing is ever sent again.
@@ -12,7 +12,7 @@ pub struct RetryPolicy {
     pub window_ms: Millis,
     /// Milliseconds that the first repeat waits at most; each further one up to twice as long.
     pub backoff_ms: Millis,
-    /// The same after a 429.
+    /// Milliseconds that the first repeat waits at most after a 429; each further one up to twice as long.
     pub throttled_backoff_ms: Millis,
     /// No backoff is longer than this many milliseconds.
     pub max_backoff_ms: Millis,
@@ -20,8 +20,8 @@ pub struct RetryPolicy {
     pub conflict_ms: Millis,
     /// Milliseconds that one attempt may take.
     pub timeout_ms: u32,
-    /// Whether a paid operation that the service failed may be bought again with a new key. A timed-out supplier may have
-    /// sold all the same.
+    /// True if a paid operation may be bought again with a new key after a failure of the service. A timed-out supplier may have sold all
+    /// the same.
     pub retry_paid: bool,
 }
 
@@ -52,7 +52,7 @@ from_json!(RetryPolicy or default {
 });
 
 impl RetryPolicy {
-    /// The first number that can't be, and its range.
+    /// The first number that is out of range, and its range.
     pub(crate) fn refusal(&self) -> Option<(&'static str, &'static str)> {
         let at_least_1 = [("attempts", i64::from(self.attempts)), ("timeout_ms", self.timeout_ms.into()), ("window_ms", self.window_ms)];
         let at_least_0 = [
@@ -79,12 +79,12 @@ pub(crate) fn jittered(ceiling: Millis, random: u64) -> Millis {
     Millis::try_from(scaled).unwrap_or(ceiling)
 }
 
-/// How long to wait before asking once more whether an earlier request ended: 1, 2, 4, 8, 10, 10… seconds.
+/// The delay before the next request that finds out whether an earlier request ended: 1, 2, 4, 8, 10, 10… seconds.
 pub(crate) fn conflict_delay(asked: u32) -> Millis {
     (1000_i64 << asked.min(4)).min(10_000)
 }
 
-/// What the whole client may spend on repeats, so that a failing service is not stormed.
+/// The budget of the whole client for repeats, so that a failing service is not flooded.
 #[derive(Debug, Clone, Copy, Hash)]
 pub(crate) struct Quota {
     tokens: u32,
@@ -97,14 +97,14 @@ impl Quota {
         Quota { tokens: Self::FULL }
     }
 
-    /// Takes what a repeat costs, or nothing when there is not enough; returns what was taken.
+    /// Takes the cost of a repeat and returns it, or takes nothing if there is not enough left.
     pub(crate) fn take(&mut self, throttled: bool) -> Option<u32> {
         let cost = if throttled { 5 } else { 14 };
         self.tokens = self.tokens.checked_sub(cost)?;
         Some(cost)
     }
 
-    /// A success gives back what its call took, and one more.
+    /// Gives back the cost of a call's repeats after a success, and one more.
     pub(crate) fn refund(&mut self, taken: u32) {
         self.tokens = self.tokens.saturating_add(taken.max(1)).min(Self::FULL);
     }

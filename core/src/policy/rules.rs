@@ -53,17 +53,17 @@ rules! {
     KeepUntilTaken,
     /// A write without a key is not sent again once its effect is open.
     OpenWriteRests,
-    /// Nor is it when somebody resumes it.
+    /// A write without a key is not sent again when it is resumed.
     HeldWriteRests,
     /// A failure of the service, 500 and above, may have come after the effect.
     FailureIsUnanswered,
-    /// What does not say that nothing was done may have come after the effect, too.
+    /// An answer that does not clearly refuse may have come after the effect, too.
     OnlyRefusalsUndo,
     /// A refusal of an app's own backend says nothing of an earlier send of the key.
     BackendSettlesNothing,
-    /// What an app's own backend refused under an intent is sent again with the same key, and by nobody but who starts it again.
+    /// An operation that an app's own backend refused under an intent is sent again with the same key, and only by a new start.
     RefusedKeepsKey,
-    /// A write that is answered to come later (408, 409, 425, 429) with a code that nobody knows may have been done, or may be done yet.
+    /// A write that is answered with 408, 409, 425 or 429 and an unknown code may have been done, or may be done later.
     LaterIsUnanswered,
     /// A 401 without the envelope does not say that a write was not done.
     TokenRefusalHasEnvelope,
@@ -83,25 +83,25 @@ rules! {
     NewKeyCounts,
     /// A key that is sent on another UTC day counts on that day, too.
     NewDayCounts,
-    /// What a key may cost is counted in the store before it is sent.
+    /// The possible cost of a key is counted in the store before the key is sent.
     SpendBeforeSend,
     /// Two purchases with one key, as a caller may give it, count by two entries.
     EntryIsItsOwn,
-    /// What is started or resumed by a name may have been done before, as long as the store was not asked for that name.
+    /// An operation that is started or resumed by a name may have been done before, as long as the store was not asked for that name.
     UnaskedIsUnknown,
-    /// A record that can't be read is something: what it stands for may have been done.
+    /// A record that can't be read counts: its operation may have been done.
     UnreadableIsSomething,
-    /// A person settles what they looked at, and nothing that came later under the same name.
+    /// A person settles the version that they read, and nothing that came later under the same name.
     VersionIsNamed,
     /// A session that its own client holds, and that is not over, is not forgotten.
     HeldIsNotForgotten,
-    /// What did not happen is settled so only an hour after it may have been sent.
+    /// `not_happened` is accepted only an hour after the operation may have been sent.
     HourBeforeNone,
     /// A request is not sent once the claim of its name may have ended.
     LateIsNotSent,
     /// A job whose name is no longer its client's sends nothing more.
     LostNameEnds,
-    /// What another client has taken over is not said to have had no effect.
+    /// An operation that another client has taken over is not said to have had no effect.
     LostIsNotNone,
     /// Renewals of one session claim one name, whatever names they have themselves.
     RenewalsShareAName,
@@ -109,23 +109,23 @@ rules! {
     NewerSettingStands,
     /// A store that does things late may still put what it failed to put.
     LateIsNotNone,
-    /// What a store answers with names that nobody asked it for is no answer.
+    /// A store's answer with names that were not requested does not count.
     UnfitIsNoAnswer,
     /// A record of another account is left alone.
     OthersAreLeft,
-    /// An answer that names another session than the one that it can be of is no answer.
+    /// An answer that names another session than the requested one does not count.
     AnothersIsNoAnswer,
-    /// Only so many sends are out at once, and what is saved has its place by then.
+    /// The number of sends at a time is limited, and a saved operation has its place by then.
     FewAreOut,
-    /// While the service says that there is too much, nothing is sent.
+    /// While the service is overloaded, nothing is sent.
     ThrottleHoldsAll,
-    /// What is put off for longer than anybody can mean holds back no other call.
+    /// An operation that is put off for an absurdly long time delays no other call.
     LongThrottleIsOwn,
     /// A store changes what is under a name only for the client that owns it.
     OnlyOwnersPut,
 }
 
-/// Which rules hold.
+/// The rules that hold.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Rules {
     #[cfg(feature = "ablation")]
@@ -133,14 +133,14 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
-    /// Whether a rule holds: always, but in a build for the proof.
+    /// Returns true if a rule holds: always, except in a build for the proof.
     #[cfg(not(feature = "ablation"))]
     #[inline]
     pub(crate) const fn holds(self, _rule: Rule) -> bool {
         true
     }
 
-    /// Whether a rule holds.
+    /// Returns true if a rule holds.
     #[cfg(feature = "ablation")]
     pub(crate) fn holds(self, rule: Rule) -> bool {
         self.without != Some(rule)

@@ -13,22 +13,22 @@ pub struct BaseUrl(String);
 /// Why a base URL is refused. None of these repeats the text, which may hold credentials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BadBaseUrl {
-    /// It is no URL.
+    /// The text is not a URL.
     #[error("the base URL must be absolute, such as `https://host/v1`")]
     NotAbsolute,
-    /// It has a user name or a password.
+    /// The URL has a user name or a password.
     #[error("the base URL must not hold a user name or a password")]
     UserInfo,
-    /// It has a query or a fragment.
+    /// The URL has a query or a fragment.
     #[error("the base URL must not hold a query or a fragment")]
     Extra,
-    /// It has another scheme.
+    /// The scheme is neither `https` nor `http`.
     #[error("the base URL must begin with `https://`, or with `http://` where that is allowed")]
     Scheme,
-    /// It has a `.` or `..` segment.
+    /// The path has a `.` or `..` segment.
     #[error("the base URL must not hold `.` or `..` segments")]
     Dots,
-    /// It is plain http to another machine.
+    /// The URL is plain http to another machine.
     #[error(
         "the base URL must be https, since the key would travel in the clear; a loopback host may be plain http, another one only by `allow_http`"
     )]
@@ -49,7 +49,7 @@ impl BaseUrl {
             return Err(BadBaseUrl::UserInfo);
         }
         let host = authority.host();
-        // `http` takes any text after the colon; a port that is no number would only fail later, in the host.
+        // `http` takes any text after the colon; an invalid port would only fail later, in the host.
         let port = authority.as_str().strip_prefix(host).unwrap_or_default();
         if !is_host(host) || !(port.is_empty() || authority.port_u16().is_some()) {
             return Err(BadBaseUrl::NotAbsolute);

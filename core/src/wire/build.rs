@@ -1,5 +1,5 @@
-//! From parameters to a request: every field is checked against the table, and whatever breaks a rule is refused by name
-//! before anything is sent.
+//! Builds a request from parameters: every field is checked against the table, and a value that breaks a rule is refused by name before
+//! anything is sent.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,7 +12,7 @@ use crate::json::{FromJson, is_too_deep, plain, quoted, read_json};
 /// More than any request of the contract needs; a record of it must stay small enough to be read back.
 const MAX_PARAMS: usize = 64 << 10;
 
-/// A request whose parameters are checked: the part that is the same in every send. Its `Debug` shows only where it goes.
+/// A request with checked parameters: the part that every send has in common. `Debug` shows only the target.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Built {
     /// Path and query, below the base URL.
@@ -21,19 +21,19 @@ pub(crate) struct Built {
     pub(crate) body: Option<String>,
     /// Headers that carry parameters, their names in lower case.
     pub(crate) headers: Vec<(String, String)>,
-    /// Whether the body or the target holds a secret, so that it can't be saved.
+    /// True if the body or the target holds a secret, so that the request can't be saved.
     pub(crate) secret: bool,
-    /// Those secrets: what the service says of them must not be repeated.
+    /// Those secrets: an error must not repeat them, even if the service does.
     pub(crate) secrets: Vec<Secret>,
     /// The session that the request names in its path.
     pub(crate) session_id: Option<String>,
     /// The order whose number the request names in its path.
     pub(crate) order_no: Option<String>,
-    /// Whether it asks for a session's credentials.
+    /// True if the request asks for a session's credentials.
     pub(crate) credentials: bool,
-    /// Of a list that comes in numbered pages: how many items a full page has, where the request says so.
+    /// The number of items of a full page, for a list that comes in numbered pages and a request that states it.
     pub(crate) page_size: Option<u32>,
-    /// Of a request that is never sent twice: what a list may show of it, by the names of the parameters.
+    /// The parameters that help to find the result of this request in a list, by name. Only requests that are sent at most once have them.
     pub(crate) match_fields: BTreeMap<String, String>,
 }
 
@@ -160,13 +160,13 @@ pub(crate) fn page_size(endpoint: &Endpoint) -> Option<&'static str> {
     fields().find(|name| matches!(*name, "page_size" | "pageSize")).filter(|_| fields().any(|name| name == "page"))
 }
 
-/// Whether a parameter may help to find in a list what a request did: a short value that is no secret and not always the same.
+/// Returns true if a parameter helps to find in a list the result of a request: a short value that is not a secret and not always the same.
 fn is_match_field(field: &Field, text: &str) -> bool {
     let open = matches!(field.shape, Shape::Secret | Shape::Json | Shape::Record(_) | Shape::List(_) | Shape::OneOrMany(_));
     !open && text.len() <= 256 && !field.rules.iter().any(|rule| matches!(rule, FieldRule::Always(_)))
 }
 
-/// Whether a text can be an `Idempotency-Key`.
+/// Returns true if a text is a valid `Idempotency-Key`.
 pub(crate) fn is_key(key: &str) -> bool {
     (1..=64).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic())
 }
@@ -179,7 +179,7 @@ fn not_too_deep(params: &str) -> Result<(), Refusal> {
     if is_too_deep(params) { Err(Refusal::new("parameters", "must not be nested more than 100 levels deep")) } else { Ok(()) }
 }
 
-/// Whether a path stays below the base URL, whoever reads it: URL parsers take `%2e%2e` for `..`.
+/// Returns true if a path stays below the base URL for every reader: URL parsers take `%2e%2e` for `..`.
 fn stays_below(path: &str) -> bool {
     let segment = |segment: &str| {
         let plain = percent_encoding::percent_decode_str(segment).decode_utf8_lossy();
@@ -189,13 +189,13 @@ fn stays_below(path: &str) -> bool {
     path.strip_prefix('/').is_some_and(|path| path.trim_end_matches('/').split('/').all(segment))
 }
 
-/// Whether a text can be the path and query of a request: one that stays below the base URL.
+/// Returns true if a text is a valid path and query of a request: one that stays below the base URL.
 pub(crate) fn is_target(target: &str) -> bool {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     stays_below(path) && query.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#')
 }
 
-/// Lays out a request that the table does not have: below the base URL, whatever its path says.
+/// Builds a request that the table does not have. The path must stay below the base URL.
 pub(crate) fn build_any(api: Api, params: &str) -> Result<(&'static Endpoint, Built), Refusal> {
     not_too_long(params)?;
     not_too_deep(params)?;

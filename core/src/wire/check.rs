@@ -1,4 +1,4 @@
-//! Checks of the values of a request against the table: whatever breaks a rule is refused by name.
+//! Checks the values of a request against the table: a value that breaks a rule is refused by name.
 
 use std::borrow::Cow;
 
@@ -170,20 +170,20 @@ fn broken_by(rule: FieldRule, text: &str) -> Option<String> {
     (!holds).then_some(said)
 }
 
-/// Whether a text has the format of an email address: something, an `@`, and a host, none of which holds a space.
+/// Returns true if a text has the format of an email address: a name, an `@`, and a host, without spaces.
 fn is_email(text: &str) -> bool {
     let plain = text.len() <= 254 && !text.chars().any(|c| c.is_whitespace() || c.is_control());
     let host = text.rsplit_once('@').filter(|(name, _)| (1..=64).contains(&name.len()) && !name.contains('@')).map(|(_, host)| host);
     plain && host.is_some_and(|host| host.split('.').all(|label| !label.is_empty()))
 }
 
-/// Whether a text has the format of a UUID: 32 hexadecimal digits in five groups.
+/// Returns true if a text has the format of a UUID: 32 hexadecimal digits in five groups.
 fn is_uuid(text: &str) -> bool {
     let groups: Vec<usize> = text.split('-').map(str::len).collect();
     groups == [8, 4, 4, 4, 12] && text.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit())
 }
 
-/// A stranger's name for an error: short, and without what would break a line.
+/// An unknown name, for an error message: short, and without characters that break a line.
 fn shorten(name: &str) -> String {
     name.chars().filter(|c| !c.is_control()).take(40).collect()
 }

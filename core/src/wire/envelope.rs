@@ -1,4 +1,4 @@
-//! An answer as the engine keeps it: what it says, and what it says about waiting and the time.
+//! A response as the engine keeps it: its content, the wait that it asks for, and the service's time.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ const KEPT_TEXT: usize = 2048;
 pub(crate) struct Answer {
     /// The HTTP status.
     pub(crate) status: u16,
-    /// What the envelope says.
+    /// The content of the envelope.
     pub(crate) content: Content,
     /// `meta.request_id`, to quote when reporting a problem.
     pub(crate) request_id: Option<String>,
@@ -28,20 +28,20 @@ pub(crate) struct Answer {
     pub(crate) server_time: Option<Millis>,
 }
 
-/// What an envelope says.
+/// The content of an envelope.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Content {
-    /// It was done.
+    /// The operation succeeded.
     Success(Box<Success>),
-    /// It was refused, or it failed.
+    /// The operation was refused, or it failed.
     Failure(Failure),
-    /// There is no envelope: a gateway's page, a truncated or an empty body, something else altogether.
+    /// There is no envelope: a gateway's page, a truncated or an empty body, or anything else.
     NoEnvelope {
         /// The `Content-Type`, where there was one.
         content_type: Option<String>,
         /// The beginning of the body, at most 2 KiB, where it is text.
         text: String,
-        /// Why it is none.
+        /// The reason why the body is not an envelope.
         flaw: Flaw,
     },
 }
@@ -49,15 +49,15 @@ pub(crate) enum Content {
 /// The `data` of a success.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Success {
-    /// As it came.
+    /// The JSON as it came.
     pub(crate) raw: Json,
-    /// What the engine looks at.
+    /// The members that the engine reads.
     pub(crate) facts: Facts,
     /// Members that came in two spellings with two values.
     pub(crate) differing: Vec<String>,
     /// Numbers that were rounded.
     pub(crate) rounded: Vec<String>,
-    /// What else was found out about it; nothing where the host has read it.
+    /// The findings of the reader; absent where the host has read the response.
     pub(crate) reading: Option<Reading>,
 }
 
@@ -70,13 +70,13 @@ pub(crate) struct Failure {
     pub(crate) message: String,
     /// `details`, as it came.
     pub(crate) details: Option<Json>,
-    /// Whether there is something in them, kept or not.
+    /// True if `details` has content, whether or not it is kept.
     pub(crate) has_data: bool,
 }
 
 impl fmt::Debug for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // What a server writes about a request may repeat it; only the code is sure to be none of the caller's secrets.
+        // A server's text about a request may repeat the request; only the code never holds a secret of the caller.
         f.debug_struct("Failure").field("code", &self.code).finish_non_exhaustive()
     }
 }
@@ -88,13 +88,13 @@ pub(crate) fn classify(expected: Expected, received: Received<'_>, now_unix: Mil
     Answer::of(&response, Some(undocumented.secrets), now_unix)
 }
 
-/// Classifies what a response says that the host has read.
+/// Classifies a response that the host has read.
 pub(crate) fn classify_read(expected: Expected, response: Response<'_>, now_unix: Millis) -> Answer {
     Answer::of(&response.read_as(expected), None, now_unix)
 }
 
 impl Answer {
-    /// What a response says.
+    /// Builds the answer from a response.
     fn of(response: &Response<'_>, undocumented_secrets: Option<bool>, now_unix: Millis) -> Self {
         let received = response.received;
         let date = received.header("date").find_map(time::http_date);
@@ -148,7 +148,7 @@ impl Failure {
     }
 }
 
-/// Whether some JSON is null, a text without letters, or a list or an object of nothing.
+/// Returns true if some JSON is null, a blank text, or an empty list or object.
 fn is_empty(json: &str) -> bool {
     let inside = |open: char, close: char| json.strip_prefix(open).and_then(|rest| rest.strip_suffix(close));
     let is_blank = |inside: Option<&str>| inside.is_some_and(|text| text.trim().is_empty());
@@ -162,7 +162,7 @@ fn wait_in(details: &str, date: Option<Millis>, now_unix: Millis) -> Option<Mill
     time::retry_after(text_of(json).as_deref().unwrap_or(json), date, now_unix)
 }
 
-/// The beginning of a body as text, with whatever is no text replaced.
+/// The beginning of a body as text, with invalid bytes replaced.
 fn beginning(bytes: &[u8]) -> String {
     cut(&String::from_utf8_lossy(bytes.get(..KEPT_TEXT).unwrap_or(bytes)), KEPT_TEXT)
 }
@@ -276,7 +276,7 @@ mod tests {
         assert!(broke_off(200, &[("content-type", "text/html")], half, false, 100) && broke_off(200, &[], "\u{feff}{", false, 100));
         assert!(!broke_off(200, &[("content-type", "text/html")], "<html", false, 100) && !broke_off(200, &[], "[1]", false, 100));
         assert!(!broke_off(204, &[], "", false, 100) && !broke_off(502, &[], half, true, 100));
-        // Longer than it may be: a second try brings the same.
+        // The body is longer than allowed: a second attempt brings the same body.
         assert!(!broke_off(200, &[], half, true, 26) && !broke_off(200, &[], half, false, 10));
     }
 

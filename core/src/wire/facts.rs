@@ -1,4 +1,4 @@
-//! What the engine looks at in an answer: a few members, never its type.
+//! The few members of an answer that the engine reads, of any type of answer.
 
 use std::borrow::Cow;
 
@@ -19,7 +19,7 @@ told! {
         pub order_id: Option<String>,
         /// The order's number.
         pub order_no: Option<String>,
-        /// The number of a sub-user, or of whatever else the answer is.
+        /// The number of a sub-user, or of another resource that the answer describes.
         pub id: Option<i64>,
         /// The status of the session or the order, in the contract's spelling where the contract names it.
         pub status: Option<String>,
@@ -27,21 +27,21 @@ told! {
         pub session_type: Option<String>,
         /// USD, as it was written; of more than 28 digits it is rounded up.
         pub estimated_charge_usd: Option<String> => Decimal,
-        /// Of a session that somebody has a handle of: USD, as its purchase was charged, where that is known.
+        /// The charge of a session's purchase in USD, for a session with a handle, where it is known.
         pub charged_usd: Option<String> => Decimal,
         /// `meta.request_id`.
         pub request_id: Option<String>,
-        /// Whether the account can buy, where an answer about the account says so.
+        /// True if the account can buy; only answers about the account have it.
         pub backend_ready: Option<bool>,
         /// `next_cursor` of a list.
         pub next_cursor: Option<String>,
-        /// Of a list in numbered pages: whether the page holds fewer items than it may, so that no other follows.
+        /// Of a list in numbered pages: true if the page holds fewer items than a full page, so that no page follows.
         pub short_page: Option<bool>,
-        /// Of a list in numbered pages: what the items of the page are known by again.
+        /// Of a list in numbered pages: a digest by which the same items are recognized again.
         pub page_items: Option<String>,
-        /// Whether a person said that it happened: then there never was an answer, and nothing else is known of it.
+        /// True if a person declared that the operation took effect: then there never was an answer, and nothing else is known.
         pub settled: bool,
-        /// Whether an intent that was to be resumed stands for nothing.
+        /// True if an intent that was to be resumed has no operation.
         pub nothing: bool,
     }
 }
@@ -70,7 +70,8 @@ impl Facts {
         Facts::from(pick(data, NAMES).unwrap_or_default(), request_id).0
     }
 
-    /// Reads them as the types of the table are read; a member of another type is as good as absent. Also whether the charge was rounded.
+    /// Reads the members as the types of the table are read; a member of another type counts as absent. The second value is true if the
+    /// charge was rounded.
     pub(crate) fn from(members: FactMembers<'_>, request_id: Option<&str>) -> (Facts, bool) {
         let [session_id, order_id, order_id_camel, order_no, order_no_camel, id, status, session_type, charge, ready, cursor] = members;
         let (charge, is_rounded) = charge.and_then(decimal_of).unzip();
@@ -95,7 +96,7 @@ impl Facts {
     }
 }
 
-/// The member of an answer that says what was charged.
+/// The member of an answer that holds the charge.
 pub(super) const CHARGE: &str = "estimated_charge_usd";
 
 /// A word in the spelling of the lists, where one of them has it in any case.
@@ -113,35 +114,36 @@ pub(crate) fn known_status(status: String) -> String {
 pub(crate) fn items(data: &str) -> Option<Vec<&str>> {
     let mut lists = pick(data, ["items", "list"])?.into_iter().flatten().filter_map(|list| json::items(list).ok());
     let first = lists.next()?;
-    // A spelling that is empty gives way, as everywhere.
+    // An empty spelling gives way to the next one, as everywhere.
     Some(if first.is_empty() { lists.next().unwrap_or(first) } else { first })
 }
 
-/// Whether the answer to a read of an order is about another one: it says numbers, and none of them is that.
+/// Returns true if the answer to a read of an order is about another order: it has numbers, and none of them is the requested one.
 pub(crate) fn names_another_order(data: &str, order_no: &str) -> bool {
     let said = pick(data, ["orderNo", "order_no", "appOrderNo", "app_order_no"]).unwrap_or_default();
     let mut numbers = said.into_iter().flatten().filter_map(id_of).peekable();
     numbers.peek().is_some() && !numbers.any(|number| is_same_id(&number, order_no))
 }
 
-/// Whether two ids are one: as text, in any case.
+/// Returns true if two ids are equal as text, ignoring case.
 pub(crate) fn is_same_id(one: &str, other: &str) -> bool {
     one == other || one.to_lowercase() == other.to_lowercase()
 }
 
-/// Whether an answer has null in place of a list, which may hide an error.
+/// Returns true if an answer has null in place of a list, which may hide an error.
 pub(crate) fn lacks_list(data: &str) -> bool {
     let says_null =
         || json::members(data).is_ok_and(|all| all.iter().any(|(name, json)| matches!(name.as_ref(), "items" | "list") && *json == "null"));
     items(data).is_none() && says_null()
 }
 
-/// An id as text, which may be a text or a number without fraction and exponent. One that is cut would be another.
+/// An id as text. The JSON may be a text or a number without fraction and exponent. Ids are never cut, since a cut id names another
+/// resource.
 pub(crate) fn id_of(json: &str) -> Option<String> {
     short_text(json).filter(|_| !is_number(json) || is_id(json))
 }
 
-/// The status of an order in the contract's spelling, which may be a text or a number: the contract does not document which.
+/// The status of an order in the contract's spelling. The JSON may be a text or a number: the contract does not document which.
 pub(crate) fn status_of(json: &str) -> Option<String> {
     short_text(json).map(known_status)
 }

@@ -12,8 +12,8 @@ pub(crate) fn encoded(text: &str) -> String {
     utf8_percent_encode(text, ENCODED).to_string()
 }
 
-/// Whether every client reads the host alike: a name of ordinary letters, or an address in its usual form. Browsers take
-/// `0x7f.1` for an address and others for a name.
+/// Returns true if every client reads the host in the same way: a name of ordinary letters, or an address in its usual form. Browsers take
+/// `0x7f.1` for an address and other clients for a name.
 pub(crate) fn is_host(host: &str) -> bool {
     if let Some(address) = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
         return address.parse::<Ipv6Addr>().is_ok();

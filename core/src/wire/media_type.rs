@@ -1,6 +1,6 @@
-//! Is this body JSON?
+//! Recognizes JSON by its `Content-Type`.
 
-/// Whether a `Content-Type` names JSON, by the rules browsers use: `application/json`, `text/json`, or any `…+json`.
+/// Returns true if a `Content-Type` names JSON, by the rules of browsers: `application/json`, `text/json`, or any `…+json`.
 pub(super) fn is_json(content_type: &str) -> bool {
     let essence = content_type.split(';').next().unwrap_or_default().trim_matches([' ', '\t', '\r', '\n']);
     let Some((kind, subtype)) = essence.split_once('/') else { return false };

@@ -1,4 +1,4 @@
-//! What goes over the wire: base URLs, requests, envelopes, times. Pure functions from text to values and back.
+//! The wire format: base URLs, requests, envelopes, times. Pure functions between texts and values.
 
 mod base_url;
 mod build;

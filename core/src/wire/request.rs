@@ -6,7 +6,7 @@ use super::read::Expected;
 use crate::contract::Method;
 use crate::time::Millis;
 
-/// A request to send. Its `Debug` shows neither the key nor the body.
+/// A request to send. `Debug` shows neither the key nor the body.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Request {
     /// The method.
@@ -19,12 +19,13 @@ pub struct Request {
     pub body: Vec<u8>,
     /// Give up this many milliseconds after the send began, and resolve it as failed by `Timeout`.
     pub timeout_ms: u32,
-    /// Monotonic milliseconds. A host that comes to it later, or whose store does not vouch for its claims, resolves it as failed by
-    /// `Late`, never sent. [`Millis::MAX`] means that it is sent whenever the host comes to it, and whatever the store says.
+    /// The deadline for the beginning of the send, in monotonic milliseconds. A host that is later, or whose store does not confirm its
+    /// claims, does not send the request and resolves it as failed by `Late`. With [`Millis::MAX`] there is no deadline, and the store is
+    /// not consulted.
     pub send_before: Millis,
     /// Read no more than this many bytes of the answer's body; more is `truncated`.
     pub max_body: u32,
-    /// What its answer is read as.
+    /// The type that the response is read as.
     pub expects: Expected,
 }
 
@@ -48,7 +49,7 @@ impl fmt::Debug for Request {
     }
 }
 
-/// The same request in the types of the `http` crate, which many clients take as they are.
+/// Converts the request to the types of the `http` crate, which many clients accept as they are.
 impl TryFrom<&Request> for http::Request<Vec<u8>> {
     type Error = http::Error;
 

@@ -1,4 +1,4 @@
-//! What a finished operation is remembered by: what its type names, and no secret.
+//! The part of an answer that the record of a finished operation keeps: the documented members, without secrets.
 
 use std::borrow::Cow;
 
@@ -10,8 +10,8 @@ use crate::json::{items, quoted};
 /// The longest answer that is kept, in bytes.
 const LONGEST: usize = 4096;
 
-/// Of an answer, what its type names and does not mark as secret, where that is not too long. What the contract does not document is
-/// not kept, as it may be anything.
+/// Returns the documented members of an answer that are not secret, if they are short enough. Undocumented members are dropped, since they
+/// may hold anything.
 pub(crate) fn stored_answer(shape: &'static Shape, json: &str) -> Option<Json> {
     let kept = stored(*shape, &view(shape, json).map_or(Cow::Borrowed(json), Cow::Owned))?;
     (kept.len() <= LONGEST).then(|| Json::checked(kept))
@@ -33,7 +33,7 @@ fn stored(shape: Shape, json: &str) -> Option<String> {
             Some(format!("[{}]", items?.join(",")))
         }
         Shape::OneOrMany(item) => stored(*item, json),
-        // An object or a list where the type has none may be anything, too.
+        // An object or a list where the type has neither may hold anything, too.
         _ => (!json.starts_with(['{', '['])).then(|| json.to_owned()),
     }
 }

@@ -1,11 +1,11 @@
-//! Short texts of the service: so much of each is kept.
+//! Short texts of the service, and how much of each is kept.
 
 use crate::json::text_of;
 
-/// The longest text of a code, a request id or a message that is kept; a server does not decide how much we hold.
+/// The longest code, request id or message that is kept, in bytes; a server does not decide how much memory a client needs.
 pub(crate) const KEPT_WORD: usize = 1024;
 
-/// The longest cursor that is passed on; one that is cut would be another. NOT DOCUMENTED: how long it may be.
+/// The longest cursor that is passed on, in bytes; a cut cursor would be another one. NOT DOCUMENTED: how long it may be.
 pub(crate) const LONGEST_CURSOR: usize = 8 << 10;
 
 /// At most `most` bytes of a text, never through a character.
@@ -22,7 +22,7 @@ pub(super) fn word(json: &str) -> Option<String> {
     text_of(json).map(|text| cut(&text, KEPT_WORD))
 }
 
-/// Whether some JSON is a number.
+/// Returns true if some JSON is a number.
 pub(super) fn is_number(json: &str) -> bool {
     json.starts_with(|first: char| first == '-' || first.is_ascii_digit())
 }

@@ -43,7 +43,7 @@ pub(crate) fn date_time(text: &str) -> Option<Millis> {
     Some((minutes * 60 + second) * 1000 + millis)
 }
 
-/// Whether a text is a day of the calendar, such as `2026-01-31`.
+/// Returns true if a text is a day of the calendar, such as `2026-01-31`.
 pub(crate) fn is_day(text: &str) -> bool {
     let day = numbers(text, '-', [4, 2, 2]);
     day.is_some_and(|[year, month, day]| (1..=12).contains(&month) && (1..=month_days(year, month)).contains(&day))
@@ -75,8 +75,8 @@ fn days(year: i64, month: i64, day: i64) -> i64 {
     year * 365 + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + (month * 153 + 2) / 5 + day - 719_469
 }
 
-/// What a `Retry-After` asks for, in milliseconds: seconds, a span such as `12s`, or a time, which is read against the response's own
-/// `Date` where it has one. Of several the longest one counts. What is past, negative or unreadable asks for nothing.
+/// The wait that a `Retry-After` asks for, in milliseconds: seconds, a span such as `12s`, or a time, which is compared with the response's
+/// own `Date` where it has one. The longest of several counts. A past, negative or unreadable value asks for no wait.
 pub(crate) fn retry_after(text: &str, date: Option<Millis>, now: Millis) -> Option<Millis> {
     let until = |text: &str| http_date(text).or_else(|| date_time(text)).or_else(|| date_time(&format!("{text}Z")));
     let wait = |text: &str| {
@@ -89,9 +89,9 @@ pub(crate) fn retry_after(text: &str, date: Option<Millis>, now: Millis) -> Opti
     parts.iter().filter_map(|one| wait(one)).chain(dates).max().map(|millis| millis.min(YEAR)).filter(|millis| *millis > 0)
 }
 
-/// So many times are read in one header.
+/// The most times that are read in one header.
 const MOST_WAITS: usize = 16;
-/// Nobody waits longer.
+/// The longest wait.
 const YEAR: Millis = 365 * 24 * 3600 * 1000;
 
 /// Numbers with their units, such as `12s`, `1m30s` or `90 seconds`, as milliseconds.
@@ -115,8 +115,7 @@ fn span(text: &str) -> Option<Millis> {
     (!text.is_empty()).then_some(sum)
 }
 
-/// A number of seconds, written as any JSON number that is not negative, as milliseconds rounded up; at most a year, since
-/// nobody waits longer.
+/// A number of seconds, written as any JSON number that is not negative, as milliseconds rounded up; at most a year.
 pub(crate) fn seconds(text: &str) -> Option<Millis> {
     let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
@@ -129,7 +128,7 @@ pub(crate) fn seconds(text: &str) -> Option<Millis> {
     if significant.is_empty() {
         return Some(0);
     }
-    // An exponent that no number holds is as good as the largest one.
+    // An exponent that is too large for a number counts as the largest one.
     let far = if exponent.starts_with('-') { i32::MIN } else { i32::MAX };
     let zeros = digits.len().saturating_sub(significant.len());
     let places = i64::try_from(whole.len()).ok()?.saturating_sub(i64::try_from(zeros).ok()?).saturating_add(3);

@@ -3,7 +3,7 @@
 use crate::contract::{Decimal, Json};
 
 string_enum! {
-    /// What a recharge is paid in.
+    /// The currency of a recharge.
     RechargeCurrency {
         /// Tether.
         Usdt = "USDT";
@@ -11,25 +11,25 @@ string_enum! {
 }
 
 record! {
-    /// An order to top up the balance, and where to pay. The service does not document the words of its status.
+    /// An order to top up the balance, and the address to pay to. The service does not document the words of its status.
     RechargeOrder {
-        /// Its id.
+        /// The order's id.
         order_id: String;
-        /// What is credited, in USD.
+        /// The credited amount, in USD.
         amount_usd: Option<Decimal>;
-        /// What to pay, in USDT.
+        /// The amount to pay, in USDT.
         amount_usdt: Option<Decimal>;
-        /// The same in CNY.
+        /// The amount to pay, in CNY.
         amount_cny: Option<Decimal>;
-        /// The rate that was used.
+        /// The exchange rate of the amounts.
         exchange_rate: Option<Decimal>;
         /// The chain to pay on.
         network: Option<String>;
         /// The address to pay to.
         wallet_address: Option<String>;
-        /// Where to look at that address.
+        /// A page that shows that address.
         wallet_explorer_url: Option<String>;
-        /// Where the order is; the service does not document the words.
+        /// The status of the order; the service does not document the words.
         status: Option<String>;
     }
 }
@@ -45,7 +45,7 @@ record! {
 }
 
 record! {
-    /// How much to top up: `amount`, `amount_usd` or both.
+    /// The amount to top up: `amount`, `amount_usd` or both.
     CreateRecharge {
         /// The amount, at least 10.
         amount: Option<Decimal> => Body, AtLeast(10), Unless("amount_usd");

@@ -3,7 +3,7 @@
 use crate::contract::Decimal;
 
 string_enum! {
-    /// Which products a list holds.
+    /// The products of a list.
     ProductFilter {
         /// Both types.
         All = "all";
@@ -15,9 +15,9 @@ string_enum! {
 }
 
 string_enum! {
-    /// Who else uses the addresses of a product.
+    /// The other users of a product's addresses.
     Sharing {
-        /// Nobody.
+        /// None.
         Exclusive = "exclusive";
         /// Other customers; some shared static products need a `project_id`.
         Shared = "shared";
@@ -27,23 +27,23 @@ string_enum! {
 record! {
     /// A product and its price.
     Product {
-        /// What to send when buying.
+        /// The number to send when buying.
         product_no: String;
-        /// Its English name.
+        /// The English name.
         name: String;
         /// `dynamic` or `static`.
         r#type: super::SessionType;
         /// `exclusive` or `shared`.
         sharing: Sharing;
-        /// Whether it can be bought now.
+        /// True if the product can be bought now.
         available: bool;
         /// USD for one `unit`: a starting price in the public list, the binding quote in the authenticated one.
         price: Decimal;
         /// Always `USD`.
         currency: String;
-        /// What the price is for.
+        /// The unit of the price.
         unit: String;
-        /// How many are left, where that is known.
+        /// The number that is left, where it is known.
         stock: Option<i64>;
         /// Country.
         country: Option<String>;
@@ -57,27 +57,27 @@ record! {
     ProductList {
         /// The products of this page.
         items: Vec<Product>;
-        /// What to pass as `cursor` for the next page; absent or null on the last one.
+        /// The `cursor` of the next page; absent or null on the last one.
         next_cursor: Option<String>;
-        /// How many products match.
+        /// The number of products that match.
         total: Option<i64>;
-        /// For how long the list may be kept, in seconds; at most 60.
+        /// Seconds for which the list may be cached, at most 60.
         cache_ttl_seconds: Option<i64>;
-        /// Whose prices the public list shows.
+        /// The account whose prices the public list shows.
         pricing_owner_agent_id: Option<i64>;
     }
 }
 
 record! {
-    /// What to list without a key.
+    /// The products to list without a key.
     ListPublicProducts {
-        /// Which products; the server's default is `all`.
+        /// The type of products; the server's default is `all`.
         r#type: Option<ProductFilter> => Query;
         /// Only this country.
         country: Option<String> => Query;
-        /// Only what can be bought now; the server's default is `true`.
+        /// Only products that can be bought now; the server's default is `true`.
         in_stock: Option<bool> => Query;
-        /// How many a page, 1 to 100; the server's default is 20.
+        /// Products on a page, 1 to 100; the server's default is 20.
         limit: Option<i64> => Query, Between(1, 100);
         /// `next_cursor` of the page before.
         cursor: Option<String> => Query;
@@ -85,15 +85,15 @@ record! {
 }
 
 record! {
-    /// What to list with the account's own prices.
+    /// The products to list with the account's own prices.
     ListProducts {
-        /// Which products; no default is stated.
+        /// The type of products; the service documents no default.
         r#type: Option<ProductFilter> => Query;
         /// Only this country.
         country: Option<String> => Query;
-        /// Only what can be bought now; the server's default is `true`.
+        /// Only products that can be bought now; the server's default is `true`.
         in_stock: Option<bool> => Query;
-        /// How many a page, 1 to 100; the server's default is 20.
+        /// Products on a page, 1 to 100; the server's default is 20.
         limit: Option<i64> => Query, Between(1, 100);
         /// `next_cursor` of the page before.
         cursor: Option<String> => Query;

@@ -13,17 +13,17 @@ string_enum! {
 }
 
 string_enum! {
-    /// Where a session's resource comes from.
+    /// The source of a session's resource.
     ProvisioningMode {
-        /// It is bought; the server's default.
+        /// The resource is bought; the server's default.
         Purchase = "purchase";
-        /// It is already on the account, and nothing is charged.
+        /// The resource is already on the account, and nothing is charged.
         Existing = "existing";
     }
 }
 
 string_enum! {
-    /// What a session's proxy speaks.
+    /// The protocol of a session's proxy.
     Protocol {
         /// SOCKS5 with a username and a password; the server's default.
         Socks5 = "socks5";
@@ -35,23 +35,23 @@ string_enum! {
 }
 
 string_enum! {
-    /// When the exit address changes.
+    /// The moments at which the exit address changes.
     RotationMode {
         /// Never by itself.
         Fixed = "fixed";
         /// Every `rotation_interval_sec`.
         Timed = "timed";
-        /// When asked to.
+        /// On request.
         OnDemand = "on_demand";
     }
 }
 
 string_enum! {
-    /// Why the exit address is to change.
+    /// The reason for a new exit address.
     RotateReason {
-        /// Somebody asked for it.
+        /// A person or program requested it.
         Manual = "manual";
-        /// It was time.
+        /// The scheduled time came.
         Scheduled = "scheduled";
         /// The target answered 403.
         Http403 = "http_403";
@@ -67,25 +67,25 @@ string_enum! {
 }
 
 string_enum! {
-    /// Where a session is in its life. The contract names these and leaves the list open.
+    /// The status of a session. The contract names these and leaves the list open.
     SessionStatus {
-        /// Accepted and being set up; it counts toward the session limit, and there are no credentials yet.
+        /// Accepted and being set up. The session counts toward the session limit, and has no credentials yet.
         Creating = "creating";
         /// Usable.
         Active = "active";
-        /// Over; a static one can be renewed.
+        /// Over; a static session can be renewed.
         Expired = "expired";
     }
 }
 
 record! {
-    /// How to reach a session's proxy.
+    /// The address and the credentials of a session's proxy.
     Proxy {
         /// Host name or address.
         host: Option<String>;
         /// Port.
         port: Option<i64>;
-        /// What it speaks.
+        /// The protocol.
         protocol: Option<Protocol>;
         /// Only of an active session, when asked for with `include_credentials`.
         username: Option<Secret>;
@@ -97,17 +97,17 @@ record! {
 }
 
 record! {
-    /// A session. It may carry more than is listed here: what the contract does not document stays in the raw data.
+    /// A session. Members that the contract does not document stay in the raw data.
     Session {
-        /// Its id.
+        /// The session's id.
         session_id: String;
         /// `dynamic` or `static`.
         session_type: Option<SessionType>;
-        /// Where it is in its life.
+        /// The status of the session.
         status: SessionStatus;
         /// `purchase` or `existing`.
         provisioning_mode: Option<ProvisioningMode>;
-        /// How to reach it.
+        /// The session's proxy.
         proxy: Option<Proxy>;
         /// USD; on the accepted answer of `create_session`.
         estimated_charge_usd: Option<Decimal>;
@@ -115,21 +115,21 @@ record! {
 }
 
 record! {
-    /// What to buy.
+    /// The session to buy.
     CreateSession {
         /// `dynamic` or `static`.
         session_type: SessionType => Body;
-        /// From a product list.
+        /// The product, from a product list.
         product_no: String => Body;
         /// `purchase` is the server's default; `existing` uses a resource of the account and charges nothing.
         provisioning_mode: Option<ProvisioningMode> => Body;
-        /// An existing static order number; without it, a usable static resource of the account is chosen.
+        /// The number of an existing static order; without it, a usable static resource of the account is chosen.
         resource_id: Option<String> => Body;
         /// GB (dynamic, fractions allowed) or addresses (static, whole); the server's default is 1.
         quantity: Option<Decimal> => Body, Positive, WholeWhen("session_type", "static");
-        /// For how long, at least 1; the service does not document the unit.
+        /// The duration, at least 1; the service does not document the unit.
         duration: Option<i64> => Body, AtLeast(1);
-        /// What the proxy is to speak; the server's default is `socks5`.
+        /// The protocol of the proxy; the server's default is `socks5`.
         protocol: Option<Protocol> => Body;
         /// Country of the exit.
         country_code: Option<String> => Body;
@@ -137,7 +137,7 @@ record! {
         city_code: Option<String> => Body;
         /// Project code, which some shared static products need.
         project_id: Option<String> => Body;
-        /// When the exit address is to change.
+        /// The moments at which the exit address is to change.
         rotation_mode: Option<RotationMode> => Body;
         /// Seconds between two changes of the address.
         rotation_interval_sec: Option<i64> => Body;
@@ -145,49 +145,49 @@ record! {
 }
 
 record! {
-    /// Which session to read.
+    /// The session to read.
     GetSession {
-        /// Its id.
+        /// The session's id.
         session_id: String => Path;
-        /// Whether an active session's username and password are wanted; the server's default is `false`.
+        /// Include the username and password of an active session; the server's default is `false`.
         include_credentials: Option<bool> => Query;
     }
 }
 
 record! {
-    /// Which session to end.
+    /// The session to end.
     TerminateSession {
-        /// Its id.
+        /// The session's id.
         session_id: String => Path;
     }
 }
 
 record! {
-    /// Which session is to get a new exit address.
+    /// The session to give a new exit address.
     RotateSession {
-        /// Its id.
+        /// The session's id.
         session_id: String => Path;
-        /// Whether the username and password are wanted in the answer; the server's default is `false`.
+        /// Include the username and password in the answer; the server's default is `false`.
         include_credentials: Option<bool> => Query;
-        /// Why.
+        /// The reason.
         reason: Option<RotateReason> => Body;
     }
 }
 
 record! {
-    /// Which session to renew, and for how long.
+    /// The session to renew, and the duration.
     RenewSession {
-        /// Its id.
+        /// The session's id.
         session_id: String => Path;
-        /// At least 1; the service does not document the unit.
+        /// The duration, at least 1; the service does not document the unit.
         duration: i64 => Body, AtLeast(1);
     }
 }
 
 record! {
-    /// What was seen through a session.
+    /// An observation through a session.
     ReportSessionEvent {
-        /// Its id.
+        /// The session's id.
         session_id: String => Path;
         /// A JSON object; the service does not document its members.
         event: Json => Whole;
@@ -195,16 +195,16 @@ record! {
 }
 
 record! {
-    /// Which session's health to read.
+    /// The session whose health is read.
     GetSessionHealth {
-        /// Its id.
+        /// The session's id.
         session_id: String => Path;
     }
 }
 
 endpoints! { Agent;
-    /// Buys a session. The answer means accepted, not usable: it is `creating`, without credentials, until a read says
-    /// otherwise.
+    /// Buys a session. The answer means accepted, not usable: the session is `creating`, without credentials, until a read returns another
+    /// status.
     create_session: Post "/sessions", Key, Keyed, Paid, CreateSession => Session;
     /// Reads a session.
     get_session: Get "/sessions/{session_id}", Key, Safe, Free, GetSession => Session;
@@ -212,10 +212,10 @@ endpoints! { Agent;
     terminate_session: Delete "/sessions/{session_id}", Key, Idempotent, Free, TerminateSession => Json;
     /// Gives a dynamic session another exit address. The session must be `active`.
     rotate_session: Post "/sessions/{session_id}/rotate", Key, Keyed, Free, RotateSession => Session;
-    /// Lengthens a static session. It must be `active` or `expired`. The service does not document the body of the answer; see `raw`.
+    /// Lengthens a static session. The session must be `active` or `expired`. The service does not document the body of the answer; see
+    /// `raw`.
     renew_session: Post "/sessions/{session_id}/renew", Key, Keyed, Paid, RenewSession => Json;
-    /// Reports what was seen through a session. It is never sent twice, since that would count twice. The answer is not
-    /// shown.
+    /// Reports an observation through a session. The request is never sent twice, since it would count twice. The answer is not shown.
     report_session_event: Post "/sessions/{session_id}/report-event", Key, AtMostOnce, Free, ReportSessionEvent => Json;
     /// Reads a session's health, and whether the service recommends a rotation. The service does not document its fields; see `raw`.
     get_session_health: Get "/sessions/{session_id}/health", Key, Safe, Free, GetSessionHealth => Json;

@@ -4,7 +4,7 @@ use super::{OpenList, OrderUnit};
 use crate::contract::{Decimal, Json};
 
 string_enum! {
-    /// What kind of order it is.
+    /// The kind of order.
     DynamicOrderType {
         /// The only word.
         DynamicProxy = "dynamic_proxy";
@@ -12,37 +12,37 @@ string_enum! {
 }
 
 record! {
-    /// What to order. The service does not document which fields are required.
+    /// The traffic to order. The service does not document which fields are required.
     CreateDynamicOrder {
         /// Always `dynamic_proxy`; it may be left out.
         order_type: Option<DynamicOrderType> as "orderType" => Body, Always("dynamic_proxy");
         /// The dynamic product's number.
         pool_id: Option<String> as "poolId" => Body;
-        /// How much traffic; the service does not document the unit.
+        /// The amount of traffic; the service does not document the unit.
         traffic_amount: Option<Decimal> as "trafficAmount" => Body;
-        /// The price of one.
+        /// The price of one unit.
         unit_price: Option<Decimal> as "unitPrice" => Body;
-        /// The price of all.
+        /// The total price.
         total_amount: Option<Decimal> as "totalAmount" => Body;
-        /// A note; `find_dynamic_order` and `reconcile` can know an order by it.
+        /// A note, by which `find_dynamic_order` and `reconcile` can recognize the order.
         remark: Option<String> => Body;
-        /// For whom.
+        /// The user of the order.
         user_id: Option<i64> as "userId" => Body;
-        /// How many addresses.
+        /// The number of addresses.
         ip_count: Option<Decimal> as "ipCount" => Body;
-        /// For how long.
+        /// The duration.
         duration: Option<Decimal> => Body;
-        /// What the duration counts: any number, as the service documents no list here. A word stands for its number of a static order.
+        /// The unit of the duration: any number, since the service documents no list here. A word stands for its number of a static order.
         unit: Option<OrderUnit> => Body, AnyNumber;
     }
 }
 
 record! {
-    /// Which dynamic orders to list.
+    /// The dynamic orders to list.
     ListDynamicOrders {
-        /// Which page, from 1.
+        /// The page, from 1.
         page: Option<i64> => Query, AtLeast(1);
-        /// How many a page, at most 100.
+        /// Orders on a page, at most 100.
         page_size: Option<i64> => Query, Between(1, 100);
         /// Only of this user.
         user_id: Option<i64> => Query;
@@ -54,55 +54,55 @@ record! {
 }
 
 record! {
-    /// Which dynamic order to read.
+    /// The dynamic order to read.
     GetDynamicOrder {
-        /// Its id.
+        /// The order's id.
         order_id: String => Path;
     }
 }
 
 record! {
-    /// Which dynamic order to find.
+    /// The dynamic order to find.
     FindDynamicOrder {
-        /// Its order number or its application order number.
+        /// The order number or the application order number.
         order_no: String => Path;
     }
 }
 
 record! {
-    /// How proxies are extracted. The service documents no more than this.
+    /// The way in which proxies are extracted. The service documents no more than this.
     ExtractConfig {
-        /// The service does not document the words.
+        /// The method; the service does not document the words.
         method: Option<String>;
     }
 }
 
 record! {
-    /// Which proxies to extract.
+    /// The proxies to extract.
     ExtractDynamicProxies {
         /// The product.
         product_no: String as "productNo" => Body;
         /// The kind of proxy.
         proxy_type: Decimal as "proxyType" => Body;
-        /// How.
+        /// The way to extract them.
         extract_config: Option<ExtractConfig> as "extractConfig" => Body;
     }
 }
 
 record! {
-    /// Whose traffic to read.
+    /// The user whose traffic is read.
     GetProductsFlow {
-        /// Which user.
+        /// The user's id.
         user_id: i64 => Path;
     }
 }
 
 record! {
-    /// Whose traffic of which product to read.
+    /// The user and the product whose traffic is read.
     GetRemainingFlow {
-        /// Which user.
+        /// The user's id.
         user_id: i64 => Path;
-        /// Which dynamic product.
+        /// The dynamic product's number.
         product_no: String => Path;
     }
 }
@@ -119,8 +119,8 @@ endpoints! { Reseller;
     find_dynamic_order: Get "/dynamic/order-info/{order_no}", Bearer, Safe, Free, FindDynamicOrder => Json;
     /// Extracts proxies of a dynamic product. The service does not document the fields of the answer; see `raw`.
     extract_dynamic_proxies: Post "/business/dynamic-proxy/extract", Bearer, AtMostOnce, Free, ExtractDynamicProxies => Json;
-    /// Reads what is left of the traffic of all products of a user. The service does not document the fields of the answer; see `raw`.
+    /// Reads the remaining traffic of all products of a user. The service does not document the fields of the answer; see `raw`.
     get_products_flow: Get "/user/{user_id}/products-flow", Bearer, Safe, Free, GetProductsFlow => Json;
-    /// Reads what is left of the traffic of one product of a user. The service does not document the fields of the answer; see `raw`.
+    /// Reads the remaining traffic of one product of a user. The service does not document the fields of the answer; see `raw`.
     get_remaining_flow: Get "/user/{user_id}/remaining-flow/{product_no}", Bearer, Safe, Free, GetRemainingFlow => Json;
 }

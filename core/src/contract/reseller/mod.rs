@@ -1,7 +1,7 @@
 //! The Reseller Backend API: one file for each part of the contract.
 //!
-//! It spells some members in two ways, in snake case and in camel case. A member has one name here, which requests are sent
-//! with; an answer may use any of its spellings.
+//! The API spells some members in two ways, in snake case and in camel case. A member has one name here, which requests are sent with; an
+//! answer may use any of its spellings.
 
 mod dynamic_orders;
 mod money;
@@ -22,7 +22,7 @@ pub const ENDPOINTS: &[&[&Endpoint]] =
     &[users::ENDPOINTS, products::ENDPOINTS, dynamic_orders::ENDPOINTS, static_orders::ENDPOINTS, money::ENDPOINTS];
 
 string_enum! {
-    /// What a duration counts. On the wire it is a number.
+    /// The unit of a duration, which is a number on the wire.
     OrderUnit {
         /// Days.
         Day = "day" (1);

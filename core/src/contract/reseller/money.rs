@@ -1,10 +1,10 @@
-//! The dashboard, what was spent and top-ups (parts "Transactions query" and the USDT rows of "Endpoints").
+//! The dashboard, consumption and top-ups (parts "Transactions query" and the USDT rows of "Endpoints").
 
 use super::OpenList;
 use crate::contract::Json;
 
 string_enum! {
-    /// What was ordered.
+    /// The type of an order.
     OrderType {
         /// Static proxies.
         Static = "static";
@@ -19,11 +19,11 @@ record! {
 }
 
 record! {
-    /// Which records of consumption to list.
+    /// The records of consumption to list.
     ListConsumption {
-        /// Which page, from 1.
+        /// The page, from 1.
         page: Option<i64> => Query, AtLeast(1);
-        /// How many a page, at most 100.
+        /// Records on a page, at most 100.
         page_size: Option<i64> => Query, Between(1, 100);
         /// Only of this kind; the service does not document the words.
         r#type: Option<String> => Query;
@@ -55,7 +55,7 @@ record! {
 }
 
 record! {
-    /// What to top up. The service does not document the fields.
+    /// The top-up to order. The service does not document the fields.
     CreateUsdtOrder {
         /// An object of the caller's own.
         parameters: Option<Json> => Whole;
@@ -63,7 +63,7 @@ record! {
 }
 
 record! {
-    /// Which order to look at. The service does not document the parameters.
+    /// The top-up order to check. The service does not document the parameters.
     CheckUsdtOrder {
         /// An object of the caller's own; its members go into the query.
         parameters: Option<Json> => WholeQuery;
@@ -76,7 +76,7 @@ record! {
 }
 
 record! {
-    /// Which order to cancel. The service does not document the fields.
+    /// The top-up order to cancel. The service does not document the fields.
     CancelUsdtOrder {
         /// An object of the caller's own.
         parameters: Option<Json> => Whole;
@@ -86,7 +86,7 @@ record! {
 endpoints! { Reseller;
     /// Reads the balance, the numbers of resources and an overview. The service does not document the fields of the answer; see `raw`.
     get_dashboard: Get "/open/app/dashboard/info/v2", Bearer, Safe, Free, GetDashboard => Json;
-    /// Lists what was spent. The service does not document the fields of the items.
+    /// Lists consumption records. The service does not document the fields of the items.
     list_consumption: Get "/open/app/user/transactions", Bearer, Safe, Free, ListConsumption => OpenList;
     /// Lists top-ups and balance adjustments of the reseller and its sub-users. The service does not document the fields of the items.
     list_agent_transactions: Get "/transaction/agent/transactions", Bearer, Safe, Free, ListAgentTransactions => OpenList;
@@ -94,8 +94,8 @@ endpoints! { Reseller;
     get_usdt_wallet: Get "/usdt/wallet-info", Bearer, Safe, Free, GetUsdtWallet => Json;
     /// Orders a top-up in USDT (TRC20). The service documents neither the fields of the request nor those of the answer.
     create_usdt_order: Post "/usdt/create-order", Bearer, AtMostOnce, Paid, CreateUsdtOrder => Json;
-    /// Reads where a top-up order is; this is what finds the transfer. With `until` it is watched. The service
-    /// documents neither the fields of the request nor those of the answer.
+    /// Reads the status of a top-up order; this request makes the service look for the transfer. With `until` the client repeats it. The
+    /// service documents neither the fields of the request nor those of the answer.
     check_usdt_order: Get "/usdt/check-status", Bearer, Safe, Free, CheckUsdtOrder => Json;
     /// Lists top-up orders. The service does not document the fields of the items.
     list_usdt_orders: Get "/usdt/orders", Bearer, Safe, Free, ListUsdtOrders => OpenList;

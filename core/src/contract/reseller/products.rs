@@ -6,17 +6,17 @@ use crate::contract::{Decimal, Json, Label, OneOrMany};
 record! {
     /// A product of the reseller's. An item usually carries these, and may carry more.
     StaticProduct {
-        /// Its number: `poolId` of an order.
+        /// The product's number: `poolId` of an order.
         product_id: Option<Label> as "productId";
-        /// Its name.
+        /// The product's name.
         name: Option<String>;
         /// The kind of proxy, such as 103.
         proxy_type: Option<Label> as "proxyType";
-        /// `2` or `shared` means shared, `1` or `exclusive` exclusive. `is_shared` reads it.
+        /// `2` or `shared` means shared, `1` or `exclusive` exclusive; see `is_shared`.
         product_type: Option<Label> as "productType" | "product_type";
         /// The projects of a shared product, one of which an order names.
         project_list: Option<Vec<Json>> as "projectList" | "project_list" | "projects";
-        /// How many are left.
+        /// The number that is left.
         stock: Option<Decimal>;
         /// Country, as an order is to name it.
         country_code: Option<String> as "countryCode";
@@ -36,9 +36,9 @@ record! {
         city_name_zh: Option<String> as "cityNameZh";
         /// The language of the names.
         name_language: Option<Language> as "nameLanguage";
-        /// How many units the price is for.
+        /// The number of units of time that the price covers.
         duration: Option<Decimal>;
-        /// What the duration counts.
+        /// The unit of the duration.
         unit: Option<OrderUnit>;
         /// The price.
         price: Option<Decimal>;
@@ -62,9 +62,9 @@ record! {
 }
 
 record! {
-    /// A product and the addresses that it has.
+    /// A product and its addresses.
     ProductRanges {
-        /// `2` or `shared` means shared, `1` or `exclusive` exclusive. `is_shared` reads it.
+        /// `2` or `shared` means shared, `1` or `exclusive` exclusive; see `is_shared`.
         product_type: Option<Label> as "productType" | "product_type";
         /// The projects of a shared product.
         project_list: Option<Vec<Json>> as "projectList" | "project_list" | "projects";
@@ -98,7 +98,7 @@ record! {
 }
 
 record! {
-    /// Which products to look for.
+    /// The products to look for.
     QueryProducts {
         /// One kind of proxy or several; the server's default is 103.
         proxy_type: Option<OneOrMany<i64>> as "proxyType" => Body;
@@ -114,7 +114,7 @@ record! {
 }
 
 record! {
-    /// Which address ranges to look for.
+    /// The address ranges to look for.
     ListIpRanges {
         /// The kind of proxy; the server's default is 103.
         proxy_type: Option<i64> as "proxyType" => Query;
@@ -126,7 +126,7 @@ record! {
         country_code: Option<String> as "countryCode" => Query;
         /// Only this city.
         city_code: Option<String> as "cityCode" => Query;
-        /// Whether those that are switched off are listed; the server's default is `false`.
+        /// Include disabled ranges; the server's default is `false`.
         include_disabled: Option<bool> as "includeDisabled" => Query;
         /// The language of names; the server's default is `en`.
         language: Option<Language> => Query;
@@ -134,8 +134,8 @@ record! {
 }
 
 endpoints! { Reseller;
-    /// Finds products with their stock and prices. It changes nothing, though it is a POST.
+    /// Finds products with their stock and prices. The request changes nothing, though it is a POST.
     query_products: Post "/open/app/product/query-standard/v2", Bearer, Safe, Free, QueryProducts => StaticProductList;
-    /// Lists the address ranges that are available.
+    /// Lists the available address ranges.
     list_ip_ranges: Get "/open/app/product/ip-ranges/v2", Bearer, Safe, Free, ListIpRanges => ProductRangesList;
 }

@@ -4,7 +4,7 @@ use super::{OpenList, OrderUnit};
 use crate::contract::{Decimal, Json, Label};
 
 string_enum! {
-    /// What kind of order it is.
+    /// The kind of order.
     StaticOrderType {
         /// The only word.
         StaticProxy = "static_proxy";
@@ -12,43 +12,43 @@ string_enum! {
 }
 
 string_enum! {
-    /// Where a static order is. The contract names these and leaves the list open.
+    /// The status of a static order. The contract names these and leaves the list open.
     StaticOrderStatus {
-        /// Accepted; the supplier is being asked.
+        /// Accepted; the order waits for the supplier.
         Processing = "processing";
-        /// Its proxies can be used.
+        /// The proxies can be used.
         Active = "active";
     }
 }
 
 record! {
-    /// A static order that was accepted. What became of it is read from the static order list by its number.
+    /// A static order that was accepted. Its result is read from the static order list by its number.
     StaticOrderAcceptance {
-        /// Its number.
+        /// The order number.
         order_no: Label as "orderNo" | "order_no";
-        /// Its application order number.
+        /// The application order number.
         app_order_no: Option<Label> as "appOrderNo" | "app_order_no";
-        /// Where it is.
+        /// The status of the order.
         status: Option<StaticOrderStatus>;
-        /// Whether it waits for the supplier.
+        /// True if the order waits for the supplier.
         queued: Option<bool>;
-        /// Whether the supplier is asked in the background.
+        /// True if the supplier is called in the background.
         r#async: Option<bool>;
     }
 }
 
 record! {
-    /// What to order, and for whom.
+    /// The static order to place, and its user.
     CreateStaticOrder {
         /// Always `static_proxy`; it may be left out.
         order_type: Option<StaticOrderType> as "orderType" => Body, Always("static_proxy");
         /// The product's number.
         pool_id: String as "poolId" => Body;
-        /// For whom: a sub-user of the reseller's own.
+        /// The user of the order: a sub-user of the reseller's own.
         user_id: i64 as "userId" => Body;
-        /// The price of one; 0 lets the service price it.
+        /// The price of one address; 0 lets the service price it.
         unit_price: Decimal as "unitPrice" => Body;
-        /// The price of all; 0 lets the service compute it for some products.
+        /// The total price; 0 lets the service compute it for some products.
         total_amount: Decimal as "totalAmount" => Body;
         /// Region.
         region_code: Option<String> as "regionCode" => Body;
@@ -56,17 +56,18 @@ record! {
         country_code: Option<String> as "countryCode" => Body;
         /// City, as `query_products` spells it.
         city_code: Option<String> as "cityCode" => Body;
-        /// Kind of resource. It does not tell shared from exclusive.
+        /// The kind of resource. This word does not distinguish shared from exclusive.
         static_type: Option<String> as "staticType" => Body;
-        /// How many addresses.
+        /// The number of addresses.
         ip_count: Decimal as "ipCount" => Body;
-        /// How often the duration is bought.
+        /// The number of times that the duration is bought.
         cycle_times: Decimal as "cycleTimes" => Body;
-        /// For how long.
+        /// The duration.
         duration: Decimal => Body;
-        /// What the duration counts.
+        /// The unit of the duration.
         unit: OrderUnit => Body;
-        /// Networks and how many addresses of each, for products that allocate by CIDR. The service does not document the form of an item.
+        /// Networks and the number of addresses of each, for products that allocate by CIDR. The service does not document the form of an
+        /// item.
         cidr_blocks: Option<Vec<Json>> as "cidrBlocks" => Body;
         /// One address.
         assigned_ip: Option<String> as "assignedIp" => Body;
@@ -78,11 +79,11 @@ record! {
 }
 
 record! {
-    /// Which static orders to list.
+    /// The static orders to list.
     ListStaticOrders {
-        /// Which page, from 1; the server's default is 1.
+        /// The page, from 1; the server's default is 1.
         page: Option<i64> => Query, AtLeast(1);
-        /// How many a page, at most 100.
+        /// Orders on a page, at most 100.
         page_size: Option<i64> as "pageSize" => Query, Between(1, 100);
         /// Only with this status, such as `active`.
         status: Option<String> => Query;
@@ -94,15 +95,15 @@ record! {
         search: Option<String> => Query;
         /// A part of a region's name.
         region: Option<String> => Query;
-        /// Made at this time or later; the service does not document the form.
+        /// Created at this time or later; the service does not document the form.
         created_start: Option<String> => Query;
-        /// Made at this time or earlier; the service does not document the form.
+        /// Created at this time or earlier; the service does not document the form.
         created_end: Option<String> => Query;
         /// Ending at this time or later; the service does not document the form.
         expire_start: Option<String> => Query;
         /// Ending at this time or earlier; the service does not document the form.
         expire_end: Option<String> => Query;
-        /// Whether an ordinary user sees what is in the recycle bin.
+        /// Show an ordinary user the contents of the recycle bin.
         show_recycle_bin: Option<bool> => Query;
     }
 }
@@ -113,33 +114,33 @@ record! {
 }
 
 record! {
-    /// Which static order to renew, and for how long. 30 days, once, count as one month.
+    /// The static order to renew, and the duration. 30 days, once, count as one month.
     RenewStaticOrder {
-        /// Its number.
+        /// The order number.
         order_no: Option<String> as "orderNo" => Body, Unless("order_id");
-        /// Its id, a text or a number.
+        /// The order's id, a text or a number.
         order_id: Option<Json> => Body;
-        /// Which of its proxies; all of them where it is left out. The service does not document the form.
+        /// The proxies of the order to renew; all of them if left out. The service does not document the form.
         instances: Option<Json> => Body;
-        /// For how long.
+        /// The duration.
         duration: Option<Decimal> => Body;
-        /// What the duration counts.
+        /// The unit of the duration.
         unit: Option<OrderUnit> => Body;
-        /// How often the duration is bought.
+        /// The number of times that the duration is bought.
         cycle_times: Option<Decimal> as "cycleTimes" => Body;
     }
 }
 
 record! {
-    /// Which static order to cancel.
+    /// The static order to cancel.
     CancelStaticOrder {
-        /// Its number.
+        /// The order number.
         order_no: String => Path;
     }
 }
 
 endpoints! { Reseller;
-    /// Orders static proxies for a sub-user. The answer means accepted: `place_order` also waits for what becomes of it.
+    /// Orders static proxies for a sub-user. The answer means accepted: `place_order` also waits for the result.
     create_static_order: Post "/open/app/static/order/create-standard/v2", Bearer, AtMostOnce, Paid, CreateStaticOrder => StaticOrderAcceptance;
     /// Lists static orders and their proxies. The service does not document the fields of the items.
     list_static_orders: Get "/open/app/static/order/list/v2", Bearer, Safe, Free, ListStaticOrders => OpenList;

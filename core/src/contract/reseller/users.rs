@@ -3,47 +3,47 @@
 use crate::contract::{Decimal, Json, Label, Secret};
 
 string_enum! {
-    /// Where a sub-user is in its life.
+    /// The status of a sub-user.
     SubUserStatus {
-        /// It can be used.
+        /// The sub-user can log in.
         Active = "active";
-        /// It was disabled.
+        /// The sub-user was disabled.
         Disabled = "disabled";
-        /// It was deleted; its data stays.
+        /// The sub-user was deleted; its data stays.
         Deleted = "deleted";
     }
 }
 
 string_enum! {
-    /// What a sub-user can be set to.
+    /// The status to set for a sub-user.
     SubUserSwitch {
-        /// It can be used.
+        /// The sub-user can log in.
         Active = "active";
-        /// It can't be used.
+        /// The sub-user can't log in.
         Disabled = "disabled";
     }
 }
 
 record! {
-    /// Whose token it is.
+    /// The user of a token.
     LoginUser {
-        /// Its number.
+        /// The user's number.
         id: Option<i64>;
-        /// Its name.
+        /// The user's name.
         username: Option<String>;
-        /// Its balance.
+        /// The user's balance.
         balance: Option<Decimal>;
-        /// Where it is in its life.
+        /// The status of the user.
         status: Option<SubUserStatus>;
     }
 }
 
 record! {
-    /// What a login gives.
+    /// The result of a login.
     LoginResult {
         /// The bearer token, a JWT. The service does not document how long it lasts.
         token: Secret;
-        /// Whose it is.
+        /// The user of the token.
         user: Option<LoginUser>;
     }
 }
@@ -51,33 +51,33 @@ record! {
 record! {
     /// A sub-user.
     SubUser {
-        /// Its number.
+        /// The sub-user's number.
         id: Option<i64>;
-        /// Its name.
+        /// The sub-user's name.
         username: Option<String>;
-        /// Its email address.
+        /// The email address.
         email: Option<Secret>;
-        /// Its mobile number.
+        /// The mobile number.
         phone: Option<String>;
         /// The reseller's note.
         remark: Option<String>;
-        /// Where it is in its life.
+        /// The status of the sub-user.
         status: Option<SubUserStatus>;
-        /// Its balance.
+        /// The balance.
         balance: Option<Decimal>;
-        /// Its balance at the first upstream supplier.
+        /// The balance at the first upstream supplier.
         vendora_balance: Option<Decimal>;
-        /// Its balance at the second upstream supplier.
+        /// The balance at the second upstream supplier.
         vendorb_balance: Option<Decimal>;
-        /// All that it was topped up with.
+        /// The sum of all top-ups.
         total_recharge: Option<Decimal>;
-        /// All that it spent.
+        /// The sum of all spending.
         total_consumption: Option<Decimal>;
-        /// Whose sub-user it is.
+        /// The reseller of the sub-user.
         agent_id: Option<i64>;
-        /// When it was made; the service does not document the form.
+        /// The time of creation; the service does not document the form.
         created_at: Option<Label>;
-        /// When it was last changed; the service does not document the form.
+        /// The time of the last change; the service does not document the form.
         updated_at: Option<Label>;
     }
 }
@@ -91,29 +91,29 @@ record! {
 }
 
 record! {
-    /// Who logs in. A client that was given both does it by itself.
+    /// The credentials of a login. A client that was given both logs in by itself.
     Login {
         /// The reseller's name.
         username: Secret => Body;
-        /// Its password.
+        /// The reseller's password.
         password: Secret => Body;
     }
 }
 
 record! {
-    /// Whom to make.
+    /// The sub-user to create.
     CreateUser {
         /// 3 to 50 characters, which no other user has.
         username: String => Body, Length(3, 50);
         /// 6 to 50 characters.
         password: Secret => Body, Length(6, 50);
-        /// Its email address.
+        /// The email address.
         email: Option<Secret> => Body;
-        /// Its mobile number, 11 digits.
+        /// The mobile number, 11 digits.
         phone: Option<String> => Body, Phone;
         /// A note.
         remark: Option<String> => Body;
-        /// What it starts with.
+        /// The initial balance.
         balance: Option<Decimal> => Body;
     }
 }
@@ -124,37 +124,37 @@ record! {
 }
 
 record! {
-    /// Which sub-users to list.
+    /// The sub-users to list.
     ListSubUsers {
-        /// Which page, from 1; the server's default is 1.
+        /// The page, from 1; the server's default is 1.
         page: Option<i64> => Query, AtLeast(1);
-        /// How many a page, at most 100; the server's default is 20.
+        /// Sub-users on a page, at most 100; the server's default is 20.
         page_size: Option<i64> as "pageSize" => Query, Between(1, 100);
         /// A part of a name, an email address or a phone number.
         search: Option<String> => Query;
-        /// Only those.
+        /// Only sub-users with this status.
         status: Option<SubUserStatus> => Query;
-        /// Whether deleted ones are listed; the server's default is `false`.
+        /// Include deleted sub-users; the server's default is `false`.
         include_deleted: Option<bool> as "includeDeleted" => Query;
     }
 }
 
 record! {
-    /// By how much a sub-user's balance is to change.
+    /// The change of a sub-user's balance.
     AdjustSubUserBalance {
-        /// Which sub-user, one of the reseller's own.
+        /// The sub-user, one of the reseller's own.
         user_id: i64 => Path;
-        /// What is added; a negative amount is deducted. The balance must not fall below 0.
+        /// The amount to add; a negative amount is deducted. The balance must not fall below 0.
         amount: Decimal => Body;
-        /// Why.
+        /// The reason.
         remark: String => Body;
     }
 }
 
 record! {
-    /// What a sub-user is to log in with: a name, a password or both. What it has at an upstream supplier stays.
+    /// The new credentials of a sub-user: a name, a password or both. Its accounts at upstream suppliers stay.
     EditSubUserAccount {
-        /// Which sub-user, one of the reseller's own.
+        /// The sub-user, one of the reseller's own.
         user_id: i64 => Path;
         /// 3 to 50 letters, digits, underscores and hyphens, which no other user has.
         username: Option<String> => Body, Length(3, 50), Name, Unless("password");
@@ -164,9 +164,9 @@ record! {
 }
 
 record! {
-    /// Whether a sub-user can be used.
+    /// The new status of a sub-user.
     SetSubUserStatus {
-        /// Which sub-user, one of the reseller's own.
+        /// The sub-user, one of the reseller's own.
         user_id: i64 => Path;
         /// `active` or `disabled`.
         status: SubUserSwitch => Body;
@@ -174,9 +174,9 @@ record! {
 }
 
 record! {
-    /// Whom to delete.
+    /// The sub-user to delete.
     DeleteSubUser {
-        /// Which sub-user, one of the reseller's own.
+        /// The sub-user, one of the reseller's own.
         user_id: i64 => Path;
     }
 }

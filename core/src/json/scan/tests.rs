@@ -47,7 +47,7 @@ fn what_is_json_is_what_serde_json_takes() {
     for text in texts {
         let reference = serde_json::from_str::<&serde_json::value::RawValue>(text);
         assert_eq!(whole(text).ok(), reference.as_ref().ok().map(|raw| raw.get()), "{text}");
-        // Of a number that is cut off serde_json says that it is invalid.
+        // serde_json calls a number that is cut off invalid.
         let cut_off = ["-", "1.", "1e", "1e+"].contains(&text);
         assert_eq!(ends_early(text.as_bytes()), cut_off || reference.is_err_and(|error| error.is_eof()), "{text}");
     }

@@ -1,4 +1,4 @@
-//! Objects of which a member may come in several spellings: the first one of the table that says something counts.
+//! Objects whose members may come in several spellings: the first filled one in the order of the table counts.
 
 use super::walk::{MOST_REPORTED, ONCE, Walk};
 use crate::contract::{Field, Record, Shape, Sink, Text};
@@ -7,7 +7,7 @@ use crate::json::NotJson;
 /// One spelling of a member, as it was found.
 struct Spelled<'a> {
     field: usize,
-    /// Which spelling, in the order of the table.
+    /// The position of the spelling in the table.
     rank: usize,
     at: usize,
     json: &'a str,
@@ -71,12 +71,12 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Which spelling of a member a name is.
+/// The position of a name among the spellings of a member.
 pub(super) fn rank(field: &Field, name: &str) -> Option<usize> {
     std::iter::once(&field.name).chain(field.aliases).position(|known| *known == name)
 }
 
-/// Whether a spelling says something, so that it does not give way to another.
+/// Returns true if a spelling has a value, so that it does not give way to another.
 fn is_filled(json: &str) -> bool {
     let is_empty_list = json.strip_prefix('[').is_some_and(|items| items.trim_start() == "]");
     json != "null" && json != "\"\"" && !is_empty_list
@@ -85,7 +85,7 @@ fn is_filled(json: &str) -> bool {
 /// A value as the table writes it, to compare it with another.
 fn view(shape: &'static Shape, json: &str) -> String {
     let (mut walk, mut text) = (Walk::new(json), Text::default());
-    // It was scanned before, so it is JSON.
+    // The JSON was scanned before, so it is valid.
     match walk.value(shape, &mut text) {
         Ok(()) => text.into_text(),
         Err(NotJson) => String::new(),

@@ -9,10 +9,11 @@ use crate::contract::{Api, Shape, Sink};
 use crate::json::{NotJson, pick, text_of};
 use crate::wire::text::is_number;
 
-/// What an envelope says, its `meta.request_id` and `meta.timestamp` as they are written, and what was built from its `data`.
+/// The content of an envelope, its `meta.request_id` and `meta.timestamp` as they are written, and the value that was built from its
+/// `data`.
 type Found<'a, V> = (ContentRef<'a>, Meta<'a>, Option<V>);
 
-/// Reads the whole of a body as an envelope; none where it is no envelope.
+/// Reads the whole of a body as an envelope; `None` if it is not one.
 pub(super) fn read<'a, S: Sink>(body: &'a [u8], expected: Expected, sink: &mut S) -> Option<Found<'a, S::Value>> {
     let Ok(text) = std::str::from_utf8(body) else { return read_in_other_letters(body, expected) };
     let envelope = Envelope::read(text, expected, sink).ok()?;
@@ -20,8 +21,8 @@ pub(super) fn read<'a, S: Sink>(body: &'a [u8], expected: Expected, sink: &mut S
     envelope.content(expected).map(|(content, value)| (content, meta, value))
 }
 
-/// A refusal whose words are in another encoding, such as GBK: their letters are replaced. Of a success that is no answer, since nobody
-/// knows what its data says.
+/// A refusal whose words are in another encoding, such as GBK, is read with these letters replaced. A success in another encoding is not an
+/// answer, since its data can't be read.
 #[cold]
 fn read_in_other_letters<'a, V>(body: &'a [u8], expected: Expected) -> Option<Found<'a, V>> {
     let replaced = |text: &str| {
@@ -66,7 +67,7 @@ const fn names(api: Api) -> [&'static str; 4] {
 }
 
 impl<'a, V> Envelope<'a, V> {
-    /// Reads an envelope; what is none of its members is passed over.
+    /// Reads an envelope; unknown members are skipped.
     pub(super) fn read<S: Sink<Value = V>>(text: &'a str, expected: Expected, sink: &mut S) -> Result<Self, NotJson> {
         let mut envelope = Envelope { members: [None; 4], data: None, walk: Walk::new(text) };
         let mut seen = [false; 4];
@@ -79,7 +80,7 @@ impl<'a, V> Envelope<'a, V> {
             envelope.walk.scan.peek();
             let from = envelope.walk.scan.at();
             let at = names(expected.api).iter().position(|known| *known == name);
-            // A member that came twice makes it none: nobody knows which is meant.
+            // A member that comes twice makes the envelope invalid: the right one can't be known.
             if at.and_then(|at| seen.get_mut(at)).is_some_and(|seen| std::mem::replace(seen, true)) {
                 return Err(NotJson);
             }
@@ -101,7 +102,7 @@ impl<'a, V> Envelope<'a, V> {
         meta.filter(|_| api == Api::Agent).and_then(|meta| pick(meta, ["request_id", "timestamp"])).unwrap_or_default()
     }
 
-    /// What it says; none where it is no envelope.
+    /// The content of the envelope; `None` if the members do not make one.
     pub(super) fn content(self, expected: Expected) -> Option<(ContentRef<'a>, Option<V>)> {
         let failure = match (expected.api, self.members) {
             (Api::Agent, [_, success, error, _]) => match success? {
@@ -130,7 +131,7 @@ impl<'a, V> Envelope<'a, V> {
     fn success(self, shape: &'static Shape) -> (Data<'a>, Option<V>) {
         let Envelope { members: [raw, ..], data, walk } = self;
         let (begin, value) = data.map_or((0, None), |(begin, value)| (begin, Some(value)));
-        // There may be no `data`, which fits just what nobody documents.
+        // `data` may be missing, which is a valid value only of an undocumented type.
         let absent = || FirstMisfit { at: begin, missing: None, expected: shape.expected() };
         let misfit = walk.misfit.or_else(|| (value.is_none() && !matches!(shape, Shape::Json)).then(absent));
         let mut scan = walk.scan;

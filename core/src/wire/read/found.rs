@@ -1,6 +1,6 @@
-//! The members of the outermost object of an answer that the engine looks at, as they are written.
+//! The members of an answer's outermost object that the engine reads, as they are written.
 
-/// Their names.
+/// The names of these members.
 pub(crate) const NAMES: [&str; 11] = [
     "session_id",
     "order_id",
@@ -15,7 +15,7 @@ pub(crate) const NAMES: [&str; 11] = [
     "next_cursor",
 ];
 
-/// The members in the order of [`NAMES`]; one that is null is none.
+/// The members in the order of [`NAMES`]; a null member counts as absent.
 pub(crate) type FactMembers<'a> = [Option<&'a str>; NAMES.len()];
 
 /// The members, while they are looked for.
@@ -36,7 +36,7 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// What was found. Where one of them came twice nobody knows which is meant, so then there is nothing.
+    /// The members that were found. If one of them came twice, all count as absent, since the right one can't be known.
     pub(super) fn members(self) -> FactMembers<'a> {
         if self.twice { FactMembers::default() } else { self.members }
     }

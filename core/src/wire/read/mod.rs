@@ -1,5 +1,5 @@
-//! From what came over HTTP to what it says: one pass over the body, outside the client, which has a sink build the host's
-//! values on the way. Total: any bytes with any status give a response, and the status is never lost.
+//! Reads a response: one pass over the body, outside the client, while a sink builds the host's values. Every status with any bytes gives a
+//! response, and the status is never lost.
 
 mod aliases;
 mod envelope;
@@ -22,7 +22,7 @@ pub(crate) use secrets::{Undocumented, names_a_secret};
 pub use secrets::{is_secret_name, secret_endings};
 use walk::{FirstMisfit, Walk};
 
-/// Reads a response. The value is what the sink built from the `data` of a success, whether or not it fits its type.
+/// Reads a response. The returned value is what the sink built from the `data` of a success, even if it does not fit its type.
 pub fn read<'a, S: Sink>(expected: Expected, received: Received<'a>, sink: &mut S) -> (Response<'a>, Option<S::Value>) {
     let is_whole = !received.truncated && !received.is_too_long(expected.max_body) && !(300..400).contains(&received.status);
     let found = if is_whole { envelope::read(received.text(), expected, sink) } else { None };
@@ -40,14 +40,14 @@ pub fn read<'a, S: Sink>(expected: Expected, received: Received<'a>, sink: &mut 
     (Response { received, expected, content, meta }, value)
 }
 
-/// Reads JSON as a type, and has a sink build its value, which fits.
+/// Reads JSON as a type. A sink builds the value, which fits the type.
 pub fn read_as<S: Sink>(shape: &'static Shape, json: &str, sink: &mut S) -> Result<S::Value, DecodeError> {
     let mut walk = Walk::new(json);
     let value = walk.value(shape, sink);
     finish(&walk, shape, json, value)
 }
 
-/// Reads JSON as a type, to find out what there is to know of it.
+/// Reads JSON as a type and returns the findings.
 pub(crate) fn reading(shape: &'static Shape, json: &str) -> Reading {
     let (mut walk, mut undocumented) = (Walk::new(json), Undocumented::default());
     let value = walk.value(shape, &mut undocumented);
@@ -67,14 +67,14 @@ fn finish<V>(walk: &Walk<'_>, shape: &'static Shape, json: &str, value: Result<V
     }
 }
 
-/// JSON as the table writes it; none where it is written so already.
+/// JSON as the table writes it; `None` if it is written that way already.
 pub(crate) fn view(shape: &'static Shape, json: &str) -> Option<String> {
     let (mut walk, mut text) = (Walk::new(json), Text::default());
     walk.value(shape, &mut text).ok()?;
     walk.rewritten.then(|| text.into_text())
 }
 
-/// JSON as the table writes it, with a whole number that no double holds as text; none where it is written so already.
+/// JSON as the table writes it, with a whole number that no double holds as text; `None` if it is written that way already.
 pub(crate) fn view_for_doubles(shape: &'static Shape, json: &str) -> Option<String> {
     let (mut walk, mut text) = (Walk::new(json), Text::for_doubles());
     walk.value(shape, &mut text).ok()?;

@@ -1,4 +1,4 @@
-//! Numbers of an answer: exact, and in whatever form people read them.
+//! Numbers of an answer, exact and in every usual notation.
 
 use crate::contract::Decimal;
 use crate::json::{Scanner, text_of};
@@ -23,7 +23,7 @@ pub(crate) fn whole_of(json: &str) -> Option<i64> {
     }
 }
 
-/// What a text of digits says.
+/// The value of a text of digits.
 pub(super) fn digits(text: &str) -> Option<i64> {
     text.strip_prefix('-').unwrap_or(text).bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }
@@ -35,7 +35,7 @@ pub(super) fn number_of(text: &str) -> Option<&str> {
     (number.len() == text.len()).then_some(number)
 }
 
-/// Whether a number is one that is kept as it is written.
+/// Returns true if a number is kept as it is written.
 pub(super) fn is_kept(digits: &str, whole: bool) -> bool {
     // Up to 28 characters without an exponent always fit.
     (digits.len() <= 28 && (whole || !digits.bytes().any(|byte| matches!(byte, b'e' | b'E')))) || digits.parse::<Decimal>().is_ok()

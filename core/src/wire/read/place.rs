@@ -1,4 +1,4 @@
-//! Where in an answer a value lies, in the names of the table. It is looked for only when something is to be said of it.
+//! The place of a value in an answer, in the names of the table. The place is computed only for an error or a warning.
 
 use super::aliases::rank;
 use super::response::DecodeError;
@@ -6,7 +6,7 @@ use super::walk::FirstMisfit;
 use crate::contract::Shape;
 use crate::json::{NotJson, Scanner};
 
-/// What does not fit, in the names of the table; the scanner is where `data` begins.
+/// The error for a value that does not fit, in the names of the table; the scanner is where `data` begins.
 #[cold]
 pub(super) fn error_at(misfit: FirstMisfit, data: Scanner<'_>, shape: &'static Shape) -> DecodeError {
     let missing = misfit.missing.map(|name| format!(".{name}")).unwrap_or_default();
@@ -34,7 +34,7 @@ pub(crate) fn way(mut scan: Scanner<'_>, shape: &'static Shape, at: usize) -> St
     }
 }
 
-/// Goes to the member in which a place lies. Its name.
+/// Moves the scanner to the member in which a place lies, and returns its name.
 fn member(scan: &mut Scanner<'_>, shape: &mut Option<&'static Shape>, at: usize) -> Result<String, NotJson> {
     let mut more = scan.open(b'}')?;
     while more {
@@ -57,7 +57,7 @@ fn member(scan: &mut Scanner<'_>, shape: &mut Option<&'static Shape>, at: usize)
     Err(NotJson)
 }
 
-/// Goes to the item in which a place lies. Its number.
+/// Moves the scanner to the item in which a place lies, and returns its number.
 fn item(scan: &mut Scanner<'_>, shape: &mut Option<&'static Shape>, at: usize) -> Result<usize, NotJson> {
     let (mut more, mut index) = (scan.open(b']')?, 0);
     while more {

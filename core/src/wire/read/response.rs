@@ -1,4 +1,4 @@
-//! What a response is read from and as, and what it says.
+//! A received response, the type that it is read as, and its content.
 
 use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
@@ -8,13 +8,13 @@ use crate::contract::{Api, Endpoint, Shape};
 use crate::json::{ends_early, text_of};
 use crate::wire::text::LONGEST_CURSOR;
 
-/// What a response is read as.
+/// The type that a response is read as.
 #[derive(Debug, Clone, Copy)]
 pub struct Expected {
     pub(crate) api: Api,
     /// The operation that is sent.
     pub(crate) operation: &'static str,
-    /// What `data` is.
+    /// The type of `data`.
     pub(crate) shape: &'static Shape,
     /// The longest body that is read, in bytes.
     pub(crate) max_body: u32,
@@ -26,12 +26,12 @@ impl Expected {
         Expected { api: endpoint.api, operation: endpoint.name, shape: &endpoint.response, max_body }
     }
 
-    /// The operation that is sent: what a host calls the request where people look after a program.
+    /// The operation that is sent: the name of the request in a host's telemetry.
     pub fn operation(self) -> &'static str {
         self.operation
     }
 
-    /// What the `data` of a success is.
+    /// The type of a success's `data`.
     pub fn shape(self) -> &'static Shape {
         self.shape
     }
@@ -52,7 +52,7 @@ impl Hash for Expected {
     }
 }
 
-/// What came over HTTP.
+/// A response as it came over HTTP.
 #[derive(Clone, Copy)]
 pub struct Received<'a> {
     /// The status.
@@ -61,15 +61,15 @@ pub struct Received<'a> {
     pub headers: &'a [(&'a str, &'a str)],
     /// The body, as far as it came.
     pub body: &'a [u8],
-    /// Whether it did not come to its end.
+    /// True if the body did not come to its end.
     pub truncated: bool,
 }
 
-/// What a response says, as it was read.
+/// The content of a response that was read.
 #[derive(Clone)]
 pub struct Response<'a> {
     pub(crate) received: Received<'a>,
-    /// What it was read as.
+    /// The type that the response was read as.
     pub(super) expected: Expected,
     pub(crate) content: ContentRef<'a>,
     pub(crate) meta: Meta<'a>,
@@ -79,7 +79,7 @@ pub struct Response<'a> {
 pub(super) type Meta<'a> = [Option<Cow<'a, str>>; 2];
 
 impl<'a> Response<'a> {
-    /// The response as this is read: itself, unless it was read as something else.
+    /// The response read as this type: the response itself, unless it was read as another type.
     pub(crate) fn read_as(self, expected: Expected) -> Self {
         if self.expected == expected { self } else { super::read(expected, self.received, &mut ()).0 }
     }
@@ -89,7 +89,7 @@ impl<'a> Response<'a> {
         if let ContentRef::Success(data) = &self.content { Some(data.raw) } else { None }
     }
 
-    /// Whether the `data` of a success fits its type, and else where it first does not. What is no success always fits.
+    /// Returns an error if the `data` of a success does not fit its type: the first place where it does not. Other responses always fit.
     pub fn fit(&self) -> Result<(), &DecodeError> {
         if let ContentRef::Success(data) = &self.content
             && let Err(error) = &data.fit
@@ -100,39 +100,39 @@ impl<'a> Response<'a> {
     }
 }
 
-/// What an envelope says.
+/// The content of an envelope.
 #[derive(Clone)]
 pub(crate) enum ContentRef<'a> {
     Success(Box<Data<'a>>),
     Failure(Failure<'a>),
-    /// There is no envelope: a gateway's page, a truncated or an empty body, something else altogether.
+    /// There is no envelope: a gateway's page, a truncated or an empty body, or anything else.
     NoEnvelope {
-        /// Why it is none.
+        /// The reason why the body is not an envelope.
         flaw: Flaw,
     },
 }
 
-/// Why what came is no answer of the API's.
+/// The reason why a response is not an answer of the API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Flaw {
-    /// Nobody knows who answered: a gateway, perhaps.
+    /// The sender is unknown; it may be a gateway.
     Page,
-    /// It is the beginning of a success whose rest was lost.
+    /// The body is the beginning of a success whose rest was lost.
     BrokeOff,
-    /// It is a page of a list whose next cursor is longer than any that is passed on.
+    /// The response is a page of a list whose next cursor is longer than the longest that is passed on.
     LongCursor,
-    /// It is about another session or order than the one that was requested.
+    /// The response is about another session or order than the requested one.
     Another,
-    /// It answers the first send of a key with a session that this client had before.
+    /// The response to the first send of a key names a session that this client had before.
     HadBefore,
-    /// It accepts what was requested without the id of what came of it.
+    /// The service accepted the request but did not return the id of the result.
     NoId,
-    /// It has no list, where what is decided rests on one.
+    /// The response has no list, and the decision depends on one.
     NoList,
 }
 
 impl Flaw {
-    /// Whether the same request may well get an answer.
+    /// Returns true if the same request may get an answer later.
     pub(crate) fn may_pass(self) -> bool {
         !matches!(self, Flaw::Page | Flaw::LongCursor)
     }
@@ -145,11 +145,11 @@ pub(crate) struct Data<'a> {
     pub(crate) raw: &'a str,
     /// The members that the engine looks at.
     pub(crate) members: FactMembers<'a>,
-    /// Whether it fits its type, and else where it first does not.
+    /// An error if the data does not fit its type: the first place where it does not.
     pub(crate) fit: Result<(), DecodeError>,
-    /// Whether something in it is written in another way than the table does.
+    /// True if a value is written in another way than the table writes it.
     pub(crate) rewritten: bool,
-    /// Whether there is a whole number in it that no double holds.
+    /// True if the data has a whole number that no double holds.
     pub(crate) beyond_doubles: bool,
     /// Members that came in two spellings with two values.
     pub(crate) differing: Vec<String>,
@@ -158,7 +158,7 @@ pub(crate) struct Data<'a> {
 }
 
 impl Data<'_> {
-    /// Whether it is a page of a list that says in too many words where the next one begins.
+    /// Returns true if the data is a page of a list whose next cursor is too long.
     pub(super) fn has_long_cursor(&self, shape: &Shape) -> bool {
         let [.., cursor] = self.members;
         let is_list = matches!(shape, Shape::Record(record) if record.field("next_cursor").is_some());
@@ -166,16 +166,16 @@ impl Data<'_> {
     }
 }
 
-/// What was found out when an answer was read, so that it is read once.
+/// The findings of one read of an answer, kept so that the answer is read once.
 #[derive(Debug, Clone, PartialEq, Hash)]
 pub struct Reading {
-    /// Where it first does not fit its type.
+    /// The first place that does not fit its type.
     pub(crate) misfit: Option<Box<DecodeError>>,
-    /// Whether something in it is written in another way than the table does.
+    /// True if a value is written in another way than the table writes it.
     pub(crate) rewritten: bool,
-    /// Whether there is a whole number in it that no double holds.
+    /// True if the answer has a whole number that no double holds.
     pub(crate) beyond_doubles: bool,
-    /// Whether a member that nobody documents has the name of a secret.
+    /// True if an undocumented member has the name of a secret.
     pub(crate) undocumented_secrets: bool,
 }
 
@@ -199,11 +199,11 @@ impl Failure<'_> {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, thiserror::Error)]
 #[error("`{place}` is {}{expected}", if *.missing { "missing, and should be " } else { "not " })]
 pub struct DecodeError {
-    /// Where it is, in the names of the table, such as `data.items[3].price`.
+    /// The place of the value, in the names of the table, such as `data.items[3].price`.
     pub place: String,
-    /// What was expected there.
+    /// The expected type.
     pub expected: &'static str,
-    /// Whether there is nothing at all.
+    /// True if the value is missing.
     pub missing: bool,
 }
 
@@ -213,7 +213,7 @@ impl<'a> Received<'a> {
         self.headers.iter().filter(move |(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| *value)
     }
 
-    /// Whether there is more than may be read, so that the rest was left unread.
+    /// Returns true if the body is longer than may be read, so that the rest was left unread.
     pub(super) fn is_too_long(&self, most: u32) -> bool {
         self.body.len() > most as usize || (self.truncated && self.body.len() >= most as usize)
     }
@@ -223,8 +223,8 @@ impl<'a> Received<'a> {
         self.body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(self.body)
     }
 
-    /// Whether a success came only in part: the connection broke, or a gateway closed it within a JSON text. Half an envelope is one whatever
-    /// it is called.
+    /// Returns true if only a part of a success came: the connection broke, or a gateway closed it within a JSON text. Half an envelope
+    /// counts whatever its `Content-Type`.
     pub(super) fn broke_off(&self, most: u32, is_json: bool) -> bool {
         // These two have no body.
         let has_body = (200..300).contains(&self.status) && !matches!(self.status, 204 | 205);

@@ -1,29 +1,29 @@
-//! The sink that notices secrets where nobody documents them. Those of the table are known from the table.
+//! A sink that notices secrets in undocumented members. The documented secrets are known from the table.
 
 use crate::contract::{Record, Sink, Word};
 use crate::json::{Scanner, text_of};
 
-/// The members of answers that are secrets, in any spelling: without underscores, in small letters. What has such a name and is not
-/// documented is one, too.
+/// The members of answers that are secrets: without underscores, in lower case. An undocumented member with such a name is a secret, too.
 pub(crate) const SECRET_NAMES: [&str; 7] = ["apikey", "apisecret", "email", "fullurl", "password", "token", "username"];
 
 /// Further names that services give to secrets.
 const MORE_NAMES: [&str; 10] =
     ["accesskey", "authorization", "cookie", "credential", "passphrase", "passwd", "privatekey", "pwd", "secret", "secretkey"];
 
-/// What the name of a secret is or ends with, in any spelling: without underscores, hyphens and the `s` of a plural, in small letters.
+/// The endings of a secret's name: without underscores, hyphens and the `s` of a plural, in lower case.
 pub fn secret_endings() -> impl Iterator<Item = &'static str> {
     SECRET_NAMES.into_iter().chain(MORE_NAMES)
 }
 
-/// Whether a member of that name is a secret, documented or not: one of the names, or one that ends with it, as `proxyPassword` does.
+/// Returns true if a member of that name is a secret, documented or not: the name is one of the endings or ends with one, as
+/// `proxyPassword` does.
 pub fn is_secret_name(name: &str) -> bool {
     let plain = name.replace(['_', '-', ' '], "").to_ascii_lowercase();
     let plain = plain.strip_suffix('s').unwrap_or(&plain);
     secret_endings().any(|ending| plain.ends_with(ending))
 }
 
-/// Whether some JSON, or a text that holds some, has a member that is a secret by its name.
+/// Returns true if some JSON, or a text that holds JSON, has a member with the name of a secret.
 pub(crate) fn names_a_secret(text: &str) -> bool {
     let mut undocumented = Undocumented::default();
     undocumented.within(text);
@@ -33,7 +33,7 @@ pub(crate) fn names_a_secret(text: &str) -> bool {
 /// Builds nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Undocumented {
-    /// Whether a member that nobody documents has the name of a secret.
+    /// True if an undocumented member has the name of a secret.
     pub(crate) secrets: bool,
 }
 
@@ -43,7 +43,7 @@ impl Undocumented {
         self.secrets |= text_of(&format!("\"{written}\"")).is_none_or(|name| is_secret_name(&name));
     }
 
-    /// The names within a value. It is JSON, so that a string before a colon is one.
+    /// Checks the names within a value, which is valid JSON, so a string before a colon is a name.
     fn within(&mut self, json: &str) {
         let mut scan = Scanner::new(json);
         while let Some(next) = json.get(scan.at()..).and_then(|rest| rest.find('"')) {

@@ -1,4 +1,4 @@
-//! The reader against a reader of its rules that is as plain as can be, over serde_json; and rule by rule.
+//! Compares the reader with a reader of the same rules that is as plain as possible, over serde_json; and tests it rule by rule.
 
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -12,7 +12,7 @@ use crate::contract::{Api, Decimal, Operation, Record, Shape, Shaped, Word, endp
 struct Values;
 
 fn parsed(json: &str) -> Value {
-    // A number as the text that it is: none is taken for another through a float.
+    // A number as its text, so that no float takes part.
     match json.parse::<f64>() {
         Ok(_) => Value::from(format!("#{json}")),
         Err(_) => serde_json::from_str::<Value>(json).unwrap_or_else(|_| Value::from(format!("!{json}"))),
@@ -57,7 +57,7 @@ impl Sink for Values {
                 assert_eq!(items.len(), index);
                 items.push(value);
             }
-            // The name is of the record, which an object does not know here: its number is.
+            // The name is in the record, which an object does not know here; its number is known.
             nest => assert!(nest.as_object_mut().expect("is an object").insert(index.to_string(), value).is_none(), "put twice"),
         }
     }
@@ -66,7 +66,7 @@ impl Sink for Values {
     }
 }
 
-/// A whole number, as plainly as can be: the value of the digits that are left once the point is moved.
+/// A whole number, computed plainly: the value of the digits that are left once the point is moved.
 fn whole(number: &str) -> Option<i64> {
     let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
@@ -90,7 +90,7 @@ fn decimal(number: &str) -> Option<Value> {
     written.or_else(rounded).map(|digits| Value::from(format!("#{digits}")))
 }
 
-/// The rules of reading, as plainly as can be: the value, and whether it fits.
+/// The rules of reading, written plainly: the value, and whether it fits.
 fn reference(shape: &Shape, json: &str, fits: &mut bool) -> Value {
     let is_number = |json: &str| json.starts_with(|first: char| first == '-' || first.is_ascii_digit());
     let number = || is_number(json);
@@ -151,7 +151,7 @@ impl<'de> serde::Deserialize<'de> for Members {
             fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
                 let mut found = Vec::new();
                 while let Some((name, json)) = map.next_entry::<&RawValue, &RawValue>()? {
-                    // A name that is no text is none that anybody asks for.
+                    // A name that can't be read is never a documented one.
                     found.push((serde_json::from_str(name.get()).unwrap_or_default(), json.get().to_owned()));
                 }
                 Ok(Members(found))
@@ -199,10 +199,10 @@ fn object(record: &Record, json: &str, fits: &mut bool) -> Value {
     Value::Object(built)
 }
 
-/// What was built, whether it fits, what differs in it, and whether it was written in another way than the table does.
+/// The built value, whether it fits, the differing members, and whether it was written in another way than the table writes it.
 type Seen<V> = (Option<V>, Result<(), DecodeError>, Vec<String>, bool);
 
-/// What is read as the `data` of an agent's success.
+/// Reads JSON as the `data` of an agent's success.
 fn data<S: Sink>(shape: &'static Shape, json: &str, sink: &mut S) -> Option<Seen<S::Value>> {
     let body = format!("{{\"success\":true,\"data\":{json}}}");
     let expected = Expected { api: Api::Agent, operation: "get_session", shape, max_body: u32::MAX };
@@ -210,7 +210,7 @@ fn data<S: Sink>(shape: &'static Shape, json: &str, sink: &mut S) -> Option<Seen
     match response.content {
         ContentRef::Success(data) => {
             assert_eq!(data.raw, json.trim_matches([' ', '\n', '\r', '\t']));
-            // What is read once more, when it is taken, comes to the same.
+            // A second read of the raw value has the same result.
             assert_eq!(read_as(shape, data.raw, &mut ()).err(), data.fit.clone().err(), "{json}");
             let again = reading(shape, data.raw);
             assert_eq!((again.misfit.map(|error| *error), again.rewritten), (data.fit.clone().err(), data.rewritten), "{json}");
@@ -221,7 +221,7 @@ fn data<S: Sink>(shape: &'static Shape, json: &str, sink: &mut S) -> Option<Seen
     }
 }
 
-/// Compares what every sink is told with the reference. Whether it is JSON at all.
+/// Compares the calls to every sink with the reference, and returns whether the text is JSON.
 fn compare(shape: &'static Shape, json: &str) -> bool {
     let reference_raw = serde_json::from_str::<&RawValue>(json).ok();
     let Some((value, fit, differing, rewritten)) = data(shape, json, &mut Values) else {
@@ -233,7 +233,7 @@ fn compare(shape: &'static Shape, json: &str) -> bool {
     let expected = reference(shape, reference_raw.expect(json).get(), &mut fits);
     assert_eq!((value, fit.is_ok()), (Some(expected.clone()), fits), "{json}: {fit:?}");
     assert_eq!(data(shape, json, &mut ()), Some((Some(()), fit.clone(), differing, rewritten)), "{json}");
-    // What is written says the same once more, and nothing in it is to be written in another way.
+    // The written text reads as the same value, and is already in the table's form.
     let mut text = Text::default();
     assert!(data(shape, json, &mut text).is_some());
     let text = text.into_text();
@@ -334,7 +334,7 @@ impl Random {
         into.push_str(space);
     }
 
-    /// The same bytes, but for some.
+    /// The bytes with a few changes.
     fn mutate(&mut self, json: &str) -> Vec<u8> {
         let mut bytes = json.as_bytes().to_vec();
         for _ in 0..=self.below(3) {

@@ -1,25 +1,25 @@
-//! The walk over a value along its shape: it checks what comes, and has a sink build from it.
+//! The walk over a value along its shape: it checks the value while a sink builds the host's.
 
 use super::found::Found;
 use super::number;
 use crate::contract::{Decimal, Field, Record, Shape, Sink, Word, Words, fits_double};
 use crate::json::{NotJson, Scanner, Written};
 
-/// How many members are reported that came in two spellings with two values, and how many that were rounded.
+/// The most members that are reported for two spellings with two values, and the most for rounding.
 pub(super) const MOST_REPORTED: usize = 32;
 
 /// The first value that does not fit its type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FirstMisfit {
-    /// Where it begins.
+    /// The place where the value begins.
     pub(super) at: usize,
     /// Of an object, the member that is missing in it.
     pub(super) missing: Option<&'static str>,
-    /// What was expected instead.
+    /// The expected type.
     pub(super) expected: &'static str,
 }
 
-/// What is found on the way through a value, beside the value itself.
+/// The findings of a walk through a value, beside the value itself.
 pub(super) struct Walk<'a> {
     pub(super) scan: Scanner<'a>,
     pub(super) misfit: Option<FirstMisfit>,
@@ -27,9 +27,9 @@ pub(super) struct Walk<'a> {
     pub(super) differing: Vec<usize>,
     /// Where decimals begin that were rounded.
     pub(super) rounded: Vec<usize>,
-    /// Whether something was written in another way than the table does.
+    /// True if a value was written in another way than the table writes it.
     pub(super) rewritten: bool,
-    /// Whether there is a whole number that no double holds.
+    /// True if there is a whole number that no double holds.
     pub(super) beyond_doubles: bool,
     /// The members of the outermost object that the engine looks at.
     pub(super) found: Found<'a>,
@@ -57,7 +57,7 @@ impl<'a> Walk<'a> {
         let from = self.scan.at();
         match shape {
             Shape::Record(record) => self.object(record, sink, true),
-            // An object that nobody documents has members, too.
+            // An undocumented object has members, too.
             Shape::Json => self.object(NOTHING, &mut (), true).map(|()| sink.json(self.scan.since(from))),
             _ => {
                 self.object(NOTHING, &mut (), true)?;
@@ -222,13 +222,13 @@ impl<'a> Walk<'a> {
         Ok(sink.end(nest))
     }
 
-    /// The value of a member. Null is none.
+    /// The value of a member. Null counts as absent.
     #[inline]
     pub(super) fn field<S: Sink>(&mut self, field: &'static Field, index: usize, nest: &mut S::Nest, sink: &mut S) -> Result<(), NotJson> {
         sink.next(nest, index);
         let value = match (field.shape, self.scan.peek()) {
             (Shape::List(_), b'n') if field.required => {
-                // What writes an empty list so means no more by it.
+                // A service that writes an empty list for a missing value means null.
                 self.rewritten = true;
                 self.scan.literal("null")?;
                 let none = sink.list();
@@ -273,7 +273,7 @@ impl<'a> Walk<'a> {
         is_empty
     }
 
-    /// The member that a name stands for: most often the one that is next in the table. Else the name.
+    /// Finds the member of a name, most often the next one in the table; returns the name if there is none.
     #[inline]
     fn member(&mut self, record: &'static Record, likely: usize) -> Result<Result<(usize, &'static Field), Written<'a>>, NotJson> {
         match record.fields.get(likely) {
@@ -292,7 +292,7 @@ impl<'a> Walk<'a> {
         Ok(index.and_then(|index| Some((index, record.fields.get(index)?))).ok_or(name))
     }
 
-    /// Notes that members are missing in an object.
+    /// Notes the members that are missing in an object.
     #[cold]
     pub(super) fn miss(&mut self, record: &'static Record, seen: u64, at: usize) {
         let missing = record.fields.iter().enumerate().find(|(n, field)| field.required && seen >> n & 1 == 0);
@@ -301,13 +301,13 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Notes what does not fit. The first one counts.
+    /// Notes a value that does not fit. Only the first one counts.
     #[cold]
     pub(super) fn note(&mut self, at: usize, missing: Option<&'static str>, expected: &'static str) {
         self.misfit = self.misfit.or(Some(FirstMisfit { at, missing, expected }));
     }
 
-    /// Past a value that does not fit, which is given as it is written.
+    /// Skips a value that does not fit, and passes it on as it is written.
     #[cold]
     fn unfit<S: Sink>(&mut self, at: usize, expected: &'static str, sink: &mut S) -> Result<S::Value, NotJson> {
         self.note(at, None, expected);
@@ -320,7 +320,7 @@ pub(super) const ONCE: &str = "the member once";
 const HALF: &str = "text without half a surrogate pair";
 
 impl Shape {
-    /// What a value of the shape is, as part of a sentence.
+    /// The name of the shape's type, as part of a sentence.
     pub(super) fn expected(&self) -> &'static str {
         match self {
             Shape::Text | Shape::Secret => "text",

@@ -1,20 +1,20 @@
-//! A request of the client's own that jobs wait for: a login, or the service's time.
+//! A shared request: a request of the client's own that jobs wait for, such as a login or a read of the service's time.
 
 use super::ids::StepId;
 use crate::engine::{Attempts, Exchange, Gate, TRUSTED};
 use crate::policy::RetryPolicy;
 use crate::time::Millis;
 
-/// An errand.
+/// A shared request.
 #[derive(Debug, Clone, Hash)]
 pub(crate) struct Errand {
     pub(crate) attempts: Attempts,
     pub(crate) sends: u32,
-    /// How often the host came too late to it.
+    /// The number of sends that the host got to too late.
     pub(crate) late: u32,
-    /// What is out. There may be more than one only where a rule was taken away.
+    /// The sends that are out. There may be more than one only where a rule was taken away.
     pub(crate) out: Vec<(StepId, Exchange)>,
-    /// When it may be sent again, monotonic.
+    /// The earliest time of the next send, monotonic.
     pub(crate) not_before: Option<Millis>,
 }
 
@@ -31,18 +31,18 @@ impl Errand {
         self.sends
     }
 
-    /// When it may be sent, if not now.
+    /// The time of the next send, if it has to wait.
     pub(crate) fn not_before(&self, gate: Gate, now: Millis) -> Option<Millis> {
         Some(gate.until().max(self.not_before.unwrap_or(Millis::MIN))).filter(|at| *at > now)
     }
 
-    /// It is over; whoever needs it next is to wait only for as long as the service asked for, unless nobody can mean that.
+    /// Ends the request; the next one waits only for as long as the service asked, unless that time is absurdly long.
     pub(crate) fn done(&mut self, asked: Millis, now: Millis) {
         self.begin_anew();
         self.not_before = Some(now.saturating_add(asked)).filter(|_| (1..=TRUSTED).contains(&asked));
     }
 
-    /// Nobody waits for it any more.
+    /// Forgets the attempts, since no job waits any more.
     pub(crate) fn begin_anew(&mut self) {
         (self.sends, self.late) = (0, 0);
         self.attempts.begin_anew();

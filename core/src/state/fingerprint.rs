@@ -1,4 +1,5 @@
-//! What tells the request of an intent, or of a caller's own key, from another one under the same name, and in what it differs.
+//! Digests that distinguish the request of an intent, or of a caller's own key, from another one under the same name, and say where they
+//! differ.
 
 use std::fmt;
 
@@ -39,8 +40,8 @@ impl FromJson for Fingerprint {
     }
 }
 
-/// A few bits of each part of a request: enough to say in what another one differs, and to hold no secret. In a record they are hexadecimal
-/// digits, four of each part.
+/// A few bits of each part of a request: enough to say where another one differs, and too few to reveal a secret. In a record they are
+/// hexadecimal digits, four for each part.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct MemberDigests(Box<[u16]>);
 
@@ -53,7 +54,7 @@ impl MemberDigests {
         MemberDigests(parts.map(digest).collect())
     }
 
-    /// Where the parts of two requests differ. Where one has more of them, what it is differs.
+    /// The parts in which two requests differ. If one has more parts, the kind of request differs.
     pub(crate) fn differs_at(&self, other: &MemberDigests) -> Vec<usize> {
         if self.0.len() != other.0.len() {
             return vec![0];

@@ -1,15 +1,15 @@
-//! What names steps and commands.
+//! Ids of steps and commands.
 
 use serde::{Deserialize, Serialize};
 
 use crate::collections::Id;
 use crate::contract::{Shape, Shaped, Sink, Tell};
 
-/// Names a step that must be answered. A host answers each once.
+/// The id of a step that must be answered. A host answers each once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct StepId(pub u32);
 
-/// Names a command: a call, a purchase, a change of a session.
+/// The id of a command: a call, a purchase, a change of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct CommandId(pub u32);
 

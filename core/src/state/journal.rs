@@ -1,4 +1,4 @@
-//! The names that this client owns or is about to.
+//! The names that this client owns or is about to own.
 
 use super::names::{Name, Version};
 use super::record::Data;
@@ -9,9 +9,9 @@ use crate::collections::Map;
 /// The names of this client.
 #[derive(Debug, Clone, Default, Hash)]
 pub(crate) struct Journal {
-    /// Boxed, as a map's lists have room for more than they hold.
+    /// Boxed, since a map's lists have spare room.
     slots: Map<Name, Box<Slot>>,
-    /// Whether the store may do a call later than it was given up.
+    /// True if the store may carry out a call after the host gave it up.
     late_calls: bool,
 }
 
@@ -28,71 +28,71 @@ impl Journal {
         self.slots.get_mut(name).map(|slot| &mut **slot)
     }
 
-    /// What is this client's, or may be.
+    /// The names that this client owns, or may own.
     pub(crate) fn names(&self) -> impl Iterator<Item = &Name> {
         self.slots.keys()
     }
 
-    /// A name that nobody has: the first put makes it.
+    /// Adds a new name: the first put makes it.
     pub(crate) fn make(&mut self, name: Name, user: Option<User>) {
         self.slots.insert(name, Box::new(Slot::made(user)));
     }
 
-    /// From now on it is used for this.
+    /// Sets the use of a name.
     pub(crate) fn give(&mut self, name: &Name, user: Option<User>) {
         if let Some(slot) = self.slot_mut(name) {
             slot.user = user;
         }
     }
 
-    /// What uses it.
+    /// Returns the use of a name.
     pub(crate) fn user(&self, name: &Name) -> Option<&User> {
         self.slot(name)?.user.as_ref()
     }
 
-    /// Whether it is this client's, for all that is known.
+    /// Returns true if this client owns the name, as far as is known.
     pub(crate) fn is_owned(&self, name: &Name) -> bool {
         self.slot(name).is_some_and(Slot::is_owned)
     }
 
-    /// Whether a step of it is out, or is to go out, that was not tried before.
+    /// Returns true if a step of the name is out, or a step that was not tried before is to go out.
     pub(crate) fn is_busy(&self, name: &Name) -> bool {
         self.slot(name).is_some_and(Slot::is_busy)
     }
 
-    /// Whether the name may be made though the put that was to make it has failed, and it is deleted by then.
+    /// Returns true if the store may still make the name: the put that was to make it has failed, and the name is deleted by then.
     pub(crate) fn may_be_made_late(&self, name: &Name) -> bool {
         self.late_calls && self.slot(name).is_some_and(Slot::may_be_made_late)
     }
 
-    /// Whether a step of it is out.
+    /// Returns true if a step of the name is out.
     pub(crate) fn is_out(&self, name: &Name) -> bool {
         self.slot(name).is_some_and(Slot::is_out)
     }
 
-    /// Whether it is about to be let go of, or may not be this client's.
+    /// Returns true if the name is about to be released, or may belong to another client.
     pub(crate) fn is_leaving(&self, name: &Name) -> bool {
         self.slot(name).is_some_and(Slot::is_leaving)
     }
 
-    /// This is under it, or about to be put there.
+    /// Notes data that is under a name, or is about to be put there.
     pub(crate) fn note(&mut self, name: &Name, data: &Data, version: Version) {
         if let Some(slot) = self.slot_mut(name) {
             slot.note(data, version);
         }
     }
 
-    /// It is to be claimed. False where it is this client's, or a step of it is out.
+    /// Begins a claim of a name. Returns false if this client owns it, or a step of it is out.
     pub(crate) fn claim(&mut self, name: &Name) -> bool {
         self.slots.get_or_insert_with(name.clone(), Box::default).claim()
     }
 
-    /// Whether the claim that is out has ended before its answer came.
+    /// Returns true if the claim that is out has ended before its answer came.
     pub(crate) fn has_ended(&self, name: &Name) -> bool {
         self.slot(name).is_some_and(Slot::has_ended)
     }
 
-    /// A claim was answered. Whether it is this client's now, and the version of what is there.
+    /// Takes the answer to a claim: whether this client owns the name now, and the version of its data.
     pub(crate) fn claimed(&mut self, name: &Name, owned: bool, version: Option<Version>) {
         if let Some(slot) = self.slot_mut(name) {
             slot.claimed(owned, version);
@@ -100,40 +100,41 @@ impl Journal {
         self.tidy(name);
     }
 
-    /// Asks for a write of a name that is this client's; the newest counts, and whoever waits for an older one waits for it.
+    /// Requests a write of a name that this client owns. A newer write replaces an older one, and the jobs that wait for the older one then
+    /// wait for it.
     pub(crate) fn want(&mut self, name: &Name, write: StoreWrite, waiter: Option<JobId>, insists: bool) {
         if let Some(slot) = self.slot_mut(name).filter(|slot| slot.is_owned()) {
             slot.want(write, waiter, insists);
         }
     }
 
-    /// The next step of it, if there is one and none is out.
+    /// Returns the next step of a name, if there is one and none is out.
     pub(crate) fn next(&mut self, name: &Name) -> Option<StoreCall> {
         self.slot_mut(name)?.next(name)
     }
 
-    /// The time has come to try again.
+    /// Lets a failed step be tried again.
     pub(crate) fn wake(&mut self, name: &Name) {
         if let Some(slot) = self.slot_mut(name) {
             slot.wake();
         }
     }
 
-    /// A write was answered.
+    /// Takes the answer to a write.
     pub(crate) fn written(&mut self, name: &Name, result: WriteResult) -> AfterWrite {
         let after = self.slot_mut(name).and_then(|slot| slot.written(result));
         self.tidy(name);
         after.unwrap_or_else(|| AfterWrite::new(result, Vec::new()))
     }
 
-    /// The name is not this client's any more, says its host. Returns who had it.
+    /// Notes that this client does not own the name any more. Returns the name's use.
     pub(crate) fn lose(&mut self, name: &Name) -> Option<User> {
         let user = self.slot_mut(name)?.lose();
         self.tidy(name);
         user
     }
 
-    /// A name of which nothing is to be known any more is forgotten.
+    /// Forgets a name with nothing left to know.
     fn tidy(&mut self, name: &Name) {
         if self.slot(name).is_some_and(Slot::is_idle) {
             self.slots.remove(name);

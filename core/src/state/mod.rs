@@ -1,4 +1,4 @@
-//! What outlives a job: names and what is under them, sessions, logins.
+//! State that outlives a job: names and their data, sessions, logins.
 
 mod errand;
 mod fingerprint;

@@ -1,5 +1,5 @@
-//! Names: what a record is kept under. Every process computes the same name for the same intent, and for the same key of a caller's own,
-//! so that whoever comes later finds what is there.
+//! Names, under which records are kept. Every process computes the same name for the same intent, and for the same key of a caller's own,
+//! so that a later process finds the record.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -61,7 +61,7 @@ impl Space {
         Space(digest("space", &[api.as_str(), account]))
     }
 
-    /// The name of what a caller calls by this intent. All purchases of a pool's slot have one name.
+    /// The name of an intent. All purchases of a pool's slot have one name.
     pub(crate) fn intent(&self, intent: &str) -> Name {
         match SlotPurchase::of(intent) {
             Some(purchase) => self.name('p', &digest("slot", &[purchase.slot])),
@@ -69,7 +69,7 @@ impl Space {
         }
     }
 
-    /// Whose day the purchases of a pool count on, beside the account's.
+    /// The space of a pool, whose purchases count on a day of its own beside the account's.
     pub(crate) fn of_pool(&self, pool: &str) -> Space {
         Space(digest("space of pool", &[&self.0, pool]))
     }
@@ -79,7 +79,7 @@ impl Space {
         self.name('q', &digest("pool", &[pool]))
     }
 
-    /// The name of what is bought with this key of a caller's own.
+    /// The name of a purchase with this key of a caller's own.
     pub(crate) fn key(&self, key: &str) -> Name {
         self.name('k', &digest("key", &[key]))
     }
@@ -89,7 +89,7 @@ impl Space {
         self.name('r', &digest("renew", &[session]))
     }
 
-    /// The name of anything else, from a text that does not come twice.
+    /// The name of any other record, from a text that does not occur twice.
     pub(crate) fn random(&self, text: &str) -> Name {
         self.name('r', &digest("random", &[text]))
     }
@@ -98,29 +98,29 @@ impl Space {
         Name(arcstr::format!("{}.{kind}{hash}", self.0))
     }
 
-    /// Whether a name is one of these.
+    /// Returns true if a name is in this space.
     pub(crate) fn has(&self, name: &Name) -> bool {
         name.0.strip_prefix(self.0.as_str()).is_some_and(|rest| rest.starts_with('.'))
     }
 }
 
 impl Name {
-    /// As it is written.
+    /// The text of the name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether whoever comes next can come to it without knowing its record: it is that of an intent, a key, or a slot of a pool.
+    /// Returns true if a later process can find the name without knowing its record: the name of an intent, a key, or a slot of a pool.
     pub(crate) fn is_findable(&self) -> bool {
         self.is_of_kind(&['i', 'k', 'p'])
     }
 
-    /// Whether it is a slot of a pool.
+    /// Returns true if the name is a slot of a pool.
     pub(crate) fn is_of_a_pool(&self) -> bool {
         self.is_of_kind(&['p'])
     }
 
-    /// Whether it is a pool's own record, which holds no purchase.
+    /// Returns true if the name is a pool's own record, which holds no purchase.
     pub(crate) fn is_a_pool(&self) -> bool {
         self.is_of_kind(&['q'])
     }
@@ -129,12 +129,12 @@ impl Name {
         self.0.split('.').nth(1).is_some_and(|rest| rest.starts_with(kinds))
     }
 
-    /// What people are shown: the name, and the version of what is under it.
+    /// The record id that people see: the name, and the version of its data.
     pub(crate) fn at(&self, version: Version) -> RecordId {
         RecordId(format!("{}.{version}", self.0))
     }
 
-    /// What people were shown, taken apart.
+    /// Splits a record id into the name and the version.
     pub(crate) fn of(record: &RecordId) -> Option<(Name, Option<String>)> {
         let mut parts = record.0.splitn(3, '.');
         let (space, hash, version) = (parts.next()?, parts.next()?, parts.next());
@@ -143,7 +143,7 @@ impl Name {
     }
 }
 
-/// The version of a record: every put has another one. 0 where nothing is known to be there.
+/// The version of a record, which every put changes. 0 if no data is known to be there.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Version(u64);
 

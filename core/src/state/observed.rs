@@ -1,4 +1,4 @@
-//! What the caller's own traffic shows of a session's exit, and what follows from it.
+//! Observations of a session's exit from the caller's own traffic, and the advice that follows.
 
 use super::ids::CommandId;
 use crate::contract::agent::RotateReason;
@@ -6,23 +6,24 @@ use crate::contract::{Shape, Shaped, Sink, Tell, closed_enum, told};
 use crate::json::{FromJson, FromJsonError, Object, word};
 use crate::time::Millis;
 
-/// After a change the old exit may still show for this long: what is seen of it is no reason to rotate again. It is also the
-/// least time between two rotations that are asked for, whatever comes of the first.
+/// The time for which the old exit may still show after a change: an observation within it is no reason to rotate again. This is also the
+/// shortest time between two requested rotations, whatever the result of the first.
 const COOL_DOWN: Millis = 5_000;
-/// Rotations asked for within an hour, after which the exit is not what is wrong.
+/// The number of rotations within an hour after which the exit is not the cause.
 const CAP: usize = 12;
 const HOUR: Millis = 3_600_000;
-/// One timeout may be anybody's; two in a row are the exit's.
+/// The number of timeouts in a row that count against the exit; a single timeout may have any cause.
 const TIMEOUTS: u32 = 2;
-/// So many failures in a row that may be the proxy's, and the session is to be read.
+/// The number of failures in a row, possibly the proxy's, after which the session is read.
 pub(crate) const UNKNOWN: u32 = 3;
 
-/// What a request through the session met.
+/// An observation from one request through the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Seen {
-    /// A response with this status; 999, which some sites answer scrapers with, is a block. What comes in its place is one, too: 407 is a proxy that refuses or can't be reached, as the word
-    /// `proxy` says, and 502 a target that can't be reached, as `target` says.
+    /// A response with this status. 999, which some sites send to scrapers, is a block. Two statuses stand for failures of the connection:
+    /// 407 for a proxy that refuses or can't be reached, as the word `proxy` does, and 502 for a target that can't be reached, as `target`
+    /// does.
     Status(u16),
     /// A page that asks for a captcha.
     Captcha,
@@ -56,43 +57,43 @@ impl FromJson for Seen {
     }
 }
 
-/// What to do about it.
+/// The advice after an observation.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verdict {
-    /// Nothing: it works.
+    /// Keep the exit: it works.
     Keep,
     /// Rotate, with this reason.
     Rotate(RotateReason),
-    /// It is being rotated, with this reason. The command ends as one of `rotate_session` does: its `Ticket::of` is for `take`.
+    /// The session is being rotated, with this reason. The command ends as one of `rotate_session` does: its `Ticket::of` is for `take`.
     Rotating(RotateReason, CommandId),
-    /// Not enough is known, or rotating would not help; this says why.
+    /// No advice: too little is known, or a rotation would not help; the text says why.
     Unsure(&'static str),
 }
 
 closed_enum! {
-    /// What to do about what was seen of a session.
+    /// The advice after an observation of a session, by name.
     pub enum VerdictName {
-        /// Nothing: it works.
+        /// Keep the exit: it works.
         Keep = "keep",
         /// Rotate it, with the `reason`.
         Rotate = "rotate",
-        /// It is being rotated, with the `reason`, by the `command`.
+        /// The session is being rotated, with the `reason`, by the `command`.
         Rotating = "rotating",
-        /// Not enough is known, or to rotate would not help; `why` says why.
+        /// No advice: too little is known, or a rotation would not help; `why` says why.
         Unsure = "unsure",
     }
 }
 
 told! {
-    /// What to do about what was seen of a session.
+    /// The advice after an observation of a session.
     struct Told as "Verdict" {
-        /// What to do.
+        /// The advice.
         verdict: VerdictName,
         /// Of `rotate` and `rotating`: the reason to give.
         reason: Option<RotateReason>,
-        /// Of `rotating`: what ends as a call of `rotate_session` does.
+        /// Of `rotating`: the command, which ends as a call of `rotate_session` does.
         command: Option<CommandId>,
-        /// Of `unsure`: why.
+        /// Of `unsure`: the reason.
         why: Option<&'static str>,
     }
 }
@@ -114,7 +115,7 @@ impl Tell for Verdict {
     }
 }
 
-/// What was seen of a session, if anything was.
+/// The observations of a session, if there are any.
 #[derive(Debug, Clone, Default, Hash)]
 pub(crate) struct Observed(Option<Box<History>>);
 
@@ -122,14 +123,14 @@ pub(crate) struct Observed(Option<Box<History>>);
 struct History {
     timeouts: u32,
     unknown: u32,
-    /// When the exit changed last, or was asked to.
+    /// The time of the exit's last change, or of the request for one.
     moved_at: Option<Millis>,
-    /// When rotations were asked for.
+    /// The times of the requested rotations.
     rotations: Vec<Millis>,
 }
 
 impl Observed {
-    /// A rotation is asked for.
+    /// Notes a request for a rotation.
     pub(crate) fn asked(&mut self, now: Millis) {
         let history = self.0.get_or_insert_default();
         history.moved_at = Some(now);
@@ -137,7 +138,7 @@ impl Observed {
         history.rotations.push(now);
     }
 
-    /// The session has a new exit.
+    /// Notes a new exit of the session.
     pub(crate) fn changed(&mut self, now: Millis) {
         let history = self.0.get_or_insert_default();
         (history.timeouts, history.unknown) = (0, 0);
@@ -173,7 +174,7 @@ impl Observed {
         }
     }
 
-    /// Why no rotation may be asked for now.
+    /// The reason why no rotation may be requested now.
     pub(crate) fn held_back(&self, now: Millis) -> Option<&'static str> {
         let history = self.0.as_deref()?;
         if history.moved_at.is_some_and(|at| now.saturating_sub(at) < COOL_DOWN) {

@@ -1,4 +1,4 @@
-//! What survives a crash: versioned JSON without secrets.
+//! Records, which survive a crash: versioned JSON without secrets.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use crate::wire::{Facts, is_key, is_target};
 
 /// The version that this library writes, and the only one that it reads.
 const VERSION: u32 = 2;
-/// A record is a few hundred bytes; whatever is larger than this was not written here.
+/// The largest record that is read. A record is a few hundred bytes, so larger data was not written here.
 const MAX_BYTES: usize = 1 << 20;
 
 /// A record.
@@ -21,33 +21,33 @@ const MAX_BYTES: usize = 1 << 20;
 pub(crate) struct Data {
     /// The version of the format.
     pub(crate) hopline: u32,
-    /// How often something was put under its name.
+    /// The number of puts under the name.
     pub(crate) puts: u32,
-    /// The API it belongs to.
+    /// The base URL of the API.
     pub(crate) base_url: String,
-    /// Whose it is.
+    /// The account.
     pub(crate) account: Account,
-    /// When and by whom it was written.
+    /// The moment of the write and its client.
     pub(crate) at: At,
-    /// The caller's own name for it.
+    /// The intent: the caller's own name.
     pub(crate) intent: Option<String>,
-    /// The key of the caller's own that is its name.
+    /// The key of the caller's own that the name was made from.
     pub(crate) key: Option<String>,
-    /// Tells its request from another one under the same name.
+    /// A digest that distinguishes the request from another one under the same name.
     pub(crate) fingerprint: Option<Fingerprint>,
-    /// Says in what another request differs.
+    /// Digests that say where another request differs.
     pub(crate) members: Option<MemberDigests>,
     /// The call that may be under way.
     pub(crate) call: Option<SavedCall>,
     /// The session.
     pub(crate) session: Option<SavedSession>,
-    /// What it ended with.
+    /// The result of the operation.
     pub(crate) done: Option<Done>,
-    /// Where the last renewal of a session is that has a name of its caller's.
+    /// The record of the session's last renewal that has a name of its caller's.
     pub(crate) renewal: Option<Name>,
 }
 
-/// An account, known again without being named.
+/// An account, recognizable without being named.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Account {
     pub(crate) salt: String,
@@ -58,39 +58,39 @@ pub(crate) struct Account {
 #[derive(Debug, Clone, Default, PartialEq, Hash)]
 pub(crate) struct SavedCall {
     pub(crate) operation: String,
-    /// Of a request that the table does not have.
+    /// The method and the safety of a request that the table does not have.
     pub(crate) any: Option<(Method, Safety)>,
     pub(crate) target: String,
     pub(crate) body: Option<String>,
-    /// The request held a secret and was not saved.
+    /// True if the request held a secret and was not saved.
     pub(crate) secret: bool,
-    /// The session that it changes.
+    /// The session that the call changes.
     pub(crate) session_id: Option<String>,
     pub(crate) key: Option<String>,
     pub(crate) given: bool,
     pub(crate) may_have_sold: bool,
-    /// Whether an earlier send had no settling answer when this was written.
+    /// True if an earlier send had no settling answer when this was written.
     pub(crate) unanswered: bool,
-    /// Whether the key is settled and the effect open all the same.
+    /// True if the key is settled and the effect is still open.
     pub(crate) spent: bool,
-    /// Whether what it buys or places is followed after the answer, as `open_session` and `place_order` do.
+    /// True if the result is followed after the answer, as by `open_session` and `place_order`.
     pub(crate) follows: bool,
     pub(crate) credentials: bool,
     pub(crate) auto_rotate: bool,
     pub(crate) ends: Vec<String>,
-    /// The age of its first send, and when it was that.
+    /// The age of the first send, and the moment at which it had that age.
     pub(crate) age: SavedAge,
-    /// Since when it is in doubt, Unix milliseconds.
+    /// The time since when the call is in doubt, in Unix milliseconds.
     pub(crate) doubt_since: Option<Millis>,
-    /// What it, and earlier keys that may have bought all the same, count under the day's cap.
+    /// The entries under the day's cap of this key, and of earlier keys that may have bought all the same.
     pub(crate) counted: Vec<Counted>,
-    /// What a list may show of it.
+    /// The parameters by which a list may show the call.
     pub(crate) match_fields: BTreeMap<String, String>,
-    /// The order that it was accepted as: all that is left is to watch it.
+    /// The number of the accepted order, which is followed from then on.
     pub(crate) order_no: Option<String>,
-    /// Of a renewal: whether its session was ended since.
+    /// Of a renewal: true if its session was ended since.
     pub(crate) session_over: bool,
-    /// Whether an app's own backend refused every send of its key, so that nothing came of it and nobody goes on with it.
+    /// True if an app's own backend refused every send of the key, so that nothing was done and no client resumes it.
     pub(crate) refused: bool,
 }
 
@@ -100,26 +100,26 @@ pub(crate) struct SavedSession {
     pub(crate) id: String,
     pub(crate) session_type: Option<String>,
     pub(crate) status: Option<String>,
-    /// Whether its username and password are wanted.
+    /// True if the session's username and password are wanted.
     pub(crate) credentials: bool,
-    /// Whether what is seen through it may rotate it.
+    /// True if observations may rotate the session.
     pub(crate) auto_rotate: bool,
-    /// Further statuses that end it.
+    /// Further statuses that end the session.
     pub(crate) ends: Vec<String>,
-    /// Whether a person named it, and the service has not shown it yet.
+    /// True if a person named the session, and the service has not confirmed it yet.
     pub(crate) only_named: bool,
-    /// USD, as its purchase was charged, where the service said so.
+    /// The charge of the purchase in USD, if the service stated it.
     pub(crate) charged_usd: Option<String>,
 }
 
-/// What an accepted intent is remembered by.
+/// The memory of an accepted intent.
 #[derive(Debug, Clone, Default, PartialEq, Hash)]
 pub(crate) struct Done {
     pub(crate) operation: String,
     pub(crate) facts: Facts,
-    /// Whether it is followed when the intent is started again: a session that was opened, an order that was placed.
+    /// True if the result is followed when the intent is started again: an opened session, a placed order.
     pub(crate) follows: bool,
-    /// Of the answer what its type names and does not mark as secret, where that is short.
+    /// The documented members of the answer that are not secret, if they are short.
     pub(crate) answer: Option<Json>,
 }
 
@@ -168,10 +168,10 @@ impl Tell for (Method, Safety) {
     }
 }
 
-/// What a record says of itself to somebody who looks into the store, such as a test of a store or of this client.
+/// A readable summary of a record, for tools that inspect a store, such as a test of a store or of this client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Description {
-    /// The caller's own name for it.
+    /// The intent: the caller's own name.
     pub intent: Option<String>,
     /// The operation of a call that is under way or in doubt.
     pub operation: Option<String>,
@@ -179,15 +179,15 @@ pub struct Description {
     pub key: Option<String>,
     /// The body of that call, where it may be sent again.
     pub body: Option<String>,
-    /// The parameters of that call that a list may show, where it may not.
+    /// The parameters of that call by which a list may show it, where it may not be sent again.
     pub match_fields: BTreeMap<String, String>,
-    /// The session that it stands for.
+    /// The session of the record.
     pub session_id: Option<String>,
-    /// The order that it stands for.
+    /// The order of the record.
     pub order_no: Option<String>,
 }
 
-/// Says what a record holds. `None` for what is no record of this version.
+/// Describes a record. `None` for data that is not a record of this version.
 pub fn describe(data: &[u8]) -> Option<Description> {
     let data: Data = read_json(std::str::from_utf8(data).ok()?).ok()?;
     let (call, done) = (data.call, data.done);
@@ -203,24 +203,24 @@ pub fn describe(data: &[u8]) -> Option<Description> {
     })
 }
 
-/// Why a record is refused. It stays in the store.
+/// The reason why a record is refused. The record stays in the store.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum BadRecord {
-    /// It is not what was written.
+    /// The data is not what was written.
     #[error("the record is damaged and can't be read ({0})")]
     Damaged(&'static str),
     /// Another version of the library wrote it.
     #[error("the record has version {0} of the format, which this version of hopline does not read")]
     OtherVersion(u32),
-    /// It belongs to another API.
+    /// The record belongs to another API.
     #[error("the record belongs to another base URL, `{0}`")]
     OtherApi(String),
-    /// It belongs to another account.
+    /// The record belongs to another account.
     #[error("the record belongs to another account")]
     OtherAccount,
 }
 
-/// The intent of a record that can't be read as one: damaged, cut short after it, or of another version.
+/// Finds the intent of a record that can't be read: damaged, cut short after it, or of another version.
 pub(crate) fn intent_of(bytes: &[u8]) -> Option<String> {
     let whole = || {
         let [intent] = pick(std::str::from_utf8(bytes).ok()?, ["intent"])?;
@@ -253,7 +253,7 @@ impl Data {
         VERSION
     }
 
-    /// Reads a record and checks all that the engine will rely on.
+    /// Reads a record and checks everything that the engine relies on.
     pub(crate) fn read(bytes: &[u8], api: Api) -> Result<Data, BadRecord> {
         if bytes.len() > MAX_BYTES {
             return Err(BadRecord::Damaged("larger than any record"));
@@ -296,7 +296,7 @@ impl Data {
         Ok(data)
     }
 
-    /// The call that an app's own backend refused, where it is no more than that.
+    /// The call that an app's own backend refused, if the record is only that.
     pub(crate) fn refused(&self) -> Option<&SavedCall> {
         self.call.as_ref().filter(|call| call.refused)
     }
@@ -314,7 +314,7 @@ impl SavedCall {
         }
     }
 
-    /// Whether it can be sent again at all.
+    /// Returns true if the call can be sent again.
     pub(crate) fn can_resume(&self) -> bool {
         let once = [Api::Agent, Api::Reseller]
             .into_iter()
@@ -324,7 +324,7 @@ impl SavedCall {
 
     fn is_sound(&self, api: Api) -> bool {
         let key = self.key.as_deref().is_none_or(is_key);
-        // A body is only ever JSON that was built here.
+        // A body is always JSON that was built here.
         let body = self.body.as_deref().is_none_or(|body| whole(body).is_ok());
         let keyed = self.endpoint(api).is_some_and(|endpoint| endpoint.safety != Safety::Keyed || self.key.is_some());
         keyed && key && body && is_target(&self.target) && self.age.ms >= 0

@@ -1,4 +1,4 @@
-//! What a store holds, as people are shown it.
+//! The entries of a store, as people see them.
 
 use serde::Deserialize;
 
@@ -9,49 +9,50 @@ use crate::engine::RecordId;
 use crate::time::Millis;
 
 told! {
-    /// A page of what a store holds.
+    /// A page of a store's entries.
     #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
     pub struct SavedPage {
-        /// At most 500.
+        /// The entries, at most 500.
         pub entries: Vec<Saved>,
-        /// Where the next page begins; none where this is the last one.
+        /// The name after which the next page begins; absent on the last page.
         pub after: Option<Name>,
     }
 }
 
 told! {
-    /// Something that the store holds: an operation under way or in doubt, a session, an order, a write that was accepted.
+    /// An entry of the store: an operation under way or in doubt, a session, an order, an accepted write.
     #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
     pub struct Saved {
-        /// Its record, by its name and version.
+        /// The record, by its name and version.
         pub record: RecordId,
-        /// Who has it.
+        /// The owner.
         pub whose: Whose,
-        /// The operation that made it.
+        /// The operation that made the entry.
         pub operation: String,
-        /// The caller's own name for it.
+        /// The intent: the caller's own name.
         pub intent: Option<String>,
-        /// Its session.
+        /// The session of the entry.
         pub session_id: Option<String>,
-        /// Its order's number.
+        /// The number of the order.
         pub order_no: Option<String>,
         /// The status of the session or of the order, when it was last read.
         pub status: Option<String>,
-        /// What there is to do about it.
+        /// The kind of the entry, which decides what can be done with it.
         pub holds: Holds,
-        /// Of a record that can't be used: why, in a word. `backend` is an operation that an app's own backend refused.
+        /// Of a record that can't be used: the reason in a word. `backend` means an operation that an app's own backend refused.
         pub reason: Option<String>,
-        /// Since when it is in doubt, Unix milliseconds.
+        /// The time since when the operation is in doubt, in Unix milliseconds.
         pub in_doubt_since: Option<Millis> => Time,
-        /// From when on it can be settled as not happened, Unix milliseconds: an hour after it was last under way.
+        /// The time from which the operation can be settled as not happened, in Unix milliseconds: an hour after it was last under way.
         pub settle_from: Option<Millis> => Time,
-        /// Of a renewal in doubt: whether its session was ended since. It may still arrive, and only resuming its record sends it again.
+        /// Of a renewal in doubt: true if its session was ended since. The renewal may still arrive, and only resuming its record sends it
+        /// again.
         pub session_over: Option<bool>,
     }
 }
 
 closed_enum! {
-    /// What a record stands for.
+    /// The kind of a record.
     pub enum Holds {
         /// An operation that is under way, in this client or another.
         UnderWay = "under_way",
@@ -61,12 +62,12 @@ closed_enum! {
         InDoubtForGood = "in_doubt_for_good",
         /// A session.
         Session = "session",
-        /// An order that was accepted, and is to be waited for.
+        /// An order that was accepted; its result is still open.
         Order = "order",
-        /// A write that was accepted, with or without an intent: resuming it gives its answer again, or says that its session is over.
+        /// A write that was accepted, with or without an intent: resuming it returns its answer again, or reports that its session is over.
         Accepted = "accepted",
-        /// A record that can't be read, or is another account's: it can only be forgotten. Or, with the reason `backend`, an operation that an
-        /// app's own backend refused: starting its intent again sends it once more, and nothing else does.
+        /// A record that can't be read, or belongs to another account: it can only be forgotten. With the reason `backend`, an operation
+        /// that an app's own backend refused: only a new start of its intent sends it again.
         Refused = "refused",
     }
 }

@@ -1,4 +1,4 @@
-//! What is known of a session, beyond the jobs that are about it.
+//! The facts about a session, beyond the jobs that work on it.
 
 use std::sync::Arc;
 
@@ -15,34 +15,35 @@ use crate::engine::{Known, Phase, Wishes, phase_of};
 /// A session that this client follows.
 #[derive(Debug, Clone, Default, Hash)]
 pub(crate) struct Tracked {
-    /// What its record is kept under, where this client has it.
+    /// The name of its record, if this client has it.
     pub(crate) name: Option<Name>,
-    /// What it was bought as, where its caller can come to it by a name of their own.
+    /// The identity of its purchase, if its caller can find it by a name of their own.
     pub(crate) bought_as: Option<Arc<BoughtAs>>,
-    /// Whether a caller has it: `open_session` or `resume` gave it.
+    /// True if a caller has a handle of the session, from `open_session` or `resume`.
     pub(crate) held: bool,
-    /// The commands that have ended with it and were not taken yet.
+    /// The commands that have ended with the session and were not taken yet.
     pub(crate) promised: SmallSet<CommandId>,
     pub(crate) shown: Shown,
-    /// What all who opened it or wait for it want of it.
+    /// The combined options of all callers that opened the session or wait for it.
     pub(crate) wishes: Wishes,
-    /// Whether its name was let go of as it was over: should it live again, as a renewed one does, it is taken back.
+    /// True if the name was released when the session was over: if the session becomes usable again, as a renewed one does, the name is
+    /// claimed again.
     pub(crate) lapsed: bool,
-    /// What is left in doubt of the changes of it that cost nothing.
+    /// The doubts about changes of the session that cost nothing.
     pub(crate) free_doubts: FreeDoubts,
-    /// The jobs that are about it.
+    /// The jobs that work on the session.
     pub(crate) jobs: SmallSet<JobId>,
-    /// Those of them that change it: one, unless more of them came out of records.
+    /// Those of them that change it: one, unless more came out of records.
     pub(crate) changing: SmallSet<JobId>,
     pub(crate) observed: Observed,
 }
 
-/// The names of changes that cost nothing and were left in doubt. They refuse nothing.
+/// The names of changes that cost nothing and were left in doubt. These doubts refuse nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct FreeDoubts {
-    /// The next rotation sends this one once more first, so that a late copy of it changes no exit under somebody who uses it.
+    /// The rotation in doubt that the next rotation sends once more first, so that a late copy of it changes no exit while it is used.
     pub(crate) rotation: Option<Name>,
-    /// A termination that is done deletes this one.
+    /// The termination in doubt, whose record a successful termination deletes.
     pub(crate) termination: Option<Name>,
 }
 
@@ -52,21 +53,21 @@ impl FreeDoubts {
     }
 }
 
-/// How a session is, as far as the service or a record has said.
+/// The state of a session, as far as the service or a record has shown it.
 #[derive(Debug, Clone, Default, Hash)]
 pub(crate) struct Shown {
     pub(crate) session_type: Option<ArcStr>,
     pub(crate) status: Option<ArcStr>,
-    /// USD, as its purchase was charged, where the service said so.
+    /// The charge of the purchase in USD, if the service stated it.
     pub(crate) charged_usd: Option<ArcStr>,
-    /// Whether a read has shown it.
+    /// True if a read has shown the session.
     pub(crate) seen: bool,
-    /// Whether a person named it, and the service has not shown it yet.
+    /// True if a person named the session, and the service has not confirmed it yet.
     pub(crate) only_named: bool,
 }
 
 impl Shown {
-    /// The service has shown it so. Returns whether it was only named by a person until now.
+    /// Takes the state that the service has shown. Returns true if the session was only named by a person until now.
     pub(crate) fn take_in(&mut self, status: Option<&str>, session_type: Option<&str>) -> bool {
         self.seen = true;
         self.status = status.map(word).or(self.status.take());
@@ -75,7 +76,7 @@ impl Shown {
     }
 }
 
-/// A status or a type. Of those that the contract names, and thousands of sessions have, no copy is made.
+/// A status or a type. The contract's own words, which thousands of sessions have, are not copied.
 pub(crate) fn word(word: &str) -> ArcStr {
     match word {
         "dynamic" => literal!("dynamic"),
@@ -88,26 +89,26 @@ pub(crate) fn word(word: &str) -> ArcStr {
     }
 }
 
-/// What a caller calls what was bought.
+/// The caller's names for a purchase.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct BoughtAs {
     pub(crate) name: Name,
-    /// Their own name for it, or their own key.
+    /// The intent, or the caller's own key.
     pub(crate) intent: Option<ArcStr>,
     pub(crate) key: Option<ArcStr>,
-    /// Tells its request from another one.
+    /// A digest that distinguishes its request from another one.
     pub(crate) fingerprint: Fingerprint,
-    /// Says in what another one differs.
+    /// Digests that say where another request differs.
     pub(crate) members: MemberDigests,
 }
 
 impl Tracked {
-    /// Whether this client has it: its record, or a caller who holds it.
+    /// Returns true if this client has the session: its record, or a caller with a handle.
     pub(crate) fn is_had(&self) -> bool {
         self.name.is_some() || self.held
     }
 
-    /// What a job may know of it.
+    /// The facts that a job may use.
     pub(crate) fn known(&self) -> Known<'_> {
         let intent = self.bought_as.as_ref().and_then(|known| known.intent.as_deref());
         Known {
@@ -118,7 +119,7 @@ impl Tracked {
         }
     }
 
-    /// Whether it is this client's under that name, or was and is asked back.
+    /// Returns true if this client has the session under that name, or had it and claims it again.
     pub(crate) fn may_be_under(&self, name: &Name) -> bool {
         self.name.as_ref().is_none_or(|known| known == name)
     }
@@ -127,7 +128,8 @@ impl Tracked {
         phase_of(self.shown.status.as_deref(), &self.wishes.ends) == Phase::Ended
     }
 
-    /// Whether a caller has it, or is about to. Nobody has what is over for good and was let go of.
+    /// Returns true if a caller has a handle of the session, or is about to get one. A session that is over for good and was released does
+    /// not count.
     pub(crate) fn is_held(&self) -> bool {
         (self.held || !self.promised.is_empty()) && !(self.lapsed && self.is_over_for_good())
     }
@@ -136,13 +138,13 @@ impl Tracked {
         is_over_for_good(self.shown.status.as_deref(), self.shown.session_type.as_deref())
     }
 
-    /// A job that was about it has ended.
+    /// Removes a job that has ended.
     pub(crate) fn without_job(&mut self, id: JobId) {
         self.jobs.remove(&id);
         self.changing.remove(&id);
     }
 
-    /// What is still to be known of it once nobody here has it: that it may live again, and which free changes of it are in doubt.
+    /// The facts to keep once this client has released the session: that it may become usable again, and the doubts about its free changes.
     pub(crate) fn without_name(self) -> Option<Tracked> {
         if self.lapsed && !self.is_over_for_good() {
             return Some(self);
@@ -152,7 +154,7 @@ impl Tracked {
     }
 }
 
-/// Whether a session can never be usable again: a static one that has expired can still be renewed.
+/// Returns true if a session can never be usable again: a static one that has expired can still be renewed.
 pub(crate) fn is_over_for_good(status: Option<&str>, session_type: Option<&str>) -> bool {
     match status {
         Some("terminated") => true,
@@ -161,7 +163,7 @@ pub(crate) fn is_over_for_good(status: Option<&str>, session_type: Option<&str>)
     }
 }
 
-/// Why a change of a session is refused without a request, as far as is known.
+/// The reason to refuse a change of a session without a request, from what is known.
 pub(crate) fn forbidden(operation: &str, tracked: &Tracked) -> Option<String> {
     let (kind, status) = (tracked.shown.session_type.as_deref(), tracked.shown.status.as_deref());
     match (operation, kind, status) {

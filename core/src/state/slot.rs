@@ -1,4 +1,4 @@
-//! One name: what it is used for, what is under it as far as this client knows, and its steps, one out at a time, the newest data last.
+//! One name: its use, its data as far as this client knows, and its steps, one out at a time, the newest data last.
 
 use arcstr::ArcStr;
 
@@ -10,44 +10,45 @@ use crate::time::{At, Millis};
 /// A number that names a job inside the client.
 pub(crate) type JobId = u32;
 
-/// What a name is used for.
+/// The use of a name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum User {
     /// A call, by its job.
     Job(JobId),
-    /// A session that is held, by its id.
+    /// A session with a handle, by its id.
     Session(ArcStr),
     /// The marker of a renewal, by its job.
     Marker(JobId),
-    /// A slot of a pool, until the pool says what it does with it.
+    /// A slot of a pool, until the pool decides about it.
     Pool,
-    /// A result that was not taken yet: the record goes when it is.
+    /// A result that was not taken yet; taking it deletes the record.
     Result,
 }
 
-/// What is to become of a name.
+/// A write of a name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum StoreWrite {
-    /// This is under it from now on.
+    /// Puts this data.
     Put {
         data: Vec<u8>,
         keep_for: Option<Millis>,
-        /// Nobody here uses it any more.
+        /// True if the name is released, since nothing here uses it any more.
         release: bool,
     },
-    /// Nothing is.
+    /// Deletes the data.
     Delete,
-    /// It is anybody's, as it is.
+    /// Releases the name as it is.
     Release,
 }
 
 impl StoreWrite {
-    /// Whether the name is not this client's any more once it was done.
+    /// Returns true if this client does not own the name any more after the write.
     fn lets_go(&self) -> bool {
         !matches!(self, StoreWrite::Put { release: false, .. })
     }
 
-    /// This and then that, in one step: letting go of what is still to be written keeps that, anything else takes its place.
+    /// Combines two writes into one step: a release of data that is still to be written keeps that data; any other write replaces the
+    /// first.
     fn then(self, next: StoreWrite) -> StoreWrite {
         match (self, next) {
             (StoreWrite::Put { data, keep_for, .. }, StoreWrite::Release) => StoreWrite::Put { data, keep_for, release: true },
@@ -57,12 +58,12 @@ impl StoreWrite {
     }
 }
 
-/// What came of a write.
+/// The result of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum WriteResult {
     Done,
     Failed,
-    /// It failed, and was surely not done.
+    /// The write failed, and was certainly not done.
     Never,
     Lost,
 }
@@ -70,18 +71,18 @@ pub(crate) enum WriteResult {
 #[derive(Debug, Clone, Hash)]
 struct QueuedWrite {
     write: StoreWrite,
-    /// The jobs that wait for it.
+    /// The jobs that wait for the write.
     waiters: Vec<JobId>,
-    /// Whether it is tried again until it is done.
+    /// True if the write is tried again until it is done.
     insists: bool,
-    /// Whether something was under the name, or may have been, before this went out.
+    /// True if data was under the name, or may have been, before this write went out.
     was_put: bool,
 }
 
 #[derive(Debug, Clone, Hash)]
 enum Out {
     Claim {
-        /// Whether it ended while its answer was under way.
+        /// True if the claim ended while its answer was under way.
         ended: bool,
     },
     Write(Box<QueuedWrite>),
@@ -91,37 +92,37 @@ enum Out {
 #[derive(Debug, Clone, Default, Hash)]
 pub(crate) struct Slot {
     pub(crate) user: Option<User>,
-    /// Whether it is this client's.
+    /// True if this client owns the name.
     owned: bool,
-    /// Whether the store is to make it.
+    /// True if the store is to make the name.
     new: bool,
-    /// Whether something was put under it, or may have been.
+    /// True if data was put under the name, or may have been.
     pub(crate) is_put: bool,
-    /// How often something was put under it, and the version of what was put last.
+    /// The number of puts under the name, and the version of the last one.
     pub(crate) puts: u32,
     pub(crate) version: Version,
-    /// When that was, of a session that only a person named.
+    /// The moment of that put, for a session that only a person named.
     pub(crate) named_at: Option<Box<At>>,
     out: Option<Out>,
-    /// Boxed, as most names wait for nothing.
+    /// Boxed, since most names wait for nothing.
     next: Option<Box<QueuedWrite>>,
-    /// How often in a row the store has failed, and when it is tried again.
+    /// The number of failures of the store in a row, and the time of the next attempt.
     failures: u32,
     resting: bool,
 }
 
-/// What follows from the answer to a write.
+/// The consequences of an answer to a write.
 #[derive(Debug)]
 pub(crate) struct AfterWrite {
-    /// What came of it, and of what was to follow it.
+    /// The result of the write and of the one that was to follow it.
     pub(crate) result: WriteResult,
     /// The jobs that waited for it.
     pub(crate) waiters: Vec<JobId>,
-    /// When it is tried again, in milliseconds from now.
+    /// The time until the next attempt, in milliseconds.
     pub(crate) again: Option<Millis>,
-    /// Who had the name and has it no more.
+    /// The use of the name, if the name was lost.
     pub(crate) lost: Option<User>,
-    /// Whether a name that was to be made was there already.
+    /// True if a name that was to be made was there already.
     pub(crate) was_there: bool,
 }
 
@@ -132,37 +133,37 @@ impl AfterWrite {
 }
 
 impl Slot {
-    /// A name that nobody has: the first put makes it.
+    /// A new name: the first put makes it.
     pub(super) fn made(user: Option<User>) -> Self {
         Slot { user, owned: true, new: true, ..Slot::default() }
     }
 
-    /// Whether the name is this client's, for all that is known.
+    /// Returns true if this client owns the name, as far as is known.
     pub(super) fn is_owned(&self) -> bool {
         self.owned
     }
 
-    /// Whether nothing is to be known of the name any more.
+    /// Returns true if nothing is left to know about the name.
     pub(super) fn is_idle(&self) -> bool {
         !self.owned && self.out.is_none() && self.next.is_none()
     }
 
-    /// Whether a step is out, or is to go out, that was not tried before.
+    /// Returns true if a step is out, or a step that was not tried before is to go out.
     pub(super) fn is_busy(&self) -> bool {
         self.out.is_some() || (self.next.is_some() && !self.resting)
     }
 
-    /// Whether a put that was to make the name has failed: a store whose calls may be late may still do it.
+    /// Returns true if a put that was to make the name has failed: a store whose calls may be late may still do it.
     pub(super) fn may_be_made_late(&self) -> bool {
         self.new && self.is_put
     }
 
-    /// Whether a step is out.
+    /// Returns true if a step is out.
     pub(super) fn is_out(&self) -> bool {
         self.out.is_some()
     }
 
-    /// Whether the name is about to be let go of, or may not be this client's.
+    /// Returns true if the name is about to be released, or may belong to another client.
     pub(super) fn is_leaving(&self) -> bool {
         let out = self.out.as_ref().is_some_and(|out| match out {
             Out::Claim { .. } => true,
@@ -171,14 +172,14 @@ impl Slot {
         out || self.next.as_ref().is_some_and(|next| next.write.lets_go())
     }
 
-    /// This is under it, or about to be put there.
+    /// Notes data that is under the name, or is about to be put there.
     pub(super) fn note(&mut self, data: &Data, version: Version) {
         (self.puts, self.version) = (data.puts, version);
         let is_only_named = data.session.as_ref().is_some_and(|session| session.only_named);
         self.named_at = is_only_named.then(|| Box::new(data.at));
     }
 
-    /// It is to be claimed. False where it is this client's, or a step of it is out.
+    /// Begins a claim. Returns false if this client owns the name, or a step of it is out.
     pub(super) fn claim(&mut self) -> bool {
         let free = !self.owned && self.out.is_none();
         if free {
@@ -187,18 +188,18 @@ impl Slot {
         free
     }
 
-    /// Whether the claim that is out has ended before its answer came.
+    /// Returns true if the claim that is out has ended before its answer came.
     pub(super) fn has_ended(&self) -> bool {
         matches!(self.out, Some(Out::Claim { ended: true }))
     }
 
-    /// A claim was answered. Whether it is this client's now, and the version of what is there.
+    /// Takes the answer to a claim: whether this client owns the name now, and the version of its data.
     pub(super) fn claimed(&mut self, owned: bool, version: Option<Version>) {
         (self.out, self.owned, self.is_put) = (None, owned, version.is_some());
         (self.puts, self.version, self.named_at) = (0, version.unwrap_or_default(), None);
     }
 
-    /// Asks for a write; the newest counts, and whoever waits for an older one waits for it.
+    /// Requests a write. A newer write replaces an older one, and the jobs that wait for the older one then wait for it.
     pub(super) fn want(&mut self, write: StoreWrite, waiter: Option<JobId>, insists: bool) {
         let (write, mut waiters) = match self.next.take() {
             Some(before) => (before.write.then(write), before.waiters),
@@ -226,18 +227,18 @@ impl Slot {
         Some(call)
     }
 
-    /// The time has come to try again.
+    /// Lets a failed step be tried again.
     pub(super) fn wake(&mut self) {
         self.resting = false;
     }
 
-    /// A write was answered.
+    /// Takes the answer to a write.
     pub(super) fn written(&mut self, result: WriteResult) -> Option<AfterWrite> {
         let Some(Out::Write(queued)) = self.out.take() else { return None };
         let QueuedWrite { write, waiters, insists, was_put } = *queued;
         let was_lost = !self.owned;
         let result = match (result, &write) {
-            // A store that was never opened holds nothing of this client's.
+            // A store that was never opened has nothing of this client's.
             (WriteResult::Never, StoreWrite::Release) => WriteResult::Done,
             (WriteResult::Never, StoreWrite::Delete) => WriteResult::Failed,
             (WriteResult::Never, StoreWrite::Put { .. }) => {
@@ -246,15 +247,15 @@ impl Slot {
             }
             (result, _) => result,
         };
-        // A put that makes a name makes it this client's, also after it was lost: then it is let go of.
+        // A put that makes a name makes this client its owner, even after the name was lost: then it is released.
         let may_be_made = was_lost && self.new && result != WriteResult::Lost && matches!(write, StoreWrite::Put { release: false, .. });
-        // INVARIANT: whoever makes a name waits for that put, so nothing else is wanted of the name before: no record that was to be
-        // deleted is only let go of.
+        // INVARIANT: the job that makes a name waits for that put, so no other write is requested before: a record that was to be deleted
+        // is never only released.
         debug_assert!(!may_be_made || self.next.is_none(), "a name is made, and something else is wanted of it");
         let result = match result {
-            // What was to follow can't be written any more.
+            // The following write can't be made any more.
             _ if was_lost && self.next.is_some() => WriteResult::Lost,
-            // It is gone. But another client may have gone on with it, and deleted it.
+            // The data is deleted, but another client may have taken over before, and deleted it.
             WriteResult::Done if was_lost && write == StoreWrite::Delete => WriteResult::Lost,
             result => result,
         };
@@ -286,11 +287,11 @@ impl Slot {
         }
     }
 
-    /// Where it is to be tried again, says when.
+    /// Returns the delay of the next attempt, if there is one.
     fn failed(&mut self, write: StoreWrite, insists: bool) -> Option<Millis> {
         let again = again_after(self.failures);
         self.failures = self.failures.saturating_add(1);
-        // Newer data takes its place; a name that is to be let go of is not, before this was written.
+        // Newer data replaces this write; a release waits until this was written.
         let still_counts = self.next.as_ref().is_none_or(|next| next.write == StoreWrite::Release);
         if !insists || !self.owned || !still_counts {
             return None;
@@ -304,8 +305,8 @@ impl Slot {
         Some(again)
     }
 
-    /// The name is not this client's any more, says its host. Returns who had it. What was to be tried again is dropped; what waits for
-    /// the answer to a step that is out is lost with that answer.
+    /// Notes that this client does not own the name any more. Returns the name's use. A write that was to be tried again is dropped; the
+    /// jobs that wait for a step that is out lose with its answer.
     pub(super) fn lose(&mut self) -> Option<User> {
         if let Some(Out::Claim { ended }) = &mut self.out {
             *ended = true;

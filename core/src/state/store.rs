@@ -1,4 +1,4 @@
-//! What a client asks of a store, what a store answers, and the store of a client that has none: its own memory.
+//! The calls and answers of stores, and the store of a client without one: its own memory.
 
 use std::collections::BTreeSet;
 
@@ -8,71 +8,71 @@ use crate::contract::{Decimal, closed_enum};
 use crate::engine::sum;
 use crate::time::{DAY, Millis};
 
-/// A call of a store. Each may be repeated and then does nothing new; where it is not certain whether it was done, the answer is
+/// A call of a store. Each may be repeated and then does nothing new; if it is not certain whether a call was done, the answer is
 /// [`StoreAnswer::Failed`].
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum StoreCall {
-    /// From now on this client owns these names, at most `most` of them, those with data first. What it owns already is given again.
-    /// Answered by [`StoreAnswer::Claimed`], or by [`StoreAnswer::Busy`] where another living client owns all of them.
+    /// Makes this client the owner of at most `most` of these names, those with data first. Names that it owns already are given again.
+    /// Answered by [`StoreAnswer::Claimed`], or by [`StoreAnswer::Busy`] if another living client owns all of them.
     Claim {
         /// The names.
         names: Vec<Name>,
-        /// How many of them, at least 1.
+        /// The most names to claim, at least 1.
         most: u32,
     },
-    /// Keeps data under a name, so that it survives a crash: then the old data is there or the new. Answered by
-    /// [`StoreAnswer::Done`] or [`StoreAnswer::Lost`].
+    /// Keeps data under a name, so that it survives a crash: then the old data is there or the new. Answered by [`StoreAnswer::Done`] or
+    /// [`StoreAnswer::Lost`].
     Put {
         /// The name.
         name: Name,
         /// The data.
         data: Vec<u8>,
-        /// Whether the name is new: it must not be there, and from now on this client owns it.
+        /// True if the name is new: it must not be there, and from now on this client owns it.
         new: bool,
-        /// After so many milliseconds the store may drop it, unless somebody owns it then.
+        /// Milliseconds after which the store may drop the data, unless the name has an owner then.
         keep_for: Option<Millis>,
-        /// Whether this client lets go of the name in the same step.
+        /// True if this client releases the name in the same step.
         release: bool,
     },
-    /// Deletes what is under a name; then nobody owns it. Answered by [`StoreAnswer::Done`], also where nothing is there, or
+    /// Deletes the data of a name and releases the name. Answered by [`StoreAnswer::Done`], also if there is no data, or
     /// [`StoreAnswer::Lost`].
     Delete {
         /// The name.
         name: Name,
     },
-    /// Others may claim these names; all that this client owns, where none are given. Answered by [`StoreAnswer::Done`].
+    /// Releases these names; all names of this client, if none are given. Answered by [`StoreAnswer::Done`].
     Release {
         /// The names.
         names: Option<Vec<Name>>,
     },
-    /// What is under the names of a space, in their order, 500 at most, and claims nothing. Answered by [`StoreAnswer::Listed`].
+    /// Lists the names of a space with their data, in order, at most 500, and claims nothing. Answered by [`StoreAnswer::Listed`].
     List {
-        /// Whose names.
+        /// The space of the names.
         space: Space,
-        /// Only names behind this one.
+        /// Only names after this one.
         after: Option<Name>,
-        /// Whether to leave out what the store may drop some day.
+        /// True to leave out data that the store may drop some day.
         open: bool,
     },
-    /// Sets what an entry counts on a day. Answered by [`StoreAnswer::Granted`], or by [`StoreAnswer::Over`] where the entry would
-    /// grow and the day's sum pass the cap: then nothing is changed.
+    /// Sets the amount of an entry on a day. Answered by [`StoreAnswer::Granted`], or by [`StoreAnswer::Over`] if the entry would grow and
+    /// the day's sum pass the cap: then nothing is changed.
     Spend {
-        /// Whose day.
+        /// The space whose day it is.
         space: Space,
-        /// The UTC day, counted from 1970; today by the store's own clock where it is left out.
+        /// The UTC day, counted from 1970. Default: today by the store's own clock.
         day: Option<i64>,
-        /// What is counted.
+        /// The entry.
         entry: String,
-        /// In USD.
+        /// The amount in USD.
         amount: Decimal,
-        /// What all entries of the day may come to, in USD.
+        /// The cap on the sum of the day's entries, in USD.
         cap: Option<Decimal>,
     },
 }
 
 impl StoreCall {
-    /// Whether an answer names only what this call asks for. A store of a caller's own that gives other names is wrong, and nobody knows what
-    /// it did.
+    /// Returns true if an answer has only names that this call requests. A store of a caller's own that gives other names is wrong, and the
+    /// effect of its call is unknown.
     pub(crate) fn is_fitted_by(&self, answer: &StoreAnswer) -> bool {
         match (self, answer) {
             (StoreCall::Claim { names, most }, StoreAnswer::Claimed(claimed)) => {
@@ -92,22 +92,22 @@ impl StoreCall {
     }
 }
 
-/// What a store answers.
+/// The answer of a store.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum StoreAnswer {
-    /// It is done.
+    /// The call was done.
     Done,
-    /// These names are this client's, each with its data.
+    /// This client owns these names, each with its data.
     Claimed(Vec<(Name, Option<Vec<u8>>)>),
-    /// Another living client owns all of them; what it put last.
+    /// Another living client owns all of the names; holds the data that it put last.
     Busy(Option<Vec<u8>>),
     /// Nothing was changed: this client does not own the name, or a new name is there and not its own.
     Lost,
-    /// What is there.
+    /// The names with their data.
     Listed {
-        /// At most 500.
+        /// The entries, at most 500.
         entries: Vec<Listed>,
-        /// Whether more come behind them.
+        /// True if more follow.
         more: bool,
     },
     /// The entry counts on this day.
@@ -122,9 +122,9 @@ pub enum StoreAnswer {
         /// The day's sum as it stands, in USD.
         total: Decimal,
     },
-    /// Perhaps done, perhaps not.
+    /// The call may or may not have been done.
     Failed,
-    /// Surely not done: the host could not open the store at all.
+    /// The call was certainly not done: the host could not open the store at all.
     Never,
 }
 
@@ -133,40 +133,40 @@ pub enum StoreAnswer {
 pub struct Listed {
     /// The name.
     pub name: Name,
-    /// What is under it.
+    /// The data.
     pub data: Vec<u8>,
-    /// Who owns it.
+    /// The owner.
     pub whose: Whose,
 }
 
 closed_enum! {
-    /// Who owns a name.
+    /// The owner of a name.
     pub enum Whose {
         /// This client.
         Mine = "mine",
-        /// Nobody.
+        /// None.
         Free = "free",
         /// Another living client.
         Other = "other",
     }
 }
 
-/// How long after so many failures in a row a store is asked again.
+/// The delay before a store is called again after that many failures in a row.
 pub(crate) fn again_after(failures: u32) -> Millis {
     1000_i64.saturating_mul(1 << failures.min(6)).min(60_000)
 }
 
-/// How many names a list has at most.
+/// The most names of a list.
 const PAGE: usize = 500;
 
-/// How long the days of what was spent are kept.
+/// The number of days for which the spending is kept.
 const DAYS: i64 = 35;
 
 /// A store in memory, whose clients are numbers: that of a client without a store, and what `hopline-store` shares among several.
 #[derive(Debug, Clone, Default, Hash)]
 pub struct Memory {
     kept: Map<Name, Kept>,
-    /// The day on which what may be dropped was dropped last.
+    /// The day of the last cleanup.
     swept: i64,
     spent: Map<Space, Spent>,
 }
@@ -180,13 +180,13 @@ struct Kept {
 }
 
 impl Kept {
-    /// Whether it may be dropped.
+    /// Returns true if the name may be dropped.
     fn is_past(&self, elapsed: Millis) -> bool {
         self.owner.is_none() && (self.data.is_none() || self.until.is_some_and(|until| until <= elapsed))
     }
 }
 
-/// What was spent in a space, by day. A day that was set is one that its clock has seen, and it never goes back to one before that.
+/// The spending of a space, by day. The latest day is one that the clock has seen, and the clock never goes back before it.
 #[derive(Debug, Clone, Default, Hash)]
 struct Spent {
     days: Map<i64, Day>,
@@ -200,12 +200,12 @@ struct Day {
 }
 
 impl Memory {
-    /// The same of the only client. `elapsed` is how long it has lived.
+    /// Carries out a call of the only client. `elapsed` is the client's age.
     pub(crate) fn call(&mut self, call: StoreCall, unix: Millis, elapsed: Millis) -> StoreAnswer {
         self.call_of(0, call, unix, elapsed)
     }
 
-    /// Does what a client asks for. What is kept for a time is kept by the clock of `elapsed`; days are those of `unix`.
+    /// Carries out a call of a client. Data that is kept for a time is kept by the clock of `elapsed`; days are those of `unix`.
     pub fn call_of(&mut self, client: u32, call: StoreCall, unix: Millis, elapsed: Millis) -> StoreAnswer {
         self.sweep(elapsed);
         match call {
@@ -298,7 +298,7 @@ impl Memory {
         StoreAnswer::Claimed(free.into_iter().map(&mut own).collect())
     }
 
-    /// Drops what may be dropped, once a day.
+    /// Drops expired data, once a day.
     fn sweep(&mut self, elapsed: Millis) {
         let today = elapsed.div_euclid(DAY);
         if today > self.swept {

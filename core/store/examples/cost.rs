@@ -1,6 +1,7 @@
-//! What a purchase costs beside 0, 10 000 and 100 000 records: `cargo run --release -p hopline-store --example cost -- [FOLDER]`.
+//! Measures the calls of a purchase beside 0, 10 000 and 100 000 records: `cargo run --release -p hopline-store --example cost --
+//! [FOLDER]`.
 //!
-//! The same work is done by turns in three folders, so that a machine that changes its speed changes all alike. Each figure is the median.
+//! The three folders take turns with the same work, so that a change in the machine's speed affects all alike. Each figure is the median.
 
 use std::path::PathBuf;
 use std::thread;
@@ -55,7 +56,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(std::fs::remove_dir_all(root)?)
 }
 
-/// Puts so many records, many at once: most of the time is the disk's.
+/// Puts that many records, many at once: most of the time is the disk's.
 fn fill(store: &dyn Store, size: u32) -> Result<(), Error> {
     const THREADS: u32 = 32;
     let put = |number| store.put(&hash('r', number), DATA, &Put { new: true, release: true, ..Put::default() }).map(drop);
@@ -85,7 +86,7 @@ fn measure(stores: &[&dyn Store]) -> Result<Vec<(&'static str, Vec<Duration>)>, 
     Ok(CALLS.iter().zip(times).map(|((call, _), times)| (*call, times.into_iter().map(median).collect())).collect())
 }
 
-/// A name that is spread as a hash is.
+/// A name with a hash that spreads as real ones do.
 fn hash(kind: char, number: u32) -> String {
     let spread = u64::from(number).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     format!("5e.{kind}{spread:016x}{number:016x}")

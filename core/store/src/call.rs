@@ -1,4 +1,4 @@
-//! What a client asks of its store, in the words of the client.
+//! Carries out the store calls of a client.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use hopline::client::{Listed, Name, Space, StoreAnswer, StoreCall};
 
 use crate::{Claim, Entry, Error, Put, Spend, Spent, Store, Written};
 
-/// Makes the call that a client asks for.
+/// Makes the call of a client.
 pub(crate) fn make<S: Store + ?Sized>(store: &S, call: &StoreCall) -> Result<StoreAnswer, Error> {
     Ok(match call {
         StoreCall::Claim { names, most } => match store.claim(&texts(names), usize::try_from(*most).unwrap_or(usize::MAX))? {

@@ -1,23 +1,23 @@
-//! What a store says when it can't do what it was asked.
+//! The errors of stores.
 
 use std::fmt;
 use std::io;
 use std::path::Path;
 
-/// Why a call has no answer. Each prints as one sentence.
+/// The reason why a call has no answer. Each prints as one sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// The folder is not one that this store may use: it has another format, or holds something else.
+    /// The folder is not one that this store may use: it has another format, or holds other files.
     Format(String),
-    /// The call failed. It may be done, or not; repeat it to be sure.
+    /// The call failed and may or may not have been done; repeat it to be sure.
     Failed(String),
-    /// The call was wrong: a name that is not one, a client that is closed, or a client that was taken into a forked process.
+    /// The call was wrong: an invalid name, a closed client, or a client that was carried into a forked process.
     Misuse(String),
 }
 
 impl Error {
-    /// What was tried with a file or folder, and what the operating system said.
+    /// The error of a file or folder: the attempt, and the operating system's message.
     pub(crate) fn io(tried: &str, path: &Path, error: &io::Error) -> Error {
         Error::Failed(format!("could not {tried} `{}`: {error}", path.display()))
     }

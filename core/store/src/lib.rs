@@ -22,7 +22,7 @@ pub const PAGE: usize = 500;
 
 /// A key-value store with owners, as one client has it. Each call may be repeated and then does nothing new.
 pub trait Store: Send + Sync {
-    /// Makes this client the owner of names that no other living client owns, of `most` at most. Gives what it owns already first,
+    /// Makes this client the owner of at most `most` of the names that no other living client owns. Names that it already owns come first,
     /// then names that have data.
     fn claim(&self, names: &[&str], most: usize) -> Result<Claim, Error>;
 
@@ -30,53 +30,53 @@ pub trait Store: Send + Sync {
     /// new.
     fn put(&self, name: &str, data: &[u8], how: &Put) -> Result<Written, Error>;
 
-    /// Deletes the data of a name that this client owns, which nobody owns afterwards. Where there is no data it is done.
+    /// Deletes the data of a name that this client owns, and releases the name. A name without data counts as deleted.
     fn delete(&self, name: &str) -> Result<Written, Error>;
 
-    /// Lets go of those names that this client owns, or of all (`None`).
+    /// Releases those of the names that this client owns, or all names (`None`).
     fn release(&self, names: Option<&[&str]>) -> Result<(), Error>;
 
-    /// The names of a space that have data, in order: those after `after`, [`PAGE`] at most. `open` leaves out what has `keep_for`.
-    /// Claims nothing.
+    /// Returns the names of a space that have data, in order: those after `after`, at most [`PAGE`]. `open` leaves out data with
+    /// `keep_for`. Claims nothing.
     fn list(&self, space: &str, after: Option<&str>, open: bool) -> Result<Page, Error>;
 
     /// Sets what an entry counts on a day, unless it would grow and the day's sum pass the cap.
     fn spend(&self, spend: &Spend<'_>) -> Result<Spent, Error>;
 
-    /// Lets go of everything. Every later call of this client is [`Error::Misuse`]. Dropping the client does the same.
+    /// Releases everything. Every later call of this client is [`Error::Misuse`]. Dropping the client does the same.
     fn close(&self);
 
-    /// Does what a client asks for in a [`Step::Store`](hopline::Step::Store). An error is [`StoreAnswer::Failed`] to the client; what
-    /// it says is for people.
+    /// Carries out a [`Step::Store`](hopline::Step::Store) of a client. An error is [`StoreAnswer::Failed`] to the client; its message is
+    /// for people.
     fn call(&self, call: &StoreCall) -> Result<StoreAnswer, Error> {
         call::make(self, call)
     }
 }
 
-/// What a claim brought.
+/// The result of a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Claim {
     /// This client owns these names now. Each comes with its data, if it has any.
     Claimed(Vec<(String, Option<Vec<u8>>)>),
-    /// Other living clients own all of them. With what the owner of one of them put last, to be read only.
+    /// Other living clients own all of the names. Holds the data that the owner of one of them put last, to be read only.
     Busy(Option<Vec<u8>>),
 }
 
-/// How data is put.
+/// The way in which data is put.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Put {
     /// Makes a name that has no data and that no other client owns, and owns it.
     pub new: bool,
-    /// How long the store keeps the data once nobody owns the name, counted from now. Default: for good.
+    /// The time for which the store keeps the data once the name has no owner, counted from now. Default: forever.
     pub keep_for: Option<Duration>,
-    /// Lets go of the name in the same step.
+    /// Releases the name in the same step.
     pub release: bool,
 }
 
-/// Whether a `put` or `delete` was done.
+/// The result of a `put` or `delete`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Written {
-    /// It was done.
+    /// The change was made.
     Done,
     /// Nothing has changed: this client does not own the name, or with `new` the name was there already.
     Lost,
@@ -87,7 +87,7 @@ pub enum Written {
 pub struct Page {
     /// In the order of their bytes.
     pub entries: Vec<Entry>,
-    /// Whether more names follow.
+    /// True if more names follow.
     pub more: bool,
 }
 
@@ -96,13 +96,13 @@ pub struct Page {
 pub struct Entry {
     /// The name.
     pub name: String,
-    /// What was put last.
+    /// The data that was put last.
     pub data: Vec<u8>,
-    /// Who owns it.
+    /// The owner.
     pub whose: Whose,
 }
 
-/// What an entry is to count on a day.
+/// The amount that an entry is to count on a day.
 #[derive(Debug, Clone, Copy)]
 pub struct Spend<'a> {
     /// The account.
@@ -117,7 +117,7 @@ pub struct Spend<'a> {
     pub cap: Option<Decimal>,
 }
 
-/// What became of a [`Spend`].
+/// The result of a [`Spend`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spent {
     /// The entry counts on that day.
@@ -151,7 +151,8 @@ fn day_of(now: u64) -> i64 {
     (now / 86_400_000).cast_signed()
 }
 
-/// Whether an entry may be set. `before` is what it counts already, `sum` is the day's.
+/// Returns true if an entry may not be set, since the day's sum would pass the cap. `before` is the entry's present amount, `sum` is the
+/// day's.
 fn is_over(before: Decimal, sum: Decimal, amount: Decimal, cap: Option<Decimal>) -> bool {
     amount > before && cap.is_some_and(|cap| sum.saturating_sub(before).saturating_add(amount) > cap)
 }

@@ -1,4 +1,5 @@
-//! A store in memory: for tests, and for programs that may forget what they bought when they end. It is the core's own, which several clients share.
+//! A store in memory: for tests, and for programs that may forget their purchases when they end. The store is the core's own, shared by
+//! several clients.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -11,7 +12,7 @@ use crate::{Claim, Clock, Entry, Error, Page, Put, Spend, Spent, Store, Written,
 pub struct Memory {
     shared: Arc<Mutex<Clients>>,
     clock: Clock,
-    /// `None` once it is closed.
+    /// `None` once the client is closed.
     client: Mutex<Option<u32>>,
 }
 
@@ -27,7 +28,7 @@ impl Memory {
         Memory::with_clock(system_clock())
     }
 
-    /// The same, with a clock of the caller's.
+    /// A new store with a clock of the caller's, and its first client.
     pub fn with_clock(clock: Clock) -> Memory {
         Memory { shared: Arc::default(), clock, client: Mutex::new(Some(0)) }
     }
@@ -39,7 +40,7 @@ impl Memory {
         Memory { shared: Arc::clone(&self.shared), clock: Arc::clone(&self.clock), client: Mutex::new(Some(shared.last)) }
     }
 
-    /// Ends the claims of this client though it lives, as those in a database end when their owner gives no sign of life. For tests.
+    /// Ends the claims of this client though it lives, as a database ends the claims of an owner without a sign of life. For tests.
     pub fn end_claims(&self) {
         let _ = self.ask(StoreCall::Release { names: None });
     }
@@ -135,7 +136,7 @@ impl Drop for Memory {
     }
 }
 
-/// A panic in a clock that was given leaves nothing half done.
+/// A panic in a caller's clock leaves no change half made.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

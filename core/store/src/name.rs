@@ -1,4 +1,4 @@
-//! Names: `<space>.<kind><hash>`. Nothing else comes near a path.
+//! Names: `<space>.<kind><hash>`. No other text becomes part of a path.
 
 use crate::{Error, Spend};
 
@@ -32,7 +32,7 @@ impl<'a> Name<'a> {
         &self.whole[..self.dot]
     }
 
-    /// Its kind and the first two digits of its hash.
+    /// The kind and the first two digits of the hash.
     pub(crate) fn group(self) -> &'a str {
         &self.whole[self.dot + 1..self.dot + 4]
     }
@@ -68,7 +68,7 @@ fn is_hexadecimal(text: &str) -> bool {
     text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// As much of a text as a sentence bears.
+/// The beginning of a text, short enough for an error message.
 fn short(text: &str) -> String {
     text.chars().take(80).collect()
 }

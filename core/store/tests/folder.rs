@@ -1,4 +1,4 @@
-//! What is a folder's own: formats, leftovers, damage, folders that vanish, clients of one process.
+//! The folder's own behaviour: formats, leftovers, damage, folders that vanish, clients of one process.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ fn spend(entry: &str, amount: i64, cap: i64) -> Spend<'_> {
     Spend { space: "5e", day: None, entry, amount: amount.into(), cap: Some(cap.into()) }
 }
 
-/// All files below a folder, with what they hold.
+/// All files below a folder, with their content.
 fn tree(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).expect("is there") {
@@ -57,7 +57,7 @@ fn sentence(opened: Result<Folder, Error>) -> String {
 
 #[test]
 fn a_folder_of_another_format_is_refused_and_left_as_it_is() {
-    // Node's and another version, which say it; version 1 of each host, which do not; and somebody's files.
+    // Node's format and another version, which state their format; version 1 of each host, which does not; and foreign files.
     for (file, text) in [
         ("format", "hopline folder of Node 2\n"),
         ("format", "hopline folder 3\n"),
@@ -115,7 +115,7 @@ fn one_folder_under_two_names_is_one_store() {
     let second = open(&link);
     assert_eq!(first.put(&name(1), b"1", &NEW), Ok(Written::Done));
     assert_eq!(second.claim(&[&name(1)], 1), Ok(Claim::Busy(Some(b"1".to_vec()))));
-    // What the end of one client closes does not take the locks of another away.
+    // A closing client does not take the locks of another away.
     drop(second);
     drop(open(&link));
     assert_eq!(open(&real).claim(&[&name(1)], 1), Ok(Claim::Busy(Some(b"1".to_vec()))));
@@ -164,7 +164,7 @@ fn calls_on_a_folder_that_has_vanished_fail_and_do_not_make_it_anew() {
     };
     fail_all();
     assert!(!store.exists());
-    // Another one in its place is not the same one.
+    // A new folder in its place has another identity.
     let other = open(&store);
     fail_all();
     assert_eq!(other.put(&name(1), b"3", &NEW), Ok(Written::Done));
@@ -206,7 +206,7 @@ fn leftovers_of_a_crash_are_removed_by_whoever_opens_the_folder_an_hour_later() 
     let (old, young, owned) = (draft(1, 4000), draft(2, 60), draft(3, 4000));
     let client = open(folder.path());
     assert_eq!([old.exists(), young.exists(), owned.exists()], [false, true, true]);
-    // None of them is taken for a record.
+    // None of these files is taken for a record.
     let names = client.list("5e", None, false).map(|page| page.entries.len());
     assert_eq!((names, client.claim(&[&name(1), &name(2)], 2)), (Ok(1), Ok(Claim::Claimed(vec![(name(1), None), (name(2), None)]))));
 }
@@ -230,7 +230,7 @@ fn what_is_kept_no_longer_goes_without_anybody_who_lists_it() {
     // One name in 256 looks after its group.
     assert_eq!(client.put(&name(0x100), b"{}", &kept), Ok(Written::Done));
     assert_eq!(files(), 3, "what is owned, what is kept for good, and the new one");
-    // A claim removes its own.
+    // A claim removes its own expired records.
     now.fetch_add(2_000, Ordering::Relaxed);
     assert_eq!(client.claim(&[&name(0x100)], 1), Ok(Claim::Claimed(vec![(name(0x100), None)])));
     assert_eq!(files(), 2);

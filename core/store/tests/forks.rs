@@ -13,7 +13,7 @@ use nix::unistd::{ForkResult, Pid, fork, pause};
 const FIRST: &str = "5e.i00000000000000000000000000000001";
 const SECOND: &str = "5e.i00000000000000000000000000000002";
 
-/// Runs a function in a forked child, which ends with what it gives.
+/// Runs a function in a forked child, which exits with its result.
 fn forked(run: impl FnOnce() -> i32) -> Pid {
     // SAFETY: see above. glibc, musl and Apple's library keep memory allocation whole over a fork.
     match unsafe { fork() }.expect("forks") {
@@ -55,7 +55,7 @@ fn an_owner_that_is_killed_frees_its_names_though_its_forked_child_lives() {
     kill(owner, Signal::SIGKILL).expect("it lives");
     assert_eq!(waitpid(owner, None), Ok(WaitStatus::Signaled(owner, Signal::SIGKILL, false)));
     let claimed = client.claim(&[FIRST], 1);
-    // Signal 0 only asks whether it lives.
+    // Signal 0 only tests whether the process lives.
     let lives = kill(grandchild, None);
     kill(grandchild, Signal::SIGKILL).expect("it lives");
     assert_eq!((claimed, lives), (Ok(Claim::Claimed(vec![(FIRST.to_owned(), Some(b"{}".to_vec()))])), Ok(())));
@@ -74,7 +74,7 @@ fn a_forked_child_has_nothing_of_its_parents_and_may_open_the_folder_again() {
         if !matches!(parent.release(None), Err(Error::Misuse(_))) {
             return 2;
         }
-        // To close or drop it there is no error, and lets go of nothing.
+        // Closing or dropping the client in the child is no error and releases nothing.
         parent.close();
         let Ok(own) = Folder::open(folder.path()) else { return 3 };
         if own.claim(&[FIRST], 1) != Ok(Claim::Busy(Some(b"1".to_vec()))) {

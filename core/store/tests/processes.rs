@@ -45,7 +45,7 @@ fn two_processes_that_race_for_a_name_never_both_get_it() {
 fn clients_that_release_and_claim_by_turns_never_lose_what_was_put() {
     const ROUNDS: u32 = 200;
     let folder = tempfile::tempdir().expect("a folder");
-    // Each round adds one to the number under the name. Were two owners at work, one would be lost.
+    // Each round adds one to the number under the name. With two owners at work, one addition would be lost.
     let add = |client: &Folder| {
         for _ in 0..ROUNDS {
             let data = loop {
@@ -89,7 +89,7 @@ fn an_owner_that_is_killed_at_any_point_of_a_put_leaves_the_old_data_or_the_new(
         assert!(worker.ask(&format!("claim {}", name(1))).starts_with("claimed"));
         worker.tell(&(0..PUTS).map(|number| format!("put {} {}\n", name(1), data(number))).collect::<String>());
         (0..answered).for_each(|_| assert_eq!(worker.hear(), "Done"));
-        // It is in the middle of another one.
+        // The worker is killed in the middle of a put.
         worker.kill();
         let found = client.claim(&[&name(1)], 1);
         let Ok(Claim::Claimed(found)) = found else { panic!("{found:?}") };
@@ -124,7 +124,7 @@ fn an_owner_whose_locks_were_taken_away_is_told_so() {
     let mut worker = Worker::open(folder.path());
     let [first, second] = [1, 2].map(name);
     assert_eq!(client.claim(&[&first, &second], 2), Ok(Claim::Claimed(vec![(first.clone(), None), (second.clone(), None)])));
-    // Unix does so when any code of the process closes a file that has locks.
+    // Unix drops the locks when any code of the process closes a file that has them.
     for file in fs::read_dir(folder.path().join("locks")).expect("is there") {
         drop(fs::File::open(file.expect("is a file").path()));
     }
@@ -133,7 +133,7 @@ fn an_owner_whose_locks_were_taken_away_is_told_so() {
     assert_eq!(worker.ask(&format!("put {first} 2")), "Done");
     assert_eq!(client.delete(&first), Ok(Written::Lost));
     assert_eq!(client.claim(&[&first], 1), Ok(Claim::Busy(Some(b"2".to_vec()))));
-    // What nobody took meanwhile is still its own.
+    // A name that no other client took meanwhile is still the worker's.
     assert_eq!(client.put(&second, b"3", &Put::default()), Ok(Written::Done));
     assert_eq!(worker.ask(&format!("claim {second}")), "busy 3");
 }
@@ -143,7 +143,7 @@ fn an_owner_whose_locks_were_taken_away_is_told_so() {
 fn a_write_that_fails_leaves_what_was_there() {
     let folder = tempfile::tempdir().expect("a folder");
     drop(Folder::open(folder.path()).expect("opens"));
-    // No file may be longer than some kilobytes; whoever tries hears of it as of a full disk.
+    // No file may be longer than a few kilobytes; a write beyond that fails as on a full disk.
     let limited = "trap '' XFSZ; ulimit -f 8; exec \"$0\" \"$1\"";
     let mut worker = Worker::start(Command::new("sh").args(["-c", limited]).arg(worker::PROGRAM).arg(folder.path()));
     assert_eq!(worker.hear(), "open");
@@ -158,7 +158,7 @@ fn a_write_that_fails_leaves_what_was_there() {
     assert_eq!(client.claim(&[&name(1)], 1), Ok(Claim::Claimed(vec![(name(1), Some(b"new".to_vec()))])));
 }
 
-/// Runs a worker on a small disk of its own, which goes when it ends. `None` where this user may not have one.
+/// Runs a worker on a small disk of its own, which is removed when it ends. `None` if this user may not make one.
 #[cfg(target_os = "linux")]
 fn on_a_small_disk(folder: &std::path::Path, then: &str) -> Option<Worker> {
     let mount = "mount -t tmpfs -o size=256k,mode=700 tmpfs \"$1\"";

@@ -1,4 +1,4 @@
-//! A folder by hand: reads one call a line and prints its answer. What it owns is free when it ends, however it ends.
+//! A folder by hand: reads one call a line and prints its answer. The names that it owns are free when it ends, however it ends.
 //!
 //! `cargo run -p hopline-store -- FOLDER`, then `claim NAME…`, `new NAME DATA`, `put NAME DATA`, `finish NAME DATA`, `delete NAME`,
 //! `release`, `list SPACE` or `spend SPACE ENTRY AMOUNT CAP`. Data has no spaces here.

@@ -1,11 +1,11 @@
-//! The calls that threads of one client make at once. Locks know clients only, so calls about one name take turns here.
+//! Concurrent calls of one client's threads. Locks know only clients, so calls about one name take turns here.
 
 use std::collections::HashSet;
 #[cfg(test)]
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// The names that calls of this client are about at this moment.
+/// The names of the calls that are under way.
 #[derive(Default)]
 pub(super) struct Calls {
     names: Mutex<HashSet<String>>,
@@ -14,14 +14,15 @@ pub(super) struct Calls {
     waiting: AtomicUsize,
 }
 
-/// A call under way. No other call of this client is about any of its names until it is dropped.
+/// A call under way. No other call of this client touches any of its names until it is dropped.
 pub(super) struct Call<'a> {
     calls: &'a Calls,
     names: Vec<String>,
 }
 
 impl Calls {
-    /// Waits until no other call is about any of these names. Takes all of them at once: who waits has none that another could wait for.
+    /// Waits until no other call touches any of these names, then takes all of them at once, so that a waiting call has no name that
+    /// another could wait for.
     pub(super) fn begin<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> Call<'_> {
         let wanted: Vec<String> = names.into_iter().map(str::to_owned).collect();
         let mut names = self.wait_while(|names| wanted.iter().any(|name| names.contains(name)));
@@ -29,12 +30,12 @@ impl Calls {
         Call { calls: self, names: wanted }
     }
 
-    /// The same for one name, only if there is nothing to wait for.
+    /// Begins a call about one name, unless it would have to wait.
     pub(super) fn try_begin(&self, name: &str) -> Option<Call<'_>> {
         self.names().insert(name.to_owned()).then(|| Call { calls: self, names: vec![name.to_owned()] })
     }
 
-    /// Does something that is about all names: no other call is under way meanwhile.
+    /// Runs a function that touches all names, while no other call is under way.
     pub(super) fn alone<T>(&self, act: impl FnOnce() -> T) -> T {
         let _none = self.wait_while(|names| !names.is_empty());
         act()
@@ -52,14 +53,14 @@ impl Calls {
         names
     }
 
-    /// How many calls wait for others.
+    /// The number of calls that wait for others.
     #[cfg(test)]
     pub(super) fn waiting(&self) -> usize {
         self.waiting.load(Ordering::SeqCst)
     }
 
     fn names(&self) -> MutexGuard<'_, HashSet<String>> {
-        // A panic while it is held leaves the set whole.
+        // A panic while the lock is held leaves the set whole.
         self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

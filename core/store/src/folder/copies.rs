@@ -1,8 +1,8 @@
 //! One copy of this library at a time has a folder open in a process.
 //!
-//! Record locks are a process's, so two copies, such as those of two class loaders, would both get the lock of a name. What tells them
-//! apart is a lock of an open file, which Linux has besides: each locks the byte that is a hash of their process. A forked child may keep
-//! that lock, and it is in nobody's way: no other process ever has this hash.
+//! Record locks belong to a process, so two copies, such as those of two class loaders, would both get the lock of a name. A lock of an
+//! open file, which Linux has besides, tells them apart: each copy locks the byte that is a hash of their process. A forked child may keep
+//! that lock, which does no harm: no other process ever has this hash.
 
 use std::io;
 use std::path::Path;
@@ -20,8 +20,8 @@ mod here {
     use super::super::locks::{number_of, open, range};
     use super::{Path, io};
 
-    /// A folder that this copy has open in this process. Dropped after the files in which names are locked: to close these takes the locks
-    /// away that another copy has.
+    /// A folder that this copy has open in this process. Must be dropped after the files in which names are locked: closing these files
+    /// takes away the locks of another copy.
     pub(in super::super) struct Only {
         marked: Option<(File, libc::off_t)>,
     }
@@ -45,18 +45,19 @@ mod here {
 
     impl Drop for Only {
         fn drop(&mut self) {
-            // To close the file is not enough where a forked child has it, too. What can't be unlocked is when the last of them ends.
+            // Closing the file does not unlock it if a forked child has it, too. A lock that can't be removed ends with the last of these
+            // processes.
             if let Some((file, byte)) = &self.marked {
                 let _ = fcntl(file, FcntlArg::F_OFD_SETLK(&range(*byte, libc::F_UNLCK)));
             }
         }
     }
 
-    /// What no other process is called: one that gets this one's number later began at another time, and others may have the same number
-    /// in another container or on another machine. None where the system does not tell.
+    /// An identity that no other process has: a later process with this one's number began at another time, and others may have the same
+    /// number in another container or on another machine. `None` if the system does not tell.
     fn id() -> Option<String> {
         let stat = fs::read("/proc/self/stat").ok()?;
-        // What follows the name of the program, which may hold anything. The 20th is when the process began.
+        // The fields behind the name of the program, which may hold any bytes. The 20th is the time at which the process began.
         let (_, stat) = std::str::from_utf8(&stat[stat.iter().rposition(|byte| *byte == b')')?..]).ok()?.split_at(1);
         let began = stat.split_whitespace().nth(19)?;
         let numbered_by = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
@@ -69,7 +70,7 @@ mod here {
 mod here {
     use super::{Path, io};
 
-    /// Nothing tells the copies apart here.
+    /// This system can't tell the copies apart.
     pub(in super::super) struct Only;
 
     impl Only {

@@ -13,7 +13,7 @@ use crate::name::Name;
 /// A kind and two digits.
 const GROUP: usize = 3;
 
-/// Drafts of one process have different names, so that two of one name don't mix.
+/// A counter that keeps two drafts of one name in one process apart.
 static DRAFTS: AtomicU64 = AtomicU64::new(0);
 
 /// The files of a store.
@@ -21,7 +21,7 @@ pub(super) struct Files {
     root: PathBuf,
 }
 
-/// What is being written, or was when its process died.
+/// A file that is being written, or was when its process died.
 pub(super) struct Draft {
     /// The name that it is a draft of.
     pub(super) name: String,
@@ -29,7 +29,7 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    /// Removes it. One that can't be removed is in nobody's way.
+    /// Removes the draft. A draft that can't be removed does no harm.
     pub(super) fn remove(&self) {
         let _ = fs::remove_file(&self.path);
     }
@@ -76,7 +76,7 @@ impl Files {
         self.sync_group(name)
     }
 
-    /// Deletes a name. One that is not there stays so.
+    /// Deletes a name. A missing name counts as deleted.
     pub(super) fn delete(&self, name: Name<'_>) -> Result<(), Error> {
         let path = self.path(name);
         match fs::remove_file(&path) {
@@ -86,7 +86,7 @@ impl Files {
         }
     }
 
-    /// Drafts that nobody has written to for so long.
+    /// Drafts that were last written to so long ago.
     pub(super) fn drafts(&self, age: Duration) -> Result<Vec<Draft>, Error> {
         let folder = self.root.join("drafts");
         let is_old = |path: &Path| fs::metadata(path).and_then(|found| found.modified()).is_ok_and(|then| elapsed(then) > age);
@@ -104,7 +104,7 @@ impl Files {
         self.group(name).join(name.as_str())
     }
 
-    /// Makes the folders of a name that are missing. Not the root: one that was removed must not look like an empty store.
+    /// Makes the missing folders of a name, but not the root: a removed root must not look like an empty store.
     fn make_group(&self, name: Name<'_>) -> io::Result<()> {
         let group = self.group(name);
         if group.is_dir() {
@@ -130,7 +130,7 @@ pub(super) fn next_draft() -> u64 {
     DRAFTS.fetch_add(1, Ordering::Relaxed)
 }
 
-/// Makes one folder, durably. One that is there is fine.
+/// Makes one folder, durably. An existing folder is fine.
 pub(super) fn make_folder(path: &Path) -> io::Result<()> {
     match for_us_alone(&mut DirBuilder::new()).create(path) {
         Ok(()) => sync_folder(path.parent().unwrap_or(path)),
@@ -146,7 +146,7 @@ pub(super) fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// The names in a folder are kept by the folder itself; Windows can't open one as a file.
+/// Flushes a folder, which keeps the names of its files; Windows can't open a folder as a file.
 pub(super) fn sync_folder(path: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(path)?.sync_all() } else { Ok(()) }
 }

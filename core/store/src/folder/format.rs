@@ -1,4 +1,4 @@
-//! Which format a folder has: it says so itself, in a file.
+//! The format of a folder, which a file in it states.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -8,11 +8,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use super::files::{make_folder, make_root, next_draft, sorted, sync_folder, write_durably};
 use crate::Error;
 
-/// The file that says it.
+/// The file that states the format.
 const FILE: &str = "format";
-/// What it says. Node's folder says something else.
+/// The content of the file. Node's folder has other content.
 const THIS: &str = "hopline folder 2\n";
-/// What a file system puts into a folder of its own.
+/// Files and folders that a file system creates by itself.
 const NOT_OURS: &[&str] = &["lost+found", ".DS_Store"];
 
 /// Makes the folder a store, unless it is one.
@@ -21,7 +21,7 @@ pub(super) fn open(root: &Path) -> Result<(), Error> {
     make_root(root).map_err(|error| failed(&error))?;
     if read(root)?.is_none() {
         let found = sorted(root)?;
-        // Another process may be making it a store just now.
+        // Another process may be making the folder a store at this moment.
         let is_empty = found.iter().all(|name| NOT_OURS.contains(&name.as_str()) || name.starts_with(FILE));
         if is_empty {
             write(root).map_err(|error| failed(&error))?;
@@ -51,9 +51,9 @@ fn read(root: &Path) -> Result<Option<Vec<u8>>, Error> {
     }
 }
 
-/// Whole or not at all, so that nobody reads half of it.
+/// Writes the file whole or not at all, so that no process reads half of it.
 fn write(root: &Path) -> io::Result<()> {
-    // Two processes may do it at once, in two containers even under one process id, and two threads in one nanosecond.
+    // Two processes may write at once, in two containers even under one process id, and two threads in one nanosecond.
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let draft = root.join(format!("{FILE}.{}.{}.{}", std::process::id(), now.as_nanos(), next_draft()));
     write_durably(&draft, THIS.as_bytes())?;

@@ -1,4 +1,4 @@
-//! What was spent: `spent/<space>/<day>`, a line for each time that an entry was set. The last one counts.
+//! The ledger of spending: `spent/<space>/<day>`, a line for each time that an entry was set. The last one counts.
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
@@ -13,9 +13,9 @@ use super::locks::Locks;
 use super::record::checksum;
 use crate::{Decimal, Error, Spend, Spent, is_over};
 
-/// How long days are kept that are over. Nothing is bought on them, and what is set later than that is of no interest.
+/// The number of past days that are kept. Nothing is bought on a past day, and an entry set later than this does not matter.
 const DAYS: i64 = 35;
-/// The longest that somebody waits for its turn: one takes a moment, unless its process was stopped in it.
+/// The longest wait for a turn: a turn takes a moment, unless its process was stopped in it.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// One client at a time reads and writes what was spent in a space.
@@ -39,21 +39,21 @@ impl<'a> Turn<'a> {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        // Where it fails, the next one in turn says so.
+        // If this fails, the next turn reports it.
         let _ = self.locks.give(&self.place);
     }
 }
 
-/// What was spent, as far as this client has read it.
+/// The spending, as far as this client has read it.
 pub(super) struct Ledgers {
     root: PathBuf,
     read: Mutex<HashMap<(String, i64), Ledger>>,
 }
 
-/// What was spent on a day. Files only grow, so that each line is read once.
+/// The spending of one day. Files only grow, so that each line is read once.
 #[derive(Default)]
 struct Ledger {
-    /// How far the file has been read.
+    /// The position up to which the file has been read.
     read: u64,
     entries: HashMap<String, Decimal>,
     total: Decimal,
@@ -92,7 +92,7 @@ impl Ledgers {
             None => self.begin(&folder, &path, day).map_err(failed)?,
         };
         ledger.append(&mut file, spend).map_err(failed)?;
-        // Others may go on: what they write comes behind, and is no safer than this.
+        // Others may continue: their lines come behind, and are no safer than this one.
         drop(turn);
         drop(read);
         drop(call);
@@ -105,7 +105,7 @@ impl Ledgers {
         make_folder(folder)?;
         let file = open_for_us_alone(OpenOptions::new().read(true).append(true).create(true)).open(path)?;
         for old in days(folder).unwrap_or_default().into_iter().filter(|old| *old < day - DAYS) {
-            // One that can't be removed is in nobody's way.
+            // A file that can't be removed does no harm.
             let _ = fs::remove_file(folder.join(old.to_string()));
         }
         sync_folder(folder)?;
@@ -114,8 +114,8 @@ impl Ledgers {
 }
 
 impl Ledger {
-    /// Reads what has been added. A last line without its end was never answered, and goes; anything else that is damaged is an error,
-    /// since an unknown sum may be past the cap.
+    /// Reads the lines that were added. A last line without its end was never answered, and is removed; any other damage is an error, since
+    /// an unknown sum may be past the cap.
     fn catch_up(&mut self, file: &mut File, path: &Path) -> Result<(), Error> {
         let failed = |error: io::Error| Error::io("read", path, &error);
         let length = file.metadata().map_err(failed)?.len();
@@ -145,7 +145,7 @@ impl Ledger {
 
     fn append(&mut self, file: &mut File, spend: &Spend<'_>) -> io::Result<()> {
         let (entry, amount) = (spend.entry, spend.amount.normalize());
-        // What is set again is there; all that is left is to wait for the disk.
+        // An entry that is set to the same amount again is there already; the disk must still confirm it.
         if self.entries.get(entry) == Some(&amount) {
             return Ok(());
         }
@@ -162,7 +162,7 @@ impl Ledger {
     }
 }
 
-/// Where the turn of a space is locked.
+/// The place where the turn of a space is locked.
 pub(super) fn place(space: &str) -> String {
     format!("spent.{space}")
 }
@@ -175,7 +175,7 @@ fn parse(line: &[u8]) -> Option<(&str, Decimal)> {
     Some((entry, amount.parse().ok()?))
 }
 
-/// Whether a line is the beginning of one: a whole line whose end was changed is not.
+/// Returns true if a line is the beginning of a line: a whole line whose end was changed is not.
 fn is_torn(line: &[u8]) -> bool {
     let is_whole_but_its_end = || match line {
         [line @ .., last] if *last != 0 => parse(&[line, b"\n"].concat()).is_some(),

@@ -4,7 +4,7 @@ use super::files::Files;
 use crate::name::Name;
 use crate::{Entry, Error, PAGE, Page, Whose};
 
-/// The names after `after`. No more files are read than the page needs, and what it leaves out.
+/// Returns the names after `after`. Only the files that the page needs, and those that it leaves out, are read.
 pub(super) fn page(
     files: &Files,
     whose: &dyn Fn(Name<'_>) -> Result<Whose, Error>,
@@ -18,7 +18,7 @@ pub(super) fn page(
     for group in files.groups(space)?.iter().filter(|group| is_reached(&format!("{space}.{group}"), after)) {
         let names = files.names(space, group)?;
         for name in names.iter().filter(|name| name.as_str() > after).filter_map(|name| Name::parse(name).ok()) {
-            // It may have been deleted meanwhile.
+            // Another client may have deleted the name meanwhile.
             let Some(record) = files.read(name)? else { continue };
             let whose = whose(name)?;
             if (open && record.keep_until.is_some()) || (whose == Whose::Free && record.has_ended(now)) {
@@ -33,7 +33,7 @@ pub(super) fn page(
     Ok(Page { entries, more: false })
 }
 
-/// Whether names that begin so can come after another.
+/// Returns true if names with that beginning can come after another name.
 fn is_reached(beginning: &str, after: &str) -> bool {
     beginning.as_bytes() >= after.as_bytes().get(..beginning.len()).unwrap_or(after.as_bytes())
 }

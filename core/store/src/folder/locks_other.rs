@@ -1,7 +1,7 @@
-//! Who owns what, where there are no record locks: a file for each name that is owned, locked as long as it is.
+//! Ownership of names where there are no record locks: a file for each owned name, locked as long as it is owned.
 //!
-//! Windows takes a lock back when the handle is closed or its process ends, and gives it to one handle only, so that clients of one
-//! process need no table. To look is to lock for a moment; so whoever looks, takes or gives has its turn.
+//! Windows takes a lock back when the handle is closed or its process ends, and gives it to one handle only, so that clients of one process
+//! need no table. Looking at a lock means locking it for a moment, so every look, take and release has its turn.
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -14,11 +14,11 @@ use crate::Whose;
 /// The locks of one client.
 pub(super) struct Locks {
     folder: PathBuf,
-    /// None once it is closed.
+    /// `None` once the client is closed.
     owned: Mutex<Option<HashMap<String, File>>>,
 }
 
-/// Why no lock can be used.
+/// The reason why no lock can be used.
 pub(super) enum Unusable {
     Closed,
     #[allow(dead_code, reason = "only Unix forks")]
@@ -33,7 +33,7 @@ impl Locks {
         locks.turn().map(|_| locks)
     }
 
-    /// Whether they can be used.
+    /// Returns an error if the locks can't be used.
     pub(super) fn check(&self) -> Result<(), Unusable> {
         if self.owned().is_none() {
             Err(Unusable::Closed)
@@ -60,7 +60,7 @@ impl Locks {
         Ok(is_taken)
     }
 
-    /// Lets go of a name that this client has.
+    /// Releases a name of this client.
     pub(super) fn give(&self, name: &str) -> io::Result<()> {
         let mut owned = self.owned();
         let Some(file) = owned.as_mut().and_then(|owned| owned.remove(name)) else { return Ok(()) };
@@ -69,7 +69,7 @@ impl Locks {
         Ok(())
     }
 
-    /// Lets go of everything.
+    /// Releases all names.
     pub(super) fn give_all(&self) -> io::Result<()> {
         let mut owned = self.owned();
         let Some(owned) = owned.as_mut() else { return Ok(()) };
@@ -78,12 +78,12 @@ impl Locks {
         Ok(())
     }
 
-    /// Whether this client has a name.
+    /// Returns true if this client owns a name.
     pub(super) fn is_mine(&self, name: &str) -> bool {
         self.owned().as_ref().is_some_and(|owned| owned.contains_key(name))
     }
 
-    /// Who has a name.
+    /// Returns the owner of a name.
     pub(super) fn whose(&self, name: &str) -> io::Result<Whose> {
         if self.is_mine(name) {
             return Ok(Whose::Mine);
@@ -97,12 +97,12 @@ impl Locks {
         if !try_lock(&file)? {
             return Ok(Whose::Other);
         }
-        // Its owner has died.
+        // The owner has died.
         self.remove(name, file);
         Ok(Whose::Free)
     }
 
-    /// Lets go of everything, for good.
+    /// Releases all names, for good.
     pub(super) fn close(&self) {
         let mut owned = self.owned();
         let _turn = self.turn();
@@ -112,21 +112,21 @@ impl Locks {
     }
 
     fn owned(&self) -> MutexGuard<'_, Option<HashMap<String, File>>> {
-        // No code that could panic runs while it is held.
+        // No code that could panic runs while the lock is held.
         self.owned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One at a time. Given back when the file is closed.
+    /// Waits for the turn, which ends when the file is closed.
     fn turn(&self) -> io::Result<File> {
         let file = open(&self.folder.join("turn"))?;
         file.lock()?;
         Ok(file)
     }
 
-    /// Unlocks and removes the file of a name. INVARIANT: it is this client's turn, so that nobody has opened it meanwhile.
+    /// Unlocks and removes the file of a name. INVARIANT: this client has its turn, so no other client has opened the file meanwhile.
     fn remove(&self, name: &str, file: File) {
         drop(file);
-        // One that can't be removed is free all the same.
+        // A file that can't be removed is unlocked all the same.
         let _ = fs::remove_file(self.folder.join(name));
     }
 }
@@ -172,7 +172,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let locks = Locks::open(folder.path()).expect("opens");
         for name in ["a", "b"] {
-            // A lock goes with its process, its file stays.
+            // A lock ends with its process; the file stays.
             File::create(folder.path().join(name)).expect("is made");
         }
         assert_eq!((locks.whose("a").expect("looks"), folder.path().join("a").exists()), (Whose::Free, false));

@@ -1,8 +1,8 @@
-//! Who owns what, by POSIX record locks: a name is a byte, far beyond the end of a file.
+//! Ownership of names by POSIX record locks: a name is a byte, far beyond the end of a file.
 //!
-//! The system gives these locks to a process and takes them back when it ends, however it ends; no process id, host or boot is written
-//! down. A forked child does not have them, unlike those of `flock`. They know no clients, and closing any descriptor of a file gives up
-//! all locks of its process on it. So each file is opened once a process, and a table says which client of this process has what.
+//! The system gives these locks to a process and takes them back when it ends, however it ends; no process id, host or boot is stored. A
+//! forked child does not have them, unlike those of `flock`. The locks do not know clients, and closing any descriptor of a file gives up
+//! all locks of its process on it. So each file is opened once per process, and a table says which client of this process owns what.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -22,7 +22,7 @@ use super::copies::Only;
 use super::files::open_for_us_alone;
 use crate::Whose;
 
-/// Into how many files the names are divided: the system looks through all locks of a file each time.
+/// The number of files that the names are divided among: the system searches all locks of a file each time.
 const FILES: usize = 16;
 
 /// The locks of one client.
@@ -33,7 +33,7 @@ pub(super) struct Locks {
     closed: AtomicBool,
 }
 
-/// Why no lock can be used.
+/// The reason why no lock can be used.
 pub(super) enum Unusable {
     Closed,
     Forked,
@@ -42,29 +42,29 @@ pub(super) enum Unusable {
 
 /// The locks that this process has in one folder.
 struct Shared {
-    /// The first file, and which one it is.
+    /// The path and the identity of the first file.
     path: PathBuf,
     identity: (u64, u64),
     state: Mutex<State>,
 }
 
 struct State {
-    /// None once the last client has closed.
+    /// Empty once the last client has closed.
     files: Vec<File>,
     only: Option<Only>,
     clients: usize,
     owners: HashMap<Place, u64>,
 }
 
-/// Where a name is locked. Two names that meet in one place, which the length of a hash makes impossible, would find each other busy.
+/// The place where a name is locked. Two names at one place would find each other busy; the length of a hash makes this impossible.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Place {
     file: usize,
     byte: off_t,
 }
 
-/// The folders that this process has open. A forked child begins a list of its own behind those of its parents: it has none of their
-/// locks, and a thread that was in the middle of something is not there any more.
+/// The folders that this process has open. A forked child begins a list of its own behind those of its parents: it has none of their locks,
+/// and other threads of the parent do not exist in it.
 struct Process {
     id: u32,
     folders: Mutex<Vec<Arc<Shared>>>,
@@ -110,7 +110,7 @@ impl Locks {
         Ok(Locks { process, shared, client, closed: AtomicBool::new(false) })
     }
 
-    /// Whether they can be used: not after a fork, and not when the folder is another one by now.
+    /// Returns an error if the locks can't be used: after a fork, or if the folder was replaced.
     pub(super) fn check(&self) -> Result<(), Unusable> {
         if !self.is_here() {
             Err(Unusable::Forked)
@@ -123,8 +123,8 @@ impl Locks {
         }
     }
 
-    /// Takes a name unless another client has it, and says whether this one has it now. A lock that is held is asked for anew: it would
-    /// be lost if some other code of this process had opened and closed the file.
+    /// Takes a name unless another client has it, and returns true if this one has it now. A lock that is held is requested again: other
+    /// code of this process may have lost it by opening and closing the file.
     pub(super) fn take(&self, name: &str) -> io::Result<bool> {
         let place = place_of(name);
         let mut state = lock(&self.shared.state);
@@ -140,7 +140,7 @@ impl Locks {
         Ok(taken)
     }
 
-    /// Lets go of a name that this client has.
+    /// Releases a name of this client.
     pub(super) fn give(&self, name: &str) -> io::Result<()> {
         let place = place_of(name);
         let mut state = lock(&self.shared.state);
@@ -152,17 +152,17 @@ impl Locks {
         Ok(())
     }
 
-    /// Lets go of everything.
+    /// Releases all names.
     pub(super) fn give_all(&self) -> io::Result<()> {
         give_all(&mut lock(&self.shared.state), self.client)
     }
 
-    /// Whether this client has a name.
+    /// Returns true if this client owns a name.
     pub(super) fn is_mine(&self, name: &str) -> bool {
         lock(&self.shared.state).owners.get(&place_of(name)) == Some(&self.client)
     }
 
-    /// Who has a name. Only looks.
+    /// Returns the owner of a name, and changes nothing.
     pub(super) fn whose(&self, name: &str) -> io::Result<Whose> {
         let place = place_of(name);
         let state = lock(&self.shared.state);
@@ -176,9 +176,9 @@ impl Locks {
         Ok(if range.l_type == libc::F_UNLCK as libc::c_short { Whose::Free } else { Whose::Other })
     }
 
-    /// Lets go of everything, for good.
+    /// Releases all names, for good.
     pub(super) fn close(&self) {
-        // A child may not even wait for a lock: whoever held it when it was forked is not there.
+        // A child may not even wait for a lock: the thread that held it at the fork does not exist in the child.
         if !self.is_here() || self.closed.swap(true, Ordering::AcqRel) {
             return;
         }
@@ -186,13 +186,13 @@ impl Locks {
         let mut state = lock(&self.shared.state);
         state.clients -= 1;
         if state.clients == 0 {
-            // Closing the files lets go as well. INVARIANT: no client of this process has a lock in them, and none can open them now.
+            // Closing the files unlocks them as well. INVARIANT: no client of this process has a lock in them, and none can open them now.
             folders.retain(|shared| !Arc::ptr_eq(shared, &self.shared));
             state.owners.clear();
             state.files.clear();
             state.only = None;
         } else {
-            // What could not be unlocked is no longer in the table, and is taken by the next client of this process.
+            // A name that could not be unlocked is no longer in the table, and the next client of this process takes it.
             let _ = give_all(&mut state, self.client);
             state.owners.retain(|_, owner| *owner != self.client);
         }
@@ -212,7 +212,7 @@ fn give_all(state: &mut State, client: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Locks or unlocks; whether it worked. A lock that another process has is no error.
+/// Locks or unlocks a place, and returns whether it worked. A lock of another process is not an error.
 fn set(state: &State, place: Place, kind: impl Into<libc::c_int>) -> io::Result<bool> {
     match fcntl(file(state, place)?, FcntlArg::F_SETLK(&range(place.byte, kind))) {
         Ok(_) => Ok(true),
@@ -247,7 +247,7 @@ fn identity_of(path: &Path) -> Option<(u64, u64)> {
     path.metadata().ok().map(|found| (found.dev(), found.ino()))
 }
 
-/// No code that could panic runs while they are held.
+/// No code that could panic runs while the locks are held.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -10,11 +10,11 @@ mod listing;
 #[cfg_attr(unix, path = "locks_unix.rs")]
 #[cfg_attr(not(unix), path = "locks_other.rs")]
 mod locks;
-// The other kind is tried here too, where files can be locked in the same way.
+// The other kind of locks is tested here too, where files can be locked in the same way.
 #[cfg(all(test, unix))]
 #[allow(dead_code, reason = "only its tests use it")]
 mod locks_other;
-// And a second copy of this kind, with its own table of the process, as a process has that loads the library twice.
+// A second copy of this kind, with its own table of the process, as in a process that loads the library twice.
 #[cfg(all(test, unix))]
 #[path = "locks_unix.rs"]
 #[allow(dead_code, clippy::duplicate_mod, reason = "only a test uses it, as the copy that it is")]
@@ -37,8 +37,8 @@ use crate::{Claim, Clock, Error, Page, Put, Spend, Spent, Store, Whose, Written,
 
 /// A client of a store in a folder, which any number of clients and processes of one machine may share.
 ///
-/// What the client owns is free as soon as its process ends, however it ends, or the client is closed or dropped. A process
-/// that was forked owns nothing of its parent's: there each call is [`Error::Misuse`]; open the folder again.
+/// The names that the client owns are free as soon as its process ends, however it ends, or the client is closed or dropped. A forked
+/// process owns nothing of its parent's: there each call is [`Error::Misuse`]; open the folder again.
 pub struct Folder {
     files: Files,
     locks: Locks,
@@ -48,16 +48,20 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Opens a folder. One that is missing is made; one that is empty becomes a store.
+    /// Opens a folder. A missing folder is made; an empty one becomes a store.
     ///
     /// # Errors
-    /// [`Error::Format`] where the folder is a store of another format or holds something else, [`Error::Failed`] where it can't be
-    /// written.
+    ///
+    /// [`Error::Format`] if the folder is a store of another format or holds other files, [`Error::Failed`] if it can't be written.
     pub fn open(path: impl AsRef<Path>) -> Result<Folder, Error> {
         Folder::with_clock(path, system_clock())
     }
 
-    /// The same, with a clock of the caller's.
+    /// Opens a folder with a clock of the caller's.
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`Folder::open`].
     pub fn with_clock(path: impl AsRef<Path>, clock: Clock) -> Result<Folder, Error> {
         let path = std::path::absolute(path.as_ref()).map_err(|error| Error::io("find", path.as_ref(), &error))?;
         format::open(&path)?;
@@ -74,14 +78,14 @@ impl Folder {
 
     /// Begins a call about these names, once other threads of this client are done with them.
     fn begin<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> Result<Call<'_>, Error> {
-        // A forked child may not wait: whoever it would wait for is not there.
+        // A forked child may not wait: the thread that it would wait for does not exist in it.
         self.enter()?;
         let call = self.calls.begin(names);
-        // It may have been closed meanwhile.
+        // The client may have been closed meanwhile.
         self.enter().map(|()| call)
     }
 
-    /// Whether a call may be made at all.
+    /// Returns an error if no call may be made.
     fn enter(&self) -> Result<(), Error> {
         self.locks.check().map_err(|what| match what {
             locks::Unusable::Closed => Error::Misuse("this client of the store is closed".to_owned()),
@@ -112,12 +116,13 @@ impl Folder {
         Error::io("use the locks of", self.path(), error)
     }
 
-    /// The record of a name that this client owns, or that nobody may own. One that is kept no longer is not there unless it is owned.
+    /// The record of a name that this client owns, or that may be free. A record whose time is over counts as missing, unless the name is
+    /// owned.
     fn read_free(&self, name: Name<'_>) -> Result<Option<Record>, Error> {
         Ok(self.files.read(name)?.filter(|record| !record.has_ended(self.now())))
     }
 
-    /// What a name has that was taken just now. Where that can't be known it is let go of, as if it had not been taken.
+    /// The data of a name that was just taken. If the data can't be read the name is released, as if it had not been taken.
     fn read_taken(&self, name: Name<'_>) -> Result<Option<Vec<u8>>, Error> {
         let read = self.files.read(name).and_then(|record| match record {
             Some(record) if record.has_ended(self.now()) => self.files.delete(name).map(|()| None),
@@ -126,13 +131,13 @@ impl Folder {
         read.inspect_err(|_| self.undo_take(name))
     }
 
-    /// After something else has failed, which is what the caller is told.
+    /// Releases a name after another failure, which is the one that the caller gets.
     fn undo_take(&self, name: Name<'_>) {
         let _ = self.give(name);
     }
 
-    /// Removes what processes left that died while they wrote. Whoever writes has the lock; and what is younger than an hour may be of
-    /// somebody who has got it in this moment.
+    /// Removes the drafts of processes that died while writing. A living writer has the lock of its name; and a draft younger than an hour
+    /// may belong to a client that got the name at this moment.
     fn sweep_drafts(&self) -> Result<(), Error> {
         for draft in self.files.drafts(Duration::from_secs(3600))? {
             if Name::parse(&draft.name).is_ok_and(|name| self.whose(name) == Ok(Whose::Free)) {
@@ -142,14 +147,14 @@ impl Folder {
         Ok(())
     }
 
-    /// Removes what is kept no longer from the group of a name, except what other threads of this client are at work on.
+    /// Removes records whose time is over from the group of a name, except those that other threads of this client are working on.
     fn sweep_group(&self, name: Name<'_>) -> Result<(), Error> {
         let names = self.files.names(name.space(), name.group())?;
         for ended in names.iter().filter_map(|name| Name::parse(name).ok()) {
             let Some(_call) = self.calls.try_begin(ended.as_str()) else { continue };
             let is_free = self.whose(ended)? == Whose::Free;
             if is_free && self.files.read(ended)?.is_some_and(|record| record.has_ended(self.now())) && self.take(ended)? {
-                // Deletes it only if that is still so, now that nobody else can put it.
+                // Deletes the record only if its time is still over, now that no other client can put it.
                 self.read_taken(ended)?;
                 self.give(ended)?;
             }
@@ -174,7 +179,7 @@ impl Store for Folder {
         claimed.sort_by_key(|(_, data)| data.is_none());
         claimed.truncate(most);
         if others.len() > most - claimed.len() {
-            // Only a look: whether the name is free, and what it has, is certain once it is taken.
+            // This is only a look: the state and the data of a name are certain once it is taken.
             let mut ranked = others.iter().map(|name| Ok((self.read_free(*name)?.is_none(), *name))).collect::<Result<Vec<_>, Error>>()?;
             ranked.sort_by_key(|(is_empty, _)| *is_empty);
             others = ranked.into_iter().map(|(_, name)| name).collect();
@@ -211,9 +216,9 @@ impl Store for Folder {
         if how.release {
             self.give(name)?;
         }
-        // A few times in each thousand, so that what is kept no longer goes without anybody who looks through all.
+        // A few puts in each thousand clean up their group, so that old records go without a search through all.
         if how.keep_for.is_some() && name.as_str().ends_with("00") {
-            // What can't be removed now is removed another time.
+            // A record that can't be removed now is removed another time.
             let _ = self.sweep_group(name);
         }
         Ok(Written::Done)
@@ -257,7 +262,7 @@ impl Store for Folder {
     }
 
     fn close(&self) {
-        // A forked child may not wait; it has nothing to let go of.
+        // A forked child may not wait; it has nothing to release.
         if !matches!(self.locks.check(), Err(locks::Unusable::Forked)) {
             self.calls.alone(|| self.locks.close());
         }

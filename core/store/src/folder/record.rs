@@ -1,12 +1,12 @@
-//! What a file of the store holds: a line with the format, the time to keep it and a checksum, then the data.
+//! The content of a store's file: a line with the format, the time to keep it and a checksum, then the data.
 
 use sha2::{Digest, Sha256};
 
 const BEGIN: &str = "hopline 2 ";
-/// What stands before data that was damaged, so that nobody takes it for JSON.
+/// The prefix of damaged data, so that no reader takes it for JSON.
 const DAMAGED: &[u8] = b"damaged: ";
 
-/// What is stored under a name.
+/// The data under a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Record {
     pub(super) data: Vec<u8>,
@@ -14,7 +14,7 @@ pub(super) struct Record {
 }
 
 impl Record {
-    /// Whether its time to be kept is over, which counts where nobody owns the name.
+    /// Returns true if the time to keep the record is over, which counts only for a name without an owner.
     pub(super) fn has_ended(&self, now: u64) -> bool {
         self.keep_until.is_some_and(|until| until < now)
     }
@@ -28,7 +28,7 @@ pub(super) fn encode(data: &[u8], keep_until: Option<u64>) -> Vec<u8> {
     bytes
 }
 
-/// What the bytes of a file say. Those that were cut or changed are given as data that nobody can read, and are kept.
+/// Decodes the bytes of a file. Bytes that were cut or changed are returned as unreadable data, and are kept.
 pub(super) fn decode(bytes: &[u8]) -> Record {
     sound(bytes).unwrap_or_else(|| Record { data: [DAMAGED, bytes].concat(), keep_until: None })
 }

@@ -7,12 +7,12 @@ use std::thread::{self, JoinHandle};
 use super::*;
 
 const NEW: Put = Put { new: true, keep_for: None, release: false };
-/// One second, after which what was put may go.
+/// Data that is kept for one second.
 const KEPT: Put = Put { new: true, keep_for: Some(Duration::from_secs(1)), release: true };
 
 type Hook = Box<dyn FnOnce() + Send>;
 
-/// A client whose clock does something once: at the next call that asks for the time, in its middle.
+/// A client whose clock runs a hook once: at the next call that reads the time, in its middle.
 struct Hooked {
     client: Folder,
     hook: Arc<Mutex<Option<Hook>>>,
@@ -33,8 +33,8 @@ impl Hooked {
         Arc::new(Hooked { client: Folder::with_clock(path, clock).expect("opens"), hook, now })
     }
 
-    /// Has another thread make calls when the clock is asked the `after`th time from now, and holds the call that asks until they
-    /// are made or wait for it.
+    /// Lets another thread make calls at the `after`th reading of the clock from now, and holds the call that reads it until they are made
+    /// or wait for it.
     fn meanwhile(self: &Arc<Hooked>, after: usize, calls: impl FnOnce(&Folder) + Send + 'static) -> Arc<OnceLock<JoinHandle<()>>> {
         let thread = Arc::new(OnceLock::new());
         let (hooked, started) = (Arc::clone(self), Arc::clone(&thread));
@@ -61,14 +61,14 @@ fn join(thread: Arc<OnceLock<JoinHandle<()>>>) {
     thread.join().expect("its calls came out");
 }
 
-/// Of one group.
+/// A name of the one group.
 fn name(number: u32) -> String {
     format!("5e.i00{number:030x}")
 }
 
 #[test]
 fn a_sweep_neither_removes_nor_lets_go_of_what_another_thread_claims_meanwhile() {
-    // The sweep asks for the time when it looks at the name, and again once it has it.
+    // The sweep reads the time when it looks at the name, and again once it has it.
     for after in [1, 2] {
         let folder = tempfile::tempdir().expect("a folder");
         let [hooked, other] = [(); 2].map(|()| Hooked::open(folder.path()));
@@ -91,7 +91,7 @@ fn a_sweep_passes_over_what_another_thread_is_about_to_claim() {
     assert_eq!(hooked.client.put(&name(1), b"1", &KEPT), Ok(Written::Done));
     hooked.now.fetch_add(2_000, Ordering::SeqCst);
     let [found, claimed] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
-    // The claim looks at its names before it takes one. If the sweep finds one that may go now, it rests until the claim has it.
+    // The claim looks at its names before it takes one. If the sweep finds one whose time is over, the sweep rests until the claim has it.
     let sweep = Arc::new(OnceLock::new());
     let started = Arc::clone(&sweep);
     let (sweeping, is_claimed) = (Arc::clone(&hooked), Arc::clone(&claimed));
@@ -141,7 +141,7 @@ fn nothing_is_let_go_of_in_the_middle_of_a_put() {
         let [hooked, other] = [(); 2].map(|()| Hooked::open(folder.path()));
         let thread = hooked.meanwhile(0, move |client| {
             let_go(client);
-            // It would be written over.
+            // A put of the old owner would overwrite the new data.
             assert_eq!(other.client.put(&name(1), b"2", &NEW), Ok(Written::Lost));
             assert_eq!(other.client.claim(&[&name(1)], 1), Ok(Claim::Claimed(vec![(name(1), Some(b"1".to_vec()))])));
         });

@@ -1,4 +1,4 @@
-//! What every store must do, from `tests/store`: the folder and the memory do it, and stores that break a rule are noticed.
+//! Runs the cases of `tests/store`: the folder and the memory pass, and stores that break a rule are noticed.
 
 mod naive;
 mod runner;
@@ -60,7 +60,7 @@ impl Subject for InFolder {
         fs::write(path, bytes).expect("writes");
     }
 
-    /// What is left where the draft was not written whole; `processes.rs` kills real ones at any point.
+    /// The remains of a draft that was not written whole; `processes.rs` kills real ones at any point.
     fn die_in_put(&self, client: Folder, name: &str, data: &str) {
         fs::write(self.folder.path().join("drafts").join(format!("{name}.0")), &data[..data.len() / 2]).expect("writes");
         drop(client);

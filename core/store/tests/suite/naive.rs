@@ -1,4 +1,4 @@
-//! A store in memory that is as plain as can be, and may break one rule.
+//! A store in memory that is as plain as possible, and may break one rule.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -19,7 +19,7 @@ macro_rules! mutants {
 }
 
 mutants! {
-    // Of the model of the contract.
+    // The model of the contract.
     PutMakesNames, PutUnfenced, DeleteUnfenced, DamagedIsNothing, PutIsTorn, SpendAdds,
     // Claims.
     ClaimTakesFromTheLiving, ClaimReadsOnly, BusyWithoutData, BusyIfAny, ClaimIgnoresMost, ClaimTakesEmptyFirst, OwnedDoesNotCount,
@@ -51,7 +51,7 @@ struct Shared {
     clients: u64,
     living: BTreeSet<u64>,
     records: BTreeMap<String, Record>,
-    /// Who owns what, or did when it ended.
+    /// The owner of each name, or the last one if it has ended.
     owners: BTreeMap<String, u64>,
     entries: BTreeMap<(String, i64, String), Decimal>,
     latest: BTreeMap<String, i64>,

@@ -11,9 +11,9 @@ use hopline_store::{Claim, Clock, Decimal, Page, Put, Spend, Spent, Store, Whose
 use serde::Deserialize;
 use serde_json::Value;
 
-/// A store that is tried.
+/// A store under test.
 pub(crate) trait Subject {
-    /// What its runner can do of that which not each can.
+    /// The abilities of the runner that not every store has.
     const CAN: &'static [&'static str];
     type Client: Store;
 
@@ -241,7 +241,7 @@ struct Fill {
     count: u64,
 }
 
-/// Runs all cases that a store's runner can, and gives those that failed, with what was wrong.
+/// Runs all cases that a store's runner supports, and returns the failed ones with their faults.
 pub(crate) fn run<S: Subject>(folder: &Path, new: &dyn Fn(Clock) -> S) -> Vec<String> {
     let (mut names, mut failed, mut left_out) = (BTreeSet::new(), Vec::new(), 0);
     let mut files: Vec<_> = fs::read_dir(folder).expect("the cases are there").map(|entry| entry.expect("is a file").path()).collect();
@@ -361,7 +361,7 @@ fn claimed(came: &Claim, expected: &Claimed) -> Result<(), String> {
     if fits { Ok(()) } else { Err(format!("claim answered {came:?}")) }
 }
 
-/// Whether these are among those, each once.
+/// Returns true if these are among those, each once.
 fn all_of(came: &[(String, Option<Vec<u8>>)], those: &BTreeMap<String, Data>) -> bool {
     let names: BTreeSet<&String> = came.iter().map(|(name, _)| name).collect();
     names.len() == came.len() && came.iter().all(|(name, data)| those.get(name).is_some_and(|expected| fits(data.as_deref(), expected)))

@@ -26,7 +26,7 @@ impl Worker {
         Worker { child, calls, answers: BufReader::new(answers) }
     }
 
-    /// Makes a call and gives its answer.
+    /// Makes a call and returns its answer.
     pub(crate) fn ask(&mut self, call: &str) -> String {
         self.tell(&format!("{call}\n"));
         self.hear()
@@ -58,13 +58,13 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        // It may be gone already.
+        // The process may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// A name of the kind that an intent has.
+/// A name of the kind for intents.
 pub(crate) fn name(number: u32) -> String {
     format!("5e.i{number:032x}")
 }

@@ -1,9 +1,9 @@
-//! The free numbers, as ranges, so that finding one costs the same among a million as among ten. It is no crate (`rangemap`) because
-//! one `BTreeMap` and three functions are all that is used.
+//! The free numbers, as ranges, so that finding one costs the same among a million as among ten. A crate (`rangemap`) is not needed,
+//! because one `BTreeMap` and three functions are all that is used.
 
 use std::collections::BTreeMap;
 
-/// The free ranges, by where each begins: up to where, which is not part of it.
+/// The free ranges, each by its beginning and its exclusive end.
 #[derive(Debug, Clone, Hash)]
 pub(crate) struct FreeRanges(BTreeMap<u32, u32>);
 
@@ -14,7 +14,7 @@ impl Default for FreeRanges {
 }
 
 impl FreeRanges {
-    /// A number is taken.
+    /// Takes a number.
     pub(crate) fn take(&mut self, number: u32) {
         let Some((from, to)) = self.0.range(..=number).next_back().map(|(from, to)| (*from, *to)).filter(|(_, to)| number < *to) else {
             return;
@@ -25,7 +25,7 @@ impl FreeRanges {
         });
     }
 
-    /// A number is free again.
+    /// Frees a number.
     pub(crate) fn free(&mut self, number: u32) {
         let before = self.0.range(..=number).next_back().map(|(from, to)| (*from, *to));
         if before.is_some_and(|(_, to)| number < to) {

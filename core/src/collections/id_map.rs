@@ -1,5 +1,5 @@
-//! A map that numbers its members itself. It is no crate (`slab`) because a slab gives a freed number to the next member, and an answer
-//! that comes late must not find another member under its number.
+//! A map that numbers its members itself. A crate (`slab`) does not fit, because a slab gives a freed number to the next member, and a late
+//! answer must not find another member under its number.
 
 use super::map::Map;
 
@@ -27,7 +27,7 @@ impl<K, T> Default for IdMap<K, T> {
 }
 
 impl<K: Id, T> IdMap<K, T> {
-    /// Takes it in under the next number that nothing has. Numbers begin again when they have come to the end; 0 stands for none.
+    /// Inserts a member under the next free number. Numbers begin again after the largest one; 0 stands for none.
     pub(crate) fn insert(&mut self, one: T) -> K {
         loop {
             self.last = self.last.wrapping_add(1);
@@ -39,7 +39,7 @@ impl<K: Id, T> IdMap<K, T> {
         }
     }
 
-    /// Puts back what was taken out under that number.
+    /// Puts back the member that was taken out under that number.
     pub(crate) fn put_back(&mut self, number: K, one: T) {
         self.all.insert(number, one);
     }

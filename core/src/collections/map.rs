@@ -1,6 +1,6 @@
-//! A map that keeps its keys in order. It is no crate, and not `BTreeMap`, because of size: a program carries a copy for each kind of map,
-//! and this one is a quarter of the code of a tree. It keeps lists of a few dozen members each: a search is two searches in lists, and an
-//! insertion or removal moves one of them.
+//! A map that keeps its keys in order. A crate or `BTreeMap` is too large: a program carries a copy for each kind of map, and this one is a
+//! quarter of the code of a tree. The map keeps lists of a few dozen members each: a search is two searches in lists, and an insertion or
+//! removal moves one of them.
 
 use std::borrow::Borrow;
 use std::fmt;

@@ -1,5 +1,5 @@
-//! A set that has one member at most most of the time and takes no memory of its own then. It is no crate (`smallvec`) because that
-//! keeps a list of three words for each session where two are enough, and knows no order.
+//! A set that mostly has at most one member and takes no memory of its own then. A crate (`smallvec`) does not fit, because it keeps a list
+//! of three words for each session where two are enough, and has no order.
 
 #[derive(Debug, Clone, Default, Hash)]
 #[expect(clippy::box_collection, reason = "a list is larger than all that there is most of the time")]
@@ -7,7 +7,7 @@ pub(crate) enum SmallSet<T> {
     #[default]
     None,
     One(T),
-    /// Two at least, in order.
+    /// At least two members, in order.
     Many(Box<Vec<T>>),
 }
 
@@ -27,7 +27,7 @@ impl<T: Copy + Ord> SmallSet<T> {
         }
     }
 
-    /// Whether it was one of them.
+    /// Removes a member, and returns true if it was there.
     pub(crate) fn remove(&mut self, member: &T) -> bool {
         let was_there = match self {
             SmallSet::None => false,
@@ -58,7 +58,7 @@ impl<T: Copy + Ord> SmallSet<T> {
         matches!(self, SmallSet::Many(_))
     }
 
-    /// The least.
+    /// The smallest member.
     pub(crate) fn first(&self) -> Option<T> {
         self.iter().next()
     }
@@ -71,7 +71,7 @@ impl<T: Copy + Ord> SmallSet<T> {
         }
     }
 
-    /// The least first.
+    /// The members, the smallest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = T> {
         let (one, many) = match self {
             SmallSet::None => (None, None),

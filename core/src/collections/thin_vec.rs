@@ -1,5 +1,5 @@
-//! A list that is empty most of the time and takes one word then. It is no crate (`thin-vec`) because that needs `unsafe` code: a boxed
-//! `Vec` does it in ten lines. Some jobs have one for each waiting session.
+//! A list that is empty most of the time and takes one word then. A crate (`thin-vec`) does not fit, because it needs `unsafe` code: a
+//! boxed `Vec` does the same in ten lines. Some jobs have one for each waiting session.
 
 use std::ops::Deref;
 

@@ -1,13 +1,13 @@
-//! How often a call is sent, how soon again, and when it stops: the only retry schedule of calls.
+//! The attempts of a call: how many, how soon, and when they stop. This is the only retry schedule of calls.
 
 use super::context::Cx;
 use crate::policy::{Again, RetryPolicy, conflict_delay, jittered};
 use crate::time::Millis;
 
-/// What comes later than this after its time means that the host slept.
+/// A delay beyond an attempt's time that means that the host slept.
 const SLEPT: Millis = 10_000;
 
-/// A send beyond the window.
+/// One send beyond the window.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 enum Grace {
     #[default]
@@ -16,52 +16,52 @@ enum Grace {
     Used,
 }
 
-/// Waiting for an earlier request with the same key to end.
+/// The wait for an earlier request with the same key to end.
 #[derive(Debug, Clone, Copy, Default, Hash)]
 struct Conflicts {
     times: u32,
-    /// Since when, by the job's own time.
+    /// The beginning of the wait, in the job's own time.
     since: Option<Millis>,
-    /// Milliseconds that were waited so, which the window does not count.
+    /// Milliseconds of such waits, which the window does not count.
     waited: Millis,
 }
 
-/// How long a call may be sent again.
+/// The limit on the time within which a call may be sent again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Limit {
-    /// So long from its first send.
+    /// The window, counted from the first send.
     Window,
-    /// The same, though no longer than its caller waits.
+    /// The window, or the caller's deadline if that is earlier.
     Deadline,
-    /// No wait for the next send is longer than the window: of what serves other calls, which have windows of their own.
+    /// No wait for the next send is longer than the window: for requests that serve other calls, which have windows of their own.
     EachWait,
 }
 
-/// What a call has spent of its attempts since it was started or resumed.
+/// The attempts that a call has used since it was started or resumed.
 #[derive(Debug, Clone, Copy, Hash)]
 pub(crate) struct Attempts {
     pub(crate) policy: RetryPolicy,
     pub(crate) limit: Limit,
-    /// When the first send went out, by the job's own time.
+    /// The moment of the first send, in the job's own time.
     started: Option<Millis>,
-    /// Sends that count toward the limit.
+    /// The sends that count toward the limit.
     counted: u32,
-    /// Quota taken, to be given back by success.
+    /// The quota that was taken, which success gives back.
     taken: u32,
     conflicts: Conflicts,
-    /// The one send that is granted when the window ran out while the host slept.
+    /// The one send that is granted if the window ran out while the host slept.
     grace: Grace,
 }
 
-/// Whether a send may be made.
+/// The permission for a send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Window {
     Open,
-    /// It may once the throttle is over.
+    /// A send is allowed once the throttle is over.
     Throttled,
-    /// It may not, since the throttle is longer than the call may take.
+    /// No send is allowed, since the throttle is longer than the call may take.
     TooLong,
-    /// It may not any more.
+    /// No further send is allowed.
     Over,
 }
 
@@ -71,24 +71,24 @@ impl Attempts {
         Attempts { policy, limit: Limit::Window, started: None, counted: 0, taken: 0, conflicts, grace }
     }
 
-    /// Of what serves other calls.
+    /// The attempts of a request that serves other calls.
     pub(crate) fn of_errand(policy: RetryPolicy) -> Self {
         Attempts { limit: Limit::EachWait, ..Attempts::new(policy) }
     }
 
-    /// The call is begun anew.
+    /// Begins the attempts anew.
     pub(crate) fn begin_anew(&mut self) {
         *self = Attempts { limit: self.limit, ..Attempts::new(self.policy) };
     }
 
-    /// Until when it may be sent again, monotonic: so long from its first send, without what it spent on conflicts and on waiting for a place.
+    /// The end of the window, monotonic: counted from the first send, without the time spent on conflicts and on waiting for a place.
     pub(crate) fn window_end(&self, cx: &Cx<'_>) -> Millis {
         let started = self.started.filter(|_| self.limit != Limit::EachWait).unwrap_or(cx.job_time());
         let end = started.saturating_add(cx.wants.queued).saturating_add(self.policy.window_ms).saturating_add(self.conflicts.waited);
         if self.limit == Limit::Deadline { end.min(cx.deadline()) } else { end }
     }
 
-    /// Whether a send that was to be made at that time may be made now.
+    /// Decides whether a send that was due at that time may be made now.
     pub(crate) fn window(&mut self, due: Millis, is_keyed: bool, cx: &Cx<'_>) -> Window {
         let (now, end, throttled_until) = (cx.now(), self.window_end(cx), cx.means.gate.until());
         if throttled_until > now {
@@ -106,23 +106,23 @@ impl Attempts {
         Window::Open
     }
 
-    /// It is sent, at that time of the job's own.
+    /// Counts a send, at that time of the job's own.
     pub(crate) fn sent(&mut self, at: Millis) {
         self.started.get_or_insert(at);
         self.counted = self.counted.saturating_add(1);
     }
 
-    /// The last send does not count.
+    /// Takes back the count of the last send.
     pub(crate) fn unsent(&mut self) {
         self.counted = self.counted.saturating_sub(1);
     }
 
-    /// The longest wait before the next send, if the service said nothing of it.
+    /// The longest wait before the next send, if the service did not ask for a wait.
     pub(crate) fn ceiling(&self, throttled: bool) -> Millis {
         self.policy.ceiling(self.counted.saturating_sub(1), throttled)
     }
 
-    /// How long to wait before the next send, if there may be one.
+    /// Returns the delay before the next send, if there may be one.
     pub(crate) fn after(&mut self, again: Again, asks_to_wait: Millis, sent_at: Millis, is_keyed: bool, cx: &mut Cx<'_>) -> Option<Millis> {
         let (now, random, end) = (cx.now(), cx.means.dice.jitter(), self.window_end(cx));
         match again {
@@ -140,7 +140,7 @@ impl Attempts {
                 let throttled = again == Again::Throttled;
                 let delay = jittered(self.ceiling(throttled), random).max(asks_to_wait);
                 let over = now.saturating_add(delay) > end;
-                // The answer itself may have come after a sleep: then one more send is granted, whatever the window says.
+                // The answer itself may have come after a sleep: then one more send is granted, whatever the window allows.
                 let slept = now.saturating_sub(sent_at) > Millis::from(self.policy.timeout_ms) + SLEPT;
                 let grace = slept && is_keyed && self.grace == Grace::Unused && delay <= self.policy.window_ms;
                 if self.counted >= self.policy.attempts || (over && !grace) {
@@ -156,7 +156,7 @@ impl Attempts {
         }
     }
 
-    /// It succeeded: what it took of the quota is given back.
+    /// Gives back the quota after a success.
     pub(crate) fn succeeded(&self, cx: &mut Cx<'_>) {
         cx.means.quota.refund(self.taken);
     }

@@ -1,4 +1,4 @@
-//! A call with all its attempts: when it may be sent, what came of it, and whether it is sent again.
+//! A call with all its attempts: when it may be sent, how each send ended, and whether it is sent again.
 
 use super::answer::Answered;
 use super::attempts::{Attempts, Window};
@@ -13,7 +13,7 @@ use crate::policy::{Advice, Again, Asked, Effect, Error, ErrorFields, Judgement,
 use crate::time::Millis;
 use crate::wire::Content;
 
-/// Why a call ends that was not sent, since a throttle is longer than it may take.
+/// The message for a call that was not sent, since a throttle is longer than it may take.
 pub(crate) const TOO_LONG: &str = "can't go on, since the service asked to wait beyond the deadline";
 
 /// A call.
@@ -21,23 +21,23 @@ pub(crate) const TOO_LONG: &str = "can't go on, since the service asked to wait 
 pub(crate) struct Call {
     pub(crate) exchange: Exchange,
     pub(crate) attempts: Attempts,
-    /// Of a write: what is known of its key, or of its sends without one.
+    /// Of a write: the ledger of its key, or of its sends without one.
     pub(crate) ledger: Ledger,
-    /// Whether its caller set a limit for the price.
+    /// True if the caller set a limit for the price.
     pub(crate) has_price_limit: bool,
-    /// What to report if nothing more is sent.
+    /// The result to report if nothing more is sent.
     last: Option<(Judgement, Error)>,
 }
 
-/// What came of a call, or of an attempt at it.
+/// The state of a call after an input.
 pub(crate) enum Called {
-    /// It waits for something, and goes on by itself.
+    /// The call waits for something, and goes on by itself.
     Waits(Action),
-    /// It was done.
+    /// The call succeeded.
     Success(Box<Answered>),
-    /// It failed, and nothing more is sent.
+    /// The call failed, and nothing more is sent.
     Failed(Judgement, Error),
-    /// Nobody waits for it any more, and no further send is made.
+    /// No caller waits any more, and no further send is made.
     Unwanted,
 }
 
@@ -47,13 +47,13 @@ impl Call {
         Call { exchange, attempts: Attempts::new(policy), ledger: Ledger::new(None, false), has_price_limit: false, last: None }
     }
 
-    /// Somebody else goes on with it, with other options.
+    /// Takes the options of another caller that goes on with the call.
     pub(crate) fn take_options(&mut self, headers: Vec<(String, String)>, policy: RetryPolicy) {
         (self.exchange.headers, self.exchange.timeout_ms) = (headers, policy.timeout_ms);
         self.attempts.policy = limited(self.exchange.endpoint, policy);
     }
 
-    /// It is begun anew, with all of its attempts.
+    /// Begins the call anew, with all of its attempts.
     pub(crate) fn begin_anew(&mut self, cx: &mut Cx<'_>) {
         cx.subject.begin_anew();
         self.attempts.begin_anew();
@@ -61,12 +61,12 @@ impl Call {
         self.last = None;
     }
 
-    /// Whether it may have had an effect.
+    /// Returns true if the call may have had an effect.
     pub(crate) fn is_open(&self) -> bool {
         self.ledger.is_open() && !self.exchange.is_safe()
     }
 
-    /// Why it can't be sent now, when its time has come; it was to come at `due`.
+    /// Returns the reason why the call can't be sent now, if there is one. The send was due at `due`.
     pub(crate) fn hindrance(&mut self, due: Millis, cx: &mut Cx<'_>) -> Option<Called> {
         match self.attempts.window(due, self.exchange.is_keyed(), cx) {
             Window::Open => None,
@@ -75,7 +75,7 @@ impl Call {
                 Some(Called::Waits(Action::Wake(Wake::spread(until, self.attempts.window_end(cx).max(until)))))
             }
             Window::Over => self.last.clone().map(|(judgement, error)| Called::Failed(judgement, after_first(error, cx))),
-            // That is said now, not after an hour.
+            // The error comes now, not after an hour.
             Window::TooLong => {
                 let wait = cx.means.gate.until().saturating_sub(cx.now());
                 let retry_at = Some(cx.means.clock.unix().saturating_add(wait));
@@ -89,7 +89,7 @@ impl Call {
         }
     }
 
-    /// An end of this call that no answer brought: in doubt, if a send of it may have had an effect.
+    /// An end of this call without an answer: in doubt, if one of its sends may have had an effect.
     pub(crate) fn ending(&self, kind: Kind, what: &str, advice: Advice, cx: &Cx<'_>) -> (Judgement, Error) {
         let open = self.is_open();
         let (kind, effect) = if open { (Kind::InDoubt, Effect::Unknown) } else { (kind, Effect::None) };
@@ -97,12 +97,12 @@ impl Call {
         (Judgement { again: Again::No, kind, effect, advice, keep: open }, if open { error.not_again() } else { error })
     }
 
-    /// What it needs before it is sent.
+    /// Returns the need that comes before the send, if there is one.
     pub(crate) fn need(&self, cx: &mut Cx<'_>) -> Option<Need> {
         self.exchange.needs_token(cx).then_some(Need::Token)
     }
 
-    /// There could be no login.
+    /// Ends the call after a failed login.
     pub(crate) fn not_logged_in(&self, error: &Error, cx: &Cx<'_>) -> Called {
         let why = match error.kind {
             Kind::Refused => "the login was refused",
@@ -121,7 +121,7 @@ impl Call {
         Called::Failed(judgement, Error::from(fields))
     }
 
-    /// Sends it.
+    /// Sends the call.
     pub(crate) fn send(&mut self, late: Millis, cx: &mut Cx<'_>) -> Action {
         self.attempts.sent(cx.job_time());
         cx.subject.attempts = cx.subject.attempts.saturating_add(1);
@@ -130,13 +130,13 @@ impl Call {
         self.exchange.send(self.ledger.key.as_deref(), late, cx)
     }
 
-    /// The last send did not happen, or does not count.
+    /// Takes back the last send, which did not happen or does not count.
     fn unsent(&mut self) {
         self.attempts.unsent();
         self.ledger.sends = self.ledger.sends.saturating_sub(1);
     }
 
-    /// What came of a send, as far as this call can tell.
+    /// Takes the outcome of a send. A failure is returned, for the caller to judge.
     pub(crate) fn hear(&mut self, received: Received<'_>, cx: &mut Cx<'_>) -> Result<Called, Box<Failing>> {
         match self.exchange.take_in(received, cx) {
             ExchangeResult::Success(answered) => {
@@ -167,8 +167,8 @@ impl Call {
         }
     }
 
-    /// The next send is not made. Where an earlier one may have had an effect, that is in doubt; if that was with another key, which
-    /// is answered, it is not sent any more.
+    /// Ends the call without its next send. If an earlier send may have had an effect, the call is in doubt; if that was with another key,
+    /// which has an answer, that key is not sent any more.
     pub(crate) fn not_sent(&self, mut error: Error, cx: &Cx<'_>) -> (Judgement, Error) {
         let keep = self.ledger.unanswered;
         if self.is_open() {
@@ -180,7 +180,7 @@ impl Call {
         (Judgement { again: Again::No, kind: error.kind, effect: error.effect, advice: error.advice, keep }, error)
     }
 
-    /// A send that did not succeed: what it means, and what to report if nothing more is sent.
+    /// Judges a send that did not succeed, and builds the error to report if nothing more is sent.
     pub(crate) fn judge(&mut self, failing: &Failing, cx: &mut Cx<'_>) -> (Judgement, Error) {
         let heard = match (failing.answer.as_ref().map(|answer| (&answer.content, answer.status)), failing.lost) {
             (Some((_, status)), _) if failing.by_backend => SendFailure::Backend { status },
@@ -211,9 +211,9 @@ impl Call {
         (judgement, error)
     }
 
-    /// Sends it again, or ends it.
+    /// Sends the call again, or ends it.
     pub(crate) fn go_on(&mut self, failing: &Failing, judgement: Judgement, mut error: Error, cx: &mut Cx<'_>) -> Next {
-        // It was accepted. Only the same key may still say what came of it, and only to somebody.
+        // The service accepted the call. Only the same key may still bring the result, and only a waiting caller needs it.
         let asks_again = cx.wanted && matches!(judgement.again, Again::Same | Again::Throttled | Again::AwaitEarlier);
         if !asks_again && let Some(answered) = self.accepted_without_id() {
             return Next::Is(Called::Success(answered));
@@ -223,21 +223,21 @@ impl Call {
             return Next::Is(Called::Unwanted);
         }
         let throttled = judgement.again == Again::Throttled;
-        // Without a word of the service it would have been sent after this at the latest.
+        // Without the service's own wait, the next send would have come after this at the latest.
         let wait = if throttled { self.attempts.ceiling(true) } else { 0 };
         let (sent_at, is_keyed) = (self.exchange.sent_at(), self.exchange.is_keyed());
         match self.attempts.after(judgement.again, failing.asks_to_wait(), sent_at, is_keyed, cx) {
             Some(delay) => {
                 if throttled {
                     cx.means.hold_back(delay);
-                    // If it can't be sent then, this is when it may be resumed.
+                    // The time from which the call may be resumed.
                     error.retry_at.get_or_insert(cx.means.clock.unix().saturating_add(delay));
                 }
                 let again = Repeat { new_key: judgement.again == Again::NewKey, delay, error: error.clone() };
                 self.last = Some((judgement, error));
                 Next::Repeats(again)
             }
-            // It was accepted, and is not sent again to hear its id.
+            // The service accepted the call, and no further send finds out the id.
             None if let Some(answered) = self.accepted_without_id() => Next::Is(Called::Success(answered)),
             None => {
                 let wait = wait.max(cx.means.gate.until().saturating_sub(cx.now()));
@@ -249,14 +249,14 @@ impl Call {
         }
     }
 
-    /// An earlier answer that accepted it without the id of what came of it, where there was one: that is the last word.
+    /// Takes an earlier answer that accepted the call without an id, if there was one: then that is the final answer.
     fn accepted_without_id(&mut self) -> Option<Box<Answered>> {
         let answered = self.exchange.without_id.take()?;
         self.ledger.unanswered = false;
         Some(answered)
     }
 
-    /// Waits until it is sent again.
+    /// Waits until the next send.
     pub(crate) fn repeat(&self, again: Repeat, cx: &mut Cx<'_>) -> Action {
         let Repeat { delay, mut error, .. } = again;
         error.cause = None;
@@ -265,7 +265,7 @@ impl Call {
         Action::Wake(Wake::spread(at, self.attempts.window_end(cx).max(at)))
     }
 
-    /// Advances a call that only reads with one input. Nothing is put in the store for it, and it may be sent again at any time.
+    /// Advances a call that only reads with one input. No record is stored for it, and it may be sent again at any time.
     pub(crate) fn read(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Called {
         match input {
             Input::Due(_) | Input::Granted(_) if !cx.wanted => Called::Unwanted,
@@ -298,7 +298,7 @@ impl Call {
         }
     }
 
-    /// Notes what the answer of a read says of a session.
+    /// Notes a session's state from the answer to a read.
     pub(crate) fn learn(&self, answered: &Answered, cx: &mut Cx<'_>) {
         if self.exchange.endpoint.name == GetSession::ENDPOINT.name {
             cx.notes.push(Note::Learnt(answered.facts.clone()));
@@ -306,7 +306,7 @@ impl Call {
     }
 }
 
-/// What the contract allows at most, whatever the caller would like.
+/// The caller's policy, limited to the most that the contract allows.
 fn limited(endpoint: &Endpoint, policy: RetryPolicy) -> RetryPolicy {
     match endpoint.safety {
         Safety::TwiceAtMost => RetryPolicy { attempts: policy.attempts.min(2), ..policy },
@@ -314,13 +314,13 @@ fn limited(endpoint: &Endpoint, policy: RetryPolicy) -> RetryPolicy {
     }
 }
 
-/// The first failure is the cause of a later one, not of itself.
+/// Sets the first failure as the cause of a later one.
 fn after_first(mut error: Error, cx: &Cx<'_>) -> Error {
     error.cause = cx.subject.cause.clone().filter(|cause| cause.what != error.what || cause.effect != error.effect);
     error
 }
 
-/// Whether a call that failed goes on.
+/// The next step of a call that failed.
 pub(crate) enum Next {
     Is(Called),
     Repeats(Repeat),
@@ -333,7 +333,7 @@ pub(crate) struct Repeat {
     error: Error,
 }
 
-/// A header of the caller's own can't be sent.
+/// The error for a header of the caller's own that can't be sent.
 pub(crate) fn unfit(rule: &str, effect: Effect, cx: &Cx<'_>) -> Error {
     let mut error = cx.subject.error(Kind::Invalid, effect, format!("`headers` {rule}"), Advice::ChangeRequest);
     error.field = Some("headers".to_owned());

@@ -1,4 +1,4 @@
-//! A read that confirms what a change of a session did.
+//! A read that confirms the result of a change of a session.
 
 use super::answer::Answered;
 use super::attempts::Attempts;
@@ -14,7 +14,7 @@ use crate::policy::{Error, RetryPolicy};
 use crate::time::Millis;
 use crate::wire::Built;
 
-/// The read of a session, with so many attempts as a call has, and two at least.
+/// The read of a session, with as many attempts as a call has, and two at least.
 #[derive(Debug, Clone, Hash)]
 pub(crate) struct Confirm {
     session_id: String,
@@ -24,15 +24,15 @@ pub(crate) struct Confirm {
     failures: u32,
 }
 
-/// What came of it.
+/// The result of the read.
 pub(crate) enum Confirmed {
-    /// The session as it is.
+    /// The session as the service shows it.
     Shown(Box<Answered>),
-    /// It could not be read.
+    /// The session could not be read.
     Failed(Box<Failing>),
-    /// The service asks to wait so long, in milliseconds, which is longer than a call may take.
+    /// The service asks for a wait, in milliseconds, that is longer than a call may take.
     TooLong(Millis),
-    /// It can't be sent: why, as the end of a sentence.
+    /// The read can't be sent; holds the reason, as the end of a sentence.
     Unfit(String),
 }
 
@@ -43,7 +43,7 @@ impl Confirm {
         Confirm { session_id, exchange, policy: attempts.policy, poller: Poller::default(), failures: 0 }
     }
 
-    /// Somebody else waits for it, with other options.
+    /// Takes the options of another caller that waits for it.
     pub(crate) fn take_options(&mut self, headers: Vec<(String, String)>, policy: RetryPolicy) {
         (self.exchange.headers, self.exchange.timeout_ms) = (headers, policy.timeout_ms);
         self.policy = policy;
@@ -54,7 +54,7 @@ impl Confirm {
         Action::Wake(Wake::at(cx.now()))
     }
 
-    /// Whatever it is told.
+    /// Advances the read with one input.
     pub(crate) fn handle(&mut self, input: Input<'_>, credentials: bool, cx: &mut Cx<'_>) -> Part<Confirmed> {
         let Input::Response(received) = input else { return self.due(credentials, cx) };
         match self.exchange.take_in(received, cx) {
@@ -76,7 +76,7 @@ impl Confirm {
         Part::Asks(self.exchange.send(None, Millis::MAX, cx))
     }
 
-    /// Waits for as long as a call may take. Longer than that is said now.
+    /// Waits for as long as a call may take; a longer wait is reported at once.
     fn wait(&self, not_before: Millis, cx: &Cx<'_>) -> Part<Confirmed> {
         let wait = not_before.saturating_sub(cx.now());
         if wait > self.policy.window_ms {
@@ -95,7 +95,7 @@ impl Confirm {
         self.wait(at.max(cx.means.gate.until()), cx)
     }
 
-    /// Puts what the service said into an error, without a secret.
+    /// Adds the service's own words to an error, without secrets.
     pub(crate) fn describe(&self, error: &mut Error, failing: &Failing, cx: &Cx<'_>) {
         self.exchange.describe(error, failing, cx);
     }

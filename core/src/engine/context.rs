@@ -1,5 +1,4 @@
-//! What a machine is given beside its input: the service, the clocks and the rest that all machines of a client share, and what is known of
-//! its own job.
+//! The context of a machine: the service, the clocks and the rest that all machines of a client share, and the facts about its own job.
 
 use arcstr::ArcStr;
 
@@ -17,7 +16,7 @@ use crate::policy::{
 use crate::time::{Clock, Millis};
 use crate::wire::{Answer, BaseUrl, Content, Failure};
 
-/// What all machines of a client have together.
+/// The state that all machines of a client share.
 #[cfg_attr(feature = "ablation", derive(Clone, Hash))]
 pub(crate) struct Means {
     pub(crate) clock: Clock,
@@ -29,7 +28,7 @@ pub(crate) struct Means {
 }
 
 impl Means {
-    /// The service wants nothing for so long.
+    /// Throttles the client for that long.
     pub(crate) fn hold_back(&mut self, wait: Millis) {
         let holds = |rule| self.rules.holds(rule);
         if holds(Rule::ThrottleHoldsAll) && (wait <= TRUSTED || !holds(Rule::LongThrottleIsOwn)) {
@@ -38,22 +37,22 @@ impl Means {
     }
 }
 
-/// What a machine is given beside what it is told.
+/// The context of a machine, beside its input.
 pub(crate) struct Cx<'a> {
     pub(crate) means: &'a mut Means,
     pub(crate) service: &'a Service,
     pub(crate) notes: &'a mut Vec<Note>,
-    /// What its errors are about.
+    /// The subject of its errors.
     pub(crate) subject: &'a mut Subject,
-    /// Whether anybody waits for it still. If not, it asks for no further send and ends by what it knows.
+    /// True if a caller still waits for the job. If not, the machine makes no further send and ends with what it has.
     pub(crate) wanted: bool,
-    /// What all who wait for it want together.
+    /// The combined options of all callers that wait for the job.
     pub(crate) wants: &'a Wants,
-    /// What is known of its session.
+    /// The facts about its session.
     pub(crate) known: Option<Known<'a>>,
-    /// Whether this client has a session of that id.
+    /// Returns true if this client has a session of that id.
     pub(crate) has_session: &'a dyn Fn(&str) -> bool,
-    /// The UTC day, where a day's purchases have a cap.
+    /// The UTC day, if a day's purchases have a cap.
     pub(crate) day: Option<i64>,
 }
 
@@ -66,12 +65,12 @@ impl Cx<'_> {
         self.notes.push(Note::Event(event));
     }
 
-    /// The time as it goes by for this job: while it waits for a place, it stands still.
+    /// The job's own time, which stands still while the job waits for a place.
     pub(crate) fn job_time(&self) -> Millis {
         self.now().saturating_sub(self.wants.queued)
     }
 
-    /// Until when its callers wait, monotonic; one last read begins then, and nothing after it.
+    /// The end of the callers' wait, monotonic; one last read begins then, and nothing after it.
     pub(crate) fn deadline(&self) -> Millis {
         self.wants.since.unwrap_or(self.job_time()).saturating_add(self.wants.queued).saturating_add(self.wants.deadline_ms)
     }
@@ -81,22 +80,22 @@ impl Cx<'_> {
     }
 }
 
-/// The service that a client speaks to, and how.
+/// The service of a client, and how to reach it.
 #[derive(Clone, Hash)]
 pub(crate) struct Service {
     pub(crate) api: Api,
     pub(crate) base: BaseUrl,
     pub(crate) key: Option<Secret>,
-    /// What the caller knows of the reseller API's codes.
+    /// The caller's knowledge of the reseller API's codes.
     pub(crate) codes: Codes,
-    /// Whether it is an app's own backend that answers, and refuses in its own words what it does not pass on.
+    /// True if an app's own backend answers, and refuses in its own format the requests that it does not pass on.
     pub(crate) backend_refuses: bool,
     pub(crate) retry: RetryPolicy,
     pub(crate) max_body: u32,
 }
 
 impl Service {
-    /// Whether the service says that there is too much.
+    /// Returns true if the service refuses a request as one too many.
     pub(crate) fn is_throttle(&self, answer: &Answer) -> bool {
         match (&answer.content, self.api) {
             _ if self.is_backends(answer) => answer.status == 429,
@@ -106,7 +105,7 @@ impl Service {
         }
     }
 
-    /// Whether an answer is a failure that may be over soon, so that a read is repeated.
+    /// Returns true if an answer is a failure that may be over soon, so that a read is repeated.
     pub(crate) fn is_passing(&self, answer: &Answer) -> bool {
         match (&answer.content, self.api) {
             _ if self.is_backends(answer) => answer.status == 429,
@@ -120,13 +119,14 @@ impl Service {
         }
     }
 
-    /// Whether an answer with the envelope says that the token is no good.
+    /// Returns true if an answer with the envelope refuses the token.
     pub(crate) fn refuses_token(&self, answer: &Answer) -> bool {
         let Content::Failure(Failure { code, .. }) = &answer.content else { return false };
         self.api == Api::Reseller && self.codes.refuse_token(code, answer.status)
     }
 
-    /// Whether an answer is the refusal of an app's own backend: without the envelope, or with a code that the contract does not name.
+    /// Returns true if an answer is the refusal of an app's own backend: without the envelope, or with a code that the contract does not
+    /// name.
     pub(crate) fn is_backends(&self, answer: &Answer) -> bool {
         let is_own = match (&answer.content, self.api) {
             (Content::Success(_), _) => false,
@@ -137,19 +137,19 @@ impl Service {
         is_own && self.backend_refuses && matches!(answer.status, 401 | 403 | 404 | 413 | 422 | 429)
     }
 
-    /// Of the reseller API: whether an answer with the envelope says that nothing was done.
+    /// Of the reseller API: returns true if an answer with the envelope says that nothing was done.
     pub(crate) fn undoes(&self, answer: &Answer) -> bool {
         let Content::Failure(Failure { code, has_data, .. }) = &answer.content else { return false };
         self.api == Api::Reseller && self.codes.undo(code, answer.status, *has_data)
     }
 }
 
-/// What an error of a job is about, and what it says of the sends so far.
+/// The facts that an error of a job repeats: its names, and its sends so far.
 #[derive(Debug, Clone, Default, Hash)]
 pub(crate) struct Subject {
     pub(crate) operation: &'static str,
     pub(crate) intent: Option<ArcStr>,
-    /// Whether its caller can come to it by a name of their own: an intent, or a key.
+    /// True if the caller can find the job by a name of their own: an intent, or a key.
     pub(crate) named: bool,
     pub(crate) session_id: Option<ArcStr>,
     pub(crate) order_no: Option<ArcStr>,
@@ -172,66 +172,66 @@ impl Subject {
         })
     }
 
-    /// The same of a read that says nothing of the sends before it.
+    /// The error of a read, which is not about the sends before it.
     pub(crate) fn error_of_read(&self, kind: Kind, effect: Effect, what: impl Into<String>, advice: Advice) -> Error {
         let mut error = self.error(kind, effect, what, advice);
         error.cause = None;
         error
     }
 
-    /// A call begins anew: what came of its sends before says nothing any more.
+    /// Forgets the sends so far, since the call begins anew.
     pub(crate) fn begin_anew(&mut self) {
         (self.attempts, self.cause) = (0, None);
     }
 }
 
-/// How long a session or an order is waited for, unless the caller says otherwise.
+/// The wait for a session or an order, unless the caller sets another. 5 min.
 pub(crate) const DEADLINE: Millis = 5 * 60 * 1000;
 
-/// What callers want of a session or an order.
+/// A caller's options for a session or an order.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Wishes {
-    /// Whether a session's username and password are wanted.
+    /// True if a session's username and password are wanted.
     pub(crate) credentials: bool,
-    /// Whether what is seen through the session may rotate it.
+    /// True if observations through the session may rotate it.
     pub(crate) auto_rotate: bool,
     /// Further statuses that end it.
     pub(crate) ends: ThinVec<String>,
 }
 
 impl Wishes {
-    /// These end it, too.
+    /// Adds statuses that end it.
     pub(crate) fn want_ends(&mut self, ends: &[String]) {
         let more: Vec<String> = ends.iter().filter(|end| !self.ends.contains(end)).cloned().collect();
         more.into_iter().for_each(|end| self.ends.push(end));
     }
 }
 
-/// What all who wait for a job want together.
+/// The combined options of all callers that wait for a job.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Wants {
     pub(crate) wishes: Wishes,
     pub(crate) deadline_ms: Millis,
-    /// Since when they wait, by [the job's own time](Cx::job_time): since it was started or resumed.
+    /// The moment since when they wait, in [the job's own time](Cx::job_time): its start or resume.
     pub(crate) since: Option<Millis>,
-    /// How long it has waited for a place among the sends that are out, in all.
+    /// The total time for which the job has waited for a place among the sends that are out.
     pub(crate) queued: Millis,
 }
 
 impl Wants {
-    /// Whoever waits has begun to wait by now, monotonic.
+    /// Begins the wait of the callers, if it has not begun, monotonic.
     pub(crate) fn begin(&mut self, now: Millis) {
         self.since.get_or_insert(now.saturating_sub(self.queued));
     }
 }
 
-/// What is known of a session.
+/// The facts about a session.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Known<'a> {
     pub(crate) status: Option<&'a str>,
     pub(crate) session_type: Option<&'a str>,
-    /// Whether a read has shown it.
+    /// True if a read has shown the session.
     pub(crate) seen: bool,
-    /// Of one that only a person named, and the service has not shown yet: the caller's own name for it.
+    /// The caller's own name for a session that only a person named and the service has not confirmed yet.
     pub(crate) named: Option<Option<&'a str>>,
 }

@@ -13,21 +13,21 @@ use crate::policy::{Advice, Effect, Error, Kind, Rule, Rules, times};
 use crate::time::Millis;
 use crate::wire::Built;
 
-/// How a purchase gets a price where the list has none in USD.
+/// The parameter that states a price where the list has none in USD.
 pub(crate) const PRICE_FIELD: &str = "expected_charge_usd";
 
-/// What is bought.
+/// The session to buy.
 #[derive(Debug, Clone, Hash)]
 pub(crate) struct Wanted {
     pub(crate) product_no: String,
     pub(crate) session_type: SessionType,
     pub(crate) quantity: Decimal,
-    /// Whether the price of one unit tells what it costs: the unit of `duration` is not documented.
+    /// True if the price of one unit decides the cost: the unit of `duration` is not documented.
     pub(crate) by_unit: bool,
 }
 
 impl Wanted {
-    /// What a request buys, if it buys a session.
+    /// The session that a request buys, if it buys one.
     fn of(endpoint: &Endpoint, built: &Built) -> Option<Wanted> {
         let body = built.body.as_deref().filter(|_| endpoint.name == CreateSession::ENDPOINT.name)?;
         let [product_no, session_type, mode, duration, quantity] =
@@ -47,34 +47,34 @@ impl Wanted {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Price {
     Usd(Decimal),
-    /// It is in another currency.
+    /// The price is in another currency.
     Other(String),
 }
 
-/// What is known of the price of a purchase.
+/// The terms of a purchase.
 #[derive(Debug, Clone, Default, Hash)]
 pub(crate) struct Terms {
-    /// What is bought, where its price can be read.
+    /// The session to buy, if its price can be read.
     pub(crate) wanted: Option<Wanted>,
-    /// Whether a day's cap counts it.
+    /// True if a day's cap counts the purchase.
     counts: bool,
     /// The caller's own limit for one unit.
     pub(crate) limit: Option<Decimal>,
-    /// What it is to cost, as the caller said.
+    /// The cost that the caller stated.
     pub(crate) said: Option<Decimal>,
-    /// What the key that is sent next may be charged, by the list.
+    /// The possible charge of the next key, by the list.
     pub(crate) quote: Option<Decimal>,
-    /// Whether the list was read for that key.
+    /// True if the list was read for that key.
     pub(crate) is_read: bool,
-    /// That the next send counts: since when, and at how much.
+    /// The moment and the amount of the next send's grant.
     granted: Option<(CountedAt, Decimal)>,
-    /// The entry and the day of it, where only that send counts on that day.
+    /// The entry and the day on which only the next send counts.
     ahead: Option<(String, i64)>,
-    /// What that key counts under the day's cap, and keys before it that may have bought all the same.
+    /// The entries under the day's cap of this key, and of earlier keys that may have bought all the same.
     pub(crate) counted: Vec<Counted>,
 }
 
-/// When a store was asked to count something, by this client's clocks.
+/// The moment of a request to count, by this client's clocks.
 #[derive(Debug, Clone, Copy, Hash)]
 pub(crate) struct CountedAt {
     day: i64,
@@ -87,7 +87,7 @@ impl CountedAt {
     }
 }
 
-/// A grant is good for this long: when the store's day ends, only a clock knows that is right.
+/// The time for which a grant is good: only the store's own clock knows when its day ends.
 const SHORTLY: Millis = 60 * 1000;
 
 impl Terms {
@@ -101,7 +101,7 @@ impl Terms {
         self.wanted.as_ref().is_some_and(|wanted| wanted.by_unit)
     }
 
-    /// Why it can't be bought under a day's cap: what it is to cost must be known.
+    /// The reason why the purchase is refused under a day's cap: its cost must be known.
     pub(crate) fn refusal(&self, endpoint: &Endpoint) -> Option<Error> {
         if !self.counts || self.said.is_some() || self.is_by_unit() {
             return None;
@@ -111,20 +111,20 @@ impl Terms {
         Some(Error::invalid(endpoint.name, PRICE_FIELD, rule))
     }
 
-    /// What the key that is sent next may be charged, where that is known: the caller's word does not make the list's price less.
+    /// The possible charge of the next key, where it is known: the caller's estimate does not lower the list's price.
     pub(crate) fn charge(&self) -> Option<Decimal> {
         self.said.max(self.quote)
     }
 
-    /// Whether the list has to be read before the key is sent.
+    /// Returns true if the list has to be read before the key is sent.
     pub(crate) fn needs_price(&self, was_sent: bool, cx: &Cx<'_>) -> bool {
-        // A key that was sent is asked about as it is, whatever things cost by now; under a daily cap it has to be counted all the same.
+        // A key that was sent is repeated as it is, whatever the price is by now; under a daily cap it has to be counted all the same.
         let limited = self.limit.is_some() && !was_sent;
         let uncounted = cx.day.is_some() && self.charge().is_none() && self.is_by_unit();
         (limited || uncounted) && !self.is_read && self.wanted.is_some()
     }
 
-    /// The price of one unit was read.
+    /// Takes the price of one unit.
     pub(crate) fn priced(&mut self, unit_price: Option<Decimal>) {
         if let Some((price, wanted)) = unit_price.zip(self.wanted.as_ref()) {
             self.quote = if wanted.by_unit { times(price, wanted.quantity) } else { None };
@@ -132,7 +132,8 @@ impl Terms {
         self.is_read = true;
     }
 
-    /// Whether it has to be counted before the key is sent: each send counts on its own day, at what its key may be charged then.
+    /// Returns true if the purchase has to be counted before the key is sent: each send counts on its own day, with the key's possible
+    /// charge then.
     pub(crate) fn must_count(&self, cx: &Cx<'_>) -> bool {
         let Some(today) = cx.day.filter(|_| self.counts) else { return false };
         let is_today = |asked: CountedAt| {
@@ -142,7 +143,7 @@ impl Terms {
         !self.granted.is_some_and(|(asked, usd)| is_today(asked) && self.charge().is_none_or(|charge| charge <= usd))
     }
 
-    /// It counts on that day of the store's.
+    /// Counts the purchase on that day of the store's.
     pub(crate) fn count(&mut self, entry: String, day: i64, asked: CountedAt) {
         let Some(usd) = self.charge() else { return };
         self.granted = Some((asked, usd));
@@ -154,7 +155,7 @@ impl Terms {
         self.counted.push(Counted { entry, day, usd });
     }
 
-    /// It may count on that day, though nobody has said so: what becomes of the key is to be said of that, too.
+    /// Notes an entry that may count on that day, though the store did not confirm it: the result of the key must settle that entry, too.
     pub(crate) fn may_count(&mut self, entry: String, day: i64) {
         let is_known = self.counted.iter().any(|counted| counted.entry == entry && counted.day == day);
         if let Some(usd) = self.charge().filter(|_| !is_known) {
@@ -162,7 +163,7 @@ impl Terms {
         }
     }
 
-    /// What counts on a day for a send that was never made. It is counted no more from here on.
+    /// Takes the entry of a send that was never made, so that it counts no more.
     pub(crate) fn take_ahead(&mut self) -> Vec<Counted> {
         let Some((entry, day)) = self.ahead.take() else { return Vec::new() };
         let is_ahead = |counted: &Counted| counted.entry == entry && counted.day == day;
@@ -171,7 +172,7 @@ impl Terms {
         taken
     }
 
-    /// The key was sent: another send of it counts anew.
+    /// Notes that the key was sent: another send of it counts anew.
     pub(crate) fn sent(&mut self, rules: Rules) {
         self.ahead = None;
         if rules.holds(Rule::NewDayCounts) {
@@ -179,20 +180,20 @@ impl Terms {
         }
     }
 
-    /// What a key is counted by, where it has been.
+    /// Returns the entry of a key, if it has one.
     pub(crate) fn entry_of(&self, key: &str) -> Option<String> {
         self.counted.iter().find(|counted| counted.is_of(key)).map(|counted| counted.entry.clone())
     }
 
-    /// What a key counts, which is counted no more from here on.
+    /// Takes the entries of a key, so that they count no more.
     pub(crate) fn take_counted(&mut self, key: &str) -> Vec<Counted> {
         let (taken, left) = std::mem::take(&mut self.counted).into_iter().partition(|counted| counted.is_of(key));
         (self.counted, self.granted, self.ahead) = (left, None, None);
         taken
     }
 
-    /// Another key takes the place of one that was answered, and has a price of its own. If the earlier one may have bought all the
-    /// same, it stays counted; otherwise it counts no more.
+    /// Replaces a key that was answered by a new one, which has a price of its own. If the old key may have bought all the same, it stays
+    /// counted; otherwise it counts no more.
     pub(crate) fn begin_key(&mut self, before: &str, may_have_sold: bool, rules: Rules) -> Option<Note> {
         (self.is_read, self.quote) = (false, None);
         if !rules.holds(Rule::NewKeyCounts) {
@@ -203,7 +204,7 @@ impl Terms {
         (!freed.is_empty()).then_some(Note::Freed(freed))
     }
 
-    /// Why a key that was not sent yet is not sent at this price, if so. A key that was sent is sent again as it is.
+    /// Returns an error if a key that was not sent yet is too expensive. A key that was sent is repeated as it is.
     pub(crate) fn refuses(&self, price: &Price, was_sent: bool, cx: &mut Cx<'_>) -> Option<Error> {
         let limit = self.limit.filter(|_| !was_sent);
         match price {
@@ -218,7 +219,7 @@ impl Terms {
         }
     }
 
-    /// Where the list has no price in USD, the caller's own estimate is compared with the limit.
+    /// Compares the caller's own estimate with the limit, where the list has no price in USD.
     fn refuses_other(&self, limit: Option<Decimal>, currency: &str, cx: &Cx<'_>) -> Option<Error> {
         let wanted = self.wanted.as_ref()?;
         let Some(said) = self.said else {
@@ -232,7 +233,8 @@ impl Terms {
         Some(cx.subject.error(Kind::Refused, Effect::None, what, Advice::ReadPrices))
     }
 
-    /// The entry and the amount to count for a key, or why it can't be counted. A key that was counted before keeps its entry.
+    /// Returns the entry and the amount to count for a key, or an error if it can't be counted. A key that was counted before keeps its
+    /// entry.
     pub(crate) fn to_count(&self, key: &str, cx: &mut Cx<'_>) -> Result<(String, Decimal), Error> {
         let Some(usd) = self.charge() else {
             let what = format!("was not sent, because its price is not known, and under a daily cap it needs one: give `{PRICE_FIELD}`");
@@ -244,7 +246,7 @@ impl Terms {
     }
 }
 
-/// The error where only the caller can tell the price.
+/// The error if only the caller can state the price.
 fn no_price(what: String, cx: &Cx<'_>) -> Error {
     let mut error = cx.subject.error(Kind::Invalid, Effect::None, what, Advice::ChangeRequest);
     error.field = Some(PRICE_FIELD.to_owned());
@@ -261,7 +263,7 @@ mod tests {
         given.write_within(operation, params, None, said).terms
     }
 
-    /// Which purchases a cap counts, and which of them can be counted by the price of the list.
+    /// The purchases that a cap counts, and those of them that the list's price can count.
     #[test]
     fn a_cap_counts_what_buys_a_session_or_lengthens_it() {
         let rows = [
@@ -314,7 +316,7 @@ mod tests {
         terms.sent(Rules::default());
         count(&mut terms, TODAY + 1);
         assert_eq!(terms.take_ahead().iter().map(|counted| counted.day).collect::<Vec<_>>(), [TODAY + 1]);
-        // It was sent on that day before.
+        // The key was sent on that day before.
         count(&mut terms, TODAY);
         assert!(terms.take_ahead().is_empty());
         assert_eq!(terms.counted.iter().map(|counted| counted.day).collect::<Vec<_>>(), [TODAY]);

@@ -1,16 +1,16 @@
-//! What a key counts under a day's cap.
+//! The entries of keys under a day's cap.
 
 use crate::contract::pools::SlotPurchase;
 use crate::contract::{Decimal, stored};
 use crate::entropy::{Entropy, digest};
 use crate::policy::{Rule, Rules};
 
-/// What a key may have cost, counted on a UTC day. An entry is one purchase's own: who goes on with the purchase finds it in its record,
-/// and who uses the same key for another one, as callers may, counts by another entry. So what is set for a purchase that is over
-/// changes nothing of the next one, however late it comes to the store.
+/// The possible cost of a key, counted on a UTC day. An entry belongs to one purchase: a client that resumes the purchase finds the entry
+/// in its record, and a caller that uses the same key for another purchase gets another entry. So a late write for a purchase that is over
+/// changes nothing of the next one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Counted {
-    /// Which key, without saying it, and a number.
+    /// A digest of the key, and a number.
     pub(crate) entry: String,
     /// Days since 1970.
     pub(crate) day: i64,
@@ -20,30 +20,30 @@ pub(crate) struct Counted {
 stored!(Counted { entry, day, usd });
 
 impl Counted {
-    /// Whether it is what that key may have cost.
+    /// Returns true if the entry is of that key.
     pub(crate) fn is_of(&self, key: &str) -> bool {
         self.entry.starts_with(&key_digest(key))
     }
 }
 
-/// What a purchase counts a key by from now on. One of a pool says of which.
+/// Returns a new entry for a key. The entry of a pool's purchase names the pool.
 pub(crate) fn new_entry(key: &str, intent: Option<&str>, dice: &mut Entropy, rules: Rules) -> String {
     let own = if rules.holds(Rule::EntryIsItsOwn) { dice.entry() } else { String::new() };
     let pool = intent.and_then(SlotPurchase::of).map(|purchase| format!("@{}", pool_digest(purchase.pool())));
     key_digest(key) + &own + &pool.unwrap_or_default()
 }
 
-/// What tells a pool in an entry.
+/// The digest of a pool's name in an entry.
 pub(crate) fn pool_digest(pool: &str) -> String {
     digest("pool entry", &[pool])
 }
 
-/// The pool that an entry is of, as its [digest](pool_digest).
+/// The pool of an entry, as its [digest](pool_digest).
 pub(crate) fn pool_of(entry: &str) -> Option<&str> {
     entry.split_once('@').map(|(_, pool)| pool)
 }
 
-/// The entry as a store has it, which knows hexadecimal digits only: the space says of which pool it is.
+/// The entry as a store has it, in hexadecimal digits only: the space names the pool.
 pub(crate) fn stored_entry(entry: &str) -> String {
     entry.split_once('@').map_or(entry, |(own, _)| own).to_owned()
 }
@@ -52,7 +52,7 @@ fn key_digest(key: &str) -> String {
     digest("entry", &[key])
 }
 
-/// No sum of prices comes near the largest number; one that did would be over any cap.
+/// Adds two prices. No real sum comes near the largest number; one that did would be over any cap.
 pub(crate) fn sum(one: Decimal, other: Decimal) -> Decimal {
     Decimal(one.0.checked_add(other.0).unwrap_or(rust_decimal::Decimal::MAX))
 }

@@ -1,4 +1,4 @@
-//! The events: to add one, add an entry here, and a note where it happens.
+//! The events. A new event is an entry here, and a note where it happens.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use crate::contract::{Shape, Shaped, Sink, Tell, events};
 use crate::policy::Error;
 use crate::time::Millis;
 
-/// Names a record in the host's store. Only hexadecimal digits, `-` and `r`, so it may be a file's name.
+/// The name of a record in the host's store: hexadecimal digits, `-` and `r`, so that it may be a file's name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct RecordId(pub String);
 
@@ -35,31 +35,32 @@ impl fmt::Display for RecordId {
 events! {
     /// A request will be sent again.
     Repeating = "repeating", Debug {
-        /// Sends so far.
+        /// The number of sends.
         attempts: u32,
         /// The time until the next send.
         delay_ms: Millis => Span,
-        /// What came of the last send.
+        /// The failure of the last send.
         because: Error,
     },
-    /// The service is asked for its time, to know how old a restored key is.
+    /// The service's time is read, to compute the age of a restored key.
     AskingTime = "asking_time", Debug,
     /// A purchase was accepted.
     Accepted = "accepted", Info {
         /// The session.
         session_id: String,
-        /// What it should cost, in USD.
+        /// The charge in USD, as the service estimates it.
         estimated_charge_usd: Option<String> => Decimal,
     },
-    /// A write that spends money was accepted: told once for each key, though perhaps to several processes, so count by the key.
+    /// A write that spends money was accepted. The event comes once for each key, but several processes may report the same key, so count
+    /// by the key.
     Charged = "charged", Info {
-        /// The key, where it has one.
+        /// The idempotency key, if there is one.
         idempotency_key: Option<String>,
-        /// The session that it bought, or changed.
+        /// The session that was bought or changed.
         session_id: Option<String>,
         /// The order's number.
         order_no: Option<String>,
-        /// What it cost, in USD, where the answer says so.
+        /// The charge in USD, if the answer states it.
         charged_usd: Option<String> => Decimal,
     },
     /// The session's status was read.
@@ -68,7 +69,7 @@ events! {
         session_id: String,
         /// The status, as it came.
         status: String => Word(SessionStatus),
-        /// What the status means for waiting.
+        /// The meaning of the status for waiting.
         phase: Phase,
     },
     /// An order was accepted.
@@ -82,7 +83,7 @@ events! {
         order_no: String,
         /// The status, as it came.
         status: String => Word(StaticOrderStatus),
-        /// What the status means for waiting.
+        /// The meaning of the status for waiting.
         phase: Phase,
     },
     /// Members of an answer came in two spellings with two values. The table's first spelling counts; `raw` has both.
@@ -95,14 +96,14 @@ events! {
         /// The members, in the spelling that counts.
         members: Vec<String>,
     },
-    /// The price of what is to be bought was read from the authenticated list.
+    /// The price of the purchase was read from the authenticated list.
     Priced = "priced", Debug {
         /// USD for one unit.
         unit_price: String => Decimal,
     },
-    /// The value that a read is repeated for was read, and is not as it was.
+    /// The value that a read with `until` follows has changed.
     Watched = "watched", Debug {
-        /// The value now, where it is a word or a number.
+        /// The value, if it is a word or a number.
         value: Option<String>,
     },
     /// A command ended in doubt; its record is kept.
@@ -110,23 +111,23 @@ events! {
         /// The record.
         record: Option<RecordId>,
     },
-    /// A session was ended, and a renewal of it is in doubt, which may still arrive.
+    /// A session was ended while a renewal of it is in doubt; the renewal may still arrive.
     RenewalInDoubt = "renewal_in_doubt", Warning {
         /// The record.
         record: RecordId,
         /// The session.
         session_id: String,
     },
-    /// A record that nothing waits for could not be saved or deleted.
+    /// A record that no call waits for could not be saved or deleted.
     StoreFailed = "store_failed", Warning {
         /// The record.
         record: RecordId,
     },
     /// A pool does not buy for now.
     PoolHeld = "pool_held", Info {
-        /// Why nothing is bought.
+        /// The reason why nothing is bought.
         reason: PoolHoldReason,
-        /// When one purchase is tried; absent where somebody has to act first.
+        /// The time of the next attempt, with one purchase; absent if a person or the program has to act first.
         retry_at: Option<Millis> => Time,
     },
     /// A pool buys again.
@@ -135,10 +136,10 @@ events! {
     PoolRotated = "pool_rotated", Debug {
         /// The session.
         session_id: String,
-        /// Why: a reason of `rotate_session`, such as `captcha` or `scheduled`.
+        /// The reason, one of those of `rotate_session`, such as `captcha` or `scheduled`.
         cause: String => Word(RotateReason),
     },
-    /// A lease is not back after the time that its pool says.
+    /// A lease was not given back within its pool's `leak_after`.
     LeaseLeaked = "lease_leaked", Warning {
         /// The lease.
         lease: i64,

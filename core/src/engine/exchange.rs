@@ -1,4 +1,4 @@
-//! One request and what comes of it: the only way to send anything.
+//! One request and its outcome: the only way to send anything.
 
 use super::answer::Answered;
 use super::context::{Cx, Service};
@@ -16,7 +16,7 @@ use crate::wire::{
     names_another_order,
 };
 
-/// A host that comes too late this often has a clock that can't be right; then it counts as any other failure.
+/// The number of late sends after which the host's clock can't be right; a further one counts as a failure.
 const MAX_LATE: u32 = 8;
 
 /// A request that may be sent more than once.
@@ -24,48 +24,48 @@ const MAX_LATE: u32 = 8;
 pub(crate) struct Exchange {
     pub(crate) endpoint: &'static Endpoint,
     pub(crate) built: Built,
-    /// The caller's own.
+    /// The caller's own headers.
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) timeout_ms: u32,
     sent_at: Millis,
-    /// How often the host came to it too late.
+    /// The number of times that the host got to it too late.
     pub(crate) late: u32,
-    /// The token that it was last sent with, and whether another was fetched for it since.
+    /// The token of the last send, and true if another was fetched since.
     token: u32,
     renewed: bool,
-    /// Whether it was sent as the first of its key, so that its answer is no replay.
+    /// True if the last send was the first one of its key, so that its answer is not a replay.
     pub(crate) is_first: bool,
-    /// Whether somebody decides by the list that it reads, so that an answer without one is none.
+    /// True if a decision depends on the list that is read, so that an answer without a list does not count.
     pub(crate) needs_list: bool,
-    /// Whether its last answer had no such list.
+    /// True if the last answer had no such list.
     pub(crate) lacked_list: bool,
-    /// An answer that accepted it without the id of what came of it.
+    /// An answer that accepted the request without the id of the result.
     pub(crate) without_id: Option<Box<Answered>>,
 }
 
-/// What came of a send.
+/// The outcome of a send.
 pub(crate) enum ExchangeResult {
-    /// It was done.
+    /// The request succeeded.
     Success(Box<Answered>),
-    /// It was not sent, because the host came too late to it: it may be sent now.
+    /// The request was not sent, because the host got to it too late: it may be sent now.
     Late,
-    /// It failed.
+    /// The request failed.
     Failure(Box<Failing>),
-    /// It can't be sent at all: why, as the end of a sentence.
+    /// The request can't be sent at all; holds the reason, as the end of a sentence.
     Unfit(String),
 }
 
-/// How a send failed.
+/// The failure of a send.
 pub(crate) struct Failing {
     pub(crate) answer: Option<Answer>,
     pub(crate) lost: Option<(FailureKind, Sent)>,
-    /// Whether it may be over soon, so that a read is repeated.
+    /// True if the failure may be over soon, so that a read is repeated.
     pub(crate) passing: bool,
-    /// Whether the token was refused.
+    /// True if the token was refused.
     pub(crate) token_refused: bool,
-    /// Of the reseller API: whether the answer says that nothing was done.
+    /// Of the reseller API: true if the answer says that nothing was done.
     pub(crate) undone: bool,
-    /// Whether an app's own backend refused it.
+    /// True if an app's own backend refused the request.
     pub(crate) by_backend: bool,
 }
 
@@ -95,27 +95,27 @@ impl Exchange {
         self.endpoint.safety == Safety::Keyed
     }
 
-    /// When it was last sent, monotonic.
+    /// The time of the last send, monotonic.
     pub(crate) fn sent_at(&self) -> Millis {
         self.sent_at
     }
 
-    /// Whether a token is needed first.
+    /// Returns true if the request needs a token first.
     pub(crate) fn needs_token(&self, cx: &mut Cx<'_>) -> bool {
         self.endpoint.auth == Auth::Bearer && cx.means.tokens.must_log_in(cx.means.clock.unix())
     }
 
-    /// Whether the token was refused to another call meanwhile.
+    /// Returns true if the token was refused to another call meanwhile.
     pub(crate) fn lost_token(&self, cx: &Cx<'_>) -> bool {
         self.endpoint.auth == Auth::Bearer && cx.means.tokens.is_missing()
     }
 
-    /// A token may be fetched for it anew.
+    /// Allows a new token to be fetched for the request.
     pub(crate) fn begin_anew(&mut self) {
         (self.late, self.renewed, self.without_id) = (0, false, None);
     }
 
-    /// Sends it. The host may hold it back for that long.
+    /// Sends the request. The host may hold it back for at most `late` milliseconds.
     pub(crate) fn send(&mut self, key: Option<&str>, late: Millis, cx: &Cx<'_>) -> Action {
         let now = cx.now();
         let late = if cx.means.rules.holds(Rule::LateIsNotSent) { Millis::from(self.timeout_ms).min(late) } else { Millis::MAX };
@@ -137,14 +137,14 @@ impl Exchange {
             headers,
             body: self.built.body.clone().unwrap_or_default().into_bytes(),
             timeout_ms: self.timeout_ms,
-            // It does no harm, whenever it is sent and whoever has its name.
+            // A termination does no harm, whenever it is sent and whichever client owns its name.
             send_before: if self.endpoint.name == TerminateSession::ENDPOINT.name { Millis::MAX } else { now.saturating_add(late) },
             max_body: cx.service.max_body,
             expects: Expected::of(self.endpoint, cx.service.max_body),
         })
     }
 
-    /// Takes in what came of it.
+    /// Takes the outcome of the send.
     pub(crate) fn take_in(&mut self, received: Received<'_>, cx: &mut Cx<'_>) -> ExchangeResult {
         let expected = Expected::of(self.endpoint, cx.service.max_body);
         let answer = match received {
@@ -197,7 +197,7 @@ impl Exchange {
         }
     }
 
-    /// An answer, unless it can't be the one to this request.
+    /// Replaces an answer that can't belong to this request.
     fn believed(&mut self, answer: Answer, cx: &Cx<'_>) -> Answer {
         let Content::Success(success) = &answer.content else { return answer };
         let is_anothers = |flaw: &Flaw| matches!(flaw, Flaw::Another | Flaw::HadBefore);
@@ -208,11 +208,11 @@ impl Exchange {
             let facts = success.facts.clone();
             self.without_id = Some(Box::new(Answered { raw, shape, http_status: Some(answer.status), attempts, ..Answered::of(facts) }));
         }
-        // Nothing of it is shown: it may be another's.
+        // The answer may be for another request, so nothing of it is shown.
         Answer { content: Content::NoEnvelope { content_type: None, text: String::new(), flaw }, retry_after: None, ..answer }
     }
 
-    /// Why a success can't be the answer to this request.
+    /// Returns the reason why a success can't be the answer to this request.
     fn flaw(&self, success: &Success, cx: &Cx<'_>) -> Option<Flaw> {
         let (facts, data) = (&success.facts, success.raw.text());
         let says_session = [GetSession::ENDPOINT.name, RotateSession::ENDPOINT.name].contains(&self.endpoint.name);
@@ -238,14 +238,14 @@ impl Exchange {
         };
         let buys = self.endpoint.name == CreateSession::ENDPOINT.name;
         match named {
-            // For nobody who is gone an id is asked for once more. But what names another session says nothing to anybody.
+            // The id is requested once more only if a caller still waits. An answer that names another session never counts.
             _ if has_none && self.without_id.is_none() && cx.wanted => Some(Flaw::NoId),
             Some(said) if buys && self.is_first && (cx.has_session)(said) => Some(Flaw::HadBefore),
             _ => None,
         }
     }
 
-    /// What an answer says of the account, whoever asked for it.
+    /// Notes facts about the account from an answer.
     fn learn(&self, data: &str, facts: &Facts, cx: &mut Cx<'_>) {
         if self.endpoint.name == LOGIN {
             cx.means.tokens.take_from(data, cx.means.clock.unix());
@@ -257,14 +257,14 @@ impl Exchange {
         }
     }
 
-    /// Whether an answer refuses the token, so that a newer one may help; then it may be sent again with that.
+    /// Returns true if an answer refuses the token and a newer one may help; then the request may be sent again with it.
     pub(crate) fn renews(&mut self, failing: &Failing, may_repeat: bool, cx: &mut Cx<'_>) -> bool {
         let Some(answer) = &failing.answer else { return false };
         let refused = match &answer.content {
             _ if failing.by_backend => answer.status == 401,
-            // Where it does not say so nobody knows how far it came: no code makes a write go out again.
+            // Without a clear statement the request may have gone further: no code makes a write go out again.
             Content::Failure(_) => failing.token_refused && (failing.undone || self.is_safe()),
-            // Without the envelope nobody knows who answered: only what changes nothing is sent again.
+            // Without the envelope the sender is unknown: only a request that changes nothing is sent again.
             _ => answer.status == 401 && (self.is_safe() || !cx.means.rules.holds(Rule::TokenRefusalHasEnvelope)),
         };
         if !refused || self.endpoint.auth != Auth::Bearer {
@@ -282,7 +282,7 @@ impl Exchange {
         true
     }
 
-    /// Puts what the service said into an error, without a secret.
+    /// Adds the service's own words to an error, without secrets.
     pub(crate) fn describe(&self, error: &mut Error, failing: &Failing, cx: &Cx<'_>) {
         let Some(answer) = &failing.answer else { return };
         let headers: Vec<Secret> = self.headers.iter().map(|(_, value)| Secret::new(value.as_str())).collect();
@@ -292,7 +292,7 @@ impl Exchange {
 }
 
 impl Failing {
-    /// What happened, as part of a sentence.
+    /// The failure, as part of a sentence.
     pub(crate) fn what(&self, api: Api) -> String {
         match (self.answer.as_ref().map(|answer| &answer.content), self.lost) {
             _ if self.by_backend => "the app's own backend refused it".to_owned(),
@@ -326,28 +326,28 @@ impl Failing {
         }
     }
 
-    /// Whether nobody knows who answered, if anybody did.
+    /// Returns true if the sender of the answer is unknown, or there is no answer.
     pub(crate) fn is_page(&self) -> bool {
         self.answer.as_ref().is_none_or(|answer| matches!(answer.content, Content::NoEnvelope { .. }))
     }
 
-    /// Whether the service says that there is too much.
+    /// Returns true if the service refuses the request as one too many.
     pub(crate) fn is_throttle(&self, service: &Service) -> bool {
         self.answer.as_ref().is_some_and(|answer| service.is_throttle(answer))
     }
 
-    /// Of a login: whether the service has refused what it was sent, rather than failed at it.
-    /// A 401 without the envelope refuses it all the same: sent again, it might lock the account.
+    /// Of a login: returns true if the service refused the credentials, rather than failed. A 401 without the envelope counts as a refusal:
+    /// a repeat might lock the account.
     pub(crate) fn is_refusal(&self) -> bool {
         self.undone || (self.is_page() && self.answer.as_ref().is_some_and(|answer| answer.status == 401))
     }
 
-    /// How long the service asks to wait.
+    /// The wait that the service asks for.
     pub(crate) fn asks_to_wait(&self) -> Millis {
         self.answer.as_ref().and_then(|answer| answer.retry_after).unwrap_or(0)
     }
 
-    /// Whether a success came without the envelope: a page of a gateway, most likely.
+    /// Returns true if a success came without the envelope: most likely a page of a gateway.
     pub(crate) fn is_page_of_success(&self) -> bool {
         self.answer.as_ref().is_some_and(|answer| matches!(answer.content, Content::NoEnvelope { .. }) && answer.status < 300)
     }

@@ -1,12 +1,11 @@
-//! The throttle: while the service says that there is too much, the whole client holds back.
+//! The throttle: while the service is overloaded, the whole client holds back.
 
 use crate::time::Millis;
 
-/// A longer wait than this is believed for the call that was asked to wait, and holds back no other: one wrong number would stop the client
-/// for as long as it says.
+/// A longer wait than this holds back only the call that was asked to wait: otherwise one wrong number would stop the whole client. 10 min.
 pub(crate) const TRUSTED: Millis = 10 * 60 * 1000;
 
-/// Until when nothing is sent, monotonic.
+/// The time before which nothing is sent, monotonic.
 #[derive(Debug, Clone, Copy, Hash)]
 pub(crate) struct Gate {
     throttled_until: Millis,
@@ -23,18 +22,18 @@ impl Gate {
         self.throttled_until
     }
 
-    /// Nothing is sent for so long.
+    /// Stops all sends for that long.
     pub(crate) fn close(&mut self, wait: Millis, now: Millis) {
         self.throttled_until = self.throttled_until.max(now.saturating_add(wait));
     }
 }
 
-/// When a machine goes on, monotonic.
+/// The time at which a machine goes on, monotonic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Wake {
     pub(crate) at: Millis,
-    /// As a throttle ends, one call goes on at once; those that give a time here are spread over the first backoff after it, though
-    /// not beyond that time, so that they are not throttled together once more.
+    /// The latest time to go on after a throttle. One call goes on as soon as the throttle ends; the others are spread over the first
+    /// backoff after it, though not beyond this time, so that they are not throttled together once more.
     pub(crate) latest: Option<Millis>,
 }
 

@@ -8,7 +8,7 @@ use crate::json::{FromJson, FromJsonError, Object};
 use crate::policy::{Advice, Effect, Error, KEY_WINDOW, Kind, Rule};
 use crate::time::{At, Clock, Millis};
 
-/// How old a key was when that was written down.
+/// The age of a key at the moment of a record.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(crate) struct SavedAge {
     pub(crate) ms: Millis,
@@ -27,7 +27,7 @@ impl FromJson for SavedAge {
     }
 }
 
-/// In one object.
+/// Writes both members as one object.
 impl Tell for SavedAge {
     fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
         const RECORD: &Record = &Record::new(
@@ -44,22 +44,22 @@ impl Tell for SavedAge {
     }
 }
 
-/// How old a key is.
+/// The age of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Age {
-    /// It was never saved, so never sent.
+    /// The key was never saved, so it was never sent.
     Fresh,
-    /// Counted from this point of the client's elapsed time.
+    /// The age is counted from this point of the client's elapsed time.
     Since(Millis),
-    /// As a record had it.
+    /// The age as a record has it.
     Saved(SavedAge),
 }
 
-/// What is known of a key beside its ledger.
+/// The state of a key beside its ledger.
 #[derive(Debug, Clone, Copy, Hash)]
 pub(crate) struct Key {
     pub(crate) age: Age,
-    /// Whether it is settled and its effect open all the same: nothing can be sent any more.
+    /// True if the key is settled and its effect is still open: nothing can be sent any more.
     pub(crate) settled: bool,
 }
 
@@ -76,13 +76,13 @@ impl Key {
         }
     }
 
-    /// Whether the service may have forgotten it.
+    /// Returns true if the service may have forgotten the key.
     pub(crate) fn is_too_old(self, cx: &Cx<'_>) -> bool {
         let fresh = self.age(cx.means.clock.elapsed()).is_some_and(|age| age < KEY_WINDOW);
         !fresh && cx.means.rules.holds(Rule::OldKeyRests)
     }
 
-    /// How long it may be held back by the host after the save.
+    /// The time for which the host may hold the key back after the save.
     pub(crate) fn left(self, cx: &Cx<'_>) -> Millis {
         if ![Rule::OldKeyRests, Rule::AgeAfterSave].into_iter().all(|rule| cx.means.rules.holds(rule)) {
             return Millis::MAX;
@@ -90,19 +90,19 @@ impl Key {
         self.age(cx.means.clock.elapsed()).map_or(0, |age| KEY_WINDOW.saturating_sub(age))
     }
 
-    /// It is about to be saved for the first time: from now on it grows older.
+    /// Starts the key's age, before the first save.
     pub(crate) fn begin(&mut self, cx: &Cx<'_>) {
         if self.age == Age::Fresh {
             self.age = Age::Since(cx.means.clock.elapsed());
         }
     }
 
-    /// Whether its age waits for the service's time.
+    /// Returns true if the key's age waits for the service's time.
     pub(crate) fn is_restored(self) -> bool {
         matches!(self.age, Age::Saved(_))
     }
 
-    /// Its age where this client wrote it down itself, or what it was when it did not.
+    /// Computes the age from this client's own record; another client's record waits for the service's time.
     pub(crate) fn remember_age(&mut self, cx: &Cx<'_>) {
         if let Age::Saved(saved) = self.age
             && cx.means.clock.own_gap(saved.at).is_some()
@@ -111,7 +111,7 @@ impl Key {
         }
     }
 
-    /// Its age, now that the service's time was asked for. Returns whether that is known.
+    /// Computes the age with the service's time. Returns whether it is known.
     pub(crate) fn take_age(&mut self, cx: &Cx<'_>) -> bool {
         if let Age::Saved(saved) = self.age {
             let Some(gap) = cx.means.clock.since(saved.at) else { return false };
@@ -121,7 +121,7 @@ impl Key {
         true
     }
 
-    /// For its record. What another client wrote down stays as that was until its age is known.
+    /// The age for the key's record. Another client's record is kept as it is until the age is known.
     pub(crate) fn saved_age(self, clock: &Clock) -> SavedAge {
         let ms = match self.age {
             Age::Fresh => 0,
@@ -131,7 +131,7 @@ impl Key {
         SavedAge { ms, at: clock.at() }
     }
 
-    /// The end of a write whose key may not be sent any more. `open`: whether one of its sends may have had an effect.
+    /// The end of a write whose key may not be sent any more. `open`: true if one of its sends may have had an effect.
     pub(crate) fn too_old(open: bool, cx: &Cx<'_>) -> Action {
         if open {
             let what = "its key is too old to be sent again, or its age is not known";
@@ -177,7 +177,7 @@ mod tests {
         assert_eq!((key.is_too_old(&given.cx()), key.left(&given.cx())), (false, KEY_WINDOW));
         key.begin(&given.cx());
         given.pass(KEY_WINDOW - 1);
-        // It is put again before each send, and that makes it no younger.
+        // The key is put again before each send, which makes it no younger.
         key.begin(&given.cx());
         assert_eq!((key.is_too_old(&given.cx()), key.left(&given.cx())), (false, 1));
         given.pass(1);
@@ -202,7 +202,7 @@ mod tests {
         assert!(key.is_restored() && key.is_too_old(&given.cx()));
         assert_eq!((key.left(&given.cx()), key.saved_age(&given.means.clock).ms), (0, 1000));
         assert!(!key.take_age(&given.cx()));
-        // By the service's clock it was stored 8 s ago, by ours 5: the older counts.
+        // By the service's clock the key was stored 8 s ago, by ours 5: the older age counts.
         given.means.clock.hear(START + 3000);
         assert!(key.take_age(&given.cx()) && !key.is_restored());
         assert_eq!(key.saved_age(&given.means.clock).ms, 9000);

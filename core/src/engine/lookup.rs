@@ -1,5 +1,4 @@
-//! Looking for what became of an operation in doubt, in the lists that the contract has. It shows candidates as the service
-//! gave them and never decides.
+//! The lookup of an operation in doubt, in the lists of the contract. A lookup shows candidates as the service gave them and never decides.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -18,22 +17,22 @@ use crate::json::{self, plain, quoted};
 use crate::policy::{LookupRead, RetryPolicy, lookups};
 use crate::wire::{Built, Facts, build, items, page_size};
 
-/// What a lookup is called.
+/// The operation of a lookup.
 pub(crate) const RECONCILE: &str = "reconcile";
-/// No list is read further than this many pages of 100, and no more than this many bytes of candidates are kept.
+/// The most pages of 100 that are read of a list, and the most bytes of candidates that are kept.
 const PAGES: u32 = 20;
 const MAX_BYTES: usize = 4 << 20;
-/// What a candidate takes beside its text, about, in bytes: a list of 8 MiB may hold four million items.
+/// The approximate size of a candidate beside its text, in bytes: a list of 8 MiB may hold four million items.
 const EACH: usize = 128;
 
-/// Looking for what became of an operation.
+/// The lookup of an operation.
 #[derive(Debug, Clone, Hash)]
 pub(crate) struct Lookup {
-    /// What is known of it.
+    /// The known parameters of the operation.
     match_fields: BTreeMap<String, String>,
-    /// What may be it. Whoever knows the records says of each which of them is of it.
+    /// The candidates. The owner of the records marks those that belong to another record.
     pub(crate) found: Reconciliation,
-    /// What other records of the same operation became.
+    /// The results of other records of the same operation.
     pub(crate) others: Vec<(String, RecordId)>,
     call: Call,
     /// The read that is under way, and its page.
@@ -43,7 +42,7 @@ pub(crate) struct Lookup {
 }
 
 impl Lookup {
-    /// None where there is nothing to read.
+    /// Returns `None` if the contract has nothing to read.
     pub(crate) fn new(
         operation: &str,
         match_fields: BTreeMap<String, String>,
@@ -57,17 +56,17 @@ impl Lookup {
         Some(Lookup { match_fields, found, others: Vec::new(), call, read: 0, page: 1, bytes: 0 })
     }
 
-    /// The operation that reads first.
+    /// The first read's operation.
     pub(crate) fn reads(&self) -> &'static str {
         self.call.exchange.endpoint.name
     }
 
-    /// Whatever it is told.
+    /// Advances the lookup with one input.
     pub(crate) fn handle(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Action {
         match self.call.read(input, cx) {
             Called::Waits(action) => action,
             Called::Unwanted => named(stop(cx)),
-            // A list that is none says nothing about what is looked for.
+            // An invalid list gives no information about the operation.
             Called::Failed(..) if self.call.exchange.lacked_list => {
                 self.found.complete = false;
                 (self.read, self.page) = (self.read + 1, 1);
@@ -82,7 +81,7 @@ impl Lookup {
         }
     }
 
-    /// A read was answered: keep what may be it, then go on with the next page or the next read.
+    /// Takes the answer to a read: keeps the candidates, then goes on with the next page or the next read.
     fn look_at(&mut self, answered: &Answered, cx: &mut Cx<'_>) -> Action {
         let repeated = self.take_in(answered.raw.text());
         let full = self.bytes > MAX_BYTES;
@@ -112,8 +111,8 @@ impl Lookup {
         Action::End(Ok(Box::new(Answered::of(Facts::default()))))
     }
 
-    /// Keeps the items of an answer that may be it; an answer that is no list may be it as a whole. Returns whether they are those
-    /// of the page before, since the service takes no notice of the page.
+    /// Keeps the items of an answer that may be the result; an answer that is not a list is one candidate as a whole. Returns true if the
+    /// items are those of the page before, since the service ignores the page.
     fn take_in(&mut self, data: &str) -> bool {
         let Some(read) = lookups(&self.found.operation).get(self.read) else { return false };
         let before = self.found.candidates.len();
@@ -145,7 +144,7 @@ impl Lookup {
     }
 }
 
-/// The request that comes next.
+/// The next request.
 fn request(operation: &str, match_fields: &BTreeMap<String, String>, read: usize, page: u32) -> Option<(&'static Endpoint, Built)> {
     let read: &LookupRead = lookups(operation).get(read)?;
     let endpoint = endpoint(read.read)?;
@@ -163,7 +162,7 @@ fn request(operation: &str, match_fields: &BTreeMap<String, String>, read: usize
     build(endpoint, &format!("{{{}}}", members.join(","))).ok().map(|built| (endpoint, built))
 }
 
-/// Its errors are those of the lookup, whatever it was that it read.
+/// Names the lookup in an error of one of its reads.
 fn named(action: Action) -> Action {
     match action {
         Action::End(Err(mut error)) => {
@@ -201,7 +200,7 @@ mod tests {
         lookup.found.candidates.iter().map(|candidate| candidate.item.text()).collect()
     }
 
-    /// A full page of items that may all be it.
+    /// A full page of items that all may be the result.
     fn full(item: &str) -> Tell {
         let items = vec![item; 100].join(",");
         success(Box::leak(format!(r#"{{"items":[{items}]}}"#).into_boxed_str()))
@@ -244,7 +243,7 @@ mod tests {
         let said = given.tell(&mut short, [due(), full(r#"{"id":1}"#), due(), success(r#"{"items":[{"id":2}]}"#)]);
         assert!(said[0].contains("page=1&") && said[2].contains("page=2&"), "{said:?}");
         assert_eq!((said[3].as_str(), short.found.candidates.len(), short.found.complete), ("end: done", 101, true));
-        // A service that takes no notice of the page.
+        // A service that ignores the page.
         let mut repeated = lookup(&mut given, "create_user", &fields);
         let said = given.tell(&mut repeated, [due(), full(r#"{"id":1}"#), due(), full(r#"{"id":1}"#)]);
         assert_eq!((said[3].as_str(), repeated.found.candidates.len(), repeated.found.complete), ("end: done", 100, false));

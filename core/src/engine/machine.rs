@@ -1,4 +1,4 @@
-//! The words between a machine and whoever runs it: what it asks for, what it is told, what it is given.
+//! The vocabulary of machines: their actions, inputs and notes.
 
 use super::answer::{Answered, Phase};
 use super::counted::Counted;
@@ -9,106 +9,106 @@ use crate::policy::{Error, FailureKind, Sent};
 use crate::time::Millis;
 use crate::wire::{self, Facts, Request};
 
-/// What a machine waits for.
+/// The next thing that a machine waits for.
 #[derive(Debug)]
 pub(crate) enum Action {
-    /// An answer to this request: [`Input::Response`].
+    /// Sends this request; the answer is [`Input::Response`].
     Send(Request),
-    /// Its record in the store, as it is now: [`Input::Stored`].
+    /// Puts its record in the store, as it is now; the answer is [`Input::Stored`].
     Put,
-    /// That time: [`Input::Due`].
+    /// Waits for that time; the answer is [`Input::Due`].
     Wake(Wake),
-    /// Something that outlives jobs: [`Input::Granted`].
+    /// Requests a shared resource; the answer is [`Input::Granted`].
     Need(Need),
-    /// Nothing more. It had no effect: its record goes, and then this is said.
+    /// Ends without an effect: its record is deleted, and then the error is reported.
     Erase(Error),
-    /// Nothing more, until somebody resumes or settles it: its effect is not known.
+    /// Rests, until a caller resumes or settles it: its effect is unknown.
     Doubt(Error),
-    /// Nothing more, until somebody resumes it: what it follows lives on.
+    /// Rests, until a caller resumes it: the resource that it follows continues.
     Rest(Error),
-    /// Nothing more.
+    /// Ends.
     End(Result<Box<Answered>, Error>),
 }
 
-/// What came of an action.
+/// The outcome of an action.
 pub(crate) enum Input<'a> {
-    /// The time has come; it was to come then.
+    /// The time has come; holds the time that was requested.
     Due(Millis),
-    /// What came of a request.
+    /// The outcome of a request.
     Response(Received<'a>),
-    /// What came of storing its record.
+    /// The outcome of storing the record.
     Stored(Stored),
-    /// Whether there is now what it needed.
+    /// The requested resource, or an error.
     Granted(Result<Grant, Error>),
 }
 
-/// What came over HTTP.
+/// The outcome of an HTTP request.
 pub(crate) enum Received<'a> {
-    /// A response, to be read.
+    /// A response that is to be read.
     Response(wire::Received<'a>),
     /// A response that was read.
     Read(wire::Response<'a>),
-    /// None.
+    /// No response.
     Failed(FailureKind, Sent),
-    /// It was not sent, since a header of the caller's own can't be sent with it: why, as the end of a sentence.
+    /// The request was not sent, since a header of the caller's own can't be sent; holds the reason, as the end of a sentence.
     Unfit(&'a str),
 }
 
-/// What came of storing a record.
+/// The outcome of storing a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stored {
-    /// The store has it.
+    /// The store has the record.
     Done,
-    /// Perhaps it has, perhaps not.
+    /// The store may or may not have the record.
     Failed,
 }
 
-/// What a machine needed and has now.
+/// A resource that a machine needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Grant {
     /// A token.
     Token,
     /// The service's time.
     ServerTime,
-    /// It counts under the cap of this UTC day.
+    /// The purchase counts under the cap of this UTC day.
     Counted { day: i64 },
 }
 
-/// What a machine needs and does not have by itself.
+/// A resource that a machine needs from the client.
 #[derive(Debug, Clone)]
 pub(crate) enum Need {
     /// A token to send with.
     Token,
     /// The service's time.
     ServerTime,
-    /// To count so much under the day's cap, in USD.
+    /// An amount to count under the day's cap, in USD.
     Count { entry: String, usd: Decimal },
 }
 
-/// What a machine has to say beside what it waits for. Nothing that it does depends on it.
+/// A fact that a machine reports beside its action. Nothing that the machine does depends on it.
 #[derive(Debug)]
 pub(crate) enum Note {
-    /// Progress.
+    /// An event.
     Event(EventKind),
     /// A session was bought.
     Bought(Box<Bought>),
-    /// A read showed the session that is followed; a new status is an event where a phase is given.
+    /// A read showed the session that is followed; a new status is an event if a phase is given.
     Shown(Facts, Option<Phase>),
-    /// An answer says how a session is.
+    /// An answer shows the state of a session.
     Learnt(Facts),
     /// The session has another exit.
     Moved,
-    /// The session is no more.
+    /// The session is gone.
     Gone,
     /// The order was placed under this number.
     Placed(String),
     /// The service shows the order.
     OrderShown,
-    /// What a key counts under the day's cap, as it was charged.
+    /// The entries of a key under the day's cap, and its actual charge.
     Charged(Vec<Counted>, Decimal),
-    /// Keys that count no more.
+    /// Entries that count no more.
     Freed(Vec<Counted>),
-    /// Whether the account can buy.
+    /// True if the account can buy.
     BackendReady(bool),
 }
 
@@ -116,15 +116,15 @@ pub(crate) enum Note {
 #[derive(Debug)]
 pub(crate) struct Bought {
     pub(crate) facts: Facts,
-    /// What was asked for, where the answer does not say what it is.
+    /// The requested type, if the answer does not state the type.
     pub(crate) session_type: Option<String>,
 }
 
-/// What a part of a job says.
+/// The state of a part of a job after an input.
 #[derive(Debug)]
 pub(crate) enum Part<T> {
-    /// It waits for something.
+    /// The part waits for something.
     Asks(Action),
-    /// It is over.
+    /// The part is over.
     Done(T),
 }

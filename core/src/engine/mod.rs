@@ -1,7 +1,7 @@
-//! The machines. Each asks for one thing at a time and is told what came of it; none of them knows a command, a record's name, the
-//! store or a step of the drive contract.
+//! The machines. Each waits for one thing at a time and takes its outcome as the next input; none of them knows a command, a record's name,
+//! the store or a step of the drive contract.
 //!
-//! A job ([`Job`]) is a short script over parts: a part says [`Part::Done`] with its result, and the script begins the next one.
+//! A job ([`Job`]) is a short script over parts: a part ends with [`Part::Done`] and its result, and the script begins the next one.
 
 mod answer;
 mod attempts;

@@ -1,4 +1,4 @@
-//! Following a static order: read from the list of static orders by its number until it is usable, over, or the deadline has come.
+//! Follows a static order: reads it from the list of static orders by its number until it is usable, over, or the deadline has come.
 
 use super::answer::{Answered, Phase};
 use super::attempts::Limit;
@@ -16,7 +16,7 @@ use crate::policy::{Advice, Effect, Error, Kind, RetryPolicy, Rule};
 use crate::time::Millis;
 use crate::wire::{self, Built, Facts, build, id_of, items};
 
-/// No order is read further than this many pages of 100, or this many bytes of items.
+/// The most pages of 100 that are read for an order, and the most bytes of items.
 const PAGES: u32 = 20;
 const MAX_BYTES: usize = 4 << 20;
 
@@ -24,15 +24,15 @@ const MAX_BYTES: usize = 4 << 20;
 #[derive(Debug, Clone, Hash)]
 pub(crate) struct Order {
     pub(crate) order_no: String,
-    /// Whether it was placed by whoever waits for it, now or before.
+    /// True if a caller that waits for the order placed it, now or before.
     pub(crate) placed: bool,
-    /// Whether its record stays when nobody waits for it any more: it has no intent to ask for it by, or its number may be wrong.
+    /// True if the record stays when no caller waits any more: the order has no intent to find it by, or its number may be wrong.
     pub(crate) outlives_wait: bool,
-    /// Whether a person named it, and the service has not shown it yet.
+    /// True if a person named the order, and the service has not confirmed it yet.
     pub(crate) only_named: bool,
-    /// The status that was read last.
+    /// The last status that was read.
     pub(crate) status: Option<String>,
-    /// What was read last.
+    /// The last order that was read.
     last: Option<Json>,
     call: Call,
     poller: Poller,
@@ -46,13 +46,13 @@ struct Pages {
     items: Vec<Json>,
 }
 
-/// What a status means for waiting.
+/// The meaning of a status for waiting.
 fn phase_of(status: Option<&str>, ends: &[String]) -> Phase {
     match status {
         Some(status) if ends.iter().any(|end| end.eq_ignore_ascii_case(status)) => Phase::Ended,
         Some("processing") => Phase::Pending,
         Some("active") => Phase::Ready,
-        // NOT DOCUMENTED: any other status. Waiting goes on, and the caller is told.
+        // NOT DOCUMENTED: any other status. Waiting goes on, and an event reports it.
         _ => Phase::Unknown,
     }
 }
@@ -64,7 +64,7 @@ fn page_of(order_no: &str, page: u32) -> Option<Built> {
     build(ListStaticOrders::ENDPOINT, &json_of(&list)).ok()
 }
 
-/// Why a text can't be the number of an order.
+/// Returns the reason why a text can't be the number of an order.
 pub(crate) fn bad_order_no(order_no: &str) -> Option<&'static str> {
     match order_no {
         "" => Some("must not be empty"),
@@ -83,7 +83,7 @@ fn found(data: &str, order_no: &str) -> Vec<Json> {
     items(data).unwrap_or_default().into_iter().filter(belongs).map(Json::checked).collect()
 }
 
-/// Where an order is: of its items the first status that is not `active`, where they differ.
+/// The status of an order: the first status of its items that is not `active`, if they differ.
 fn status_of(items: &[Json]) -> Option<String> {
     let status = |item: &Json| pick(item.text(), ["status"]).and_then(|[status]| wire::status_of(status?));
     let mut statuses = items.iter().filter_map(status);
@@ -101,25 +101,25 @@ impl Order {
         Order { order_no, placed, outlives_wait: false, only_named: false, status: None, last: None, call, poller, pages }
     }
 
-    /// It is followed by somebody else, with other options.
+    /// Takes the options of another caller that follows the order.
     pub(crate) fn take_options(&mut self, headers: Vec<(String, String)>, policy: RetryPolicy) {
         self.call.take_options(headers, policy);
     }
 
-    /// It is followed again.
+    /// Follows the order again.
     pub(crate) fn resume(&mut self, cx: &mut Cx<'_>) {
         self.call.begin_anew(cx);
         self.poller = Poller::default();
     }
 
-    /// What whoever gives up waiting is told.
+    /// The error for a caller that cancels its wait.
     pub(crate) fn let_go(&self, subject: &Subject) -> Error {
         let effect = if self.placed { Effect::Done } else { Effect::None };
         let what = format!("waiting for order {} was cancelled, and the order goes on", self.order_no);
         subject.error_of_read(Kind::Cancelled, effect, what, Advice::WaitOrder)
     }
 
-    /// Nobody waits for it any more: it lives on.
+    /// Stops following the order, since no caller waits any more: the order goes on.
     pub(crate) fn stop(&self, cx: &Cx<'_>) -> Action {
         self.leave(self.let_go(cx.subject))
     }
@@ -128,7 +128,7 @@ impl Order {
         if self.outlives_wait { Action::Rest(error) } else { Action::End(Err(error)) }
     }
 
-    /// Whatever it is told.
+    /// Advances the order with one input.
     pub(crate) fn handle(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Action {
         match self.call.read(input, cx) {
             Called::Waits(action) => action,
@@ -138,10 +138,10 @@ impl Order {
         }
     }
 
-    /// The list of orders was read: is that the end of waiting?
+    /// Takes the list of orders, and decides whether the wait is over.
     fn read(&mut self, answered: Answered, cx: &mut Cx<'_>) -> Action {
         let items = found(answered.raw.text(), &self.order_no);
-        // A service that takes no notice of the page shows the same items again.
+        // A service that ignores the page shows the same items again.
         let repeated = !items.is_empty() && self.pages.items.ends_with(&items);
         if !repeated {
             self.pages.items.extend(items);
@@ -173,7 +173,7 @@ impl Order {
         self.read_again(0, cx)
     }
 
-    /// A read failed for good. It never loses the order: waiting goes on to the deadline, unless the read is refused.
+    /// Takes a final failure of a read, which never loses the order: waiting goes on to the deadline, unless the read is refused.
     fn not_read(&mut self, mut error: Error, cx: &mut Cx<'_>) -> Action {
         if !cx.means.rules.holds(Rule::OrderOutlivesReads) {
             return Action::Erase(error);
@@ -193,7 +193,7 @@ impl Order {
         self.read_again(asked, cx)
     }
 
-    /// Plans the next read, the last one at the deadline. Each is a call of its own, with all of its attempts.
+    /// Plans the next read, the last one at the deadline. Each read is a call of its own, with all of its attempts.
     pub(crate) fn read_again(&mut self, asked_to_wait: Millis, cx: &mut Cx<'_>) -> Action {
         let wake = self.poller.next_call(asked_to_wait, cx);
         if !cx.wanted {
@@ -211,7 +211,7 @@ impl Order {
         self.call.begin_anew(cx);
     }
 
-    /// The caller gets what is known of the order.
+    /// Ends the wait with the last known state of the order.
     fn end(&mut self, http_status: Option<u16>, cx: &Cx<'_>) -> Action {
         if self.only_named && self.outlives_wait {
             let what = "was settled as an order that the service does not show; settle it as another one, or as not happened";

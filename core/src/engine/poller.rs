@@ -1,19 +1,19 @@
-//! Waiting by reading: ever longer waits between two reads, up to a deadline.
+//! Polling: growing waits between two reads, up to a deadline.
 
 use super::context::Cx;
 use super::gate::Wake;
 use crate::policy::jittered;
 use crate::time::Millis;
 
-/// The wait before the first read; each further one is half as long again, up to the last.
+/// The wait before the first read, in milliseconds; each further wait is half as long again, up to the longest.
 const FIRST: Millis = 1000;
 const LAST: Millis = 10_000;
 
-/// When to read next.
+/// The schedule of reads.
 #[derive(Debug, Clone, Copy, Hash)]
 pub(crate) struct Poller {
     interval: Millis,
-    /// The service asked not to be read before this, monotonic.
+    /// The service asked for no read before this time, monotonic.
     not_before: Millis,
 }
 
@@ -31,20 +31,20 @@ impl Poller {
         interval - interval / 10 + jittered(interval / 5, cx.means.dice.jitter())
     }
 
-    /// When no read may begin before.
+    /// The earliest time of the next read.
     pub(crate) fn not_before(&self) -> Millis {
         self.not_before
     }
 
-    /// When the next read begins, after one that asked to wait so long.
+    /// The time of the next read, after an answer that asked for a wait.
     pub(crate) fn next(&mut self, asked_to_wait: Millis, cx: &mut Cx<'_>) -> Millis {
         let wait = self.wait(cx);
-        // What the service asks for is never undercut, not even for the last read.
+        // A read never comes before the time that the service asked for, not even the last one.
         self.not_before = cx.now().saturating_add(asked_to_wait);
         cx.now().saturating_add(wait).max(self.not_before)
     }
 
-    /// The next read, which is a call of its own, the last one at the deadline.
+    /// Plans the next read as a call of its own, the last one at the deadline.
     pub(crate) fn next_call(&mut self, asked_to_wait: Millis, cx: &mut Cx<'_>) -> Wake {
         let at = self.next(asked_to_wait, cx);
         Wake::at(at.min(cx.deadline().max(cx.now())))

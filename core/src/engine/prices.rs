@@ -13,7 +13,7 @@ use crate::json::{items, pick, plain};
 use crate::policy::{Advice, Again, CodeRow, Effect, Error, Kind, RetryPolicy, code, is_usd};
 use crate::wire::{Built, build, decimal_of};
 
-/// A product is looked for on this many pages of 100.
+/// The most pages of 100 that are searched for a product.
 const PAGES: u32 = 20;
 
 /// Reading the price of a product.
@@ -57,7 +57,7 @@ impl Prices {
         self.exchange.send(None, i64::MAX, cx)
     }
 
-    /// Whatever it is told. It is over with the price, or with why there is none.
+    /// Advances the reading with one input. The result is the price, or the error if there is none.
     pub(crate) fn handle(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Part<Result<Price, Error>> {
         let now = cx.now();
         let received = match input {
@@ -93,7 +93,7 @@ impl Prices {
         }
     }
 
-    /// The product is not on this page: the next one is read, if there is one.
+    /// Goes on to the next page, if there is one, since the product is not on this one.
     fn not_on_page(&mut self, next: Option<String>, cx: &mut Cx<'_>) -> Part<Result<Price, Error>> {
         let repeats = next.is_some() && next == self.cursor;
         if next.is_some() && !repeats && self.pages < PAGES {
@@ -122,15 +122,15 @@ impl Prices {
         Part::Done(Err(error))
     }
 
-    /// The list is begun again: a cursor may not outlive a failure.
+    /// Begins the list anew: a cursor may not outlive a failure.
     fn begin_list(&mut self, wake: Wake) -> Part<Result<Price, Error>> {
         (self.cursor, self.pages) = (None, 0);
         Part::Asks(Action::Wake(wake))
     }
 }
 
-/// The price of a product on a page of the list, and its currency where that is not USD. A product that can't be read is passed
-/// over, and so is one with a price below 0.
+/// The price of a product on a page of the list, and its currency if that is not USD. A product that can't be read is skipped, and so is
+/// one with a price below 0.
 fn price_of(data: &str, product_no: &str) -> Option<Price> {
     let [listed] = pick(data, ["items"])?;
     let (price, currency) = items(listed?).ok()?.into_iter().find_map(|item| {

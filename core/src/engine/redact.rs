@@ -1,4 +1,4 @@
-//! What the service said, as part of an error: no secret is, even if the service repeats it.
+//! Adds the service's own words to an error, without secrets, even if the service repeats them.
 
 use crate::contract::{Json, Secret};
 use crate::json::{self, text_of};
@@ -6,7 +6,7 @@ use crate::policy::{Error, one_line};
 use crate::time::Millis;
 use crate::wire::{Answer, Content, KEPT_WORD, cut, is_secret_name, names_a_secret};
 
-/// Puts what the service said into an error, without what is `hidden`.
+/// Fills the service's own words into an error, without the `hidden` secrets.
 pub(crate) fn fill(error: &mut Error, answer: &Answer, hidden: &[&Secret], unix: Millis) {
     error.status = Some(answer.status);
     error.request_id = answer.request_id.as_deref().and_then(|id| without(hidden, id));
@@ -22,7 +22,7 @@ pub(crate) fn fill(error: &mut Error, answer: &Answer, hidden: &[&Secret], unix:
         }
         Content::NoEnvelope { content_type, text, .. } => {
             error.content_type = content_type.as_deref().and_then(|text| without(hidden, text));
-            // Some JSON, wherever it begins, may be part of an answer with credentials.
+            // JSON anywhere in the text may be part of an answer with credentials.
             let page = text.split(['{', '[']).next().unwrap_or_default();
             let begins = |text: &str| text.chars().find(|c| !c.is_whitespace() && *c != '\u{feff}');
             error.text = without(hidden, page).filter(|text| !matches!(begins(text), None | Some('"')));
@@ -34,24 +34,24 @@ pub(crate) fn fill(error: &mut Error, answer: &Answer, hidden: &[&Secret], unix:
     }
 }
 
-/// What is shorter may be part of any text.
+/// A shorter secret may be part of any text.
 const SHORTEST: usize = 6;
 const REDACTED: &str = "[redacted]";
-/// So much of the service's own words is part of the sentence, in bytes.
+/// The part of the service's own text in the sentence, in bytes.
 const KEPT_SENTENCE: usize = 240;
 
-/// A text of the service without those secrets, in whatever case and as JSON escapes them, or nothing if it is empty.
+/// A text of the service without those secrets, ignoring case and JSON's escapes; `None` if nothing is left.
 fn without(secrets: &[&Secret], text: &str) -> Option<String> {
     let escaped = |secret: &str| json::quoted(secret).get(1..).and_then(|json| json.strip_suffix('"')).map(str::to_owned);
     let mut forms: Vec<String> =
         secrets.iter().map(|secret| secret.reveal()).filter(|secret| secret.len() >= SHORTEST).map(str::to_owned).collect();
     forms.extend(forms.iter().filter_map(|secret| escaped(secret).filter(|escaped| escaped != secret)).collect::<Vec<_>>());
-    // Of two that begin alike the longer one goes first, so that nothing of it is left.
+    // Of two forms with the same beginning the longer one goes first, so that nothing of it is left.
     let mut clean = text.to_owned();
     while let Some((longest, _)) = forms.iter().enumerate().max_by_key(|(_, form)| form.len()) {
         let form = forms.swap_remove(longest);
         clean = replaced(&clean, &form);
-        // A text that was cut, never through a character, may end within it.
+        // A text that was cut, never through a character, may end within a secret.
         let longest = if text.len() + 3 < KEPT_WORD { SHORTEST } else { form.len() };
         let beginnings = (SHORTEST..longest).rev().filter_map(|end| form.get(..end));
         if let Some(rest) = beginnings.filter_map(|beginning| before_end(&clean, beginning)).next() {
@@ -61,11 +61,11 @@ fn without(secrets: &[&Secret], text: &str) -> Option<String> {
     Some(clean).filter(|text| !text.is_empty())
 }
 
-/// A text with `[redacted]` wherever that is in it, in whatever case of ASCII.
+/// A text with `[redacted]` in place of a secret, ignoring ASCII case.
 fn replaced(text: &str, secret: &str) -> String {
     let (folded, secret) = (text.to_ascii_lowercase(), secret.to_ascii_lowercase());
     let (mut clean, mut from) = (String::new(), 0);
-    // Changing the case of ASCII moves nothing.
+    // Folding the case of ASCII moves no byte.
     for (at, found) in folded.match_indices(&secret) {
         clean.extend([text.get(from..at).unwrap_or_default(), REDACTED]);
         from = at + found.len();
@@ -73,23 +73,22 @@ fn replaced(text: &str, secret: &str) -> String {
     clean + text.get(from..).unwrap_or_default()
 }
 
-/// What stands before that end of a text, in whatever case of ASCII.
+/// The text before that end, ignoring ASCII case.
 fn before_end<'a>(text: &'a str, end: &str) -> Option<&'a str> {
     let (before, last) = text.split_at_checked(text.len().checked_sub(end.len())?)?;
     last.eq_ignore_ascii_case(end).then_some(before)
 }
 
-/// The beginning of a text of the service as part of a sentence: on one line, in quotes, with nothing that a terminal obeys.
+/// The beginning of a text of the service as part of a sentence: on one line, in quotes, without control characters.
 fn quoted(secrets: &[&Secret], text: &str) -> Option<String> {
-    // What was broken into lines may be a secret again on one.
+    // A secret that was broken into lines may be whole again on one line.
     let one_line = without(secrets, &one_line(text).replace('"', "'"))?;
     let words = cut(&one_line, KEPT_SENTENCE);
     let more = if words.len() < one_line.len() { "…" } else { "" };
     Some(format!("\"{words}{more}\""))
 }
 
-/// Some JSON of the service without those secrets, however its texts were escaped, and without the values of members that are secrets by
-/// their names.
+/// JSON of the service without those secrets, however its texts are escaped, and without the values of members with a secret's name.
 fn clean(secrets: &[&Secret], json: &str) -> Option<Json> {
     let mut clean = String::new();
     push_clean(secrets, json, &mut clean)?;
@@ -127,7 +126,7 @@ fn push_clean(secrets: &[&Secret], json: &str, into: &mut String) -> Option<()> 
     Some(())
 }
 
-/// A text of the service without those secrets; where it holds JSON with a member that is a secret by its name, only what stands before that.
+/// A text of the service without those secrets; if it holds JSON with a member with a secret's name, only the part before that.
 fn shown(secrets: &[&Secret], text: &str) -> Option<String> {
     match text.find(['{', '[']).and_then(|at| text.split_at_checked(at)) {
         Some((before, json)) if names_a_secret(json) => without(secrets, &format!("{before}{REDACTED}")),

@@ -1,4 +1,4 @@
-//! Following a session: read at growing intervals, up to a deadline, whatever happens to any one read.
+//! Follows a session: reads it at growing intervals, up to a deadline, whatever the result of a single read.
 
 use super::answer::{Answered, Phase};
 use super::call::unfit;
@@ -15,10 +15,10 @@ use crate::policy::{Advice, CodeRow, Effect, Error, Kind, code};
 use crate::time::Millis;
 use crate::wire::{Built, Facts, build};
 
-/// For this long after the purchase the service may not know the session yet.
+/// The time after a purchase in which the service may not know the session yet.
 const NOT_YET_KNOWN: Millis = 10_000;
 
-/// What a status means for waiting.
+/// The meaning of a status for waiting.
 pub(crate) fn phase_of(status: Option<&str>, ends: &[String]) -> Phase {
     match status {
         Some(status) if ends.iter().any(|end| end.eq_ignore_ascii_case(status)) => Phase::Ended,
@@ -26,7 +26,7 @@ pub(crate) fn phase_of(status: Option<&str>, ends: &[String]) -> Phase {
         Some("active") => Phase::Ready,
         // `terminated` is our own word for a session that this client has ended.
         Some("expired" | "terminated") => Phase::Ended,
-        // NOT DOCUMENTED: any other status. Waiting goes on, and the caller is told.
+        // NOT DOCUMENTED: any other status. Waiting goes on, and an event reports it.
         _ => Phase::Unknown,
     }
 }
@@ -37,7 +37,7 @@ pub(crate) fn read_of(session_id: &str, credentials: bool) -> Option<Built> {
     build(GetSession::ENDPOINT, &json_of(&read)).ok()
 }
 
-/// A session as it is known, in the shape of a read.
+/// A known session, in the shape of a read.
 pub(crate) fn shown(session_id: &str, known: Option<Known<'_>>) -> (Facts, Json) {
     let known = known.unwrap_or_default();
     let status = known.status.unwrap_or_default();
@@ -51,19 +51,19 @@ pub(crate) fn shown(session_id: &str, known: Option<Known<'_>>) -> (Facts, Json)
 /// A session that is waited for until it is usable, over, or the deadline has come.
 #[derive(Debug, Clone, Hash)]
 pub(crate) struct Follow {
-    /// The caller's own.
+    /// The caller's own headers.
     headers: ThinVec<(String, String)>,
     timeout_ms: u32,
-    /// How often the host came too late to a read.
+    /// The number of times that the host got to a read too late.
     late: u32,
     /// The read that is out.
     out: Option<Box<Exchange>>,
     poller: Poller,
-    /// Whether it was bought by whoever waits for it, now or before.
+    /// True if a caller that waits for the session bought it, now or before.
     bought: bool,
-    /// When it was bought, or read first, monotonic.
+    /// The time of the purchase, or of the first read, monotonic.
     since: Option<Millis>,
-    /// Whether the read that is out asks for credentials.
+    /// True if the read that is out asks for credentials.
     asked_credentials: bool,
 }
 
@@ -74,12 +74,12 @@ impl Follow {
         Follow { headers: headers.into(), timeout_ms, late: 0, out: None, poller, bought, since: None, asked_credentials: false }
     }
 
-    /// Somebody else waits for it, with other options.
+    /// Takes the options of another caller that waits for the session.
     pub(crate) fn take_options(&mut self, headers: Vec<(String, String)>, timeout_ms: u32) {
         (self.headers, self.timeout_ms) = (headers.into(), timeout_ms);
     }
 
-    /// Follows a session that was bought just now. If the answer to the purchase says all that is wanted, no read is made.
+    /// Follows a session that was just bought. If the answer to the purchase has everything that is wanted, no read is made.
     pub(crate) fn bought(&mut self, answered: Answered, resent: bool, cx: &mut Cx<'_>) -> Action {
         self.since = Some(cx.now());
         if !cx.wanted {
@@ -93,7 +93,7 @@ impl Follow {
         Action::Wake(Wake::at(cx.now().saturating_add(wait).min(cx.deadline())))
     }
 
-    /// What whoever gives up waiting is told.
+    /// The error for a caller that cancels its wait.
     fn let_go(&self, cx: &Cx<'_>) -> Error {
         let what = "waiting for the session was cancelled, and the session goes on";
         cx.subject.error_of_read(Kind::Cancelled, self.effect(), what, Advice::ReadSession)
@@ -103,7 +103,7 @@ impl Follow {
         if self.bought { Effect::Done } else { Effect::None }
     }
 
-    /// Whatever it is told.
+    /// Advances the session with one input.
     pub(crate) fn handle(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Action {
         let (received, mut exchange) = match (input, self.out.take()) {
             (Input::Response(received), Some(exchange)) => (received, exchange),
@@ -131,13 +131,13 @@ impl Follow {
     fn due(&mut self, cx: &mut Cx<'_>) -> Action {
         let (now, not_before) = (cx.now(), cx.means.gate.until().max(self.poller.not_before()));
         if not_before > now {
-            // The service wants no read yet; at the deadline the caller gets what is known without one.
+            // The service asked for no read yet; at the deadline the caller gets the last known state without one.
             return match cx.is_past_deadline() {
                 true => self.end_with_what_is_known(cx),
                 false => Action::Wake(Wake::spread(not_before, cx.deadline())),
             };
         }
-        // Credentials are there only once the session is active, so they are asked for only then.
+        // Credentials exist only once the session is active, so they are requested only then.
         let active = cx.known.is_none_or(|known| phase_of(known.status, &[]) == Phase::Ready);
         self.asked_credentials = cx.wants.wishes.credentials && active;
         self.since.get_or_insert(now);
@@ -150,7 +150,7 @@ impl Follow {
         action
     }
 
-    /// The session was shown: is that the end of waiting?
+    /// Takes a state of the session, and decides whether the wait is over.
     fn shown(&mut self, answered: Answered, by_read: bool, cx: &mut Cx<'_>) -> Action {
         let phase = phase_of(answered.facts.status.as_deref(), &cx.wants.wishes.ends);
         cx.notes.push(Note::Shown(answered.facts.clone(), Some(phase)));
@@ -167,14 +167,14 @@ impl Follow {
         Action::Wake(Wake::spread(at, cx.deadline().max(cx.now())))
     }
 
-    /// A read failed. It never loses the session: waiting goes on, or ends with a handle.
+    /// Takes a failed read, which never loses the session: waiting goes on, or ends with a handle.
     fn not_read(&mut self, exchange: &Exchange, failing: &Failing, cx: &mut Cx<'_>) -> Action {
         if !cx.wanted {
             return Action::End(Err(self.let_go(cx)));
         }
         let missing = failing.code() == Some("SESSION_NOT_FOUND");
         let bought_just_now = self.since.is_some_and(|at| cx.now().saturating_sub(at) < NOT_YET_KNOWN);
-        // Whoever waits for a session waits on through a page of a gateway, too.
+        // The wait for a session goes on through a page of a gateway, too.
         let passing = failing.passing || failing.is_page_of_success() || (missing && self.bought && bought_just_now);
         let named = cx.known.and_then(|known| known.named).filter(|_| missing);
         if passing && named.is_none() {
@@ -200,7 +200,7 @@ impl Follow {
         Action::End(Err(error))
     }
 
-    /// The deadline has come without a read: the caller gets what is known, not an error that drops the session.
+    /// Ends the wait at the deadline without a read: the caller gets the last known state, not an error that drops the session.
     fn end_with_what_is_known(&self, cx: &Cx<'_>) -> Action {
         let (facts, raw) = shown(cx.subject.session_id.as_deref().unwrap_or_default(), cx.known);
         let phase = phase_of(facts.status.as_deref(), &cx.wants.wishes.ends);

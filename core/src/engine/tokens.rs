@@ -1,4 +1,4 @@
-//! The tokens of the reseller API: the one in use, and those before it, so that no error repeats one.
+//! The tokens of the reseller API: the one in use, and the former ones, so that no error repeats one.
 
 use std::collections::VecDeque;
 
@@ -12,27 +12,27 @@ use crate::json::{pick, text_of};
 use crate::policy::Error;
 use crate::time::Millis;
 
-/// What a login is called.
+/// The operation of a login.
 pub(crate) const LOGIN: &str = LoginRequest::ENDPOINT.name;
-/// How many tokens are remembered after their time.
+/// The number of former tokens that are remembered.
 const FORMER: usize = 4;
 /// A token is renewed this long before its own `exp`.
 const EARLY: Millis = 60_000;
 
-/// What is known of the login.
+/// The state of the login.
 #[derive(Clone, Default, Hash)]
 pub(crate) struct Tokens {
     /// The username and the password, where the client was given them.
     pub(crate) credentials: Option<(Secret, Secret)>,
-    /// The token, and when it is to be renewed, Unix milliseconds.
+    /// The token, and the time of its renewal, in Unix milliseconds.
     token: Option<(Secret, Option<Millis>)>,
-    /// Whether the end of the first token is still to be read: a client is made before it is told the time.
+    /// True if the first token's end is still to be read: a client is made before the time is known.
     unread: bool,
-    /// The last few before it: a late answer may repeat the one that it was asked with.
+    /// The last former tokens: a late answer may repeat the one of its request.
     former: VecDeque<Secret>,
-    /// How many tokens there were: tells the one that was refused from a newer one.
+    /// The number of tokens so far, which distinguishes a refused token from a newer one.
     generation: u32,
-    /// Why the service refused the credentials: it is not asked again with them.
+    /// The reason why the service refused the credentials: they are not sent again.
     pub(crate) refused: Option<Error>,
 }
 
@@ -49,7 +49,7 @@ impl Tokens {
         self.generation
     }
 
-    /// Whether a send must wait for a login first.
+    /// Returns true if a send must wait for a login first.
     pub(crate) fn must_log_in(&mut self, unix: Millis) -> bool {
         if std::mem::take(&mut self.unread) {
             self.token.take().into_iter().for_each(|(token, _)| self.take(token, unix));
@@ -58,20 +58,20 @@ impl Tokens {
         !usable && self.credentials.is_some()
     }
 
-    /// Whether there is no token at all, and a login would bring one.
+    /// Returns true if there is no token at all, and a login would bring one.
     pub(crate) fn is_missing(&self) -> bool {
         self.token.is_none() && self.credentials.is_some()
     }
 
-    /// Takes in what a login brought. Returns whether there was a token in it.
+    /// Takes the token from the answer to a login. Returns true if there was one.
     pub(crate) fn take_from(&mut self, data: &str, unix: Millis) -> bool {
-        // Of the answer only the token: whatever else is odd in it, there is a login.
+        // Only the token of the answer is read: the login succeeds even if other members are invalid.
         let token = pick(data, ["token"]).and_then(|[token]| text_of(token?));
         let token = token.filter(|token| !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic()));
         token.map(|token| self.take(Secret::new(token), unix)).is_some()
     }
 
-    /// Takes a token into use. One whose own `exp` is past already is used until it is refused.
+    /// Takes a token into use. A token whose own `exp` is past already is used until it is refused.
     fn take(&mut self, token: Secret, unix: Millis) {
         let renew_at = expiry(token.reveal()).map(|ends| ends.saturating_sub(EARLY)).filter(|at| *at > unix);
         self.generation = self.generation.wrapping_add(1);
@@ -88,19 +88,19 @@ impl Tokens {
         }
     }
 
-    /// A token that was only to be renewed early is used until it is refused. Returns whether there is one.
+    /// Keeps a token that was only to be renewed early, until it is refused. Returns true if there is one.
     pub(crate) fn keep_old(&mut self) -> bool {
         self.token.as_mut().map(|(_, renew_at)| *renew_at = None).is_some()
     }
 
-    /// What no error must repeat, even if the service does.
+    /// The secrets that no error may repeat, even if the service does.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = &Secret> {
         let (username, password) = self.credentials.as_ref().map(|(username, password)| (username, password)).unzip();
         [password, username].into_iter().flatten().chain(self.token()).chain(&self.former)
     }
 }
 
-/// When a token ends by its own word, Unix milliseconds. Nobody has checked it: it only tells when to log in early.
+/// The end of a token by its own `exp`, in Unix milliseconds. The claim is not verified: it only decides when to log in early.
 fn expiry(token: &str) -> Option<Millis> {
     let payload = token.split('.').nth(1).filter(|payload| payload.len() <= 1 << 16)?;
     let claims = String::from_utf8(URL_SAFE_NO_PAD.decode(payload.trim_end_matches('=')).ok()?).ok()?;
@@ -146,9 +146,9 @@ mod tests {
         let mut tokens = with(Some(&ends_at(100_000)));
         assert_eq!([0, 39_999, 40_000].map(|unix| tokens.must_log_in(unix)), [false, false, true]);
         assert!(tokens.keep_old() && !tokens.must_log_in(40_000));
-        // One that is over by its own word when it comes: the service's clock may be another.
+        // A token that is already expired by its own `exp`: the service's clock may be another.
         assert!(!with(Some(&ends_at(100_000))).must_log_in(200_000));
-        // One that would be renewed as soon as it comes: every login may bring such a one.
+        // A token that would be renewed as soon as it comes: every login may bring such a one.
         assert!(!with(Some(&ends_at(100_000))).must_log_in(40_000));
     }
 

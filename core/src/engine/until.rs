@@ -1,5 +1,4 @@
-//! Watching a read until something in its answer is as the caller wants it: a balance, the words of an order that the
-//! contract does not document.
+//! Repeats a read until a value in its answer meets a condition: a balance, or a word of an order that the contract does not document.
 
 use std::borrow::Cow;
 
@@ -16,14 +15,14 @@ use crate::policy::{Advice, Effect, Error, Kind};
 use crate::time::Millis;
 use crate::wire::is_secret_name;
 
-/// What a read is repeated for. It ends when the value at `at` is one of `is`, or a number of at least `at_least`.
+/// The condition that ends a repeated read: the value at `at` is one of `is`, or a number of at least `at_least`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Until {
-    /// Where in the answer's `data` to look, a JSON pointer (RFC 6901) such as `/status`.
+    /// The place of the value in the answer's `data`, a JSON pointer (RFC 6901) such as `/status`.
     pub at: String,
-    /// The values that end it; those that are no strings are compared with their JSON.
+    /// The values that end the read; a value that is not a string is compared by its JSON.
     pub is: Vec<String>,
-    /// The number that ends it, once it is reached.
+    /// The least number that ends the read.
     pub at_least: Option<Decimal>,
 }
 
@@ -38,14 +37,14 @@ impl Until {
         }
     }
 
-    /// The value that is looked at, as text.
+    /// The value at the place, as text.
     fn value<'a>(&self, data: &'a str) -> Option<Cow<'a, str>> {
         let mut found = data;
         for name in self.names() {
             found = match found.trim_start().as_bytes().first() {
                 Some(b'{') => {
                     let mut named = members(found).ok()?.into_iter().filter(|(known, _)| *known == name);
-                    // Of one that comes twice nobody knows which is meant.
+                    // A member that comes twice counts as absent, since the right one can't be known.
                     named.next().filter(|_| named.next().is_none())?.1
                 }
                 Some(b'[') => items(found).ok()?.into_iter().nth(name.parse().ok()?)?,
@@ -55,12 +54,12 @@ impl Until {
         Some(plain(found))
     }
 
-    /// What the pointer goes through, from the outside in.
+    /// The names that the pointer goes through, from the outside in.
     fn names(&self) -> impl Iterator<Item = String> {
         self.at.split('/').skip(1).map(|token| token.replace("~1", "/").replace("~0", "~"))
     }
 
-    /// Whether what is looked at is a secret, in an answer of that shape: by the table, or by its name.
+    /// Returns true if the value is a secret, in an answer of that shape: by the table, or by its name.
     fn is_secret(&self, shape: Shape) -> bool {
         let mut shape = shape;
         for name in self.names() {
@@ -86,13 +85,13 @@ impl Until {
     }
 }
 
-/// A read that is repeated until something in its answer is as the caller wants it, or the deadline has come.
+/// A read that is repeated until a value in its answer meets the condition, or the deadline has come.
 #[derive(Debug, Clone, Hash)]
 pub(crate) struct UntilRead {
     until: Until,
     call: Call,
     poller: Poller,
-    /// What was seen last.
+    /// The last value that an event reported.
     seen: Option<Option<String>>,
 }
 
@@ -102,13 +101,13 @@ impl UntilRead {
         UntilRead { until, call, poller: Poller::default(), seen: None }
     }
 
-    /// Whatever it is told.
+    /// Advances the read with one input.
     pub(crate) fn handle(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Action {
         match self.call.read(input, cx) {
             Called::Waits(action) => action,
             Called::Success(answered) => self.read(*answered, cx),
             Called::Unwanted => stop(cx),
-            // The value is still waited for, up to the deadline.
+            // The read goes on, up to the deadline.
             Called::Failed(_, error) if error.may_pass() => self.not_read(error, cx),
             Called::Failed(_, error) => Action::End(Err(error)),
         }
@@ -117,7 +116,7 @@ impl UntilRead {
     fn read(&mut self, answered: Answered, cx: &mut Cx<'_>) -> Action {
         self.call.learn(&answered, cx);
         let value = self.until.value(answered.raw.text()).map(Cow::into_owned);
-        // What is no word or number is not for an event, nor is a secret, nor anything beside credentials.
+        // An event holds only a word or a number, never a secret, and nothing of an answer with credentials.
         let plain = |value: &String| value.len() <= 64 && !value.starts_with(['{', '[']);
         let is_secret = cx.wants.wishes.credentials || self.until.is_secret(self.call.exchange.endpoint.response);
         let shown = value.clone().filter(|value| !is_secret && plain(value));
@@ -142,7 +141,7 @@ impl UntilRead {
         self.read_again(asked, cx)
     }
 
-    /// Plans the next read, the last one at the deadline. Each is a call of its own, with all of its attempts.
+    /// Plans the next read, the last one at the deadline. Each read is a call of its own, with all of its attempts.
     fn read_again(&mut self, asked_to_wait: Millis, cx: &mut Cx<'_>) -> Action {
         let wake = self.poller.next_call(asked_to_wait, cx);
         self.call.begin_anew(cx);
@@ -150,7 +149,7 @@ impl UntilRead {
     }
 }
 
-/// Nobody waits for a read any more.
+/// Ends a read that no caller waits for.
 pub(crate) fn stop(cx: &Cx<'_>) -> Action {
     let what = "was cancelled before it had any effect";
     Action::End(Err(cx.subject.error(Kind::Cancelled, Effect::None, what, Advice::Nothing)))

@@ -1,9 +1,9 @@
 //! A write: a call that changes something. This file decides when a write is sent, when it is sent again, and how it ends.
 //!
-//! # What it protects
+//! # Guarantees
 //!
 //! 1. Nothing is sent before the store has the record of it ([`Action::Put`], then [`Input::Stored`]). A crash after that loses nothing.
-//!    Only the end of a session is sent all the same where the store fails: to end it twice does no harm.
+//!    Only a termination is sent all the same if the store fails: a second termination does no harm.
 //! 2. While one send of a key has no answer, the same key is sent again or none is. A new key replaces only a key that was answered.
 //! 3. `Effect::None` is reported only where no send can have had an effect: the ledger is not open.
 //! 4. A key is never sent once the service may have forgotten it ([`Key`]).
@@ -31,13 +31,13 @@
 //! | Answer | The key after it | Next |
 //! |---|---|---|
 //! | success | answered | [`Written::Accepted`] |
-//! | it never left the host | as before | the same key |
+//! | none: the request never left the host | as before | the same key |
 //! | lost, or a page without the API's format | unanswered | the same key, where a repeat is allowed |
 //! | a throttle (429) | as before | the same key, while the whole client holds back; a new key, where the 429 is a stored replay |
 //! | an earlier send is still being done (409) | unanswered | the same key, slowly |
-//! | a refusal that proves that nothing was done | answered | it ends without effect, unless an earlier key may have sold |
-//! | the supplier failed after it may have sold | answered, and `may_have_sold` | it ends in doubt; a new key, where it costs nothing or the caller set `retry_paid` |
-//! | an unknown code | unanswered | it ends in doubt |
+//! | a refusal that proves that nothing was done | answered | the write ends without effect, unless an earlier key may have sold |
+//! | the supplier failed after it may have sold | answered, and `may_have_sold` | the write ends in doubt; a new key, where it costs nothing or the caller set `retry_paid` |
+//! | an unknown code | unanswered | the write ends in doubt |
 //!
 //! # Ends
 //!
@@ -67,13 +67,13 @@ use crate::contract::{ANY, Decimal, Operation, Safety};
 use crate::policy::{Advice, Effect, Error, Judgement, Kind, Ledger, RetryPolicy, Rule, Rules, look_advice};
 use crate::time::{Clock, Millis};
 
-/// Why a write is in doubt that nobody waits for any more.
+/// The reason of a doubt that no caller waits for any more.
 const GIVEN_UP: &str = "was cancelled after it may have been sent";
 
-/// A write is sent so long after its put at most: another client may have its name a minute after the last sign of life of this one.
+/// The longest time between a write's put and its send: another client may take its name a minute after the last sign of life of this one.
 const STILL_OWNED: Millis = 20 * 1000;
 
-/// A store that takes longer to put a record than what was counted is good for is asked so often.
+/// The number of puts for a store that takes longer to put a record than a grant is good for.
 const SLOW_PUTS: u8 = 3;
 
 /// A write.
@@ -82,33 +82,33 @@ pub(crate) struct Write {
     pub(crate) call: Call,
     pub(crate) key: Key,
     pub(crate) terms: Terms,
-    /// Whether it came out of a record.
+    /// True if the write came out of a record.
     pub(crate) restored: bool,
-    /// How often in a row its record was put too late for what had been counted.
+    /// The number of puts in a row that were too late for the grant.
     slow_puts: u8,
-    /// Whether the store failed to keep its record and it was sent all the same, as only a termination is.
+    /// True if the store failed to keep the record and the write was sent all the same, as only a termination is.
     pub(crate) unrecorded: bool,
     before: Before,
 }
 
-/// What it does before it is sent.
+/// The step before the send.
 #[derive(Debug, Clone, Hash)]
 enum Before {
     Nothing,
     /// The price is being read.
     Pricing(Box<Prices>),
-    /// It is being counted under the day's cap, by that entry.
+    /// The purchase is being counted under the day's cap, by that entry.
     Counting(Box<(CountedAt, String)>),
     /// The service's time is being read, for the age of a restored key.
     Aging,
 }
 
-/// How a write ended, where its script is to say what comes next.
+/// The end of a write after which its script goes on.
 #[derive(Debug)]
 pub(crate) enum Written {
-    /// It was accepted.
+    /// The write was accepted.
     Accepted(Box<Answered>),
-    /// Of a session that is terminated: there is no such session. Whether this call did it, only a read can tell.
+    /// Of a termination: there is no such session. Only a read can tell whether this call ended it.
     NotThere(Error),
 }
 
@@ -119,7 +119,7 @@ impl Write {
         Write { call, key: Key::new(), terms, restored: false, unrecorded: false, slow_puts: 0, before: Before::Nothing }
     }
 
-    /// Somebody else goes on with it, with other options.
+    /// Takes the options of another caller that goes on with the write.
     pub(crate) fn take_options(
         &mut self,
         headers: Vec<(String, String)>,
@@ -133,7 +133,7 @@ impl Write {
         self.terms.is_read &= self.restored;
     }
 
-    /// What a key counts under the day's cap that surely bought nothing: it was never sent, not on that day, or its own answer says so.
+    /// Takes the entries of a key that certainly bought nothing: it was never sent, not on that day, or its own answer says so.
     pub(crate) fn take_unspent(&mut self) -> Vec<Counted> {
         let (ledger, was_answered) = (&self.call.ledger, self.key.settled);
         let is_unspent = !ledger.unanswered && !ledger.failed && (ledger.sends == 0 || was_answered);
@@ -144,19 +144,19 @@ impl Write {
         unspent
     }
 
-    /// Whether its key may have been sent before, so that the answer may be a replay of how things were.
+    /// Returns true if the key may have been sent before, so that the answer may be a replay of an earlier state.
     pub(crate) fn was_resent(&self) -> bool {
         self.call.ledger.sends > 1 || self.call.ledger.given || self.call.ledger.refused
     }
 
-    /// Whether it may be sent again at all.
+    /// Returns true if the write may be sent again at all.
     pub(crate) fn can_resume(&self, rules: Rules) -> bool {
         let whole = !(self.call.exchange.built.secret && self.restored);
         let once = self.call.exchange.endpoint.safety == Safety::AtMostOnce && rules.holds(Rule::HeldWriteRests);
         whole && !self.key.settled && !once
     }
 
-    /// It begins with a key of that age that an app's own backend refused.
+    /// Begins with a key of that age that an app's own backend refused.
     pub(crate) fn begin_refused(&mut self, key: String, age: Millis, clock: &Clock) {
         self.call.ledger = Ledger { refused: true, ..Ledger::new(Some(key), false) };
         self.key.age = Age::Since(clock.elapsed().saturating_sub(age));
@@ -179,7 +179,7 @@ impl Write {
         Action::Wake(Wake::at(cx.now()))
     }
 
-    /// A settled key gives way to a new one, which is priced and counted as the first one was.
+    /// Replaces a settled key by a new one, which is priced and counted as the first one was.
     fn take_new_key(&mut self, cx: &mut Cx<'_>) {
         let key = cx.means.dice.key(cx.subject.intent.as_deref());
         cx.subject.key = Some(key.as_str().into());
@@ -188,7 +188,7 @@ impl Write {
         cx.notes.extend(self.terms.begin_key(before.as_deref().unwrap_or_default(), may_have_sold, cx.means.rules));
     }
 
-    /// Whatever it is told.
+    /// Advances the write with one input.
     pub(crate) fn handle(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Part<Written> {
         match (std::mem::replace(&mut self.before, Before::Nothing), input) {
             (Before::Pricing(prices), input) => Part::Asks(self.pricing(prices, input, cx)),
@@ -213,7 +213,7 @@ impl Write {
                         return Part::Done(Written::NotThere(error));
                     }
                     match self.call.go_on(&failing, judgement, error, cx) {
-                        // Nobody waits for it any more, and its key has an answer that leaves nothing to ask for.
+                        // No caller waits any more, and the key has an answer, so a further send would find out nothing.
                         Next::Is(Called::Unwanted) if judgement.effect == Effect::Unknown && !judgement.keep => {
                             let error = cx.subject.error(Kind::Cancelled, Effect::Unknown, GIVEN_UP, judgement.advice);
                             Part::Asks(self.conclude(judgement, error, cx))
@@ -248,10 +248,10 @@ impl Write {
         }
     }
 
-    /// It was accepted: what was spent is told, in one place for whatever spends.
+    /// Reports the charge of an accepted write, in one place for all writes that spend.
     fn tell_charge(&self, answered: &Answered, cx: &mut Cx<'_>) {
         let (endpoint, facts) = (self.call.exchange.endpoint, &answered.facts);
-        // Of a request of the caller's own only the answer can tell.
+        // For a request of the caller's own only the answer can tell.
         if endpoint.spends() || (endpoint.name == ANY && facts.estimated_charge_usd.is_some()) {
             cx.note(EventKind::Charged {
                 idempotency_key: self.call.ledger.key.clone(),
@@ -262,7 +262,7 @@ impl Write {
         }
     }
 
-    /// Its time has come.
+    /// Decides the next step when the write is due.
     fn due(&mut self, due: Millis, cx: &mut Cx<'_>) -> Action {
         match self.call.hindrance(due, cx) {
             Some(Called::Waits(action)) => return action,
@@ -281,7 +281,7 @@ impl Write {
             self.before = Before::Pricing(Box::new(prices));
             return action;
         }
-        // Before it is counted, since what is counted is saved and sent from there.
+        // The age begins before the count, since the entry is saved and sent from there.
         self.key.begin(cx);
         match self.terms.must_count(cx) {
             true => self.count(cx),
@@ -301,7 +301,7 @@ impl Write {
     fn pricing(&mut self, mut prices: Box<Prices>, input: Input<'_>, cx: &mut Cx<'_>) -> Action {
         match input {
             Input::Due(_) if !cx.wanted => return self.stop(cx),
-            // Another caller goes on with it and asks for no price.
+            // Another caller goes on with the write and needs no price.
             Input::Due(due) if self.needs_price(cx).is_none() => return self.due(due, cx),
             _ => {}
         }
@@ -366,10 +366,10 @@ impl Write {
         self.call.send(late, cx)
     }
 
-    /// The store has its record, or not.
+    /// Takes the outcome of storing the record.
     fn stored(&mut self, stored: Stored, cx: &mut Cx<'_>) -> Action {
         self.unrecorded = stored == Stored::Failed;
-        // To end a session again does no harm, and not to end it costs money.
+        // A second termination does no harm, and a missing one costs money.
         let passes = self.call.exchange.endpoint.name == TerminateSession::ENDPOINT.name;
         match stored {
             Stored::Done => {}
@@ -405,13 +405,13 @@ impl Write {
         self.conclude(judgement, error, cx)
     }
 
-    /// Ends it as its last judgement says.
+    /// Ends the write by its last judgement.
     fn conclude(&mut self, judgement: Judgement, error: Error, cx: &Cx<'_>) -> Action {
         match (judgement.effect, judgement.keep) {
             (Effect::None, _) => Action::Erase(error),
             (_, true) => Action::Doubt(error),
-            // The key is settled, but money may have moved. Under an intent that must not be forgotten, or a job that is run again
-            // would buy again, nor of a renewal, or the next one would pay again: it stays until somebody settles it.
+            // The key is settled, but money may have moved. The record stays until a person settles it: under an intent, or a job that is
+            // run again would buy again; of a renewal, or the next one would pay again.
             (_, false) => {
                 self.key.settled = true;
                 let stays = cx.subject.named || self.call.exchange.endpoint.name == RenewSession::ENDPOINT.name;
@@ -420,7 +420,7 @@ impl Write {
         }
     }
 
-    /// Nobody waits for it any more, and nothing of it is out: without effect if it was never sent, else in doubt.
+    /// Stops a write that no caller waits for and no request of which is out: without effect if it was never sent, else in doubt.
     pub(crate) fn stop(&mut self, cx: &mut Cx<'_>) -> Action {
         if !self.call.is_open() {
             let what = "was cancelled before it had any effect";

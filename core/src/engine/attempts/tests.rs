@@ -109,7 +109,7 @@ fn a_window_that_ran_out_while_the_host_slept_grants_a_write_with_a_key_one_more
         given.pass(60_000 + slept);
         assert_eq!(attempts.window(60_000, is_keyed, &given.cx()), then, "{slept} {is_keyed}");
         if then == Window::Open {
-            // It is granted once.
+            // The grace is granted once.
             assert_eq!(attempts.window(60_000, is_keyed, &given.cx()), Window::Over);
         }
     }
@@ -137,7 +137,7 @@ fn an_answer_that_came_after_a_sleep_grants_a_write_with_a_key_one_more_send() {
         given.means.gate.close(throttled_until, 0);
         assert_eq!(attempts.window(70_000, true, &given.cx()), then);
     }
-    // No sleep, but a window that is shorter than an attempt.
+    // The host did not sleep, but the window is shorter than an attempt.
     let mut given = Given::agent();
     given.service.retry.window_ms = 1000;
     let mut attempts = begun(&given);

@@ -7,7 +7,7 @@ fn balance(given: &mut Given) -> Call {
     given.read("get_balance", "{}")
 }
 
-/// What follows from each answer to a read.
+/// The reaction to each answer to a read.
 #[test]
 fn a_read_is_made_again_after_what_may_be_over_soon_and_ends_with_the_rest() {
     let rows = [

@@ -169,7 +169,7 @@ fn a_write_is_sent_again_only_after_a_refusal_of_its_token_in_the_envelope_below
         let mut write = given.write("delete_sub_user", r#"{"user_id":1}"#);
         assert_eq!(given.tell(&mut write, [due(), stored(), answer])[2], asks);
     }
-    // A read changes nothing, so nobody has to know who answered.
+    // A read changes nothing, so the sender of the answer does not matter.
     let mut given = Given::reseller();
     let mut call = given.read("list_sub_users", "{}");
     assert_eq!(given.tell(&mut call, [due(), page(401), due()])[1..], ["wake", "need a token"]);
@@ -224,8 +224,8 @@ fn no_error_repeats_a_key_a_token_or_a_header_of_the_callers_own() {
         let shown = crate::contract::json_of(&error).to_lowercase();
         assert!(shown.contains("[redacted]") && !shown.contains("the-api-key") && !shown.contains("own-secret"), "{shown}");
     }
-    // What is not the text of a JSON string can't be cleaned: then there are no details, unless the secret is so short that it is part
-    // of any text.
+    // A text that is not a JSON string can't be cleaned: then there are no details, unless the secret is so short that it is part of any
+    // text.
     for (key, details) in [("987654321", None), ("98765", Some(r#"{"k":987654321}"#))] {
         let mut given = Given::agent();
         given.service.key = Some(Secret::new(key));

@@ -1,4 +1,4 @@
-//! A rotation or a renewal of a session. The answer to a key that may have been sent before can be a replay of how the session was,
+//! A rotation or a renewal of a session. The answer to a key that may have been sent before can be a replay of the session's earlier state,
 //! so then the session is read once more.
 
 use arcstr::ArcStr;
@@ -29,7 +29,7 @@ impl Change {
         self.confirm.is_some()
     }
 
-    /// Whatever it is told.
+    /// Advances the change with one input.
     pub(crate) fn handle(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Action {
         if self.confirm.is_some() {
             return self.confirming(input, cx);
@@ -52,7 +52,7 @@ impl Change {
         Action::End(Ok(Box::new(answered)))
     }
 
-    /// The session is read.
+    /// Advances the read that confirms the change.
     fn confirming(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Action {
         let Some(confirm) = &mut self.confirm else { return Confirm::begin(cx) };
         if !cx.wanted && !matches!(input, Input::Response(_)) {
@@ -82,13 +82,13 @@ impl Change {
     }
 }
 
-/// Nobody waits for it any more: the session lives on.
+/// Ends the wait, since no caller waits any more: the session goes on.
 fn let_go(cx: &Cx<'_>) -> Action {
     let what = "waiting for the session was cancelled, and the session goes on";
     Action::End(Err(cx.subject.error_of_read(Kind::Cancelled, Effect::Done, what, Advice::ReadSession)))
 }
 
-/// The service asks to wait before the read longer than a call may take.
+/// The error if the service asks for a longer wait before the read than a call may take.
 pub(super) fn too_long(kind: Kind, effect: Effect, advice: Advice, wait: Millis, cx: &Cx<'_>) -> Error {
     let what = "could not be confirmed by a read, since the service asked to wait beyond the deadline";
     let mut error = cx.subject.error_of_read(kind, effect, what, advice);
@@ -150,7 +150,7 @@ mod tests {
         given.service.retry.attempts = 2;
         let mut job = resent(&mut given);
         assert_eq!(given.tell(&mut job, [due(), lost(), due(), page(200)]), [READ, "wake", READ, "end: Unavailable Done ReadSession"]);
-        // The error says what the service answered to the read.
+        // The error has the service's answer to the read.
         assert_eq!(given.error.and_then(|error| error.status), Some(200));
     }
 
@@ -174,7 +174,7 @@ mod tests {
             given.wanted = false;
             assert_eq!(given.tell(&mut job, [input]), [cancelled]);
         }
-        // Nobody wants the read: the answer itself is the end.
+        // No caller wants the read: the answer itself is the end.
         let mut given = Given::agent();
         let mut job = rotate(&mut given);
         given.tell(&mut job, [due(), stored(), lost(), due(), stored()]);

@@ -1,4 +1,4 @@
-//! The scripts: what each kind of job does, one part after the other.
+//! The scripts: the parts of each kind of job, one after the other.
 
 mod change;
 pub(crate) mod open_session;
@@ -26,21 +26,21 @@ use crate::engine::until::{Until, UntilRead, stop};
 use crate::engine::write::{Write, Written};
 use crate::policy::{Advice, Effect, Error, Kind, RetryPolicy};
 
-/// What comes after a write was accepted.
+/// The continuation after a write was accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Then {
-    /// Nothing: the answer is the end.
+    /// None: the answer is the end.
     End,
-    /// What was bought or placed is followed until it can be used.
+    /// The purchase or the order is followed until it can be used.
     Follow,
 }
 
 /// A place among the sends of a client that may be out at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Place {
-    /// Of what reads.
+    /// The place of a read.
     Read,
-    /// Of a write, from before it is counted and put until it was answered.
+    /// The place of a write, from before it is counted and put until it was answered.
     Write,
 }
 
@@ -60,7 +60,7 @@ pub(crate) enum Job {
 }
 
 impl Job {
-    /// A job that reads, once or until something is as its caller wants it.
+    /// A job that reads, once or until a condition holds.
     pub(crate) fn read(exchange: Exchange, policy: RetryPolicy, until: Option<Until>) -> Job {
         let call = Call::new(exchange, policy);
         match until {
@@ -82,7 +82,7 @@ impl Job {
         }
     }
 
-    /// Whatever it is told.
+    /// Advances the job with one input and returns what it waits for next.
     pub(crate) fn handle(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Action {
         match self {
             Job::Read(call) => read(call, input, cx),
@@ -102,7 +102,7 @@ impl Job {
         }
     }
 
-    /// The write that it began with, unless it was accepted and is not needed any more.
+    /// The write that the job began with, unless it was accepted and is not needed any more.
     pub(crate) fn write(&self) -> Option<&Write> {
         match self {
             Job::Write(write) => Some(write),
@@ -127,7 +127,7 @@ impl Job {
         }
     }
 
-    /// Somebody else goes on with it, with other options.
+    /// Takes the options of another caller that goes on with the job.
     pub(crate) fn take_options(
         &mut self,
         headers: Vec<(String, String)>,
@@ -147,7 +147,7 @@ impl Job {
         }
     }
 
-    /// The order that it follows.
+    /// The order that the job follows.
     pub(crate) fn order(&self) -> Option<&Order> {
         match self {
             Job::PlaceOrder(job) => job.order.as_ref(),
@@ -156,22 +156,22 @@ impl Job {
         }
     }
 
-    /// Whether what it buys or places is followed until it can be used.
+    /// Returns true if the job's purchase or order is followed until it can be used.
     pub(crate) fn follows(&self) -> bool {
         matches!(self, Job::OpenSession(_) | Job::PlaceOrder(_) | Job::WaitSession(_))
     }
 
-    /// Whether it gives a session to whoever wants to use it.
+    /// Returns true if the job gives its caller a session to use.
     pub(crate) fn is_of_session(&self) -> bool {
         matches!(self, Job::OpenSession(_) | Job::WaitSession(_))
     }
 
-    /// Whether it ends a session.
+    /// Returns true if the job ends a session.
     pub(crate) fn is_termination(&self) -> bool {
         matches!(self, Job::Terminate(_))
     }
 
-    /// Whether its write was accepted, so that all that is left is to read what came of it.
+    /// Returns true if the job's write was accepted, so that only reads are left.
     pub(crate) fn was_accepted(&self) -> bool {
         match self {
             Job::OpenSession(job) => job.is_following(),
@@ -181,7 +181,7 @@ impl Job {
         }
     }
 
-    /// The place that its next send needs. The end of a session waits for nothing.
+    /// The place that the next send needs. A termination needs none.
     pub(crate) fn place(&self) -> Option<Place> {
         match self {
             Job::Terminate(_) => None,
@@ -190,12 +190,12 @@ impl Job {
         }
     }
 
-    /// Whether what it sends next may have been sent before.
+    /// Returns true if the next send may have been sent before.
     pub(crate) fn may_have_been_sent(&self) -> bool {
         self.write().is_some_and(|write| write.call.is_open())
     }
 
-    /// Goes on after a doubt, or for somebody who waits for its order again.
+    /// Goes on after a doubt, or for a caller that waits for the order again.
     pub(crate) fn resume(&mut self, cx: &mut Cx<'_>) -> Action {
         match self {
             Job::Terminate(job) => return job.resume(cx),
@@ -210,7 +210,7 @@ impl Job {
         self.write_mut().map_or(Action::Wake(Wake::at(cx.now())), |write| write.resume(cx))
     }
 
-    /// What a command is told that no longer waits for this job.
+    /// The error for a command that no longer waits for this job.
     pub(crate) fn let_go(&self, subject: &Subject) -> Error {
         if let Some(order) = self.order() {
             return order.let_go(subject);

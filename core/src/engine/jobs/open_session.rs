@@ -1,4 +1,4 @@
-//! `open_session`: a session is bought, and followed until it can be used.
+//! `open_session`: buys a session, and follows it until it can be used.
 
 use std::borrow::Cow;
 
@@ -12,8 +12,8 @@ use crate::json::{pick, text_of};
 use crate::policy::{Advice, Effect, Kind};
 use crate::wire::Built;
 
-/// The purchase of a session, and what comes after it. Thousands of sessions are waited for at once, and nothing of the purchase is
-/// needed for that.
+/// The purchase of a session, and then its follow-up. Thousands of sessions are waited for at once, and the wait needs nothing of the
+/// purchase.
 #[derive(Debug, Clone, Hash)]
 pub(crate) enum SessionPurchase {
     Buys(Box<Write>),
@@ -25,7 +25,7 @@ impl SessionPurchase {
         matches!(self, SessionPurchase::Follows(_))
     }
 
-    /// Whatever it is told.
+    /// Advances the purchase with one input.
     pub(crate) fn handle(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Action {
         let write = match self {
             SessionPurchase::Follows(follow) => return follow.handle(input, cx),
@@ -45,7 +45,7 @@ impl SessionPurchase {
     }
 }
 
-/// It was accepted: from here on the session is what is kept.
+/// Turns to the session after its purchase was accepted: from here on the session is kept.
 fn bought(write: &Write, answered: Answered, cx: &mut Cx<'_>) -> Part<(Follow, Action)> {
     let named = answered.facts.session_id.clone().filter(|id| !id.is_empty() && id != "." && id != "..");
     let Some(session_id) = named else {
@@ -136,7 +136,7 @@ mod tests {
         let said = given.tell(&mut job, [due(), stored(), had(), due(), stored(), had()]);
         assert_eq!(said, ["put", BUY, "wake", "put", BUY, "wake"]);
         assert_eq!(given.notes().last().map(String::as_str), Some("event accepted"));
-        // Nor where its caller is gone by then: what was bought is in doubt.
+        // This also holds if the caller is gone by then: the purchase is in doubt.
         let mut given = Given::agent();
         let mut job = open(&mut given);
         given.tell(&mut job, [due(), stored()]);

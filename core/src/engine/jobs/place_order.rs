@@ -1,4 +1,4 @@
-//! `place_order`: a static order is placed once, and followed until its proxies can be used.
+//! `place_order`: places a static order once, and follows it until its proxies can be used.
 
 use crate::engine::answer::Answered;
 use crate::engine::context::Cx;
@@ -8,7 +8,7 @@ use crate::engine::order::Order;
 use crate::engine::write::{Write, Written};
 use crate::policy::{Advice, Effect, Kind};
 
-/// A static order, and what comes after it was placed.
+/// A static order, and its follow-up.
 #[derive(Debug, Clone, Hash)]
 pub(crate) struct OrderPlacement {
     pub(crate) write: Write,
@@ -20,7 +20,7 @@ impl OrderPlacement {
         OrderPlacement { write, order: None }
     }
 
-    /// Whatever it is told.
+    /// Advances the order with one input.
     pub(crate) fn handle(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Action {
         if let Some(order) = &mut self.order {
             return order.handle(input, cx);
@@ -32,7 +32,7 @@ impl OrderPlacement {
         }
     }
 
-    /// It was accepted: from here on it is followed, and its record says so.
+    /// Turns to the order after it was accepted: from here on it is followed, and its record says so.
     fn placed(&mut self, answered: Answered, cx: &mut Cx<'_>) -> Action {
         let Some(order_no) = answered.facts.order_no.clone().filter(|order_no| !order_no.is_empty()) else {
             let what = "was accepted, but the answer has no order number";
@@ -47,7 +47,7 @@ impl OrderPlacement {
         order.read_again(0, cx)
     }
 
-    /// What was to be placed is this order: all that is left is to follow it.
+    /// Turns to an order that is already known: only following it is left.
     pub(crate) fn become_order(&mut self, order_no: String, status: Option<String>, outlives_wait: bool) -> &mut Order {
         self.write.key.settled = false;
         let (exchange, policy) = (&self.write.call.exchange, self.write.call.attempts.policy);

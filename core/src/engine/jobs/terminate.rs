@@ -1,4 +1,4 @@
-//! The end of a session. A second DELETE that finds no session says nothing of the first one: then the session is read.
+//! The end of a session. A second DELETE that finds no session proves nothing about the first one: then the session is read.
 
 use arcstr::ArcStr;
 
@@ -31,7 +31,7 @@ impl Terminate {
         self.write.resume(cx)
     }
 
-    /// Whatever it is told. A doubt that no record tells of is ended by terminating again.
+    /// Advances the termination with one input. A doubt without a record ends by advising another termination.
     pub(crate) fn handle(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Action {
         match self.go_on(input, cx) {
             Action::Doubt(mut error) if self.write.unrecorded => {
@@ -53,9 +53,9 @@ impl Terminate {
         }
     }
 
-    /// There is no such session, or it is over: an earlier send did it, if the session was ever there.
+    /// Takes an answer that there is no such session, or that it is over: an earlier send ended it, if the session ever existed.
     fn not_there(&mut self, error: Error, cx: &mut Cx<'_>) -> Action {
-        // Only a read can say so: if that fails, it is as open as before.
+        // Only a read can confirm it: if that fails, the effect is as open as before.
         self.write.call.ledger.unanswered = true;
         if !cx.wanted {
             return self.write.stop(cx);
@@ -71,7 +71,7 @@ impl Terminate {
         Confirm::begin(cx)
     }
 
-    /// The session is read.
+    /// Advances the read that confirms the end.
     fn confirming(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Action {
         if !cx.wanted && !matches!(input, Input::Response(_)) {
             return self.write.stop(cx);
@@ -92,7 +92,7 @@ impl Terminate {
                 cx.notes.push(Note::Shown(answered.facts.clone(), None));
                 match phase {
                     _ if !cx.wanted => self.write.stop(cx),
-                    // Whatever it was that ended it: nothing is left to terminate.
+                    // The session has ended, for whatever reason: nothing is left to terminate.
                     Phase::Ended => gone(Answered { phase: Some(phase), ..*answered }, cx),
                     _ => {
                         let what = "may have been done, but the session is still there";
@@ -116,7 +116,7 @@ impl Terminate {
     }
 }
 
-/// The session is terminated: it is followed no more.
+/// Ends the job of a session that is terminated.
 fn gone(answered: Answered, cx: &mut Cx<'_>) -> Action {
     cx.notes.push(Note::Gone);
     Action::End(Ok(Box::new(answered)))
@@ -247,7 +247,7 @@ mod tests {
             given.wanted = false;
             assert_eq!(given.tell(&mut job, [input]), [says]);
         }
-        // Given up before the second DELETE was answered.
+        // The call is cancelled before the second DELETE is answered.
         let mut given = Given::agent();
         let mut job = terminate(&mut given);
         given.tell(&mut job, [due(), stored(), lost(), due(), stored()]);

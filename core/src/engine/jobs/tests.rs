@@ -13,7 +13,7 @@ fn creating() -> Tell {
     success(r#"{"session_id":"s-1","status":"creating"}"#)
 }
 
-/// Each script that reads on after its write, and what brings it there.
+/// Each script that reads on after its write, and the inputs that lead there.
 fn reading() -> [(Given, Job); 4] {
     let resent = |answer| vec![due(), stored(), lost(), due(), stored(), answer];
     let rows = [

@@ -94,7 +94,7 @@ fn a_throttle_beyond_the_deadline_ends_it_with_what_is_known() {
     let mut order = order(&mut given, true);
     order.status = Some("processing".to_owned());
     assert_eq!(given.tell(&mut order, [due(), failure("1", 429).retry_after(11)])[1], "end: done Pending");
-    // One that ends with the deadline leaves time for the last read.
+    // A read that ends with the deadline leaves time for the last one.
     let mut given = Given::reseller();
     (given.wants.deadline_ms, given.service.retry.attempts) = (10_000, 1);
     let mut order = self::order(&mut given, true);

@@ -38,7 +38,7 @@ fn only_the_statuses_of_the_contract_mean_something() {
         ["creating", "active", "expired", "terminated", "odd", "failed"].map(|status| phase_of(Some(status), &["failed".to_owned()]));
     assert_eq!(phases, [Phase::Pending, Phase::Ready, Phase::Ended, Phase::Ended, Phase::Unknown, Phase::Ended]);
     assert_eq!(phase_of(None, &[]), Phase::Unknown);
-    // The caller's word counts for more than the contract's.
+    // The caller's list counts for more than the contract's.
     assert_eq!(phase_of(Some("active"), &["active".to_owned()]), Phase::Ended);
 }
 
@@ -60,7 +60,7 @@ fn a_session_is_read_until_it_is_usable_or_over() {
 fn the_answer_to_a_purchase_is_enough_where_it_says_all_that_is_wanted() {
     let mut given = session();
     assert_eq!(bought(&mut given, "active", false).1, "end: done Ready");
-    // An answer to a second send may be a replay of how things were, and shows no credentials.
+    // An answer to a second send may be a replay of an earlier state, and shows no credentials.
     assert_eq!((bought(&mut given, "active", true).1, given.wait()), ("wake".to_owned(), 0));
     given.wants.wishes.credentials = true;
     assert_eq!((bought(&mut given, "active", false).1, given.wait()), ("wake".to_owned(), 0));
@@ -108,7 +108,7 @@ fn a_failing_read_never_ends_the_waiting_before_the_deadline() {
     for answer in failures {
         let mut given = session();
         let mut follow = follow(true);
-        // Far more often than a call has attempts.
+        // The read fails far more often than a call has attempts.
         for _ in 0..6 {
             assert_eq!(given.tell(&mut follow, [due(), answer.clone()]), [READ, "wake"]);
         }
@@ -140,13 +140,13 @@ fn a_session_that_was_just_bought_may_not_be_known_for_ten_seconds() {
     given.tell(&mut follow, [due()]);
     let left = 9999 - given.means.clock.monotonic();
     assert_eq!(given.tell(&mut follow, [missing().after(left), due(), missing()]), ["wake", READ, "end: Refused Done CheckAccount"]);
-    // At ten seconds it is over.
+    // The grace is over at ten seconds.
     let mut given = session();
     let mut follow = bought(&mut given, "creating", false).0;
     given.tell(&mut follow, [due()]);
     let left = 10_000 - given.means.clock.monotonic();
     assert_eq!(given.tell(&mut follow, [missing().after(left)]), ["end: Refused Done CheckAccount"]);
-    // One that was not bought here has no such grace.
+    // A session that was not bought here has no such grace.
     let mut follow = self::follow(false);
     assert_eq!(given.tell(&mut follow, [due(), missing()]), [READ, "end: Refused None ChangeRequest"]);
 }
@@ -186,7 +186,7 @@ fn a_wait_that_the_service_asks_for_counts_after_a_plain_failure_too() {
     let mut follow = follow(true);
     assert_eq!(given.tell(&mut follow, [due(), failure("INTERNAL_ERROR", 500).retry_after(30)]), [READ, "wake"]);
     assert_eq!(given.wait(), 10_000);
-    // The last read would undercut it.
+    // The last read would come before that time.
     assert_eq!(given.tell(&mut follow, [due()]), ["end: done Unknown"]);
 }
 

@@ -1,4 +1,4 @@
-//! What a machine is given, as literal values: a test tells it one input after the other and reads what it asks for.
+//! A machine's context as literal values: a test gives it one input after the other and compares its actions.
 //!
 //! ```text
 //! let mut given = Given::agent();
@@ -32,11 +32,11 @@ use crate::wire::{self, BaseUrl, build};
 
 /// The Unix time at which every test begins: the start of a UTC day.
 pub(crate) const START: Millis = 1_700_006_400_000;
-/// The same as a day.
+/// The first UTC day.
 pub(crate) const TODAY: i64 = START / 86_400_000;
 const BASE: &str = "https://api.example/v1";
 
-/// All that a machine borrows. Backoffs are 0, so that every wait that a test sees has another cause.
+/// Everything that a machine borrows. Backoffs are 0, so that every wait that a test sees has another cause.
 pub(crate) struct Given {
     pub(crate) means: Means,
     now: Now,
@@ -47,15 +47,15 @@ pub(crate) struct Given {
     pub(crate) wants: Wants,
     /// The status of the session that is known, and whether a read has shown it.
     pub(crate) session: Option<(&'static str, bool)>,
-    /// Whether a person named the session, and the service has not shown it yet.
+    /// True if a person named the session, and the service has not confirmed it yet.
     pub(crate) named: bool,
     pub(crate) day: Option<i64>,
-    /// When the machine wants to be woken, if that is what it waits for.
+    /// The time at which the machine wants to wake, if it waits for that.
     wake: Option<Millis>,
-    /// What the last action ended with.
+    /// The error of the last action, if it ended with one.
     pub(crate) error: Option<Error>,
     pub(crate) answered: Option<Answered>,
-    /// The headers and the body of the last send, and until when it may be sent.
+    /// The headers, the body and the deadline of the last send.
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: String,
     pub(crate) send_before: Millis,
@@ -139,7 +139,7 @@ impl Given {
         self.write_within(operation, params, None, None)
     }
 
-    /// The same with the caller's limit for a unit, and with what it is to cost by the caller's word.
+    /// A write with the caller's limit for a unit, and with the caller's estimate of the cost.
     pub(crate) fn write_within(&mut self, operation: &str, params: &str, limit: Option<&str>, said: Option<&str>) -> Write {
         let exchange = self.exchange(operation, params);
         let key = exchange.is_keyed().then(|| self.means.dice.key(None));
@@ -149,18 +149,18 @@ impl Given {
         Write::new(exchange, self.service.retry, Ledger::new(key, false), terms)
     }
 
-    /// So much time passes, by both clocks.
+    /// Lets time pass by both clocks.
     pub(crate) fn pass(&mut self, millis: Millis) {
         self.pass_by(millis, millis);
     }
 
-    /// So much time passes, by the wall clock and by the monotonic one.
+    /// Lets time pass by the wall clock and by the monotonic one.
     pub(crate) fn pass_by(&mut self, unix: Millis, monotonic: Millis) {
         self.now = Now { unix: self.now.unix + unix, monotonic: self.now.monotonic + monotonic };
         self.means.clock.tick(self.now);
     }
 
-    /// Tells a machine one input after the other. Returns what it asked for after each.
+    /// Gives a machine one input after the other. Returns its action after each.
     pub(crate) fn tell<const N: usize>(&mut self, machine: &mut impl Machine, inputs: [Tell; N]) -> [String; N] {
         inputs.map(|input| self.tell_one(machine, input))
     }
@@ -188,7 +188,7 @@ impl Given {
         self.take(says)
     }
 
-    /// What a machine says at the test's own call.
+    /// Describes an action that the test itself caused.
     pub(crate) fn say(&mut self, says: impl Into<Says>) -> String {
         self.take(says.into())
     }
@@ -226,17 +226,17 @@ impl Given {
         said
     }
 
-    /// How long the machine wants to wait.
+    /// The machine's wait.
     pub(crate) fn wait(&self) -> Millis {
         self.wake.expect("it waits for a time") - self.means.clock.monotonic()
     }
 
-    /// What the machine had to say beside what it waits for, since this was asked last.
+    /// The machine's notes since the last call.
     pub(crate) fn notes(&mut self) -> Vec<String> {
         self.notes.drain(..).map(|note| named(&note)).collect()
     }
 
-    /// The sentence of the error that it ended with.
+    /// The sentence of the last error.
     pub(crate) fn what(&self) -> &str {
         self.error.as_ref().map(|error| error.what.as_str()).unwrap_or_default()
     }

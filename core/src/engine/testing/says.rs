@@ -1,4 +1,4 @@
-//! What a machine says, in one shape for all of them.
+//! The actions and results of machines, in one shape for all of them.
 
 use crate::engine::answer::Answered;
 use crate::engine::call::{Call, Called};
@@ -17,7 +17,7 @@ use crate::engine::until::UntilRead;
 use crate::engine::write::{Write, Written};
 use crate::policy::Error;
 
-/// What a machine says, in one shape for all of them.
+/// An action or a result, in one shape for all machines.
 pub(crate) enum Says {
     Asks(Action),
     Answered(Box<Answered>),
@@ -81,7 +81,7 @@ impl From<Confirmed> for Says {
     }
 }
 
-/// What can be told something.
+/// A machine that takes inputs.
 pub(crate) trait Machine {
     fn handle(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Says;
 }

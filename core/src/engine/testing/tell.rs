@@ -1,4 +1,4 @@
-//! What a test tells a machine.
+//! The inputs of tests.
 
 use super::TODAY;
 use crate::contract::Api;
@@ -6,7 +6,7 @@ use crate::engine::machine::{Grant, Stored};
 use crate::policy::{Advice, Effect, Error, FailureKind, Kind, Sent};
 use crate::time::Millis;
 
-/// What a machine is told.
+/// An input for a machine.
 #[derive(Clone)]
 pub(crate) struct Tell {
     pub(super) what: What,
@@ -31,7 +31,7 @@ fn tell(what: What) -> Tell {
     Tell { what, after: 0, retry_after: None, request_id: None }
 }
 
-/// The time has come that it waits for.
+/// The time has come that the machine waits for.
 pub(crate) fn due() -> Tell {
     tell(What::Due)
 }
@@ -44,17 +44,17 @@ pub(crate) fn not_stored() -> Tell {
     tell(What::Stored(Stored::Failed))
 }
 
-/// There is what it needed.
+/// The resource is there.
 pub(crate) fn granted() -> Tell {
     tell(What::Granted(Ok(Grant::Token)))
 }
 
-/// It counts under today's cap.
+/// The purchase counts under today's cap.
 pub(crate) fn counted() -> Tell {
     tell(What::Granted(Ok(Grant::Counted { day: TODAY })))
 }
 
-/// There is not what it needed.
+/// The resource is not there.
 pub(crate) fn denied(kind: Kind, what: &str) -> Tell {
     tell(What::Granted(Err(Error::new(kind, Effect::None, "create_session", what, Advice::Stop))))
 }
@@ -84,17 +84,17 @@ pub(crate) fn broken_off() -> Tell {
     tell(What::Body(200, "{\"success\":true,"))
 }
 
-/// No answer: it may have been sent.
+/// No answer: the request may have been sent.
 pub(crate) fn lost() -> Tell {
     tell(What::Failed(FailureKind::Timeout, Sent::Maybe))
 }
 
-/// No connection: it was not sent.
+/// No connection: the request was not sent.
 pub(crate) fn unreachable() -> Tell {
     tell(What::Failed(FailureKind::Connect, Sent::Never))
 }
 
-/// The host came too late to it.
+/// The host got to the request too late.
 pub(crate) fn late() -> Tell {
     tell(What::Failed(FailureKind::Late, Sent::Never))
 }
@@ -105,12 +105,12 @@ pub(crate) fn unsendable() -> Tell {
 }
 
 impl Tell {
-    /// That comes so much later.
+    /// The input comes that much later.
     pub(crate) fn after(self, after: Millis) -> Tell {
         Tell { after, ..self }
     }
 
-    /// The service asks to wait so many seconds.
+    /// The service asks for a wait of that many seconds.
     pub(crate) fn retry_after(self, seconds: u32) -> Tell {
         Tell { retry_after: Some(seconds), ..self }
     }

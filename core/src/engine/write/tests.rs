@@ -12,7 +12,7 @@ const BOUGHT: &str = r#"{"session_id":"s-1","status":"creating","estimated_charg
 const LIST: &str = "send GET /products?type=dynamic&in_stock=false&limit=100";
 const SEND_1: &str = "send POST /sessions key 1";
 const SEND_2: &str = "send POST /sessions key 2";
-/// How a purchase ends whose effect is not known, and that can be asked about with its key.
+/// The end of a purchase whose effect is not known, and whose key can be sent again.
 const DOUBT: &str = "doubt: InDoubt Unknown Resume";
 
 fn purchase(given: &mut Given) -> Write {
@@ -96,7 +96,7 @@ fn a_send_may_be_held_back_no_longer_than_its_key_may_be_used() {
     assert_eq!(given.send_before - given.means.clock.monotonic(), 700);
 }
 
-/// What the first answer to a purchase leads to, and what the same answer leads to after a send that had none: the table of codes.
+/// The reaction to the first answer to a purchase, and to the same answer after a send that had none: the table of codes.
 #[test]
 fn what_follows_from_each_answer_to_a_purchase() {
     let rows = [
@@ -139,7 +139,7 @@ fn what_follows_from_a_response_without_the_envelope_and_from_none() {
         let mut given = Given::agent();
         let mut write = purchase(&mut given);
         assert_eq!(given.tell(&mut write, [due(), stored(), answer])[2], asks);
-        // Whatever it was, the same key asks again.
+        // The same key is sent again in every case.
         if asks == "wake" {
             assert_eq!(given.tell(&mut write, [due(), stored()]), ["put", SEND_1]);
         }
@@ -200,7 +200,7 @@ fn a_failure_of_the_supplier_is_bought_again_only_if_the_caller_asked_for_it() {
     let mut write = purchase(&mut given);
     let said =
         given.tell(&mut write, [due(), stored(), failure("BACKEND_TIMEOUT", 504), due(), stored(), failure("INSUFFICIENT_BALANCE", 402)]);
-    // The first key may have bought all the same, so the refusal of the second says nothing of the purchase.
+    // The first key may have bought all the same, so the refusal of the second does not decide the purchase.
     assert_eq!(said, ["put", SEND_1, "wake", "put", SEND_2, "end: InDoubt Unknown CheckAccount"]);
     let mut write = purchase(&mut given);
     write.call.ledger = Ledger::new(Some("mine-9".to_owned()), true);
@@ -236,7 +236,7 @@ fn a_purchase_that_nobody_wants_any_more_ends_by_what_it_knows_at_every_stage() 
         (5, unreachable(), NEVER_SENT),
         (5, lost(), PERHAPS_SENT),
         (5, failure("INSUFFICIENT_BALANCE", 402), NEVER_SENT),
-        // What was answered is not asked about again.
+        // A key that was answered is not sent again.
         (5, failure("BACKEND_TIMEOUT", 504), "end: Cancelled Unknown CheckAccount"),
         (5, success(BOUGHT), "end: done"),
         (6, due(), PERHAPS_SENT),
@@ -256,7 +256,7 @@ fn a_purchase_that_nobody_wants_any_more_ends_by_what_it_knows_at_every_stage() 
 #[test]
 fn a_restored_key_is_sent_only_when_its_age_is_known_and_young_enough() {
     let hour = 3_600_000;
-    // By the record it was an hour old; the service's time says how long ago that was.
+    // By the record the key was an hour old; the service's time shows how long ago that was.
     for (gap, asks) in
         [(20 * hour, "put"), (21 * hour, "doubt: InDoubt Unknown CheckAccount"), (-hour, "doubt: InDoubt Unknown CheckAccount")]
     {

@@ -1,4 +1,4 @@
-//! What a purchase may cost: the caller's limit, the price of the list, and the day's cap.
+//! The cost of a purchase: the caller's limit, the price of the list, and the day's cap.
 
 use super::*;
 use crate::engine::cost::PRICE_FIELD;
@@ -34,7 +34,7 @@ fn a_key_that_was_sent_is_asked_about_whatever_things_cost_by_now() {
 #[test]
 fn a_price_in_another_currency_needs_the_callers_word_and_that_is_held_against_the_limit() {
     let euros = || success(r#"{"items":[{"product_no":"p-1","price":4,"currency":"EUR"}]}"#);
-    // Two units at 5 at most.
+    // The purchase is of two units at 5 at most.
     for (said, asks) in
         [(None, "erase: Invalid None ChangeRequest"), (Some("10"), "wake"), (Some("10.01"), "erase: Refused None ReadPrices")]
     {
@@ -62,7 +62,7 @@ fn a_new_key_is_priced_and_counted_like_the_first() {
     given.day = Some(TODAY);
     let mut write = given.write_within("create_session", DYNAMIC, Some("5"), None);
     given.tell(&mut write, [due(), at_4(), due(), counted(), stored()]);
-    // The key is settled and has bought nothing: what was set aside for it is free.
+    // The key is settled and has bought nothing: its entry is free.
     let at_5 = success(r#"{"items":[{"product_no":"p-1","price":5}]}"#);
     let said = given.tell(&mut write, [failure("PRICE_MISMATCH", 409), due(), at_5, due(), counted(), stored()]);
     assert_eq!(said, ["wake", LIST, "wake", "count 10", "put", SEND_2]);
@@ -102,7 +102,7 @@ fn a_key_that_is_sent_on_another_day_counts_on_that_day() {
     assert_eq!(given.tell(&mut write, [stored(), due()]), ["wake", "count 8"]);
 }
 
-/// Our clock may be wrong, so that the store's day ends at a time that nobody here knows.
+/// Our clock may be wrong, so that the store's day ends at a time that this client does not know.
 #[test]
 fn a_grant_is_good_for_a_minute() {
     for (seconds, said) in [(59, SEND_1), (61, "wake")] {
@@ -220,7 +220,7 @@ fn a_store_that_takes_over_a_minute_for_each_put_is_asked_three_times() {
     }
 }
 
-/// A purchase whose price is being read for a limit, when somebody goes on with it who sets none.
+/// A purchase whose price is being read for a limit, when another caller without a limit goes on with it.
 fn without_a_limit(given: &mut Given) -> Write {
     let mut write = given.write_within("create_session", r#"{"session_type":"dynamic","product_no":"p-1"}"#, Some("3"), None);
     assert!(given.tell_one(&mut write, due()).starts_with("send GET /products"));

@@ -432,7 +432,7 @@ mod tests {
         print_doc(&mut out, "", &["ends */ and begins /* here".to_owned()]);
         assert_eq!(out, "/** ends *&#47; and begins &#47;* here */\n");
         assert_eq!(
-            (member("object", false), member("raw", true), operations::parameter("timeout")),
+            (member("object", false), member("raw", true), method::parameter("timeout")),
             ("`object`".into(), "raw_".into(), "timeout_".into())
         );
         assert_eq!(

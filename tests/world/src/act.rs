@@ -7,8 +7,9 @@ use hopline::wire::Request;
 use crate::checker::About;
 use crate::delivery::{Delivery, StoreResult};
 use crate::job::{Job, Manner, Task};
+use crate::scope::Plan;
 use crate::service::is_login;
-use crate::world::{HOUR, Out, Process, World};
+use crate::world::{Out, Process, World};
 
 /// One thing that may happen.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,37 +112,6 @@ pub enum Leaves {
     All,
     /// A record was written in part.
     Part,
-}
-
-/// What a program, or a person, does by a plan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Plan {
-    /// Nothing by itself.
-    Nothing,
-    /// It starts its jobs again, by their intents.
-    Again,
-    /// The same, by somebody who does not wait.
-    Hurry,
-    /// It resumes what the store holds.
-    ResumeAll,
-    /// A person looks at the service and ends every doubt by what it shows, an hour after the last message was sent.
-    Look,
-    /// A person looks at the service at once, and says of every doubt what it shows.
-    Glance,
-    /// A person looks at the service an hour after the last message was sent, and notes what it shows.
-    Note,
-    /// The person who noted that settles it.
-    SettleNoted,
-    /// Somebody gives the key of a purchase in doubt to another one.
-    Misuse,
-    /// Somebody drops the first record.
-    Forget,
-    /// A client of another account comes to the same store, and would forget, settle and resume all that is there.
-    Intrude,
-    /// It sets another budget.
-    Reset,
-    /// It reads a balance, three hours later.
-    Read,
 }
 
 impl World {
@@ -320,6 +290,3 @@ impl World {
         }
     }
 }
-
-/// Clocks that are an hour late or early.
-pub(crate) const HOURS: &[Millis] = &[-HOUR, HOUR];

@@ -12,7 +12,8 @@ use crate::checker::{BARRED, Checker, KEPT, Listed, TWICE};
 use crate::delivery::{Delivery, StoreResult};
 use crate::job::{Manner, Name, Task};
 use crate::process::{SHOWN, shows};
-use crate::world::{Budget, HOUR, Out, World, Wrong};
+use crate::time::HOUR;
+use crate::world::{Budget, Out, World, Wrong};
 
 /// What could be done and was started was not done.
 const UNDONE: &str = "an intent that was started again at the end was not done";

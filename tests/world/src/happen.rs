@@ -2,14 +2,16 @@
 
 use hopline::client::{CommandId, Millis, Name, Outcome, Sent, StepId, StoreAnswer, StoreCall, describe};
 
-use crate::act::{Act, Leaves, Plan};
+use crate::act::{Act, Leaves};
 use crate::checker::About;
 use crate::claims::OUTLASTS;
 use crate::delivery::{Delivery, StoreResult};
 use crate::job::{Job, Manner, Task};
 use crate::process::{SHOWN, is_nothing, shows};
+use crate::scope::Plan;
 use crate::service::{Arrival, Effects, ExchangeResult, Response};
-use crate::world::{HOUR, Message, Out, Process, World, Wrong};
+use crate::time::HOUR;
+use crate::world::{Message, Out, Process, World, Wrong};
 use hopline::wire::Request;
 use hopline_sandbox::Service;
 

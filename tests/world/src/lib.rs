@@ -18,9 +18,10 @@ mod scope;
 mod service;
 mod store;
 mod swarm;
+mod time;
 mod world;
 
-pub use act::{Act, Leaves, Plan};
+pub use act::{Act, Leaves};
 pub use checker::{
     BARRED, CAPPED, CROWDED, DENIED, DOUBLED, EARLY, FOREIGN, FORGOTTEN, HELD, INTRUDED, INVENTED, KEPT, LOGINS, LOST, MISCOUNTED, MIXED,
     PUT_OFF, REFUSED, REKEYED, RENEWED, RESENT, STALE, STUCK, THROWN, TWICE, UNCOUNTED, UNSAVED,
@@ -29,6 +30,6 @@ pub use delivery::{Delivery, StoreResult};
 pub use explore::{Explored, Found, Limits, explore, replay, side_by_side};
 pub use job::{Job, Manner, Name, Task};
 pub use pools::{PoolsLived, pool_fleet, pool_life, pool_month};
-pub use scope::{Kind, SCOPES, Scope};
+pub use scope::{Kind, Plan, SCOPES, Scope};
 pub use swarm::{Bytes, Source, live, seeded, transcript};
 pub use world::World;

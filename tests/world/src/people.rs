@@ -14,7 +14,8 @@ use crate::checker::{HELD, INTRUDED, LOST};
 use crate::delivery::StoreResult;
 use crate::job::{Job, Manner, Name, Task};
 use crate::process::name_of;
-use crate::world::{HOUR, Out, Process, World, Wrong};
+use crate::time::HOUR;
+use crate::world::{Out, Process, World, Wrong};
 
 /// What a reconcile answers.
 #[derive(Deserialize)]

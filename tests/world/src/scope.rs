@@ -3,9 +3,39 @@
 use hopline::client::Millis;
 use hopline::contract::Api;
 
-use crate::act::{HOURS, Plan};
 use crate::job::{Job, Manner, SESSIONS, Task};
-use crate::world::{HOUR, NIGHT, OVERNIGHT};
+use crate::time::{HOUR, HOURS, NIGHT, OVERNIGHT};
+
+/// What a program, or a person, does by a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Plan {
+    /// Nothing by itself.
+    Nothing,
+    /// It starts its jobs again, by their intents.
+    Again,
+    /// The same, by somebody who does not wait.
+    Hurry,
+    /// It resumes what the store holds.
+    ResumeAll,
+    /// A person looks at the service and ends every doubt by what it shows, an hour after the last message was sent.
+    Look,
+    /// A person looks at the service at once, and says of every doubt what it shows.
+    Glance,
+    /// A person looks at the service an hour after the last message was sent, and notes what it shows.
+    Note,
+    /// The person who noted that settles it.
+    SettleNoted,
+    /// Somebody gives the key of a purchase in doubt to another one.
+    Misuse,
+    /// Somebody drops the first record.
+    Forget,
+    /// A client of another account comes to the same store, and would forget, settle and resume all that is there.
+    Intrude,
+    /// It sets another budget.
+    Reset,
+    /// It reads a balance, three hours later.
+    Read,
+}
 
 /// A world to begin with, and how much may happen in it.
 #[derive(Debug)]

@@ -9,11 +9,13 @@ use hopline::policy::Rule;
 use rand::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::act::{Act, HOURS, Leaves, Plan};
+use crate::act::{Act, Leaves};
 use crate::delivery::{Delivery, StoreResult};
 use crate::explore::Found;
 use crate::job::{Job, Manner, SESSIONS, Task};
+use crate::scope::Plan;
 use crate::scope::{Kind, Scope};
+use crate::time::HOURS;
 use crate::world::{Out, Process, Transcript, World};
 
 /// Where choices come from.

@@ -12,12 +12,7 @@ use crate::job::{Job, Manner, PASSWORD};
 use crate::scope::Scope;
 use crate::service::{API_KEY, Arrival, Effects, Remote, Response};
 use crate::store::Store;
-
-pub(crate) const HOUR: Millis = 3_600_000;
-/// A night in which a machine sleeps and a key grows too old.
-pub(crate) const NIGHT: Millis = 25 * HOUR;
-/// From the beginning of a run into the next UTC day; a key is not too old by then.
-pub(crate) const OVERNIGHT: Millis = 17 * HOUR;
+use crate::time::{HOUR, NIGHT};
 
 /// What a client waits for.
 #[derive(Clone, Hash)]

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use crate::cargo::{Profile, is_ci, programs, root, run, sandbox};
+use crate::cargo::{is_ci, programs, root, run, sandbox};
 use crate::check::{Check, Lane, Outcome};
 use crate::debian::CERTUTIL;
+use crate::profile::Profile;
 use crate::{Fail, debian, node};
 
 const MADE: &str = "browser: the npm package, installed for pages";

@@ -128,25 +128,6 @@ pub(crate) fn bindgen<Argument: AsRef<OsStr>>(arguments: &[Argument]) -> Result<
     run(Command::new(program(BINDGEN)?).args(arguments))
 }
 
-/// How what ships is built.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Profile {
-    /// As it ships: small, which takes long.
-    Release,
-    /// As it is tested: the same without what only makes it smaller.
-    Ci,
-}
-
-impl Profile {
-    /// Its name, which is also that of its folder.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Profile::Release => "release",
-            Profile::Ci => "ci",
-        }
-    }
-}
-
 /// The shared vectors, or those that somebody has named.
 pub(crate) fn vectors() -> Result<PathBuf, Fail> {
     Ok(std::path::absolute(std::env::var_os("HOPLINE_VECTORS").map_or(root().join("tests/vectors"), PathBuf::from))?)

@@ -3,7 +3,10 @@
 use serde_json::{Value, json};
 
 use crate::Fail;
-use crate::cargo::Profile;
+use crate::profile::Profile;
+
+/// The name of the check that builds the sandbox, the peers and bindgen.
+pub(crate) const PROGRAMS: &str = "the programs that all hosts share";
 
 /// One thing that `cargo xtask test` checks. It runs in a process of its own.
 pub(crate) struct Check {

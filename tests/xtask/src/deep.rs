@@ -9,9 +9,8 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
 use crate::cargo::{cache, cargo, root, run, target};
-use crate::check::{Check, Lane, Outcome};
-use crate::test::PROGRAMS;
-use crate::{Fail, sizes};
+use crate::check::{Check, Lane, Outcome, PROGRAMS};
+use crate::{Fail, sizes, weight};
 
 pub(crate) const CHECKS: &[Check] = &[
     Check::new(Lane::Rust, "deep: libFuzzer on each property", 3600, |_| fuzz(SECONDS)).reads(&[
@@ -28,7 +27,7 @@ pub(crate) const CHECKS: &[Check] = &[
         run(&mut cargo(&["run", "--quiet", "--profile", "search", "--package", "hopline-world", "--", "deep"]))
     })
     .reads(&["core", "tests/world", "tests/sandbox"]),
-    Check::new(Lane::Scripts, "deep: no package weighs more than it did", 3600, |_| sizes::judge(&sizes::all()?))
+    Check::new(Lane::Scripts, "deep: no package weighs more than it did", 3600, |_| weight::judge(&sizes::all()?))
         .needs(&[PROGRAMS])
         .reads(&["core", "bindings-wasm", "bindings-python", "bindings-uniffi", "tests/bindgen", "tests/bench/sizes.txt"]),
 ];

@@ -4,9 +4,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use crate::cargo::{Profile, bindgen, is_ci, peers, root, run, sandbox, target, vectors};
-use crate::check::{Check, Lane, Outcome};
-use crate::test::PROGRAMS;
+use crate::cargo::{bindgen, is_ci, peers, root, run, sandbox, target, vectors};
+use crate::check::{Check, Lane, Outcome, PROGRAMS};
+use crate::profile::Profile;
 use crate::uniffi::{self, Kind};
 use crate::{Fail, junit, paths};
 
@@ -74,7 +74,7 @@ fn unpacked() -> Result<PathBuf, Fail> {
 }
 
 /// What the package weighs, in bytes.
-pub(crate) fn sizes() -> Result<crate::sizes::Weighed, Fail> {
+pub(crate) fn sizes() -> Result<crate::weight::Weighed, Fail> {
     let jar = package(Profile::Release)?;
     let library = generated().join("resources").join(platform()?).join(uniffi::name());
     Ok(vec![("jar", std::fs::metadata(jar)?.len()), ("jar's library", std::fs::metadata(library)?.len())])

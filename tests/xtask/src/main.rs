@@ -12,6 +12,7 @@ mod kotlin;
 mod mutants;
 mod node;
 mod paths;
+mod profile;
 mod python;
 mod rust;
 mod schemathesis;
@@ -21,11 +22,12 @@ mod targets;
 mod test;
 mod uniffi;
 mod vector;
+mod weight;
 
 use std::ffi::OsStr;
 use std::process::ExitCode;
 
-use cargo::Profile;
+use profile::Profile;
 
 /// What went wrong, in one sentence.
 type Fail = Box<dyn std::error::Error>;

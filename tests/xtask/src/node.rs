@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use crate::cargo::{Profile, bindgen, cargo, is_ci, peers, programs, root, run, sandbox, target, vectors};
-use crate::check::{Check, Lane, Outcome};
+use crate::cargo::{bindgen, cargo, is_ci, peers, programs, root, run, sandbox, target, vectors};
+use crate::check::{Check, Lane, Outcome, PROGRAMS};
 use crate::debian::NGINX;
-use crate::sizes::Weighed;
+use crate::profile::Profile;
 use crate::targets::WASM;
-use crate::test::PROGRAMS;
-use crate::{Fail, junit, paths, python, sizes, targets};
+use crate::weight::Weighed;
+use crate::{Fail, junit, paths, python, targets, weight};
 
 /// What the package is made of, and what its tests read.
 const PACKAGE: &[&str] = &["core", "bindings-wasm", "tests/bindgen", "tests/hosts/node/pack.mjs"];
@@ -111,7 +111,7 @@ fn weigh() -> Result<Outcome, Fail> {
     let into = place()?.join("weighed");
     std::fs::create_dir_all(&into)?;
     library(Profile::Release, &into, &[])?;
-    sizes::judge(&vec![("wasm, brotli", squeezed("brotliCompress", &into.join("hopline_wasm_bg.wasm"))?)])
+    weight::judge(&vec![("wasm, brotli", squeezed("brotliCompress", &into.join("hopline_wasm_bg.wasm"))?)])
 }
 
 /// How many bytes Node makes of a file.

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use crate::cargo::{Profile, bindgen, is_ci, peers, programs, root, run, sandbox, target, vectors};
-use crate::check::{Check, Lane, Outcome};
+use crate::cargo::{bindgen, is_ci, peers, programs, root, run, sandbox, target, vectors};
+use crate::check::{Check, Lane, Outcome, PROGRAMS};
 use crate::debian::NGINX;
-use crate::test::PROGRAMS;
+use crate::profile::Profile;
 use crate::{Fail, junit, paths};
 
 /// What the wheel is made of, and what its tests read.
@@ -133,7 +133,7 @@ fn from_git() -> Result<Outcome, Fail> {
 }
 
 /// What the package weighs, in bytes.
-pub(crate) fn sizes() -> Result<crate::sizes::Weighed, Fail> {
+pub(crate) fn sizes() -> Result<crate::weight::Weighed, Fail> {
     Ok(vec![("wheel", std::fs::metadata(package(Profile::Release)?)?.len())])
 }
 

@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
 
 use crate::cargo::{cargo, development, printed, proof, run};
-use crate::check::{Check, Lane, Outcome};
+use crate::check::{Check, Lane, Outcome, PROGRAMS};
 use crate::debian::NGINX;
-use crate::test::PROGRAMS;
 use crate::{Fail, examples, targets};
 
 /// What the workspace's tests read: the crates, what is shown in READMEs, and the contract.

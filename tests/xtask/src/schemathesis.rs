@@ -6,10 +6,9 @@ use std::process::Command;
 
 use crate::Fail;
 use crate::cargo::{printed, root, target};
-use crate::check::{Check, Lane, Outcome};
+use crate::check::{Check, Lane, Outcome, PROGRAMS};
 use crate::examples::Sandbox;
 use crate::python::{environment, missing};
-use crate::test::PROGRAMS;
 
 /// An account that neither runs dry nor is throttled, and sessions that are ready at once.
 const ACCOUNT: &[&str] =

@@ -4,9 +4,9 @@ use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use crate::cargo::{Profile, bindgen, cache, is_ci, peers, printed, root, run, sandbox, target, vectors};
-use crate::check::{Check, Lane, Outcome};
-use crate::test::PROGRAMS;
+use crate::cargo::{bindgen, cache, is_ci, peers, printed, root, run, sandbox, target, vectors};
+use crate::check::{Check, Lane, Outcome, PROGRAMS};
+use crate::profile::Profile;
 use crate::uniffi::{self, Kind};
 use crate::{Fail, paths, targets};
 
@@ -129,7 +129,7 @@ fn xcframework(package: &Path, profile: Profile) -> Result<(), Fail> {
 }
 
 /// What the package weighs, in bytes.
-pub(crate) fn sizes() -> Result<crate::sizes::Weighed, Fail> {
+pub(crate) fn sizes() -> Result<crate::weight::Weighed, Fail> {
     let mut weighed = vec![("swift .a", std::fs::metadata(package(Profile::Release)?.join("lib/libhopline_uniffi.a"))?.len())];
     let ios = targets::IOS;
     // A target that can't be had is said by rustup, and is no reason to weigh nothing.

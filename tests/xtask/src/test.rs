@@ -8,14 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::cargo::{Profile, is_ci, programs, root};
-use crate::check::{Check, Lane, Outcome};
+use crate::cargo::{is_ci, programs, root};
+use crate::check::{Check, Lane, Outcome, PROGRAMS};
+use crate::profile::Profile;
 use crate::{Fail, browser, debian, deep, kotlin, node, python, rust, schemathesis, swift};
 use inputs::Inputs;
 use lanes::Ended;
-
-/// The name of what builds the sandbox, the peers and bindgen.
-pub(crate) const PROGRAMS: &str = "the programs that all hosts share";
 
 const SHARED: &[Check] = &[Check::new(Lane::Rust, PROGRAMS, 900, |_| programs())
     .reads(&["core", "tests/bindgen", "tests/peers", "tests/sandbox", "bindings-python/python"])

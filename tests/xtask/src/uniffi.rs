@@ -4,8 +4,9 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use crate::Fail;
-use crate::cargo::{Profile, bindgen, cargo, run, target};
+use crate::cargo::{bindgen, cargo, run, target};
 use crate::paths;
+use crate::profile::Profile;
 
 /// A kind of library.
 #[derive(Clone, Copy)]

@@ -4,9 +4,8 @@ use std::fmt::Write;
 
 use hopline::contract::{Field, FieldRule};
 
-use super::operations::parameter;
-use super::{option_type, print_doc, quoted, request_type, said};
-use crate::model::{CallOption, Use, camel};
+use super::{escaped, option_type, print_doc, quoted, request_type, said};
+use crate::model::{CallOption, OPTIONS, Use, camel};
 
 /// A parameter that is none of the table's: its name in the core, its type, its default, what it is.
 pub(super) type Given = (&'static str, &'static str, &'static str, &'static str);
@@ -70,6 +69,12 @@ pub(super) fn params<'a>(fields: impl IntoIterator<Item = &'a Field>) -> Vec<Par
 
 fn is_fixed(field: &Field) -> bool {
     field.rules.iter().any(|rule| matches!(rule, FieldRule::Always(_)))
+}
+
+/// The name of a parameter, which may not be that of an option.
+pub(super) fn parameter(wire: &str) -> String {
+    let name = camel(wire);
+    if OPTIONS.iter().any(|option| camel(option.plain()) == name) { format!("{name}_") } else { escaped(name) }
 }
 
 impl Method {

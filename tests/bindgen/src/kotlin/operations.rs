@@ -5,8 +5,8 @@ use std::fmt::Write;
 use hopline::contract::{Api, Endpoint, Record};
 
 use super::method::{Given, Method, Param, params};
-use super::{HEADER, answer_type, escaped, member, quoted, record_of};
-use crate::model::{OPTIONS, Use, WALK, Walk, about, camel, client, operation, operations};
+use super::{HEADER, answer_type, member, quoted, record_of};
+use crate::model::{Use, WALK, Walk, about, camel, client, operation, operations};
 
 /// Which parameters `request` has, by their names in the core.
 const REQUEST: [Given; 5] = [
@@ -187,12 +187,6 @@ fn print_request(out: &mut String) {
 /// What reads an answer.
 fn reader_of(record: &Record) -> String {
     format!("Reader({}, Packed::read{})", quoted(record.name), record.name)
-}
-
-/// The name of a parameter, which may not be that of an option.
-pub(super) fn parameter(wire: &str) -> String {
-    let name = camel(wire);
-    if OPTIONS.iter().any(|option| camel(option.plain()) == name) { format!("{name}_") } else { escaped(name) }
 }
 
 #[cfg(test)]

@@ -6,15 +6,14 @@ use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::extract::State;
-use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::faults::ConnectionFault;
+use super::connection_fault::ConnectionFault;
+use super::control_answer::{Answer, Wrong, done, read, wrong};
 use super::operator;
 use super::reseller;
 use super::shared::Shared;
@@ -22,11 +21,6 @@ use super::target::Target;
 use crate::service::{
     BACKEND_OPERATIONS, BackendView, CODES, Charge, ErrorFault, Fault, FaultRule, Number, OPERATIONS, OrderView, SessionView, timestamp,
 };
-
-/// What is wrong with a control request, in one sentence.
-pub(super) struct Wrong(String);
-
-pub(super) type Answer = Result<Response, Wrong>;
 
 pub(super) fn router() -> Router<Arc<Shared>> {
     Router::new()
@@ -198,23 +192,4 @@ impl<'a> From<&'a Charge> for ChargeView<'a> {
             at_ms: charge.at_ms,
         }
     }
-}
-
-pub(super) fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Wrong> {
-    serde_json::from_slice(body).map_err(|error| wrong(error.to_string()))
-}
-
-pub(super) fn wrong(error: impl Into<String>) -> Wrong {
-    Wrong(error.into())
-}
-
-impl IntoResponse for Wrong {
-    fn into_response(self) -> Response {
-        let body = Json(BTreeMap::from([("error", self.0)]));
-        (StatusCode::BAD_REQUEST, body).into_response()
-    }
-}
-
-pub(super) fn done() -> Response {
-    Json(BTreeMap::from([("done", true)])).into_response()
 }

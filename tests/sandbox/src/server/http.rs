@@ -1,4 +1,4 @@
-//! Both APIs on HTTP and their OpenAPI documents, with CORS for dashboards that are developed against it.
+//! Both APIs on HTTP and their OpenAPI documents, with CORS for dashboards that are developed against it; and the target site.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,13 +11,12 @@ use axum::routing::{MethodRouter, get};
 use axum::{Json, Router};
 use hopline::contract::Api;
 use hopline_bindgen::openapi;
-use serde::Serialize;
 use tower_http::cors::{AllowHeaders, Any, CorsLayer};
 
 use super::Ready;
 use super::control;
 use super::faults;
-use super::shared::Shared;
+use super::shared::{Arrival, Shared};
 use crate::service::{BACKEND_PATH, BASE_PATH, Service};
 
 const LARGEST_REQUEST: usize = 2 * 1024 * 1024;
@@ -46,30 +45,14 @@ fn documented(api: Api, base_url: &str) -> MethodRouter<Arc<Shared>> {
     get(move || async move { Json(document) })
 }
 
-/// A request as it came.
-#[derive(Debug, Serialize)]
-pub(super) struct Arrival {
-    /// The port of the client, which tells one connection from another.
-    connection: u16,
-    method: String,
-    path: String,
-    version: String,
-    headers: Vec<(String, String)>,
-    body: String,
+/// The routes of the target site.
+pub(super) fn target_router(shared: Arc<Shared>) -> Router {
+    Router::new().route("/", get(welcome)).with_state(shared)
 }
 
-impl Arrival {
-    fn new(peer: SocketAddr, request: &Request<Vec<u8>>) -> Self {
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        Self {
-            connection: peer.port(),
-            method: request.method().to_string(),
-            path: request.uri().to_string(),
-            version: format!("{:?}", request.version()),
-            headers: request.headers().iter().map(|(name, value)| (name.to_string(), text(value.as_bytes()))).collect(),
-            body: text(request.body()),
-        }
-    }
+async fn welcome(State(shared): State<Arc<Shared>>, ConnectInfo(peer): ConnectInfo<SocketAddr>) -> impl IntoResponse {
+    let (status, welcome) = shared.lock().target.visit(peer.ip());
+    (status, Json(welcome))
 }
 
 async fn api(State(shared): State<Arc<Shared>>, ConnectInfo(peer): ConnectInfo<SocketAddr>, request: Request<Body>) -> Response<Body> {

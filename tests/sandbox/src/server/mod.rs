@@ -1,7 +1,9 @@
 //! The server: the service on a socket, its control, its proxies and a site to reach through them.
 
 mod accept;
+mod connection_fault;
 mod control;
+mod control_answer;
 mod faults;
 mod gateway;
 mod http;
@@ -23,7 +25,7 @@ use serde::Serialize;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
-pub use faults::ConnectionFault;
+pub use connection_fault::ConnectionFault;
 pub use gateway::nginx;
 pub use tls::{Authority, Tls};
 
@@ -169,7 +171,7 @@ pub async fn serve(options: Options) -> io::Result<Running> {
         tasks.spawn(served.serve(router.clone()));
     }
     tasks.spawn(accept::each(api, move |stream, peer| accept::http(stream, peer, router.clone())));
-    let router = target::router(shared.clone());
+    let router = http::target_router(shared.clone());
     tasks.spawn(accept::each(site, move |stream, peer| accept::http(stream, peer, router.clone())));
     tasks.spawn(accept::each(broken, |stream, _| accept::reset(stream)));
     let state = shared.clone();

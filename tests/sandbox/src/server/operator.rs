@@ -11,7 +11,7 @@ use axum::{Json, Router};
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
-use super::control::{Answer, done, read, wrong};
+use super::control_answer::{Answer, done, read, wrong};
 use super::shared::Shared;
 use crate::service::{Mail, OPERATIONS};
 
@@ -165,7 +165,7 @@ pub(super) fn check(is_done: bool, error: impl FnOnce() -> String) -> Answer {
 }
 
 /// An amount of money is text in the control API, so that nobody writes it as a float.
-fn money(field: &str, text: &str) -> Result<Decimal, super::control::Wrong> {
+fn money(field: &str, text: &str) -> Result<Decimal, super::control_answer::Wrong> {
     let amount = text.parse::<Decimal>().ok().filter(|amount| *amount >= Decimal::ZERO);
     amount.ok_or_else(|| wrong(format!("{field} must be decimal text of at least 0")))
 }

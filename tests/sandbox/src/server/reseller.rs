@@ -9,7 +9,7 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde::{Deserialize, Serialize};
 
-use super::control::{Answer, done, read, wrong};
+use super::control_answer::{Answer, done, read, wrong};
 use super::operator::check;
 use super::shared::Shared;
 use crate::service::{Login, Spelling};

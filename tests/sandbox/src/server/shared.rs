@@ -1,14 +1,15 @@
 //! What the parts of the server share: the service, its clock, and word of every change.
 
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use http::{Request, Response};
+use serde::Serialize;
 use tokio::sync::watch;
 
-use super::faults::ConnectionFault;
-use super::http::Arrival;
+use super::connection_fault::ConnectionFault;
 use super::target::Target;
 use crate::service::{Exit, FaultRule, InProgress, Service, faults};
 
@@ -30,6 +31,32 @@ pub(super) struct State {
     ahead_ms: i64,
     /// Whether the sandbox is coming to its end, and no session opens anything any more.
     closed: bool,
+}
+
+/// A request as it came.
+#[derive(Debug, Serialize)]
+pub(super) struct Arrival {
+    /// The port of the client, which tells one connection from another.
+    connection: u16,
+    method: String,
+    path: String,
+    version: String,
+    headers: Vec<(String, String)>,
+    body: String,
+}
+
+impl Arrival {
+    pub(super) fn new(peer: SocketAddr, request: &Request<Vec<u8>>) -> Self {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Self {
+            connection: peer.port(),
+            method: request.method().to_string(),
+            path: request.uri().to_string(),
+            version: format!("{:?}", request.version()),
+            headers: request.headers().iter().map(|(name, value)| (name.to_string(), text(value.as_bytes()))).collect(),
+            body: text(request.body()),
+        }
+    }
 }
 
 impl State {

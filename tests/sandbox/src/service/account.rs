@@ -8,9 +8,9 @@ use rust_decimal::Decimal;
 
 use super::Service;
 use super::budget::Budget;
+use super::call::Call;
 use super::envelope::{Code, Refusal};
 use super::idempotency;
-use super::routes::Call;
 
 /// The number of the sandbox's own account; those that are opened later count on from it.
 pub(crate) const FIRST_AGENT: u32 = 1001;

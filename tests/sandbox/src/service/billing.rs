@@ -6,11 +6,11 @@ use rust_decimal::Decimal;
 use serde::Serialize;
 
 use super::Service;
+use super::call::Call;
 use super::catalogue::{DYNAMIC, STATIC, starting_price, unit};
 use super::envelope::{Code, Number, Refusal, Reply, timestamp};
 use super::recharge::LEAST;
 use super::reseller::{Entry, Kind};
-use super::routes::Call;
 
 /// One charge to a balance.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,9 +4,9 @@ use rust_decimal::Decimal;
 use serde::Serialize;
 
 use super::Service;
+use super::call::Call;
 use super::envelope::{Code, Number, Refusal, Reply, timestamp};
 use super::input::{Body, Change};
-use super::routes::Call;
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 

@@ -5,14 +5,13 @@ use std::sync::Arc;
 use rust_decimal::Decimal;
 
 use super::Service;
+use super::call::Call;
 use super::catalogue::{DYNAMIC, PROTOCOLS, Product, STATIC};
 use super::envelope::{Code, Refusal, Reply};
-use super::health::Telemetry;
 use super::ids;
 use super::input::{Body, required};
 use super::reseller::StaticOrder;
-use super::routes::Call;
-use super::session::Session;
+use super::session::{Session, Telemetry};
 use super::sessions::{later, total};
 
 const PURCHASE: &str = "purchase";

@@ -7,11 +7,8 @@ use std::time::{Duration, SystemTime};
 
 use http::{Response, StatusCode, header};
 use rust_decimal::Decimal;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::{RawValue, to_raw_value};
-
-use super::faults::RetryAfter;
-use super::in_progress::InProgress;
 
 macro_rules! codes {
     ($($name:ident = $word:literal $status:literal,)*) => {
@@ -133,6 +130,38 @@ impl Refusal {
             None => self,
         }
     }
+}
+
+/// Seconds to wait, and where they are said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum RetryAfter {
+    /// In the `Retry-After` header and in the details, as the contract has it.
+    Both(u32),
+    /// In either, or differently in each.
+    Each {
+        /// In the header.
+        #[serde(default)]
+        header: Option<u32>,
+        /// In the details.
+        #[serde(default)]
+        details: Option<u32>,
+    },
+}
+
+impl From<u32> for RetryAfter {
+    fn from(seconds: u32) -> Self {
+        Self::Both(seconds)
+    }
+}
+
+/// A request whose work is under way; an extension of what stands in the place of its answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InProgress {
+    /// When the work is done, in Unix milliseconds.
+    pub ends_at: i64,
+    /// The number of the request.
+    pub(super) request: u64,
 }
 
 /// A finished answer: small to clone, since the idempotency store keeps it for a day.

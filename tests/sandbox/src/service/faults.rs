@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::envelope::{CODES, Refusal};
+use super::envelope::{CODES, Refusal, RetryAfter};
 
 /// A fault and the operations it applies to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,29 +58,6 @@ pub struct ErrorFault {
     /// How long to tell the client to wait.
     #[serde(default)]
     pub retry_after: Option<RetryAfter>,
-}
-
-/// Seconds to wait, and where they are said.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum RetryAfter {
-    /// In the `Retry-After` header and in the details, as the contract has it.
-    Both(u32),
-    /// In either, or differently in each.
-    Each {
-        /// In the header.
-        #[serde(default)]
-        header: Option<u32>,
-        /// In the details.
-        #[serde(default)]
-        details: Option<u32>,
-    },
-}
-
-impl From<u32> for RetryAfter {
-    fn from(seconds: u32) -> Self {
-        Self::Both(seconds)
-    }
 }
 
 impl ErrorFault {

@@ -4,51 +4,14 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::Service;
+use super::call::Call;
 use super::catalogue::DYNAMIC;
 use super::envelope::{Refusal, Reply};
 use super::input::Body;
-use super::routes::Call;
 use super::session::{Session, Status};
-
-/// After so many bad events in a row a rotation is recommended.
-const TOO_MANY: u32 = 3;
 
 /// The words of an event that are bad, which are also reasons to rotate.
 const BAD: &[&str] = &["http_403", "http_429", "captcha", "timeout", "block"];
-
-/// What was reported of a session.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Telemetry {
-    total: u32,
-    bad: u32,
-    /// The bad ones since the last good one or rotation, and what the last of them was.
-    in_a_row: u32,
-    last: Option<&'static str>,
-}
-
-impl Telemetry {
-    fn add(&mut self, bad: Option<&'static str>) {
-        self.total += 1;
-        match bad {
-            Some(reason) => {
-                self.bad += 1;
-                self.in_a_row += 1;
-                self.last = Some(reason);
-            }
-            None => self.forgive(),
-        }
-    }
-
-    /// Starts a new row: the session has another exit, or works again.
-    pub(crate) fn forgive(&mut self) {
-        self.in_a_row = 0;
-        self.last = None;
-    }
-
-    fn is_degraded(&self) -> bool {
-        self.in_a_row >= TOO_MANY
-    }
-}
 
 #[derive(Serialize)]
 struct Recorded<'a> {

@@ -5,21 +5,12 @@ use std::sync::Arc;
 use http::{Request, Response};
 
 use super::Service;
-use super::envelope::Answer;
+use super::envelope::{Answer, InProgress};
 use super::faults::ErrorFault;
 use super::reseller::Owner;
 
 /// How long an answer is kept for whoever waits for it.
 const KEPT_MS: i64 = 60 * 60 * 1000;
-
-/// A request whose work is under way; an extension of what stands in the place of its answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct InProgress {
-    /// When the work is done, in Unix milliseconds.
-    pub ends_at: i64,
-    /// The number of the request.
-    request: u64,
-}
 
 /// Work to be done, or that was done and whose answer nobody has collected.
 #[derive(Clone, Debug)]

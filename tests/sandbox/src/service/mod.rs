@@ -3,6 +3,7 @@
 mod account;
 mod billing;
 mod budget;
+mod call;
 mod catalogue;
 mod config;
 mod create;
@@ -30,11 +31,10 @@ use rust_decimal::Decimal;
 
 pub use billing::Charge;
 pub use config::Config;
-pub use envelope::CODES;
+pub use envelope::{CODES, InProgress, RetryAfter};
 #[cfg(feature = "server")]
 pub(crate) use envelope::{Number, timestamp};
-pub use faults::{ErrorFault, Fault, FaultRule, RetryAfter};
-pub use in_progress::InProgress;
+pub use faults::{ErrorFault, Fault, FaultRule};
 pub use observe::{Exit, SessionView};
 pub use recharge::OrderView;
 pub use reseller::{
@@ -46,6 +46,7 @@ pub use signup::Mail;
 
 use account::{Account, FIRST_AGENT, RESOURCES};
 use billing::Credit;
+use call::Call;
 use catalogue::Product;
 use envelope::{Answer, Refusal, Reply};
 use faults::take;
@@ -53,7 +54,7 @@ use in_progress::Work;
 use input::Query;
 use products::{Cached, Stock};
 use reseller::{Backend, Owner};
-use routes::{Auth, Call, Repeat};
+use routes::{Auth, Repeat};
 use session::Session;
 use signup::Signups;
 

@@ -7,9 +7,9 @@ use rust_decimal::Decimal;
 use serde::Serialize;
 
 use super::Service;
+use super::call::Call;
 use super::catalogue::{DYNAMIC, Product, STATIC, starting_price, unit};
 use super::envelope::{Code, Number, Refusal, Reply};
-use super::routes::Call;
 
 /// Whose prices the public list shows.
 const PUBLIC_PRICING_OWNER: u32 = 1;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use rust_decimal::Decimal;
 use serde::Serialize;
 
+use super::call::Call;
 use super::envelope::{Number, Refusal, Reply};
 use super::input::Body;
 use super::products::to_cny;
-use super::routes::Call;
 use super::{Service, ids};
 
 /// The smallest top-up in USD.

@@ -1,13 +1,12 @@
 //! Every endpoint, once: to add one is to add its line here and its function.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
-use http::{HeaderMap, Method};
+use http::Method;
 use percent_encoding::percent_decode_str;
 
+use super::call::Call;
 use super::envelope::{Code, Refusal, Reply};
-use super::input::Query;
 use super::{Service, billing, budget, health, products, recharge, sessions, signup};
 
 /// Where the agent API lives on its host.
@@ -47,20 +46,6 @@ pub(crate) struct Route {
     pub(crate) auth: Auth,
     pub(crate) repeat: Repeat,
     pub(crate) run: fn(&mut Service, &Call<'_>) -> Result<Reply, Refusal>,
-}
-
-/// An admitted request as an endpoint sees it.
-#[derive(Debug)]
-pub(crate) struct Call<'a> {
-    pub(crate) now_ms: i64,
-    /// The place of the account that calls; of a public endpoint it means nothing.
-    pub(crate) account: usize,
-    /// The one parameter of the path; empty where there is none.
-    pub(crate) id: Cow<'a, str>,
-    pub(crate) query: Query,
-    pub(crate) headers: &'a HeaderMap,
-    pub(crate) body: &'a [u8],
-    pub(crate) key: Option<Arc<str>>,
 }
 
 use Auth::{Key, Public};

@@ -9,7 +9,6 @@ use serde::Serialize;
 use super::catalogue::{DYNAMIC, Product};
 use super::config::Config;
 use super::envelope::{Number, timestamp};
-use super::health::Telemetry;
 use super::ids;
 
 /// A month of a static session, the unit of `duration`.
@@ -38,6 +37,43 @@ pub(crate) struct Session {
     pub(crate) exit: u32,
     pub(crate) traffic_bytes: u64,
     pub(crate) telemetry: Telemetry,
+}
+
+/// After so many bad events in a row a rotation is recommended.
+const TOO_MANY: u32 = 3;
+
+/// What was reported of a session.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Telemetry {
+    pub(crate) total: u32,
+    pub(crate) bad: u32,
+    /// The bad ones since the last good one or rotation, and what the last of them was.
+    pub(crate) in_a_row: u32,
+    pub(crate) last: Option<&'static str>,
+}
+
+impl Telemetry {
+    pub(crate) fn add(&mut self, bad: Option<&'static str>) {
+        self.total += 1;
+        match bad {
+            Some(reason) => {
+                self.bad += 1;
+                self.in_a_row += 1;
+                self.last = Some(reason);
+            }
+            None => self.forgive(),
+        }
+    }
+
+    /// Starts a new row: the session has another exit, or works again.
+    pub(crate) fn forgive(&mut self) {
+        self.in_a_row = 0;
+        self.last = None;
+    }
+
+    pub(crate) fn is_degraded(&self) -> bool {
+        self.in_a_row >= TOO_MANY
+    }
 }
 
 /// Where a session stands.

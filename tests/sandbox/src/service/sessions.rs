@@ -3,10 +3,10 @@
 use rust_decimal::Decimal;
 
 use super::Service;
+use super::call::Call;
 use super::catalogue::DYNAMIC;
 use super::envelope::{Code, Refusal, Reply};
 use super::input::{Body, required};
-use super::routes::Call;
 use super::session::{MONTH_MS, Session, Status};
 
 pub(crate) use super::create::create;

@@ -10,9 +10,9 @@ use rust_decimal::Decimal;
 use serde::Serialize;
 
 use super::account::{Account, FIRST_AGENT};
+use super::call::Call;
 use super::envelope::{Code, Number, Refusal, Reply, timestamp};
 use super::input::{Body, required};
-use super::routes::Call;
 use super::{Service, ids};
 
 /// The trial credit in USD.

@@ -23,7 +23,7 @@ use crate::service::API_KEY;
 use crate::store::Store;
 use crate::swarm::Source;
 
-use self::watch::{Watch, is_pool};
+use self::watch::{Watch, Wrong, is_pool};
 
 pub use self::long::{pool_fleet, pool_month};
 
@@ -34,9 +34,6 @@ const UNDER_WAY: Millis = 60 * MINUTE;
 /// Claims outlast the last sign of life by so much.
 const OUTLASTS: Millis = 61_000;
 const NAME: &str = "shop";
-
-/// What is wrong in a life, with the acts that led to it.
-type Wrong = String;
 
 /// What a life came to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

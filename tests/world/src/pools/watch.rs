@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hopline::client::{Millis, Name, StoreCall, describe};
 
-use super::Wrong;
+/// A fault in a life, with the acts that led to it.
+pub(super) type Wrong = String;
 
 /// What is known of the pool's record and of the purchases, from the calls of the store.
 #[derive(Debug, Default)]

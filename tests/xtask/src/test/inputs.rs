@@ -7,8 +7,9 @@ use std::process::{Command, Stdio};
 
 use super::process::slug;
 use crate::Fail;
-use crate::cargo::{Profile, root, target};
+use crate::cargo::{root, target};
 use crate::check::Check;
+use crate::profile::Profile;
 
 /// What every check depends on: how it is run, and what the workspace is built of.
 const ALWAYS: &[&str] = &["tests/xtask", "Cargo.toml", "Cargo.lock", ".cargo", "LICENSE-MIT", "LICENSE-APACHE"];

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use super::inputs::{self, Inputs};
 use super::process;
 use crate::Fail;
-use crate::cargo::Profile;
 use crate::check::{Check, Lane, Outcome};
+use crate::profile::Profile;
 
 /// A check that is over.
 pub(super) struct Ended {

@@ -8,8 +8,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::Fail;
-use crate::cargo::{Profile, built, target};
+use crate::cargo::{built, target};
 use crate::check::{Check, Outcome};
+use crate::profile::Profile;
 
 /// Runs a check to its end, and gives what it ended with and what it printed.
 pub(super) fn run(check: &Check, profile: Profile) -> (Outcome, String) {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use rust_decimal::Decimal;
 use serde::Serialize;
 
+use super::call::{Call, Owner};
 use super::envelope::refused;
 use super::input::{Paging, Span};
-use super::people::{Owner, number};
-use super::routes::Call;
+use super::people::number;
 use crate::service::Service;
 use crate::service::catalogue::{DYNAMIC, STATIC};
 use crate::service::envelope::{Number, Refusal, Reply, timestamp};

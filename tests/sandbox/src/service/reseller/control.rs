@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::call::Owner;
 use super::envelope::Spelling;
-use super::people::Owner;
 use super::static_order::{StaticOrder, Status};
 use crate::service::Service;
 use crate::service::observe::Exit;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use rust_decimal::Decimal;
 use serde::Serialize;
 
+use super::call::Call;
 use super::input::DAY_MS;
-use super::routes::Call;
 use crate::service::Service;
 use crate::service::envelope::{Number, Refusal, Reply};
 

@@ -7,10 +7,10 @@ use rust_decimal::Decimal;
 use serde::Serialize;
 
 use super::books::Kind;
+use super::call::{Call, Owner};
 use super::envelope::refused;
 use super::input::Paging;
-use super::people::{Owner, number};
-use super::routes::Call;
+use super::people::number;
 use super::static_create::check_price;
 use super::static_order::session_order_id;
 use crate::service::Service;

@@ -6,11 +6,11 @@ use std::net::Ipv4Addr;
 use rust_decimal::Decimal;
 use serde::Serialize;
 
+use super::call::{Call, Owner};
 use super::dynamic::Extract;
 use super::envelope::refused;
-use super::people::{Owner, number};
+use super::people::number;
 use super::products::PROXY_TYPE_DYNAMIC;
-use super::routes::Call;
 use crate::service::catalogue::DYNAMIC;
 use crate::service::envelope::{Number, Refusal, Reply};
 use crate::service::input::{Body, required};

@@ -5,9 +5,8 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use http::HeaderMap;
 use serde::{Deserialize, Serialize};
 
+use super::call::{Call, Owner};
 use super::envelope::{forbidden, refused};
-use super::people::Owner;
-use super::routes::Call;
 use crate::service::envelope::{Number, Refusal, Reply, raw};
 use crate::service::input::{Body, required};
 use crate::service::{Service, ids};

@@ -2,6 +2,7 @@
 
 mod addresses;
 mod books;
+mod call;
 mod control;
 mod dashboard;
 mod dynamic;
@@ -33,19 +34,20 @@ use super::faults::{ErrorFault, Fault, take};
 use super::input::Query;
 
 pub(crate) use books::{Entry, Kind};
+pub(crate) use call::Owner;
 pub use control::Login;
 pub use envelope::{Code, List, Message, ProductType, RefusalStatus, Spelling};
-pub(crate) use people::Owner;
 pub use routes::{BACKEND_OPERATIONS, BACKEND_PATH};
 pub(crate) use routes::{find, is_own};
 pub(crate) use static_order::StaticOrder;
 pub use view::{BackendView, DynamicOrderView, EntryView, StaticOrderView, UsdtOrderView, UserView};
 
+use call::Call;
 use dynamic::{DynamicOrder, Extract};
 use envelope::{forbidden, not_found};
 use login::Tokens;
 use people::User;
-use routes::{Auth, Call};
+use routes::Auth;
 use usdt::UsdtOrder;
 
 /// What the backend keeps beside the accounts.

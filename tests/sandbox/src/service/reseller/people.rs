@@ -5,22 +5,13 @@ use std::sync::Arc;
 use rust_decimal::Decimal;
 use serde::Serialize;
 
+use super::call::{Call, Owner};
 use super::envelope::{forbidden, refused};
-use super::routes::Call;
 use crate::service::envelope::{Number, Refusal, Reply};
 use crate::service::{Service, ids};
 
 /// The number of the first sub-user; the next count on from it.
 const FIRST_USER: u32 = 200_001;
-
-/// Somebody with a balance and orders: a reseller, or one of its sub-users.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Owner {
-    /// The place of the reseller among the accounts.
-    pub(crate) agent: usize,
-    /// The place of the sub-user among all users.
-    pub(crate) user: Option<usize>,
-}
 
 /// A sub-user.
 #[derive(Clone, Debug)]
@@ -67,13 +58,6 @@ pub(super) fn number(field: &str, text: &str) -> Result<u32, Refusal> {
         return Err(Refusal::invalid(field, "must be a whole number"));
     }
     Ok(text.parse().unwrap_or(0))
-}
-
-impl Owner {
-    /// Whether somebody sees what is another's: its own, and a reseller that of its sub-users.
-    pub(crate) fn sees(self, other: Self) -> bool {
-        self.agent == other.agent && (self.user.is_none() || self.user == other.user)
-    }
 }
 
 impl User {

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::call::Call;
 use super::envelope::ProductType;
 use super::places::{self, Place};
-use super::routes::Call;
 use crate::service::Service;
 use crate::service::catalogue::{DYNAMIC, Product, STATIC};
 use crate::service::envelope::{Number, Refusal, Reply, raw};

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::books::Kind;
+use super::call::Call;
 use super::envelope::refused;
 use super::input::agreed;
-use super::routes::Call;
 use super::static_order::{StaticOrder, Status, session_order_id};
 use super::terms::Terms;
 use crate::service::Service;

@@ -1,15 +1,12 @@
 //! Every endpoint of the backend, once: to add one is to add its line here and its function.
 
-use std::borrow::Cow;
-
 use http::Method;
 use percent_encoding::percent_decode_str;
 
-use super::people::Owner;
+use super::call::{Call, Ids};
 use super::{books, dashboard, dynamic, flow, login, people, products, renewal, static_create, static_list, usdt, users};
 use crate::service::Service;
 use crate::service::envelope::{Refusal, Reply};
-use crate::service::input::Query;
 
 /// Where the reseller backend API lives on its host.
 pub const BACKEND_PATH: &str = "/api";
@@ -42,27 +39,6 @@ pub(crate) struct Route {
     path: &'static str,
     pub(crate) auth: Auth,
     pub(crate) run: fn(&mut Service, &Call<'_>) -> Result<Reply, Refusal>,
-}
-
-/// The parameters of a path, in order.
-pub(crate) type Ids<'a> = Vec<Cow<'a, str>>;
-
-/// An admitted request as an endpoint sees it.
-#[derive(Debug)]
-pub(crate) struct Call<'a> {
-    pub(crate) now_ms: i64,
-    /// Who calls; of a public endpoint it means nothing.
-    pub(crate) caller: Owner,
-    pub(crate) ids: Ids<'a>,
-    pub(crate) query: Query,
-    pub(crate) body: &'a [u8],
-}
-
-impl Call<'_> {
-    /// A parameter of the path, by its place.
-    pub(crate) fn id(&self, place: usize) -> &str {
-        self.ids.get(place).map_or("", AsRef::as_ref)
-    }
 }
 
 use Auth::{Anyone, Public, Reseller};

@@ -8,10 +8,9 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::books::Kind;
+use super::call::{Call, Owner};
 use super::envelope::{REGION, forbidden, refused};
-use super::people::Owner;
 use super::places;
-use super::routes::Call;
 use super::static_order::{Instance, StaticOrder};
 use super::terms::Terms;
 use crate::service::catalogue::{Product, STATIC};

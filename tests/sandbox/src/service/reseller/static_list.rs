@@ -2,9 +2,9 @@
 
 use serde_json::Map;
 
+use super::call::Call;
 use super::input::{Paging, Span};
 use super::people::number;
-use super::routes::Call;
 use super::static_order::{STATUSES, Status};
 use super::static_record::{InstanceRecord, Record};
 use crate::service::Service;

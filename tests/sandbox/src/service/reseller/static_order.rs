@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rust_decimal::Decimal;
 
-use super::people::Owner;
+use super::call::Owner;
 use super::terms::Terms;
 use crate::service::catalogue::Product;
 use crate::service::session::Session;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rust_decimal::Decimal;
 use serde::Serialize;
 
-use super::people::Owner;
+use super::call::Owner;
 use super::places;
 use super::static_order::{Instance, StaticOrder, Status, session_order_id};
 use super::terms::Terms;

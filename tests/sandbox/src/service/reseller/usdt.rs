@@ -6,10 +6,9 @@ use rust_decimal::Decimal;
 use serde::Serialize;
 
 use super::books::{Entry, Kind};
+use super::call::{Call, Owner};
 use super::envelope::refused;
 use super::input::agreed;
-use super::people::Owner;
-use super::routes::Call;
 use crate::service::envelope::{Number, Refusal, Reply, timestamp};
 use crate::service::input::{Body, required};
 use crate::service::products::YUAN_A_DOLLAR;

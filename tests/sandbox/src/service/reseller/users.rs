@@ -6,10 +6,10 @@ use rust_decimal::Decimal;
 use serde::Serialize;
 
 use super::books::{Entry, Kind};
+use super::call::{Call, Owner};
 use super::envelope::refused;
 use super::input::Paging;
-use super::people::{Owner, User, user_id};
-use super::routes::Call;
+use super::people::{User, user_id};
 use crate::service::Service;
 use crate::service::envelope::{Number, Refusal, Reply, timestamp};
 use crate::service::input::{Body, required};

@@ -16,7 +16,7 @@
 
 use hopline::Error;
 use hopline::client::{Answered, SavedPage, Taken};
-use hopline::contract::{Record, Shape, Shaped, Sink, Tell, Word, Words};
+use hopline::contract::{Encode, Record, Shape, Shaped, Sink, Word, Words};
 use hopline::wire::{self, Expected, Received, Response, read_as};
 
 /// What was packed of a response while it was read.
@@ -52,9 +52,9 @@ pub(crate) fn pack(taken: Taken, made: Option<&Read>) -> Result<(Vec<u8>, Answer
 }
 
 /// Packs what a host is told: an error, an event, a quote. Its type has no name in front.
-pub(crate) fn packed(told: &impl Tell) -> Vec<u8> {
+pub(crate) fn packed(told: &impl Encode) -> Vec<u8> {
     let mut packer = Packer::default();
-    told.tell(&mut packer);
+    told.encode(&mut packer);
     packer.bytes
 }
 

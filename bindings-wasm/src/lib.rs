@@ -24,7 +24,7 @@ pub struct Refused(pub Error);
 
 impl From<Refused> for JsValue {
     fn from(refused: Refused) -> JsValue {
-        Value::told(&refused.0).into()
+        Value::encoded(&refused.0).into()
     }
 }
 
@@ -176,7 +176,7 @@ impl Client {
     #[wasm_bindgen(unchecked_return_type = "any")]
     pub fn observe(&mut self, session_id: &str, seen: &str, unix_ms: f64, monotonic_ms: f64) -> Result<JsValue, Refused> {
         let verdict = self.client.observe_text(session_id, seen, at(unix_ms, monotonic_ms)).map_err(Refused)?;
-        Ok(verdict.map_or(JsValue::UNDEFINED, |verdict| Value::told(&verdict).into()))
+        Ok(verdict.map_or(JsValue::UNDEFINED, |verdict| Value::encoded(&verdict).into()))
     }
 }
 

@@ -2,7 +2,7 @@
 //! written in one place, since each type that writes itself would cost as much again.
 
 use hopline::client::{Name, StoreCall, TakenText};
-use hopline::contract::{Json, Record, Sink, Tell, Word};
+use hopline::contract::{Encode, Json, Record, Sink, Word};
 use hopline::wire::Request;
 use hopline::{Error, Step};
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -68,8 +68,8 @@ fn number(number: impl Into<i64>) -> Value {
 
 impl Value {
     /// What hosts are told: an error, an event, a verdict.
-    pub(crate) fn told(told: &impl Tell) -> Value {
-        told.tell(&mut Objects)
+    pub(crate) fn encoded(value: &impl Encode) -> Value {
+        value.encode(&mut Objects)
     }
 }
 
@@ -155,7 +155,7 @@ impl From<Step> for Value {
                 [Value::Word("send"), number(id.0), number(command.0), Value::Text(head), body].into_iter().chain(bounds).collect()
             }
             Step::Completed { command } => vec![Value::Word("completed"), number(command.0)],
-            Step::Notify(event) => vec![Value::Word("notify"), Value::told(&event)],
+            Step::Notify(event) => vec![Value::Word("notify"), Value::encoded(&event)],
         })
     }
 }
@@ -198,7 +198,7 @@ impl From<Result<TakenText, Error>> for Value {
                 let said = more.iter().rposition(|value| !matches!(value, Value::Null)).map_or(0, |last| last + 1);
                 [Value::Word("answered"), Value::Text(facts), Value::Text(raw)].into_iter().chain(more.into_iter().take(said)).collect()
             }
-            Err(error) => vec![Value::Word("failed"), Value::told(&error)],
+            Err(error) => vec![Value::Word("failed"), Value::encoded(&error)],
         })
     }
 }

@@ -42,7 +42,7 @@ pub(crate) fn unpacked(record: &'static Record, packed: &[u8]) -> serde_json::Va
 
 /// The record of that name that hosts are told.
 pub(crate) fn record(name: &str) -> &'static Record {
-    hopline::client::told().into_iter().find(|record| record.name == name).expect("is told")
+    hopline::client::host_types().into_iter().find(|record| record.name == name).expect("is told")
 }
 
 /// Reads what was packed.

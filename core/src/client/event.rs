@@ -1,6 +1,6 @@
 //! Progress of a command, and how hosts are told of it: as one object, whose members are those of what happened.
 
-use crate::contract::{Field, MemberWriter, Record, Shape, Shaped, Sink, Tell, joined, told};
+use crate::contract::{Encode, Field, MemberWriter, Record, Shape, Shaped, Sink, host_record, joined};
 use crate::engine::{EventKind, EventName};
 use crate::state::CommandId;
 
@@ -17,7 +17,7 @@ pub struct Event {
     pub what: EventKind,
 }
 
-told! {
+host_record! {
     /// Progress of a command, for people and metrics. Nothing depends on it.
     struct Head as "Event" {
         /// Which command, where it belongs to one.
@@ -39,11 +39,11 @@ impl Shaped for Event {
     const SHAPE: Shape = Shape::Record(RECORD);
 }
 
-impl Tell for Event {
-    fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
+impl Encode for Event {
+    fn encode<S: Sink>(&self, sink: &mut S) -> S::Value {
         let head = Head { command: self.command, operation: self.operation, intent: self.intent.clone(), event: self.what.name() };
         let mut members = MemberWriter::of(RECORD, sink);
-        head.tell_members(&mut members);
+        head.encode_members(&mut members);
         self.what.put(&mut members, Head::FIELDS.len());
         members.end()
     }

@@ -8,7 +8,7 @@ use super::options::{CallOptions, ClientOptions};
 use super::root::Client;
 use super::types::{Misuse, Outcome, Taken};
 use super::waiting::Settlement;
-use crate::contract::{Field, MemberWriter, Record, Shape, Shaped, Sink, Tell, endpoint, joined, json_of, prose};
+use crate::contract::{Encode, Field, MemberWriter, Record, Shape, Shaped, Sink, endpoint, joined, json_of, prose};
 use crate::engine::{Answered, Phase, RecordId};
 use crate::json::{FromJson, FromJsonError, pick, read_json};
 use crate::policy::{Advice, Effect, Error, FailureKind, Kind, Quote, Sent, quote_of};
@@ -36,8 +36,8 @@ pub struct TakenText {
 
 /// What is known of a send beside the facts of its answer.
 const SENDS: [Field; 2] = [
-    Field::told("http_status", prose!("The HTTP status; absent where the service was not asked now."), Shape::Integer, false),
-    Field::told("attempts", prose!("How often it was sent."), Shape::Integer, true),
+    Field::host("http_status", prose!("The HTTP status; absent where the service was not asked now."), Shape::Integer, false),
+    Field::host("attempts", prose!("How often it was sent."), Shape::Integer, true),
 ];
 static MEMBERS: [Field; Facts::FIELDS.len() + SENDS.len()] = joined(Facts::FIELDS, &SENDS);
 static FACTS: Record = Record::new("AnswerFacts", prose!("What is known of an answer, beside itself."), &MEMBERS);
@@ -50,10 +50,10 @@ impl Shaped for AnswerFacts<'_> {
     const SHAPE: Shape = Shape::Record(&FACTS);
 }
 
-impl Tell for AnswerFacts<'_> {
-    fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
+impl Encode for AnswerFacts<'_> {
+    fn encode<S: Sink>(&self, sink: &mut S) -> S::Value {
         let mut members = MemberWriter::of(&FACTS, sink);
-        self.0.facts.tell_members(&mut members);
+        self.0.facts.encode_members(&mut members);
         members.put(&self.0.http_status);
         members.put(&self.0.attempts);
         members.end()

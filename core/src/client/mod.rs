@@ -22,6 +22,7 @@ mod go_on;
 mod holding;
 mod host_params;
 mod host_text;
+mod host_types;
 mod job;
 mod join;
 mod json;
@@ -57,7 +58,6 @@ mod start;
 #[cfg(test)]
 mod testing;
 mod timers;
-mod told;
 mod types;
 mod untaken;
 mod wait_session;
@@ -89,8 +89,8 @@ pub use crate::state::Memory;
 #[doc(hidden)]
 pub use host_text::host_text;
 #[doc(hidden)]
+pub use host_types::host_types;
+#[doc(hidden)]
 pub use json::{AnswerFacts, TakenText, facts_text, misfit_text, quote_from_text, quote_text};
 #[doc(hidden)]
 pub use pages::{page_params_text, page_turn_text};
-#[doc(hidden)]
-pub use told::told;

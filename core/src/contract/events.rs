@@ -47,7 +47,7 @@ macro_rules! events {
         pub const EVENTS: &[$crate::contract::EventEntry] = &[$($crate::contract::EventEntry {
             name: $name,
             level: $crate::contract::Level::$level,
-            fields: &[$($($crate::contract::Field::told(
+            fields: &[$($($crate::contract::Field::host(
                 stringify!($field),
                 $crate::contract::prose!($($field_doc)*),
                 $crate::contract::events!(@shape $ty $(=> $shape $(($list))?)?),

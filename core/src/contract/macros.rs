@@ -1,4 +1,4 @@
-//! The macros of the table. `string_enum!`, `record!` and `endpoints!` (for the wire), and `closed_enum!` and `told!` (for Hopline's own
+//! The macros of the table. `string_enum!`, `record!` and `endpoints!` (for the wire), and `closed_enum!` and `host_record!` (for Hopline's own
 //! types), each make a Rust type and a constant descriptor of it. `written!` and `stored!` make an existing type writable as JSON;
 //! `stored!` also makes it readable.
 
@@ -61,8 +61,8 @@ macro_rules! string_enum {
                 $crate::json::text_of(json).map(|word| $name::from(word.as_ref())).ok_or_else($crate::json::FromJsonError::here)
             }
         }
-        impl $crate::contract::Tell for $name {
-            fn tell<S: $crate::contract::Sink>(&self, sink: &mut S) -> S::Value {
+        impl $crate::contract::Encode for $name {
+            fn encode<S: $crate::contract::Sink>(&self, sink: &mut S) -> S::Value {
                 let $crate::contract::Shape::Word(list) = <$name as $crate::contract::Shaped>::SHAPE else { return sink.null() };
                 sink.word(self.as_str(), list.words.iter().find(|word| word.word == self.as_str()))
             }
@@ -103,12 +103,12 @@ macro_rules! record {
                 $crate::contract::Shape::Record(RECORD)
             };
         }
-        impl $crate::contract::Tell for $name {
-            fn tell<S: $crate::contract::Sink>(&self, sink: &mut S) -> S::Value {
+        impl $crate::contract::Encode for $name {
+            fn encode<S: $crate::contract::Sink>(&self, sink: &mut S) -> S::Value {
                 const RECORD: &$crate::contract::Record = <$name as $crate::contract::Shaped>::SHAPE.record();
                 #[allow(unused_mut, reason = "a request may have no members")]
                 let mut members = $crate::contract::MemberWriter::of(RECORD, sink);
-                $(members.member($crate::contract::Tell::is_left_out(&self.$field), &self.$field);)*
+                $(members.member($crate::contract::Encode::is_absent(&self.$field), &self.$field);)*
                 members.end()
             }
         }
@@ -180,8 +180,8 @@ macro_rules! closed_enum {
         impl $crate::contract::Shaped for $name {
             const SHAPE: $crate::contract::Shape = $crate::contract::Shape::Word($name::LIST);
         }
-        impl $crate::contract::Tell for $name {
-            fn tell<S: $crate::contract::Sink>(&self, sink: &mut S) -> S::Value {
+        impl $crate::contract::Encode for $name {
+            fn encode<S: $crate::contract::Sink>(&self, sink: &mut S) -> S::Value {
                 sink.word(self.as_str(), $name::LIST.words.get(*self as usize))
             }
         }
@@ -195,8 +195,8 @@ macro_rules! closed_enum {
 pub(crate) use closed_enum;
 
 /// A record that hosts get. A member that is `=> Time`, for one, has that shape rather than its type's.
-macro_rules! told {
-    ($(#[doc = $doc:literal])* $(#[derive($($derive:ident),*)])? $vis:vis struct $name:ident $(as $told:literal)? {
+macro_rules! host_record {
+    ($(#[doc = $doc:literal])* $(#[derive($($derive:ident),*)])? $vis:vis struct $name:ident $(as $host_name:literal)? {
         $($(#[doc = $field_doc:literal])* $field_vis:vis $field:ident: $ty:ty $(=> $shape:ident)?,)*
     }) => {
         $(#[doc = $doc])*
@@ -206,54 +206,54 @@ macro_rules! told {
         }
         impl $name {
             /// The members, as hosts get them.
-            pub(crate) const FIELDS: &'static [$crate::contract::Field] = &[$($crate::contract::Field::told(
+            pub(crate) const FIELDS: &'static [$crate::contract::Field] = &[$($crate::contract::Field::host(
                 $crate::contract::wire_name(stringify!($field)),
                 $crate::contract::prose!($($field_doc)*),
-                $crate::contract::told!(@shape $ty $(=> $shape)?),
+                $crate::contract::host_record!(@shape $ty $(=> $shape)?),
                 <$ty as $crate::contract::Shaped>::REQUIRED,
             ),)*];
 
             /// Writes the members. Absent and false members are left out where they may be.
-            pub(crate) fn tell_members<S: $crate::contract::Sink>(&self, members: &mut $crate::contract::MemberWriter<'_, S>) {
+            pub(crate) fn encode_members<S: $crate::contract::Sink>(&self, members: &mut $crate::contract::MemberWriter<'_, S>) {
                 $(members.put(&self.$field);)*
             }
         }
         impl $crate::contract::Shaped for $name {
             const SHAPE: $crate::contract::Shape = {
                 const RECORD: &$crate::contract::Record = &$crate::contract::Record::new(
-                    $crate::contract::told!(@name $name $($told)?), $crate::contract::prose!($($doc)*), $name::FIELDS,
+                    $crate::contract::host_record!(@name $name $($host_name)?), $crate::contract::prose!($($doc)*), $name::FIELDS,
                 );
                 $crate::contract::Shape::Record(RECORD)
             };
         }
-        impl $crate::contract::Tell for $name {
-            fn tell<S: $crate::contract::Sink>(&self, sink: &mut S) -> S::Value {
+        impl $crate::contract::Encode for $name {
+            fn encode<S: $crate::contract::Sink>(&self, sink: &mut S) -> S::Value {
                 const RECORD: &$crate::contract::Record = <$name as $crate::contract::Shaped>::SHAPE.record();
                 let mut members = $crate::contract::MemberWriter::of(RECORD, sink);
-                self.tell_members(&mut members);
+                self.encode_members(&mut members);
                 members.end()
             }
         }
     };
     (@name $name:ident) => { stringify!($name) };
-    (@name $name:ident $told:literal) => { $told };
+    (@name $name:ident $host_name:literal) => { $host_name };
     (@shape $ty:ty) => { <$ty as $crate::contract::Shaped>::SHAPE };
     (@shape $ty:ty => $shape:ident) => { $crate::contract::Shape::$shape };
 }
-pub(crate) use told;
+pub(crate) use host_record;
 
 /// A struct that is written as an object, without its empty members: `written!(Type { a, b as "c" })`.
 macro_rules! written {
     ($type:ident { $($field:ident $(as $name:literal)?),* $(,)? }) => {
-        impl $crate::contract::Tell for $type {
-            fn tell<S: $crate::contract::Sink>(&self, sink: &mut S) -> S::Value {
+        impl $crate::contract::Encode for $type {
+            fn encode<S: $crate::contract::Sink>(&self, sink: &mut S) -> S::Value {
                 const RECORD: &$crate::contract::Record = &$crate::contract::Record::new(
                     stringify!($type),
                     "",
                     &[$($crate::contract::Field::written($crate::contract::written!(@name $field $($name)?)),)*],
                 );
                 let mut members = $crate::contract::MemberWriter::of(RECORD, sink);
-                $(members.member($crate::contract::Tell::is_nothing(&self.$field), &self.$field);)*
+                $(members.member($crate::contract::Encode::is_default(&self.$field), &self.$field);)*
                 members.end()
             }
         }

@@ -10,6 +10,7 @@ mod macros;
 pub mod agent;
 mod any;
 mod commands;
+mod encode;
 mod events;
 pub(crate) mod exceptions;
 pub mod pools;
@@ -17,7 +18,6 @@ mod replies;
 pub mod reseller;
 mod shape;
 mod sink;
-mod tell;
 mod text;
 mod values;
 
@@ -27,15 +27,15 @@ pub use crate::json::NotJson;
 pub use any::AnyRequest;
 pub(crate) use any::{ANY, any};
 pub use commands::{ReconcileRecord, WaitOrder, WaitSession};
+pub use encode::Encode;
+pub(crate) use encode::MemberWriter;
 pub use events::{EventEntry, Level};
 pub(crate) use events::{count_members, events, members_of_all, position};
-pub(crate) use macros::{closed_enum, prose, stored, told, written};
+pub(crate) use macros::{closed_enum, host_record, prose, stored, written};
 pub use replies::{Candidate, REPLIES, Reconciliation, StaticOrder};
 pub use shape::{Field, FieldRule, Place, Record, Shape, Word, Words};
 pub(crate) use shape::{all_fit, joined};
 pub use sink::Sink;
-pub(crate) use tell::MemberWriter;
-pub use tell::Tell;
 pub(crate) use text::fits_double;
 pub use text::{Text, json_of};
 pub use values::{Decimal, Json, Label, OneOrMany, Patch, Secret};
@@ -43,7 +43,7 @@ pub use values::{Decimal, Json, Label, OneOrMany, Patch, Secret};
 use serde::de::DeserializeOwned;
 
 /// One request of the API as a typed value, and the type of its answer.
-pub trait Operation: Tell {
+pub trait Operation: Encode {
     /// The entry of the table.
     const ENDPOINT: &'static Endpoint;
     /// The `data` of a successful answer.

@@ -268,7 +268,7 @@ record! {
 }
 from_json!(JoinPool { name });
 
-told! {
+host_record! {
     /// A pool that was opened.
     #[derive(Debug, Clone, PartialEq, Deserialize)]
     pub struct OpenedPool {
@@ -292,7 +292,7 @@ record! {
 }
 from_json!(AcquireLease { pool, target, key, timeout_ms });
 
-told! {
+host_record! {
     /// A session that was lent.
     #[derive(Debug, Clone, PartialEq, Deserialize)]
     pub struct PoolLease {
@@ -381,7 +381,7 @@ record! {
 }
 from_json!(DrainPool { pool, grace_ms, everywhere, include_static });
 
-told! {
+host_record! {
     /// The reason why a pool does not buy, and the time of the next attempt.
     #[derive(Debug, Clone, PartialEq, Deserialize)]
     pub struct PoolHold {
@@ -398,7 +398,7 @@ told! {
     }
 }
 
-told! {
+host_record! {
     /// A slot of a pool that this client knows.
     #[derive(Debug, Clone, PartialEq, Deserialize)]
     pub struct PoolSlot {
@@ -419,7 +419,7 @@ told! {
     }
 }
 
-told! {
+host_record! {
     /// The status of a pool, as far as this client knows. The first seven numbers add up to the pool's `size`, or to more while this client
     /// has slots of a pool that others have opened with a larger size.
     #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -451,7 +451,7 @@ told! {
     }
 }
 
-told! {
+host_record! {
     /// A pool in the store, opened by any client.
     #[derive(Debug, Clone, PartialEq, Deserialize)]
     pub struct KnownPool {
@@ -468,7 +468,7 @@ told! {
     }
 }
 
-told! {
+host_record! {
     /// The pools that the store keeps.
     #[derive(Debug, Clone, PartialEq, Deserialize)]
     pub struct KnownPools {

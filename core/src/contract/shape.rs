@@ -85,14 +85,14 @@ impl Field {
     }
 
     /// A member of a record that hosts get. A false one is absent.
-    pub(crate) const fn told(name: &'static str, doc: &'static str, shape: Shape, required: bool) -> Self {
+    pub(crate) const fn host(name: &'static str, doc: &'static str, shape: Shape, required: bool) -> Self {
         let required = required && !matches!(shape, Shape::Bool);
         Field { name, aliases: &[], doc, shape, required, nullable: false, place: Place::Body, rules: &[] }
     }
 
     /// A member of an object that is only written.
     pub(crate) const fn written(name: &'static str) -> Self {
-        Field::told(name, "", Shape::Json, false)
+        Field::host(name, "", Shape::Json, false)
     }
 }
 

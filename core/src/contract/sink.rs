@@ -4,7 +4,7 @@ use super::{Record, Word};
 
 /// Builds values. A sink never refuses: checking the type is the reader's part.
 ///
-/// The caller (a reader, or a [`Tell`](super::Tell)) opens an object or a list, announces each member or item with [`next`](Sink::next),
+/// The caller (a reader, or a [`Encode`](super::Encode)) opens an object or a list, announces each member or item with [`next`](Sink::next),
 /// lets its value be built, hands the value back with [`put`](Sink::put), and ends the object or the list. Each member of the table is put
 /// at most once.
 pub trait Sink {

@@ -1,12 +1,12 @@
 //! The sink that writes JSON under the names and with the words of the table.
 
-use super::{Record, Sink, Tell, Word};
+use super::{Encode, Record, Sink, Word};
 use crate::json::push_quoted;
 
 /// A value as JSON.
-pub fn json_of(value: &(impl Tell + ?Sized)) -> String {
+pub fn json_of(value: &(impl Encode + ?Sized)) -> String {
     let mut text = Text::default();
-    value.tell(&mut text);
+    value.encode(&mut text);
     text.into_text()
 }
 

@@ -133,7 +133,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Writes `[redacted]`, so that an answer can be logged. Requests are written by [`Tell`](super::Tell), not by serde.
+/// Writes `[redacted]`, so that an answer can be logged. Requests are written by [`Encode`](super::Encode), not by serde.
 impl Serialize for Secret {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str("[redacted]")

@@ -8,7 +8,7 @@ use super::answer::Phase;
 use crate::contract::agent::{RotateReason, SessionStatus};
 use crate::contract::pools::PoolHoldReason;
 use crate::contract::reseller::StaticOrderStatus;
-use crate::contract::{Shape, Shaped, Sink, Tell, events};
+use crate::contract::{Encode, Shape, Shaped, Sink, events};
 use crate::policy::Error;
 use crate::time::Millis;
 
@@ -20,8 +20,8 @@ impl Shaped for RecordId {
     const SHAPE: Shape = Shape::Text;
 }
 
-impl Tell for RecordId {
-    fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
+impl Encode for RecordId {
+    fn encode<S: Sink>(&self, sink: &mut S) -> S::Value {
         sink.text(&self.0, false)
     }
 }

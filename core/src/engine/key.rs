@@ -3,7 +3,7 @@
 use super::context::Cx;
 use super::gate::Wake;
 use super::machine::{Action, Grant};
-use crate::contract::{Field, MemberWriter, Record, Sink, Tell};
+use crate::contract::{Encode, Field, MemberWriter, Record, Sink};
 use crate::json::{FromJson, FromJsonError, Object};
 use crate::policy::{Advice, Effect, Error, KEY_WINDOW, Kind, Rule};
 use crate::time::{At, Clock, Millis};
@@ -28,8 +28,8 @@ impl FromJson for SavedAge {
 }
 
 /// Writes both members as one object.
-impl Tell for SavedAge {
-    fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
+impl Encode for SavedAge {
+    fn encode<S: Sink>(&self, sink: &mut S) -> S::Value {
         const RECORD: &Record = &Record::new(
             "SavedAge",
             "",

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::codes::Advice;
-use crate::contract::{Field, Json, MemberWriter, Record, Shape, Shaped, Sink, Tell, closed_enum, joined, prose, told};
+use crate::contract::{Encode, Field, Json, MemberWriter, Record, Shape, Shaped, Sink, closed_enum, host_record, joined, prose};
 use crate::time::Millis;
 
 closed_enum! {
@@ -66,7 +66,7 @@ struct Said {
     retry_in: Option<Millis>,
 }
 
-told! {
+host_record! {
     /// The fields of an [`Error`].
     #[derive(Clone, PartialEq, Hash)]
     pub struct ErrorFields {
@@ -203,8 +203,8 @@ impl Error {
 
 /// The members of an error that hosts get beside its fields.
 const TOLD: [Field; 2] = [
-    Field::told("message", prose!("One sentence: what happened, whether money may have moved, what to do next."), Shape::Text, true),
-    Field::told(
+    Field::host("message", prose!("One sentence: what happened, whether money may have moved, what to do next."), Shape::Text, true),
+    Field::host(
         "refused_by_us",
         prose!(
             "Of the kind `refused`: whether this client refused it, and not the service: for a cap or price limit of your own, an account that"
@@ -228,12 +228,12 @@ impl Shaped for Error {
 }
 
 /// Writes the fields, and the sentence as `message`; for a cause, too.
-impl Tell for Error {
-    fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
+impl Encode for Error {
+    fn encode<S: Sink>(&self, sink: &mut S) -> S::Value {
         let mut members = MemberWriter::of(&ERROR, sink);
         members.put(&self.to_string());
         members.put(&self.is_refused_by_us());
-        self.0.fields.tell_members(&mut members);
+        self.0.fields.encode_members(&mut members);
         members.end()
     }
 }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use crate::contract::reseller::{ProductRanges, StaticProduct};
-use crate::contract::{Shaped, told};
+use crate::contract::{Shaped, host_record};
 use crate::json::{items, pick, text_of};
 
 /// Returns true if a product is shared static: its type is 2 or `shared`, or it has projects. `staticType` does not decide this.
@@ -42,7 +42,7 @@ pub fn is_shared_text(product: &str) -> bool {
     shared(kind.and_then(text_of).as_deref(), projects.as_deref())
 }
 
-told! {
+host_record! {
     /// A range of addresses.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct IpRange {

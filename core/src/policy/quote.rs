@@ -2,10 +2,10 @@
 
 use super::error::Error;
 use crate::contract::agent::{Product, SessionType};
-use crate::contract::{Decimal, told};
+use crate::contract::{Decimal, host_record};
 use crate::json::from_json;
 
-told! {
+host_record! {
     /// The cost of a purchase. A quote binds the service if the product came from the authenticated list; the public list shows starting
     /// prices.
     #[derive(Debug, Clone, PartialEq)]

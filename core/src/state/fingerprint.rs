@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::contract::{Sink, Tell};
+use crate::contract::{Encode, Sink};
 use crate::entropy::digest_128;
 use crate::json::{FromJson, FromJsonError, text_of};
 
@@ -28,8 +28,8 @@ impl fmt::Display for Fingerprint {
     }
 }
 
-impl Tell for Fingerprint {
-    fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
+impl Encode for Fingerprint {
+    fn encode<S: Sink>(&self, sink: &mut S) -> S::Value {
         sink.text(&self.to_string(), false)
     }
 }
@@ -64,8 +64,8 @@ impl MemberDigests {
     }
 }
 
-impl Tell for MemberDigests {
-    fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
+impl Encode for MemberDigests {
+    fn encode<S: Sink>(&self, sink: &mut S) -> S::Value {
         sink.text(&self.0.iter().map(|part| format!("{part:04x}")).collect::<String>(), false)
     }
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::collections::Id;
-use crate::contract::{Shape, Shaped, Sink, Tell};
+use crate::contract::{Encode, Shape, Shaped, Sink};
 
 /// The id of a step that must be answered. A host answers each once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -17,9 +17,9 @@ impl Shaped for CommandId {
     const SHAPE: Shape = Shape::Integer;
 }
 
-impl Tell for CommandId {
-    fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
-        self.0.tell(sink)
+impl Encode for CommandId {
+    fn encode<S: Sink>(&self, sink: &mut S) -> S::Value {
+        self.0.encode(sink)
     }
 }
 

@@ -8,7 +8,7 @@ use arcstr::ArcStr;
 use serde::{Deserialize, Serialize};
 
 use crate::contract::pools::SlotPurchase;
-use crate::contract::{Api, Shape, Shaped, Sink, Tell};
+use crate::contract::{Api, Encode, Shape, Shaped, Sink};
 use crate::engine::RecordId;
 use crate::entropy::digest;
 use crate::json::{FromJson, FromJsonError, text_of};
@@ -27,8 +27,8 @@ impl Shaped for Name {
     const SHAPE: Shape = Shape::Text;
 }
 
-impl Tell for Name {
-    fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
+impl Encode for Name {
+    fn encode<S: Sink>(&self, sink: &mut S) -> S::Value {
         sink.text(&self.0, false)
     }
 }

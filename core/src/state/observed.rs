@@ -2,7 +2,7 @@
 
 use super::ids::CommandId;
 use crate::contract::agent::RotateReason;
-use crate::contract::{Shape, Shaped, Sink, Tell, closed_enum, told};
+use crate::contract::{Encode, Shape, Shaped, Sink, closed_enum, host_record};
 use crate::json::{FromJson, FromJsonError, Object, word};
 use crate::time::Millis;
 
@@ -84,7 +84,7 @@ closed_enum! {
     }
 }
 
-told! {
+host_record! {
     /// The advice after an observation of a session.
     struct Told as "Verdict" {
         /// The advice.
@@ -102,8 +102,8 @@ impl Shaped for Verdict {
     const SHAPE: Shape = Told::SHAPE;
 }
 
-impl Tell for Verdict {
-    fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
+impl Encode for Verdict {
+    fn encode<S: Sink>(&self, sink: &mut S) -> S::Value {
         let told = |verdict, reason: Option<&RotateReason>| Told { verdict, reason: reason.cloned(), command: None, why: None };
         let told = match self {
             Verdict::Keep => told(VerdictName::Keep, None),
@@ -111,7 +111,7 @@ impl Tell for Verdict {
             Verdict::Rotating(reason, command) => Told { command: Some(*command), ..told(VerdictName::Rotating, Some(reason)) },
             Verdict::Unsure(why) => Told { why: Some(why), ..told(VerdictName::Unsure, None) },
         };
-        told.tell(sink)
+        told.encode(sink)
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::fingerprint::{Fingerprint, MemberDigests};
 use super::names::Name;
-use crate::contract::{ANY, Api, Endpoint, Json, Method, Safety, Sink, Tell, any, endpoint, json_of, stored};
+use crate::contract::{ANY, Api, Encode, Endpoint, Json, Method, Safety, Sink, any, endpoint, json_of, stored};
 use crate::engine::{Counted, SavedAge};
 use crate::json::{FromJson, FromJsonError, Scanner, items, pick, read_json, text_of, whole};
 use crate::time::{At, Millis};
@@ -162,8 +162,8 @@ impl FromJson for (Method, Safety) {
     }
 }
 
-impl Tell for (Method, Safety) {
-    fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
+impl Encode for (Method, Safety) {
+    fn encode<S: Sink>(&self, sink: &mut S) -> S::Value {
         sink.json(&format!("[\"{}\",\"{}\"]", self.0.as_str(), self.1.as_str()))
     }
 }

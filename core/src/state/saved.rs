@@ -4,11 +4,11 @@ use serde::Deserialize;
 
 use super::names::Name;
 use super::store::Whose;
-use crate::contract::{closed_enum, told};
+use crate::contract::{closed_enum, host_record};
 use crate::engine::RecordId;
 use crate::time::Millis;
 
-told! {
+host_record! {
     /// A page of a store's entries.
     #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
     pub struct SavedPage {
@@ -19,7 +19,7 @@ told! {
     }
 }
 
-told! {
+host_record! {
     /// An entry of the store: an operation under way or in doubt, a session, an order, an accepted write.
     #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
     pub struct Saved {

@@ -6,10 +6,10 @@ use super::read::{FactMembers, NAMES, decimal_of, is_id, whole_of};
 use super::text::{KEPT_WORD, LONGEST_CURSOR, is_number, word};
 use crate::contract::agent::{SessionStatus, SessionType};
 use crate::contract::reseller::StaticOrderStatus;
-use crate::contract::{Shape, Shaped, told};
+use crate::contract::{Shape, Shaped, host_record};
 use crate::json::{self, from_json, pick, text_of};
 
-told! {
+host_record! {
     /// The members of an answer's `data` that the engine looks at. Everything else is the caller's.
     #[derive(Debug, Clone, Default, PartialEq, Hash)]
     pub struct Facts {

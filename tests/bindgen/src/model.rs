@@ -1,6 +1,6 @@
 //! The table as a printer wants it: every type once, in the order in which it is met, with its documentation trimmed.
 
-use hopline::client::{EVENTS, Level, told};
+use hopline::client::{EVENTS, Level, host_types};
 use hopline::contract::pools::POOL_REQUESTS;
 use hopline::contract::{Api, Endpoint, Field, REPLIES, Record, Shape, Words, endpoints};
 
@@ -106,7 +106,7 @@ pub fn pool_requests() -> impl Iterator<Item = &'static Record> {
 pub fn told_types() -> Vec<Type> {
     let known = types();
     let mut found = Vec::new();
-    told().into_iter().for_each(|record| collect(Shape::Record(record), &mut found));
+    host_types().into_iter().for_each(|record| collect(Shape::Record(record), &mut found));
     // The words that pools are asked with.
     pool_requests().flat_map(|record| record.fields).for_each(|field| collect(field.shape, &mut found));
     found.retain(|found| !known.iter().any(|known| known.name() == found.name()));

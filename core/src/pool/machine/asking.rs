@@ -149,8 +149,8 @@ impl Machine {
     /// Asks the store for slots. Where it is known that nothing is there to be taken over, only for those that may be bought for.
     fn ask(&mut self, client: &mut Client, now: Millis, allowed: u32) {
         let (lacking, wanted) = (self.lacking(), self.wanted());
-        let is_nothing = lacking == 0 || self.shared.is_replaced();
-        if is_nothing || !self.asking.out.is_empty() || (now < self.asking.next && (allowed == 0 || !self.asking.is_all)) {
+        let is_default = lacking == 0 || self.shared.is_replaced();
+        if is_default || !self.asking.out.is_empty() || (now < self.asking.next && (allowed == 0 || !self.asking.is_all)) {
             return;
         }
         // Each is read when it is taken over.

@@ -11,7 +11,7 @@ use super::slots::{Doing, Session, Slots};
 use crate::client::{CallOptions, Client, NewsOf, PoolNo};
 use crate::collections::Map;
 use crate::contract::pools::{AcquireLease, LeaseAdvice, OpenPool, PoolHoldReason, PoolNeeds, PoolReplace};
-use crate::contract::{Json, Shape, Shaped, Tell, json_of};
+use crate::contract::{Encode, Json, Shape, Shaped, json_of};
 use crate::engine::{Answered, EventKind};
 use crate::policy::{Advice, Effect, Error, ErrorFields, Kind};
 use crate::pool::buyer::Buyer;
@@ -421,7 +421,7 @@ pub(in crate::pool) fn is_closed(operation: &'static str) -> Error {
 }
 
 /// What a pool answers with.
-pub(super) fn told<T: Tell + Shaped>(value: &T) -> Answered {
+pub(super) fn told<T: Encode + Shaped>(value: &T) -> Answered {
     answered(Json::checked(json_of(value)), const { &T::SHAPE })
 }
 

@@ -7,18 +7,18 @@ use super::{Decimal, Json, Label, OneOrMany, Patch, Record, Secret, Shape, Shape
 use crate::json::push_quoted;
 
 /// A value that a sink can build.
-pub trait Tell {
+pub trait Encode {
     /// Builds the value with a sink.
-    fn tell<S: Sink>(&self, sink: &mut S) -> S::Value;
+    fn encode<S: Sink>(&self, sink: &mut S) -> S::Value;
 
     /// Returns true if the object that holds the value leaves it out.
-    fn is_left_out(&self) -> bool {
+    fn is_absent(&self) -> bool {
         false
     }
 
     /// Returns true if a record of the store leaves the value out and reads it as the default.
-    fn is_nothing(&self) -> bool {
-        self.is_left_out()
+    fn is_default(&self) -> bool {
+        self.is_absent()
     }
 }
 
@@ -36,23 +36,23 @@ impl<'s, S: Sink> MemberWriter<'s, S> {
     }
 
     /// Puts the next member, unless it is left out.
-    pub(crate) fn member<T: Tell + ?Sized>(&mut self, is_left_out: bool, value: &T) {
-        if !is_left_out {
+    pub(crate) fn member<T: Encode + ?Sized>(&mut self, is_absent: bool, value: &T) {
+        if !is_absent {
             self.sink.next(&mut self.nest, self.index);
-            let value = value.tell(self.sink);
+            let value = value.encode(self.sink);
             self.sink.put(&mut self.nest, self.index, value);
         }
         self.index += 1;
     }
 
     /// Puts the next member of a record that hosts get.
-    pub(crate) fn put<T: Tell + Shaped>(&mut self, value: &T) {
+    pub(crate) fn put<T: Encode + Shaped>(&mut self, value: &T) {
         let may_be_absent = !T::REQUIRED || matches!(T::SHAPE, Shape::Bool);
-        self.member(may_be_absent && value.is_nothing(), value);
+        self.member(may_be_absent && value.is_default(), value);
     }
 
     /// The member at that place.
-    pub(crate) fn put_at<T: Tell + Shaped>(&mut self, index: usize, value: &T) {
+    pub(crate) fn put_at<T: Encode + Shaped>(&mut self, index: usize, value: &T) {
         self.index = index;
         self.put(value);
     }
@@ -62,63 +62,63 @@ impl<'s, S: Sink> MemberWriter<'s, S> {
     }
 }
 
-impl Tell for str {
-    fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
+impl Encode for str {
+    fn encode<S: Sink>(&self, sink: &mut S) -> S::Value {
         sink.text(self, false)
     }
 }
 
-impl Tell for String {
-    fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
+impl Encode for String {
+    fn encode<S: Sink>(&self, sink: &mut S) -> S::Value {
         sink.text(self, false)
     }
 }
 
-impl Tell for Label {
-    fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
+impl Encode for Label {
+    fn encode<S: Sink>(&self, sink: &mut S) -> S::Value {
         sink.text(&self.0, false)
     }
 }
 
-impl Tell for Secret {
-    fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
+impl Encode for Secret {
+    fn encode<S: Sink>(&self, sink: &mut S) -> S::Value {
         sink.text(self.reveal(), true)
     }
 }
 
-impl Tell for Json {
-    fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
+impl Encode for Json {
+    fn encode<S: Sink>(&self, sink: &mut S) -> S::Value {
         sink.json(self.text())
     }
 }
 
-impl Tell for Decimal {
-    fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
+impl Encode for Decimal {
+    fn encode<S: Sink>(&self, sink: &mut S) -> S::Value {
         sink.decimal(&self.to_string())
     }
 }
 
-impl Tell for IpAddr {
-    fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
+impl Encode for IpAddr {
+    fn encode<S: Sink>(&self, sink: &mut S) -> S::Value {
         sink.text(&self.to_string(), false)
     }
 }
 
 /// A false value may be left out of Hopline's own objects.
-impl Tell for bool {
-    fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
+impl Encode for bool {
+    fn encode<S: Sink>(&self, sink: &mut S) -> S::Value {
         sink.flag(*self)
     }
 
-    fn is_nothing(&self) -> bool {
+    fn is_default(&self) -> bool {
         !self
     }
 }
 
 macro_rules! integers {
     ($($integer:ty),*) => {
-        $(impl Tell for $integer {
-            fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
+        $(impl Encode for $integer {
+            fn encode<S: Sink>(&self, sink: &mut S) -> S::Value {
                 sink.integer(i64::from(*self))
             }
         })*
@@ -126,66 +126,66 @@ macro_rules! integers {
 }
 integers!(i64, u32, u16);
 
-impl<T: Tell + ?Sized> Tell for &T {
-    fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
-        (*self).tell(sink)
+impl<T: Encode + ?Sized> Encode for &T {
+    fn encode<S: Sink>(&self, sink: &mut S) -> S::Value {
+        (*self).encode(sink)
     }
 }
 
-impl<T: Tell> Tell for Option<T> {
-    fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
+impl<T: Encode> Encode for Option<T> {
+    fn encode<S: Sink>(&self, sink: &mut S) -> S::Value {
         match self {
-            Some(value) => value.tell(sink),
+            Some(value) => value.encode(sink),
             None => sink.null(),
         }
     }
 
-    fn is_left_out(&self) -> bool {
+    fn is_absent(&self) -> bool {
         self.is_none()
     }
 }
 
-impl<T: Tell> Tell for Patch<T> {
-    fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
+impl<T: Encode> Encode for Patch<T> {
+    fn encode<S: Sink>(&self, sink: &mut S) -> S::Value {
         match self {
-            Patch::Set(value) => value.tell(sink),
+            Patch::Set(value) => value.encode(sink),
             Patch::Absent | Patch::Null => sink.null(),
         }
     }
 
-    fn is_left_out(&self) -> bool {
+    fn is_absent(&self) -> bool {
         matches!(self, Patch::Absent)
     }
 }
 
-impl<T: Tell> Tell for Vec<T> {
-    fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
+impl<T: Encode> Encode for Vec<T> {
+    fn encode<S: Sink>(&self, sink: &mut S) -> S::Value {
         let mut list = sink.list();
         for (index, item) in self.iter().enumerate() {
             sink.next(&mut list, index);
-            let item = item.tell(sink);
+            let item = item.encode(sink);
             sink.put(&mut list, index, item);
         }
         sink.end(list)
     }
 
-    fn is_nothing(&self) -> bool {
+    fn is_default(&self) -> bool {
         self.is_empty()
     }
 }
 
-impl<T: Tell> Tell for OneOrMany<T> {
-    fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
+impl<T: Encode> Encode for OneOrMany<T> {
+    fn encode<S: Sink>(&self, sink: &mut S) -> S::Value {
         match self {
-            OneOrMany::One(value) => value.tell(sink),
-            OneOrMany::Many(values) => values.tell(sink),
+            OneOrMany::One(value) => value.encode(sink),
+            OneOrMany::Many(values) => values.encode(sink),
         }
     }
 }
 
 /// An object whose members are named by the caller.
-impl Tell for BTreeMap<String, String> {
-    fn tell<S: Sink>(&self, sink: &mut S) -> S::Value {
+impl Encode for BTreeMap<String, String> {
+    fn encode<S: Sink>(&self, sink: &mut S) -> S::Value {
         let mut written = String::from("{");
         for (name, value) in self {
             if written.len() > 1 {
@@ -199,7 +199,7 @@ impl Tell for BTreeMap<String, String> {
         sink.json(&written)
     }
 
-    fn is_nothing(&self) -> bool {
+    fn is_default(&self) -> bool {
         self.is_empty()
     }
 }

@@ -1,4 +1,4 @@
-//! The objects that hosts are told, for whoever prints their types.
+//! The objects that hosts get, for the printer of their types.
 
 use std::sync::LazyLock;
 
@@ -11,7 +11,7 @@ use crate::policy::{ERROR, IpRange, Quote};
 use crate::state::{SavedPage, Verdict};
 
 /// Each of them, without those that they are made of.
-pub fn told() -> Vec<&'static Record> {
+pub fn host_types() -> Vec<&'static Record> {
     let answers = [OpenedPool::SHAPE, PoolLease::SHAPE, PoolStatus::SHAPE, KnownPools::SHAPE];
     let shapes = [Shape::Record(event()), SavedPage::SHAPE, Verdict::SHAPE, Quote::SHAPE, IpRange::SHAPE, AnswerFacts::SHAPE];
     let shapes = shapes.into_iter().chain(answers);

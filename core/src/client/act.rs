@@ -2,8 +2,8 @@
 //! that has the name for as long as it takes.
 
 use super::reconcile::no_doubt;
-use super::root::Client;
-use super::types::{Outputs, ReadFailure, Ticket};
+use super::router::Router;
+use super::types::{Outputs, ReadFailure};
 use super::waiting::{Act, After, Finished, Found, Last, Left, Purpose, Visit, What};
 use crate::engine::{Answered, Counted, RecordId};
 use crate::policy::{Advice, Effect, Error, ErrorFields, Kind, Rule};
@@ -22,16 +22,7 @@ impl Outputs for Acted {
     }
 }
 
-impl Client {
-    /// Forgets a session, an order that nobody waits for, what was accepted, or a record that can't be read: the record goes. What is
-    /// under way or in doubt stays, and so does a record of another account or base URL, unless this client was made with
-    /// [`same_account`](super::ClientOptions::same_account). Its answer is whether something was forgotten. A session that this client
-    /// holds and that is not over is refused: it may cost money, and its intent would buy another one.
-    /// [Terminate](crate::contract::agent::TerminateSession) it, or [release](Self::release_session) it first.
-    pub fn forget(&mut self, record: &RecordId) -> Ticket<Acted> {
-        Ticket::of(self.act_on(record, What::Forget, false))
-    }
-
+impl Router {
     pub(super) fn act_on(&mut self, record: &RecordId, what: What, scans: bool) -> CommandId {
         let Some((name, version)) = Name::of(record) else {
             let act = Act { version: None, what, others: Vec::new() };

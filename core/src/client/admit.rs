@@ -1,12 +1,12 @@
 //! How a start begins, by what is found under its name: anew, as what is there goes on, or not at all.
 
-use super::root::Client;
+use super::router::Router;
 use super::same_request::other_than_record;
 use super::waiting::{Found, Start};
 use crate::policy::{Advice, Effect, Error, ErrorFields, Kind};
 use crate::state::{BadRecord, CommandId, Name};
 
-impl Client {
+impl Router {
     /// A write begins, or what is under its name goes on.
     pub(super) fn admit_start(&mut self, name: &Name, command: CommandId, start: Start, found: &Found) {
         let error = match found {

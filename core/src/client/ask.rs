@@ -2,7 +2,7 @@
 
 use super::job::Parked;
 use super::outbox::Pending;
-use super::root::Client;
+use super::router::Router;
 use crate::contract::agent::GetBalance;
 use crate::contract::{Api, Operation, endpoint};
 use crate::engine::{EventKind, Exchange, ExchangeResult, Grant, Input, Received, TOO_LONG};
@@ -11,7 +11,7 @@ use crate::state::{CommandId, JobId, StepId};
 use crate::time::Millis;
 use crate::wire::Built;
 
-impl Client {
+impl Router {
     /// Asks for the service's time for a job, unless somebody has. Each job that has to wait wakes by itself, so that giving up
     /// one of them leaves nobody behind.
     pub(super) fn ask_due(&mut self, id: JobId) {
@@ -123,7 +123,7 @@ mod tests {
                 }
             }
         }
-        let set = second.timers.set;
+        let set = second.router.timers.set;
         assert!(records.len() == 500 && set <= 4 * 500, "{set} timers were set for {} records", records.len());
         go_on(&mut second, &mut disk, NOW, |_| panic!("nothing is due"));
     }

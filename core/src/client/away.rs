@@ -1,13 +1,13 @@
 //! Who waited for a name and can't have it: another client has it, or the store fails.
 
-use super::root::Client;
+use super::router::Router;
 use super::types::busy;
 use super::waiting::{Found, Purpose, Timer, Visit};
 use crate::engine::DEADLINE;
 use crate::policy::{Advice, Effect, Error, ErrorFields, Kind, Rule};
 use crate::state::{Name, User, again_after};
 
-impl Client {
+impl Router {
     /// Another living client has it.
     pub(super) fn is_busy(&mut self, name: &Name, visit: Visit, found: &Found) {
         let Some(visit) = self.begin_all_the_same(visit) else { return };

@@ -1,26 +1,22 @@
 //! Giving a command up.
 
 use super::job::Parked;
-use super::root::Client;
+use super::router::Router;
 use super::waiting::{Purpose, Visit};
 use crate::engine::{Input, Received};
 use crate::policy::{Advice, Effect, Error, ErrorFields, FailureKind, Kind, Sent};
 use crate::state::{CommandId, JobId, Name, StepId};
-use crate::time::Now;
 
-impl Client {
-    /// Stops further sends of a command. Returns the request that is out and that nobody else waits for: a host aborts it
-    /// and resolves it as failed. What was not sent ends without effect; what may have been sent stays in doubt and can
-    /// be resumed.
-    pub fn cancel(&mut self, command: CommandId, now: Now) -> Option<StepId> {
-        self.means.clock.tick(now);
+impl Router {
+    /// Stops further sends of a command.
+    pub(super) fn cancel(&mut self, command: CommandId) -> Option<StepId> {
         let known = self.commands.get(&command).filter(|command| command.ended.is_none())?;
         if let Some(name) = known.waits_for.clone() {
             self.leave_queue(&name, command);
             return None;
         }
         let Some(id) = known.job else {
-            self.stop_listing(command, now);
+            self.stop_listing(command);
             return None;
         };
         if let Some(next) = self.waiting.after_retry.get_mut(&command) {
@@ -40,7 +36,7 @@ impl Client {
             Parked::Sending(step) => (!self.take_back(id, step)).then_some(step),
             Parked::Waking | Parked::Queued { .. } => {
                 self.leave_places(id);
-                self.tell(id, Input::Due(now.monotonic));
+                self.tell(id, Input::Due(self.means.clock.monotonic()));
                 None
             }
             Parked::LoggingIn | Parked::Asking => {

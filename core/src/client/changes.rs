@@ -7,7 +7,7 @@ use super::go_on::bought_as_of;
 use super::job::Entry;
 use super::lost::after;
 use super::options::CallOptions;
-use super::root::Client;
+use super::router::Router;
 use super::types::busy;
 use super::waiting::{After, AfterRetry, Finished, Found, Last, Purpose, SettingInDoubt, Start, Visit};
 use crate::contract::agent::{RotateSession, TerminateSession, UpdateBudget};
@@ -21,7 +21,7 @@ const LEFT_BEHIND: &str = "was not done, but another client may have found its r
 /// So many settings in doubt are remembered.
 const SETTINGS: usize = 16;
 
-impl Client {
+impl Router {
     /// A write that may be a change of a session is let in: by its name, if it has one. A rotation first has an earlier one, which is in
     /// doubt, sent once more.
     pub(super) fn enter_change(&mut self, command: CommandId, start: Start) {
@@ -61,18 +61,16 @@ impl Client {
         }
     }
 
-    /// The retry of an earlier rotation has ended for a command: what it wanted itself begins. Whether it waited for one.
-    pub(super) fn begin_after_retry(&mut self, command: CommandId) -> bool {
-        let Some(AfterRetry { start, is_wanted }) = self.waiting.after_retry.remove(&command) else { return false };
-        if is_wanted {
-            if let Some(known) = self.commands.get_mut(&command) {
-                known.job = None;
-            }
-            self.enter(command, *start);
-        } else {
-            self.end_cancelled(command, Visit::new(Some(command), Purpose::Start(start)));
+    /// The retry of an earlier rotation has ended for a command: what it wanted itself begins.
+    pub(super) fn begin_after_retry(&mut self, command: CommandId, after: AfterRetry) {
+        let AfterRetry { start, is_wanted } = after;
+        if !is_wanted {
+            return self.end_cancelled(command, Visit::new(Some(command), Purpose::Start(start)));
         }
-        true
+        if let Some(known) = self.commands.get_mut(&command) {
+            known.job = None;
+        }
+        self.enter(command, *start);
     }
 
     /// Of those whose name can't be had, a termination begins without it, and a rotation without what it was to send first. Otherwise

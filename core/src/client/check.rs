@@ -2,7 +2,7 @@
 //! that belongs to another request.
 
 use super::options::{CallOptions, Use};
-use super::root::Client;
+use super::router::Router;
 use crate::contract::Endpoint;
 use crate::engine::{Exchange, Then};
 use crate::entropy::Entropy;
@@ -10,7 +10,7 @@ use crate::policy::{Advice, Effect, Error, ErrorFields, Kind};
 use crate::state::forbidden;
 use crate::wire::Built;
 
-impl Client {
+impl Router {
     /// Options that have no meaning for this operation, and a key that is missing.
     pub(super) fn check_use(&self, endpoint: &Endpoint, options: &CallOptions) -> Result<(), Error> {
         if endpoint.api != self.service.api {

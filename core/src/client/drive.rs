@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use super::event::Event;
-use super::root::Client;
+use super::public::Client;
 use super::types::{Outcome, Outputs, Step, Ticket};
 use crate::policy::{Advice, Effect, Error, FailureKind, Kind, Sent};
 use crate::state::{StoreAnswer, StoreCall};

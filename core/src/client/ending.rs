@@ -4,7 +4,7 @@ use arcstr::ArcStr;
 
 use super::job::Entry;
 use super::lost::unless_said;
-use super::root::Client;
+use super::router::Router;
 use super::session::ended;
 use super::waiting::{After, Finished, Last, Left};
 use crate::contract::agent::{CreateSession, RotateSession, TerminateSession};
@@ -18,7 +18,7 @@ use crate::wire::{Facts, stored_answer};
 /// A doubt about a rotation or telemetry, without a name of its caller's, is kept for this long.
 const DOUBT_KEPT: Millis = 24 * 3600 * 1000;
 
-impl Client {
+impl Router {
     /// Ends a job for good.
     pub(super) fn finish(&mut self, id: JobId, mut result: Result<Answered, Error>) {
         let unspent = self.take_unspent(id, matches!(&result, Err(error) if error.effect == Effect::None));
@@ -270,7 +270,7 @@ impl Client {
     /// What an answer says once it is known what it was for.
     fn fill(&self, entry: &mut Entry, answered: &mut Answered) {
         if let Job::Lookup(lookup) = &mut entry.job {
-            (answered.raw, answered.shape) = (Client::reconciled(lookup), &Reconciliation::SHAPE);
+            (answered.raw, answered.shape) = (Router::reconciled(lookup), &Reconciliation::SHAPE);
         }
         if entry.job.follows() {
             let known = entry.subject.session_id.as_ref().and_then(|session| self.sessions.get(session));

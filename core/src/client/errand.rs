@@ -2,7 +2,7 @@
 //! its send names one of the commands that wait for it.
 
 use super::outbox::Pending;
-use super::root::Client;
+use super::router::Router;
 use crate::collections::ThinVec;
 use crate::engine::{Action, Cx, Exchange, ExchangeResult, Failing, Received, Subject, Wants, Wishes};
 use crate::policy::{Again, Error};
@@ -13,7 +13,7 @@ use crate::time::Millis;
 const NO_WANTS: Wants =
     Wants { wishes: Wishes { credentials: false, auto_rotate: false, ends: ThinVec::EMPTY }, deadline_ms: 0, since: None, queued: 0 };
 
-impl Client {
+impl Router {
     pub(super) fn errand(&mut self, which: Pending) -> &mut Errand {
         if which == Pending::Login { &mut self.errands.login } else { &mut self.errands.time }
     }

@@ -2,14 +2,14 @@
 //! returns leaves nothing to do.
 
 use super::lost::{after, taken_over};
-use super::root::Client;
+use super::router::Router;
 use super::types::busy;
 use super::waiting::{After, Finished, Last, Left};
 use crate::engine::Answered;
 use crate::policy::{Advice, Effect, Error, ErrorFields, Kind, Rule};
 use crate::state::{CommandId, Name, StoreWrite, WriteResult};
 
-impl Client {
+impl Router {
     /// Gives commands their result once the store has answered all that they wait for.
     pub(super) fn finish_after(&mut self, mut finished: Finished) {
         let command = finished.commands.first().copied();

@@ -1,11 +1,11 @@
 //! What is under a name, as far as it can be used.
 
-use super::root::Client;
+use super::router::Router;
 use super::waiting::Found;
 use crate::policy::Rule;
 use crate::state::{BadRecord, Data, intent_of};
 
-impl Client {
+impl Router {
     /// Reads what is under a name.
     pub(super) fn found(&mut self, data: &[u8]) -> Found {
         match Data::read(data, self.service.api).and_then(|data| self.account.ours(data, &self.service.base, self.means.rules)) {
@@ -22,7 +22,7 @@ impl Client {
     /// purchase that nobody knows of.
     fn avoid(&mut self, key: Option<&str>) {
         if key.is_some_and(|key| self.means.dice.may_have_named(key)) {
-            let ours = |client: &Client, key: &str| {
+            let ours = |client: &Router, key: &str| {
                 let mut keys = client.jobs.values().filter_map(|entry| entry.job.write()?.call.ledger.key.as_deref());
                 keys.any(|known| known == key)
             };

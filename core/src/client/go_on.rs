@@ -9,7 +9,7 @@ use super::became::Made;
 use super::check::check_rotation;
 use super::job::{Custody, Entry};
 use super::options::CallOptions;
-use super::root::Client;
+use super::router::Router;
 use super::session::ended;
 use super::types::misfit;
 use crate::contract::agent::{CreateSession, GetSession};
@@ -19,7 +19,7 @@ use crate::policy::{Advice, Effect, Error, Kind, Ledger, Rule};
 use crate::state::{BoughtAs, CommandId, Data, Done, Name, SavedCall, SavedSession, User, is_over_for_good};
 use crate::wire::{Built, Facts};
 
-impl Client {
+impl Router {
     /// Goes on with a record, for a start or for somebody who asks for it.
     pub(super) fn go_on(&mut self, name: &Name, command: CommandId, data: &Data, options: &CallOptions, intent: Option<&str>) {
         let (operation, then, session_type) = what_of(data);
@@ -89,9 +89,7 @@ impl Client {
         let session = call.session_id.as_deref().filter(|_| endpoint.changes_session());
         self.changes(id, session.map(ArcStr::from), endpoint);
         self.clear_timer(id);
-        if let Some(action) = self.with(id, |job, cx| job.resume(cx)) {
-            self.carry_out(id, action);
-        }
+        self.advance_job(id, |job, cx| job.resume(cx));
     }
 
     /// The job of a call that may have been sent.

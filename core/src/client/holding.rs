@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use arcstr::ArcStr;
 
-use super::root::{Asker, Client};
+use super::router::{Asker, Router};
 use crate::collections::SmallSet;
 use crate::engine::Wishes;
 use crate::state::{BoughtAs, CommandId, Name, SavedSession, Shown, Tracked, User, word};
 
-impl Client {
-    /// Whether the client follows a session: it has a record of it, and the session has not ended as far as it knows.
-    pub fn follows(&self, session: &str) -> bool {
+impl Router {
+    /// Whether the client follows a session:
+    pub(super) fn follows(&self, session: &str) -> bool {
         self.sessions.get(session).is_some_and(|known| known.name.is_some())
     }
 
@@ -48,8 +48,8 @@ impl Client {
         self.sessions.insert(id, Box::new(tracked));
     }
 
-    /// Follows a session no more, without ending it: another client may have it then. Returns whether it was followed.
-    pub fn release_session(&mut self, session: &str) -> bool {
+    /// Follows a session no more, without ending it:
+    pub(super) fn release_session(&mut self, session: &str) -> bool {
         let follows = self.follows(session);
         if let Some(known) = self.sessions.get_mut(session) {
             known.held = false;
@@ -113,7 +113,7 @@ impl Client {
 #[cfg(test)]
 mod tests {
     use super::super::testing::{BUY, agent, drain, saved};
-    use super::super::{CallOptions, Whose};
+    use super::super::{CallOptions, Client, Whose};
     use super::*;
 
     const ACTIVE: &str = r#"{"success":true,"data":{"session_id":"s-1","session_type":"dynamic","status":"active"}}"#;
@@ -164,9 +164,9 @@ mod tests {
         assert_eq!(whose(&mut client), [Whose::Free]);
         let all = client.resume_all(CallOptions::default()).command;
         drain(&mut client, 200, ACTIVE);
-        assert_eq!((client.follows("s-1"), client.commands.len()), (true, 2));
+        assert_eq!((client.follows("s-1"), client.router.commands.len()), (true, 2));
         assert!(client.abandon(all));
-        assert_eq!((client.follows("s-1"), client.commands.len(), whose(&mut client)), (false, 0, vec![Whose::Free]));
+        assert_eq!((client.follows("s-1"), client.router.commands.len(), whose(&mut client)), (false, 0, vec![Whose::Free]));
     }
 
     #[test]
@@ -194,6 +194,9 @@ mod tests {
             }
         }
         drain(&mut client, 500, "");
-        assert_eq!((client.sessions.len(), client.commands.len(), client.waiting.visits.len(), client.timers.names()), (0, 0, 0, 0));
+        assert_eq!(
+            (client.router.sessions.len(), client.router.commands.len(), client.router.waiting.visits.len(), client.router.timers.names()),
+            (0, 0, 0, 0)
+        );
     }
 }

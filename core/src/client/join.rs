@@ -2,7 +2,7 @@
 
 use super::check::check_rotation;
 use super::options::CallOptions;
-use super::root::Client;
+use super::router::Router;
 use super::same_request::other_than_job;
 use super::types::busy;
 use super::waiting::{Purpose, Visit};
@@ -11,7 +11,7 @@ use crate::engine::{Then, requested_type};
 use crate::policy::{Error, ErrorFields};
 use crate::state::{BoughtAs, CommandId, JobId, Name};
 
-impl Client {
+impl Router {
     /// A job is at work under the name: who wants the same joins it.
     pub(super) fn join(&mut self, id: JobId, visit: Visit) {
         match &visit.purpose {

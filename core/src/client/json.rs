@@ -5,7 +5,7 @@
 use std::str::FromStr;
 
 use super::options::{CallOptions, ClientOptions};
-use super::root::Client;
+use super::public::Client;
 use super::types::{Misuse, Outcome, Taken};
 use super::waiting::Settlement;
 use crate::contract::{Encode, Field, MemberWriter, Record, Shape, Shaped, Sink, endpoint, joined, json_of, prose};

@@ -2,10 +2,11 @@
 
 use arcstr::ArcStr;
 
+use super::deferred::Deferred;
 use super::event::Event;
 use super::job::Entry;
 use super::outbox::Pending;
-use super::root::Client;
+use super::router::Router;
 use super::waiting::After;
 use crate::contract::agent::CreateSession;
 use crate::contract::{ANY, Operation, Safety};
@@ -53,7 +54,7 @@ impl Entry {
     }
 }
 
-impl Client {
+impl Router {
     /// Asks the store, or this client's own memory where it has none.
     pub(super) fn push_store(&mut self, pending: Pending, command: Option<CommandId>, call: StoreCall) {
         self.outbox.ask(pending, command, call, &self.means.clock);
@@ -63,7 +64,10 @@ impl Client {
     /// tried again until it is done.
     pub(super) fn put(&mut self, name: &Name, data: Data, keep_for: Option<Millis>, release: bool, waiter: Option<JobId>) {
         if !self.journal.is_owned(name) {
-            return waiter.into_iter().for_each(|id| self.stored(id, WriteResult::Lost));
+            if let Some(id) = waiter {
+                self.deferred.push(Deferred::Stored(id, WriteResult::Lost));
+            }
+            return;
         }
         let insists = waiter.is_none();
         self.push_put(name, data, keep_for, release, (waiter, insists));
@@ -158,8 +162,8 @@ impl Client {
             }
             self.stored(id, after.result);
         }
-        self.push_next(name);
-        self.attend(name);
+        self.deferred.push(Deferred::Next(name.clone()));
+        self.deferred.push(Deferred::Attend(name.clone()));
     }
 
     /// The name of a job, a new one where it has none.

@@ -1,18 +1,18 @@
 //! Lists of what a store holds, read page by page: for people, to resume it all, or for what a doubt may not have become.
 
 use super::became::Made;
+use super::deferred::Deferred;
 use super::outbox::Pending;
-use super::root::{Asker, Client};
+use super::router::{Asker, Router};
 use super::waiting::{Act, Found, Listing, Purpose, Reading, Visit};
 use crate::contract::agent::CreateSession;
 use crate::contract::{Json, Operation, json_of};
 use crate::engine::{Answered, RecordId};
 use crate::policy::{Advice, Effect, Error, Kind};
 use crate::state::{CommandId, Listed, Name, SavedPage, StoreAnswer, StoreCall, Version};
-use crate::time::Now;
 use crate::wire::Facts;
 
-impl Client {
+impl Router {
     /// Looks through what other records stand for, before something is done about one.
     pub(super) fn scan(&mut self, command: CommandId, name: Name, act: Act) {
         self.list(Listing { command, what: Reading::Others(name, Box::new(act)) }, None, false);
@@ -25,7 +25,7 @@ impl Client {
     }
 
     /// Gives up what reads a list, or resumes what is in it. What was begun with it ends by what is known, and nobody is told.
-    pub(super) fn stop_listing(&mut self, command: CommandId, now: Now) {
+    pub(super) fn stop_listing(&mut self, command: CommandId) {
         let Some(number) = self.waiting.listings.iter().find(|(_, listing)| listing.command == command).map(|(number, _)| *number) else {
             return;
         };
@@ -33,9 +33,8 @@ impl Client {
         let parts = self.commands.iter().filter(|(_, known)| known.asker == Asker::List(number));
         let parts: Vec<CommandId> = parts.map(|(id, _)| *id).collect();
         for part in parts {
-            if !self.abandon(part) {
-                self.cancel(part, now);
-            }
+            let has_ended = self.result(part).is_some();
+            self.deferred.push(if has_ended { Deferred::Abandon(part) } else { Deferred::Cancel(part) });
         }
         let operation = self.commands.get(&command).map_or("list", |command| command.operation);
         let error = Error::new(Kind::Cancelled, Effect::None, operation, "was cancelled; `saved` shows what is under way", Advice::Nothing);

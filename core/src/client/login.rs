@@ -1,23 +1,19 @@
 //! The login of the reseller API, for all jobs that wait for it: one for any number of calls, again when its token is refused or
 //! about to end, and never again by itself once the service has refused it.
 
+use super::deferred::Deferred;
 use super::job::Parked;
 use super::outbox::Pending;
-use super::root::Client;
+use super::router::Router;
 use crate::contract::reseller::Login as LoginRequest;
-use crate::contract::{Operation, Secret, json_of};
+use crate::contract::{Operation, json_of};
 use crate::engine::{Exchange, ExchangeResult, Grant, Input, LOGIN, Received, TOO_LONG};
 use crate::policy::{Advice, Effect, Error, Kind, Rule};
 use crate::state::{CommandId, JobId, StepId};
 use crate::time::Millis;
 use crate::wire::build;
 
-impl Client {
-    /// The token that is used at present: for a safe place of the host's, to start from next time.
-    pub fn token(&self) -> Option<&Secret> {
-        self.means.tokens.token()
-    }
-
+impl Router {
     /// Asks for a token for a job, unless somebody has. Each job that has to wait wakes by itself, so that giving up one of them
     /// leaves nobody behind.
     pub(super) fn ask_login(&mut self, id: JobId) {
@@ -99,7 +95,7 @@ impl Client {
 
     /// Whoever waits for the login is sent with the token that there is.
     fn go_on_with_token(&mut self) {
-        self.waiting_for_login().into_iter().for_each(|id| self.tell(id, Input::Granted(Ok(Grant::Token))));
+        self.waiting_for_login().into_iter().for_each(|id| self.deferred.push(Deferred::Tell(id, Input::Granted(Ok(Grant::Token)))));
     }
 
     /// There is no new token. An old one that was only to be renewed early is used until it is refused.
@@ -107,7 +103,7 @@ impl Client {
         if self.means.tokens.keep_old() {
             return self.go_on_with_token();
         }
-        self.waiting_for_login().into_iter().for_each(|id| self.tell(id, Input::Granted(Err(error.clone()))));
+        self.waiting_for_login().into_iter().for_each(|id| self.deferred.push(Deferred::Tell(id, Input::Granted(Err(error.clone())))));
     }
 }
 
@@ -134,7 +130,7 @@ mod tests {
                 }
             }
         }
-        assert!(client.timers.set <= 3 * 1000, "{} timers were set for 1000 calls", client.timers.set);
+        assert!(client.router.timers.set <= 3 * 1000, "{} timers were set for 1000 calls", client.router.timers.set);
     }
 
     /// How often a login is sent, and what the call that waits for it ends with, where it always comes to this.

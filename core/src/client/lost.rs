@@ -1,14 +1,14 @@
 //! What is said of a job whose name another client has taken over: that one goes on with it.
 
 use super::job::Entry;
-use super::root::Client;
+use super::router::Router;
 use crate::engine::Answered;
 use crate::policy::{Advice, Effect, Error, ErrorFields, Kind};
 use crate::state::JobId;
 
 const TAKEN_OVER: &str = "another client has taken it over and goes on with it";
 
-impl Client {
+impl Router {
     /// Ends a job whose name was lost with what it knows: nothing more is sent or put for it.
     pub(super) fn end_lost(&mut self, id: JobId) {
         let Some(entry) = self.jobs.get(&id) else { return };

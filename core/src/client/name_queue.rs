@@ -1,13 +1,14 @@
 //! Commands wait here for the name that they are about. It is claimed once for all that wait, and each is let in by what is found under
 //! it, in the order in which they came. Who comes while a job is at work under it joins that job.
 
+use super::deferred::Deferred;
 use super::outbox::Pending;
-use super::root::Client;
+use super::router::Router;
 use super::waiting::{After, Found, Purpose, Visit};
 use crate::policy::{Advice, Kind};
-use crate::state::{CommandId, Data, Name, StoreAnswer, StoreCall, User, Version};
+use crate::state::{CommandId, Data, JobId, Name, StoreAnswer, StoreCall, User, Version};
 
-impl Client {
+impl Router {
     /// Lets somebody wait for a name.
     pub(super) fn visit(&mut self, name: &Name, visit: Visit) {
         if let Some(command) = visit.command.and_then(|command| self.commands.get_mut(&command)) {
@@ -17,56 +18,73 @@ impl Client {
         // What could not be written is tried again now, since somebody waits for it.
         self.journal.wake(name);
         self.push_next(name);
-        self.attend(name);
+        match self.journal.user(name) {
+            None => self.claim_for_visits(name),
+            Some(_) => self.deferred.push(Deferred::Attend(name.clone())),
+        }
     }
 
-    /// Lets in who waits for a name: at once where it is this client's, else once it is claimed, and not while it is on its way out.
+    /// Claims a name that somebody waits for, unless it is on its way out, or claimed already.
+    fn claim_for_visits(&mut self, name: &Name) {
+        if self.journal.is_leaving(name) || !self.journal.claim(name) {
+            return;
+        }
+        let command = self.waiting.visits.get(name).and_then(|visits| visits.iter().find_map(|visit| self.who_waits(visit)));
+        let call = StoreCall::Claim { names: vec![name.clone()], most: 1 };
+        self.push_store(Pending::Claim(name.clone()), command, call);
+    }
+
+    /// Lets in the first of those who wait for a name, and then the others: at once where it is this client's, else once it is claimed,
+    /// and not while it is on its way out.
     pub(super) fn attend(&mut self, name: &Name) {
-        while self.waiting.visits.contains_key(name) && !self.journal.is_leaving(name) {
-            match self.journal.user(name).cloned() {
-                Some(User::Job(id) | User::Marker(id)) => {
-                    let visit = self.next_visit(name);
-                    visit.into_iter().for_each(|visit| self.join(id, visit));
-                }
-                Some(User::Session(session)) => {
-                    if let Some(id) = self.opening(&session) {
-                        let visit = self.next_visit(name);
-                        visit.into_iter().for_each(|visit| self.join(id, visit));
-                        continue;
-                    }
-                    let is_its_name = self.sessions.get(&session).is_some_and(|known| known.name.as_ref() == Some(name));
-                    match self.session_data(&session).filter(|_| is_its_name) {
-                        Some(data) => {
-                            let put_at = self.journal.slot(name).and_then(|slot| slot.named_at.as_deref().copied());
-                            self.let_in(name, &Found::Data(Box::new(Data { at: put_at.unwrap_or(data.at), ..data })));
-                        }
-                        // What is under the name is in the store only.
-                        None => {
-                            self.journal.give(name, None);
-                            self.release(name);
-                        }
-                    }
-                }
-                Some(User::Pool) => {
-                    let found = self.take_slot(name);
-                    self.let_in(name, &found);
-                }
-                // A result that nobody takes holds no other renewal back.
-                Some(User::Result) if self.is_next_a_renewal(name) => {
-                    self.journal.give(name, None);
-                    self.let_in(name, &Found::Nothing);
-                }
-                Some(User::Result) => {
-                    let visit = self.next_visit(name);
-                    let what = "another call of this client has just ended with this record, and its result is there";
-                    visit.into_iter().for_each(|visit| self.turn_away(visit, Kind::Misuse, what, Advice::Wait));
-                }
-                None if self.journal.claim(name) => {
-                    let command = self.waiting.visits.get(name).and_then(|visits| visits.iter().find_map(|visit| self.who_waits(visit)));
-                    let call = StoreCall::Claim { names: vec![name.clone()], most: 1 };
-                    return self.push_store(Pending::Claim(name.clone()), command, call);
-                }
-                None => return,
+        if !self.waiting.visits.contains_key(name) || self.journal.is_leaving(name) {
+            return;
+        }
+        match self.journal.user(name).cloned() {
+            Some(User::Job(id) | User::Marker(id)) => self.join_next(name, id),
+            Some(User::Session(session)) => match self.opening(&session) {
+                Some(id) => self.join_next(name, id),
+                None => self.let_in_to_session(name, &session),
+            },
+            Some(User::Pool) => {
+                let found = self.take_slot(name);
+                self.deferred.push(Deferred::LetIn(name.clone(), Box::new(found)));
+            }
+            // A result that nobody takes holds no other renewal back.
+            Some(User::Result) if self.is_next_a_renewal(name) => {
+                self.journal.give(name, None);
+                self.deferred.push(Deferred::LetIn(name.clone(), Box::new(Found::Nothing)));
+            }
+            Some(User::Result) => {
+                let visit = self.next_visit(name);
+                let what = "another call of this client has just ended with this record, and its result is there";
+                visit.into_iter().for_each(|visit| self.turn_away(visit, Kind::Misuse, what, Advice::Wait));
+            }
+            None => return self.claim_for_visits(name),
+        }
+        self.deferred.push(Deferred::Attend(name.clone()));
+    }
+
+    /// A job is at work under the name, or opens the session whose name it is.
+    fn join_next(&mut self, name: &Name, id: JobId) {
+        if let Some(visit) = self.next_visit(name) {
+            self.join(id, visit);
+        }
+    }
+
+    /// The name is a session's.
+    fn let_in_to_session(&mut self, name: &Name, session: &str) {
+        let is_its_name = self.sessions.get(session).is_some_and(|known| known.name.as_ref() == Some(name));
+        match self.session_data(session).filter(|_| is_its_name) {
+            Some(data) => {
+                let put_at = self.journal.slot(name).and_then(|slot| slot.named_at.as_deref().copied());
+                let found = Found::Data(Box::new(Data { at: put_at.unwrap_or(data.at), ..data }));
+                self.deferred.push(Deferred::LetIn(name.clone(), Box::new(found)));
+            }
+            // What is under the name is in the store only.
+            None => {
+                self.journal.give(name, None);
+                self.release(name);
             }
         }
     }
@@ -114,8 +132,8 @@ impl Client {
                 if let (Found::Data(data), Some(version)) = (&found, version) {
                     self.journal.note(name, data, version);
                 }
-                self.let_in(name, &found);
-                self.attend(name);
+                self.deferred.push(Deferred::LetIn(name.clone(), Box::new(found)));
+                self.deferred.push(Deferred::Attend(name.clone()));
             }
             StoreAnswer::Busy(data) => {
                 self.journal.claimed(name, false, None);
@@ -134,20 +152,24 @@ impl Client {
         }
     }
 
-    /// Lets in all who wait, until one of them begins something under the name; then lets go of what nobody uses.
-    pub(super) fn let_in(&mut self, name: &Name, found: &Found) {
-        while let Some(visit) = self.next_visit(name) {
-            self.receive(name, visit, found);
-            if self.journal.user(name).is_some() {
-                // It is not let go of, so nobody waits for that.
-                self.answered(&After::Name(name.clone()), None);
-            }
-            if self.journal.is_busy(name) || !matches!(self.journal.user(name), None | Some(User::Session(_))) {
-                return;
-            }
+    /// Lets in the next of those who wait. Where nobody does, what nobody uses is let go of.
+    pub(super) fn let_in(&mut self, name: Name, found: Box<Found>) {
+        if let Some(visit) = self.next_visit(&name) {
+            self.receive(&name, visit, &found);
+            self.deferred.push(Deferred::WasLetIn(name, found));
+        } else if self.journal.user(&name).is_none() && !self.journal.is_leaving(&name) {
+            self.release(&name);
         }
-        if self.journal.user(name).is_none() && !self.journal.is_leaving(name) {
-            self.release(name);
+    }
+
+    /// One was let in. The next one is, unless this one has begun something under the name.
+    pub(super) fn was_let_in(&mut self, name: Name, found: Box<Found>) {
+        if self.journal.user(&name).is_some() {
+            // It is not let go of, so nobody waits for that.
+            self.answered(&After::Name(name.clone()), None);
+        }
+        if !self.journal.is_busy(&name) && matches!(self.journal.user(&name), None | Some(User::Session(_))) {
+            self.deferred.push(Deferred::LetIn(name, found));
         }
     }
 
@@ -181,7 +203,7 @@ impl Client {
 #[cfg(test)]
 mod tests {
     use super::super::testing::{BUY, NOW, agent};
-    use super::super::{CallOptions, Outcome, Step};
+    use super::super::{CallOptions, Client, Outcome, Step};
     use super::*;
     use crate::policy::Effect;
     use crate::state::{CommandId, Listed, Space, Whose};

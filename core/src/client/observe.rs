@@ -2,18 +2,16 @@
 //! opened with [`CallOptions::auto_rotate`] is rotated at once.
 
 use super::options::CallOptions;
-use super::root::Client;
-use crate::contract::Operation;
+use super::router::Router;
 use crate::contract::agent::{RotateReason, RotateSession};
-use crate::engine::{Phase, phase_of};
+use crate::contract::{Operation, json_of};
+use crate::engine::{Phase, Then, phase_of};
 use crate::state::{Seen, Verdict};
 use crate::time::Now;
 
-impl Client {
-    /// Turns what was seen through a session into advice, and sends nothing: to rotate is the caller's decision. If that
-    /// decision was made by [`CallOptions::auto_rotate`], the session is rotated where the advice would be to, or the
-    /// rotation that is under way is joined. `None` if this client does not follow the session.
-    pub fn observe(&mut self, session_id: &str, seen: Seen, now: Now) -> Option<Verdict> {
+impl Router {
+    /// Turns what was seen through a session into advice, and sends nothing:
+    pub(super) fn observe(&mut self, session_id: &str, seen: Seen, now: Now) -> Option<Verdict> {
         self.means.clock.tick(now);
         let tracked = self.sessions.get_mut(session_id)?;
         let reason = match tracked.observed.judge(seen) {
@@ -54,7 +52,7 @@ impl Client {
             include_credentials: credentials.then_some(true),
             reason: Some(reason.clone()),
         };
-        Verdict::Rotating(reason, self.start(rotation, CallOptions::default()).command)
+        Verdict::Rotating(reason, self.admit(RotateSession::ENDPOINT, &json_of(&rotation), Then::End, CallOptions::default()))
     }
 
     /// From now on what is seen through a session may rotate it.
@@ -68,7 +66,7 @@ impl Client {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{ClientOptions, Step, StoreCall};
+    use super::super::{Client, ClientOptions, Step, StoreCall};
     use super::*;
     use crate::contract::agent::TerminateSession;
     use crate::engine::Wishes;
@@ -81,7 +79,7 @@ mod tests {
         let mut client = Client::new(options, [7; 16]).expect("the options are sound");
         let shown = Shown { status: Some("active".into()), session_type: Some("dynamic".into()), ..Shown::default() };
         let active = Tracked { wishes: Wishes { auto_rotate, ..Wishes::default() }, shown, ..Tracked::default() };
-        client.sessions.insert("s-1".into(), Box::new(active));
+        client.router.sessions.insert("s-1".into(), Box::new(active));
         client
     }
 
@@ -106,7 +104,7 @@ mod tests {
         let (Verdict::Rotating(_, one), Verdict::Rotating(_, other)) = (seen(&mut client), seen(&mut client)) else {
             panic!("both wait for a rotation")
         };
-        assert!(one != other && client.jobs.len() == 1);
+        assert!(one != other && client.router.jobs.len() == 1);
         assert_eq!(client.cancel(one, NOW), None);
         assert!(!client.is_pending(one) && client.is_pending(other));
     }
@@ -117,7 +115,7 @@ mod tests {
         client.start(TerminateSession { session_id: "s-1".into() }, CallOptions::default());
         assert!(matches!(seen(&mut client), Verdict::Unsure(why) if why.contains("under way")));
         let mut client = following(true);
-        client.sessions.get_mut("s-1").expect("is there").shown.status = Some("expired".into());
+        client.router.sessions.get_mut("s-1").expect("is there").shown.status = Some("expired".into());
         assert!(matches!(seen(&mut client), Verdict::Unsure(why) if why.contains("not active")));
     }
 }

@@ -4,10 +4,10 @@ use arcstr::ArcStr;
 
 use super::job::{Entry, headers};
 use super::options::{CallOptions, Use};
-use super::root::Client;
-use super::types::{Outputs, ReadFailure, Ticket};
+use super::router::Router;
+use super::types::{Outputs, ReadFailure};
 use crate::contract::reseller::{CreateStaticOrder, ListStaticOrders};
-use crate::contract::{Operation, StaticOrder, json_of};
+use crate::contract::{Operation, StaticOrder};
 use crate::engine::{Answered, Job, Order, Phase, Subject, bad_order_no};
 use crate::policy::{Error, Rule};
 use crate::state::{CommandId, JobId, SavedCall};
@@ -39,18 +39,7 @@ impl Outputs for PlaceOrder {
     }
 }
 
-impl Client {
-    /// Places a static order and waits until its proxies can be used, it has ended, or the deadline has come. It is placed
-    /// once: with its effect unknown it stays in doubt, and `reconcile` shows what it may have become.
-    pub fn place_order(&mut self, request: CreateStaticOrder, options: CallOptions) -> Ticket<PlaceOrder> {
-        Ticket::of(self.start_json("place_order", &json_of(&request), options))
-    }
-
-    /// Waits for a static order that is known by its number, as `place_order` does once it was placed.
-    pub fn wait_order(&mut self, order_no: &str, options: CallOptions) -> Ticket<PlaceOrder> {
-        Ticket::of(self.watch_order(order_no, options))
-    }
-
+impl Router {
     pub(super) fn watch_order(&mut self, order_no: &str, options: CallOptions) -> CommandId {
         let endpoint = ListStaticOrders::ENDPOINT;
         let bad_number = || bad_order_no(order_no).map(|rule| ("order_no", rule));

@@ -2,38 +2,32 @@
 
 use super::news::{News, NewsOf, PoolFound, PoolNo};
 use super::outbox::Pending;
-use super::root::Client;
-use crate::engine::EventKind;
+use super::router::Router;
 use crate::state::{Listed, Name, StoreAnswer, StoreCall};
 use crate::time::Millis;
 
 /// A pool that nobody opened for so long is forgotten.
 const REMEMBERED: Millis = 30 * 86_400_000;
 
-impl Client {
-    /// The name of a pool's record.
-    pub(crate) fn pool_name(&self, pool: &str) -> Name {
-        self.account.space.pool(pool)
-    }
-
+impl Router {
     /// Claims the record, of which the pool hears.
-    pub(crate) fn claim_pool(&mut self, pool: PoolNo, name: &Name) {
+    pub(super) fn claim_pool(&mut self, pool: PoolNo, name: &Name) {
         self.push_store(Pending::PoolClaim(pool), None, StoreCall::Claim { names: vec![name.clone()], most: 1 });
     }
 
-    /// Puts it, of which the pool hears. It is owned no more then.
-    pub(crate) fn put_pool(&mut self, pool: PoolNo, name: &Name, data: Vec<u8>) {
+    /// Puts it, of which the pool hears.
+    pub(super) fn put_pool(&mut self, pool: PoolNo, name: &Name, data: Vec<u8>) {
         let call = StoreCall::Put { name: name.clone(), data, new: false, keep_for: Some(REMEMBERED), release: true };
         self.push_store(Pending::PoolPut(pool), None, call);
     }
 
     /// Lets go of it, as it is.
-    pub(crate) fn release_pool(&mut self, pool: PoolNo, name: &Name) {
+    pub(super) fn release_pool(&mut self, pool: PoolNo, name: &Name) {
         self.push_store(Pending::PoolPut(pool), None, StoreCall::Release { names: Some(vec![name.clone()]) });
     }
 
     /// Lists a page of what the store holds behind a name, of which the pool hears.
-    pub(crate) fn list_for(&mut self, pool: PoolNo, after: Option<Name>) {
+    pub(super) fn list_for(&mut self, pool: PoolNo, after: Option<Name>) {
         let call = StoreCall::List { space: self.account.space.clone(), after, open: false };
         self.push_store(Pending::PoolList(pool), None, call);
     }
@@ -58,11 +52,5 @@ impl Client {
         let page: Option<(Vec<Listed>, bool)> =
             if let StoreAnswer::Listed { entries, more } = answer { Some((entries, more)) } else { None };
         self.news.push_back(News { pool, what: NewsOf::Listed(page) });
-    }
-
-    /// Says what is new of a pool.
-    pub(crate) fn notify_of_pool(&mut self, pool: &str, what: EventKind) {
-        let event = super::event::Event { command: None, operation: "open_pool", intent: Some(format!("pool/{pool}")), what };
-        self.outbox.notify(event);
     }
 }

@@ -2,34 +2,25 @@
 //! there, in the put that comes before its send. So a crash leaves the old purchase, whose session is found to be over, or the new one,
 //! whose key is sent again. What is bought when, and for whom, the pool decides.
 
-use arcstr::ArcStr;
-
 use super::job::Entry;
 use super::keep::REMEMBERED;
 use super::news::{News, NewsOf, PoolNo, Slot};
 use super::options::CallOptions;
 use super::outbox::Pending;
-use super::root::{Asker, Client};
+use super::router::{Asker, Router};
 use super::same_request::{differing_members, digests};
 use super::waiting::{After, Found, Start};
 use crate::contract::agent::CreateSession;
 use crate::contract::pools::SlotPurchase;
-use crate::contract::{Api, Decimal, Operation};
-use crate::engine::{Phase, RecordId, Terms, Then, phase_of, pool_digest};
+use crate::contract::{Decimal, Operation};
+use crate::engine::{Phase, Terms, Then, phase_of};
 use crate::policy::Error;
 use crate::state::{CommandId, Data, Done, JobId, Name, StoreAnswer, StoreCall, User, Version, is_over_for_good};
-use crate::time::{Millis, Now};
 use crate::wire::{Facts, build};
 
-impl Client {
-    /// The name of a slot of a pool.
-    pub(crate) fn slot_name(&self, slot: &str) -> Name {
-        self.account.space.intent(&SlotPurchase { slot, number: 1 }.to_string())
-    }
-
-    /// Claims slots of a pool, at most `most` of these, those with something under them first. Returns those that the store is asked for, of which
-    /// the pool hears; not those that this client has, or is letting go of.
-    pub(crate) fn claim_slots(&mut self, pool: PoolNo, names: Vec<Name>, most: u32) -> Vec<Name> {
+impl Router {
+    /// Claims slots of a pool, at most `most` of these, those with something under them first.
+    pub(super) fn claim_slots(&mut self, pool: PoolNo, names: Vec<Name>, most: u32) -> Vec<Name> {
         let names: Vec<Name> = names.into_iter().filter(|name| self.journal.claim(name)).collect();
         if !names.is_empty() {
             let call = StoreCall::Claim { names: names.clone(), most };
@@ -92,55 +83,27 @@ impl Client {
     }
 
     /// Lets go of a slot that was claimed and not opened.
-    pub(crate) fn release_slot(&mut self, name: &Name) {
+    pub(super) fn release_slot(&mut self, name: &Name) {
         if self.journal.user(name) == Some(&User::Pool) {
             self.take_slot(name);
             self.release(name);
         }
     }
 
-    /// Goes on with what is under a slot; where that is over, or nothing, this is bought. The pool hears of its end.
-    pub(crate) fn open_slot(&mut self, pool: PoolNo, slot: &str, params: &str, options: &CallOptions) -> Result<CommandId, Error> {
+    /// Goes on with what is under a slot; where that is over, or nothing, this is bought.
+    pub(super) fn open_slot(&mut self, slot: &str, params: &str, options: &CallOptions) -> Result<CommandId, Error> {
         let endpoint = CreateSession::ENDPOINT;
         let built = build(endpoint, params).map_err(|refusal| Error::invalid(endpoint.name, &refusal.field, &refusal.rule))?;
         let intent = Some(SlotPurchase { slot, number: 1 }.to_string());
-        let command = self.admit_built(endpoint, built, Then::Follow, CallOptions { intent, ..options.clone() });
-        self.asked_by(pool, command);
-        Ok(command)
-    }
-
-    /// Whether a purchase for a slot may be made so at all.
-    pub(crate) fn check_slot(&self, params: &str, options: &CallOptions, has_cap: bool) -> Result<(), Error> {
-        let endpoint = CreateSession::ENDPOINT;
-        let refuse = |field: &str, rule: &str| Error::invalid("open_pool", field, rule);
-        let built = build(endpoint, params).map_err(|refusal| refuse(&refusal.field, &refusal.rule))?;
-        if let Some((field, rule)) = options.refusal() {
-            return Err(refuse(field, rule));
-        }
-        let terms = Terms::new(endpoint, &built, options.max_unit_price, options.expected_charge_usd);
-        terms.refusal(endpoint).filter(|_| has_cap).map_or(Ok(()), Err)
+        Ok(self.admit_built(endpoint, built, Then::Follow, CallOptions { intent, ..options.clone() }))
     }
 
     /// Whether a claimed slot holds a session, or a purchase, of another request than this; how much is bought, and for how long, aside.
-    pub(crate) fn is_slot_of_another(&self, name: &Name, params: &str) -> bool {
+    pub(super) fn is_slot_of_another(&self, name: &Name, params: &str) -> bool {
         let Some(Found::Data(data)) = self.waiting.slots.get(name) else { return false };
         let (Some(known), Ok(built)) = (&data.members, build(CreateSession::ENDPOINT, params)) else { return false };
         let own = digests(CreateSession::ENDPOINT, &built, Then::Follow);
         differing_members(CreateSession::ENDPOINT, known, &own).into_iter().any(|name| !matches!(name, "quantity" | "duration"))
-    }
-
-    /// Goes on with what is under a claimed slot, and buys nothing.
-    pub(crate) fn resume_slot(&mut self, pool: PoolNo, name: &Name, options: CallOptions) -> CommandId {
-        let command = self.resume(&name.at(Version::default()), options);
-        self.asked_by(pool, command);
-        command
-    }
-
-    /// Goes on with a renewal that is in doubt.
-    pub(crate) fn resume_for(&mut self, pool: PoolNo, record: &RecordId) -> CommandId {
-        let command = self.resume(record, CallOptions::default());
-        self.asked_by(pool, command);
-        command
     }
 
     /// A purchase was charged: where a pool began it, the pool hears.
@@ -152,7 +115,7 @@ impl Client {
     }
 
     /// What a record of a slot says.
-    pub(crate) fn slot_in(&mut self, data: &[u8]) -> Slot {
+    pub(super) fn slot_in(&mut self, data: &[u8]) -> Slot {
         match self.found(data) {
             Found::Nothing => Slot::Free,
             Found::Data(data) => slot_of(&data),
@@ -160,14 +123,8 @@ impl Client {
         }
     }
 
-    /// Starts an operation of the table for a pool, which hears of its end.
-    pub(crate) fn start_for(&mut self, pool: PoolNo, operation: &str, params: &str, options: CallOptions) -> CommandId {
-        let command = self.start_json(operation, params, options);
-        self.asked_by(pool, command);
-        command
-    }
-
-    fn asked_by(&mut self, pool: PoolNo, command: CommandId) {
+    /// A command is a pool's, which hears of its end.
+    pub(super) fn asked_by(&mut self, pool: PoolNo, command: CommandId) {
         let Some(known) = self.commands.get_mut(&command) else { return };
         known.asker = Asker::Pool(pool);
         if known.ended.is_some() {
@@ -175,82 +132,6 @@ impl Client {
             self.outbox.steps.retain(|step| !matches!(step, super::types::Step::Completed { command: ended } if *ended == command));
             self.news.push_back(News { pool, what: NewsOf::Ended(command) });
         }
-    }
-
-    /// The time is this, for pools that are asked something.
-    pub(crate) fn tick(&mut self, now: Now) {
-        self.means.clock.tick(now);
-    }
-
-    pub(crate) fn monotonic(&self) -> Millis {
-        self.means.clock.monotonic()
-    }
-
-    pub(crate) fn unix(&self) -> Millis {
-        self.means.clock.unix()
-    }
-
-    pub(crate) fn api(&self) -> Api {
-        self.service.api
-    }
-
-    /// A pool is open, which has this cap of its own, or none.
-    pub(crate) fn set_pool_cap(&mut self, pool: &str, cap: Option<Decimal>) {
-        self.spending.pools.insert(pool_digest(pool), cap);
-    }
-
-    /// It is closed. What of it counts otherwise later is set wherever it may count.
-    pub(crate) fn forget_pool_cap(&mut self, pool: &str) {
-        self.spending.pools.remove(pool_digest(pool).as_str());
-    }
-
-    #[cfg(test)]
-    pub(crate) fn pool_caps(&self) -> usize {
-        self.spending.pools.len()
-    }
-
-    pub(crate) fn has_cap(&self) -> bool {
-        self.spending.cap.is_some()
-    }
-
-    /// A number below this, not the same for all clients.
-    pub(crate) fn any_below(&mut self, most: u32) -> u32 {
-        let any = self.means.dice.jitter() % u64::from(most.max(1));
-        u32::try_from(any).unwrap_or_default()
-    }
-
-    /// The id of a session, the very text that this client knows it by.
-    pub(crate) fn shared_id(&self, session: &str) -> ArcStr {
-        let known = self.sessions.from(session).next().map(|(id, _)| id).filter(|id| id.as_str() == session);
-        known.map_or_else(|| session.into(), ArcStr::clone)
-    }
-
-    /// Which purchase of its slot a session is.
-    pub(crate) fn purchase_number(&self, session: &str) -> Option<i64> {
-        let bought_as = self.sessions.get(session)?.bought_as.as_ref()?;
-        i64::try_from(SlotPurchase::of(bought_as.intent.as_deref()?)?.number).ok()
-    }
-
-    /// Whether a session is this client's, and can be used as far as is known.
-    pub(crate) fn is_usable(&self, session: &str) -> bool {
-        self.sessions.get(session).is_some_and(|known| known.name.is_some() && !known.is_over())
-    }
-
-    /// Whether a session is known to be over.
-    pub(crate) fn is_over(&self, session: &str) -> bool {
-        self.sessions.get(session).is_none_or(|known| known.is_over())
-    }
-
-    /// Whether a session has expired, and may be renewed.
-    pub(crate) fn is_expired(&self, session: &str) -> bool {
-        let known = self.sessions.get(session).filter(|known| known.name.is_some());
-        known.is_some_and(|known| known.is_over() && !known.is_over_for_good() && known.shown.status.as_deref() == Some("expired"))
-    }
-
-    /// Whether a session was rotated too lately, or too often.
-    pub(crate) fn is_rotation_held_back(&self, session: &str) -> bool {
-        let now = self.means.clock.monotonic();
-        self.sessions.get(session).is_some_and(|known| known.observed.held_back(now).is_some())
     }
 
     /// Goes on with what a slot holds, or buys the next one.
@@ -272,6 +153,18 @@ impl Client {
         let data = Data { done: Some(done), ..self.data(entry.custody.bought_as.as_deref()) };
         self.put(name, data, Some(REMEMBERED), true, None);
     }
+}
+
+/// Whether a purchase for a slot may be made so at all.
+pub(super) fn check_slot(params: &str, options: &CallOptions, has_cap: bool) -> Result<(), Error> {
+    let endpoint = CreateSession::ENDPOINT;
+    let refuse = |field: &str, rule: &str| Error::invalid("open_pool", field, rule);
+    let built = build(endpoint, params).map_err(|refusal| refuse(&refusal.field, &refusal.rule))?;
+    if let Some((field, rule)) = options.refusal() {
+        return Err(refuse(field, rule));
+    }
+    let terms = Terms::new(endpoint, &built, options.max_unit_price, options.expected_charge_usd);
+    terms.refusal(endpoint).filter(|_| has_cap).map_or(Ok(()), Err)
 }
 
 impl Start {
@@ -302,7 +195,7 @@ fn slot_of(data: &Data) -> Slot {
 #[cfg(test)]
 mod tests {
     use super::super::testing::{BUY, NOW, agent, go_on};
-    use super::super::{Acted, Outcome, Step, Ticket};
+    use super::super::{Acted, Client, Outcome, Step, Ticket};
     use super::*;
     use crate::engine::Answered;
     use crate::policy::Effect;
@@ -321,7 +214,7 @@ mod tests {
 
     /// What a slot holds, by the last record that was put there: its intent, the key of its call, its session.
     fn held(client: &mut Client, disk: &mut Memory) -> Option<(String, Option<String>, Option<String>)> {
-        let call = StoreCall::List { space: client.account.space.clone(), after: None, open: false };
+        let call = StoreCall::List { space: client.router.account.space.clone(), after: None, open: false };
         let StoreAnswer::Listed { entries, .. } = disk.call(call, NOW.unix, 0) else { panic!("is listed") };
         assert!(entries.len() <= 1, "one record a slot");
         let known = describe(&entries.first()?.data).expect("is a record");
@@ -346,7 +239,10 @@ mod tests {
             sent.push(key.unwrap_or_else(|| request.method.as_str().to_owned()));
             answer(request)
         });
-        assert!(client.news.iter().any(|news| matches!(news.what, NewsOf::Ended(ended) if ended == command)), "the pool hears of it");
+        assert!(
+            client.router.news.iter().any(|news| matches!(news.what, NewsOf::Ended(ended) if ended == command)),
+            "the pool hears of it"
+        );
         (client.take_answer(command).expect("has completed"), sent)
     }
 
@@ -398,7 +294,7 @@ mod tests {
     fn what_an_apps_own_backend_refused_is_bought_with_the_same_key_or_anew_where_it_is_another_request() {
         let own = |entropy| {
             let mut client = agent(entropy, true);
-            client.service.backend_refuses = true;
+            client.router.service.backend_refuses = true;
             client
         };
         let (mut first, mut disk) = (own(7), Memory::default());
@@ -410,7 +306,13 @@ mod tests {
         let name = second.slot_name(SLOT);
         second.claim_slots(9, vec![name.clone()], 1);
         go_on(&mut second, &mut disk, NOW, |_| panic!("nothing is sent"));
-        assert!(second.news.iter().any(|news| matches!(&news.what, NewsOf::Claimed(claimed) if matches!(claimed[..], [(_, Slot::Free)]))));
+        assert!(
+            second
+                .router
+                .news
+                .iter()
+                .any(|news| matches!(&news.what, NewsOf::Claimed(claimed) if matches!(claimed[..], [(_, Slot::Free)])))
+        );
         let (refused, again) = opened(&mut second, &mut disk, |_| (403, "no".to_owned()));
         assert!(refused.is_err() && again == [key.clone()]);
         assert_eq!(held(&mut second, &mut disk), Some(("pool/shop/3#1".into(), Some(key.clone()), None)));
@@ -465,7 +367,7 @@ mod tests {
         let names: Vec<Name> = (0..5).map(|slot| client.slot_name(&format!("shop/{slot}"))).collect();
         assert_eq!(client.claim_slots(9, names.clone(), 2), names);
         go_on(&mut client, &mut disk, NOW, |_| panic!("nothing is sent"));
-        let Some(News { pool: 9, what: NewsOf::Claimed(claimed) }) = client.news.pop_front() else { panic!("are claimed") };
+        let Some(News { pool: 9, what: NewsOf::Claimed(claimed) }) = client.router.news.pop_front() else { panic!("are claimed") };
         let held = |slot: &Slot| claimed.iter().filter(|(_, known)| known == slot).map(|(name, _)| name.clone()).collect::<Vec<Name>>();
         assert_eq!((held(&Slot::Taken), held(&Slot::Free).len(), claimed.len()), (vec![names[3].clone()], 1, 2));
         let free = held(&Slot::Free);
@@ -475,7 +377,7 @@ mod tests {
         assert_eq!((client.claim_slots(9, vec![names[3].clone()], 1), client.claim_slots(9, free.clone(), 1)), (vec![], free));
         let command = open(&mut client);
         go_on(&mut client, &mut disk, NOW, |_| session("s-1", "active"));
-        assert!(client.take_answer(command).expect("has completed").is_ok() && client.waiting.slots.len() == 1);
+        assert!(client.take_answer(command).expect("has completed").is_ok() && client.router.waiting.slots.len() == 1);
     }
 
     #[test]
@@ -485,13 +387,13 @@ mod tests {
         client.claim_slots(9, vec![name.clone()], 1);
         client.lost(None, NOW);
         go_on(&mut client, &mut disk, NOW, |_| panic!("nothing is sent"));
-        assert!(matches!(client.news.pop_front(), Some(News { what: NewsOf::Claimed(claimed), .. }) if claimed.is_empty()));
-        assert!(!client.journal.is_owned(&name) && (client.waiting.slots.len() == 0));
+        assert!(matches!(client.router.news.pop_front(), Some(News { what: NewsOf::Claimed(claimed), .. }) if claimed.is_empty()));
+        assert!(!client.router.journal.is_owned(&name) && (client.router.waiting.slots.len() == 0));
         // The same where it ends after it.
         client.claim_slots(9, vec![name.clone()], 1);
         go_on(&mut client, &mut disk, NOW, |_| panic!("nothing is sent"));
         client.lost(None, NOW);
-        assert!(!client.journal.is_owned(&name) && (client.waiting.slots.len() == 0));
+        assert!(!client.router.journal.is_owned(&name) && (client.router.waiting.slots.len() == 0));
     }
 
     #[test]
@@ -506,7 +408,7 @@ mod tests {
         let ticket: Ticket<Acted> = client.forget(&crate::engine::RecordId(record));
         go_on(&mut client, &mut disk, NOW, |_| panic!("nothing is sent"));
         assert_eq!(client.take(ticket).expect("has completed").map_err(|error| error.to_string()), Ok(false), "a doubt stays");
-        assert!((client.waiting.slots.len() == 0));
+        assert!((client.router.waiting.slots.len() == 0));
     }
 
     #[test]

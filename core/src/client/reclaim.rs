@@ -4,16 +4,14 @@
 use arcstr::ArcStr;
 
 use super::go_on::bought_as_of;
-use super::root::Client;
+use super::router::Router;
 use super::waiting::{After, Found, Purpose, Visit};
 use crate::state::{Name, User};
 use crate::time::Now;
 
-impl Client {
-    /// Claims that have ended while this client lives: of these names, or of all. To be said before a claim that was made meanwhile is
-    /// answered, or that one would be forgotten, too. What is in use ends as it does when a put is lost; a
-    /// session that is held is claimed again, and given up if another client has it.
-    pub fn lost(&mut self, names: Option<&[Name]>, now: Now) {
+impl Router {
+    /// Claims that have ended while this client lives:
+    pub(super) fn lost(&mut self, names: Option<&[Name]>, now: Now) {
         self.means.clock.tick(now);
         let all = || self.journal.names().cloned().collect();
         for name in names.map_or_else(all, <[Name]>::to_vec) {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::became::Made;
 use super::job::{Entry, headers};
 use super::options::{CallOptions, Use};
-use super::root::Client;
-use super::types::{Outputs, ReadFailure, Ticket};
+use super::router::Router;
+use super::types::{Outputs, ReadFailure};
 use super::waiting::What;
 use crate::contract::{Json, Reconciliation, json_of};
 use crate::engine::{Answered, Job, Lookup, RecordId, Subject};
@@ -29,14 +29,7 @@ impl Outputs for Reconcile {
     }
 }
 
-impl Client {
-    /// Looks for what became of an operation in doubt: reads what the contract has to show of it, and returns what may be it,
-    /// as the service gave it, with the parameters that it shows with the same values. It decides nothing and sends nothing
-    /// but reads; [`settle`](Self::settle) closes the doubt once somebody knows.
-    pub fn reconcile(&mut self, record: &RecordId, options: CallOptions) -> Ticket<Reconcile> {
-        Ticket::of(self.look_up(record, options))
-    }
-
+impl Router {
     pub(super) fn look_up(&mut self, record: &RecordId, options: CallOptions) -> CommandId {
         let error = options.refusal().or_else(|| options.without_use(Use::Reconcile));
         match error {

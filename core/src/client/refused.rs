@@ -4,13 +4,13 @@
 
 use super::job::Entry;
 use super::keep::REMEMBERED;
-use super::root::Client;
+use super::router::Router;
 use super::waiting::{Finished, Last, Start};
 use crate::policy::{KEY_WINDOW, Rule};
 use crate::state::{CommandId, Data, Name, SavedCall};
 use crate::time::Millis;
 
-impl Client {
+impl Router {
     /// What a job leaves that had no effect because an app's own backend refused its key, and for how long that may be sent.
     fn refused_call(&self, entry: &Entry) -> Option<(SavedCall, Millis)> {
         let is_refused = entry.job.write().is_some_and(|write| write.call.ledger.refused) && entry.custody.bought_as.is_some();

@@ -3,7 +3,7 @@
 //! its record is. Whoever finds a renewal there that is in doubt refuses, since it may have been paid.
 
 use super::job::{Entry, Parked};
-use super::root::Client;
+use super::router::Router;
 use super::types::busy;
 use super::waiting::{After, Finished, Found, Purpose, Visit};
 use crate::contract::Operation;
@@ -12,7 +12,7 @@ use crate::engine::{EventKind, Input, Stored};
 use crate::policy::{Advice, Effect, Error, ErrorFields, Kind, Rule, look_advice};
 use crate::state::{Data, JobId, Name, SavedCall, User};
 
-impl Client {
+impl Router {
     /// The name that a renewal is to claim before its record is put: none where it has it, and of what is no renewal. One that came out of
     /// its record has it.
     pub(super) fn renewals_to_claim(&self, id: JobId) -> Option<Name> {

@@ -1,7 +1,7 @@
 //! What came of a step, on its way to whoever waits for it.
 
 use super::outbox::Pending;
-use super::root::Client;
+use super::router::Router;
 use super::types::{Misuse, Outcome};
 use crate::engine::{self, Input};
 use crate::policy::{FailureKind, Sent};
@@ -9,9 +9,9 @@ use crate::state::{StepId, StoreAnswer};
 use crate::time::Now;
 use crate::wire;
 
-impl Client {
-    /// Takes in what came of a step. An unknown or repeated id is an error and changes nothing.
-    pub fn resolve(&mut self, id: StepId, outcome: Outcome<'_>, now: Now) -> Result<(), Misuse> {
+impl Router {
+    /// Takes in what came of a step.
+    pub(super) fn resolve(&mut self, id: StepId, outcome: Outcome<'_>, now: Now) -> Result<(), Misuse> {
         let pending = self.outbox.pending.get(&id).ok_or(Misuse::UnknownStep)?;
         match outcome {
             Outcome::Store(answer) if pending.is_answered_by(&answer) => {
@@ -52,9 +52,8 @@ impl Client {
         }
     }
 
-    /// Resolves a Send that was not sent, since a header of the caller's own can't be sent with it; `rule` says which one and why,
-    /// as the end of a sentence. Its command ends at once.
-    pub fn refuse_headers(&mut self, id: StepId, rule: &str, now: Now) -> Result<(), Misuse> {
+    /// Resolves a Send that was not sent, since a header of the caller's own can't be sent with it; `rule` says which one and why, as the end of a sentence.
+    pub(super) fn refuse_headers(&mut self, id: StepId, rule: &str, now: Now) -> Result<(), Misuse> {
         match self.outbox.pending.get(&id) {
             Some(Pending::Send(_) | Pending::Login) => {
                 self.means.clock.tick(now);
@@ -97,7 +96,7 @@ impl Pending {
 #[cfg(test)]
 mod tests {
     use super::super::testing::{BUY, NOW, agent, go_on, reseller, saved};
-    use super::super::{CallOptions, CommandId, Step, StoreCall};
+    use super::super::{CallOptions, Client, CommandId, Step, StoreCall};
     use super::*;
     use crate::contract::Text;
     use crate::contract::{Endpoint, Operation};

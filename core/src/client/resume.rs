@@ -1,7 +1,7 @@
 //! Going on with what a record or an intent stands for, because somebody asks for it. Nothing new is ever bought.
 
 use super::options::CallOptions;
-use super::root::Client;
+use super::router::Router;
 use super::waiting::{Found, Purpose, Resume, Visit};
 use crate::contract::pools::SlotPurchase;
 use crate::engine::{Answered, RecordId};
@@ -9,11 +9,9 @@ use crate::policy::{Advice, Effect, Error, ErrorFields, Kind};
 use crate::state::{CommandId, Name};
 use crate::wire::Facts;
 
-impl Client {
-    /// Goes on with what a record stands for: a keyed call sends the same bytes with the same key, a session or an order is waited for.
-    /// What can't be sent again comes back in doubt. What was accepted gives what it was accepted with. The options are those of the
-    /// rest of it: what they leave out has its default, not what the first start had.
-    pub fn resume(&mut self, record: &RecordId, options: CallOptions) -> CommandId {
+impl Router {
+    /// Goes on with what a record stands for:
+    pub(super) fn resume(&mut self, record: &RecordId, options: CallOptions) -> CommandId {
         if let Err(error) = options.check_resume() {
             return self.reject(error, None);
         }
@@ -24,10 +22,8 @@ impl Client {
         self.resume_name(&name, Resume { options, intent: None })
     }
 
-    /// Goes on with what an intent stands for: a doubt is resumed, a call that is under way is joined, a session or an order is waited
-    /// for, an accepted answer is given again. Nothing new is ever bought: where it stands for nothing, the facts of the
-    /// answer say so.
-    pub fn resume_intent(&mut self, intent: &str, options: CallOptions) -> CommandId {
+    /// Goes on with what an intent stands for:
+    pub(super) fn resume_intent(&mut self, intent: &str, options: CallOptions) -> CommandId {
         if let Err(error) = options.check_resume() {
             return self.reject(error, Some(intent.to_owned()));
         }

@@ -1,8 +1,9 @@
 //! Going on with all that no living client has, so many at a time.
 
+use super::deferred::Deferred;
 use super::options::CallOptions;
-use super::root::{Asker, Client};
-use super::types::{Outputs, ReadFailure, Ticket};
+use super::router::{Asker, Router};
+use super::types::{Outputs, ReadFailure};
 use super::waiting::{Found, Listing, Purpose, Reading, Resume, Visit};
 use crate::contract::agent::TerminateSession;
 use crate::contract::{Endpoint, Json, Operation, endpoint, json_of};
@@ -26,20 +27,16 @@ impl Outputs for Resumed {
     }
 }
 
-impl Client {
-    /// Goes on with what no living client has, 16 at a time, beginning at a random entry: with purchases, payments and terminations in doubt
-    /// that can be sent again, and with the sessions and orders that were begun without an intent or key of the caller's. Those with one are left to whoever starts it. Settings and
-    /// rotations in doubt are left too, since somebody may have changed them again, and so are renewals of sessions that were ended: resume
-    /// them by their record.
-    /// Its answer are the commands that have ended, whose results are to be taken.
-    pub fn resume_all(&mut self, options: CallOptions) -> Ticket<Resumed> {
+impl Router {
+    /// Goes on with what no living client has, 16 at a time, beginning at a random entry:
+    pub(super) fn resume_all(&mut self, options: CallOptions) -> CommandId {
         if let Err(error) = options.check_resume() {
-            return Ticket::of(self.reject(error, None));
+            return self.reject(error, None);
         }
         let command = self.command_for("resume_all");
         let what = Reading::Open { found: Vec::new(), options: Box::new(options) };
         self.list(Listing { command, what }, None, true);
-        Ticket::of(command)
+        command
     }
 
     /// Whether it is to be resumed with all others. Slots of pools are left to their pools.
@@ -57,33 +54,31 @@ impl Client {
 
     /// Begins the next ones, as long as there are and not too many are under way.
     pub(super) fn resume_more(&mut self, number: u32) {
-        loop {
-            let Some(Listing { command, what: Reading::Resuming { waiting, out, ended, options } }) =
-                self.waiting.listings.get_mut(&number)
-            else {
-                return;
-            };
-            if *out >= AT_ONCE {
-                return;
-            }
-            let Some(name) = waiting.pop() else {
-                if *out > 0 {
-                    return;
-                }
-                let (command, ended) = (*command, std::mem::take(ended));
-                self.waiting.listings.remove(&number);
-                let raw = Json::checked(json_of(&ended));
-                return self.complete(command, Ok(Answered { raw, ..Answered::of(Facts::default()) }));
-            };
-            *out += 1;
-            let options = (**options).clone();
-            let child = self.command_for("resume");
-            if let Some(known) = self.commands.get_mut(&child) {
-                known.asker = Asker::List(number);
-            }
-            let resume = Resume { options, intent: None };
-            self.visit(&name, Visit::new(Some(child), Purpose::Resume(Box::new(resume))));
+        let Some(Listing { command, what: Reading::Resuming { waiting, out, ended, options } }) = self.waiting.listings.get_mut(&number)
+        else {
+            return;
+        };
+        if *out >= AT_ONCE {
+            return;
         }
+        let Some(name) = waiting.pop() else {
+            if *out > 0 {
+                return;
+            }
+            let (command, ended) = (*command, std::mem::take(ended));
+            self.waiting.listings.remove(&number);
+            let raw = Json::checked(json_of(&ended));
+            return self.complete(command, Ok(Answered { raw, ..Answered::of(Facts::default()) }));
+        };
+        *out += 1;
+        let options = (**options).clone();
+        let child = self.command_for("resume");
+        if let Some(known) = self.commands.get_mut(&child) {
+            known.asker = Asker::List(number);
+        }
+        let resume = Resume { options, intent: None };
+        self.visit(&name, Visit::new(Some(child), Purpose::Resume(Box::new(resume))));
+        self.deferred.push(Deferred::ResumeMore(number));
     }
 
     /// One of those that are resumed together has ended. What another client has is passed over.
@@ -129,7 +124,7 @@ mod tests {
         go_on(&mut buyer, &mut disk, NOW, |_| (202, ACTIVE.to_owned()));
         buyer.release_session("s-1");
         go_on(&mut buyer, &mut disk, NOW, |request| panic!("{} is sent", request.url));
-        let list = StoreCall::List { space: buyer.account.space.clone(), after: None, open: true };
+        let list = StoreCall::List { space: buyer.router.account.space.clone(), after: None, open: true };
         let StoreAnswer::Listed { entries, .. } = disk.call(list, NOW.unix, 0) else { panic!("is listed") };
         let mut disk = Memory::default();
         for Listed { name, data, .. } in entries {

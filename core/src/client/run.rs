@@ -2,22 +2,32 @@
 
 use arcstr::ArcStr;
 
+use super::deferred::Deferred;
 use super::event::Event;
 use super::job::{Entry, Parked};
 use super::outbox::Pending;
 use super::places::Turn;
-use super::root::Client;
+use super::router::Router;
 use crate::engine::{Action, Cx, EventKind, Grant, Input, Job, Need, Note, Stored, Wake};
 use crate::policy::{Rule, jittered};
 use crate::state::{CommandId, JobId, WriteResult};
 use crate::time::Millis;
 use crate::wire::Request;
 
-impl Client {
+impl Router {
     /// Tells a job what came of what it waited for, and carries out what it asks for next.
     pub(super) fn tell(&mut self, id: JobId, input: Input<'_>) {
-        if let Some(action) = self.with(id, |job, cx| job.handle(input, cx)) {
-            self.carry_out(id, action);
+        self.advance_job(id, |job, cx| job.handle(input, cx));
+    }
+
+    /// Advances a job, and then carries out what it asks for.
+    pub(super) fn advance_job(&mut self, id: JobId, act: impl FnOnce(&mut Job, &mut Cx<'_>) -> Action) {
+        let from = self.deferred.len();
+        match self.with(id, act) {
+            // What its notes want comes first.
+            Some(action) if self.deferred.len() > from => self.deferred.push(Deferred::Act(id, action)),
+            Some(action) => self.carry_out(id, action),
+            None => {}
         }
     }
 
@@ -53,7 +63,7 @@ impl Client {
                 self.free_place(id);
                 self.park(id, Parked::LoggingIn);
                 match self.means.tokens.refused.clone() {
-                    Some(error) => self.tell(id, Input::Granted(Err(error))),
+                    Some(error) => self.deferred.push(Deferred::Tell(id, Input::Granted(Err(error)))),
                     None => self.ask_login(id),
                 }
             }
@@ -61,7 +71,7 @@ impl Client {
                 self.free_place(id);
                 self.park(id, Parked::Asking);
                 match self.means.clock.knows_server() {
-                    true => self.tell(id, Input::Granted(Ok(Grant::ServerTime))),
+                    true => self.deferred.push(Deferred::Tell(id, Input::Granted(Ok(Grant::ServerTime)))),
                     false => self.set_timer(id, self.means.clock.monotonic()),
                 }
             }

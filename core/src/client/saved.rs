@@ -1,13 +1,13 @@
 //! What a store holds, as people are shown it, page by page.
 
-use super::root::Client;
+use super::router::Router;
 use super::settle::UNDER_WAY;
-use super::types::{Outputs, ReadFailure, Ticket};
+use super::types::{Outputs, ReadFailure};
 use super::waiting::{Found, Listing, Reading};
 use crate::contract::Operation;
 use crate::contract::agent::CreateSession;
 use crate::engine::{Answered, Phase, RecordId, phase_of};
-use crate::state::{Data, Holds, Listed, Name, Saved, SavedCall, SavedPage, User, Version, Whose};
+use crate::state::{CommandId, Data, Holds, Listed, Name, Saved, SavedCall, SavedPage, User, Version, Whose};
 
 /// Marks the ticket of [`Client::saved`].
 #[derive(Debug, Clone, Copy)]
@@ -21,12 +21,12 @@ impl Outputs for SavedRecords {
     }
 }
 
-impl Client {
-    /// A page of what the store holds, behind that name. Nothing is sent, and nothing claimed.
-    pub fn saved(&mut self, after: Option<Name>) -> Ticket<SavedRecords> {
+impl Router {
+    /// A page of what the store holds, behind that name.
+    pub(super) fn saved(&mut self, after: Option<Name>) -> CommandId {
         let command = self.command_for("saved");
         self.list(Listing { command, what: Reading::Page }, after, false);
-        Ticket::of(command)
+        command
     }
 
     /// One name as people are shown it. A result that waits to be taken is nobody's business yet.

@@ -2,7 +2,7 @@
 
 use super::job::{Entry, Parked};
 use super::keep::REMEMBERED;
-use super::root::Client;
+use super::router::Router;
 use super::types::{Outputs, ReadFailure};
 use crate::collections::SmallSet;
 use crate::contract::Json;
@@ -59,7 +59,7 @@ pub(super) fn ended(facts: &Facts, intent: Option<String>, record: Option<Record
     })
 }
 
-impl Client {
+impl Router {
     /// A purchase was accepted: from here on the session is what is kept.
     pub(super) fn bought(&mut self, id: JobId, bought: Bought) {
         let now = self.means.clock.monotonic();

@@ -1,11 +1,10 @@
 //! Closing a doubt by hand: somebody has looked at the account, and says what happened.
 
-use super::act::{Acted, said};
+use super::act::said;
 use super::became::what_became;
 use super::keep::kept_for;
-use super::root::Client;
-use super::types::Ticket;
-use super::waiting::{Last, Settlement, What};
+use super::router::Router;
+use super::waiting::{Last, Settlement};
 use crate::contract::Operation;
 use crate::contract::agent::{CreateSession, RenewSession, TerminateSession};
 use crate::engine::{RecordId, requested_type};
@@ -26,16 +25,7 @@ enum Open<'a> {
     Said(&'a Done),
 }
 
-impl Client {
-    /// Closes a doubt by hand. Its answer is whether there was a doubt. A record that has changed since it was looked at is not touched:
-    /// that is an error. Of what did not happen the record goes and the intent is free. What happened is what the intent stands for from
-    /// then on: a session or static order that was to be waited for is waited for by starting the intent again, or by resuming the
-    /// record. What only a person named, and the service has not shown, may be settled once more.
-    pub fn settle(&mut self, record: &RecordId, settlement: Settlement) -> Ticket<Acted> {
-        let scans = matches!(settlement, Settlement::Became(_));
-        Ticket::of(self.act_on(record, What::Settle(settlement), scans))
-    }
-
+impl Router {
     pub(super) fn settle_found(
         &mut self,
         name: &Name,

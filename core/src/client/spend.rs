@@ -1,9 +1,10 @@
 //! The day's cap: what each key may cost is counted in the store before each of its sends, by its own entry, and set anew once it is
 //! known what became of it.
 
+use super::deferred::Deferred;
 use super::job::Parked;
 use super::outbox::{Counting, Pending};
-use super::root::Client;
+use super::router::Router;
 use super::waiting::{After, Spend, Timer};
 use crate::contract::Decimal;
 use crate::engine::{Counted, Grant, Input, pool_of, stored_entry};
@@ -11,12 +12,12 @@ use crate::policy::{Advice, Effect, Error, ErrorFields, Kind, Rule};
 use crate::state::{JobId, Space, StoreAnswer, StoreCall, again_after};
 use crate::time::DAY;
 
-impl Client {
+impl Router {
     /// Counts what a key may cost, before it is put and sent.
     pub(super) fn count(&mut self, id: JobId, entry: String, usd: Decimal) {
         if !self.means.rules.holds(Rule::SpendBeforeSend) {
             let day = self.today_of(id).unwrap_or_default();
-            return self.tell(id, Input::Granted(Ok(Grant::Counted { day })));
+            return self.deferred.push(Deferred::Tell(id, Input::Granted(Ok(Grant::Counted { day }))));
         }
         self.park(id, Parked::Counting);
         // An entry is set to one thing at a time: what is being set is answered first, and what was to be tried again is overtaken.
@@ -150,7 +151,7 @@ impl Client {
 #[cfg(test)]
 mod tests {
     use super::super::testing::{NOW, go_on};
-    use super::super::{CallOptions, ClientOptions, Now};
+    use super::super::{CallOptions, Client, ClientOptions, Now};
     use super::*;
     use crate::collections::walked;
     use crate::state::Memory;

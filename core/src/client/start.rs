@@ -7,15 +7,13 @@ use arcstr::ArcStr;
 use super::check::check_rotation;
 use super::job::{Custody, Entry, headers};
 use super::options::CallOptions;
-use super::root::{Asker, Client, Command};
+use super::router::{Asker, Command, Router};
 use super::same_request::{digests, fingerprint};
-use super::session::OpenSession;
-use super::types::Ticket;
 use super::waiting::{Purpose, Start, Visit};
 use crate::collections::SmallSet;
 use crate::contract::agent::{CreateSession, GetSession, RotateSession};
 use crate::contract::reseller::{CreateStaticOrder, ListStaticOrders};
-use crate::contract::{ANY, AnyRequest, Endpoint, Operation, ReconcileRecord, Safety, WaitOrder, WaitSession, endpoint, json_of};
+use crate::contract::{ANY, Endpoint, Operation, ReconcileRecord, Safety, WaitOrder, WaitSession, endpoint};
 use crate::engine::{Exchange, Job, RecordId, Subject, Terms, Then, Write, requested_type};
 use crate::policy::{Error, ErrorFields, Kind, Ledger, Rule};
 use crate::state::{BoughtAs, CommandId, Fingerprint, JobId, Name, User};
@@ -25,27 +23,9 @@ use crate::wire::{Built, Refusal, build, build_any, params_of};
 /// Due at once.
 const NOW: Millis = Millis::MIN;
 
-impl Client {
-    /// Starts an operation. Whatever is wrong with it comes back as its result.
-    pub fn start<O: Operation>(&mut self, operation: O, options: CallOptions) -> Ticket<O> {
-        Ticket::of(self.admit(O::ENDPOINT, &json_of(&operation), Then::End, options))
-    }
-
-    /// Buys a session and waits until it is usable, over, or the deadline has come. The session lives on in the client.
-    pub fn open_session(&mut self, request: CreateSession, options: CallOptions) -> Ticket<OpenSession> {
-        Ticket::of(self.admit(CreateSession::ENDPOINT, &json_of(&request), Then::Follow, options))
-    }
-
-    /// Starts a request that the table does not have.
-    pub fn request(&mut self, request: AnyRequest, options: CallOptions) -> Ticket<AnyRequest> {
-        Ticket::of(self.admit_any(&json_of(&request), options))
-    }
-
-    /// Starts an operation by its name, with its parameters as a JSON object: what every binding calls. Beside the
-    /// operations of the table there are `open_session` (the parameters of `create_session`), `wait_session`
-    /// (`session_id`), `place_order` (those of `create_static_order`), `wait_order` (`order_no`), `reconcile` (`record`) and
-    /// `request` ([`AnyRequest`]).
-    pub fn start_json(&mut self, operation: &str, params: &str, options: CallOptions) -> CommandId {
+impl Router {
+    /// Starts an operation by its name, with its parameters as a JSON object:
+    pub(super) fn start_json(&mut self, operation: &str, params: &str, options: CallOptions) -> CommandId {
         match (operation, endpoint(operation)) {
             ("open_session", _) => self.admit(CreateSession::ENDPOINT, params, Then::Follow, options),
             ("wait_session", _) => match params_of::<WaitSession>(params) {
@@ -71,7 +51,7 @@ impl Client {
         }
     }
 
-    fn admit_any(&mut self, params: &str, options: CallOptions) -> CommandId {
+    pub(super) fn admit_any(&mut self, params: &str, options: CallOptions) -> CommandId {
         match (options.refusal(), build_any(self.service.api, params)) {
             (None, Ok((endpoint, built))) => self.admit_built(endpoint, built, Then::End, options),
             (Some((field, rule)), _) => self.reject(Error::invalid(ANY, field, rule), options.intent),
@@ -99,7 +79,7 @@ impl Client {
     }
 
     /// Checks a request and queues it.
-    fn admit(&mut self, endpoint: &'static Endpoint, params: &str, then: Then, options: CallOptions) -> CommandId {
+    pub(super) fn admit(&mut self, endpoint: &'static Endpoint, params: &str, then: Then, options: CallOptions) -> CommandId {
         match (options.refusal(), build(endpoint, params)) {
             (Some((field, rule)), _) => self.reject(Error::invalid(endpoint.name, field, rule), options.intent),
             (None, Err(refusal)) => self.refuse_params(endpoint.name, &refusal, options),
@@ -225,7 +205,7 @@ impl Client {
         self.command_for(endpoint.name)
     }
 
-    pub(crate) fn command_for(&mut self, operation: &'static str) -> CommandId {
+    pub(super) fn command_for(&mut self, operation: &'static str) -> CommandId {
         let command = Command { job: None, waits_for: None, asker: Asker::Caller, session: None, operation, ended: None };
         self.commands.insert(Box::new(command))
     }

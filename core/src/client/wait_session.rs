@@ -5,9 +5,7 @@ use arcstr::ArcStr;
 use super::check::check_rotation;
 use super::job::{Entry, headers};
 use super::options::CallOptions;
-use super::root::Client;
-use super::session::OpenSession;
-use super::types::Ticket;
+use super::router::Router;
 use crate::contract::agent::GetSession;
 use crate::contract::{Endpoint, Operation, json_of};
 use crate::engine::{Follow, Job, Subject, Then};
@@ -15,13 +13,7 @@ use crate::policy::Error;
 use crate::state::CommandId;
 use crate::wire::build;
 
-impl Client {
-    /// Waits for a session that is known by its id, as `open_session` does after its purchase, and for its username and
-    /// password unless [`CallOptions::credentials`] says otherwise.
-    pub fn wait_session(&mut self, session_id: &str, options: CallOptions) -> Ticket<OpenSession> {
-        Ticket::of(self.watch(session_id, options))
-    }
-
+impl Router {
     pub(super) fn watch(&mut self, session_id: &str, options: CallOptions) -> CommandId {
         let params = json_of(&GetSession { session_id: session_id.to_owned(), include_credentials: None });
         let refusal = build(GetSession::ENDPOINT, &params).err().map(|refusal| (refusal.field, refusal.rule));
@@ -60,6 +52,7 @@ impl Client {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Client;
     use super::super::testing::{BUY, NOW, agent, go_on};
     use super::*;
     use crate::engine::Answered;

@@ -19,10 +19,10 @@ struct Knots {
 
 #[test]
 fn the_methods_of_a_type_are_no_larger_knot_than_they_were() {
-    let client = Knots { files: 40, knot: 37, recursive: 96, touched: 27 };
+    let router = Knots { files: 39, knot: 34, recursive: 0, touched: 27 };
     let machine = Knots { files: 7, knot: 7, recursive: 2, touched: 7 };
-    for (folder, name, known) in [("client", "Client", client), ("pool::machine", "Machine", machine)] {
-        let found = knots(folder, name, "root");
+    for (folder, name, root, known) in [("client", "Router", "router", router), ("pool::machine", "Machine", "root", machine)] {
+        let found = knots(folder, name, root);
         let pairs =
             [(found.files, known.files), (found.knot, known.knot), (found.recursive, known.recursive), (found.touched, known.touched)];
         assert!(pairs.iter().all(|(found, known)| found <= known), "{name} has {found:?}, and is to have at most {known:?}");

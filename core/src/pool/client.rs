@@ -380,7 +380,7 @@ impl PoolClient {
     /// Pools hear what is new to them, until nothing is. Whether there was something.
     fn tell_pools(&mut self) -> bool {
         let mut heard = false;
-        while let Some(news) = self.client.news.pop_front() {
+        while let Some(news) = self.client.next_news() {
             heard = true;
             match (news.what, self.pools.get_mut(&news.pool)) {
                 (NewsOf::Listed(page), _) if news.pool == SURVEY => self.survey.listed(&mut self.client, page),

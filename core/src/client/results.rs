@@ -1,23 +1,70 @@
-//! Results that nobody takes: the result is dropped, and what was done, or may have been, stays to be seen.
+//! The results of commands: set, and then taken, or left by a caller who is gone. Then the result is dropped, and what was done, or may
+//! have been, stays to be seen.
 
-use super::root::{Client, Command, Ended};
+use super::deferred::Deferred;
+use super::news::{News, NewsOf};
+use super::router::{Asker, Command, Ended, Router};
+use super::types::Step;
+use super::waiting::Left;
 use crate::contract::agent::RenewSession;
 use crate::contract::{Operation, endpoint};
 use crate::engine::Answered;
 use crate::json::read_json;
 use crate::policy::Error;
-use crate::state::{CommandId, Done, User};
+use crate::state::{CommandId, Done, Name, User};
 use crate::wire::stored_answer;
 
-impl Client {
-    /// The result of a command that completed, left where it is until it is [taken](Self::take_answer) or
-    /// [abandoned](Self::abandon).
-    pub fn result(&self, command: CommandId) -> Option<&Result<Answered, Error>> {
+impl Router {
+    /// The untyped result of a command that completed, once.
+    pub(super) fn take_answer(&mut self, command: CommandId) -> Option<Result<Answered, Error>> {
+        self.commands.get(&command)?.ended.as_ref()?;
+        let taken = self.commands.remove(&command)?;
+        taken.session.iter().for_each(|session| self.give_session(session, command, true));
+        let ended = *taken.ended?;
+        ended.left.names().for_each(|name| self.delete_result(name));
+        Some(ended.result)
+    }
+
+    /// The record of a result goes, unless something else is under its name by now.
+    pub(super) fn delete_result(&mut self, name: &Name) {
+        if self.journal.user(name) == Some(&User::Result) {
+            self.delete(name, true);
+        }
+    }
+
+    /// Gives a command its result.
+    pub(super) fn complete(&mut self, command: CommandId, result: Result<Answered, Error>) {
+        self.complete_with(command, result, Left::default());
+    }
+
+    /// The same where records go once it was taken.
+    pub(super) fn complete_with(&mut self, command: CommandId, result: Result<Answered, Error>, left: Left) {
+        if let Some(after) = self.waiting.after_retry.remove(&command) {
+            return self.deferred.push(Deferred::AfterRetry(command, after));
+        }
+        let unix = self.means.clock.unix();
+        let result = result.map_err(|error| error.said_at(unix));
+        if let Some(entry) = self.commands.get_mut(&command) {
+            for name in left.names() {
+                if self.journal.user(name).is_none() {
+                    self.journal.give(name, Some(User::Result));
+                }
+            }
+            entry.ended = Some(Box::new(Ended { result, left }));
+            match entry.asker {
+                Asker::Caller => self.outbox.steps.push_back(Step::Completed { command }),
+                Asker::List(number) => self.deferred.push(Deferred::PartEnded(number, command)),
+                Asker::Pool(pool) => self.news.push_back(News { pool, what: NewsOf::Ended(command) }),
+            }
+        }
+    }
+    /// The result of a command that completed, left where it is until it is [taken](Self::take_answer) or [abandoned](Self::abandon).
+    pub(super) fn result(&self, command: CommandId) -> Option<&Result<Answered, Error>> {
         Some(&self.commands.get(&command)?.ended.as_deref()?.result)
     }
 
     /// Whether it makes no difference who takes the result of a command, since no record, session, pool, lease or other result hangs on it.
-    pub fn is_free_to_take(&self, command: CommandId) -> bool {
+    pub(super) fn is_free_to_take(&self, command: CommandId) -> bool {
         let free = |known: &Command| {
             let ended = known.ended.as_deref()?;
             let hangs = matches!(known.operation, "resume_all" | "open_pool" | "acquire");
@@ -26,21 +73,19 @@ impl Client {
         self.commands.get(&command).is_some_and(|known| free(known) == Some(true))
     }
 
-    /// Drops the result of a command that completed, because its caller is gone. A write without a name of its caller's that was done,
-    /// or may have been, keeps its record: [`saved`](Self::saved) shows it, [`resume`](Self::resume) gives what it was answered with, and
-    /// [`forget`](Self::forget) drops it. Returns whether there was a result.
-    pub fn abandon(&mut self, command: CommandId) -> bool {
+    /// Drops the result of a command that completed, because its caller is gone.
+    pub(super) fn abandon(&mut self, command: CommandId) {
         if self.result(command).is_none() {
-            return false;
+            return;
         }
         let known = self.commands.remove(&command).map(|known| *known);
-        let Some(Command { operation, session, ended: Some(ended), .. }) = known else { return false };
+        let Some(Command { operation, session, ended: Some(ended), .. }) = known else { return };
         session.iter().for_each(|session| self.give_session(session, command, false));
         let Ended { result, mut left } = *ended;
         if let (Ok(answered), "resume_all") = (&result, operation) {
             // What they ended with was only to be had by its answer.
             let parts: Vec<u32> = read_json(answered.raw.text()).unwrap_or_default();
-            parts.into_iter().for_each(|part| _ = self.abandon(CommandId(part)));
+            parts.into_iter().for_each(|part| self.deferred.push(Deferred::Abandon(CommandId(part))));
         }
         if let Some(name) = left.own.take().filter(|name| self.journal.user(name) == Some(&User::Result)) {
             self.journal.give(&name, None);
@@ -61,14 +106,13 @@ impl Client {
             }
         }
         left.names().for_each(|name| self.delete_result(name));
-        true
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::testing::{BUY, NOW, agent, drain, go_on, result, saved};
-    use super::super::{CallOptions, Holds, Now, Saved, Settlement};
+    use super::super::{CallOptions, Client, Holds, Now, Saved, Settlement};
     use super::*;
     use crate::policy::Effect;
     use crate::state::Memory;

@@ -1,24 +1,26 @@
-//! The client's own state, the commands in it, and the timers.
+//! All that a client knows, and the only place that sees all of it: what is due and what is still to be done goes from here to whoever
+//! does it.
 
 use std::collections::VecDeque;
 
 use arcstr::ArcStr;
 
 use super::account::Owner;
+use super::deferred::{Deferred, DeferredCalls};
 use super::job::Entry;
-use super::news::{News, NewsOf, PoolNo};
+use super::news::{News, PoolNo};
 use super::options::ClientOptions;
 use super::outbox::Outbox;
 use super::places::{MAX_IN_FLIGHT, Places};
 use super::timers::Timers;
-use super::types::{Outputs, Step, Taken, Ticket};
+use super::types::Step;
 use super::waiting::{Left, Spending, Timer, Waiting};
 use crate::collections::{IdMap, Map};
 use crate::contract::{Decimal, Secret};
 use crate::engine::{Answered, Gate, Means, Service, Tokens};
 use crate::entropy::Entropy;
 use crate::policy::{Codes, Error, ErrorFields, Quota, Rule, Rules};
-use crate::state::{Account, CommandId, Errand, JobId, Journal, Name, Space, Tracked, User};
+use crate::state::{Account, CommandId, Errand, JobId, Journal, Name, Space, Tracked};
 use crate::time::{Clock, Now};
 use crate::wire::BaseUrl;
 
@@ -27,9 +29,9 @@ pub const RESPONSE_HEADERS: [&str; 3] = ["content-type", "date", "retry-after"];
 /// The longest body that is read, unless the caller says otherwise.
 const MAX_BODY: u32 = 8 << 20;
 
-/// The client of one account. The proof branches it; nobody else copies one, since each step is to be answered once.
+/// All that a client knows and has under way.
 #[cfg_attr(feature = "ablation", derive(Clone, Hash))]
-pub struct Client {
+pub(super) struct Router {
     pub(super) service: Service,
     pub(super) means: Means,
     pub(super) account: Owner,
@@ -45,8 +47,9 @@ pub struct Client {
     pub(super) timers: Timers,
     pub(super) places: Places,
     pub(super) outbox: Outbox,
+    pub(super) deferred: DeferredCalls,
     /// What pools are to hear.
-    pub(crate) news: VecDeque<News>,
+    pub(super) news: VecDeque<News>,
 }
 
 /// The requests of the client's own.
@@ -56,17 +59,6 @@ pub(super) struct Errands {
     pub(super) login: Errand,
     /// The service's time.
     pub(super) time: Errand,
-}
-
-/// Says how much there is, and nothing of what it is.
-impl std::fmt::Debug for Client {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Client")
-            .field("base_url", &self.service.base.as_str())
-            .field("commands", &self.commands.len())
-            .field("sessions", &self.sessions.len())
-            .finish_non_exhaustive()
-    }
 }
 
 /// A command, until its result is taken.
@@ -98,9 +90,9 @@ pub(super) struct Ended {
     pub(super) left: Left,
 }
 
-impl Client {
-    /// A client. `entropy` is 16 bytes from the host's own generator, new ones for each client: keys are made from them.
-    pub fn new(options: ClientOptions, entropy: [u8; 16]) -> Result<Client, Error> {
+impl Router {
+    /// A client.
+    pub(super) fn new(options: ClientOptions, entropy: [u8; 16]) -> Result<Router, Error> {
         let refuse = |field: &str, rule: &str| Error::invalid("client", field, rule);
         let base = BaseUrl::new(&options.base_url, options.allow_http)
             .map_err(|error| Error::from(ErrorFields { what: error.to_string(), ..refuse("base_url", "is refused").into_fields() }))?;
@@ -133,7 +125,7 @@ impl Client {
         let rules = Rules { without: options.without };
         #[cfg(not(feature = "ablation"))]
         let rules = Rules::default();
-        Ok(Client {
+        Ok(Router {
             account: Owner {
                 space: Space::of(options.api, if named { name.reveal() } else { "" }),
                 same: options.same_account,
@@ -172,29 +164,16 @@ impl Client {
             timers: Timers::default(),
             places: Places::new(if rules.holds(Rule::FewAreOut) { options.max_in_flight.unwrap_or(MAX_IN_FLIGHT) } else { u32::MAX }),
             outbox: Outbox::new(options.store),
+            deferred: DeferredCalls::default(),
             news: VecDeque::new(),
         })
     }
 
-    /// What to do next. Drain it until [`Step::Wait`].
-    pub fn poll(&mut self, now: Now) -> Step {
+    /// What to do next: whatever follows from what is due, and then the next step.
+    pub(super) fn poll(&mut self, now: Now) -> Step {
         self.means.clock.tick(now);
-        while self.outbox.steps.is_empty() {
-            if let Some((id, answer)) = self.outbox.own_answer() {
-                self.on_store(id, answer);
-                continue;
-            }
-            // Whoever is due is in the queue before the next one is given a place.
-            let Some((at, timer)) = self.timers.pop_due(now.monotonic) else { if self.give_place() { continue } else { break } };
-            match timer {
-                Timer::Job(id) => self.advance(id, at),
-                Timer::Name(name) => self.wake_name(&name),
-                Timer::Spend(number) => self.push_spend(number),
-                Timer::Reclaim(asked) => {
-                    let (name, session, failures) = *asked;
-                    self.reclaim(&name, session, failures);
-                }
-            }
+        while self.outbox.steps.is_empty() && self.take_due(now) {
+            self.carry_out_all();
         }
         let mut step = self.outbox.pop().unwrap_or(Step::Wait { until: self.timers.next() });
         if let Step::Store { id, command, .. } = &mut step {
@@ -203,82 +182,50 @@ impl Client {
         step
     }
 
-    /// The typed result of a command that completed, once.
-    pub fn take<O: Outputs>(&mut self, ticket: Ticket<O>) -> Option<Result<O::Output, Error>> {
-        let result = self.take_to_read(ticket.command)?;
-        Some(result.and_then(|taken| {
-            let operation = taken.operation;
-            let ((), answered) = taken.read(&mut ())?;
-            O::read(answered).map_err(|misfit| {
-                let (answered, error) = *misfit;
-                super::types::misfit(operation, answered, &format!("line {} column {}", error.line(), error.column()))
-            })
-        }))
+    /// Takes in an answer of the client's own memory, wakes what is due, or gives a place to a send. Whether there was any of it.
+    fn take_due(&mut self, now: Now) -> bool {
+        if let Some((id, answer)) = self.outbox.own_answer() {
+            self.on_store(id, answer);
+            return true;
+        }
+        // Whoever is due is in the queue before the next one is given a place.
+        let Some((at, timer)) = self.timers.pop_due(now.monotonic) else { return self.give_place() };
+        match timer {
+            Timer::Job(id) => self.advance(id, at),
+            Timer::Name(name) => self.wake_name(&name),
+            Timer::Spend(number) => self.push_spend(number),
+            Timer::Reclaim(asked) => {
+                let (name, session, failures) = *asked;
+                self.reclaim(&name, session, failures);
+            }
+        }
+        true
     }
 
-    /// The untyped result of a command that completed, once.
-    pub fn take_answer(&mut self, command: CommandId) -> Option<Result<Answered, Error>> {
-        self.commands.get(&command)?.ended.as_ref()?;
-        let taken = self.commands.remove(&command)?;
-        taken.session.iter().for_each(|session| self.give_session(session, command, true));
-        let ended = *taken.ended?;
-        ended.left.names().for_each(|name| self.delete_result(name));
-        Some(ended.result)
-    }
-
-    /// The record of a result goes, unless something else is under its name by now.
-    pub(super) fn delete_result(&mut self, name: &Name) {
-        if self.journal.user(name) == Some(&User::Result) {
-            self.delete(name, true);
+    /// Carries out what is wanted, the last first, and what comes of that before what was wanted earlier: as if each were a call.
+    pub(super) fn carry_out_all(&mut self) {
+        self.deferred.turn(0);
+        while let Some(call) = self.deferred.pop() {
+            let from = self.deferred.len();
+            self.carry_out_deferred(call);
+            self.deferred.turn(from);
         }
     }
 
-    /// The same, to be read as what it is.
-    pub fn take_to_read(&mut self, command: CommandId) -> Option<Result<Taken, Error>> {
-        let operation = self.commands.get(&command)?.operation;
-        Some(self.take_answer(command)?.map(|answered| Taken { operation, answered }))
-    }
-
-    /// The same, and the result stays until it is taken or abandoned.
-    pub fn result_to_read(&self, command: CommandId) -> Option<Result<Taken, Error>> {
-        let operation = self.commands.get(&command)?.operation;
-        Some(self.result(command)?.clone().map(|answered| Taken { operation, answered }))
-    }
-
-    /// What a command is a call of.
-    pub(crate) fn command_operation(&self, command: CommandId) -> Option<&'static str> {
-        self.commands.get(&command).map(|command| command.operation)
-    }
-
-    /// Whether a command is known and has not completed.
-    pub fn is_pending(&self, command: CommandId) -> bool {
-        self.commands.get(&command).is_some_and(|command| command.ended.is_none())
-    }
-
-    /// Gives a command its result.
-    pub(crate) fn complete(&mut self, command: CommandId, result: Result<Answered, Error>) {
-        self.complete_with(command, result, Left::default());
-    }
-
-    /// The same where records go once it was taken.
-    pub(super) fn complete_with(&mut self, command: CommandId, result: Result<Answered, Error>, left: Left) {
-        if self.begin_after_retry(command) {
-            return;
-        }
-        let unix = self.means.clock.unix();
-        let result = result.map_err(|error| error.said_at(unix));
-        if let Some(entry) = self.commands.get_mut(&command) {
-            for name in left.names() {
-                if self.journal.user(name).is_none() {
-                    self.journal.give(name, Some(User::Result));
-                }
-            }
-            entry.ended = Some(Box::new(Ended { result, left }));
-            match entry.asker {
-                Asker::Caller => self.outbox.steps.push_back(Step::Completed { command }),
-                Asker::List(number) => self.part_ended(number, command),
-                Asker::Pool(pool) => self.news.push_back(News { pool, what: NewsOf::Ended(command) }),
-            }
+    fn carry_out_deferred(&mut self, call: Deferred) {
+        match call {
+            Deferred::Tell(id, input) => self.tell(id, input),
+            Deferred::Act(id, action) => self.carry_out(id, action),
+            Deferred::Stored(id, written) => self.stored(id, written),
+            Deferred::Attend(name) => self.attend(&name),
+            Deferred::LetIn(name, found) => self.let_in(name, found),
+            Deferred::WasLetIn(name, found) => self.was_let_in(name, found),
+            Deferred::Next(name) => self.push_next(&name),
+            Deferred::AfterRetry(command, after) => self.begin_after_retry(command, after),
+            Deferred::PartEnded(number, command) => self.part_ended(number, command),
+            Deferred::ResumeMore(number) => self.resume_more(number),
+            Deferred::Abandon(command) => self.abandon(command),
+            Deferred::Cancel(command) => _ = self.cancel(command),
         }
     }
 }

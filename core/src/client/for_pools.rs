@@ -1,0 +1,217 @@
+//! What a pool asks of the client below it, beside what every caller may. What comes of it the pool reads as [`News`].
+
+use arcstr::ArcStr;
+
+use super::event::Event;
+use super::news::{News, PoolNo, Slot};
+use super::options::CallOptions;
+use super::public::Client;
+use crate::contract::pools::SlotPurchase;
+use crate::contract::{Api, Decimal};
+use crate::engine::{Answered, EventKind, RecordId, pool_digest};
+use crate::policy::Error;
+use crate::state::{CommandId, Name, Version};
+use crate::time::{Millis, Now};
+
+/// Commands: each that has a pool's number is the pool's, which hears of its end.
+impl Client {
+    /// Starts an operation of the table.
+    pub(crate) fn start_for(&mut self, pool: PoolNo, operation: &str, params: &str, options: CallOptions) -> CommandId {
+        let command = self.start_json(operation, params, options);
+        self.asked_by(pool, command)
+    }
+
+    /// Goes on with what is under a slot; where that is over, or nothing, this is bought.
+    pub(crate) fn open_slot(&mut self, pool: PoolNo, slot: &str, params: &str, options: &CallOptions) -> Result<CommandId, Error> {
+        let command = self.route(|router| router.open_slot(slot, params, options))?;
+        Ok(self.asked_by(pool, command))
+    }
+
+    /// Goes on with what is under a claimed slot, and buys nothing.
+    pub(crate) fn resume_slot(&mut self, pool: PoolNo, name: &Name, options: CallOptions) -> CommandId {
+        let command = self.resume(&name.at(Version::default()), options);
+        self.asked_by(pool, command)
+    }
+
+    /// Goes on with a renewal that is in doubt.
+    pub(crate) fn resume_for(&mut self, pool: PoolNo, record: &RecordId) -> CommandId {
+        let command = self.resume(record, CallOptions::default());
+        self.asked_by(pool, command)
+    }
+
+    fn asked_by(&mut self, pool: PoolNo, command: CommandId) -> CommandId {
+        self.router.asked_by(pool, command);
+        command
+    }
+
+    /// A command of the pool's own, which the client knows nothing of.
+    pub(crate) fn command_for(&mut self, operation: &'static str) -> CommandId {
+        self.router.command_for(operation)
+    }
+
+    pub(crate) fn command_operation(&self, command: CommandId) -> Option<&'static str> {
+        self.router.commands.get(&command).map(|command| command.operation)
+    }
+
+    /// Gives a command its result.
+    pub(crate) fn complete(&mut self, command: CommandId, result: Result<Answered, Error>) {
+        self.route(|router| router.complete(command, result));
+    }
+
+    /// A command that ended before it began.
+    pub(crate) fn reject(&mut self, error: Error, intent: Option<String>) -> CommandId {
+        self.route(|router| router.reject(error, intent))
+    }
+
+    /// What a pool is to hear next.
+    pub(crate) fn next_news(&mut self) -> Option<News> {
+        self.router.news.pop_front()
+    }
+
+    /// Says what is new of a pool.
+    pub(crate) fn notify_of_pool(&mut self, pool: &str, what: EventKind) {
+        let event = Event { command: None, operation: "open_pool", intent: Some(format!("pool/{pool}")), what };
+        self.router.outbox.notify(event);
+    }
+}
+
+/// The record of a pool.
+impl Client {
+    /// Its name.
+    pub(crate) fn pool_name(&self, pool: &str) -> Name {
+        self.router.account.space.pool(pool)
+    }
+
+    /// Claims it.
+    pub(crate) fn claim_pool(&mut self, pool: PoolNo, name: &Name) {
+        self.router.claim_pool(pool, name);
+    }
+
+    /// Puts it and lets go of it.
+    pub(crate) fn put_pool(&mut self, pool: PoolNo, name: &Name, data: Vec<u8>) {
+        self.router.put_pool(pool, name, data);
+    }
+
+    /// Lets go of it, as it is.
+    pub(crate) fn release_pool(&mut self, pool: PoolNo, name: &Name) {
+        self.router.release_pool(pool, name);
+    }
+
+    /// Lists a page of what the store holds behind a name.
+    pub(crate) fn list_for(&mut self, pool: PoolNo, after: Option<Name>) {
+        self.router.list_for(pool, after);
+    }
+}
+
+/// The slots of a pool.
+impl Client {
+    /// The name of a slot.
+    pub(crate) fn slot_name(&self, slot: &str) -> Name {
+        self.router.account.space.intent(&SlotPurchase { slot, number: 1 }.to_string())
+    }
+
+    /// Claims slots, at most `most` of these, those with something under them first. Returns those that the store is asked for; not those
+    /// that this client has, or is letting go of.
+    pub(crate) fn claim_slots(&mut self, pool: PoolNo, names: Vec<Name>, most: u32) -> Vec<Name> {
+        self.router.claim_slots(pool, names, most)
+    }
+
+    /// Lets go of a slot that was claimed and not opened.
+    pub(crate) fn release_slot(&mut self, name: &Name) {
+        self.route(|router| router.release_slot(name));
+    }
+
+    /// Whether a purchase for a slot may be made so at all.
+    pub(crate) fn check_slot(&self, params: &str, options: &CallOptions, has_cap: bool) -> Result<(), Error> {
+        super::pool_slots::check_slot(params, options, has_cap)
+    }
+
+    /// Whether a claimed slot holds a session, or a purchase, of another request than this; how much is bought, and for how long, aside.
+    pub(crate) fn is_slot_of_another(&self, name: &Name, params: &str) -> bool {
+        self.router.is_slot_of_another(name, params)
+    }
+
+    /// What a record of a slot says.
+    pub(crate) fn slot_in(&mut self, data: &[u8]) -> Slot {
+        self.router.slot_in(data)
+    }
+}
+
+/// What is known.
+impl Client {
+    /// The time is this.
+    pub(crate) fn tick(&mut self, now: Now) {
+        self.router.means.clock.tick(now);
+    }
+
+    pub(crate) fn monotonic(&self) -> Millis {
+        self.router.means.clock.monotonic()
+    }
+
+    pub(crate) fn unix(&self) -> Millis {
+        self.router.means.clock.unix()
+    }
+
+    pub(crate) fn api(&self) -> Api {
+        self.router.service.api
+    }
+
+    /// A number below this, not the same for all clients.
+    pub(crate) fn any_below(&mut self, most: u32) -> u32 {
+        let any = self.router.means.dice.jitter() % u64::from(most.max(1));
+        u32::try_from(any).unwrap_or_default()
+    }
+
+    pub(crate) fn has_cap(&self) -> bool {
+        self.router.spending.cap.is_some()
+    }
+
+    /// A pool is open, which has this cap of its own, or none.
+    pub(crate) fn set_pool_cap(&mut self, pool: &str, cap: Option<Decimal>) {
+        self.router.spending.pools.insert(pool_digest(pool), cap);
+    }
+
+    /// It is closed. What of it counts otherwise later is set wherever it may count.
+    pub(crate) fn forget_pool_cap(&mut self, pool: &str) {
+        self.router.spending.pools.remove(pool_digest(pool).as_str());
+    }
+
+    #[cfg(test)]
+    pub(crate) fn pool_caps(&self) -> usize {
+        self.router.spending.pools.len()
+    }
+
+    /// The id of a session, the very text that this client knows it by.
+    pub(crate) fn shared_id(&self, session: &str) -> ArcStr {
+        let known = self.router.sessions.from(session).next().map(|(id, _)| id).filter(|id| id.as_str() == session);
+        known.map_or_else(|| session.into(), ArcStr::clone)
+    }
+
+    /// Which purchase of its slot a session is.
+    pub(crate) fn purchase_number(&self, session: &str) -> Option<i64> {
+        let bought_as = self.router.sessions.get(session)?.bought_as.as_ref()?;
+        i64::try_from(SlotPurchase::of(bought_as.intent.as_deref()?)?.number).ok()
+    }
+
+    /// Whether a session is this client's, and can be used as far as is known.
+    pub(crate) fn is_usable(&self, session: &str) -> bool {
+        self.router.sessions.get(session).is_some_and(|known| known.name.is_some() && !known.is_over())
+    }
+
+    /// Whether a session is known to be over.
+    pub(crate) fn is_over(&self, session: &str) -> bool {
+        self.router.sessions.get(session).is_none_or(|known| known.is_over())
+    }
+
+    /// Whether a session has expired, and may be renewed.
+    pub(crate) fn is_expired(&self, session: &str) -> bool {
+        let known = self.router.sessions.get(session).filter(|known| known.name.is_some());
+        known.is_some_and(|known| known.is_over() && !known.is_over_for_good() && known.shown.status.as_deref() == Some("expired"))
+    }
+
+    /// Whether a session was rotated too lately, or too often.
+    pub(crate) fn is_rotation_held_back(&self, session: &str) -> bool {
+        let now = self.monotonic();
+        self.router.sessions.get(session).is_some_and(|known| known.observed.held_back(now).is_some())
+    }
+}

@@ -1,0 +1,269 @@
+//! The client's methods. Each gives the router one thing to do; the router then does whatever follows from it, before the method returns.
+
+use super::act::Acted;
+use super::options::{CallOptions, ClientOptions};
+use super::order::PlaceOrder;
+use super::reconcile::Reconcile;
+use super::resume_all::Resumed;
+use super::router::Router;
+use super::saved::SavedRecords;
+use super::session::OpenSession;
+use super::types::{Misuse, Outcome, Outputs, Step, Taken, Ticket};
+use super::waiting::{Settlement, What};
+use crate::contract::agent::CreateSession;
+use crate::contract::reseller::CreateStaticOrder;
+use crate::contract::{AnyRequest, Operation, Secret, json_of};
+use crate::engine::{Answered, RecordId, Then};
+use crate::policy::Error;
+use crate::state::{CommandId, Name, Seen, StepId, Verdict};
+use crate::time::Now;
+
+/// The client of one account. The proof branches it; nobody else copies one, since each step is to be answered once.
+#[cfg_attr(feature = "ablation", derive(Clone, Hash))]
+pub struct Client {
+    pub(super) router: Router,
+}
+
+/// Says how much there is, and nothing of what it is.
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Client")
+            .field("base_url", &self.router.service.base.as_str())
+            .field("commands", &self.router.commands.len())
+            .field("sessions", &self.router.sessions.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Client {
+    /// A client. `entropy` is 16 bytes from the host's own generator, new ones for each client: keys are made from them.
+    pub fn new(options: ClientOptions, entropy: [u8; 16]) -> Result<Client, Error> {
+        Ok(Client { router: Router::new(options, entropy)? })
+    }
+
+    /// Does something, and all that follows from it.
+    pub(super) fn route<T>(&mut self, act: impl FnOnce(&mut Router) -> T) -> T {
+        let value = act(&mut self.router);
+        self.router.carry_out_all();
+        value
+    }
+}
+
+/// The drive contract.
+impl Client {
+    /// What to do next. Drain it until [`Step::Wait`].
+    pub fn poll(&mut self, now: Now) -> Step {
+        self.router.poll(now)
+    }
+
+    /// Takes in what came of a step. An unknown or repeated id is an error and changes nothing.
+    pub fn resolve(&mut self, id: StepId, outcome: Outcome<'_>, now: Now) -> Result<(), Misuse> {
+        self.route(|router| router.resolve(id, outcome, now))
+    }
+
+    /// Resolves a Send that was not sent, since a header of the caller's own can't be sent with it; `rule` says which one and why,
+    /// as the end of a sentence. Its command ends at once.
+    pub fn refuse_headers(&mut self, id: StepId, rule: &str, now: Now) -> Result<(), Misuse> {
+        self.route(|router| router.refuse_headers(id, rule, now))
+    }
+
+    /// Claims that have ended while this client lives: of these names, or of all. To be said before a claim that was made meanwhile is
+    /// answered, or that one would be forgotten, too. What is in use ends as it does when a put is lost; a
+    /// session that is held is claimed again, and given up if another client has it.
+    pub fn lost(&mut self, names: Option<&[Name]>, now: Now) {
+        self.route(|router| router.lost(names, now));
+    }
+
+    /// The token that is used at present: for a safe place of the host's, to start from next time.
+    pub fn token(&self) -> Option<&Secret> {
+        self.router.means.tokens.token()
+    }
+}
+
+/// Commands begin.
+impl Client {
+    /// Starts an operation. Whatever is wrong with it comes back as its result.
+    pub fn start<O: Operation>(&mut self, operation: O, options: CallOptions) -> Ticket<O> {
+        let params = json_of(&operation);
+        Ticket::of(self.route(|router| router.admit(O::ENDPOINT, &params, Then::End, options)))
+    }
+
+    /// Starts an operation by its name, with its parameters as a JSON object: what every binding calls. Beside the
+    /// operations of the table there are `open_session` (the parameters of `create_session`), `wait_session`
+    /// (`session_id`), `place_order` (those of `create_static_order`), `wait_order` (`order_no`), `reconcile` (`record`) and
+    /// `request` ([`AnyRequest`]).
+    pub fn start_json(&mut self, operation: &str, params: &str, options: CallOptions) -> CommandId {
+        self.route(|router| router.start_json(operation, params, options))
+    }
+
+    /// Starts a request that the table does not have.
+    pub fn request(&mut self, request: AnyRequest, options: CallOptions) -> Ticket<AnyRequest> {
+        Ticket::of(self.route(|router| router.admit_any(&json_of(&request), options)))
+    }
+
+    /// Buys a session and waits until it is usable, over, or the deadline has come. The session lives on in the client.
+    pub fn open_session(&mut self, request: CreateSession, options: CallOptions) -> Ticket<OpenSession> {
+        Ticket::of(self.route(|router| router.admit(CreateSession::ENDPOINT, &json_of(&request), Then::Follow, options)))
+    }
+
+    /// Waits for a session that is known by its id, as `open_session` does after its purchase, and for its username and
+    /// password unless [`CallOptions::credentials`] says otherwise.
+    pub fn wait_session(&mut self, session_id: &str, options: CallOptions) -> Ticket<OpenSession> {
+        Ticket::of(self.route(|router| router.watch(session_id, options)))
+    }
+
+    /// Places a static order and waits until its proxies can be used, it has ended, or the deadline has come. It is placed
+    /// once: with its effect unknown it stays in doubt, and `reconcile` shows what it may have become.
+    pub fn place_order(&mut self, request: CreateStaticOrder, options: CallOptions) -> Ticket<PlaceOrder> {
+        Ticket::of(self.route(|router| router.admit(CreateStaticOrder::ENDPOINT, &json_of(&request), Then::Follow, options)))
+    }
+
+    /// Waits for a static order that is known by its number, as `place_order` does once it was placed.
+    pub fn wait_order(&mut self, order_no: &str, options: CallOptions) -> Ticket<PlaceOrder> {
+        Ticket::of(self.route(|router| router.watch_order(order_no, options)))
+    }
+
+    /// Stops further sends of a command. Returns the request that is out and that nobody else waits for: a host aborts it
+    /// and resolves it as failed. What was not sent ends without effect; what may have been sent stays in doubt and can
+    /// be resumed.
+    pub fn cancel(&mut self, command: CommandId, now: Now) -> Option<StepId> {
+        self.route(|router| {
+            router.means.clock.tick(now);
+            router.cancel(command)
+        })
+    }
+}
+
+/// Commands end.
+impl Client {
+    /// Whether a command is known and has not completed.
+    pub fn is_pending(&self, command: CommandId) -> bool {
+        self.router.commands.get(&command).is_some_and(|command| command.ended.is_none())
+    }
+
+    /// The typed result of a command that completed, once.
+    pub fn take<O: Outputs>(&mut self, ticket: Ticket<O>) -> Option<Result<O::Output, Error>> {
+        let result = self.take_to_read(ticket.command)?;
+        Some(result.and_then(|taken| {
+            let operation = taken.operation;
+            let ((), answered) = taken.read(&mut ())?;
+            O::read(answered).map_err(|misfit| {
+                let (answered, error) = *misfit;
+                super::types::misfit(operation, answered, &format!("line {} column {}", error.line(), error.column()))
+            })
+        }))
+    }
+
+    /// The untyped result of a command that completed, once.
+    pub fn take_answer(&mut self, command: CommandId) -> Option<Result<Answered, Error>> {
+        self.route(|router| router.take_answer(command))
+    }
+
+    /// The same, to be read as what it is.
+    pub fn take_to_read(&mut self, command: CommandId) -> Option<Result<Taken, Error>> {
+        let operation = self.command_operation(command)?;
+        Some(self.take_answer(command)?.map(|answered| Taken { operation, answered }))
+    }
+
+    /// The result of a command that completed, left where it is until it is [taken](Self::take_answer) or
+    /// [abandoned](Self::abandon).
+    pub fn result(&self, command: CommandId) -> Option<&Result<Answered, Error>> {
+        self.router.result(command)
+    }
+
+    /// The same, to be read as what it is.
+    pub fn result_to_read(&self, command: CommandId) -> Option<Result<Taken, Error>> {
+        let operation = self.command_operation(command)?;
+        Some(self.result(command)?.clone().map(|answered| Taken { operation, answered }))
+    }
+
+    /// Whether it makes no difference who takes the result of a command, since no record, session, pool, lease or other result hangs on it.
+    pub fn is_free_to_take(&self, command: CommandId) -> bool {
+        self.router.is_free_to_take(command)
+    }
+
+    /// Drops the result of a command that completed, because its caller is gone. A write without a name of its caller's that was done,
+    /// or may have been, keeps its record: [`saved`](Self::saved) shows it, [`resume`](Self::resume) gives what it was answered with, and
+    /// [`forget`](Self::forget) drops it. Returns whether there was a result.
+    pub fn abandon(&mut self, command: CommandId) -> bool {
+        let has_ended = self.result(command).is_some();
+        self.route(|router| router.abandon(command));
+        has_ended
+    }
+}
+
+/// Sessions.
+impl Client {
+    /// Whether the client follows a session: it has a record of it, and the session has not ended as far as it knows.
+    pub fn follows(&self, session: &str) -> bool {
+        self.router.follows(session)
+    }
+
+    /// Follows a session no more, without ending it: another client may have it then. Returns whether it was followed.
+    pub fn release_session(&mut self, session: &str) -> bool {
+        self.route(|router| router.release_session(session))
+    }
+
+    /// Turns what was seen through a session into advice, and sends nothing: to rotate is the caller's decision. If that
+    /// decision was made by [`CallOptions::auto_rotate`], the session is rotated where the advice would be to, or the
+    /// rotation that is under way is joined. `None` if this client does not follow the session.
+    pub fn observe(&mut self, session_id: &str, seen: Seen, now: Now) -> Option<Verdict> {
+        self.route(|router| router.observe(session_id, seen, now))
+    }
+}
+
+/// What the store holds.
+impl Client {
+    /// Goes on with what a record stands for: a keyed call sends the same bytes with the same key, a session or an order is waited for.
+    /// What can't be sent again comes back in doubt. What was accepted gives what it was accepted with. The options are those of the
+    /// rest of it: what they leave out has its default, not what the first start had.
+    pub fn resume(&mut self, record: &RecordId, options: CallOptions) -> CommandId {
+        self.route(|router| router.resume(record, options))
+    }
+
+    /// Goes on with what an intent stands for: a doubt is resumed, a call that is under way is joined, a session or an order is waited
+    /// for, an accepted answer is given again. Nothing new is ever bought: where it stands for nothing, the facts of the
+    /// answer say so.
+    pub fn resume_intent(&mut self, intent: &str, options: CallOptions) -> CommandId {
+        self.route(|router| router.resume_intent(intent, options))
+    }
+
+    /// Goes on with what no living client has, 16 at a time, beginning at a random entry: with purchases, payments and terminations in doubt
+    /// that can be sent again, and with the sessions and orders that were begun without an intent or key of the caller's. Those with one are
+    /// left to whoever starts it. Settings and rotations in doubt are left too, since somebody may have changed them again, and so are
+    /// renewals of sessions that were ended: resume them by their record.
+    /// Its answer are the commands that have ended, whose results are to be taken.
+    pub fn resume_all(&mut self, options: CallOptions) -> Ticket<Resumed> {
+        Ticket::of(self.route(|router| router.resume_all(options)))
+    }
+
+    /// A page of what the store holds, behind that name. Nothing is sent, and nothing claimed.
+    pub fn saved(&mut self, after: Option<Name>) -> Ticket<SavedRecords> {
+        Ticket::of(self.route(|router| router.saved(after)))
+    }
+
+    /// Looks for what became of an operation in doubt: reads what the contract has to show of it, and returns what may be it,
+    /// as the service gave it, with the parameters that it shows with the same values. It decides nothing and sends nothing
+    /// but reads; [`settle`](Self::settle) closes the doubt once somebody knows.
+    pub fn reconcile(&mut self, record: &RecordId, options: CallOptions) -> Ticket<Reconcile> {
+        Ticket::of(self.route(|router| router.look_up(record, options)))
+    }
+
+    /// Closes a doubt by hand. Its answer is whether there was a doubt. A record that has changed since it was looked at is not touched:
+    /// that is an error. Of what did not happen the record goes and the intent is free. What happened is what the intent stands for from
+    /// then on: a session or static order that was to be waited for is waited for by starting the intent again, or by resuming the
+    /// record. What only a person named, and the service has not shown, may be settled once more.
+    pub fn settle(&mut self, record: &RecordId, settlement: Settlement) -> Ticket<Acted> {
+        let scans = matches!(settlement, Settlement::Became(_));
+        Ticket::of(self.route(|router| router.act_on(record, What::Settle(settlement), scans)))
+    }
+
+    /// Forgets a session, an order that nobody waits for, what was accepted, or a record that can't be read: the record goes. What is
+    /// under way or in doubt stays, and so does a record of another account or base URL, unless this client was made with
+    /// [`same_account`](super::ClientOptions::same_account). Its answer is whether something was forgotten. A session that this client
+    /// holds and that is not over is refused: it may cost money, and its intent would buy another one.
+    /// [Terminate](crate::contract::agent::TerminateSession) it, or [release](Self::release_session) it first.
+    pub fn forget(&mut self, record: &RecordId) -> Ticket<Acted> {
+        Ticket::of(self.route(|router| router.act_on(record, What::Forget, false)))
+    }
+}

@@ -1,14 +1,15 @@
 //! What people do about what the store holds: a doubt is closed, or looked into; what is of no more use is forgotten. Each is a command
 //! that has the name for as long as it takes.
 
+use super::finishing::said;
+use super::options::{CallOptions, Use};
 use super::reconcile::no_doubt;
 use super::router::Router;
 use super::types::{Outputs, ReadFailure};
-use super::waiting::{Act, After, Finished, Found, Last, Left, Purpose, Visit, What};
-use crate::engine::{Answered, Counted, RecordId};
+use super::waiting::{Act, Found, Last, Purpose, Visit, What};
+use crate::engine::{Answered, RecordId};
 use crate::policy::{Advice, Effect, Error, ErrorFields, Kind, Rule};
 use crate::state::{BadRecord, CommandId, Name};
-use crate::wire::Facts;
 
 /// Marks the ticket of what answers whether there was something to do: [`Client::settle`], [`Client::forget`].
 #[derive(Debug, Clone, Copy)]
@@ -70,23 +71,6 @@ impl Router {
         }
     }
 
-    /// A record goes, or is written, and its name is let go of: then that is said. Once it is gone, what it counted counts no more.
-    pub(super) fn acted(&mut self, name: &Name, command: CommandId, last: Last, counted: Vec<Counted>) {
-        self.journal.give(name, None);
-        let own = Some(name.clone());
-        self.finish_after(Finished {
-            commands: vec![command],
-            result: Ok(said(true)),
-            own,
-            left: Left::default(),
-            last,
-            counted,
-            marker: None,
-            is_act: true,
-            after: vec![After::Name(name.clone())],
-        });
-    }
-
     /// Why a session is not forgotten: a caller has it, and it lives as far as is known.
     fn is_still_held(&self, session: &str, name: &Name) -> Option<Error> {
         let known = self.sessions.get(session).filter(|known| known.name.as_ref() == Some(name) && known.is_held() && !known.is_over())?;
@@ -129,9 +113,12 @@ impl Router {
         self.delete(name, false);
         self.acted(name, command, Last::Erase, Vec::new());
     }
-}
 
-/// Whether there was something to do.
-pub(super) fn said(there: bool) -> Answered {
-    Answered { raw: there.to_string().parse().unwrap_or_default(), ..Answered::of(Facts::default()) }
+    pub(super) fn look_up(&mut self, record: &RecordId, options: CallOptions) -> CommandId {
+        let error = options.refusal().or_else(|| options.without_use(Use::Reconcile));
+        match error {
+            Some((field, rule)) => self.reject(Error::invalid("reconcile", field, rule), options.intent),
+            None => self.act_on(record, What::Reconcile(Box::new(options)), true),
+        }
+    }
 }

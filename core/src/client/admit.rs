@@ -1,10 +1,13 @@
 //! How a start begins, by what is found under its name: anew, as what is there goes on, or not at all.
 
+use super::news::Slot;
+use super::pool_slots::slot_of;
 use super::router::Router;
 use super::same_request::other_than_record;
 use super::waiting::{Found, Start};
-use crate::policy::{Advice, Effect, Error, ErrorFields, Kind};
-use crate::state::{BadRecord, CommandId, Name};
+use crate::policy::{Advice, Effect, Error, ErrorFields, KEY_WINDOW, Kind};
+use crate::state::{BadRecord, CommandId, Data, Name, SavedCall};
+use crate::time::Millis;
 
 impl Router {
     /// A write begins, or what is under its name goes on.
@@ -26,6 +29,45 @@ impl Router {
             }
         };
         self.finish_visit(command, Err(error), start.options.intent.clone(), name);
+    }
+
+    /// A write begins where an app's own backend refused the last one: with its key and bytes, unless it is another request or the key is
+    /// too old.
+    pub(super) fn begin_refused(&mut self, name: &Name, command: CommandId, mut start: Start, data: &Data) {
+        let is_same = data.fingerprint == start.bought_as.as_ref().map(|known| known.fingerprint);
+        let young = |call: &&SavedCall| is_same && self.age_of(call).is_some_and(|age| age < KEY_WINDOW);
+        let call = data.refused().filter(young).cloned();
+        if name.is_of_a_pool() {
+            start.take_number(data, call.is_some());
+        }
+        self.begin_write(Some(name.clone()), command, start);
+        let job = self.commands.get(&command).and_then(|command| command.job);
+        let (Some(call), Some(job)) = (call, job) else { return };
+        let age = self.age_of(&call).unwrap_or_default();
+        let Some(entry) = self.jobs.get_mut(&job) else { return };
+        if let (Some(key), Some(write)) = (call.key, entry.job.write_mut()) {
+            entry.subject.key = Some(key.as_str().into());
+            write.begin_refused(key, age, &self.means.clock);
+            if !call.secret {
+                let built = &mut write.call.exchange.built;
+                (built.target, built.body) = (call.target, call.body);
+            }
+        }
+    }
+
+    /// How old its key is by this client's clock, and by the service's where that is known. It is not asked for: the backend may refuse that,
+    /// too.
+    pub(super) fn age_of(&self, call: &SavedCall) -> Option<Millis> {
+        self.means.clock.about_since(call.age.at).map(|gap| call.age.ms.saturating_add(gap))
+    }
+
+    /// Goes on with what a slot holds, or buys the next one.
+    pub(super) fn admit_purchase(&mut self, name: &Name, command: CommandId, mut start: Start, data: &Data) {
+        if !matches!(slot_of(data), Slot::Free | Slot::Over | Slot::Expired) {
+            return self.go_on(name, command, data, &start.options, data.intent.as_deref());
+        }
+        start.take_number(data, false);
+        self.begin_write(Some(name.clone()), command, start);
     }
 }
 

@@ -1,5 +1,6 @@
 //! The service's time, which tells how old a restored key is. One read serves all that wait for it.
 
+use super::deferred::Deferred;
 use super::job::Parked;
 use super::outbox::Pending;
 use super::router::Router;
@@ -42,7 +43,7 @@ impl Router {
         }
         let mut error = Error::new(Kind::Unavailable, Effect::None, GetBalance::ENDPOINT.name, TOO_LONG, Advice::Wait);
         error.retry_at = Some(self.means.clock.unix().saturating_add(wait));
-        self.tell(id, Input::Granted(Err(error)));
+        self.deferred.push(Deferred::Tell(id, Input::Granted(Err(error))));
     }
 
     /// What came of it, for all that wait for it.
@@ -56,7 +57,7 @@ impl Router {
             // Whatever the service says, it says what time it is.
             ExchangeResult::Success(_) | ExchangeResult::Failure(_) | ExchangeResult::Unfit(_) => {
                 self.errand_succeeded(Pending::Ask);
-                return waiting.into_iter().for_each(|id| self.tell(id, Input::Granted(Ok(Grant::ServerTime))));
+                return waiting.into_iter().for_each(|id| self.deferred.push(Deferred::Tell(id, Input::Granted(Ok(Grant::ServerTime)))));
             }
         };
         if let Some(at) = self.repeat_errand(Pending::Ask, &exchange, true, failing.asks_to_wait()) {
@@ -72,7 +73,7 @@ impl Router {
         let what = failing.what(self.service.api);
         let mut error = Error::new(Kind::Unavailable, Effect::None, exchange.endpoint.name, what, Advice::RetryLater);
         self.describe_errand(&exchange, &mut error, &failing);
-        waiting.into_iter().for_each(|id| self.tell(id, Input::Granted(Err(error.clone()))));
+        waiting.into_iter().for_each(|id| self.deferred.push(Deferred::Tell(id, Input::Granted(Err(error.clone())))));
     }
 }
 

@@ -3,7 +3,9 @@
 
 use super::options::{CallOptions, Use};
 use super::router::Router;
-use crate::contract::Endpoint;
+use super::types::busy;
+use crate::contract::agent::TerminateSession;
+use crate::contract::{Endpoint, Operation};
 use crate::engine::{Exchange, Then};
 use crate::entropy::Entropy;
 use crate::policy::{Advice, Effect, Error, ErrorFields, Kind};
@@ -54,6 +56,16 @@ impl Router {
             true => Err(Error::invalid(endpoint.name, "idempotency_key", "belongs to another request that is under way")),
             false => Ok(()),
         }
+    }
+
+    /// Another change of the session that is under way, which holds this one back. A termination is held back by nothing.
+    pub(super) fn check_changing(&self, endpoint: &'static Endpoint, session: &str) -> Result<(), Error> {
+        if !endpoint.changes_session() || endpoint.name == TerminateSession::ENDPOINT.name {
+            return Ok(());
+        }
+        let Some(other) = self.sessions.get(session).and_then(|known| known.changing.iter().next()) else { return Ok(()) };
+        let what = format!("the session's {} is under way", self.jobs.get(&other).map_or("change", |entry| entry.subject.operation));
+        Err(Error::from(ErrorFields { session_id: Some(session.to_owned()), ..busy(endpoint.name, &what).into_fields() }))
     }
 }
 

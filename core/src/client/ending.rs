@@ -3,14 +3,14 @@
 use arcstr::ArcStr;
 
 use super::job::Entry;
-use super::lost::unless_said;
+use super::lost::{unless_said, with_record};
 use super::router::Router;
 use super::session::ended;
 use super::waiting::{After, Finished, Last, Left};
 use crate::contract::agent::{CreateSession, RotateSession, TerminateSession};
 use crate::contract::{ANY, Endpoint, Operation, Reconciliation, Shape, Shaped, endpoint};
-use crate::engine::{Answered, Counted, EventKind, Job, Phase, RecordId, phase_of};
-use crate::policy::{Effect, Error, ErrorFields, Kind, Rule};
+use crate::engine::{Answered, Counted, EventKind, Job, Phase, phase_of};
+use crate::policy::{Advice, Effect, Error, ErrorFields, Kind, Rule};
 use crate::state::{Done, JobId, Name, User};
 use crate::time::Millis;
 use crate::wire::{Facts, stored_answer};
@@ -63,14 +63,6 @@ impl Router {
         self.finish_after(finished);
     }
 
-    /// A job is no more: nothing wakes it, and its place is free.
-    fn remove_job(&mut self, id: JobId) -> Option<Entry> {
-        self.clear_timer(id);
-        self.leave_places(id);
-        self.free_place(id);
-        self.jobs.remove(&id).map(|entry| *entry)
-    }
-
     /// What those who wait are told: that a session is over is an error to who starts its intent.
     fn result_of(&self, entry: &Entry, result: Result<Answered, Error>) -> Result<Answered, Error> {
         self.over_for_good(entry, &result).map_or(result, Err)
@@ -86,23 +78,6 @@ impl Router {
             _ => false,
         };
         is_kept.then(|| self.kept_under(entry)).flatten()
-    }
-
-    /// What a job is kept under, or the session that it is about.
-    fn kept_under(&self, entry: &Entry) -> Option<Name> {
-        let tracked = || entry.subject.session_id.as_ref().and_then(|session| self.sessions.get(session)?.name.clone());
-        entry.custody.name.clone().or_else(tracked)
-    }
-
-    /// What a command is told that no longer waits for a job.
-    pub(super) fn let_go(&self, entry: &Entry) -> Error {
-        Error::from(ErrorFields { record: self.record_of(entry).map(|record| record.0), ..entry.let_go().into_fields() })
-    }
-
-    /// The record of a job that is at work, or of the session that it is about, where something was put there.
-    pub(super) fn record_of(&self, entry: &Entry) -> Option<RecordId> {
-        let name = self.kept_under(entry)?;
-        self.journal.slot(&name).filter(|slot| slot.is_put).map(|slot| name.at(slot.version))
     }
 
     /// What surely bought nothing: all that was counted where the job had no effect, else a further key that was never sent, or was refused.
@@ -292,6 +267,35 @@ impl Router {
         let name = self.account.space.intent(intent);
         let record = self.journal.slot(&name).map(|slot| name.at(slot.version));
         Some(ended(&facts, Some(intent.to_string()), record))
+    }
+
+    /// Ends a job whose name was lost with what it knows: nothing more is sent or put for it.
+    pub(super) fn end_lost(&mut self, id: JobId) {
+        let Some(entry) = self.jobs.get(&id) else { return };
+        let error = match entry.job.write().filter(|_| !entry.job.was_accepted()) {
+            None => unless_said(entry, Err(entry.let_go())).err(),
+            Some(write) => {
+                let is_open = write.call.is_open();
+                let what = "was not sent, because another client has taken it over";
+                let error = |effect, advice| entry.subject.error(Kind::Busy, effect, what, advice);
+                Some(match (entry.custody.bought_as.is_some(), is_open) {
+                    (true, true) => error(Effect::Unknown, Advice::WaitForOther).not_again(),
+                    (true, false) => error(Effect::None, Advice::WaitForOther),
+                    (false, true) => error(Effect::Unknown, Advice::Resume).not_again(),
+                    // Who starts it again does not come to its record, but whoever resumes all does, and sends it.
+                    (false, false) if self.may_be_resumed(entry) => error(Effect::Unknown, Advice::Resume),
+                    (false, false) => error(Effect::None, Advice::RetryLater),
+                })
+            }
+        };
+        if let Some(error) = error {
+            self.finish(id, Err(with_record(entry, error)));
+        }
+    }
+
+    /// Whether the store has a record of this job, or may have one, that whoever finds it can send.
+    pub(super) fn may_be_resumed(&self, entry: &Entry) -> bool {
+        entry.custody.last_put.is_some() && entry.saved_call(&self.means.clock).is_some_and(|call| call.can_resume())
     }
 }
 

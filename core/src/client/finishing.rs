@@ -5,9 +5,10 @@ use super::lost::{after, taken_over};
 use super::router::Router;
 use super::types::busy;
 use super::waiting::{After, Finished, Last, Left};
-use crate::engine::Answered;
+use crate::engine::{Answered, Counted};
 use crate::policy::{Advice, Effect, Error, ErrorFields, Kind, Rule};
 use crate::state::{CommandId, Name, StoreWrite, WriteResult};
+use crate::wire::Facts;
 
 impl Router {
     /// Gives commands their result once the store has answered all that they wait for.
@@ -144,4 +145,26 @@ impl Router {
             (WriteResult::Lost, _) => {}
         }
     }
+
+    /// A record goes, or is written, and its name is let go of: then that is said. Once it is gone, what it counted counts no more.
+    pub(super) fn acted(&mut self, name: &Name, command: CommandId, last: Last, counted: Vec<Counted>) {
+        self.journal.give(name, None);
+        let own = Some(name.clone());
+        self.finish_after(Finished {
+            commands: vec![command],
+            result: Ok(said(true)),
+            own,
+            left: Left::default(),
+            last,
+            counted,
+            marker: None,
+            is_act: true,
+            after: vec![After::Name(name.clone())],
+        });
+    }
+}
+
+/// Whether there was something to do.
+pub(super) fn said(there: bool) -> Answered {
+    Answered { raw: there.to_string().parse().unwrap_or_default(), ..Answered::of(Facts::default()) }
 }

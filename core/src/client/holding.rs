@@ -108,6 +108,14 @@ impl Router {
         **known = Tracked { shown: Shown { only_named: false, ..shown }, free_doubts, jobs, changing, ..Tracked::default() };
         self.let_go_of_session(session);
     }
+
+    /// From now on what is seen through a session may rotate it.
+    pub(super) fn rotate_when_seen(&mut self, session_id: &str) {
+        let tracked = self.sessions.get_or_insert_with(session_id.into(), Box::default);
+        if !std::mem::replace(&mut tracked.wishes.auto_rotate, true) {
+            self.put_session(session_id);
+        }
+    }
 }
 
 #[cfg(test)]

@@ -3,48 +3,15 @@
 use super::check::check_rotation;
 use super::options::CallOptions;
 use super::router::Router;
-use super::same_request::other_than_job;
-use super::types::busy;
-use super::waiting::{Purpose, Visit};
+use super::waiting::Start;
 use crate::collections::SmallSet;
+use crate::contract::Operation;
+use crate::contract::agent::TerminateSession;
 use crate::engine::{Then, requested_type};
 use crate::policy::{Error, ErrorFields};
-use crate::state::{BoughtAs, CommandId, JobId, Name};
+use crate::state::{CommandId, JobId};
 
 impl Router {
-    /// A job is at work under the name: who wants the same joins it.
-    pub(super) fn join(&mut self, id: JobId, visit: Visit) {
-        match &visit.purpose {
-            Purpose::Renewal(other) => return self.renewal_is_busy(*other, None),
-            Purpose::Marked(other, marker) => return self.renewal_is_busy(*other, Some(marker)),
-            _ => {}
-        }
-        let Some(command) = visit.command else { return };
-        let Some(entry) = self.jobs.get(&id) else {
-            // Its record is being written for the last time.
-            let (operation, ..) = visit.subject();
-            return self.complete(command, Err(busy(operation, "it has just ended and is still being stored")));
-        };
-        match visit.purpose {
-            Purpose::Start(start) => {
-                let fingerprint = |known: &BoughtAs| known.fingerprint;
-                let is_another = entry.custody.bought_as.as_deref().map(fingerprint) != start.bought_as.as_ref().map(fingerprint);
-                if is_another && !entry.custody.name.as_ref().is_some_and(Name::is_of_a_pool) {
-                    let tracked = entry.subject.session_id.as_ref().and_then(|session| self.sessions.get(session));
-                    let status = tracked.and_then(|known| known.shown.status.as_deref());
-                    let error = other_than_job(&start, entry, status, self.record_of(entry));
-                    return self.complete(command, Err(error));
-                }
-                self.join_job(id, command, &start.options);
-            }
-            Purpose::Resume(resume) => self.join_job(id, command, &resume.options),
-            Purpose::Act(act) => self.act_on_job(command, *act),
-            // It is under way again, which is said as of any other change.
-            Purpose::Retry(start) => self.enter(command, *start),
-            _ => {}
-        }
-    }
-
     /// What a start that joins a job wants of it.
     pub(super) fn join_job(&mut self, id: u32, command: CommandId, options: &CallOptions) {
         let policy = options.policy(&self.service.retry);
@@ -91,5 +58,17 @@ impl Router {
         for (command, error) in let_go.iter().zip(std::iter::repeat(error).flatten()) {
             self.complete(command, Err(error));
         }
+    }
+
+    /// Joins a termination of the same session that is under way. Whether there is one.
+    pub(super) fn join_termination(&mut self, command: CommandId, start: &Start) -> bool {
+        if start.endpoint.name != TerminateSession::ENDPOINT.name || start.bought_as.is_some() {
+            return false;
+        }
+        let tracked = start.built.session_id.as_deref().and_then(|session| self.sessions.get(session));
+        let is_termination = |id: &JobId| self.jobs.get(id).is_some_and(|entry| entry.job.is_termination());
+        let Some(id) = tracked.and_then(|known| known.changing.iter().find(is_termination)) else { return false };
+        self.join_job(id, command, &start.options);
+        true
     }
 }

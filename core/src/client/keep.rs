@@ -3,17 +3,14 @@
 use arcstr::ArcStr;
 
 use super::deferred::Deferred;
-use super::event::Event;
 use super::job::Entry;
 use super::outbox::Pending;
 use super::router::Router;
-use super::waiting::After;
 use crate::contract::agent::CreateSession;
 use crate::contract::{ANY, Operation, Safety};
-use crate::engine::EventKind;
 use crate::state::{
-    BoughtAs, CommandId, Data, Done, JobId, Name, SavedCall, SavedSession, StepId, StoreAnswer, StoreCall, StoreWrite, Tracked, User,
-    Version, WriteResult, is_over_for_good,
+    BoughtAs, CommandId, Data, Done, JobId, Name, SavedCall, SavedSession, StoreCall, StoreWrite, Tracked, User, Version, WriteResult,
+    is_over_for_good,
 };
 use crate::time::{Clock, Millis};
 
@@ -111,59 +108,6 @@ impl Router {
     pub(super) fn push_next(&mut self, name: &Name) {
         let Some(call) = self.journal.next(name) else { return };
         self.push_store(Pending::Write(name.clone()), None, call);
-    }
-
-    /// The command that waits for what the store is asked.
-    pub(super) fn command_of(&self, step: StepId) -> Option<CommandId> {
-        match self.outbox.pending.get(&step)? {
-            Pending::Write(name) => {
-                let user = match self.journal.user(name) {
-                    Some(User::Job(id) | User::Marker(id)) => self.jobs.get(id).and_then(|entry| entry.waiting.first()),
-                    _ => None,
-                };
-                user.or_else(|| self.waiting.finishing.command(&After::Name(name.clone())))
-            }
-            Pending::Spend(number) => self.spending.open.get(*number)?.command,
-            _ => None,
-        }
-    }
-
-    /// A write of a name was answered.
-    pub(super) fn on_written(&mut self, name: &Name, answer: &StoreAnswer) {
-        let written = match answer {
-            StoreAnswer::Done => WriteResult::Done,
-            StoreAnswer::Lost => WriteResult::Lost,
-            StoreAnswer::Never => WriteResult::Never,
-            _ => WriteResult::Failed,
-        };
-        let version = self.journal.slot(name).map(|slot| slot.version).unwrap_or_default();
-        let after = self.journal.written(name, written);
-        if after.result == WriteResult::Failed && after.waiters.is_empty() {
-            let what = EventKind::StoreFailed { record: name.at(version) };
-            self.outbox.notify(Event { command: None, operation: "store", intent: None, what });
-        }
-        if let Some(again) = after.again {
-            self.timers.set_name(name, self.means.clock.monotonic().saturating_add(again));
-            self.store_fails(name, "could not write what is under its name");
-        }
-        if let Some(user) = after.lost {
-            self.lost_by(user, name);
-        }
-        self.answered(&After::Name(name.clone()), Some(after.result));
-        for id in after.waiters {
-            if after.was_there {
-                self.rename(id);
-                continue;
-            }
-            if after.result != WriteResult::Lost
-                && let Some(entry) = self.jobs.get_mut(&id)
-            {
-                entry.custody.last_put = Some(version);
-            }
-            self.stored(id, after.result);
-        }
-        self.deferred.push(Deferred::Next(name.clone()));
-        self.deferred.push(Deferred::Attend(name.clone()));
     }
 
     /// The name of a job, a new one where it has none.

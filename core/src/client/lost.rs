@@ -1,41 +1,47 @@
 //! What is said of a job whose name another client has taken over: that one goes on with it.
 
-use super::job::Entry;
+use super::job::{Entry, Parked};
 use super::router::Router;
 use crate::engine::Answered;
-use crate::policy::{Advice, Effect, Error, ErrorFields, Kind};
-use crate::state::JobId;
+use crate::policy::{Advice, Effect, Error, ErrorFields, Kind, Rule};
+use crate::state::{JobId, Name, User};
 
 const TAKEN_OVER: &str = "another client has taken it over and goes on with it";
 
 impl Router {
-    /// Ends a job whose name was lost with what it knows: nothing more is sent or put for it.
-    pub(super) fn end_lost(&mut self, id: JobId) {
-        let Some(entry) = self.jobs.get(&id) else { return };
-        let error = match entry.job.write().filter(|_| !entry.job.was_accepted()) {
-            None => unless_said(entry, Err(entry.let_go())).err(),
-            Some(write) => {
-                let is_open = write.call.is_open();
-                let what = "was not sent, because another client has taken it over";
-                let error = |effect, advice| entry.subject.error(Kind::Busy, effect, what, advice);
-                Some(match (entry.custody.bought_as.is_some(), is_open) {
-                    (true, true) => error(Effect::Unknown, Advice::WaitForOther).not_again(),
-                    (true, false) => error(Effect::None, Advice::WaitForOther),
-                    (false, true) => error(Effect::Unknown, Advice::Resume).not_again(),
-                    // Who starts it again does not come to its record, but whoever resumes all does, and sends it.
-                    (false, false) if self.may_be_resumed(entry) => error(Effect::Unknown, Advice::Resume),
-                    (false, false) => error(Effect::None, Advice::RetryLater),
-                })
+    /// Another client has a name that this one had.
+    pub(super) fn lost_by(&mut self, user: User, name: &Name) {
+        match user {
+            User::Job(id) => self.lost_job(id),
+            User::Session(session) => {
+                let Some(known) = self.sessions.get(&session).filter(|known| known.may_be_under(name)) else { return };
+                let follows = |id: &JobId| self.jobs.get(id).is_some_and(|entry| entry.job.follows());
+                let jobs: Vec<JobId> = known.jobs.iter().filter(follows).collect();
+                self.give_up_session(&session, name);
+                jobs.into_iter().for_each(|id| self.lost_job(id));
             }
-        };
-        if let Some(error) = error {
-            self.finish(id, Err(with_record(entry, error)));
+            User::Pool => self.drop_slot(name),
+            // Its renewal has its own name still, and whoever has the marker now finds it by that.
+            User::Marker(_) | User::Result => {}
         }
     }
 
-    /// Whether the store has a record of this job, or may have one, that whoever finds it can send.
-    fn may_be_resumed(&self, entry: &Entry) -> bool {
-        entry.custody.last_put.is_some() && entry.saved_call(&self.means.clock).is_some_and(|call| call.can_resume())
+    /// It ends as soon as nothing of it is out.
+    pub(super) fn lost_job(&mut self, id: JobId) {
+        let now = self.means.clock.monotonic();
+        if self.goes_on_unnamed(id) {
+            return;
+        }
+        let Some(entry) = self.jobs.get_mut(&id) else { return };
+        entry.custody.lost = self.means.rules.holds(Rule::LostNameEnds);
+        match entry.parked {
+            Parked::Waking | Parked::Queued { .. } => {
+                self.leave_places(id);
+                self.set_timer(id, now);
+            }
+            Parked::Sending(step) => _ = self.take_back(id, step),
+            _ => {}
+        }
     }
 }
 
@@ -53,7 +59,7 @@ pub(super) fn unless_said(entry: &Entry, result: Result<Answered, Error>) -> Res
 }
 
 /// What nobody has a name for can be resumed only by its record.
-fn with_record(entry: &Entry, error: Error) -> Error {
+pub(super) fn with_record(entry: &Entry, error: Error) -> Error {
     match entry.custody.record().filter(|_| error.record.is_none() && entry.custody.bought_as.is_none()) {
         Some(record) => Error::from(ErrorFields { record: Some(record.0), ..error.into_fields() }),
         None => error,

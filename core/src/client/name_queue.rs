@@ -2,38 +2,14 @@
 //! it, in the order in which they came. Who comes while a job is at work under it joins that job.
 
 use super::deferred::Deferred;
-use super::outbox::Pending;
 use super::router::Router;
+use super::same_request::other_than_job;
+use super::types::busy;
 use super::waiting::{After, Found, Purpose, Visit};
 use crate::policy::{Advice, Kind};
-use crate::state::{CommandId, Data, JobId, Name, StoreAnswer, StoreCall, User, Version};
+use crate::state::{BoughtAs, Data, JobId, Name, User};
 
 impl Router {
-    /// Lets somebody wait for a name.
-    pub(super) fn visit(&mut self, name: &Name, visit: Visit) {
-        if let Some(command) = visit.command.and_then(|command| self.commands.get_mut(&command)) {
-            command.waits_for = Some(name.clone());
-        }
-        self.waiting.visits.get_or_insert_with(name.clone(), Default::default).push_back(visit);
-        // What could not be written is tried again now, since somebody waits for it.
-        self.journal.wake(name);
-        self.push_next(name);
-        match self.journal.user(name) {
-            None => self.claim_for_visits(name),
-            Some(_) => self.deferred.push(Deferred::Attend(name.clone())),
-        }
-    }
-
-    /// Claims a name that somebody waits for, unless it is on its way out, or claimed already.
-    fn claim_for_visits(&mut self, name: &Name) {
-        if self.journal.is_leaving(name) || !self.journal.claim(name) {
-            return;
-        }
-        let command = self.waiting.visits.get(name).and_then(|visits| visits.iter().find_map(|visit| self.who_waits(visit)));
-        let call = StoreCall::Claim { names: vec![name.clone()], most: 1 };
-        self.push_store(Pending::Claim(name.clone()), command, call);
-    }
-
     /// Lets in the first of those who wait for a name, and then the others: at once where it is this client's, else once it is claimed,
     /// and not while it is on its way out.
     pub(super) fn attend(&mut self, name: &Name) {
@@ -94,64 +70,6 @@ impl Router {
         visits.and_then(|visits| visits.front()).is_some_and(|visit| matches!(visit.purpose, Purpose::Renewal(_)))
     }
 
-    /// The command for which somebody waits for a name.
-    fn who_waits(&self, visit: &Visit) -> Option<CommandId> {
-        match visit.purpose {
-            Purpose::Renewal(id) | Purpose::Marked(id, _) => self.jobs.get(&id)?.waiting.first(),
-            _ => visit.command,
-        }
-    }
-
-    fn next_visit(&mut self, name: &Name) -> Option<Visit> {
-        let visits = self.waiting.visits.get_mut(name)?;
-        let visit = visits.pop_front();
-        if visits.is_empty() {
-            self.waiting.visits.remove(name);
-        }
-        let command = visit.as_ref().and_then(|visit| visit.command).and_then(|command| self.commands.get_mut(&command));
-        command.into_iter().for_each(|command| command.waits_for = None);
-        visit
-    }
-
-    /// What is under the name was claimed, or another client has it, or nobody knows.
-    pub(super) fn on_claimed(&mut self, name: &Name, answer: StoreAnswer) {
-        match answer {
-            // It has ended before this was heard of.
-            StoreAnswer::Claimed(_) if self.journal.has_ended(name) => {
-                // It is asked again for who waits; where nobody does, what the store may have granted since is let go of.
-                let is_wanted = self.waiting.visits.contains_key(name);
-                self.journal.claimed(name, !is_wanted, None);
-                self.attend(name);
-                self.release(name);
-            }
-            StoreAnswer::Claimed(names) => {
-                let data = names.into_iter().find(|(known, _)| known == name).and_then(|(_, data)| data);
-                let version = data.as_ref().map(|data| Version::of(data));
-                let found = data.map_or(Found::Nothing, |data| self.found(&data));
-                self.journal.claimed(name, true, version);
-                if let (Found::Data(data), Some(version)) = (&found, version) {
-                    self.journal.note(name, data, version);
-                }
-                self.deferred.push(Deferred::LetIn(name.clone(), Box::new(found)));
-                self.deferred.push(Deferred::Attend(name.clone()));
-            }
-            StoreAnswer::Busy(data) => {
-                self.journal.claimed(name, false, None);
-                let found = data.map_or(Found::Nothing, |data| self.found(&data));
-                for visit in self.waiting.visits.remove(name).unwrap_or_default() {
-                    self.is_busy(name, visit, &found);
-                }
-                self.answered(&After::Name(name.clone()), None);
-            }
-            // It may be this client's now.
-            _ => {
-                self.journal.claimed(name, true, None);
-                self.release(name);
-                self.store_fails(name, "could not be asked about it");
-            }
-        }
-    }
-
     /// Lets in the next of those who wait. Where nobody does, what nobody uses is let go of.
     pub(super) fn let_in(&mut self, name: Name, found: Box<Found>) {
         if let Some(visit) = self.next_visit(&name) {
@@ -198,75 +116,37 @@ impl Router {
         self.push_next(name);
         self.attend(name);
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::super::testing::{BUY, NOW, agent};
-    use super::super::{CallOptions, Client, Outcome, Step};
-    use super::*;
-    use crate::policy::Effect;
-    use crate::state::{CommandId, Listed, Space, Whose};
-
-    /// What a command ends with that a store answers with names that nobody asked it for.
-    fn told(start: impl FnOnce(&mut Client) -> CommandId, wrong: impl Fn(&StoreCall) -> Option<StoreAnswer>) -> (Kind, Effect) {
-        let mut client = agent(7, true);
-        let command = start(&mut client);
-        loop {
-            match client.poll(NOW) {
-                Step::Store { id, call, .. } => {
-                    let answer = wrong(&call).unwrap_or(StoreAnswer::Done);
-                    assert!(!matches!(call, StoreCall::Put { .. }), "nothing is put under a name that was not claimed");
-                    client.resolve(id, Outcome::Store(answer), NOW).expect("is answered once");
-                }
-                Step::Send { .. } => panic!("nothing is sent under a name that was not claimed"),
-                Step::Wait { .. } => {
-                    let error = client.take_answer(command).expect("has completed").expect_err("has failed");
-                    return (error.kind, error.effect);
-                }
-                Step::Completed { .. } | Step::Notify(_) => {}
-            }
+    /// A job is at work under the name: who wants the same joins it.
+    pub(super) fn join(&mut self, id: JobId, visit: Visit) {
+        match &visit.purpose {
+            Purpose::Renewal(other) => return self.renewal_is_busy(*other, None),
+            Purpose::Marked(other, marker) => return self.renewal_is_busy(*other, Some(marker)),
+            _ => {}
         }
-    }
-
-    #[test]
-    fn a_store_that_claims_what_nobody_asked_for_has_failed() {
-        let other = Name::from("5e.i0000000000000000000000000000000".to_owned());
-        type Claims<'a> = &'a dyn Fn(&Name) -> Vec<(Name, Option<Vec<u8>>)>;
-        let claims: [Claims<'_>; 4] =
-            [&|_| Vec::new(), &|_| vec![(other.clone(), None)], &|name| vec![(name.clone(), None), (other.clone(), None)], &|name| {
-                vec![(name.clone(), None), (name.clone(), None)]
-            }];
-        for claimed in claims {
-            let buy = |client: &mut Client| client.start_json("create_session", BUY, CallOptions::intent("job"));
-            let wrong = |call: &StoreCall| match call {
-                StoreCall::Claim { names, .. } => names.first().map(|name| StoreAnswer::Claimed(claimed(name))),
-                _ => None,
-            };
-            assert_eq!(told(buy, wrong), (Kind::Store, Effect::Unknown));
-        }
-    }
-
-    #[test]
-    fn a_store_that_lists_what_nobody_asked_for_has_failed() {
-        let listed = |space: &Space, names: &[&str]| {
-            let name = |hash: &&str| Name::from(format!("{}.r{hash}", space.0));
-            names.iter().map(|hash| Listed { name: name(hash), data: b"{}".to_vec(), whose: Whose::Free }).collect::<Vec<_>>()
+        let Some(command) = visit.command else { return };
+        let Some(entry) = self.jobs.get(&id) else {
+            // Its record is being written for the last time.
+            let (operation, ..) = visit.subject();
+            return self.complete(command, Err(busy(operation, "it has just ended and is still being stored")));
         };
-        type Pages<'a> = &'a dyn Fn(&Space) -> (Vec<Listed>, bool);
-        let pages: [Pages<'_>; 4] = [
-            // Of another space, out of order, twice the same, and nothing with more behind it.
-            &|_| (listed(&Space("5e".to_owned()), &["1"]), false),
-            &|space| (listed(space, &["2", "1"]), false),
-            &|space| (listed(space, &["1", "1"]), false),
-            &|_| (Vec::new(), true),
-        ];
-        for page in pages {
-            let wrong = |call: &StoreCall| match call {
-                StoreCall::List { space, .. } => Some(page(space)).map(|(entries, more)| StoreAnswer::Listed { entries, more }),
-                _ => None,
-            };
-            assert_eq!(told(|client| client.saved(None).command, wrong), (Kind::Store, Effect::None));
+        match visit.purpose {
+            Purpose::Start(start) => {
+                let fingerprint = |known: &BoughtAs| known.fingerprint;
+                let is_another = entry.custody.bought_as.as_deref().map(fingerprint) != start.bought_as.as_ref().map(fingerprint);
+                if is_another && !entry.custody.name.as_ref().is_some_and(Name::is_of_a_pool) {
+                    let tracked = entry.subject.session_id.as_ref().and_then(|session| self.sessions.get(session));
+                    let status = tracked.and_then(|known| known.shown.status.as_deref());
+                    let error = other_than_job(&start, entry, status, self.record_of(entry));
+                    return self.complete(command, Err(error));
+                }
+                self.join_job(id, command, &start.options);
+            }
+            Purpose::Resume(resume) => self.join_job(id, command, &resume.options),
+            Purpose::Act(act) => self.act_on_job(command, *act),
+            // It is under way again, which is said as of any other change.
+            Purpose::Retry(start) => self.enter(command, *start),
+            _ => {}
         }
     }
 }

@@ -54,14 +54,6 @@ impl Router {
         };
         Verdict::Rotating(reason, self.admit(RotateSession::ENDPOINT, &json_of(&rotation), Then::End, CallOptions::default()))
     }
-
-    /// From now on what is seen through a session may rotate it.
-    pub(super) fn rotate_when_seen(&mut self, session_id: &str) {
-        let tracked = self.sessions.get_or_insert_with(session_id.into(), Box::default);
-        if !std::mem::replace(&mut tracked.wishes.auto_rotate, true) {
-            self.put_session(session_id);
-        }
-    }
 }
 
 #[cfg(test)]

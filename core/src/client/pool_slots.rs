@@ -9,13 +9,13 @@ use super::options::CallOptions;
 use super::outbox::Pending;
 use super::router::{Asker, Router};
 use super::same_request::{differing_members, digests};
-use super::waiting::{After, Found, Start};
+use super::waiting::{Found, Start};
 use crate::contract::agent::CreateSession;
 use crate::contract::pools::SlotPurchase;
 use crate::contract::{Decimal, Operation};
 use crate::engine::{Phase, Terms, Then, phase_of};
 use crate::policy::Error;
-use crate::state::{CommandId, Data, Done, JobId, Name, StoreAnswer, StoreCall, User, Version, is_over_for_good};
+use crate::state::{CommandId, Data, Done, JobId, Name, StoreCall, User, Version, is_over_for_good};
 use crate::wire::{Facts, build};
 
 impl Router {
@@ -29,32 +29,8 @@ impl Router {
         names
     }
 
-    /// Slots were claimed, or other clients have them, or nobody knows.
-    pub(super) fn on_slots(&mut self, pool: PoolNo, names: Vec<Name>, answer: StoreAnswer) {
-        let is_known = matches!(answer, StoreAnswer::Claimed(_) | StoreAnswer::Busy(_));
-        let mut granted = if let StoreAnswer::Claimed(granted) = answer { granted } else { Vec::new() };
-        let mut claimed = Vec::new();
-        for name in &names {
-            let has_ended = self.journal.has_ended(name);
-            let data = granted.iter_mut().find(|(known, _)| known == name).map(|(_, data)| data.take());
-            match data {
-                Some(data) if !has_ended => claimed.extend(self.take_in_slot(name, data)),
-                None if is_known && !has_ended => self.journal.claimed(name, false, None),
-                // It may be this client's now.
-                _ => {
-                    self.journal.claimed(name, true, None);
-                    self.release(name);
-                }
-            }
-            self.answered(&After::Name(name.clone()), None);
-            self.attend(name);
-        }
-        let claimed = claimed.into_iter().filter(|(name, _)| self.journal.user(name) == Some(&User::Pool)).collect();
-        self.news.push_back(News { pool, what: if is_known { NewsOf::Claimed(claimed) } else { NewsOf::NotClaimed } });
-    }
-
     /// A slot is this client's: it waits for what its pool does with it.
-    fn take_in_slot(&mut self, name: &Name, data: Option<Vec<u8>>) -> Option<(Name, Slot)> {
+    pub(super) fn take_in_slot(&mut self, name: &Name, data: Option<Vec<u8>>) -> Option<(Name, Slot)> {
         let version = data.as_ref().map(|data| Version::of(data));
         let found = data.map_or(Found::Nothing, |data| self.found(&data));
         self.journal.claimed(name, true, version);
@@ -88,14 +64,6 @@ impl Router {
             self.take_slot(name);
             self.release(name);
         }
-    }
-
-    /// Goes on with what is under a slot; where that is over, or nothing, this is bought.
-    pub(super) fn open_slot(&mut self, slot: &str, params: &str, options: &CallOptions) -> Result<CommandId, Error> {
-        let endpoint = CreateSession::ENDPOINT;
-        let built = build(endpoint, params).map_err(|refusal| Error::invalid(endpoint.name, &refusal.field, &refusal.rule))?;
-        let intent = Some(SlotPurchase { slot, number: 1 }.to_string());
-        Ok(self.admit_built(endpoint, built, Then::Follow, CallOptions { intent, ..options.clone() }))
     }
 
     /// Whether a claimed slot holds a session, or a purchase, of another request than this; how much is bought, and for how long, aside.
@@ -134,15 +102,6 @@ impl Router {
         }
     }
 
-    /// Goes on with what a slot holds, or buys the next one.
-    pub(super) fn admit_purchase(&mut self, name: &Name, command: CommandId, mut start: Start, data: &Data) {
-        if !matches!(slot_of(data), Slot::Free | Slot::Over | Slot::Expired) {
-            return self.go_on(name, command, data, &start.options, data.intent.as_deref());
-        }
-        start.take_number(data, false);
-        self.begin_write(Some(name.clone()), command, start);
-    }
-
     /// A purchase of a slot had no effect: that is put, for the number of the next one. Where nothing of it was put, what is there is right.
     pub(super) fn empty_slot(&mut self, name: &Name, entry: &Entry) {
         if entry.custody.last_put.is_none() {
@@ -178,7 +137,7 @@ impl Start {
 }
 
 /// What a record of a slot says.
-fn slot_of(data: &Data) -> Slot {
+pub(super) fn slot_of(data: &Data) -> Slot {
     match (&data.session, &data.call, &data.done) {
         (Some(session), ..) if is_over_for_good(session.status.as_deref(), session.session_type.as_deref()) => Slot::Over,
         (Some(session), ..) if phase_of(session.status.as_deref(), &session.ends) == Phase::Ended => Slot::Expired,
@@ -199,7 +158,7 @@ mod tests {
     use super::*;
     use crate::engine::Answered;
     use crate::policy::Effect;
-    use crate::state::{Memory, describe};
+    use crate::state::{Memory, StoreAnswer, describe};
     use crate::wire::Request;
 
     const SLOT: &str = "shop/3";

@@ -5,7 +5,7 @@ use arcstr::ArcStr;
 
 use super::go_on::bought_as_of;
 use super::router::Router;
-use super::waiting::{After, Found, Purpose, Visit};
+use super::waiting::{After, Found};
 use crate::state::{Name, User};
 use crate::time::Now;
 
@@ -30,24 +30,6 @@ impl Router {
                 self.answered(&After::Name(name), None);
             }
         }
-    }
-
-    /// A session that was over lives again: its record is taken back, or made anew.
-    pub(super) fn live_again(&mut self, session: &str) {
-        let Some(tracked) = self.sessions.get_mut(session) else { return };
-        match tracked.bought_as.as_ref().map(|known| known.name.clone()) {
-            Some(name) => self.reclaim(&name, session.into(), 0),
-            None => {
-                let name = self.account.space.random(&self.means.dice.record());
-                (tracked.name, tracked.lapsed) = (Some(name.clone()), false);
-                self.journal.make(name, Some(User::Session(session.into())));
-            }
-        }
-    }
-
-    /// A session that is this client's still, for all that is known, is claimed again.
-    pub(super) fn reclaim(&mut self, name: &Name, session: ArcStr, failures: u32) {
-        self.visit(name, Visit::new(None, Purpose::Reclaim(session, failures)));
     }
 
     /// A session lives again, or its name was lost: its record says what is known of it, if it is still its own.

@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use super::became::Made;
 use super::job::{Entry, headers};
-use super::options::{CallOptions, Use};
+use super::options::CallOptions;
 use super::router::Router;
 use super::types::{Outputs, ReadFailure};
-use super::waiting::What;
 use crate::contract::{Json, Reconciliation, json_of};
 use crate::engine::{Answered, Job, Lookup, RecordId, Subject};
 use crate::policy::{Advice, Effect, Error, Kind, lookups};
@@ -30,14 +29,6 @@ impl Outputs for Reconcile {
 }
 
 impl Router {
-    pub(super) fn look_up(&mut self, record: &RecordId, options: CallOptions) -> CommandId {
-        let error = options.refusal().or_else(|| options.without_use(Use::Reconcile));
-        match error {
-            Some((field, rule)) => self.reject(Error::invalid("reconcile", field, rule), options.intent),
-            None => self.act_on(record, What::Reconcile(Box::new(options)), true),
-        }
-    }
-
     pub(super) fn reconcile_found(
         &mut self,
         name: &Name,

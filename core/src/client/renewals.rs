@@ -2,13 +2,14 @@
 //! renewals before it is first sent. One without a name of its caller's is put there; another one leaves a marker there, which says where
 //! its record is. Whoever finds a renewal there that is in doubt refuses, since it may have been paid.
 
+use super::deferred::Deferred;
 use super::job::{Entry, Parked};
 use super::router::Router;
 use super::types::busy;
-use super::waiting::{After, Finished, Found, Purpose, Visit};
+use super::waiting::{Found, Purpose, Visit};
 use crate::contract::Operation;
 use crate::contract::agent::RenewSession;
-use crate::engine::{EventKind, Input, Stored};
+use crate::engine::{Input, Stored};
 use crate::policy::{Advice, Effect, Error, ErrorFields, Kind, Rule, look_advice};
 use crate::state::{Data, JobId, Name, SavedCall, User};
 
@@ -38,7 +39,7 @@ impl Router {
         let (own, session) = (entry.custody.name.clone(), entry.subject.session_id.clone().unwrap_or_default());
         let marked = if let Found::Data(data) = found { data.renewal.clone() } else { None };
         match marked.filter(|marked| own.as_ref() != Some(marked)) {
-            _ if !entry.wanted => self.tell(id, Input::Stored(Stored::Failed)),
+            _ if !entry.wanted => self.deferred.push(Deferred::Tell(id, Input::Stored(Stored::Failed))),
             // It is under another name, if anything is.
             Some(marked) => {
                 self.journal.give(name, Some(User::Marker(id)));
@@ -55,7 +56,7 @@ impl Router {
     pub(super) fn admit_marked(&mut self, marked: &Name, id: JobId, name: &Name, found: &Found) {
         let Some(entry) = self.jobs.get(&id).filter(|entry| entry.wanted) else {
             self.let_go_of_renewals(name);
-            return self.tell(id, Input::Stored(Stored::Failed));
+            return self.deferred.push(Deferred::Tell(id, Input::Stored(Stored::Failed)));
         };
         let session = entry.subject.session_id.clone().unwrap_or_default();
         match self.refusal_by(marked, found, &session) {
@@ -73,7 +74,7 @@ impl Router {
     /// The store could not say what is there.
     pub(super) fn renewal_not_stored(&mut self, id: JobId, marker: Option<&Name>) {
         marker.into_iter().for_each(|name| self.let_go_of_renewals(name));
-        self.tell(id, Input::Stored(Stored::Failed));
+        self.deferred.push(Deferred::Tell(id, Input::Stored(Stored::Failed)));
     }
 
     /// Why a renewal is not sent, by what is under a name.
@@ -106,11 +107,6 @@ impl Router {
         self.finish(id, Err(Error::from(ErrorFields { session_id, intent, ..fields })));
     }
 
-    fn let_go_of_renewals(&mut self, name: &Name) {
-        self.journal.give(name, None);
-        self.release(name);
-    }
-
     /// Nothing holds it back: its record is put under the name of the session's renewals, or a marker, and then its record.
     fn put_renewal(&mut self, name: &Name, id: JobId) {
         let Some(entry) = self.jobs.get_mut(&id) else { return };
@@ -129,96 +125,8 @@ impl Router {
             }
         }
     }
-
-    /// A renewal has ended: its marker stays, if its record is still there to be found. Otherwise it goes, once the record says that it has
-    /// ended: then this is where it is.
-    pub(super) fn leave_marker(&mut self, id: JobId, entry: &mut Entry, is_kept: bool) -> Option<Name> {
-        let renews = entry.subject.operation == RenewSession::ENDPOINT.name && entry.custody.bought_as.is_some();
-        let was_restored = entry.job.write().is_some_and(|write| write.restored);
-        let marker = entry.custody.rare.as_mut().filter(|_| renews).and_then(|rare| rare.marker.take());
-        match marker {
-            Some(name) if self.journal.user(&name) != Some(&User::Marker(id)) => None,
-            Some(name) if is_kept => {
-                self.let_go_of_renewals(&name);
-                entry.custody.rare.get_or_insert_default().dropped.push(name);
-                None
-            }
-            Some(name) => Some(name),
-            None if renews && was_restored && !is_kept => {
-                Some(self.account.space.renewals(entry.subject.session_id.as_deref().unwrap_or_default()))
-            }
-            None => None,
-        }
-    }
-
-    /// The record of a renewal says that it has ended: its marker goes.
-    pub(super) fn end_marker(&mut self, finished: &mut Finished) {
-        let Some((marker, own)) = finished.marker.take().zip(finished.own.clone()) else { return };
-        match self.journal.user(&marker) {
-            Some(User::Marker(_)) => {
-                self.journal.give(&marker, None);
-                self.delete(&marker, true);
-            }
-            _ => self.visit(&marker, Visit::new(None, Purpose::DropMarker(own))),
-        }
-        finished.after.push(After::Name(marker));
-    }
-
-    /// The marker of a renewal stays, since its record does.
-    pub(super) fn keep_marker(&mut self, finished: &mut Finished) {
-        if let Some(marker) = finished.marker.take().filter(|name| matches!(self.journal.user(name), Some(User::Marker(_)))) {
-            self.let_go_of_renewals(&marker);
-        }
-    }
-
-    /// A renewal that has a name of its caller's is in doubt no more: a marker that says where it is goes.
-    pub(super) fn drop_marker_to(&mut self, own: Name, session: &str) {
-        let name = self.account.space.renewals(session);
-        self.visit(&name, Visit::new(None, Purpose::DropMarker(own)));
-    }
-
-    pub(super) fn drop_marker(&mut self, name: &Name, own: &Name, found: &Found) {
-        if matches!(found, Found::Data(data) if data.renewal.as_ref() == Some(own)) {
-            self.delete(name, true);
-        }
-    }
-
-    /// A session was ended: what is in doubt of its renewals is not sent again but by its record. Returns the name that is looked at.
-    pub(super) fn look_for_renewal(&mut self, session: &str) -> Option<Name> {
-        let tracked = self.sessions.get(session);
-        if tracked.is_some_and(|known| known.shown.session_type.as_deref() == Some("dynamic")) {
-            return None;
-        }
-        for id in tracked.map(|known| known.changing.iter().collect::<Vec<JobId>>()).unwrap_or_default() {
-            if let Some(entry) = self.jobs.get_mut(&id).filter(|entry| entry.subject.operation == RenewSession::ENDPOINT.name) {
-                entry.custody.rare.get_or_insert_default().session_over = true;
-            }
-        }
-        let name = self.account.space.renewals(session);
-        self.visit(&name, Visit::new(None, Purpose::SessionOver(session.into())));
-        Some(name)
-    }
-
-    /// A renewal in doubt of a session that was ended is marked so, and that is said.
-    pub(super) fn session_is_over(&mut self, name: &Name, session: &str, found: &Found) {
-        let Found::Data(data) = found else { return };
-        if let Some(marked) = data.renewal.as_ref().filter(|_| !name.is_findable()) {
-            return self.visit(&marked.clone(), Visit::new(None, Purpose::SessionOver(session.into())));
-        }
-        let Some(call) = data.call.as_ref().filter(|call| is_renewal_of(call, session)) else { return };
-        let call = SavedCall { session_over: true, ..call.clone() };
-        self.put(name, Data { call: Some(call), ..(**data).clone() }, None, true, None);
-        let version = self.journal.slot(name).map(|slot| slot.version).unwrap_or_default();
-        let what = EventKind::RenewalInDoubt { record: name.at(version), session_id: session.to_owned() };
-        self.outbox.notify(super::event::Event {
-            command: None,
-            operation: RenewSession::ENDPOINT.name,
-            intent: data.intent.clone(),
-            what,
-        });
-    }
 }
 
-fn is_renewal_of(call: &SavedCall, session: &str) -> bool {
+pub(super) fn is_renewal_of(call: &SavedCall, session: &str) -> bool {
     call.operation == RenewSession::ENDPOINT.name && call.session_id.as_deref() == Some(session) && !call.refused
 }

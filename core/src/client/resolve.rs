@@ -3,11 +3,11 @@
 use super::outbox::Pending;
 use super::router::Router;
 use super::types::{Misuse, Outcome};
-use crate::engine::{self, Input};
+use crate::engine::Input;
 use crate::policy::{FailureKind, Sent};
 use crate::state::{StepId, StoreAnswer};
 use crate::time::Now;
-use crate::wire;
+use crate::{engine, wire};
 
 impl Router {
     /// Takes in what came of a step.
@@ -33,23 +33,6 @@ impl Router {
             _ => return Err(Misuse::WrongAnswer),
         }
         Ok(())
-    }
-
-    /// Takes in what a store answered.
-    pub(super) fn on_store(&mut self, id: StepId, answer: StoreAnswer) {
-        let (pending, answer) = self.outbox.answered(id, answer, self.means.rules);
-        match pending {
-            Some(Pending::Claim(name)) => self.on_claimed(&name, answer),
-            Some(Pending::Slots(pool, names)) => self.on_slots(pool, names, answer),
-            Some(Pending::PoolClaim(pool)) => self.on_pool_claimed(pool, answer),
-            Some(Pending::PoolPut(pool)) => self.on_pool_put(pool, &answer),
-            Some(Pending::PoolList(pool)) => self.on_pool_listed(pool, answer),
-            Some(Pending::Write(name)) => self.on_written(&name, &answer),
-            Some(Pending::List(listing)) => self.on_listed(listing, answer),
-            Some(Pending::Count(job, counting)) => self.on_counted(job, *counting, &answer),
-            Some(Pending::Spend(number)) => self.on_spent(number, &answer),
-            Some(Pending::Send(_) | Pending::Ask | Pending::Login) | None => {}
-        }
     }
 
     /// Resolves a Send that was not sent, since a header of the caller's own can't be sent with it; `rule` says which one and why, as the end of a sentence.

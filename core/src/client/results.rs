@@ -6,32 +6,12 @@ use super::news::{News, NewsOf};
 use super::router::{Asker, Command, Ended, Router};
 use super::types::Step;
 use super::waiting::Left;
-use crate::contract::agent::RenewSession;
-use crate::contract::{Operation, endpoint};
+use crate::contract::Endpoint;
 use crate::engine::Answered;
-use crate::json::read_json;
-use crate::policy::Error;
-use crate::state::{CommandId, Done, Name, User};
-use crate::wire::stored_answer;
+use crate::policy::{Error, ErrorFields};
+use crate::state::{CommandId, User};
 
 impl Router {
-    /// The untyped result of a command that completed, once.
-    pub(super) fn take_answer(&mut self, command: CommandId) -> Option<Result<Answered, Error>> {
-        self.commands.get(&command)?.ended.as_ref()?;
-        let taken = self.commands.remove(&command)?;
-        taken.session.iter().for_each(|session| self.give_session(session, command, true));
-        let ended = *taken.ended?;
-        ended.left.names().for_each(|name| self.delete_result(name));
-        Some(ended.result)
-    }
-
-    /// The record of a result goes, unless something else is under its name by now.
-    pub(super) fn delete_result(&mut self, name: &Name) {
-        if self.journal.user(name) == Some(&User::Result) {
-            self.delete(name, true);
-        }
-    }
-
     /// Gives a command its result.
     pub(super) fn complete(&mut self, command: CommandId, result: Result<Answered, Error>) {
         self.complete_with(command, result, Left::default());
@@ -73,39 +53,21 @@ impl Router {
         self.commands.get(&command).is_some_and(|known| free(known) == Some(true))
     }
 
-    /// Drops the result of a command that completed, because its caller is gone.
-    pub(super) fn abandon(&mut self, command: CommandId) {
-        if self.result(command).is_none() {
-            return;
-        }
-        let known = self.commands.remove(&command).map(|known| *known);
-        let Some(Command { operation, session, ended: Some(ended), .. }) = known else { return };
-        session.iter().for_each(|session| self.give_session(session, command, false));
-        let Ended { result, mut left } = *ended;
-        if let (Ok(answered), "resume_all") = (&result, operation) {
-            // What they ended with was only to be had by its answer.
-            let parts: Vec<u32> = read_json(answered.raw.text()).unwrap_or_default();
-            parts.into_iter().for_each(|part| self.deferred.push(Deferred::Abandon(CommandId(part))));
-        }
-        if let Some(name) = left.own.take().filter(|name| self.journal.user(name) == Some(&User::Result)) {
-            self.journal.give(&name, None);
-            match result {
-                Ok(Answered { facts, raw, .. }) => {
-                    let answer = endpoint(operation).and_then(|endpoint| stored_answer(&endpoint.response, raw.text()));
-                    let done = Done { operation: operation.to_owned(), facts, follows: false, answer };
-                    // The next renewal of a session puts its record where this one's is.
-                    let is_in_the_way = operation == RenewSession::ENDPOINT.name;
-                    let kept = if is_in_the_way { self.make_name(None) } else { name.clone() };
-                    self.put_done(&kept, None, done);
-                    if is_in_the_way {
-                        self.delete(&name, true);
-                    }
-                }
-                // Whoever resumes it asks again with its key.
-                Err(_) => self.release(&name),
-            }
-        }
-        left.names().for_each(|name| self.delete_result(name));
+    pub(super) fn command(&mut self, endpoint: &'static Endpoint) -> CommandId {
+        self.command_for(endpoint.name)
+    }
+
+    pub(super) fn command_for(&mut self, operation: &'static str) -> CommandId {
+        let command = Command { job: None, waits_for: None, asker: Asker::Caller, session: None, operation, ended: None };
+        self.commands.insert(Box::new(command))
+    }
+
+    /// A command that ended before it began.
+    pub(super) fn reject(&mut self, error: Error, intent: Option<String>) -> CommandId {
+        let command = self.command_for(error.operation);
+        let error = Error::from(ErrorFields { intent: intent.clone(), ..error.into_fields() });
+        self.complete(command, Err(error));
+        command
     }
 }
 

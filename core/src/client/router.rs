@@ -10,17 +10,17 @@ use super::deferred::{Deferred, DeferredCalls};
 use super::job::Entry;
 use super::news::{News, PoolNo};
 use super::options::ClientOptions;
-use super::outbox::Outbox;
+use super::outbox::{Outbox, Pending};
 use super::places::{MAX_IN_FLIGHT, Places};
 use super::timers::Timers;
 use super::types::Step;
-use super::waiting::{Left, Spending, Timer, Waiting};
+use super::waiting::{After, Left, Spending, Timer, Waiting};
 use crate::collections::{IdMap, Map};
 use crate::contract::{Decimal, Secret};
 use crate::engine::{Answered, Gate, Means, Service, Tokens};
 use crate::entropy::Entropy;
 use crate::policy::{Codes, Error, ErrorFields, Quota, Rule, Rules};
-use crate::state::{Account, CommandId, Errand, JobId, Journal, Name, Space, Tracked};
+use crate::state::{Account, CommandId, Errand, JobId, Journal, Name, Space, StepId, Tracked, User};
 use crate::time::{Clock, Now};
 use crate::wire::BaseUrl;
 
@@ -226,6 +226,21 @@ impl Router {
             Deferred::ResumeMore(number) => self.resume_more(number),
             Deferred::Abandon(command) => self.abandon(command),
             Deferred::Cancel(command) => _ = self.cancel(command),
+        }
+    }
+
+    /// The command that waits for what the store is asked.
+    pub(super) fn command_of(&self, step: StepId) -> Option<CommandId> {
+        match self.outbox.pending.get(&step)? {
+            Pending::Write(name) => {
+                let user = match self.journal.user(name) {
+                    Some(User::Job(id) | User::Marker(id)) => self.jobs.get(id).and_then(|entry| entry.waiting.first()),
+                    _ => None,
+                };
+                user.or_else(|| self.waiting.finishing.command(&After::Name(name.clone())))
+            }
+            Pending::Spend(number) => self.spending.open.get(*number)?.command,
+            _ => None,
         }
     }
 }

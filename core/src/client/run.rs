@@ -1,9 +1,6 @@
 //! The only place where what a job asks for is carried out, and where it is told what came of it.
 
-use arcstr::ArcStr;
-
 use super::deferred::Deferred;
-use super::event::Event;
 use super::job::{Entry, Parked};
 use super::outbox::Pending;
 use super::places::Turn;
@@ -83,12 +80,6 @@ impl Router {
         }
     }
 
-    pub(super) fn park(&mut self, id: JobId, parked: Parked) {
-        if let Some(entry) = self.jobs.get_mut(&id) {
-            entry.parked = parked;
-        }
-    }
-
     fn push_send(&mut self, id: JobId, request: Request) {
         let Some(entry) = self.jobs.get_mut(&id) else { return };
         let command = entry.waiting.first().unwrap_or(CommandId(0));
@@ -160,22 +151,6 @@ impl Router {
         true
     }
 
-    /// A job waits for no place any more.
-    pub(super) fn leave_places(&mut self, id: JobId) {
-        let Some(entry) = self.jobs.get_mut(&id) else { return };
-        if let Parked::Queued { place, turn, .. } = entry.parked {
-            entry.parked = Parked::Waking;
-            self.places.leave(place, &turn);
-        }
-    }
-
-    /// A job that waits for neither an answer nor the store lets others send meanwhile.
-    pub(super) fn free_place(&mut self, id: JobId) {
-        if let Some(place) = self.jobs.get_mut(&id).and_then(|entry| entry.place.take()) {
-            self.places.free(place);
-        }
-    }
-
     fn told_due(&mut self, id: JobId, due: Millis) {
         let now = self.means.clock.monotonic();
         if let Some(entry) = self.jobs.get_mut(&id) {
@@ -199,16 +174,6 @@ impl Router {
                 WriteResult::Failed | WriteResult::Never => self.tell(id, Input::Stored(Stored::Failed)),
             }
         }
-    }
-
-    /// A termination goes on without its name, whoever has that now: nothing holds it back. Whether it is one.
-    pub(super) fn goes_on_unnamed(&mut self, id: JobId) -> bool {
-        let Some(entry) = self.jobs.get_mut(&id).filter(|entry| entry.job.is_termination()) else { return false };
-        if let Some(name) = entry.custody.name.take() {
-            entry.custody.rare.get_or_insert_default().left_behind = Some(name);
-        }
-        entry.custody.bought_as = None;
-        true
     }
 
     /// The name that a job made up is there already: the host has given the same bytes as to a client before. From here on names and keys
@@ -268,39 +233,6 @@ impl Router {
                 self.wait_for(id, spends);
             }
             Note::BackendReady(ready) => self.account.backend_ready = Some(ready),
-        }
-    }
-
-    pub(super) fn wait_for(&mut self, id: JobId, spends: Vec<u32>) {
-        if let (Some(entry), false) = (self.jobs.get_mut(&id), spends.is_empty()) {
-            entry.custody.rare.get_or_insert_default().spends.extend(spends);
-        }
-    }
-
-    pub(super) fn notify(&mut self, id: JobId, what: EventKind) {
-        if let Some(Entry { waiting, subject, .. }) = self.jobs.get(&id).map(|entry| &**entry) {
-            let event = Event {
-                command: waiting.first(),
-                operation: subject.operation,
-                intent: subject.intent.as_ref().map(ArcStr::to_string),
-                what,
-            };
-            self.outbox.notify(event);
-        }
-    }
-
-    pub(super) fn clear_timer(&mut self, id: JobId) {
-        let was = self.jobs.get_mut(&id).and_then(|entry| entry.timer.take());
-        self.timers.move_job(id, was, None);
-    }
-
-    pub(super) fn set_timer(&mut self, id: JobId, at: Millis) {
-        #[cfg(test)]
-        {
-            self.timers.set += 1;
-        }
-        if let Some(job) = self.jobs.get_mut(&id) {
-            self.timers.move_job(id, job.timer.replace(at), Some(at));
         }
     }
 }

@@ -1,15 +1,17 @@
 //! What is known of sessions.
 
-use super::job::{Entry, Parked};
+use arcstr::ArcStr;
+
+use super::job::Entry;
 use super::keep::REMEMBERED;
 use super::router::Router;
 use super::types::{Outputs, ReadFailure};
+use super::waiting::{Purpose, Visit};
 use crate::collections::SmallSet;
-use crate::contract::Json;
-use crate::contract::Operation;
 use crate::contract::agent::{CreateSession, Session};
+use crate::contract::{Json, Operation};
 use crate::engine::{Answered, Bought, Phase, RecordId, phase_of};
-use crate::policy::{Advice, Effect, Error, ErrorFields, Kind, Rule};
+use crate::policy::{Advice, Effect, Error, ErrorFields, Kind};
 use crate::state::{JobId, Name, Shown, Tracked, User, word};
 use crate::wire::Facts;
 
@@ -105,12 +107,6 @@ impl Router {
         self.put_session(&session_id);
     }
 
-    /// The job that opens a session, while it is at it.
-    pub(super) fn opening(&self, session: &str) -> Option<JobId> {
-        let tracked = self.sessions.get(session)?;
-        tracked.changing.iter().find(|id| self.jobs.get(id).is_some_and(|entry| entry.job.follows()))
-    }
-
     /// Takes in what an answer says of a session. Returns whether that is to be put: it is over now and was not, it lives again, or a
     /// person had named it and it is there.
     fn learn(&mut self, facts: &Facts) -> bool {
@@ -194,38 +190,21 @@ impl Router {
         None
     }
 
-    /// Another client has a name that this one had.
-    pub(super) fn lost_by(&mut self, user: User, name: &Name) {
-        match user {
-            User::Job(id) => self.lost_job(id),
-            User::Session(session) => {
-                let Some(known) = self.sessions.get(&session).filter(|known| known.may_be_under(name)) else { return };
-                let follows = |id: &JobId| self.jobs.get(id).is_some_and(|entry| entry.job.follows());
-                let jobs: Vec<JobId> = known.jobs.iter().filter(follows).collect();
-                self.give_up_session(&session, name);
-                jobs.into_iter().for_each(|id| self.lost_job(id));
-            }
-            User::Pool => self.drop_slot(name),
-            // Its renewal has its own name still, and whoever has the marker now finds it by that.
-            User::Marker(_) | User::Result => {}
-        }
+    /// A session that is this client's still, for all that is known, is claimed again.
+    pub(super) fn reclaim(&mut self, name: &Name, session: ArcStr, failures: u32) {
+        self.visit(name, Visit::new(None, Purpose::Reclaim(session, failures)));
     }
 
-    /// It ends as soon as nothing of it is out.
-    fn lost_job(&mut self, id: JobId) {
-        let now = self.means.clock.monotonic();
-        if self.goes_on_unnamed(id) {
-            return;
-        }
-        let Some(entry) = self.jobs.get_mut(&id) else { return };
-        entry.custody.lost = self.means.rules.holds(Rule::LostNameEnds);
-        match entry.parked {
-            Parked::Waking | Parked::Queued { .. } => {
-                self.leave_places(id);
-                self.set_timer(id, now);
+    /// A session that was over lives again: its record is taken back, or made anew.
+    pub(super) fn live_again(&mut self, session: &str) {
+        let Some(tracked) = self.sessions.get_mut(session) else { return };
+        match tracked.bought_as.as_ref().map(|known| known.name.clone()) {
+            Some(name) => self.reclaim(&name, session.into(), 0),
+            None => {
+                let name = self.account.space.random(&self.means.dice.record());
+                (tracked.name, tracked.lapsed) = (Some(name.clone()), false);
+                self.journal.make(name, Some(User::Session(session.into())));
             }
-            Parked::Sending(step) => _ = self.take_back(id, step),
-            _ => {}
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Closing a doubt by hand: somebody has looked at the account, and says what happened.
 
-use super::act::said;
 use super::became::what_became;
+use super::finishing::said;
 use super::keep::kept_for;
 use super::router::Router;
 use super::waiting::{Last, Settlement};

@@ -5,7 +5,7 @@ use super::deferred::Deferred;
 use super::job::Parked;
 use super::outbox::{Counting, Pending};
 use super::router::Router;
-use super::waiting::{After, Spend, Timer};
+use super::waiting::{Spend, Timer};
 use crate::contract::Decimal;
 use crate::engine::{Counted, Grant, Input, pool_of, stored_entry};
 use crate::policy::{Advice, Effect, Error, ErrorFields, Kind, Rule};
@@ -88,7 +88,7 @@ impl Router {
             }
             _ => Err(Error::new(Kind::Store, Effect::None, "store", "could not count it under the day's cap", Advice::MendStore)),
         };
-        self.tell(id, Input::Granted(granted));
+        self.deferred.push(Deferred::Tell(id, Input::Granted(granted)));
     }
 
     /// A purchase was accepted: its key counts as it was charged.
@@ -144,7 +144,6 @@ impl Router {
                 self.count(id, entry, usd);
             }
         }
-        self.answered(&After::Spend(number), None);
     }
 }
 

@@ -7,21 +7,17 @@ use arcstr::ArcStr;
 use super::check::check_rotation;
 use super::job::{Custody, Entry, headers};
 use super::options::CallOptions;
-use super::router::{Asker, Command, Router};
+use super::router::Router;
 use super::same_request::{digests, fingerprint};
 use super::waiting::{Purpose, Start, Visit};
-use crate::collections::SmallSet;
 use crate::contract::agent::{CreateSession, GetSession, RotateSession};
+use crate::contract::pools::SlotPurchase;
 use crate::contract::reseller::{CreateStaticOrder, ListStaticOrders};
 use crate::contract::{ANY, Endpoint, Operation, ReconcileRecord, Safety, WaitOrder, WaitSession, endpoint};
 use crate::engine::{Exchange, Job, RecordId, Subject, Terms, Then, Write, requested_type};
-use crate::policy::{Error, ErrorFields, Kind, Ledger, Rule};
-use crate::state::{BoughtAs, CommandId, Fingerprint, JobId, Name, User};
-use crate::time::Millis;
+use crate::policy::{Error, Kind, Ledger, Rule};
+use crate::state::{BoughtAs, CommandId, Fingerprint, Name, User};
 use crate::wire::{Built, Refusal, build, build_any, params_of};
-
-/// Due at once.
-const NOW: Millis = Millis::MIN;
 
 impl Router {
     /// Starts an operation by its name, with its parameters as a JSON object:
@@ -61,21 +57,6 @@ impl Router {
 
     fn refuse_params(&mut self, operation: &'static str, refusal: &Refusal, options: CallOptions) -> CommandId {
         self.reject(Error::invalid(operation, &refusal.field, &refusal.rule), options.intent)
-    }
-
-    /// Queues a job.
-    pub(super) fn begin(&mut self, mut entry: Entry, command: CommandId) -> JobId {
-        entry.waiting = SmallSet::one(command);
-        let session = entry.subject.session_id.clone();
-        let id = self.jobs.insert(Box::new(entry));
-        if let Some(known) = self.commands.get_mut(&command) {
-            known.job = Some(id);
-        }
-        if let Some(tracked) = session.as_ref().and_then(|session| self.sessions.get_mut(session)) {
-            tracked.jobs.insert(id);
-        }
-        self.set_timer(id, NOW);
-        id
     }
 
     /// Checks a request and queues it.
@@ -148,18 +129,6 @@ impl Router {
         self.changes(id, session, endpoint);
     }
 
-    /// A job changes a session.
-    pub(super) fn changes(&mut self, id: JobId, session: Option<ArcStr>, endpoint: &Endpoint) {
-        let Some(session) = session else { return };
-        let now = self.means.clock.monotonic();
-        let tracked = self.sessions.get_or_insert_with(session, Box::default);
-        tracked.jobs.insert(id);
-        tracked.changing.insert(id);
-        if endpoint.name == RotateSession::ENDPOINT.name {
-            tracked.observed.asked(now);
-        }
-    }
-
     /// A job of its own for a request.
     fn new_entry(
         &mut self,
@@ -193,20 +162,28 @@ impl Router {
         entry
     }
 
-    /// A command that ended before it began.
-    pub(super) fn reject(&mut self, error: Error, intent: Option<String>) -> CommandId {
-        let command = self.command_for(error.operation);
-        let error = Error::from(ErrorFields { intent: intent.clone(), ..error.into_fields() });
-        self.complete(command, Err(error));
-        command
+    /// A write that may be a change of a session is let in: by its name, if it has one. A rotation first has an earlier one, which is in
+    /// doubt, sent once more.
+    pub(super) fn enter_change(&mut self, command: CommandId, start: Start) {
+        match self.rotation_in_doubt(&start) {
+            Some(name) => self.visit(&name, Visit::new(Some(command), Purpose::Retry(Box::new(start)))),
+            None => self.enter(command, start),
+        }
     }
 
-    pub(super) fn command(&mut self, endpoint: &'static Endpoint) -> CommandId {
-        self.command_for(endpoint.name)
+    /// The name of a rotation of the same session that is in doubt, unless it is this very one.
+    pub(super) fn rotation_in_doubt(&self, start: &Start) -> Option<Name> {
+        let session = start.built.session_id.as_deref().filter(|_| start.endpoint.name == RotateSession::ENDPOINT.name)?;
+        let name = self.sessions.get(session)?.free_doubts.rotation.clone()?;
+        let own = start.bought_as.as_ref().map(|known| &known.name);
+        (own != Some(&name)).then_some(name)
     }
 
-    pub(super) fn command_for(&mut self, operation: &'static str) -> CommandId {
-        let command = Command { job: None, waits_for: None, asker: Asker::Caller, session: None, operation, ended: None };
-        self.commands.insert(Box::new(command))
+    /// Goes on with what is under a slot; where that is over, or nothing, this is bought.
+    pub(super) fn open_slot(&mut self, slot: &str, params: &str, options: &CallOptions) -> Result<CommandId, Error> {
+        let endpoint = CreateSession::ENDPOINT;
+        let built = build(endpoint, params).map_err(|refusal| Error::invalid(endpoint.name, &refusal.field, &refusal.rule))?;
+        let intent = Some(SlotPurchase { slot, number: 1 }.to_string());
+        Ok(self.admit_built(endpoint, built, Then::Follow, CallOptions { intent, ..options.clone() }))
     }
 }

@@ -14,10 +14,14 @@ import java.nio.ByteBuffer
 import java.nio.channels.UnresolvedAddressException
 import java.security.cert.CertificateException
 import java.time.Duration
+import java.util.concurrent.Callable
 import java.util.concurrent.CompletableFuture
 import java.util.concurrent.CompletionException
 import java.util.concurrent.CompletionStage
+import java.util.concurrent.ExecutionException
+import java.util.concurrent.Executors
 import java.util.concurrent.Flow
+import java.util.concurrent.ThreadFactory
 import javax.net.ssl.SSLException
 import kotlin.coroutines.resumeWithException
 import kotlinx.coroutines.suspendCancellableCoroutine
@@ -29,8 +33,9 @@ import kotlinx.coroutines.suspendCancellableCoroutine
  * `jdk.httpclient.enableAllMethodRetry`, by which Java would send a purchase twice. Java still repeats a GET whose reused
  * connection was closed; nothing is changed by that.
  *
- * Java gives no request a connection of its own. It throws away what a service sends with an answer, or later on an idle connection, that
- * belongs to no request; what comes while the next request is out, it takes for that one's answer. `OkHttpTransport` does not.
+ * The given client is for reads. A write is sent by a client of its own that is like it, and so over a connection of its own: on one that was
+ * used before there may be an answer that belongs to no request, which would be taken for that of a purchase. A `localAddress` can't be read
+ * from a client, so writes have none. A client that is not the platform's, such as one that wraps it, sends its writes by itself.
  */
 public class JavaHttpTransport @JvmOverloads constructor(private val client: HttpClient = HttpClient.newHttpClient()) : Transport {
     init {
@@ -52,9 +57,23 @@ public class JavaHttpTransport @JvmOverloads constructor(private val client: Htt
             } catch (error: IllegalArgumentException) {
                 throw TransportException(Kind.OTHER, mayHaveBeenSent = false, error)
             }
-        return suspendCancellableCoroutine { waiting ->
+        if (request.method == "GET" || !isPlatforms) return client.answer(built, request.maxBody)
+        val own =
+            try {
+                OwnClient.like(client)
+            } catch (error: ExecutionException) {
+                throw TransportException(Kind.CONNECT, mayHaveBeenSent = false, error.cause)
+            }
+        return own.use { it.client.answer(built, request.maxBody) }
+    }
+
+    /** One that wraps another may do more than that one, such as answer for a test. */
+    private val isPlatforms = client.javaClass.name.startsWith("jdk.internal.net.http.")
+
+    private suspend fun HttpClient.answer(request: HttpRequest, most: Int): Response =
+        suspendCancellableCoroutine { waiting ->
             if (!waiting.isActive) return@suspendCancellableCoroutine
-            val exchange = client.sendAsync(built) { Limited(request.maxBody) }
+            val exchange = sendAsync(request) { Limited(most) }
             waiting.invokeOnCancellation { exchange.cancel(true) }
             exchange.whenComplete { answer, error ->
                 if (error == null) {
@@ -63,6 +82,40 @@ public class JavaHttpTransport @JvmOverloads constructor(private val client: Htt
                     waiting.resumeWithException(failure(error))
                 }
             }
+        }
+}
+
+/** A client for one request, and the thread that it has. Closing it closes its connection. */
+private class OwnClient(val client: HttpClient, private val threads: Set<Thread>) : AutoCloseable {
+    /** Left alone, a client ends its thread only after it was garbage-collected. */
+    override fun close(): Unit = threads.forEach(Thread::interrupt)
+
+    companion object {
+        private val group = ThreadGroup("hopline-write")
+
+        /** One after the other, so that a thread which comes is that of the client which is made. */
+        private val maker = Executors.newSingleThreadExecutor { work -> Thread(group, work, "hopline-write").apply { isDaemon = true } }
+
+        /** What a client has its work done by that has no executor. */
+        private val workers = Executors.newCachedThreadPool(Executors.defaultThreadFactory().let { factory -> ThreadFactory { factory.newThread(it).apply { isDaemon = true } } })
+
+        fun like(given: HttpClient): OwnClient =
+            maker.submit(
+                Callable {
+                    val before = selectors()
+                    val built = HttpClient.newBuilder().sslContext(given.sslContext()).sslParameters(given.sslParameters())
+                    built.executor(given.executor().orElse(workers))
+                    given.proxy().ifPresent(built::proxy)
+                    given.cookieHandler().ifPresent(built::cookieHandler)
+                    given.connectTimeout().ifPresent(built::connectTimeout)
+                    OwnClient(built.build(), selectors() - before)
+                },
+            ).get()
+
+        private fun selectors(): Set<Thread> {
+            val all = arrayOfNulls<Thread>(2 * group.activeCount() + 8)
+            group.enumerate(all)
+            return all.filterNotNull().filter { it.name.endsWith("-SelectorManager") }.toSet()
         }
     }
 }

@@ -19,7 +19,6 @@ import java.math.BigDecimal
 import java.util.concurrent.CopyOnWriteArrayList
 import java.util.concurrent.CountDownLatch
 import java.util.concurrent.Executors
-import java.util.concurrent.TimeUnit
 import java.util.concurrent.atomic.AtomicLong
 import java.util.logging.Handler
 import java.util.logging.LogRecord
@@ -143,18 +142,22 @@ class ClosingTest {
     }
 
     @Test
-    @Timeout(60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+    @Timeout(120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
     fun `a client is closed in the only thread of its dispatcher, while calls are under way`() {
         val only = Executors.newSingleThreadExecutor()
-        val called = CompletableDeferred<Unit>()
-        val service = Transport { called.complete(Unit).let { awaitCancellation() } }
-        val agent = AgentClient(Secret("key"), "https://api.example/v1", service, dispatcher = only.asCoroutineDispatcher())
-        val asking = CoroutineScope(Dispatchers.Default).async { runCatching { agent.getBalance() } }
-        runBlocking { called.await() }
-        val began = System.nanoTime()
-        only.submit { agent.close() }.get(30, TimeUnit.SECONDS)
-        assertTrue(System.nanoTime() - began < 8_000_000_000, "it waited for its own thread")
-        assertEquals(Effect.NONE, (runBlocking { asking.await() }.exceptionOrNull() as HoplineException).effect)
+        fun close(): Long {
+            val called = CompletableDeferred<Unit>()
+            val service = Transport { called.complete(Unit).let { awaitCancellation() } }
+            val agent = AgentClient(Secret("key"), "https://api.example/v1", service, dispatcher = only.asCoroutineDispatcher())
+            val asking = CoroutineScope(Dispatchers.Default).async { runCatching { agent.getBalance() } }
+            runBlocking { called.await() }
+            val began = System.nanoTime()
+            only.submit { agent.close() }.get()
+            assertEquals(Effect.NONE, (runBlocking { asking.await() }.exceptionOrNull() as HoplineException).effect)
+            return System.nanoTime() - began
+        }
+        // Where it waits for its own thread, it does so for ten seconds each time; a busy machine is slow now and then.
+        assertTrue(List(3) { close() }.min() < 10_000_000_000, "it waited for its own thread")
         only.shutdown()
     }
 
@@ -295,21 +298,19 @@ class ClosingTest {
             override fun monotonic(): Long = testScheduler.currentTime
         }
         val dispatcher = StandardTestDispatcher(testScheduler)
-        return AgentClient(Secret("key"), "https://api.example/v1", service, options = Options(attempts = 1), clock = clock, dispatcher = dispatcher)
+        return AgentClient(Secret("key"), "https://api.example/v1", service, options = Options(attempts = 1, timeout = 300.seconds), clock = clock, dispatcher = dispatcher)
     }
 
     @Test
-    @Timeout(60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
-    fun `a request takes no longer than its timeout by a test's own time`(): Unit = runTest(timeout = 50.seconds) {
-        val began = System.nanoTime()
+    @Timeout(150, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+    fun `a request takes no longer than its timeout by a test's own time`(): Unit = runTest(timeout = 140.seconds) {
         for (service in listOf(Transport { delay(1.hours).let { answered("""{"balance":1}""") } }, Transport { awaitCancellation() })) {
             agent(service).use { agent ->
                 val start = testScheduler.currentTime
                 val failure = runCatching { agent.getBalance() }.exceptionOrNull()
                 assertTrue(failure is HoplineException.Unavailable, "$failure")
-                assertTrue(testScheduler.currentTime - start in 20_000..25_000, "it took ${testScheduler.currentTime - start} ms")
+                assertTrue(testScheduler.currentTime - start in 300_000..305_000, "it took ${testScheduler.currentTime - start} ms")
             }
         }
-        assertTrue(System.nanoTime() - began < 40_000_000_000, "time was not the test's")
     }
 }

@@ -1,6 +1,5 @@
 package hopline.host
 
-import com.sun.net.httpserver.HttpServer
 import hopline.AgentClient
 import hopline.Effect
 import hopline.HoplineException
@@ -11,15 +10,11 @@ import hopline.SessionType
 import hopline.forCurl
 import hopline.through
 import hopline.url
-import java.net.InetAddress
-import java.net.InetSocketAddress
 import java.net.URI
 import java.net.URLDecoder
 import java.net.http.HttpClient
 import java.net.http.HttpRequest
 import java.net.http.HttpResponse.BodyHandlers
-import java.util.Base64
-import java.util.concurrent.CopyOnWriteArrayList
 import kotlinx.coroutines.runBlocking
 import kotlinx.serialization.json.Json
 import kotlinx.serialization.json.JsonArray
@@ -72,34 +67,6 @@ class ProxyTest {
                 assertEquals(listOf(first, first), listOf(byOkHttp(url, http), byJava(url, http)))
                 assertEquals(listOf(first, second), listOf(byCurl(url, http) ?: first, byCurl(url, socks) ?: second))
             }
-        }
-    }
-
-    @Test
-    fun `a login beyond ASCII reaches the proxy as UTF-8`() {
-        val (username, password) = "s\u00f8ren" to "\u0118dward\u0104cki1"
-        for (visit in listOf<(Proxy) -> Unit>({ byOkHttp("http://shop.example/", it) }, { byJava("http://shop.example/", it) })) {
-            val logins = CopyOnWriteArrayList<String>()
-            val server = HttpServer.create(InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0)
-            server.createContext("/") { exchange ->
-                exchange.use {
-                    val login = exchange.requestHeaders.getFirst("Proxy-Authorization")?.removePrefix("Basic ")
-                    if (login == null) {
-                        exchange.responseHeaders.set("Proxy-Authenticate", "Basic realm=\"proxy\"")
-                        exchange.sendResponseHeaders(407, -1)
-                    } else {
-                        logins += String(Base64.getDecoder().decode(login), Charsets.UTF_8)
-                        val body = """{"address":"127.0.0.1"}""".toByteArray()
-                        exchange.sendResponseHeaders(200, body.size.toLong())
-                        exchange.responseBody.write(body)
-                    }
-                }
-            }
-            server.start()
-            val port = server.address.port.toLong()
-            visit(Proxy(host = "127.0.0.1", port = port, protocol = Protocol.Http, username = Secret(username), password = Secret(password)))
-            server.stop(0)
-            assertEquals(listOf("$username:$password"), logins.distinct())
         }
     }
 

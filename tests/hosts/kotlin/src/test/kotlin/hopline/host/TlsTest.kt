@@ -52,13 +52,24 @@ class TlsTest {
 
     /** Both HTTP clients, trusting an authority and nobody else. */
     private fun transports(ca: String): List<Transport> {
-        val authority = File(ca).inputStream().use { CertificateFactory.getInstance("X.509").generateCertificate(it) }
+        val trust = Trust(ca)
+        val ok = OkHttpClient.Builder().sslSocketFactory(trust.context.socketFactory, trust.manager).build()
+        return listOf(OkHttpTransport(ok), JavaHttpTransport(HttpClient.newBuilder().sslContext(trust.context).build()))
+    }
+}
+
+/** Trusts the authority whose certificate is in that file, and nobody else. */
+class Trust(file: String) {
+    val manager: X509TrustManager
+    val context: SSLContext = SSLContext.getInstance("TLS")
+
+    init {
+        val authority = File(file).inputStream().use { CertificateFactory.getInstance("X.509").generateCertificate(it) }
         val known = KeyStore.getInstance(KeyStore.getDefaultType())
         known.load(null)
         known.setCertificateEntry("ca", authority)
         val managers = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm()).apply { init(known) }.trustManagers
-        val context = SSLContext.getInstance("TLS").apply { init(null, managers, null) }
-        val ok = OkHttpClient.Builder().sslSocketFactory(context.socketFactory, managers.first() as X509TrustManager).build()
-        return listOf(OkHttpTransport(ok), JavaHttpTransport(HttpClient.newBuilder().sslContext(context).build()))
+        manager = managers.first() as X509TrustManager
+        context.init(null, managers, null)
     }
 }

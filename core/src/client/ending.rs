@@ -91,7 +91,7 @@ impl Router {
     }
 
     /// Whether what a job was about has been taken over: its name is not its own any more.
-    fn is_lost(&self, id: JobId, entry: &Entry) -> bool {
+    pub(super) fn is_lost(&self, id: JobId, entry: &Entry) -> bool {
         entry.custody.lost || entry.custody.name.as_ref().is_some_and(|name| self.journal.user(name) != Some(&User::Job(id)))
     }
 

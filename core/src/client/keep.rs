@@ -134,8 +134,11 @@ impl Router {
         Some(Data { call, ..self.data(entry.custody.bought_as.as_deref()) })
     }
 
-    /// Puts a job's record as it is now.
+    /// Puts a job's record as it is now. A job whose name was lost puts nothing there, also where this client has claimed it again since.
     pub(super) fn put_job(&mut self, id: JobId, waiter: Option<JobId>) {
+        if self.jobs.get(&id).is_some_and(|entry| self.is_lost(id, entry)) {
+            return waiter.into_iter().for_each(|id| self.stored(id, WriteResult::Lost));
+        }
         let Some(name) = self.name_of(id) else { return };
         if let Some(data) = self.job_data(id) {
             self.put(&name, data, None, false, waiter);

@@ -130,3 +130,51 @@ impl Router {
 pub(super) fn is_renewal_of(call: &SavedCall, session: &str) -> bool {
     call.operation == RenewSession::ENDPOINT.name && call.session_id.as_deref() == Some(session) && !call.refused
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{NOW, agent, go_on};
+    use super::super::{CallOptions, Outcome, Step, StoreAnswer, StoreCall};
+    use super::*;
+    use crate::state::Memory;
+
+    const RENEWAL: &str = r#"{"session_id":"s-1","duration":1}"#;
+
+    /// Answers what the store is asked next, and returns that.
+    fn answer(client: &mut Client, disk: &mut Memory) -> StoreCall {
+        let Step::Store { id, call, .. } = client.poll(NOW) else { panic!("the store is asked") };
+        client.resolve(id, Outcome::Store(disk.call(call.clone(), NOW.unix, NOW.monotonic)), NOW).expect("is out");
+        call
+    }
+
+    #[test]
+    fn a_renewal_whose_name_is_lost_while_it_claims_that_of_its_session_puts_nothing_and_holds_up_nobody() {
+        let (mut client, mut disk) = (agent(7, true), Memory::default());
+        let start = |client: &mut Client| client.start_json("renew_session", RENEWAL, CallOptions::intent("job"));
+        let lost = start(&mut client);
+        answer(&mut client, &mut disk);
+        let Step::Store { id: of_renewals, call, .. } = client.poll(NOW) else { panic!("the name of the renewals is claimed") };
+        client.lost(None, NOW);
+        let claimed = disk.call(call, NOW.unix, NOW.monotonic);
+        client.resolve(of_renewals, Outcome::Store(claimed), NOW).expect("is out");
+        let Step::Store { id: of_renewals, call: again, .. } = client.poll(NOW) else { panic!("it is claimed again") };
+        // Meanwhile somebody asks for its intent, so its name is this client's once more, and the store does not let go of it.
+        client.resume_intent("job", CallOptions::default());
+        answer(&mut client, &mut disk);
+        let Step::Store { id: release, call: StoreCall::Release { .. }, .. } = client.poll(NOW) else { panic!("it is let go of") };
+        client.resolve(release, Outcome::Store(StoreAnswer::Failed), NOW).expect("is out");
+        let claimed = disk.call(again, NOW.unix, NOW.monotonic);
+        client.resolve(of_renewals, Outcome::Store(claimed), NOW).expect("is out");
+        go_on(&mut client, &mut disk, NOW, |request| panic!("{} is sent", request.url));
+        let error = client.take_answer(lost).expect("has completed").expect_err("has lost its name");
+        assert_eq!((error.kind, error.effect), (Kind::Busy, Effect::None), "{error}");
+        let next = start(&mut client);
+        let mut sends = 0;
+        go_on(&mut client, &mut disk, NOW, |_| {
+            sends += 1;
+            (200, r#"{"success":true,"data":{"session_id":"s-1"}}"#.to_owned())
+        });
+        client.take_answer(next).expect("has completed").expect("was renewed");
+        assert_eq!(sends, 1);
+    }
+}

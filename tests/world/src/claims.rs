@@ -74,7 +74,9 @@ impl World {
         let operation = http::Request::try_from(request).ok().and_then(|request| Service::operation(&request)).unwrap_or_default();
         let key = request.header("idempotency-key");
         let kept = process.kept.iter().filter(|(_, at)| self.now - **at <= LATEST);
-        let mut kept = kept.filter_map(|(name, _)| Some((name, describe(self.store.data(name)?)?)));
+        let data = kept.filter_map(|(name, _)| Some((name, self.store.data(name)?)));
+        let mut kept =
+            data.filter(|(_, data)| key.is_none_or(|key| has(data, key))).filter_map(|(name, data)| Some((name, describe(data)?)));
         kept.any(|(name, told)| {
             let is_its_job = key.is_some() || about.is_none_or(|about| self.job_of(name) == Some(about.job));
             told.operation.as_deref() == Some(operation) && told.key.as_deref() == key && is_its_job
@@ -100,7 +102,10 @@ impl World {
     /// Whether a write is what is under a name: it has its key or, where there are no keys, it is of its intent.
     fn is_its_name(&self, name: &Name, request: &Request, about: Option<About>) -> bool {
         match request.header("idempotency-key") {
-            Some(key) => self.store.data(name).and_then(|data| describe(data)?.key).as_deref() == Some(key),
+            Some(key) => {
+                let data = self.store.data(name).filter(|data| has(data, key));
+                data.and_then(|data| describe(data)?.key).as_deref() == Some(key)
+            }
             None => {
                 let named = about.filter(|about| is_put_first(request) && self.jobs[about.job].name == JobName::Intent);
                 named.is_some_and(|about| self.job_of(name) == Some(about.job))
@@ -161,6 +166,11 @@ impl World {
         let mut owned = self.store.owned_by(process.number);
         owned.find(|name| !has(name)).map_or(Ok(()), |name| Err(format!("{STUCK}: {name}")))
     }
+}
+
+/// Whether a key may be in a record: most others need not be read.
+fn has(data: &[u8], key: &str) -> bool {
+    data.windows(key.len()).any(|part| part == key.as_bytes())
 }
 
 /// Whether a request is one that must not be sent before its record is put.

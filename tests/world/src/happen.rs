@@ -3,7 +3,7 @@
 use hopline::client::{CommandId, Millis, Name, Outcome, Sent, StepId, StoreAnswer, StoreCall, describe};
 
 use crate::act::{Act, Leaves};
-use crate::checker::About;
+use crate::checker::{About, UNTOLD};
 use crate::claims::OUTLASTS;
 use crate::delivery::{Delivery, StoreResult};
 use crate::job::{Job, Manner, Task};
@@ -188,7 +188,13 @@ impl World {
         self.checker.hears((command, about), &request, &response, (self.remote.price, self.now), self.clocks());
         let headers: Vec<(&str, &str)> = response.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         let Response { status, ref body, truncated, .. } = response;
-        self.resolve(id, Outcome::Response { status, headers: &headers, body, truncated })
+        let told = self.process.as_ref().zip(request.header("idempotency-key")).map(|(process, key)| (process.number, key.to_owned()));
+        self.resolve(id, Outcome::Response { status, headers: &headers, body, truncated })?;
+        let spends = about.is_some_and(|about| matches!(self.jobs[about.job].task, Task::Open | Task::Create | Task::Rent | Task::Renew));
+        match told.filter(|_| spends && response.is_success()) {
+            Some(told) if self.charged.get(&told) != Some(&response.charge()) => Err(format!("{UNTOLD}: {}", told.1)),
+            _ => Ok(()),
+        }
     }
 
     /// Whether it is the first send of its key; from here on it was sent.
@@ -347,10 +353,17 @@ impl World {
 
     /// The program dies. What it waited for first is done, or not, or in part; the rest is lost.
     fn crash(&mut self, leaves: Leaves) -> Result<(), Wrong> {
-        self.tell(|| format!("the program dies; of what it waited for: {leaves:?}"));
         self.checker.crashed();
         let Some(process) = &mut self.process else { return Ok(()) };
         let (first, number) = (process.out.pop_front(), process.number);
+        self.tell(|| {
+            let waited = match &first {
+                Some(Out::Store { call, .. }) => said(call),
+                Some(Out::Send { request, .. }) => format!("{} {}", request.method.as_str(), request.url),
+                None => "nothing".into(),
+            };
+            format!("the program dies, of what it waited for first, {waited}: {leaves:?}")
+        });
         let now = self.clock().monotonic;
         match (first, leaves) {
             (_, Leaves::Nothing) | (None, _) => {}

@@ -24,7 +24,7 @@ mod world;
 pub use act::{Act, Leaves};
 pub use checker::{
     BARRED, CAPPED, CROWDED, DENIED, DOUBLED, EARLY, FOREIGN, FORGOTTEN, HELD, INTRUDED, INVENTED, KEPT, LOGINS, LOST, MISCOUNTED, MIXED,
-    PUT_OFF, REFUSED, REKEYED, RENEWED, RESENT, STALE, STUCK, THROWN, TWICE, UNCOUNTED, UNSAVED,
+    PUT_OFF, RECHARGED, REFUSED, REKEYED, RENEWED, RESENT, STALE, STUCK, THROWN, TWICE, UNCOUNTED, UNSAVED, UNTOLD,
 };
 pub use delivery::{Delivery, StoreResult};
 pub use explore::{Explored, Found, Limits, explore, replay, side_by_side};

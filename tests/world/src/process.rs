@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::hash::Hash;
 
 use hopline::client::{
-    Answered, CallOptions, Client, ClientOptions, CommandId, EventKind, Holds, Millis, Name, Now, Outcome, RecordId, Saved, Step, StepId,
-    StoreCall, describe,
+    Answered, CallOptions, Client, ClientOptions, CommandId, Description, EventKind, Holds, Millis, Name, Now, Outcome, RecordId, Saved,
+    Step, StepId, StoreCall, describe,
 };
 use hopline::contract::{Api, Decimal, Method, Secret};
 use hopline::wire::Request;
 use hopline_sandbox::{BACKEND_PATH, Service};
 
-use crate::checker::{About, CROWDED, PUT_OFF, Sending, UNSAVED, is_put_off};
+use crate::checker::{About, CROWDED, PUT_OFF, RECHARGED, Sending, UNSAVED, is_put_off};
 use crate::job::{Job, Manner, Name as JobName, Task};
 use crate::service::{API_KEY, is_login};
 use crate::world::{Admitted, Out, Process, World, Wrong};
@@ -140,13 +140,14 @@ impl World {
     }
 
     /// The job that a step of a name is for: that of the command that it is done for, or that of the intent of what is put.
-    fn job_of_step(&self, command: Option<CommandId>, call: &StoreCall) -> Option<usize> {
+    fn job_of_step(&self, command: Option<CommandId>, call: &StoreCall, put: Option<&Description>) -> Option<usize> {
         let about = || self.process.as_ref()?.commands.get(&command?).copied().flatten();
         match call {
             StoreCall::Claim { .. } => Some(about()?.job),
-            StoreCall::Put { data, .. } => {
-                let told = describe(data)?;
-                let of_intent = told.intent.and_then(|intent| self.jobs.iter().position(|job| job.intent().as_ref() == Some(&intent)));
+            StoreCall::Put { .. } => {
+                let told = put?;
+                let of_intent =
+                    told.intent.as_ref().and_then(|intent| self.jobs.iter().position(|job| job.intent().as_ref() == Some(intent)));
                 // A renewal may be put by the end of its session, too.
                 let is_its = |job: &usize| (told.operation.as_deref() == Some("renew_session")) == (self.jobs[*job].task == Task::Renew);
                 let of_command = || told.operation.as_ref().and_then(|_| Some(about()?.job).filter(is_its));
@@ -200,6 +201,15 @@ impl World {
                     if let (EventKind::Ordered { order_no }, Some(command)) = (&event.what, event.command) {
                         let job = process.commands.get(&command).copied().flatten().map(|about| about.job);
                         self.checker.ordered(job, order_no.clone());
+                    }
+                    if let EventKind::Charged { idempotency_key: Some(key), charged_usd, .. } = &event.what {
+                        let (number, command) = (process.number, event.command);
+                        let about = command.and_then(|command| process.commands.get(&command).copied().flatten());
+                        // Whoever drops a record may send its key once more.
+                        let is_excused = about.is_none_or(|about| self.checker.is_excused(about.job));
+                        if self.charged.insert((number, key.clone()), charged_usd.clone()).is_some() && !is_excused {
+                            return Err(format!("{RECHARGED}: {key}"));
+                        }
                     }
                     if shows(&self.secrets, &format!("{event:?}")) {
                         return Err(format!("{SHOWN} by an event"));
@@ -304,10 +314,9 @@ impl World {
         {
             self.checker.counts(about, entry);
         }
-        if let (StoreCall::Put { data, .. }, true) = (&call, self.scope.may_mix_up())
-            && let Some(key) = describe(data).and_then(|told| told.key)
-        {
-            self.made_by.entry(key).or_insert(process.number);
+        let put = if let StoreCall::Put { data, .. } = &call { describe(data) } else { None };
+        if let Some(key) = put.as_ref().and_then(|told| told.key.as_ref()).filter(|_| self.scope.may_mix_up()) {
+            self.made_by.entry(key.clone()).or_insert(process.number);
         }
         // Who makes a name is let in to it, and waits for no claim of it later.
         if let (StoreCall::Put { name, new: true, .. }, false) = (&call, self.others.is_empty()) {
@@ -323,7 +332,7 @@ impl World {
                 }
             }
         }
-        if let Some(job) = self.job_of_step(command, &call) {
+        if let Some(job) = self.job_of_step(command, &call, put.as_ref()) {
             let puts = matches!(call, StoreCall::Put { .. });
             for name in &names {
                 // The renewals of a session follow one another under one name.
@@ -338,9 +347,7 @@ impl World {
             self.checker.puts(job);
             let is_change = self.jobs[job].name == JobName::None && self.jobs[job].is_change();
             let own = || self.process.as_ref()?.commands.get(&command?).copied().flatten().filter(|about| about.job == job);
-            if let StoreCall::Put { data, .. } = &call
-                && let (true, Some(about), Some(key)) = (is_change, own(), describe(data).and_then(|told| told.key))
-            {
+            if let (true, Some(about), Some(key)) = (is_change, own(), put.and_then(|told| told.key)) {
                 self.checker.keeps(about, key);
             }
         }

@@ -137,6 +137,8 @@ pub struct World {
     pub(crate) checker: Checker,
     pub(crate) budget: Budget,
     pub(crate) clients: u8,
+    /// What each program was told that a key cost; nothing that comes later depends on it, so it is no part of a state.
+    pub(crate) charged: BTreeMap<(u8, String), Option<String>>,
     /// What must never be shown.
     pub(crate) secrets: BTreeSet<String>,
     /// What somebody has looked at and not settled yet: the record, its job, and whether it was done.
@@ -212,9 +214,10 @@ impl World {
             process: None,
             others: Vec::new(),
             jobs: Vec::new(),
-            checker: Checker::new(Terms { cap: scope.cap, retry_paid: scope.retry_paid }),
+            checker: Checker::new(Terms { cap: scope.cap, retry_paid: scope.retry_paid, relayed: scope.relayed }),
             budget: Budget { faults: 0, troubles: 0, acts: 0 },
             clients: 0,
+            charged: BTreeMap::new(),
             secrets: BTreeSet::from([API_KEY.to_owned(), PASSWORD.to_owned()]),
             noted: Vec::new(),
             shown: None,

@@ -16,6 +16,8 @@ use crate::service::Response;
 struct Open {
     about: About,
     key: String,
+    /// So many sends of it were not refused by an app's own backend, where there is one.
+    unrefused: u32,
 }
 
 /// A setting that somebody asked for.
@@ -67,15 +69,17 @@ impl Changes {
         self.settings.clear();
     }
 
-    /// A write goes out.
-    pub(super) fn sends(&mut self, about: About, job: Job, request: &Request) -> Result<(), Harm> {
+    /// A write goes out; through an app's own backend, or not.
+    pub(super) fn sends(&mut self, about: About, job: Job, request: &Request, relayed: bool) -> Result<(), Harm> {
         let Some(key) = request.header("idempotency-key") else { return Ok(()) };
         let is_stale = |asked: &Asked| asked.waiting == 0 && asked.number < self.accepted;
         if job.is_setting() && job.name == Name::None && self.settings.get(&about).is_some_and(is_stale) {
             return Err(STALE);
         }
         if job.task == Task::Renew {
-            let open = self.renewals.entry(request.url.clone()).or_insert_with(|| Open { about, key: key.to_owned() });
+            let new = || Open { about, key: key.to_owned(), unrefused: 0 };
+            let open = self.renewals.entry(request.url.clone()).or_insert_with(new);
+            open.unrefused += u32::from(relayed);
             return if open.key == key { Ok(()) } else { Err(DOUBLED) };
         }
         Ok(())
@@ -87,11 +91,23 @@ impl Changes {
     }
 
     /// A key was answered: what is done or refused is open no more. A failure says nothing for sure, however often it is repeated.
-    pub(super) fn hears(&mut self, key: &str, response: &Response) {
+    pub(super) fn hears(&mut self, key: &str, response: &Response, relayed: bool) {
+        if relayed && response.is_backends() {
+            return self.never_left(key);
+        }
         let is_refused = response.failure().is_some_and(|status| status < 500 && status != 429);
         if is_refused || response.is_success() {
             self.renewals.retain(|_, open| open.key != key);
         }
+    }
+
+    /// A send of a key was not passed on by an app's own backend, or did not come so far.
+    pub(super) fn never_left(&mut self, key: &str) {
+        self.renewals.retain(|_, open| {
+            let is_refused = open.key == key && open.unrefused > 0;
+            open.unrefused -= u32::from(is_refused);
+            !is_refused || open.unrefused > 0
+        });
     }
 
     /// A command has ended, and it is known what came of it.

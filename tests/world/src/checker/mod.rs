@@ -76,6 +76,10 @@ pub const INTRUDED: &str = "what another account has in the store was changed or
 pub const CROWDED: &str = "more was sent at once than there are places";
 /// A call was put off by what another one was told.
 pub const PUT_OFF: &str = "a call was put off for longer than a service can mean, by what another one was told";
+/// An accepted purchase was not told, or not with what it cost.
+pub const UNTOLD: &str = "a purchase was accepted, and no event says what it cost";
+/// What a key cost was told twice.
+pub const RECHARGED: &str = "what one key cost was told twice";
 /// A good token was thrown away.
 pub const THROWN: &str = "a good token was thrown away";
 
@@ -89,6 +93,8 @@ pub(crate) struct Terms {
     pub(crate) cap: Option<i64>,
     /// Whether callers allow a purchase that the service failed to be made again with another key.
     pub(crate) retry_paid: bool,
+    /// Whether an app's own backend stands between the programs and the service.
+    pub(crate) relayed: bool,
 }
 
 /// A request that goes out.
@@ -350,7 +356,7 @@ impl Checker {
         }
         if let Some((about, job)) = sending.about.filter(|_| is_write(sending.request)) {
             // What the store could not delete is still there.
-            let harm = self.changes.sends(about, job, sending.request);
+            let harm = self.changes.sends(about, job, sending.request, self.terms.relayed);
             harm.or_else(|harm| if harm == STALE && self.store_failed { Ok(()) } else { Err(harm) })?;
         }
         // Its number is kept by then.
@@ -375,7 +381,7 @@ impl Checker {
         if let (Some(key), Some(about)) = (request.header("idempotency-key"), about) {
             self.jobs[about.job].hears(about.purchase, key, response);
             self.spending.hears(key, response);
-            self.changes.hears(key, response);
+            self.changes.hears(key, response, self.terms.relayed);
         }
         if let Some(about) = about.filter(|_| is_write(request) && response.is_refusal()) {
             self.never_left(about, None);
@@ -391,7 +397,10 @@ impl Checker {
         if let Some(history) = self.jobs.get_mut(about.job) {
             history.never_left(about.purchase);
         }
-        key.into_iter().for_each(|key| self.spending.never_left(key));
+        if let Some(key) = key {
+            self.spending.never_left(key);
+            self.changes.never_left(key);
+        }
     }
 
     /// Everything that was accepted is known to somebody, or to a record that a fresh client lists.

@@ -130,9 +130,7 @@ impl Spending {
             }
             _ => {}
         }
-        let charge = &response.json()["data"]["estimated_charge_usd"];
-        let charge = charge.as_str().map(str::to_owned).or_else(|| charge.is_number().then(|| charge.to_string()));
-        let charge = charge.and_then(|charge| thousandths(&charge)).filter(|_| response.is_success());
+        let charge = response.charge().and_then(|charge| thousandths(&charge)).filter(|_| response.is_success());
         if let (Some(charge), Some(mut last)) = (charge, counted.days.last_entry()) {
             *last.get_mut() = charge;
         }

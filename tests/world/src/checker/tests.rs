@@ -221,7 +221,7 @@ fn a_throttle_that_nobody_can_mean_is_kept_by_the_call_that_was_asked_and_by_no_
 
 /// A checker of purchases of 4.000 dollars under a cap of 7.999, whose client was shown the price.
 fn capped() -> (Checker, About) {
-    let (mut checker, about) = begun(Terms { cap: Some(7_999), retry_paid: false }, CREATE);
+    let (mut checker, about) = begun(Terms { cap: Some(7_999), ..Terms::default() }, CREATE);
     let prices = request(Method::Get, "/v1/products", &[]);
     checker.hears((CommandId(1), Some(about)), &prices, &response(200, "{}"), (4, 0), at(0));
     (checker, about)
@@ -440,7 +440,7 @@ fn a_start_whose_store_failed_and_that_is_said_to_have_had_no_effect_must_have_h
 
 #[test]
 fn an_entry_that_counts_too_much_hides_none_that_counts_too_little() {
-    let (mut checker, first) = begun(Terms { cap: Some(9_000), retry_paid: false }, CREATE);
+    let (mut checker, first) = begun(Terms { cap: Some(9_000), ..Terms::default() }, CREATE);
     let prices = request(Method::Get, "/v1/products", &[]);
     let second = checker.begun(1, CREATE);
     for (about, key) in [(first, "a"), (second, "b")] {
@@ -477,6 +477,33 @@ fn a_renewal_in_doubt_is_followed_by_no_other_one_of_its_session_named_or_not() 
     assert_eq!(second(&answered(502, "<html>")), Err(DOUBLED));
     assert_eq!([second(&answered(200, DONE)), second(&answered(402, REFUSAL))], [Ok(()), Ok(())]);
     assert_eq!(second(&|checker, about| checker.settled(about, named, true)), Ok(()));
+}
+
+#[test]
+fn a_renewal_is_open_until_its_refused_key_was_replaced_or_an_apps_own_backend_has_refused_each_send_of_it() {
+    let job = Job::unnamed(Task::Renew, 3 + crate::job::SESSIONS);
+    let begin = |relayed| begun(Terms { relayed, ..Terms::default() }, job);
+    // A throttle that is repeated under one request id is the service's own word on that key: another key of the same renewal follows.
+    let throttled = response(429, r#"{"success":false,"data":null,"error":{"code":"RATE_LIMIT_EXCEEDED"},"meta":{"request_id":"one"}}"#);
+    let (mut checker, about) = begin(false);
+    send(&mut checker, Some((about, job)), &renew("a"), None, at(0)).unwrap();
+    hear(&mut checker, about, "a", &throttled);
+    assert_eq!(send(&mut checker, Some((about, job)), &renew("b"), None, at(0)), Ok(()));
+    let other = checker.begun(1, Job::named(Task::Renew, 3));
+    assert_eq!(send(&mut checker, Some((other, Job::named(Task::Renew, 3))), &renew("c"), None, at(0)), Err(DOUBLED));
+    for (relayed, sends, answers, harm) in [
+        (true, 1, [Some(404), None], Ok(())),
+        (false, 1, [Some(404), None], Err(DOUBLED)),
+        (true, 1, [Some(502), None], Err(DOUBLED)),
+        (true, 2, [Some(404), None], Err(DOUBLED)),
+        (true, 2, [Some(404), Some(429)], Ok(())),
+    ] {
+        let (mut checker, about) = begin(relayed);
+        (0..sends).for_each(|_| send(&mut checker, Some((about, job)), &renew("a"), None, at(0)).unwrap());
+        answers.into_iter().flatten().for_each(|status| hear(&mut checker, about, "a", &response(status, "<html>")));
+        let other = checker.begun(1, Job::named(Task::Renew, 3));
+        assert_eq!(send(&mut checker, Some((other, Job::named(Task::Renew, 3))), &renew("b"), None, at(0)), harm, "{relayed} {answers:?}");
+    }
 }
 
 #[test]

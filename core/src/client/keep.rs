@@ -61,13 +61,17 @@ impl Router {
     /// tried again until it is done.
     pub(super) fn put(&mut self, name: &Name, data: Data, keep_for: Option<Millis>, release: bool, waiter: Option<JobId>) {
         if !self.journal.is_owned(name) {
-            if let Some(id) = waiter {
-                self.deferred.push(Deferred::Stored(id, WriteResult::Lost));
-            }
-            return;
+            return self.put_is_lost(waiter);
         }
         let insists = waiter.is_none();
         self.push_put(name, data, keep_for, release, (waiter, insists));
+    }
+
+    /// A put goes under no name that is somebody else's: whoever waits for it hears that.
+    fn put_is_lost(&mut self, waiter: Option<JobId>) {
+        if let Some(id) = waiter {
+            self.deferred.push(Deferred::Stored(id, WriteResult::Lost));
+        }
     }
 
     /// Puts data under a name of this client's, lets go of it, and tries that once.
@@ -137,7 +141,7 @@ impl Router {
     /// Puts a job's record as it is now. A job whose name was lost puts nothing there, also where this client has claimed it again since.
     pub(super) fn put_job(&mut self, id: JobId, waiter: Option<JobId>) {
         if self.jobs.get(&id).is_some_and(|entry| self.is_lost(id, entry)) {
-            return waiter.into_iter().for_each(|id| self.stored(id, WriteResult::Lost));
+            return self.put_is_lost(waiter);
         }
         let Some(name) = self.name_of(id) else { return };
         if let Some(data) = self.job_data(id) {

@@ -134,7 +134,7 @@ pub(super) fn is_renewal_of(call: &SavedCall, session: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::testing::{NOW, agent, go_on};
-    use super::super::{CallOptions, Outcome, Step, StoreAnswer, StoreCall};
+    use super::super::{CallOptions, Client, Outcome, Step, StoreAnswer, StoreCall};
     use super::*;
     use crate::state::Memory;
 

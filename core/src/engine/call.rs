@@ -14,7 +14,7 @@ use crate::time::Millis;
 use crate::wire::Content;
 
 /// The message for a call that was not sent, since a throttle is longer than it may take.
-pub(crate) const TOO_LONG: &str = "can't go on, since the service asked to wait beyond the deadline";
+pub(crate) const TOO_LONG: &str = "can't go on, since the service asked for a wait beyond the deadline";
 
 /// A call.
 #[derive(Debug, Clone, Hash)]

@@ -224,7 +224,7 @@ impl Terms {
         let wanted = self.wanted.as_ref()?;
         let Some(said) = self.said else {
             let product_no = &wanted.product_no;
-            let what = format!("was not sent, because the price of `{product_no}` is in `{currency}` and not in USD: give `{PRICE_FIELD}`");
+            let what = format!("was not sent, because the price of `{product_no}` is in `{currency}` and not in USD: set `{PRICE_FIELD}`");
             return Some(no_price(what, cx));
         };
         let limit = limit.filter(|limit| times(*limit, wanted.quantity).is_none_or(|most| said > most))?;
@@ -237,7 +237,7 @@ impl Terms {
     /// entry.
     pub(crate) fn to_count(&self, key: &str, cx: &mut Cx<'_>) -> Result<(String, Decimal), Error> {
         let Some(usd) = self.charge() else {
-            let what = format!("was not sent, because its price is not known, and under a daily cap it needs one: give `{PRICE_FIELD}`");
+            let what = format!("was not sent, because its price is not known, and a daily cap needs one: set `{PRICE_FIELD}`");
             return Err(no_price(what, cx));
         };
         let intent = cx.subject.intent.as_deref();

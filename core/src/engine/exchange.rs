@@ -295,7 +295,7 @@ impl Failing {
     /// The failure, as part of a sentence.
     pub(crate) fn what(&self, api: Api) -> String {
         match (self.answer.as_ref().map(|answer| &answer.content), self.lost) {
-            _ if self.by_backend => "the app's own backend refused it".to_owned(),
+            _ if self.by_backend => "the app's own backend refused the request".to_owned(),
             (Some(Content::Failure(_)), _) if api == Api::Reseller && !self.undone => {
                 let said = match self.answer.as_ref().map(|answer| answer.status) {
                     Some(429) => "too many requests",
@@ -307,11 +307,9 @@ impl Failing {
             (Some(Content::Failure(failure)), _) => crate::policy::meaning(api, &failure.code).to_owned(),
             (Some(Content::NoEnvelope { flaw: Flaw::BrokeOff, .. }), _) => "the response broke off".to_owned(),
             (Some(Content::NoEnvelope { flaw: Flaw::LongCursor, .. }), _) => "the cursor of the next page is longer than 8 KiB".to_owned(),
-            (Some(Content::NoEnvelope { flaw: Flaw::Another, .. }), _) => "the response was about another one".to_owned(),
-            (Some(Content::NoEnvelope { flaw: Flaw::HadBefore, .. }), _) => {
-                "the response named a session that this client had before".to_owned()
-            }
-            (Some(Content::NoEnvelope { flaw: Flaw::NoId, .. }), _) => "the response did not name what was bought or changed".to_owned(),
+            (Some(Content::NoEnvelope { flaw: Flaw::Another, .. }), _) => "the response was about another session or order".to_owned(),
+            (Some(Content::NoEnvelope { flaw: Flaw::HadBefore, .. }), _) => "the response named an older session of this client".to_owned(),
+            (Some(Content::NoEnvelope { flaw: Flaw::NoId, .. }), _) => "the response did not contain the id of the result".to_owned(),
             (Some(Content::NoEnvelope { flaw: Flaw::NoList, .. }), _) => "the response had no list".to_owned(),
             (Some(_), _) => "the response was not in the API's format; it may be a gateway's error page".to_owned(),
             (None, Some((kind, _))) => kind.in_words().to_owned(),

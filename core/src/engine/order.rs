@@ -115,7 +115,7 @@ impl Order {
     /// The error for a caller that cancels its wait.
     pub(crate) fn let_go(&self, subject: &Subject) -> Error {
         let effect = if self.placed { Effect::Done } else { Effect::None };
-        let what = format!("waiting for order {} was cancelled, and the order goes on", self.order_no);
+        let what = format!("waiting for order {} was cancelled, and the order continues", self.order_no);
         subject.error_of_read(Kind::Cancelled, effect, what, Advice::WaitOrder)
     }
 
@@ -214,7 +214,7 @@ impl Order {
     /// Ends the wait with the last known state of the order.
     fn end(&mut self, http_status: Option<u16>, cx: &Cx<'_>) -> Action {
         if self.only_named && self.outlives_wait {
-            let what = "was settled as an order that the service does not show; settle it as another one, or as not happened";
+            let what = "was settled as an order that the service does not show; settle it as another order, or as not happened";
             return Action::Rest(cx.subject.error(Kind::InDoubt, Effect::Unknown, what, Advice::CheckAccount));
         }
         let phase = Some(phase_of(self.status.as_deref(), &cx.wants.wishes.ends));

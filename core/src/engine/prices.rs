@@ -101,7 +101,7 @@ impl Prices {
             return Part::Asks(Action::Wake(Wake::at(cx.now())));
         }
         let why = match next {
-            Some(_) if repeats => "was not found before the account's list of prices came back to a page that was already read".to_owned(),
+            Some(_) if repeats => "was not found before the account's list of prices repeated a page".to_owned(),
             Some(_) => format!("was not found on the first {PAGES} pages of the account's list of prices"),
             None => "is not in the account's list of prices".to_owned(),
         };

@@ -95,7 +95,7 @@ impl Follow {
 
     /// The error for a caller that cancels its wait.
     fn let_go(&self, cx: &Cx<'_>) -> Error {
-        let what = "waiting for the session was cancelled, and the session goes on";
+        let what = "waiting for the session was cancelled, and the session continues";
         cx.subject.error_of_read(Kind::Cancelled, self.effect(), what, Advice::ReadSession)
     }
 
@@ -194,7 +194,8 @@ impl Follow {
         if let Some(intent) = named {
             error.operation = CreateSession::ENDPOINT.name;
             (error.kind, error.effect, error.advice) = (Kind::InDoubt, Effect::Unknown, Advice::CheckAccount);
-            error.what = "was settled as a session that the service does not show; settle it as another one, or as not happened".to_owned();
+            error.what =
+                "was settled as a session that the service does not show; settle it as another session, or as not happened".to_owned();
             error.intent = intent.map(str::to_owned);
         }
         Action::End(Err(error))

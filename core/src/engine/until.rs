@@ -32,7 +32,7 @@ impl Until {
     pub(crate) fn refusal(&self) -> Option<&'static str> {
         match () {
             () if !self.at.is_empty() && !self.at.starts_with('/') => Some("must name a member by a JSON pointer, such as `/status`"),
-            () if self.is.is_empty() && self.at_least.is_none() => Some("must say which values, or which number, end the wait"),
+            () if self.is.is_empty() && self.at_least.is_none() => Some("must have the values, or the number, that end the wait"),
             () => None,
         }
     }

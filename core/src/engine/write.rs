@@ -167,7 +167,7 @@ impl Write {
         self.call.begin_anew(cx);
         self.before = Before::Nothing;
         if !self.can_resume(cx.means.rules) {
-            let what = "may have been done, and nothing more can be sent to find out";
+            let what = "can't be sent again to find out whether it took effect";
             let advice = look_advice(self.call.exchange.endpoint).unwrap_or(Advice::CheckAccount);
             return Action::Rest(cx.subject.error(Kind::InDoubt, Effect::Unknown, what, advice));
         }
@@ -348,7 +348,7 @@ impl Write {
                 }
                 match is_store {
                     _ if !cx.wanted => self.stop(cx),
-                    true => self.store_failed("was not sent, because the store could not count it under the day's cap", cx),
+                    true => self.store_failed("was not sent, because the store could not count its charge under the daily cap", cx),
                     false => self.not_sent(error, cx),
                 }
             }
@@ -374,7 +374,7 @@ impl Write {
         match stored {
             Stored::Done => {}
             Stored::Failed if passes => {}
-            Stored::Failed => return self.store_failed("was not sent, because the store could not keep its record", cx),
+            Stored::Failed => return self.store_failed("was not sent, because the store could not write its record", cx),
         }
         let waits = cx.means.gate.until() > cx.now() || self.call.exchange.lost_token(cx);
         if waits || self.needs_price(cx).is_some() {
@@ -384,7 +384,9 @@ impl Write {
             self.slow_puts = self.slow_puts.saturating_add(1);
             return match self.slow_puts < SLOW_PUTS {
                 true => Action::Wake(Wake::at(cx.now())),
-                false => self.store_failed("was not sent, because the store takes over a minute to count it and to keep its record", cx),
+                false => {
+                    self.store_failed("was not sent, because the store takes over a minute to count its charge and write its record", cx)
+                }
             };
         }
         if cx.means.rules.holds(Rule::AgeAfterSave) && self.is_too_old(cx) {

@@ -72,11 +72,11 @@ impl Advice {
             Advice::TerminateAgain => "terminate the session again",
             Advice::Wait => "wait before you try again",
             Advice::RetryLater => "try again later",
-            Advice::Resume => "resume it by its intent or its record, or settle it once you know what happened; do not start another one",
+            Advice::Resume => "resume it by its intent or its record, or settle it once you know its outcome; do not start another one",
             Advice::CheckAccount => {
-                "look at what the account holds and what it was charged before you start another one, and settle its record if it has one"
+                "check the account's resources and charges before you start another one, and settle its record if it has one"
             }
-            Advice::WaitForOther => "wait until the other one has ended, and see what it did before you try again",
+            Advice::WaitForOther => "wait until the other call has ended, and check its result before you try again",
             Advice::Reconcile => "look it up with `reconcile`, then settle it; do not start another one",
             Advice::WaitOrder => "wait for the order by its number, or read it from the list of orders",
             Advice::NewIntent => "choose a new intent, such as one with the date, or forget this one",
@@ -115,10 +115,10 @@ impl Automatic {
     pub fn as_str(self) -> &'static str {
         match self {
             Automatic::No => "nothing",
-            Automatic::Wait => "waits, the whole client with it, and sends the same key again",
-            Automatic::AwaitEarlier => "with a key: waits for the earlier request to end, and asks again with the same key",
+            Automatic::Wait => "waits, as does the whole client, and sends the same key again",
+            Automatic::AwaitEarlier => "with a key: waits for the earlier request to end, and sends the same key again",
             Automatic::UnderCap => "under the caller's own `max_unit_price`: reads the price again and buys with a new key",
-            Automatic::NewKey => "sends again, with a new key where it has one; a paid operation only with `retry_paid`",
+            Automatic::NewKey => "sends again, with a new key if the operation has keys; a paid operation only with `retry_paid`",
         }
     }
 }
@@ -170,7 +170,7 @@ pub const CODES: &[CodeRow] = &[
     row("PRICE_MISMATCH", 409, "the price changed after it was read", Advice::ReadPrices, Automatic::UnderCap, true),
     row("SESSION_NOT_FOUND", 404, "the account has no such session", Advice::ChangeRequest, Automatic::No, true),
     row("SESSION_EXPIRED", 410, "the session's status does not allow this", Advice::ReadSession, Automatic::No, true),
-    row("SESSION_LIMIT_REACHED", 429, "the account has as many sessions as it may have", Advice::TerminateSession, Automatic::No, true),
+    row("SESSION_LIMIT_REACHED", 429, "the account has reached its session limit", Advice::TerminateSession, Automatic::No, true),
     row("BACKEND_ERROR", 502, "the resource backend failed", Advice::RetryLater, Automatic::NewKey, true),
     row("BACKEND_TIMEOUT", 504, "the resource backend did not answer in time", Advice::RetryLater, Automatic::NewKey, true),
     row("INTERNAL_ERROR", 500, "the service failed", Advice::RetryLater, Automatic::NewKey, true),
@@ -189,12 +189,12 @@ pub fn code(code: &str) -> Option<&'static CodeRow> {
 pub(crate) fn meaning(api: Api, code: &str) -> &'static str {
     if api == Api::Reseller {
         return match code {
-            super::refusals::LOCATION => "the product is not sold in that region; the details name those that it is sold in",
+            super::refusals::LOCATION => "the product is not sold in that region; the details list the regions where it is sold",
             // NOT DOCUMENTED: any other code.
-            _ => "the service refused it",
+            _ => "the service refused the request",
         };
     }
-    self::code(code).map_or("the service refused it with a code that its contract does not name", |row| row.meaning)
+    self::code(code).map_or("the service refused the request with an undocumented code", |row| row.meaning)
 }
 
 #[cfg(test)]

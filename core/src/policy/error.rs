@@ -104,11 +104,11 @@ host_record! {
         pub order_no: Option<String>,
         /// The record to resume the operation by.
         pub record: Option<String>,
-        /// The earliest time to try again, in Unix milliseconds.
+        /// The earliest time to try again, Unix milliseconds.
         pub retry_at: Option<Millis> => Time,
         /// The number of sends.
         pub attempts: u32,
-        /// The `data` of a success that does not fit its type. This JSON may hold secrets.
+        /// The `data` of a success that does not fit its type. The value may hold secrets.
         pub raw: Option<Json>,
         /// The first failure, if this one came from a later send.
         pub cause: Option<Error>,
@@ -195,8 +195,8 @@ impl Error {
             (Effect::None, true) => "nothing was charged",
             (Effect::None, false) => "nothing was changed",
             (Effect::Unknown, true) => "money may have moved",
-            (Effect::Unknown, false) => "it may have been done",
-            (Effect::Done, _) => "it was done",
+            (Effect::Unknown, false) => "it may have taken effect",
+            (Effect::Done, _) => "it took effect",
         }
     }
 }

@@ -41,8 +41,8 @@ impl FailureKind {
             FailureKind::Timeout => "no answer came in time",
             FailureKind::Closed => "the connection broke before the answer",
             FailureKind::Aborted => "the request was aborted",
-            FailureKind::Late => "the request came too late to be sent",
-            FailureKind::Headers => "the function given as `headers` failed",
+            FailureKind::Late => "the host reached the request too late to send it",
+            FailureKind::Headers => "the `headers` function failed",
             FailureKind::Other => "the request failed",
         }
     }

@@ -80,7 +80,7 @@ pub(crate) struct SavedCall {
     pub(crate) ends: Vec<String>,
     /// The age of the first send, and the moment at which it had that age.
     pub(crate) age: SavedAge,
-    /// The time since when the call is in doubt, in Unix milliseconds.
+    /// The time since when the call is in doubt, Unix milliseconds.
     pub(crate) doubt_since: Option<Millis>,
     /// The entries under the day's cap of this key, and of earlier keys that may have bought all the same.
     pub(crate) counted: Vec<Counted>,

@@ -41,9 +41,9 @@ host_record! {
         pub holds: Holds,
         /// Of a record that can't be used: the reason in a word. `backend` means an operation that an app's own backend refused.
         pub reason: Option<String>,
-        /// The time since when the operation is in doubt, in Unix milliseconds.
+        /// The time since when the operation is in doubt, Unix milliseconds.
         pub in_doubt_since: Option<Millis> => Time,
-        /// The time from which the operation can be settled as not happened, in Unix milliseconds: an hour after it was last under way.
+        /// The time from which the operation can be settled as not happened, Unix milliseconds: an hour after it was last under way.
         pub settle_from: Option<Millis> => Time,
         /// Of a renewal in doubt: true if its session was ended since. The renewal may still arrive, and only resuming its record sends it
         /// again.

@@ -284,7 +284,7 @@ mod tests {
     #[test]
     fn a_field_that_is_always_the_same_is_no_parameter_and_a_whole_body_or_query_is_an_object() {
         let types = declarations();
-        assert!(!types.contains("orderType") && types.contains("  poolId: string;\n  /** For whom"), "{types}");
+        assert!(!types.contains("orderType") && types.contains("  poolId: string;\n  /** The user of the order"), "{types}");
         assert_eq!(types.matches("  parameters?: { [name: string]: Json } | undefined;\n").count(), 3);
         assert!(
             types.contains("  proxyType?: number | Array<number> | undefined;\n")

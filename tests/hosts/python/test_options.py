@@ -142,7 +142,7 @@ def test_a_limit_that_is_none_is_refused(options: dict[str, Any], said: str) -> 
     ("until", "said"),
     [
         (hopline.Until(at="balance", at_least=1), "must name a member by a JSON pointer"),
-        (hopline.Until(at="/balance"), "must say which values"),
+        (hopline.Until(at="/balance"), "must have the values"),
         (hopline.Until(at="/balance", is_=[5]), r"`until` must be a value of its type, and is not at `is\[0\]`"),  # type: ignore[list-item]
         (hopline.Until(at="/balance", at_least=Decimal("Infinity")), "`until` must be a value of its type, and is not at `at_least`"),
     ],

@@ -176,7 +176,7 @@ def test_an_order_outlives_the_task_that_waits_for_it(tmp_path: Path) -> None:
             task.cancel()
             with pytest.raises(asyncio.CancelledError) as caught:
                 await task
-            assert any("the order goes on" in note for note in caught.value.__notes__)
+            assert any("the order continues" in note for note in caught.value.__notes__)
             [saved] = await reseller.saved()
             assert (saved.operation, saved.order_no) == ("create_static_order", event.order_no)
             assert saved.order_no is not None

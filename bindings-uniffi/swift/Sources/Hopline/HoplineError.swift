@@ -51,7 +51,7 @@ extension HoplineError {
 
     /// Of a core that says nothing that can be understood.
     static func unheard(_ what: String) -> HoplineError {
-        let say = "it may have been done; look at what the account holds, and settle its record if it has one"
+        let say = "it may have taken effect; check the account's resources and charges, and settle its record if it has one"
         return HoplineError(.misuse, "client", what, effect: .unknown, advice: .checkAccount, say: say)
     }
 }

@@ -84,13 +84,13 @@ impl Change {
 
 /// Ends the wait, since no caller waits any more: the session goes on.
 fn let_go(cx: &Cx<'_>) -> Action {
-    let what = "waiting for the session was cancelled, and the session goes on";
+    let what = "waiting for the session was cancelled, and the session continues";
     Action::End(Err(cx.subject.error_of_read(Kind::Cancelled, Effect::Done, what, Advice::ReadSession)))
 }
 
 /// The error if the service asks for a longer wait before the read than a call may take.
 pub(super) fn too_long(kind: Kind, effect: Effect, advice: Advice, wait: Millis, cx: &Cx<'_>) -> Error {
-    let what = "could not be confirmed by a read, since the service asked to wait beyond the deadline";
+    let what = "could not be confirmed by a read, since the service asked for a wait beyond the deadline";
     let mut error = cx.subject.error_of_read(kind, effect, what, advice);
     error.retry_at = Some(cx.means.clock.unix().saturating_add(wait));
     error

@@ -223,12 +223,12 @@ impl Job {
                 return subject.error(
                     Kind::Cancelled,
                     Effect::Unknown,
-                    "was cancelled by one of its callers, and others still wait for it",
+                    "was cancelled by one of its callers, while others still wait for it",
                     Advice::Resume,
                 );
             }
         };
-        let what = "waiting for the session was cancelled, and the session goes on";
+        let what = "waiting for the session was cancelled, and the session continues";
         subject.error_of_read(Kind::Cancelled, effect, what, Advice::ReadSession)
     }
 }

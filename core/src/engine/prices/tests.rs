@@ -61,7 +61,7 @@ fn a_list_that_names_the_same_page_again_or_never_ends_is_not_read_for_ever() {
     let mut given = Given::agent();
     let mut prices = prices(&mut given);
     assert_eq!(given.tell(&mut prices, [more(), due(), more()]), ["wake", AT_B, "end: Refused None ReadPrices"]);
-    assert!(given.what().contains("came back to a page"), "{}", given.what());
+    assert!(given.what().contains("repeated a page"), "{}", given.what());
     let other = success(r#"{"items":[],"next_cursor":"c"}"#);
     let mut prices = self::prices(&mut given);
     for page in 1..20 {

@@ -51,7 +51,7 @@ fn a_sentence_says_how_long_to_wait_and_never_less_than_it_is() {
     let mut doubt = doubt.said_at(0);
     assert!(
         doubt.to_string().ends_with(
-            "; in 90 s, resume it by its intent or its record, or settle it once you know what happened; do not start another one"
+            "; in 90 s, resume it by its intent or its record, or settle it once you know its outcome; do not start another one"
         )
     );
     doubt.advice = Advice::TerminateSession;

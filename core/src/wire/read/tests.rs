@@ -379,7 +379,7 @@ fn the_first_value_that_does_not_fit_is_named_by_its_place() {
     let orders = |json| fit(&StaticOrderAcceptance::SHAPE, json);
     assert_eq!(orders("{}"), Err(("data.orderNo".to_owned(), "text or a number")));
     assert_eq!(orders(r#"{"order_no":{}}"#), Err(("data.orderNo".to_owned(), "text or a number")));
-    assert_eq!(orders(r#"{"order_no":"a","order_no":"a"}"#), Err(("data.orderNo".to_owned(), "the member once")));
+    assert_eq!(orders(r#"{"order_no":"a","order_no":"a"}"#), Err(("data.orderNo".to_owned(), "a single member")));
     assert_eq!(orders(r#"{"orderNo":"\ud800"}"#), Err(("data.orderNo".to_owned(), "text without half a surrogate pair")));
     assert_eq!(orders("[]"), Err(("data".to_owned(), "an object")));
     assert_eq!(orders("null"), Err(("data".to_owned(), "an object")));

@@ -316,7 +316,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-pub(super) const ONCE: &str = "the member once";
+pub(super) const ONCE: &str = "a single member";
 const HALF: &str = "text without half a surrogate pair";
 
 impl Shape {

@@ -214,11 +214,11 @@ mod tests {
             "  advice: Advice;\n",
             "  code?: Open<Code>;\n",
             "  refused_by_us?: true;\n",
-            "      event: \"accepted\";\n      /** The session. */\n      session_id: string;\n      /** What it should cost, in USD. */\n      estimated_charge_usd?: string;\n",
+            "      event: \"accepted\";\n      /** The session. */\n      session_id: string;\n      /** The charge in USD, as the service estimates it. */\n      estimated_charge_usd?: string;\n",
             "      /** The time until the next send. In milliseconds. */\n      delay_ms: number;\n",
             "      verdict: \"rotated\";\n",
             "  unit_price: number;\n",
-            "  /** `data` of a success that does not fit its type. It may hold secrets. Not enumerable. */\n  raw?: Json;\n",
+            "  /** The `data` of a success that does not fit its type. The value may hold secrets. Not enumerable. */\n  raw?: Json;\n",
         ] {
             assert!(printed.contains(line), "{line}\n{printed}");
         }

@@ -152,7 +152,7 @@ internal fun unfit(field: String, what: String): HoplineException =
 /** The error of a call that has no answer although its client was closed, and of which the core does not say more. */
 internal fun unheard(operation: String): HoplineException {
     val what = "has no answer, because its client was closed meanwhile"
-    val then = "it may have been done; look at what the account holds, and settle its record if it has one"
+    val then = "it may have taken effect; check the account's resources and charges, and settle its record if it has one"
     return own(Kind.MISUSE, Effect.UNKNOWN, operation, what, Advice.CHECK_ACCOUNT, then)
 }
 

@@ -76,7 +76,7 @@ impl Clock {
     }
 
     /// Sets the service's clock from the response to a safe read.
-    pub(crate) fn hear(&mut self, server: Millis) {
+    pub(crate) fn observe_server_time(&mut self, server: Millis) {
         self.server = Some((server, self.elapsed));
     }
 
@@ -144,11 +144,11 @@ mod tests {
         clock.tick(at(10_000_000, 0));
         let saved = |unix| At { unix, client: 7, elapsed: 0 };
         assert_eq!(clock.since(saved(9_000_000)), None);
-        clock.hear(11_000_000);
+        clock.observe_server_time(11_000_000);
         assert_eq!(clock.since(saved(9_000_000)), Some(2_000_000));
         assert_eq!(clock.since(saved(10_200_000)), Some(800_000));
         assert_eq!(clock.since(saved(10_400_000)), None);
-        clock.hear(1);
+        clock.observe_server_time(1);
         assert_eq!(clock.since(saved(9_000_000)), None);
     }
 

@@ -54,7 +54,7 @@ impl Router {
         let is_there = !matches!(found, Found::Nothing);
         if is_there
             && act.version.as_ref().is_some_and(|looked_at| *looked_at != version.to_string())
-            && self.means.rules.holds(Rule::VersionIsNamed)
+            && self.shared.rules.holds(Rule::VersionIsNamed)
         {
             let what = "was not done, because the record has changed since you looked at it; look again";
             let fields = Error::new(Kind::Refused, Effect::None, act.operation(), what, Advice::CheckAccount).into_fields();
@@ -74,7 +74,7 @@ impl Router {
     /// Why a session is not forgotten: a caller has it, and it lives as far as is known.
     fn is_still_held(&self, session: &str, name: &Name) -> Option<Error> {
         let known = self.sessions.get(session).filter(|known| known.name.as_ref() == Some(name) && known.is_held() && !known.is_over())?;
-        if !self.means.rules.holds(Rule::HeldIsNotForgotten) {
+        if !self.shared.rules.holds(Rule::HeldIsNotForgotten) {
             return None;
         }
         let status = known.shown.status.as_deref().map(|status| format!(" (`{status}`)")).unwrap_or_default();

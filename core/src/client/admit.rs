@@ -47,7 +47,7 @@ impl Router {
         let Some(entry) = self.jobs.get_mut(&job) else { return };
         if let (Some(key), Some(write)) = (call.key, entry.job.write_mut()) {
             entry.subject.key = Some(key.as_str().into());
-            write.begin_refused(key, age, &self.means.clock);
+            write.begin_refused(key, age, &self.shared.clock);
             if !call.secret {
                 let built = &mut write.call.exchange.built;
                 (built.target, built.body) = (call.target, call.body);
@@ -58,7 +58,7 @@ impl Router {
     /// How old its key is by this client's clock, and by the service's where that is known. It is not asked for: the backend may refuse that,
     /// too.
     pub(super) fn age_of(&self, call: &SavedCall) -> Option<Millis> {
-        self.means.clock.about_since(call.age.at).map(|gap| call.age.ms.saturating_add(gap))
+        self.shared.clock.about_since(call.age.at).map(|gap| call.age.ms.saturating_add(gap))
     }
 
     /// Goes on with what a slot holds, or buys the next one.

@@ -19,7 +19,7 @@ impl Router {
         if self.errands.time.is_out() {
             return;
         }
-        if let Some(not_before) = self.errands.time.not_before(self.means.gate, self.means.clock.monotonic()) {
+        if let Some(not_before) = self.errands.time.not_before(self.shared.gate, self.shared.clock.monotonic()) {
             return self.wait_to_ask(id, not_before);
         }
         let Some(command) = self.jobs.get(&id).map(|entry| entry.waiting.first()) else { return };
@@ -37,19 +37,19 @@ impl Router {
 
     /// The time may not be asked for before that. Longer than a call may take is not waited for.
     fn wait_to_ask(&mut self, id: JobId, not_before: Millis) {
-        let wait = not_before.saturating_sub(self.means.clock.monotonic());
+        let wait = not_before.saturating_sub(self.shared.clock.monotonic());
         if wait <= self.service.retry.window_ms {
             return self.set_timer(id, not_before);
         }
         let mut error = Error::new(Kind::Unavailable, Effect::None, GetBalance::ENDPOINT.name, TOO_LONG, Advice::Wait);
-        error.retry_at = Some(self.means.clock.unix().saturating_add(wait));
+        error.retry_at = Some(self.shared.clock.unix().saturating_add(wait));
         self.deferred.push(Deferred::Tell(id, Input::Granted(Err(error))));
     }
 
     /// What came of it, for all that wait for it.
     pub(super) fn on_server_time(&mut self, step: StepId, received: Received<'_>) {
         let Some((exchange, heard)) = self.hear_errand(Pending::Ask, step, received) else { return };
-        let now = self.means.clock.monotonic();
+        let now = self.shared.clock.monotonic();
         let waiting: Vec<JobId> = self.jobs.iter().filter(|(_, entry)| matches!(entry.parked, Parked::Asking)).map(|(id, _)| *id).collect();
         let failing = match heard {
             ExchangeResult::Late => return waiting.into_iter().for_each(|id| self.set_timer(id, now)),
@@ -62,7 +62,7 @@ impl Router {
         };
         if let Some(at) = self.repeat_errand(Pending::Ask, &exchange, true, failing.asks_to_wait()) {
             if failing.is_throttle(&self.service) {
-                self.means.hold_back(at.saturating_sub(now));
+                self.shared.hold_back(at.saturating_sub(now));
             }
             if waiting.is_empty() {
                 self.errands.time.begin_anew();

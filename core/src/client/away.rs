@@ -18,7 +18,7 @@ impl Router {
             .unwrap_or_default();
         let status = status.map(|status| format!(", which is {status}")).unwrap_or_default();
         let with = session.as_ref().map(|session| format!(", with the session `{session}`{status}")).unwrap_or_default();
-        let now = self.means.clock.monotonic();
+        let now = self.shared.clock.monotonic();
         let (operation, intent, effect) = visit.subject();
         match visit.purpose {
             Purpose::Reclaim(session, _) => return self.lost_by(User::Session(session), name),
@@ -61,7 +61,7 @@ impl Router {
             let Some(visit) = self.begin_all_the_same(visit) else { continue };
             match visit.purpose {
                 Purpose::Reclaim(session, failures) => {
-                    let at = self.means.clock.monotonic().saturating_add(again_after(failures));
+                    let at = self.shared.clock.monotonic().saturating_add(again_after(failures));
                     self.timers.add(at, Timer::Reclaim(Box::new((name.clone(), session, failures.saturating_add(1)))));
                 }
                 Purpose::Renewal(id) => self.renewal_not_stored(id, None),
@@ -83,7 +83,7 @@ impl Router {
     pub(super) fn turn_away(&mut self, visit: Visit, kind: Kind, what: &str, advice: Advice) {
         let Some(command) = visit.command else { return };
         let (operation, intent, effect) = visit.subject();
-        let is_said = kind == Kind::Misuse || !self.means.rules.holds(Rule::UnaskedIsUnknown);
+        let is_said = kind == Kind::Misuse || !self.shared.rules.holds(Rule::UnaskedIsUnknown);
         let effect = if is_said { Effect::None } else { effect };
         let fields = Error::new(kind, effect, operation, what, advice).into_fields();
         self.complete(command, Err(Error::from(ErrorFields { intent, ..fields })));

@@ -25,7 +25,7 @@ impl Router {
         let entry = self.jobs.get(&id)?;
         if entry.waiting.is_many() {
             // Others wait for the same purchase: only this one lets go.
-            let error = self.let_go(entry);
+            let error = self.cancelled_error(entry);
             self.jobs.get_mut(&id)?.waiting.remove(&command);
             self.complete(command, Err(error));
             return None;
@@ -36,7 +36,7 @@ impl Router {
             Parked::Sending(step) => (!self.take_back(id, step)).then_some(step),
             Parked::Waking | Parked::Queued { .. } => {
                 self.leave_places(id);
-                self.tell(id, Input::Due(self.means.clock.monotonic()));
+                self.tell(id, Input::Due(self.shared.clock.monotonic()));
                 None
             }
             Parked::LoggingIn | Parked::Asking => {

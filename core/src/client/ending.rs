@@ -52,7 +52,7 @@ impl Router {
         if is_lost || !finished.own.as_ref().is_some_and(|name| self.journal.is_busy(name)) {
             self.let_go_for(&mut finished);
         }
-        if !self.means.rules.holds(Rule::KeepUntilTaken) {
+        if !self.shared.rules.holds(Rule::KeepUntilTaken) {
             std::mem::take(&mut finished.left).names().for_each(|name| self.delete(name, true));
         }
         finished.left.names().for_each(|name| self.journal.give(name, Some(User::Result)));
@@ -104,13 +104,13 @@ impl Router {
             Err(error) if error.effect == Effect::None && name.is_of_a_pool() => self.empty_slot(name, entry),
             Err(error) if error.effect == Effect::None => {
                 finished.last = Last::Erase;
-                if self.journal.may_be_made_late(name) && self.means.rules.holds(Rule::LateIsNotNone) {
+                if self.journal.may_be_made_late(name) && self.shared.rules.holds(Rule::LateIsNotNone) {
                     finished.last = Last::EraseLate;
                     let record = self.journal.slot(name).map(|slot| name.at(slot.version).0);
                     finished.result = Err(Error::from(ErrorFields { record, ..error.clone().into_fields() }));
                 }
                 let is_put = self.journal.slot(name).is_some_and(|slot| slot.is_put);
-                if is_put && !self.means.rules.holds(Rule::DeleteBeforeNone) {
+                if is_put && !self.shared.rules.holds(Rule::DeleteBeforeNone) {
                     self.finish_after(Finished { left: Left::default(), after: Vec::new(), ..finished.clone() });
                     finished.commands.clear();
                 }
@@ -174,7 +174,7 @@ impl Router {
 
     /// Ends a job in doubt: its record says so, and is anybody's from here on.
     pub(super) fn doubt(&mut self, id: JobId, mut error: Error) {
-        let unix = self.means.clock.unix();
+        let unix = self.shared.clock.unix();
         if self.jobs.get(&id).is_some_and(|entry| self.is_lost(id, entry)) {
             return self.end_in_doubt(id, error, Vec::new());
         }
@@ -273,7 +273,7 @@ impl Router {
     pub(super) fn end_lost(&mut self, id: JobId) {
         let Some(entry) = self.jobs.get(&id) else { return };
         let error = match entry.job.write().filter(|_| !entry.job.was_accepted()) {
-            None => unless_said(entry, Err(entry.let_go())).err(),
+            None => unless_said(entry, Err(entry.cancelled_error())).err(),
             Some(write) => {
                 let is_open = write.call.is_open();
                 let what = "was not sent, because another client has taken it over";
@@ -295,7 +295,7 @@ impl Router {
 
     /// Whether the store has a record of this job, or may have one, that whoever finds it can send.
     pub(super) fn may_be_resumed(&self, entry: &Entry) -> bool {
-        entry.custody.last_put.is_some() && entry.saved_call(&self.means.clock).is_some_and(|call| call.can_resume())
+        entry.custody.last_put.is_some() && entry.saved_call(&self.shared.clock).is_some_and(|call| call.can_resume())
     }
 }
 

@@ -4,7 +4,7 @@
 use super::outbox::Pending;
 use super::router::Router;
 use crate::collections::ThinVec;
-use crate::engine::{Action, Cx, Exchange, ExchangeResult, Failing, Received, Subject, Wants, Wishes};
+use crate::engine::{Action, Cx, Exchange, ExchangeResult, FailedSend, Received, Subject, Wants, Wishes};
 use crate::policy::{Again, Error};
 use crate::state::{CommandId, Errand, StepId};
 use crate::time::Millis;
@@ -22,7 +22,7 @@ impl Router {
     fn with_errand<T>(&mut self, act: impl FnOnce(&mut Cx<'_>) -> T) -> T {
         let (mut notes, mut subject) = (Vec::new(), Subject::default());
         act(&mut Cx {
-            means: &mut self.means,
+            shared: &mut self.shared,
             service: &self.service,
             notes: &mut notes,
             subject: &mut subject,
@@ -37,7 +37,7 @@ impl Router {
     /// Sends it, for a command that waits.
     pub(super) fn send_errand(&mut self, which: Pending, mut exchange: Exchange, command: CommandId) {
         let Action::Send(request) = self.with_errand(|cx| exchange.send(None, Millis::MAX, cx)) else { return };
-        let (id, now) = (self.outbox.send(which.clone(), command, request), self.means.clock.monotonic());
+        let (id, now) = (self.outbox.send(which.clone(), command, request), self.shared.clock.monotonic());
         let errand = self.errand(which);
         exchange.late = errand.late;
         errand.attempts.sent(now);
@@ -63,9 +63,9 @@ impl Router {
     /// When it is sent again, if it is.
     pub(super) fn repeat_errand(&mut self, which: Pending, exchange: &Exchange, passing: bool, asked: Millis) -> Option<Millis> {
         let again = if passing { Again::Same } else { Again::No };
-        let now = self.means.clock.monotonic();
+        let now = self.shared.clock.monotonic();
         let mut attempts = self.errand(which.clone()).attempts;
-        let delay = self.with_errand(|cx| attempts.after(again, asked, exchange.sent_at(), false, cx));
+        let delay = self.with_errand(|cx| attempts.next_delay(again, asked, exchange.sent_at(), false, cx));
         let at = delay.map(|delay| now.saturating_add(delay));
         let errand = self.errand(which);
         errand.attempts = attempts;
@@ -77,12 +77,12 @@ impl Router {
     pub(super) fn errand_succeeded(&mut self, which: Pending) {
         let attempts = self.errand(which.clone()).attempts;
         self.with_errand(|cx| attempts.succeeded(cx));
-        let now = self.means.clock.monotonic();
+        let now = self.shared.clock.monotonic();
         self.errand(which).done(0, now);
     }
 
     /// Puts what the service said into an error, without a secret.
-    pub(super) fn describe_errand(&mut self, exchange: &Exchange, error: &mut Error, failing: &Failing) {
+    pub(super) fn describe_errand(&mut self, exchange: &Exchange, error: &mut Error, failing: &FailedSend) {
         self.with_errand(|cx| exchange.describe(error, failing, cx));
     }
 }

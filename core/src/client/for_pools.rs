@@ -141,15 +141,15 @@ impl Client {
 impl Client {
     /// The time is this.
     pub(crate) fn tick(&mut self, now: Now) {
-        self.router.means.clock.tick(now);
+        self.router.shared.clock.tick(now);
     }
 
     pub(crate) fn monotonic(&self) -> Millis {
-        self.router.means.clock.monotonic()
+        self.router.shared.clock.monotonic()
     }
 
     pub(crate) fn unix(&self) -> Millis {
-        self.router.means.clock.unix()
+        self.router.shared.clock.unix()
     }
 
     pub(crate) fn api(&self) -> Api {
@@ -158,7 +158,7 @@ impl Client {
 
     /// A number below this, not the same for all clients.
     pub(crate) fn any_below(&mut self, most: u32) -> u32 {
-        let any = self.router.means.dice.jitter() % u64::from(most.max(1));
+        let any = self.router.shared.rng.jitter() % u64::from(most.max(1));
         u32::try_from(any).unwrap_or_default()
     }
 

@@ -26,7 +26,7 @@ impl Router {
     /// A setting was accepted: what is in doubt of earlier ones that change nothing else would only undo it. Returns the names that are let
     /// go of.
     pub(super) fn drop_settings(&mut self, id: JobId, entry: &Entry) -> Vec<Name> {
-        let newer_stands = self.means.rules.holds(Rule::NewerSettingStands);
+        let newer_stands = self.shared.rules.holds(Rule::NewerSettingStands);
         // What comes out of a record may be older than what is in doubt.
         let is_restored = entry.job.write().is_some_and(|write| write.restored);
         let Some(members) = members_set(entry).filter(|_| newer_stands && !is_restored) else { return Vec::new() };

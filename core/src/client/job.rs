@@ -112,8 +112,8 @@ impl Entry {
     }
 
     /// What a command is told that no longer waits for it.
-    pub(super) fn let_go(&self) -> Error {
-        self.job.let_go(&self.subject)
+    pub(super) fn cancelled_error(&self) -> Error {
+        self.job.cancelled_error(&self.subject)
     }
 
     /// Takes in the options of a start that joins it: whatever more is wanted of the session. If the job goes on only for

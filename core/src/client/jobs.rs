@@ -97,7 +97,7 @@ impl Router {
     /// A job changes a session.
     pub(super) fn changes(&mut self, id: JobId, session: Option<ArcStr>, endpoint: &Endpoint) {
         let Some(session) = session else { return };
-        let now = self.means.clock.monotonic();
+        let now = self.shared.clock.monotonic();
         let tracked = self.sessions.get_or_insert_with(session, Box::default);
         tracked.jobs.insert(id);
         tracked.changing.insert(id);
@@ -115,8 +115,8 @@ impl Router {
     }
 
     /// What a command is told that no longer waits for a job.
-    pub(super) fn let_go(&self, entry: &Entry) -> Error {
-        Error::from(ErrorFields { record: self.record_of(entry).map(|record| record.0), ..entry.let_go().into_fields() })
+    pub(super) fn cancelled_error(&self, entry: &Entry) -> Error {
+        Error::from(ErrorFields { record: self.record_of(entry).map(|record| record.0), ..entry.cancelled_error().into_fields() })
     }
 
     /// The record of a job that is at work, or of the session that it is about, where something was put there.

@@ -47,15 +47,15 @@ impl Router {
     /// Lets a command wait for a job. A job that was given up is carried on.
     pub(super) fn attach(&mut self, id: u32, command: CommandId) {
         let Some(entry) = self.jobs.get(&id) else { return };
-        let error = (!entry.wanted).then(|| self.let_go(entry));
+        let error = (!entry.wanted).then(|| self.cancelled_error(entry));
         let Some(entry) = self.jobs.get_mut(&id) else { return };
-        let let_go = if entry.wanted { SmallSet::default() } else { std::mem::take(&mut entry.waiting) };
+        let cancelled = if entry.wanted { SmallSet::default() } else { std::mem::take(&mut entry.waiting) };
         entry.wanted = true;
         entry.waiting.insert(command);
         if let Some(known) = self.commands.get_mut(&command) {
             known.job = Some(id);
         }
-        for (command, error) in let_go.iter().zip(std::iter::repeat(error).flatten()) {
+        for (command, error) in cancelled.iter().zip(std::iter::repeat(error).flatten()) {
             self.complete(command, Err(error));
         }
     }

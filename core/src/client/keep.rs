@@ -54,7 +54,7 @@ impl Entry {
 impl Router {
     /// Asks the store, or this client's own memory where it has none.
     pub(super) fn push_store(&mut self, pending: Pending, command: Option<CommandId>, call: StoreCall) {
-        self.outbox.ask(pending, command, call, &self.means.clock);
+        self.outbox.ask(pending, command, call, &self.shared.clock);
     }
 
     /// Puts data under a name of this client's, as soon as no other step of it is out. Whoever waits is told; where nobody does, it is
@@ -126,7 +126,7 @@ impl Router {
 
     /// A name that nobody has had.
     pub(super) fn make_name(&mut self, user: Option<User>) -> Name {
-        let name = self.account.space.random(&self.means.dice.record());
+        let name = self.account.space.random(&self.shared.rng.record());
         self.journal.make(name.clone(), user);
         name
     }
@@ -134,7 +134,7 @@ impl Router {
     /// What a job's record says now.
     pub(super) fn job_data(&self, id: JobId) -> Option<Data> {
         let entry = self.jobs.get(&id)?;
-        let call = entry.custody.rare.as_ref().and_then(|rare| rare.placed.clone()).or_else(|| entry.saved_call(&self.means.clock));
+        let call = entry.custody.rare.as_ref().and_then(|rare| rare.placed.clone()).or_else(|| entry.saved_call(&self.shared.clock));
         Some(Data { call, ..self.data(entry.custody.bought_as.as_deref()) })
     }
 
@@ -183,7 +183,7 @@ impl Router {
             puts: 0,
             base_url: self.service.base.to_string(),
             account: self.account.digest.clone(),
-            at: self.means.clock.at(),
+            at: self.shared.clock.at(),
             intent: bought_as.and_then(|known| known.intent.as_ref().map(ArcStr::to_string)),
             key: bought_as.and_then(|known| known.key.as_ref().map(ArcStr::to_string)),
             fingerprint: bought_as.map(|known| known.fingerprint),

@@ -17,20 +17,20 @@ impl Router {
     /// Asks for a token for a job, unless somebody has. Each job that has to wait wakes by itself, so that giving up one of them
     /// leaves nobody behind.
     pub(super) fn ask_login(&mut self, id: JobId) {
-        if self.errands.login.is_out() && self.means.rules.holds(Rule::OneLogin) {
+        if self.errands.login.is_out() && self.shared.rules.holds(Rule::OneLogin) {
             return;
         }
-        if let Some(not_before) = self.errands.login.not_before(self.means.gate, self.means.clock.monotonic()) {
-            let wait = not_before.saturating_sub(self.means.clock.monotonic());
+        if let Some(not_before) = self.errands.login.not_before(self.shared.gate, self.shared.clock.monotonic()) {
+            let wait = not_before.saturating_sub(self.shared.clock.monotonic());
             if wait <= self.service.retry.window_ms {
                 return self.set_timer(id, not_before);
             }
             // Longer than a call may take: that is said now, not after an hour.
             let mut error = Error::new(Kind::Unavailable, Effect::None, LOGIN, TOO_LONG, Advice::Wait);
-            error.retry_at = Some(self.means.clock.unix().saturating_add(wait));
+            error.retry_at = Some(self.shared.clock.unix().saturating_add(wait));
             return self.no_login(&error);
         }
-        let Some((username, password)) = self.means.tokens.credentials.clone() else { return };
+        let Some((username, password)) = self.shared.tokens.credentials.clone() else { return };
         let Some(command) = self.jobs.get(&id).map(|entry| entry.waiting.first()) else { return };
         let params = json_of(&LoginRequest { username, password });
         let Ok(built) = build(LoginRequest::ENDPOINT, &params) else { return };
@@ -44,16 +44,16 @@ impl Router {
 
     /// What came of the login, for all that wait for it.
     pub(super) fn on_login(&mut self, step: StepId, received: Received<'_>) {
-        let generation = self.means.tokens.generation();
+        let generation = self.shared.tokens.generation();
         let Some((exchange, heard)) = self.hear_errand(Pending::Login, step, received) else { return };
         let (mut error, passing, asked) = match heard {
-            ExchangeResult::Success(_) if self.means.tokens.generation() != generation => {
+            ExchangeResult::Success(_) if self.shared.tokens.generation() != generation => {
                 self.errand_succeeded(Pending::Login);
                 return self.go_on_with_token();
             }
-            ExchangeResult::Late => return self.set_login_timers(self.means.clock.monotonic()),
+            ExchangeResult::Late => return self.set_login_timers(self.shared.clock.monotonic()),
             ExchangeResult::Unfit(rule) => {
-                self.errands.login.done(0, self.means.clock.monotonic());
+                self.errands.login.done(0, self.shared.clock.monotonic());
                 return self.no_login(&Error::invalid(LOGIN, "headers", &rule));
             }
             ExchangeResult::Success(answered) => {
@@ -80,10 +80,10 @@ impl Router {
             return self.set_login_timers(at);
         }
         error.attempts = self.errands.login.sends();
-        let now = self.means.clock.monotonic();
+        let now = self.shared.clock.monotonic();
         self.errands.login.done(asked, now);
-        if error.kind == Kind::Refused && self.means.rules.holds(Rule::RefusedLoginRests) {
-            self.means.tokens.refused = Some(error.clone());
+        if error.kind == Kind::Refused && self.shared.rules.holds(Rule::RefusedLoginRests) {
+            self.shared.tokens.refused = Some(error.clone());
         }
         self.no_login(&error);
     }
@@ -100,7 +100,7 @@ impl Router {
 
     /// There is no new token. An old one that was only to be renewed early is used until it is refused.
     fn no_login(&mut self, error: &Error) {
-        if self.means.tokens.keep_old() {
+        if self.shared.tokens.keep_old() {
             return self.go_on_with_token();
         }
         self.waiting_for_login().into_iter().for_each(|id| self.deferred.push(Deferred::Tell(id, Input::Granted(Err(error.clone())))));

@@ -28,12 +28,12 @@ impl Router {
 
     /// It ends as soon as nothing of it is out.
     pub(super) fn lost_job(&mut self, id: JobId) {
-        let now = self.means.clock.monotonic();
+        let now = self.shared.clock.monotonic();
         if self.goes_on_unnamed(id) {
             return;
         }
         let Some(entry) = self.jobs.get_mut(&id) else { return };
-        entry.custody.lost = self.means.rules.holds(Rule::LostNameEnds);
+        entry.custody.lost = self.shared.rules.holds(Rule::LostNameEnds);
         match entry.parked {
             Parked::Waking | Parked::Queued { .. } => {
                 self.leave_places(id);

@@ -12,7 +12,7 @@ use crate::time::Now;
 impl Router {
     /// Turns what was seen through a session into advice, and sends nothing:
     pub(super) fn observe(&mut self, session_id: &str, seen: Seen, now: Now) -> Option<Verdict> {
-        self.means.clock.tick(now);
+        self.shared.clock.tick(now);
         let tracked = self.sessions.get_mut(session_id)?;
         let reason = match tracked.observed.judge(seen) {
             Verdict::Rotate(reason) => reason,
@@ -39,7 +39,7 @@ impl Router {
     }
 
     fn rotate(&mut self, session_id: &str, reason: RotateReason) -> Verdict {
-        let now = self.means.clock.monotonic();
+        let now = self.shared.clock.monotonic();
         let credentials = self.sessions.get_mut(session_id).is_some_and(|tracked| {
             // One that was left in doubt is sent once more first; meanwhile nothing is seen as news.
             if tracked.free_doubts.rotation.is_some() {

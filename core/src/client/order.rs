@@ -70,11 +70,11 @@ impl Router {
     /// An order was placed: its record says so from here on.
     pub(super) fn placed(&mut self, id: JobId, order_no: &str) {
         let Some(entry) = self.jobs.get_mut(&id) else { return };
-        let call = entry.saved_call(&self.means.clock);
+        let call = entry.saved_call(&self.shared.clock);
         let placed = call.map(|call| SavedCall { order_no: Some(order_no.to_owned()), doubt_since: None, ..call });
         let rare = entry.custody.rare.get_or_insert_default();
         (rare.doubt_since, rare.placed) = (None, placed);
-        if self.means.rules.holds(Rule::OrderIsSaved) {
+        if self.shared.rules.holds(Rule::OrderIsSaved) {
             self.put_job(id, None);
         }
     }

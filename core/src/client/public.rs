@@ -76,7 +76,7 @@ impl Client {
 
     /// The token that is used at present: for a safe place of the host's, to start from next time.
     pub fn token(&self) -> Option<&Secret> {
-        self.router.means.tokens.token()
+        self.router.shared.tokens.token()
     }
 }
 
@@ -128,7 +128,7 @@ impl Client {
     /// be resumed.
     pub fn cancel(&mut self, command: CommandId, now: Now) -> Option<StepId> {
         self.route(|router| {
-            router.means.clock.tick(now);
+            router.shared.clock.tick(now);
             router.cancel(command)
         })
     }

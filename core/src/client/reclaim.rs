@@ -12,7 +12,7 @@ use crate::time::Now;
 impl Router {
     /// Claims that have ended while this client lives:
     pub(super) fn lost(&mut self, names: Option<&[Name]>, now: Now) {
-        self.means.clock.tick(now);
+        self.shared.clock.tick(now);
         let all = || self.journal.names().cloned().collect();
         for name in names.map_or_else(all, <[Name]>::to_vec) {
             match self.journal.lose(&name) {
@@ -42,7 +42,7 @@ impl Router {
         let mut saved = saved.clone();
         // What another client has put meanwhile is newer, but where this one has just seen that it lives again. All else is as the record
         // says: little may be known of a session that was released meanwhile.
-        if tracked.lapsed || data.at.client == self.means.clock.at().client {
+        if tracked.lapsed || data.at.client == self.shared.clock.at().client {
             saved.status = tracked.shown.status.as_ref().map(ArcStr::to_string).or(saved.status);
             saved.session_type = tracked.shown.session_type.as_ref().map(ArcStr::to_string).or(saved.session_type);
             saved.credentials |= tracked.wishes.credentials;

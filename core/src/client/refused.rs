@@ -14,7 +14,7 @@ impl Router {
     /// What a job leaves that had no effect because an app's own backend refused its key, and for how long that may be sent.
     fn refused_call(&self, entry: &Entry) -> Option<(SavedCall, Millis)> {
         let is_refused = entry.job.write().is_some_and(|write| write.call.ledger.refused) && entry.custody.bought_as.is_some();
-        let call = entry.saved_call(&self.means.clock).filter(|_| is_refused && self.means.rules.holds(Rule::RefusedKeepsKey))?;
+        let call = entry.saved_call(&self.shared.clock).filter(|_| is_refused && self.shared.rules.holds(Rule::RefusedKeepsKey))?;
         let left = KEY_WINDOW.saturating_sub(call.age.ms);
         (left > 0).then_some((SavedCall { refused: true, ..call }, left))
     }

@@ -15,19 +15,19 @@ impl Router {
         let pending = self.outbox.pending.get(&id).ok_or(Misuse::UnknownStep)?;
         match outcome {
             Outcome::Store(answer) if pending.is_answered_by(&answer) => {
-                self.means.clock.tick(now);
+                self.shared.clock.tick(now);
                 self.on_store(id, answer);
             }
             Outcome::Response { status, headers, body, truncated } if pending.is_send() => {
-                self.means.clock.tick(now);
+                self.shared.clock.tick(now);
                 self.received(id, engine::Received::Response(wire::Received { status, headers, body, truncated }));
             }
             Outcome::Read(response) if pending.is_send() => {
-                self.means.clock.tick(now);
+                self.shared.clock.tick(now);
                 self.received(id, engine::Received::Read(response));
             }
             Outcome::Failed { kind, sent } if pending.is_send() => {
-                self.means.clock.tick(now);
+                self.shared.clock.tick(now);
                 self.received(id, engine::Received::Failed(kind, sent));
             }
             _ => return Err(Misuse::WrongAnswer),
@@ -39,7 +39,7 @@ impl Router {
     pub(super) fn refuse_headers(&mut self, id: StepId, rule: &str, now: Now) -> Result<(), Misuse> {
         match self.outbox.pending.get(&id) {
             Some(Pending::Send(_) | Pending::Login) => {
-                self.means.clock.tick(now);
+                self.shared.clock.tick(now);
                 self.received(id, engine::Received::Unfit(rule));
                 Ok(())
             }

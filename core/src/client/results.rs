@@ -22,7 +22,7 @@ impl Router {
         if let Some(after) = self.waiting.after_retry.remove(&command) {
             return self.deferred.push(Deferred::AfterRetry(command, after));
         }
-        let unix = self.means.clock.unix();
+        let unix = self.shared.clock.unix();
         let result = result.map_err(|error| error.said_at(unix));
         if let Some(entry) = self.commands.get_mut(&command) {
             for name in left.names() {

@@ -17,7 +17,7 @@ use super::types::Step;
 use super::waiting::{After, Left, Spending, Timer, Waiting};
 use crate::collections::{IdMap, Map};
 use crate::contract::{Decimal, Secret};
-use crate::engine::{Answered, Gate, Means, Service, Tokens};
+use crate::engine::{Answered, Gate, Service, Shared, Tokens};
 use crate::entropy::Entropy;
 use crate::policy::{Codes, Error, ErrorFields, Quota, Rule, Rules};
 use crate::state::{Account, CommandId, Errand, JobId, Journal, Name, Space, StepId, Tracked, User};
@@ -33,7 +33,7 @@ const MAX_BODY: u32 = 8 << 20;
 #[cfg_attr(feature = "ablation", derive(Clone, Hash))]
 pub(super) struct Router {
     pub(super) service: Service,
-    pub(super) means: Means,
+    pub(super) shared: Shared,
     pub(super) account: Owner,
     pub(super) spending: Spending,
     // Boxed, as a map's nodes have room for more than they hold.
@@ -116,11 +116,11 @@ impl Router {
         }
         let has_login = options.username.is_some() || options.password.is_some() || options.token.is_some();
         let backend_refuses = options.backend_refuses.unwrap_or(options.api_key.is_none() && !has_login);
-        let dice = Entropy::new(entropy);
+        let rng = Entropy::new(entropy);
         let owner = options.api_key.as_ref().or(options.username.as_ref());
         let named = options.account.is_some();
         let name = options.account.or_else(|| owner.map(|owner| owner.reveal().to_owned())).unwrap_or_default();
-        let (name, salt) = (Secret::new(name), dice.salt());
+        let (name, salt) = (Secret::new(name), rng.salt());
         #[cfg(feature = "ablation")]
         let rules = Rules { without: options.without };
         #[cfg(not(feature = "ablation"))]
@@ -146,13 +146,13 @@ impl Router {
                 retry: options.retry,
                 max_body: if options.max_body == 0 { MAX_BODY } else { options.max_body },
             },
-            means: Means {
-                clock: Clock::of(dice.client()),
+            shared: Shared {
+                clock: Clock::of(rng.client()),
                 rules,
                 gate: Gate::default(),
                 quota: Quota::new(),
                 tokens: Tokens::new(options.username.zip(options.password), options.token),
-                dice,
+                rng,
             },
             spending: Spending { cap: options.daily_cap_usd, ..Spending::default() },
             jobs: IdMap::default(),
@@ -171,7 +171,7 @@ impl Router {
 
     /// What to do next: whatever follows from what is due, and then the next step.
     pub(super) fn poll(&mut self, now: Now) -> Step {
-        self.means.clock.tick(now);
+        self.shared.clock.tick(now);
         while self.outbox.steps.is_empty() && self.take_due(now) {
             self.carry_out_all();
         }

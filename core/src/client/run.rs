@@ -31,12 +31,12 @@ impl Router {
     /// Lets a job do something, and takes in what it has to say beside.
     pub(super) fn with<T>(&mut self, id: JobId, act: impl FnOnce(&mut Job, &mut Cx<'_>) -> T) -> Option<T> {
         let Entry { job, subject, wants, wanted, .. } = &mut **self.jobs.get_mut(&id)?;
-        let day = self.spending.today(self.means.clock.unix(), subject.intent.as_deref());
+        let day = self.spending.today(self.shared.clock.unix(), subject.intent.as_deref());
         let known = subject.session_id.as_deref().and_then(|session| self.sessions.get(session)).map(|tracked| tracked.known());
         let has_session = &|session: &str| self.sessions.get(session).is_some_and(|tracked| tracked.is_had());
         let (mut notes, wanted) = (Vec::new(), *wanted);
         let mut cx =
-            Cx { means: &mut self.means, service: &self.service, notes: &mut notes, subject, wanted, wants, known, has_session, day };
+            Cx { shared: &mut self.shared, service: &self.service, notes: &mut notes, subject, wanted, wants, known, has_session, day };
         let result = act(job, &mut cx);
         notes.into_iter().for_each(|note| self.take_note(id, note));
         Some(result)
@@ -59,7 +59,7 @@ impl Router {
             Action::Need(Need::Token) => {
                 self.free_place(id);
                 self.park(id, Parked::LoggingIn);
-                match self.means.tokens.refused.clone() {
+                match self.shared.tokens.refused.clone() {
                     Some(error) => self.deferred.push(Deferred::Tell(id, Input::Granted(Err(error)))),
                     None => self.ask_login(id),
                 }
@@ -67,9 +67,9 @@ impl Router {
             Action::Need(Need::ServerTime) => {
                 self.free_place(id);
                 self.park(id, Parked::Asking);
-                match self.means.clock.knows_server() {
+                match self.shared.clock.knows_server() {
                     true => self.deferred.push(Deferred::Tell(id, Input::Granted(Ok(Grant::ServerTime)))),
-                    false => self.set_timer(id, self.means.clock.monotonic()),
+                    false => self.set_timer(id, self.shared.clock.monotonic()),
                 }
             }
             Action::Need(Need::Count { entry, usd }) => self.count(id, entry, usd),
@@ -92,14 +92,14 @@ impl Router {
         self.park(id, Parked::Waking);
         let others = || self.timers.has_other_job(wake.at, id);
         let at = match wake.latest {
-            Some(latest) if wake.at == self.means.gate.until() && others() => {
-                let after = jittered(self.service.retry.ceiling(0, true), self.means.dice.jitter());
+            Some(latest) if wake.at == self.shared.gate.until() && others() => {
+                let after = jittered(self.service.retry.ceiling(0, true), self.shared.rng.jitter());
                 wake.at.saturating_add(after).min(latest)
             }
             Some(latest) => wake.at.min(latest),
             None => wake.at,
         };
-        if at > self.means.clock.monotonic() {
+        if at > self.shared.clock.monotonic() {
             self.free_place(id);
         }
         self.set_timer(id, at);
@@ -107,7 +107,7 @@ impl Router {
 
     /// Moves on a job whose time has come; `due` is when it was to come.
     pub(super) fn advance(&mut self, id: JobId, due: Millis) {
-        let now = self.means.clock.monotonic();
+        let now = self.shared.clock.monotonic();
         let Some(entry) = self.jobs.get_mut(&id) else { return };
         entry.timer = None;
         if !matches!(entry.parked, Parked::Waking) {
@@ -123,7 +123,7 @@ impl Router {
 
     /// A job whose time has come goes on, once it has a place.
     pub(super) fn go(&mut self, id: JobId, due: Millis) {
-        let now = self.means.clock.monotonic();
+        let now = self.shared.clock.monotonic();
         let Some(entry) = self.jobs.get_mut(&id) else { return };
         // What was given up or lost is told, and sends nothing.
         let goes_on = entry.wanted && !entry.custody.lost;
@@ -140,7 +140,7 @@ impl Router {
     /// Gives a place that is free to whose turn it is. Whether there was one.
     pub(super) fn give_place(&mut self) -> bool {
         let Some((place, turn)) = self.places.give() else { return false };
-        let waited = self.means.clock.monotonic().saturating_sub(turn.since);
+        let waited = self.shared.clock.monotonic().saturating_sub(turn.since);
         if let Some(entry) = self.jobs.get_mut(&turn.id)
             && let Parked::Queued { due, .. } = entry.parked
         {
@@ -152,7 +152,7 @@ impl Router {
     }
 
     fn told_due(&mut self, id: JobId, due: Millis) {
-        let now = self.means.clock.monotonic();
+        let now = self.shared.clock.monotonic();
         if let Some(entry) = self.jobs.get_mut(&id) {
             entry.wants.begin(now);
             self.tell(id, Input::Due(due));
@@ -169,7 +169,7 @@ impl Router {
         if matches!(parked, Some(Parked::Storing | Parked::Marking)) {
             match written {
                 WriteResult::Lost if self.goes_on_unnamed(id) => self.tell(id, Input::Stored(Stored::Failed)),
-                WriteResult::Lost if self.means.rules.holds(Rule::LostNameEnds) => self.end_lost(id),
+                WriteResult::Lost if self.shared.rules.holds(Rule::LostNameEnds) => self.end_lost(id),
                 WriteResult::Done | WriteResult::Lost => self.tell(id, Input::Stored(Stored::Done)),
                 WriteResult::Failed | WriteResult::Never => self.tell(id, Input::Stored(Stored::Failed)),
             }
@@ -179,17 +179,17 @@ impl Router {
     /// The name that a job made up is there already: the host has given the same bytes as to a client before. From here on names and keys
     /// are others, and what was counted for this one is that client's.
     pub(super) fn rename(&mut self, id: JobId) {
-        self.means.dice.turn();
+        self.shared.rng.turn();
         let Some(entry) = self.jobs.get_mut(&id) else { return };
         (entry.custody.name, entry.custody.lost) = (None, false);
         if let Some(write) = entry.job.write_mut()
             && let Some(key) = &mut write.call.ledger.key
         {
             write.terms.take_counted(key);
-            *key = self.means.dice.key(None);
+            *key = self.shared.rng.key(None);
             entry.subject.key = Some(key.as_str().into());
         }
-        self.wake(id, Wake::at(self.means.clock.monotonic()));
+        self.wake(id, Wake::at(self.shared.clock.monotonic()));
     }
 
     /// What a job has to say beside what it waits for.
@@ -211,7 +211,7 @@ impl Router {
             }
             Note::Learnt(facts) => self.learn_and_save(&facts),
             Note::Moved => {
-                let now = self.means.clock.monotonic();
+                let now = self.shared.clock.monotonic();
                 let session = self.jobs.get(&id).and_then(|entry| entry.subject.session_id.as_ref());
                 if let Some(tracked) = session.and_then(|session| self.sessions.get_mut(session)) {
                     tracked.observed.changed(now);

@@ -64,7 +64,7 @@ pub(super) fn ended(facts: &Facts, intent: Option<String>, record: Option<Record
 impl Router {
     /// A purchase was accepted: from here on the session is what is kept.
     pub(super) fn bought(&mut self, id: JobId, bought: Bought) {
-        let now = self.means.clock.monotonic();
+        let now = self.shared.clock.monotonic();
         // Whoever has taken it over holds it.
         let entry = self.jobs.get_mut(&id).filter(|entry| !entry.custody.lost);
         let Some(Entry { subject, wants, custody, .. }) = entry.map(|entry| &mut **entry) else { return };
@@ -201,7 +201,7 @@ impl Router {
         match tracked.bought_as.as_ref().map(|known| known.name.clone()) {
             Some(name) => self.reclaim(&name, session.into(), 0),
             None => {
-                let name = self.account.space.random(&self.means.dice.record());
+                let name = self.account.space.random(&self.shared.rng.record());
                 (tracked.name, tracked.lapsed) = (Some(name.clone()), false);
                 self.journal.make(name, Some(User::Session(session.into())));
             }

@@ -42,11 +42,11 @@ impl Router {
         };
         match (settlement, open) {
             (Settlement::NotHappened { early }, open) => {
-                let left = UNDER_WAY.saturating_sub(self.means.clock.at_least_since(data.at));
-                if left > 0 && !early && self.means.rules.holds(Rule::HourBeforeNone) {
+                let left = UNDER_WAY.saturating_sub(self.shared.clock.at_least_since(data.at));
+                if left > 0 && !early && self.shared.rules.holds(Rule::HourBeforeNone) {
                     let what = "may still be under way: settle it as not happened after an hour, or with `early` if you know better";
                     let fields = Error::new(Kind::Refused, Effect::None, "settle", what, Advice::Wait).into_fields();
-                    let retry_at = Some(self.means.clock.unix().saturating_add(left));
+                    let retry_at = Some(self.shared.clock.unix().saturating_add(left));
                     return self.finish_visit(command, Err(Error::from(ErrorFields { retry_at, ..fields })), None, name);
                 }
                 let counted = if let Open::Doubt(call) = &open { call.counted.clone() } else { Vec::new() };
@@ -118,7 +118,7 @@ impl Router {
             self.give_up_session(&session.id, name);
         }
         let keep_for = next.done.as_ref().and_then(kept_for);
-        self.put(name, Data { at: self.means.clock.at(), ..next }, keep_for, true, None);
+        self.put(name, Data { at: self.shared.clock.at(), ..next }, keep_for, true, None);
         self.acted(name, command, Last::Put, Vec::new());
     }
 
@@ -133,7 +133,7 @@ impl Router {
         }
         let done = Done { operation: call.operation.clone(), facts, follows: call.follows, answer: None };
         let keep_for = kept_for(&done);
-        let data = Data { done: Some(done), call: None, at: self.means.clock.at(), ..data.clone() };
+        let data = Data { done: Some(done), call: None, at: self.shared.clock.at(), ..data.clone() };
         self.put(name, data, keep_for, true, None);
         self.acted(name, command, Last::Put, Vec::new());
     }

@@ -15,7 +15,7 @@ use crate::time::DAY;
 impl Router {
     /// Counts what a key may cost, before it is put and sent.
     pub(super) fn count(&mut self, id: JobId, entry: String, usd: Decimal) {
-        if !self.means.rules.holds(Rule::SpendBeforeSend) {
+        if !self.shared.rules.holds(Rule::SpendBeforeSend) {
             let day = self.today_of(id).unwrap_or_default();
             return self.deferred.push(Deferred::Tell(id, Input::Granted(Ok(Grant::Counted { day }))));
         }
@@ -54,7 +54,7 @@ impl Router {
 
     fn today_of(&self, id: JobId) -> Option<i64> {
         let intent = self.jobs.get(&id).and_then(|entry| entry.subject.intent.as_deref());
-        self.spending.today(self.means.clock.unix(), intent)
+        self.spending.today(self.shared.clock.unix(), intent)
     }
 
     /// It counts, or would pass the cap, or nobody knows.
@@ -73,7 +73,7 @@ impl Router {
                 self.spending.day = self.spending.day.max(*day);
                 let own = if of_pool { self.spending.pool_cap(&counting.entry) } else { self.spending.cap };
                 let (cap, whose) = (own.unwrap_or_default(), if of_pool { "the pool's" } else { "the" });
-                let is_ahead = *day > self.means.clock.unix().div_euclid(DAY);
+                let is_ahead = *day > self.shared.clock.unix().div_euclid(DAY);
                 let until = if is_ahead { "the store's day ends, which is ahead of this clock's" } else { "midnight UTC" };
                 let what = format!(
                     "was not sent, because it costs {usd} USD, and {total} USD of {whose} daily cap of {cap} USD are used until {until}"
@@ -136,7 +136,7 @@ impl Router {
             spend.is_out = false;
             let again = again_after(spend.failures);
             spend.failures = spend.failures.saturating_add(1);
-            self.timers.add(self.means.clock.monotonic().saturating_add(again), Timer::Spend(number));
+            self.timers.add(self.shared.clock.monotonic().saturating_add(again), Timer::Spend(number));
         } else {
             let entry = self.spending.open.remove(number).map(|spend| spend.counted.entry);
             let is_wanted = |id: &JobId| self.jobs.get(id).is_some_and(|job| matches!(job.parked, Parked::Counting));

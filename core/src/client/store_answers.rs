@@ -17,7 +17,7 @@ use crate::wire::Facts;
 impl Router {
     /// Takes in what a store answered.
     pub(super) fn on_store(&mut self, id: StepId, answer: StoreAnswer) {
-        let (pending, answer) = self.outbox.answered(id, answer, self.means.rules);
+        let (pending, answer) = self.outbox.answered(id, answer, self.shared.rules);
         match pending {
             Some(Pending::Claim(name)) => self.on_claimed(&name, answer),
             Some(Pending::Slots(pool, names)) => self.on_slots(pool, names, answer),
@@ -89,7 +89,7 @@ impl Router {
             self.outbox.notify(Event { command: None, operation: "store", intent: None, what });
         }
         if let Some(again) = after.again {
-            self.timers.set_name(name, self.means.clock.monotonic().saturating_add(again));
+            self.timers.set_name(name, self.shared.clock.monotonic().saturating_add(again));
             self.store_fails(name, "could not write what is under its name");
         }
         if let Some(user) = after.lost {
@@ -157,7 +157,7 @@ impl Router {
                     return self.list(Listing { command, what: Reading::Open { found, options } }, after, true);
                 }
                 if !found.is_empty() {
-                    let at = usize::try_from(self.means.dice.jitter() % found.len() as u64).unwrap_or_default();
+                    let at = usize::try_from(self.shared.rng.jitter() % found.len() as u64).unwrap_or_default();
                     found.rotate_left(at);
                 }
                 found.reverse();

@@ -40,7 +40,7 @@ impl Router {
         }
         let ends = self.sessions.get(&session_id).map(|tracked| tracked.wishes.ends.clone()).unwrap_or_default();
         let timeout_ms = options.policy(&self.service.retry).timeout_ms;
-        let follow = Follow::known(endpoint.paid, headers(options), timeout_ms);
+        let follow = Follow::new(endpoint.paid, headers(options), timeout_ms);
         let (operation, intent) = (endpoint.name, options.intent.as_deref().map(ArcStr::from));
         let subject = Subject { operation, intent, session_id: Some(session_id), ..Subject::default() };
         let mut entry = Entry::new(Job::WaitSession(Box::new(follow)), subject, options);

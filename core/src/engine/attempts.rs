@@ -72,7 +72,7 @@ impl Attempts {
     }
 
     /// The attempts of a request that serves other calls.
-    pub(crate) fn of_errand(policy: RetryPolicy) -> Self {
+    pub(crate) fn of_shared_request(policy: RetryPolicy) -> Self {
         Attempts { limit: Limit::EachWait, ..Attempts::new(policy) }
     }
 
@@ -90,7 +90,7 @@ impl Attempts {
 
     /// Decides whether a send that was due at that time may be made now.
     pub(crate) fn window(&mut self, due: Millis, is_keyed: bool, cx: &Cx<'_>) -> Window {
-        let (now, end, throttled_until) = (cx.now(), self.window_end(cx), cx.means.gate.until());
+        let (now, end, throttled_until) = (cx.now(), self.window_end(cx), cx.shared.gate.until());
         if throttled_until > now {
             let granted = self.grace == Grace::Granted && throttled_until.saturating_sub(now) <= self.policy.window_ms;
             return if throttled_until <= end || granted { Window::Throttled } else { Window::TooLong };
@@ -123,8 +123,15 @@ impl Attempts {
     }
 
     /// Returns the delay before the next send, if there may be one.
-    pub(crate) fn after(&mut self, again: Again, asks_to_wait: Millis, sent_at: Millis, is_keyed: bool, cx: &mut Cx<'_>) -> Option<Millis> {
-        let (now, random, end) = (cx.now(), cx.means.dice.jitter(), self.window_end(cx));
+    pub(crate) fn next_delay(
+        &mut self,
+        again: Again,
+        asks_to_wait: Millis,
+        sent_at: Millis,
+        is_keyed: bool,
+        cx: &mut Cx<'_>,
+    ) -> Option<Millis> {
+        let (now, random, end) = (cx.now(), cx.shared.rng.jitter(), self.window_end(cx));
         match again {
             Again::No => None,
             Again::AwaitEarlier if self.policy.attempts <= 1 => None,
@@ -146,7 +153,7 @@ impl Attempts {
                 if self.counted >= self.policy.attempts || (over && !grace) {
                     return None;
                 }
-                let taken = cx.means.quota.take(throttled)?;
+                let taken = cx.shared.quota.take(throttled)?;
                 if over {
                     self.grace = Grace::Granted;
                 }
@@ -158,7 +165,7 @@ impl Attempts {
 
     /// Gives back the quota after a success.
     pub(crate) fn succeeded(&self, cx: &mut Cx<'_>) {
-        cx.means.quota.refund(self.taken);
+        cx.shared.quota.refund(self.taken);
     }
 }
 

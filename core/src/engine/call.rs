@@ -4,7 +4,7 @@ use super::answer::Answered;
 use super::attempts::{Attempts, Window};
 use super::context::Cx;
 use super::event::EventKind;
-use super::exchange::{Exchange, ExchangeResult, Failing};
+use super::exchange::{Exchange, ExchangeResult, FailedSend};
 use super::gate::Wake;
 use super::machine::{Action, Input, Need, Note, Received};
 use crate::contract::agent::GetSession;
@@ -30,15 +30,15 @@ pub(crate) struct Call {
 }
 
 /// The state of a call after an input.
-pub(crate) enum Called {
+pub(crate) enum CallOutcome {
     /// The call waits for something, and goes on by itself.
-    Waits(Action),
+    Pending(Action),
     /// The call succeeded.
     Success(Box<Answered>),
     /// The call failed, and nothing more is sent.
     Failed(Judgement, Error),
     /// No caller waits any more, and no further send is made.
-    Unwanted,
+    Cancelled,
 }
 
 impl Call {
@@ -67,24 +67,24 @@ impl Call {
     }
 
     /// Returns the reason why the call can't be sent now, if there is one. The send was due at `due`.
-    pub(crate) fn hindrance(&mut self, due: Millis, cx: &mut Cx<'_>) -> Option<Called> {
+    pub(crate) fn blocked_by(&mut self, due: Millis, cx: &mut Cx<'_>) -> Option<CallOutcome> {
         match self.attempts.window(due, self.exchange.is_keyed(), cx) {
             Window::Open => None,
             Window::Throttled => {
-                let until = cx.means.gate.until();
-                Some(Called::Waits(Action::Wake(Wake::spread(until, self.attempts.window_end(cx).max(until)))))
+                let until = cx.shared.gate.until();
+                Some(CallOutcome::Pending(Action::Wake(Wake::spread(until, self.attempts.window_end(cx).max(until)))))
             }
-            Window::Over => self.last.clone().map(|(judgement, error)| Called::Failed(judgement, after_first(error, cx))),
+            Window::Over => self.last.clone().map(|(judgement, error)| CallOutcome::Failed(judgement, after_first(error, cx))),
             // The error comes now, not after an hour.
             Window::TooLong => {
-                let wait = cx.means.gate.until().saturating_sub(cx.now());
-                let retry_at = Some(cx.means.clock.unix().saturating_add(wait));
+                let wait = cx.shared.gate.until().saturating_sub(cx.now());
+                let retry_at = Some(cx.shared.clock.unix().saturating_add(wait));
                 let (judgement, mut error) = match self.last.clone() {
                     Some((judgement, error)) => (judgement, after_first(error, cx)),
                     None => self.ending(Kind::Unavailable, TOO_LONG, Advice::Wait, cx),
                 };
                 error.retry_at = retry_at;
-                Some(Called::Failed(judgement, error))
+                Some(CallOutcome::Failed(judgement, error))
             }
         }
     }
@@ -103,7 +103,7 @@ impl Call {
     }
 
     /// Ends the call after a failed login.
-    pub(crate) fn not_logged_in(&self, error: &Error, cx: &Cx<'_>) -> Called {
+    pub(crate) fn not_logged_in(&self, error: &Error, cx: &Cx<'_>) -> CallOutcome {
         let why = match error.kind {
             Kind::Refused => "the login was refused",
             _ => "the login failed",
@@ -118,7 +118,7 @@ impl Call {
             cause: Some(error.clone()),
             ..ended.into_fields()
         };
-        Called::Failed(judgement, Error::from(fields))
+        CallOutcome::Failed(judgement, Error::from(fields))
     }
 
     /// Sends the call.
@@ -137,30 +137,30 @@ impl Call {
     }
 
     /// Takes the outcome of a send. A failure is returned, for the caller to judge.
-    pub(crate) fn hear(&mut self, received: Received<'_>, cx: &mut Cx<'_>) -> Result<Called, Box<Failing>> {
+    pub(crate) fn on_response(&mut self, received: Received<'_>, cx: &mut Cx<'_>) -> Result<CallOutcome, Box<FailedSend>> {
         match self.exchange.take_in(received, cx) {
             ExchangeResult::Success(answered) => {
                 self.ledger.unanswered = false;
                 self.attempts.succeeded(cx);
-                Ok(Called::Success(answered))
+                Ok(CallOutcome::Success(answered))
             }
             ExchangeResult::Late => {
                 self.unsent();
                 cx.subject.attempts = cx.subject.attempts.saturating_sub(1);
-                Ok(Called::Waits(Action::Wake(Wake::at(cx.now()))))
+                Ok(CallOutcome::Pending(Action::Wake(Wake::at(cx.now()))))
             }
             ExchangeResult::Unfit(rule) if cx.wanted => {
                 self.unsent();
                 cx.subject.attempts = cx.subject.attempts.saturating_sub(1);
                 let error = unfit(&rule, Effect::None, cx);
                 let (judgement, error) = self.not_sent(error, cx);
-                Ok(Called::Failed(judgement, error))
+                Ok(CallOutcome::Failed(judgement, error))
             }
-            ExchangeResult::Unfit(_) => Ok(Called::Unwanted),
+            ExchangeResult::Unfit(_) => Ok(CallOutcome::Cancelled),
             ExchangeResult::Failure(failing) => {
                 if self.exchange.renews(&failing, self.attempts.policy.attempts > 1, cx) {
                     self.unsent();
-                    return Ok(Called::Waits(Action::Wake(Wake::at(cx.now()))));
+                    return Ok(CallOutcome::Pending(Action::Wake(Wake::at(cx.now()))));
                 }
                 Err(failing)
             }
@@ -181,7 +181,7 @@ impl Call {
     }
 
     /// Judges a send that did not succeed, and builds the error to report if nothing more is sent.
-    pub(crate) fn judge(&mut self, failing: &Failing, cx: &mut Cx<'_>) -> (Judgement, Error) {
+    pub(crate) fn judge(&mut self, failing: &FailedSend, cx: &mut Cx<'_>) -> (Judgement, Error) {
         let heard = match (failing.answer.as_ref().map(|answer| (&answer.content, answer.status)), failing.lost) {
             (Some((_, status)), _) if failing.by_backend => SendFailure::Backend { status },
             (Some((Content::Failure(_), status)), _) if cx.service.api == Api::Reseller => {
@@ -194,7 +194,7 @@ impl Call {
             (None, Some((_, sent))) => SendFailure::Lost(sent),
             (None, None) => SendFailure::Lost(crate::policy::Sent::Maybe),
         };
-        let asked = Asked::new(self.exchange.endpoint, self.attempts.policy.retry_paid, cx.means.rules);
+        let asked = Asked::new(self.exchange.endpoint, self.attempts.policy.retry_paid, cx.shared.rules);
         let asked = Asked { capped: self.has_price_limit, ..asked };
         let request_id = failing.answer.as_ref().and_then(|answer| answer.request_id.as_deref());
         let mut judgement = judge(asked, &mut self.ledger, heard, request_id);
@@ -212,39 +212,39 @@ impl Call {
     }
 
     /// Sends the call again, or ends it.
-    pub(crate) fn go_on(&mut self, failing: &Failing, judgement: Judgement, mut error: Error, cx: &mut Cx<'_>) -> Next {
+    pub(crate) fn go_on(&mut self, failing: &FailedSend, judgement: Judgement, mut error: Error, cx: &mut Cx<'_>) -> Retry {
         // The service accepted the call. Only the same key may still bring the result, and only a waiting caller needs it.
         let asks_again = cx.wanted && matches!(judgement.again, Again::Same | Again::Throttled | Again::AwaitEarlier);
         if !asks_again && let Some(answered) = self.accepted_without_id() {
-            return Next::Is(Called::Success(answered));
+            return Retry::Final(CallOutcome::Success(answered));
         }
         cx.subject.cause.get_or_insert_with(|| error.clone());
         if !cx.wanted {
-            return Next::Is(Called::Unwanted);
+            return Retry::Final(CallOutcome::Cancelled);
         }
         let throttled = judgement.again == Again::Throttled;
         // Without the service's own wait, the next send would have come after this at the latest.
         let wait = if throttled { self.attempts.ceiling(true) } else { 0 };
         let (sent_at, is_keyed) = (self.exchange.sent_at(), self.exchange.is_keyed());
-        match self.attempts.after(judgement.again, failing.asks_to_wait(), sent_at, is_keyed, cx) {
+        match self.attempts.next_delay(judgement.again, failing.asks_to_wait(), sent_at, is_keyed, cx) {
             Some(delay) => {
                 if throttled {
-                    cx.means.hold_back(delay);
+                    cx.shared.hold_back(delay);
                     // The time from which the call may be resumed.
-                    error.retry_at.get_or_insert(cx.means.clock.unix().saturating_add(delay));
+                    error.retry_at.get_or_insert(cx.shared.clock.unix().saturating_add(delay));
                 }
                 let again = Repeat { new_key: judgement.again == Again::NewKey, delay, error: error.clone() };
                 self.last = Some((judgement, error));
-                Next::Repeats(again)
+                Retry::Again(again)
             }
             // The service accepted the call, and no further send finds out the id.
-            None if let Some(answered) = self.accepted_without_id() => Next::Is(Called::Success(answered)),
+            None if let Some(answered) = self.accepted_without_id() => Retry::Final(CallOutcome::Success(answered)),
             None => {
-                let wait = wait.max(cx.means.gate.until().saturating_sub(cx.now()));
+                let wait = wait.max(cx.shared.gate.until().saturating_sub(cx.now()));
                 if wait > 0 {
-                    error.retry_at.get_or_insert(cx.means.clock.unix().saturating_add(wait));
+                    error.retry_at.get_or_insert(cx.shared.clock.unix().saturating_add(wait));
                 }
-                Next::Is(Called::Failed(judgement, after_first(error, cx)))
+                Retry::Final(CallOutcome::Failed(judgement, after_first(error, cx)))
             }
         }
     }
@@ -266,35 +266,35 @@ impl Call {
     }
 
     /// Advances a call that only reads with one input. No record is stored for it, and it may be sent again at any time.
-    pub(crate) fn read(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Called {
+    pub(crate) fn read(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> CallOutcome {
         match input {
-            Input::Due(_) | Input::Granted(_) if !cx.wanted => Called::Unwanted,
+            Input::Due(_) | Input::Granted(_) if !cx.wanted => CallOutcome::Cancelled,
             Input::Due(due) => self.read_due(due, cx),
-            Input::Granted(Ok(_)) | Input::Stored(_) => Called::Waits(Action::Wake(Wake::at(cx.now()))),
+            Input::Granted(Ok(_)) | Input::Stored(_) => CallOutcome::Pending(Action::Wake(Wake::at(cx.now()))),
             Input::Granted(Err(error)) => self.not_logged_in(&error, cx),
             Input::Response(received) => self.read_response(received, cx),
         }
     }
 
-    fn read_due(&mut self, due: Millis, cx: &mut Cx<'_>) -> Called {
-        if let Some(hindrance) = self.hindrance(due, cx) {
-            return hindrance;
+    fn read_due(&mut self, due: Millis, cx: &mut Cx<'_>) -> CallOutcome {
+        if let Some(blocked_by) = self.blocked_by(due, cx) {
+            return blocked_by;
         }
-        Called::Waits(match self.need(cx) {
+        CallOutcome::Pending(match self.need(cx) {
             Some(need) => Action::Need(need),
             None => self.send(Millis::MAX, cx),
         })
     }
 
-    fn read_response(&mut self, received: Received<'_>, cx: &mut Cx<'_>) -> Called {
-        let failing = match self.hear(received, cx) {
+    fn read_response(&mut self, received: Received<'_>, cx: &mut Cx<'_>) -> CallOutcome {
+        let failing = match self.on_response(received, cx) {
             Ok(called) => return called,
             Err(failing) => failing,
         };
         let (judgement, error) = self.judge(&failing, cx);
         match self.go_on(&failing, judgement, error, cx) {
-            Next::Is(called) => called,
-            Next::Repeats(again) => Called::Waits(self.repeat(again, cx)),
+            Retry::Final(called) => called,
+            Retry::Again(again) => CallOutcome::Pending(self.repeat(again, cx)),
         }
     }
 
@@ -321,9 +321,9 @@ fn after_first(mut error: Error, cx: &Cx<'_>) -> Error {
 }
 
 /// The next step of a call that failed.
-pub(crate) enum Next {
-    Is(Called),
-    Repeats(Repeat),
+pub(crate) enum Retry {
+    Final(CallOutcome),
+    Again(Repeat),
 }
 
 /// A further send.

@@ -3,7 +3,7 @@
 use super::answer::Answered;
 use super::attempts::Attempts;
 use super::context::Cx;
-use super::exchange::{Exchange, ExchangeResult, Failing};
+use super::exchange::{Exchange, ExchangeResult, FailedSend};
 use super::gate::Wake;
 use super::machine::{Action, Input, Part};
 use super::poller::Poller;
@@ -29,7 +29,7 @@ pub(crate) enum Confirmed {
     /// The session as the service shows it.
     Shown(Box<Answered>),
     /// The session could not be read.
-    Failed(Box<Failing>),
+    Failed(Box<FailedSend>),
     /// The service asks for a wait, in milliseconds, that is longer than a call may take.
     TooLong(Millis),
     /// The read can't be sent; holds the reason, as the end of a sentence.
@@ -66,7 +66,7 @@ impl Confirm {
     }
 
     fn due(&mut self, credentials: bool, cx: &mut Cx<'_>) -> Part<Confirmed> {
-        let not_before = cx.means.gate.until().max(self.poller.not_before());
+        let not_before = cx.shared.gate.until().max(self.poller.not_before());
         if not_before > cx.now() {
             return self.wait(not_before, cx);
         }
@@ -85,18 +85,18 @@ impl Confirm {
         Part::Asks(Action::Wake(Wake::spread(not_before, Millis::MAX)))
     }
 
-    fn not_read(&mut self, failing: Box<Failing>, cx: &mut Cx<'_>) -> Part<Confirmed> {
+    fn not_read(&mut self, failing: Box<FailedSend>, cx: &mut Cx<'_>) -> Part<Confirmed> {
         self.failures = self.failures.saturating_add(1);
         let passing = failing.passing || failing.is_page_of_success();
         if !cx.wanted || !passing || self.failures >= self.policy.attempts.max(2) {
             return Part::Done(Confirmed::Failed(failing));
         }
         let at = self.poller.next(failing.asks_to_wait(), cx);
-        self.wait(at.max(cx.means.gate.until()), cx)
+        self.wait(at.max(cx.shared.gate.until()), cx)
     }
 
     /// Adds the service's own words to an error, without secrets.
-    pub(crate) fn describe(&self, error: &mut Error, failing: &Failing, cx: &Cx<'_>) {
+    pub(crate) fn describe(&self, error: &mut Error, failing: &FailedSend, cx: &Cx<'_>) {
         self.exchange.describe(error, failing, cx);
     }
 }
@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(given.tell(&mut confirm, [due(), throttled(61)]), [READ, "asks to wait 61000"]);
         // Another call was throttled meanwhile.
         let mut given = Given::agent();
-        given.means.gate.close(61_000, 0);
+        given.shared.gate.close(61_000, 0);
         let mut confirm = self::confirm(&given);
         assert_eq!(given.tell(&mut confirm, [due()]), ["asks to wait 61000"]);
     }

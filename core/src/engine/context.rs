@@ -18,16 +18,16 @@ use crate::wire::{Answer, BaseUrl, Content, Failure};
 
 /// The state that all machines of a client share.
 #[cfg_attr(feature = "ablation", derive(Clone, Hash))]
-pub(crate) struct Means {
+pub(crate) struct Shared {
     pub(crate) clock: Clock,
     pub(crate) rules: Rules,
     pub(crate) gate: Gate,
     pub(crate) quota: Quota,
     pub(crate) tokens: Tokens,
-    pub(crate) dice: Entropy,
+    pub(crate) rng: Entropy,
 }
 
-impl Means {
+impl Shared {
     /// Throttles the client for that long.
     pub(crate) fn hold_back(&mut self, wait: Millis) {
         let holds = |rule| self.rules.holds(rule);
@@ -39,7 +39,7 @@ impl Means {
 
 /// The context of a machine, beside its input.
 pub(crate) struct Cx<'a> {
-    pub(crate) means: &'a mut Means,
+    pub(crate) shared: &'a mut Shared,
     pub(crate) service: &'a Service,
     pub(crate) notes: &'a mut Vec<Note>,
     /// The subject of its errors.
@@ -58,7 +58,7 @@ pub(crate) struct Cx<'a> {
 
 impl Cx<'_> {
     pub(crate) fn now(&self) -> Millis {
-        self.means.clock.monotonic()
+        self.shared.clock.monotonic()
     }
 
     pub(crate) fn note(&mut self, event: EventKind) {

@@ -83,7 +83,7 @@ pub(crate) struct CountedAt {
 
 impl CountedAt {
     pub(crate) fn now(cx: &Cx<'_>) -> Self {
-        CountedAt { day: cx.day.unwrap_or_default(), elapsed: cx.means.clock.elapsed() }
+        CountedAt { day: cx.day.unwrap_or_default(), elapsed: cx.shared.clock.elapsed() }
     }
 }
 
@@ -137,8 +137,8 @@ impl Terms {
     pub(crate) fn must_count(&self, cx: &Cx<'_>) -> bool {
         let Some(today) = cx.day.filter(|_| self.counts) else { return false };
         let is_today = |asked: CountedAt| {
-            let is_recent = cx.means.clock.elapsed().saturating_sub(asked.elapsed) <= SHORTLY;
-            (asked.day >= today && is_recent) || !cx.means.rules.holds(Rule::NewDayCounts)
+            let is_recent = cx.shared.clock.elapsed().saturating_sub(asked.elapsed) <= SHORTLY;
+            (asked.day >= today && is_recent) || !cx.shared.rules.holds(Rule::NewDayCounts)
         };
         !self.granted.is_some_and(|(asked, usd)| is_today(asked) && self.charge().is_none_or(|charge| charge <= usd))
     }
@@ -241,7 +241,7 @@ impl Terms {
             return Err(no_price(what, cx));
         };
         let intent = cx.subject.intent.as_deref();
-        let entry = self.entry_of(key).unwrap_or_else(|| new_entry(key, intent, &mut cx.means.dice, cx.means.rules));
+        let entry = self.entry_of(key).unwrap_or_else(|| new_entry(key, intent, &mut cx.shared.rng, cx.shared.rules));
         Ok((entry, usd))
     }
 }
@@ -340,15 +340,15 @@ mod tests {
     #[test]
     fn a_key_counts_once_a_day_and_stays_counted_where_it_may_have_bought() {
         let (rules, key) = (Rules::default(), "k-1");
-        let mut dice = Entropy::new([7; 16]);
+        let mut rng = Entropy::new([7; 16]);
         let mut terms = Terms { said: Some(Decimal::from(10)), ..Terms::default() };
         for day in [TODAY, TODAY, TODAY + 1] {
-            let entry = terms.entry_of(key).unwrap_or_else(|| new_entry(key, None, &mut dice, rules));
+            let entry = terms.entry_of(key).unwrap_or_else(|| new_entry(key, None, &mut rng, rules));
             terms.count(entry, day, CountedAt { day, elapsed: 0 });
         }
         assert_eq!(terms.counted.iter().map(|counted| counted.day).collect::<Vec<_>>(), [TODAY, TODAY + 1]);
         assert!(terms.begin_key(key, true, rules).is_none());
-        terms.count(new_entry("k-2", None, &mut dice, rules), TODAY + 1, CountedAt { day: TODAY, elapsed: 0 });
+        terms.count(new_entry("k-2", None, &mut rng, rules), TODAY + 1, CountedAt { day: TODAY, elapsed: 0 });
         assert!(matches!(terms.begin_key("k-2", false, rules), Some(Note::Freed(freed)) if freed.len() == 1));
         assert_eq!(terms.counted.len(), 2);
     }

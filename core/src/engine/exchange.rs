@@ -50,13 +50,13 @@ pub(crate) enum ExchangeResult {
     /// The request was not sent, because the host got to it too late: it may be sent now.
     Late,
     /// The request failed.
-    Failure(Box<Failing>),
+    Failure(Box<FailedSend>),
     /// The request can't be sent at all; holds the reason, as the end of a sentence.
     Unfit(String),
 }
 
 /// The failure of a send.
-pub(crate) struct Failing {
+pub(crate) struct FailedSend {
     pub(crate) answer: Option<Answer>,
     pub(crate) lost: Option<(FailureKind, Sent)>,
     /// True if the failure may be over soon, so that a read is repeated.
@@ -102,12 +102,12 @@ impl Exchange {
 
     /// Returns true if the request needs a token first.
     pub(crate) fn needs_token(&self, cx: &mut Cx<'_>) -> bool {
-        self.endpoint.auth == Auth::Bearer && cx.means.tokens.must_log_in(cx.means.clock.unix())
+        self.endpoint.auth == Auth::Bearer && cx.shared.tokens.must_log_in(cx.shared.clock.unix())
     }
 
     /// Returns true if the token was refused to another call meanwhile.
     pub(crate) fn lost_token(&self, cx: &Cx<'_>) -> bool {
-        self.endpoint.auth == Auth::Bearer && cx.means.tokens.is_missing()
+        self.endpoint.auth == Auth::Bearer && cx.shared.tokens.is_missing()
     }
 
     /// Allows a new token to be fetched for the request.
@@ -118,10 +118,10 @@ impl Exchange {
     /// Sends the request. The host may hold it back for at most `late` milliseconds.
     pub(crate) fn send(&mut self, key: Option<&str>, late: Millis, cx: &Cx<'_>) -> Action {
         let now = cx.now();
-        let late = if cx.means.rules.holds(Rule::LateIsNotSent) { Millis::from(self.timeout_ms).min(late) } else { Millis::MAX };
-        (self.token, self.sent_at) = (cx.means.tokens.generation(), now);
+        let late = if cx.shared.rules.holds(Rule::LateIsNotSent) { Millis::from(self.timeout_ms).min(late) } else { Millis::MAX };
+        (self.token, self.sent_at) = (cx.shared.tokens.generation(), now);
         let mut headers = vec![("accept".to_owned(), "application/json".to_owned())];
-        match (self.endpoint.auth, &cx.service.key, cx.means.tokens.token()) {
+        match (self.endpoint.auth, &cx.service.key, cx.shared.tokens.token()) {
             (Auth::Key, Some(key), _) => headers.push(("x-api-key".to_owned(), key.reveal().to_owned())),
             (Auth::Bearer, _, Some(token)) => headers.push(("authorization".to_owned(), format!("Bearer {}", token.reveal()))),
             _ => {}
@@ -155,19 +155,19 @@ impl Exchange {
             }
             Received::Failed(kind, sent) => {
                 let lost = Some((kind, sent));
-                let failing = Failing { answer: None, lost, passing: true, token_refused: false, undone: false, by_backend: false };
+                let failing = FailedSend { answer: None, lost, passing: true, token_refused: false, undone: false, by_backend: false };
                 return ExchangeResult::Failure(Box::new(failing));
             }
-            Received::Response(received) => classify(expected, received, cx.means.clock.unix()),
-            Received::Read(response) => classify_read(expected, response, cx.means.clock.unix()),
+            Received::Response(received) => classify(expected, received, cx.shared.clock.unix()),
+            Received::Read(response) => classify_read(expected, response, cx.shared.clock.unix()),
         };
         let answer = self.believed(answer, cx);
         self.lacked_list = matches!(answer.content, Content::NoEnvelope { flaw: Flaw::NoList, .. });
         if let (true, Some(time), false) = (self.is_safe(), answer.server_time, matches!(answer.content, Content::NoEnvelope { .. })) {
-            cx.means.clock.hear(time);
+            cx.shared.clock.observe_server_time(time);
         }
         if cx.service.is_throttle(&answer) {
-            cx.means.hold_back(answer.retry_after.unwrap_or(0));
+            cx.shared.hold_back(answer.retry_after.unwrap_or(0));
         }
         match answer {
             Answer { content: Content::Success(success), status, .. } => {
@@ -192,7 +192,7 @@ impl Exchange {
                 let (passing, token_refused) = (cx.service.is_passing(&answer), cx.service.refuses_token(&answer));
                 let (undone, by_backend) = (cx.service.undoes(&answer), cx.service.is_backends(&answer));
                 let answer = Some(answer);
-                ExchangeResult::Failure(Box::new(Failing { answer, lost: None, passing, token_refused, undone, by_backend }))
+                ExchangeResult::Failure(Box::new(FailedSend { answer, lost: None, passing, token_refused, undone, by_backend }))
             }
         }
     }
@@ -201,7 +201,7 @@ impl Exchange {
     fn believed(&mut self, answer: Answer, cx: &Cx<'_>) -> Answer {
         let Content::Success(success) = &answer.content else { return answer };
         let is_anothers = |flaw: &Flaw| matches!(flaw, Flaw::Another | Flaw::HadBefore);
-        let is_believed = |flaw: &Flaw| is_anothers(flaw) && !cx.means.rules.holds(Rule::AnothersIsNoAnswer);
+        let is_believed = |flaw: &Flaw| is_anothers(flaw) && !cx.shared.rules.holds(Rule::AnothersIsNoAnswer);
         let Some(flaw) = self.flaw(success, cx).filter(|flaw| !is_believed(flaw)) else { return answer };
         if flaw == Flaw::NoId {
             let (raw, shape, attempts) = (success.raw.clone(), &self.endpoint.response, cx.subject.attempts);
@@ -248,7 +248,7 @@ impl Exchange {
     /// Notes facts about the account from an answer.
     fn learn(&self, data: &str, facts: &Facts, cx: &mut Cx<'_>) {
         if self.endpoint.name == LOGIN {
-            cx.means.tokens.take_from(data, cx.means.clock.unix());
+            cx.shared.tokens.take_from(data, cx.shared.clock.unix());
         }
         // A registration is of another account, unless this client has none of its own.
         let own = cx.service.key.is_none() && self.endpoint.name == RegisterAccount::ENDPOINT.name;
@@ -258,24 +258,24 @@ impl Exchange {
     }
 
     /// Returns true if an answer refuses the token and a newer one may help; then the request may be sent again with it.
-    pub(crate) fn renews(&mut self, failing: &Failing, may_repeat: bool, cx: &mut Cx<'_>) -> bool {
+    pub(crate) fn renews(&mut self, failing: &FailedSend, may_repeat: bool, cx: &mut Cx<'_>) -> bool {
         let Some(answer) = &failing.answer else { return false };
         let refused = match &answer.content {
             _ if failing.by_backend => answer.status == 401,
             // Without a clear statement the request may have gone further: no code makes a write go out again.
             Content::Failure(_) => failing.token_refused && (failing.undone || self.is_safe()),
             // Without the envelope the sender is unknown: only a request that changes nothing is sent again.
-            _ => answer.status == 401 && (self.is_safe() || !cx.means.rules.holds(Rule::TokenRefusalHasEnvelope)),
+            _ => answer.status == 401 && (self.is_safe() || !cx.shared.rules.holds(Rule::TokenRefusalHasEnvelope)),
         };
         if !refused || self.endpoint.auth != Auth::Bearer {
             return false;
         }
-        let newest = self.token == cx.means.tokens.generation() || !cx.means.rules.holds(Rule::NewerTokenStays);
-        if newest && cx.means.tokens.credentials.is_some() {
-            cx.means.tokens.drop();
+        let newest = self.token == cx.shared.tokens.generation() || !cx.shared.rules.holds(Rule::NewerTokenStays);
+        if newest && cx.shared.tokens.credentials.is_some() {
+            cx.shared.tokens.drop();
         }
-        let renewed = self.renewed && cx.means.rules.holds(Rule::RenewOnce);
-        if cx.means.tokens.credentials.is_none() || renewed || !cx.wanted || !may_repeat {
+        let renewed = self.renewed && cx.shared.rules.holds(Rule::RenewOnce);
+        if cx.shared.tokens.credentials.is_none() || renewed || !cx.wanted || !may_repeat {
             return false;
         }
         self.renewed = true;
@@ -283,15 +283,15 @@ impl Exchange {
     }
 
     /// Adds the service's own words to an error, without secrets.
-    pub(crate) fn describe(&self, error: &mut Error, failing: &Failing, cx: &Cx<'_>) {
+    pub(crate) fn describe(&self, error: &mut Error, failing: &FailedSend, cx: &Cx<'_>) {
         let Some(answer) = &failing.answer else { return };
         let headers: Vec<Secret> = self.headers.iter().map(|(_, value)| Secret::new(value.as_str())).collect();
-        let hidden = cx.service.key.iter().chain(cx.means.tokens.secrets()).chain(&self.built.secrets).chain(&headers);
-        fill(error, answer, &hidden.collect::<Vec<_>>(), cx.means.clock.unix());
+        let hidden = cx.service.key.iter().chain(cx.shared.tokens.secrets()).chain(&self.built.secrets).chain(&headers);
+        fill(error, answer, &hidden.collect::<Vec<_>>(), cx.shared.clock.unix());
     }
 }
 
-impl Failing {
+impl FailedSend {
     /// The failure, as part of a sentence.
     pub(crate) fn what(&self, api: Api) -> String {
         match (self.answer.as_ref().map(|answer| &answer.content), self.lost) {

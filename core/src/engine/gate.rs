@@ -64,9 +64,9 @@ mod tests {
     #[test]
     fn a_wait_that_nobody_can_mean_holds_back_nobody_else() {
         let mut given = Given::agent();
-        given.means.hold_back(TRUSTED + 1);
-        assert_eq!(given.means.gate.until(), Millis::MIN);
-        given.means.hold_back(TRUSTED);
-        assert_eq!(given.means.gate.until(), given.means.clock.monotonic() + TRUSTED);
+        given.shared.hold_back(TRUSTED + 1);
+        assert_eq!(given.shared.gate.until(), Millis::MIN);
+        given.shared.hold_back(TRUSTED);
+        assert_eq!(given.shared.gate.until(), given.shared.clock.monotonic() + TRUSTED);
     }
 }

@@ -78,22 +78,22 @@ impl Key {
 
     /// Returns true if the service may have forgotten the key.
     pub(crate) fn is_too_old(self, cx: &Cx<'_>) -> bool {
-        let fresh = self.age(cx.means.clock.elapsed()).is_some_and(|age| age < KEY_WINDOW);
-        !fresh && cx.means.rules.holds(Rule::OldKeyRests)
+        let fresh = self.age(cx.shared.clock.elapsed()).is_some_and(|age| age < KEY_WINDOW);
+        !fresh && cx.shared.rules.holds(Rule::OldKeyRests)
     }
 
     /// The time for which the host may hold the key back after the save.
     pub(crate) fn left(self, cx: &Cx<'_>) -> Millis {
-        if ![Rule::OldKeyRests, Rule::AgeAfterSave].into_iter().all(|rule| cx.means.rules.holds(rule)) {
+        if ![Rule::OldKeyRests, Rule::AgeAfterSave].into_iter().all(|rule| cx.shared.rules.holds(rule)) {
             return Millis::MAX;
         }
-        self.age(cx.means.clock.elapsed()).map_or(0, |age| KEY_WINDOW.saturating_sub(age))
+        self.age(cx.shared.clock.elapsed()).map_or(0, |age| KEY_WINDOW.saturating_sub(age))
     }
 
     /// Starts the key's age, before the first save.
     pub(crate) fn begin(&mut self, cx: &Cx<'_>) {
         if self.age == Age::Fresh {
-            self.age = Age::Since(cx.means.clock.elapsed());
+            self.age = Age::Since(cx.shared.clock.elapsed());
         }
     }
 
@@ -105,7 +105,7 @@ impl Key {
     /// Computes the age from this client's own record; another client's record waits for the service's time.
     pub(crate) fn remember_age(&mut self, cx: &Cx<'_>) {
         if let Age::Saved(saved) = self.age
-            && cx.means.clock.own_gap(saved.at).is_some()
+            && cx.shared.clock.own_gap(saved.at).is_some()
         {
             self.take_age(cx);
         }
@@ -114,9 +114,9 @@ impl Key {
     /// Computes the age with the service's time. Returns whether it is known.
     pub(crate) fn take_age(&mut self, cx: &Cx<'_>) -> bool {
         if let Age::Saved(saved) = self.age {
-            let Some(gap) = cx.means.clock.since(saved.at) else { return false };
-            let carried = if cx.means.rules.holds(Rule::AgeSurvives) { saved.ms.saturating_add(gap) } else { 0 };
-            self.age = Age::Since(cx.means.clock.elapsed().saturating_sub(carried));
+            let Some(gap) = cx.shared.clock.since(saved.at) else { return false };
+            let carried = if cx.shared.rules.holds(Rule::AgeSurvives) { saved.ms.saturating_add(gap) } else { 0 };
+            self.age = Age::Since(cx.shared.clock.elapsed().saturating_sub(carried));
         }
         true
     }
@@ -200,19 +200,19 @@ mod tests {
         let mut given = Given::agent();
         let mut key = Key { age: saved(1000, START - 5000), settled: false };
         assert!(key.is_restored() && key.is_too_old(&given.cx()));
-        assert_eq!((key.left(&given.cx()), key.saved_age(&given.means.clock).ms), (0, 1000));
+        assert_eq!((key.left(&given.cx()), key.saved_age(&given.shared.clock).ms), (0, 1000));
         assert!(!key.take_age(&given.cx()));
         // By the service's clock the key was stored 8 s ago, by ours 5: the older age counts.
-        given.means.clock.hear(START + 3000);
+        given.shared.clock.observe_server_time(START + 3000);
         assert!(key.take_age(&given.cx()) && !key.is_restored());
-        assert_eq!(key.saved_age(&given.means.clock).ms, 9000);
+        assert_eq!(key.saved_age(&given.shared.clock).ms, 9000);
         assert_eq!(key.left(&given.cx()), KEY_WINDOW - 9000);
     }
 
     #[test]
     fn a_key_that_was_stored_in_the_future_keeps_an_age_that_is_not_known() {
         let mut given = Given::agent();
-        given.means.clock.hear(START);
+        given.shared.clock.observe_server_time(START);
         let mut key = Key { age: saved(0, START + 3_600_000), settled: false };
         assert!(!key.take_age(&given.cx()) && key.is_too_old(&given.cx()));
     }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::answer::Answered;
-use super::call::{Call, Called};
+use super::call::{Call, CallOutcome};
 use super::context::Cx;
 use super::event::RecordId;
 use super::exchange::Exchange;
@@ -64,20 +64,20 @@ impl Lookup {
     /// Advances the lookup with one input.
     pub(crate) fn handle(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Action {
         match self.call.read(input, cx) {
-            Called::Waits(action) => action,
-            Called::Unwanted => named(stop(cx)),
+            CallOutcome::Pending(action) => action,
+            CallOutcome::Cancelled => named(stop(cx)),
             // An invalid list gives no information about the operation.
-            Called::Failed(..) if self.call.exchange.lacked_list => {
+            CallOutcome::Failed(..) if self.call.exchange.lacked_list => {
                 self.found.complete = false;
                 (self.read, self.page) = (self.read + 1, 1);
                 self.go_on(cx)
             }
-            Called::Failed(_, mut error) => {
+            CallOutcome::Failed(_, mut error) => {
                 error.what = format!("could not read {}: {}", error.operation, error.what);
                 named(Action::End(Err(error)))
             }
-            Called::Success(_) if !cx.wanted => named(stop(cx)),
-            Called::Success(answered) => self.look_at(&answered, cx),
+            CallOutcome::Success(_) if !cx.wanted => named(stop(cx)),
+            CallOutcome::Success(answered) => self.look_at(&answered, cx),
         }
     }
 

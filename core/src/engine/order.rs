@@ -2,7 +2,7 @@
 
 use super::answer::{Answered, Phase};
 use super::attempts::Limit;
-use super::call::{Call, Called};
+use super::call::{Call, CallOutcome};
 use super::context::{Cx, Subject};
 use super::event::EventKind;
 use super::exchange::Exchange;
@@ -113,7 +113,7 @@ impl Order {
     }
 
     /// The error for a caller that cancels its wait.
-    pub(crate) fn let_go(&self, subject: &Subject) -> Error {
+    pub(crate) fn cancelled_error(&self, subject: &Subject) -> Error {
         let effect = if self.placed { Effect::Done } else { Effect::None };
         let what = format!("waiting for order {} was cancelled, and the order continues", self.order_no);
         subject.error_of_read(Kind::Cancelled, effect, what, Advice::WaitOrder)
@@ -121,7 +121,7 @@ impl Order {
 
     /// Stops following the order, since no caller waits any more: the order goes on.
     pub(crate) fn stop(&self, cx: &Cx<'_>) -> Action {
-        self.leave(self.let_go(cx.subject))
+        self.leave(self.cancelled_error(cx.subject))
     }
 
     fn leave(&self, error: Error) -> Action {
@@ -131,10 +131,10 @@ impl Order {
     /// Advances the order with one input.
     pub(crate) fn handle(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Action {
         match self.call.read(input, cx) {
-            Called::Waits(action) => action,
-            Called::Unwanted => self.stop(cx),
-            Called::Success(answered) => self.read(*answered, cx),
-            Called::Failed(_, error) => self.not_read(error, cx),
+            CallOutcome::Pending(action) => action,
+            CallOutcome::Cancelled => self.stop(cx),
+            CallOutcome::Success(answered) => self.read(*answered, cx),
+            CallOutcome::Failed(_, error) => self.not_read(error, cx),
         }
     }
 
@@ -175,7 +175,7 @@ impl Order {
 
     /// Takes a final failure of a read, which never loses the order: waiting goes on to the deadline, unless the read is refused.
     fn not_read(&mut self, mut error: Error, cx: &mut Cx<'_>) -> Action {
-        if !cx.means.rules.holds(Rule::OrderOutlivesReads) {
+        if !cx.shared.rules.holds(Rule::OrderOutlivesReads) {
             return Action::Erase(error);
         }
         if !error.may_pass() {
@@ -186,7 +186,7 @@ impl Order {
             }
             return self.leave(error);
         }
-        let asked = error.retry_at.map_or(0, |at| at.saturating_sub(cx.means.clock.unix())).max(0);
+        let asked = error.retry_at.map_or(0, |at| at.saturating_sub(cx.shared.clock.unix())).max(0);
         if cx.is_past_deadline() || cx.now().saturating_add(asked) > cx.deadline() {
             return self.end(None, cx);
         }

@@ -28,7 +28,7 @@ impl Poller {
     pub(crate) fn wait(&mut self, cx: &mut Cx<'_>) -> Millis {
         let interval = self.interval;
         self.interval = (interval * 3 / 2).min(LAST);
-        interval - interval / 10 + jittered(interval / 5, cx.means.dice.jitter())
+        interval - interval / 10 + jittered(interval / 5, cx.shared.rng.jitter())
     }
 
     /// The earliest time of the next read.

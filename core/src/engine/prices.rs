@@ -4,7 +4,7 @@ use super::attempts::{Attempts, Window};
 use super::call::{TOO_LONG, unfit};
 use super::context::Cx;
 use super::cost::{Price, Wanted};
-use super::exchange::{Exchange, ExchangeResult, Failing};
+use super::exchange::{Exchange, ExchangeResult, FailedSend};
 use super::gate::Wake;
 use super::machine::{Action, Input, Part};
 use crate::contract::agent::{ListProducts, ProductFilter, SessionType};
@@ -37,7 +37,14 @@ impl Prices {
         let endpoint = ListProducts::ENDPOINT;
         let mut exchange = Exchange::new(endpoint, Built::at(endpoint.path), headers, policy.timeout_ms);
         exchange.needs_list = true;
-        Prices { exchange, attempts: Attempts::of_errand(policy), product_no: wanted.product_no.clone(), filter, cursor: None, pages: 0 }
+        Prices {
+            exchange,
+            attempts: Attempts::of_shared_request(policy),
+            product_no: wanted.product_no.clone(),
+            filter,
+            cursor: None,
+            pages: 0,
+        }
     }
 
     /// Reads a page.
@@ -65,12 +72,12 @@ impl Prices {
             Input::Due(due) => match self.attempts.window(due, false, cx) {
                 Window::Open | Window::Over => return Part::Asks(self.read(cx)),
                 Window::Throttled => {
-                    let until = cx.means.gate.until();
+                    let until = cx.shared.gate.until();
                     return Part::Asks(Action::Wake(Wake::spread(until, self.attempts.window_end(cx).max(until))));
                 }
                 Window::TooLong => {
                     let mut error = cx.subject.error(Kind::Unavailable, Effect::None, TOO_LONG, Advice::Wait);
-                    error.retry_at = Some(cx.means.clock.unix().saturating_add(cx.means.gate.until().saturating_sub(now)));
+                    error.retry_at = Some(cx.shared.clock.unix().saturating_add(cx.shared.gate.until().saturating_sub(now)));
                     return Part::Done(Err(error));
                 }
             },
@@ -109,9 +116,9 @@ impl Prices {
         Part::Done(Err(cx.subject.error(Kind::Refused, Effect::None, what, Advice::ReadPrices)))
     }
 
-    fn failed(&mut self, failing: &Failing, cx: &mut Cx<'_>) -> Part<Result<Price, Error>> {
+    fn failed(&mut self, failing: &FailedSend, cx: &mut Cx<'_>) -> Part<Result<Price, Error>> {
         let again = if failing.passing { Again::Same } else { Again::No };
-        if let Some(delay) = self.attempts.after(again, failing.asks_to_wait(), self.exchange.sent_at(), false, cx) {
+        if let Some(delay) = self.attempts.next_delay(again, failing.asks_to_wait(), self.exchange.sent_at(), false, cx) {
             return self.begin_list(Wake::at(cx.now().saturating_add(delay)));
         }
         let kind = if failing.passing { Kind::Unavailable } else { Kind::Refused };

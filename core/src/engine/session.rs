@@ -3,7 +3,7 @@
 use super::answer::{Answered, Phase};
 use super::call::unfit;
 use super::context::{Cx, Known};
-use super::exchange::{Exchange, ExchangeResult, Failing};
+use super::exchange::{Exchange, ExchangeResult, FailedSend};
 use super::gate::Wake;
 use super::machine::{Action, Input, Note};
 use super::poller::Poller;
@@ -69,7 +69,7 @@ pub(crate) struct Follow {
 
 impl Follow {
     /// Follows the session that its subject names.
-    pub(crate) fn known(bought: bool, headers: Vec<(String, String)>, timeout_ms: u32) -> Self {
+    pub(crate) fn new(bought: bool, headers: Vec<(String, String)>, timeout_ms: u32) -> Self {
         let poller = Poller::default();
         Follow { headers: headers.into(), timeout_ms, late: 0, out: None, poller, bought, since: None, asked_credentials: false }
     }
@@ -83,7 +83,7 @@ impl Follow {
     pub(crate) fn bought(&mut self, answered: Answered, resent: bool, cx: &mut Cx<'_>) -> Action {
         self.since = Some(cx.now());
         if !cx.wanted {
-            return Action::End(Err(self.let_go(cx)));
+            return Action::End(Err(self.cancelled_error(cx)));
         }
         let ready = phase_of(answered.facts.status.as_deref(), &cx.wants.wishes.ends) == Phase::Ready;
         if ready && !resent && !cx.wants.wishes.credentials {
@@ -94,7 +94,7 @@ impl Follow {
     }
 
     /// The error for a caller that cancels its wait.
-    fn let_go(&self, cx: &Cx<'_>) -> Error {
+    fn cancelled_error(&self, cx: &Cx<'_>) -> Error {
         let what = "waiting for the session was cancelled, and the session continues";
         cx.subject.error_of_read(Kind::Cancelled, self.effect(), what, Advice::ReadSession)
     }
@@ -107,7 +107,7 @@ impl Follow {
     pub(crate) fn handle(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Action {
         let (received, mut exchange) = match (input, self.out.take()) {
             (Input::Response(received), Some(exchange)) => (received, exchange),
-            _ if !cx.wanted => return Action::End(Err(self.let_go(cx))),
+            _ if !cx.wanted => return Action::End(Err(self.cancelled_error(cx))),
             _ => return self.due(cx),
         };
         let heard = exchange.take_in(received, cx);
@@ -116,12 +116,12 @@ impl Follow {
             ExchangeResult::Success(answered) => {
                 if !cx.wanted {
                     cx.notes.push(Note::Shown(answered.facts, None));
-                    return Action::End(Err(self.let_go(cx)));
+                    return Action::End(Err(self.cancelled_error(cx)));
                 }
                 self.shown(*answered, true, cx)
             }
             ExchangeResult::Late => Action::Wake(Wake::at(cx.now())),
-            ExchangeResult::Unfit(_) if !cx.wanted => Action::End(Err(self.let_go(cx))),
+            ExchangeResult::Unfit(_) if !cx.wanted => Action::End(Err(self.cancelled_error(cx))),
             ExchangeResult::Unfit(rule) => Action::End(Err(unfit(&rule, self.effect(), cx))),
             ExchangeResult::Failure(failing) => self.not_read(&exchange, &failing, cx),
         }
@@ -129,7 +129,7 @@ impl Follow {
 
     /// A read is due.
     fn due(&mut self, cx: &mut Cx<'_>) -> Action {
-        let (now, not_before) = (cx.now(), cx.means.gate.until().max(self.poller.not_before()));
+        let (now, not_before) = (cx.now(), cx.shared.gate.until().max(self.poller.not_before()));
         if not_before > now {
             // The service asked for no read yet; at the deadline the caller gets the last known state without one.
             return match cx.is_past_deadline() {
@@ -168,9 +168,9 @@ impl Follow {
     }
 
     /// Takes a failed read, which never loses the session: waiting goes on, or ends with a handle.
-    fn not_read(&mut self, exchange: &Exchange, failing: &Failing, cx: &mut Cx<'_>) -> Action {
+    fn not_read(&mut self, exchange: &Exchange, failing: &FailedSend, cx: &mut Cx<'_>) -> Action {
         if !cx.wanted {
-            return Action::End(Err(self.let_go(cx)));
+            return Action::End(Err(self.cancelled_error(cx)));
         }
         let missing = failing.code() == Some("SESSION_NOT_FOUND");
         let bought_just_now = self.since.is_some_and(|at| cx.now().saturating_sub(at) < NOT_YET_KNOWN);

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::answer::{Answered, Phase};
 use super::attempts::Limit;
-use super::call::{Call, Called};
+use super::call::{Call, CallOutcome};
 use super::context::Cx;
 use super::event::EventKind;
 use super::machine::{Action, Input};
@@ -104,12 +104,12 @@ impl UntilRead {
     /// Advances the read with one input.
     pub(crate) fn handle(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Action {
         match self.call.read(input, cx) {
-            Called::Waits(action) => action,
-            Called::Success(answered) => self.read(*answered, cx),
-            Called::Unwanted => stop(cx),
+            CallOutcome::Pending(action) => action,
+            CallOutcome::Success(answered) => self.read(*answered, cx),
+            CallOutcome::Cancelled => stop(cx),
             // The read goes on, up to the deadline.
-            Called::Failed(_, error) if error.may_pass() => self.not_read(error, cx),
-            Called::Failed(_, error) => Action::End(Err(error)),
+            CallOutcome::Failed(_, error) if error.may_pass() => self.not_read(error, cx),
+            CallOutcome::Failed(_, error) => Action::End(Err(error)),
         }
     }
 
@@ -134,7 +134,7 @@ impl UntilRead {
     }
 
     fn not_read(&mut self, error: Error, cx: &mut Cx<'_>) -> Action {
-        let asked = error.retry_at.map_or(0, |at| at.saturating_sub(cx.means.clock.unix())).max(0);
+        let asked = error.retry_at.map_or(0, |at| at.saturating_sub(cx.shared.clock.unix())).max(0);
         if cx.is_past_deadline() || cx.now().saturating_add(asked) > cx.deadline() {
             return Action::End(Err(error));
         }

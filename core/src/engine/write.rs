@@ -52,7 +52,7 @@
 use arcstr::ArcStr;
 
 use super::answer::Answered;
-use super::call::{Call, Called, Next};
+use super::call::{Call, CallOutcome, Retry};
 use super::context::Cx;
 use super::cost::{CountedAt, Price, Terms, Wanted};
 use super::counted::Counted;
@@ -166,7 +166,7 @@ impl Write {
     pub(crate) fn resume(&mut self, cx: &mut Cx<'_>) -> Action {
         self.call.begin_anew(cx);
         self.before = Before::Nothing;
-        if !self.can_resume(cx.means.rules) {
+        if !self.can_resume(cx.shared.rules) {
             let what = "can't be sent again to find out whether it took effect";
             let advice = look_advice(self.call.exchange.endpoint).unwrap_or(Advice::CheckAccount);
             return Action::Rest(cx.subject.error(Kind::InDoubt, Effect::Unknown, what, advice));
@@ -181,11 +181,11 @@ impl Write {
 
     /// Replaces a settled key by a new one, which is priced and counted as the first one was.
     fn take_new_key(&mut self, cx: &mut Cx<'_>) {
-        let key = cx.means.dice.key(cx.subject.intent.as_deref());
+        let key = cx.shared.rng.key(cx.subject.intent.as_deref());
         cx.subject.key = Some(key.as_str().into());
         let (before, may_have_sold) = (self.call.ledger.key.clone(), self.call.ledger.failed);
         self.call.ledger.replace(key);
-        cx.notes.extend(self.terms.begin_key(before.as_deref().unwrap_or_default(), may_have_sold, cx.means.rules));
+        cx.notes.extend(self.terms.begin_key(before.as_deref().unwrap_or_default(), may_have_sold, cx.shared.rules));
     }
 
     /// Advances the write with one input.
@@ -203,7 +203,7 @@ impl Write {
                 self.called(ended, cx)
             }
             (_, Input::Stored(stored)) => Part::Asks(self.stored(stored, cx)),
-            (_, Input::Response(received)) => match self.call.hear(received, cx) {
+            (_, Input::Response(received)) => match self.call.on_response(received, cx) {
                 Ok(called) => self.called(called, cx),
                 Err(failing) => {
                     let was_open = self.call.ledger.is_open();
@@ -214,12 +214,12 @@ impl Write {
                     }
                     match self.call.go_on(&failing, judgement, error, cx) {
                         // No caller waits any more, and the key has an answer, so a further send would find out nothing.
-                        Next::Is(Called::Unwanted) if judgement.effect == Effect::Unknown && !judgement.keep => {
+                        Retry::Final(CallOutcome::Cancelled) if judgement.effect == Effect::Unknown && !judgement.keep => {
                             let error = cx.subject.error(Kind::Cancelled, Effect::Unknown, GIVEN_UP, judgement.advice);
                             Part::Asks(self.conclude(judgement, error, cx))
                         }
-                        Next::Is(called) => self.called(called, cx),
-                        Next::Repeats(again) => {
+                        Retry::Final(called) => self.called(called, cx),
+                        Retry::Again(again) => {
                             if again.new_key {
                                 self.take_new_key(cx);
                             }
@@ -231,10 +231,10 @@ impl Write {
         }
     }
 
-    fn called(&mut self, called: Called, cx: &mut Cx<'_>) -> Part<Written> {
+    fn called(&mut self, called: CallOutcome, cx: &mut Cx<'_>) -> Part<Written> {
         match called {
-            Called::Waits(action) => Part::Asks(action),
-            Called::Success(answered) => {
+            CallOutcome::Pending(action) => Part::Asks(action),
+            CallOutcome::Success(answered) => {
                 let charge = answered.facts.estimated_charge_usd.as_deref().and_then(|charge| charge.parse::<Decimal>().ok());
                 let counted = self.terms.take_counted(self.call.ledger.key.as_deref().unwrap_or_default());
                 if let Some(charge) = charge.filter(|charge| *charge >= Decimal::from(0) && !counted.is_empty()) {
@@ -243,8 +243,8 @@ impl Write {
                 self.tell_charge(&answered, cx);
                 Part::Done(Written::Accepted(answered))
             }
-            Called::Failed(judgement, error) => Part::Asks(self.conclude(judgement, error, cx)),
-            Called::Unwanted => Part::Asks(self.stop(cx)),
+            CallOutcome::Failed(judgement, error) => Part::Asks(self.conclude(judgement, error, cx)),
+            CallOutcome::Cancelled => Part::Asks(self.stop(cx)),
         }
     }
 
@@ -264,10 +264,10 @@ impl Write {
 
     /// Decides the next step when the write is due.
     fn due(&mut self, due: Millis, cx: &mut Cx<'_>) -> Action {
-        match self.call.hindrance(due, cx) {
-            Some(Called::Waits(action)) => return action,
-            Some(Called::Failed(judgement, error)) => return self.conclude(judgement, error, cx),
-            Some(Called::Success(_) | Called::Unwanted) | None => {}
+        match self.call.blocked_by(due, cx) {
+            Some(CallOutcome::Pending(action)) => return action,
+            Some(CallOutcome::Failed(judgement, error)) => return self.conclude(judgement, error, cx),
+            Some(CallOutcome::Success(_) | CallOutcome::Cancelled) | None => {}
         }
         if self.is_too_old(cx) {
             return Key::too_old(self.call.ledger.is_open(), cx);
@@ -356,12 +356,12 @@ impl Write {
     }
 
     fn put(&mut self, cx: &mut Cx<'_>) -> Action {
-        if cx.means.rules.holds(Rule::SaveBeforeSend) { Action::Put } else { self.send(cx) }
+        if cx.shared.rules.holds(Rule::SaveBeforeSend) { Action::Put } else { self.send(cx) }
     }
 
     fn send(&mut self, cx: &mut Cx<'_>) -> Action {
         let late = if self.call.exchange.is_keyed() { self.key.left(cx).min(STILL_OWNED) } else { STILL_OWNED };
-        self.terms.sent(cx.means.rules);
+        self.terms.sent(cx.shared.rules);
         self.slow_puts = 0;
         self.call.send(late, cx)
     }
@@ -376,7 +376,7 @@ impl Write {
             Stored::Failed if passes => {}
             Stored::Failed => return self.store_failed("was not sent, because the store could not write its record", cx),
         }
-        let waits = cx.means.gate.until() > cx.now() || self.call.exchange.lost_token(cx);
+        let waits = cx.shared.gate.until() > cx.now() || self.call.exchange.lost_token(cx);
         if waits || self.needs_price(cx).is_some() {
             return Action::Wake(Wake::at(cx.now()));
         }
@@ -389,7 +389,7 @@ impl Write {
                 }
             };
         }
-        if cx.means.rules.holds(Rule::AgeAfterSave) && self.is_too_old(cx) {
+        if cx.shared.rules.holds(Rule::AgeAfterSave) && self.is_too_old(cx) {
             return Key::too_old(self.call.ledger.is_open(), cx);
         }
         self.send(cx)

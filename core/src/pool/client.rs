@@ -384,7 +384,7 @@ impl PoolClient {
             heard = true;
             match (news.what, self.pools.get_mut(&news.pool)) {
                 (NewsOf::Listed(page), _) if news.pool == SURVEY => self.survey.listed(&mut self.client, page),
-                (what, Some(machine)) => machine.hear(&mut self.client, what),
+                (what, Some(machine)) => machine.on_client_event(&mut self.client, what),
                 _ => {}
             }
         }

@@ -20,7 +20,7 @@ pub(crate) struct Errand {
 
 impl Errand {
     pub(crate) fn new(policy: RetryPolicy) -> Self {
-        Errand { attempts: Attempts::of_errand(policy), sends: 0, late: 0, out: Vec::new(), not_before: None }
+        Errand { attempts: Attempts::of_shared_request(policy), sends: 0, late: 0, out: Vec::new(), not_before: None }
     }
 
     pub(crate) fn is_out(&self) -> bool {

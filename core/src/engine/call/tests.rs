@@ -64,13 +64,13 @@ fn a_failure_is_not_its_own_cause() {
 #[test]
 fn a_throttle_within_the_window_is_waited_for_and_a_longer_one_is_said_now() {
     let mut given = Given::agent();
-    given.means.gate.close(60_000, 0);
+    given.shared.gate.close(60_000, 0);
     let mut call = balance(&mut given);
     assert_eq!(given.tell(&mut call, [due()]), ["wake"]);
     assert_eq!(given.wait(), 60_000);
     assert_eq!(given.tell(&mut call, [due()]), [SEND]);
     let mut given = Given::agent();
-    given.means.gate.close(60_001, 0);
+    given.shared.gate.close(60_001, 0);
     let mut call = balance(&mut given);
     assert_eq!(given.tell(&mut call, [due()]), ["end: Unavailable None Wait"]);
     assert_eq!(given.error.and_then(|error| error.retry_at), Some(START + 60_001));
@@ -82,7 +82,7 @@ fn a_throttle_that_outlasts_the_window_ends_it_with_what_came_of_the_last_send()
     let mut given = Given::agent();
     let mut call = balance(&mut given);
     given.tell(&mut call, [due(), page(502)]);
-    given.means.gate.close(90_000, 0);
+    given.shared.gate.close(90_000, 0);
     assert_eq!(given.tell(&mut call, [due()]), ["end: Protocol None RetryLater"]);
     assert_eq!(given.error.and_then(|error| error.retry_at), Some(START + 90_000));
 }
@@ -140,7 +140,7 @@ fn a_call_without_a_login_says_why_there_is_none() {
         (Kind::Unavailable, "was not sent, because the login failed: no"),
     ] {
         let mut given = Given::reseller();
-        given.means.tokens.drop();
+        given.shared.tokens.drop();
         let mut call = given.read("list_sub_users", "{}");
         assert_eq!(given.tell(&mut call, [due()]), ["need a token"]);
         given.tell(&mut call, [denied(kind, "no")]);

@@ -11,7 +11,7 @@ fn refused_once(given: &mut Given) -> crate::engine::call::Call {
     let mut call = given.read("list_sub_users", "{}");
     let said = given.tell(&mut call, [due(), failure("401", 401), due()]);
     assert_eq!(said[1..], ["wake", "need a token"], "{said:?}");
-    given.means.tokens.take_from(r#"{"token":"token-2"}"#, START);
+    given.shared.tokens.take_from(r#"{"token":"token-2"}"#, START);
     call
 }
 
@@ -67,12 +67,12 @@ fn only_the_service_itself_throttles_the_client() {
         let mut given = Given::agent();
         let mut call = given.read("get_balance", "{}");
         given.tell(&mut call, [due(), answer]);
-        assert_eq!(given.means.gate.until(), until);
+        assert_eq!(given.shared.gate.until(), until);
     }
     let mut given = Given::reseller();
     let mut call = given.read("list_sub_users", "{}");
     given.tell(&mut call, [due(), failure("1", 429).retry_after(7)]);
-    assert_eq!(given.means.gate.until(), 7000);
+    assert_eq!(given.shared.gate.until(), 7000);
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn only_a_read_in_the_envelope_tells_the_services_time() {
         let headers = [("date", "Wed, 15 Nov 2023 00:00:00 GMT")];
         let received = wire::Received { status: 200, headers: &headers, body, truncated: false };
         exchange.take_in(Received::Response(received), &mut given.cx());
-        assert_eq!(given.means.clock.knows_server(), knows, "{operation}");
+        assert_eq!(given.shared.clock.knows_server(), knows, "{operation}");
     }
 }
 
@@ -150,7 +150,7 @@ fn a_refusal_of_an_older_token_leaves_the_newer_one_in_use() {
     let mut given = Given::reseller();
     let mut call = given.read("list_sub_users", "{}");
     given.tell(&mut call, [due()]);
-    given.means.tokens.take_from(r#"{"token":"token-2"}"#, START);
+    given.shared.tokens.take_from(r#"{"token":"token-2"}"#, START);
     assert_eq!(given.tell(&mut call, [failure("401", 401), due()]), ["wake", USERS]);
     assert_eq!(given.header("authorization"), Some("Bearer token-2"));
 }
@@ -178,10 +178,10 @@ fn a_write_is_sent_again_only_after_a_refusal_of_its_token_in_the_envelope_below
 #[test]
 fn without_a_password_or_a_second_attempt_no_token_is_fetched() {
     let mut given = Given::reseller();
-    given.means.tokens.credentials = None;
+    given.shared.tokens.credentials = None;
     let mut call = given.read("list_sub_users", "{}");
     assert_eq!(given.tell(&mut call, [due(), failure("401", 401)])[1], "end: Refused None Reauthenticate");
-    assert!(given.means.tokens.token().is_some());
+    assert!(given.shared.tokens.token().is_some());
     let mut given = Given::reseller();
     given.service.retry.attempts = 1;
     let mut call = given.read("list_sub_users", "{}");

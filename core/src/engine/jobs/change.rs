@@ -56,7 +56,7 @@ impl Change {
     fn confirming(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Action {
         let Some(confirm) = &mut self.confirm else { return Confirm::begin(cx) };
         if !cx.wanted && !matches!(input, Input::Response(_)) {
-            return let_go(cx);
+            return end_cancelled(cx);
         }
         let confirmed = match confirm.handle(input, cx.wants.wishes.credentials, cx) {
             Part::Asks(action) => return action,
@@ -66,9 +66,9 @@ impl Change {
             Confirmed::Shown(answered) => {
                 let phase = phase_of(answered.facts.status.as_deref(), &cx.wants.wishes.ends);
                 cx.notes.push(Note::Shown(answered.facts.clone(), None));
-                if cx.wanted { Action::End(Ok(Box::new(Answered { phase: Some(phase), ..*answered }))) } else { let_go(cx) }
+                if cx.wanted { Action::End(Ok(Box::new(Answered { phase: Some(phase), ..*answered }))) } else { end_cancelled(cx) }
             }
-            _ if !cx.wanted => let_go(cx),
+            _ if !cx.wanted => end_cancelled(cx),
             Confirmed::Failed(failing) => {
                 let kind = if failing.passing || failing.is_page_of_success() { Kind::Unavailable } else { Kind::Refused };
                 let what = format!("was accepted, but its session could not be read: {}", failing.what(cx.service.api));
@@ -83,7 +83,7 @@ impl Change {
 }
 
 /// Ends the wait, since no caller waits any more: the session goes on.
-fn let_go(cx: &Cx<'_>) -> Action {
+fn end_cancelled(cx: &Cx<'_>) -> Action {
     let what = "waiting for the session was cancelled, and the session continues";
     Action::End(Err(cx.subject.error_of_read(Kind::Cancelled, Effect::Done, what, Advice::ReadSession)))
 }
@@ -92,7 +92,7 @@ fn let_go(cx: &Cx<'_>) -> Action {
 pub(super) fn too_long(kind: Kind, effect: Effect, advice: Advice, wait: Millis, cx: &Cx<'_>) -> Error {
     let what = "could not be confirmed by a read, since the service asked for a wait beyond the deadline";
     let mut error = cx.subject.error_of_read(kind, effect, what, advice);
-    error.retry_at = Some(cx.means.clock.unix().saturating_add(wait));
+    error.retry_at = Some(cx.shared.clock.unix().saturating_add(wait));
     error
 }
 

@@ -14,7 +14,7 @@ use self::terminate::Terminate;
 use crate::contract::agent::{CreateSession, RenewSession, RotateSession, TerminateSession};
 use crate::contract::reseller::CreateStaticOrder;
 use crate::contract::{Decimal, Operation};
-use crate::engine::call::{Call, Called};
+use crate::engine::call::{Call, CallOutcome};
 use crate::engine::context::{Cx, Subject};
 use crate::engine::exchange::Exchange;
 use crate::engine::gate::Wake;
@@ -211,9 +211,9 @@ impl Job {
     }
 
     /// The error for a command that no longer waits for this job.
-    pub(crate) fn let_go(&self, subject: &Subject) -> Error {
+    pub(crate) fn cancelled_error(&self, subject: &Subject) -> Error {
         if let Some(order) = self.order() {
-            return order.let_go(subject);
+            return order.cancelled_error(subject);
         }
         let effect = match self {
             Job::OpenSession(job) if job.is_following() => Effect::Done,
@@ -236,10 +236,10 @@ impl Job {
 /// A plain read.
 fn read(call: &mut Call, input: Input<'_>, cx: &mut Cx<'_>) -> Action {
     match call.read(input, cx) {
-        Called::Waits(action) => action,
-        Called::Unwanted => stop(cx),
-        Called::Failed(_, error) => Action::End(Err(error)),
-        Called::Success(answered) => {
+        CallOutcome::Pending(action) => action,
+        CallOutcome::Cancelled => stop(cx),
+        CallOutcome::Failed(_, error) => Action::End(Err(error)),
+        CallOutcome::Success(answered) => {
             call.learn(&answered, cx);
             Action::End(Ok(answered))
         }

@@ -59,7 +59,7 @@ fn bought(write: &Write, answered: Answered, cx: &mut Cx<'_>) -> Part<(Follow, A
     let session_type = requested_type(&exchange.built);
     cx.notes.push(Note::Bought(Box::new(Bought { facts: answered.facts.clone(), session_type })));
     cx.note(EventKind::Accepted { session_id, estimated_charge_usd: answered.facts.estimated_charge_usd.clone() });
-    let mut follow = Follow::known(true, exchange.headers.clone(), exchange.timeout_ms);
+    let mut follow = Follow::new(true, exchange.headers.clone(), exchange.timeout_ms);
     let action = follow.bought(answered, write.was_resent(), cx);
     Part::Done((follow, action))
 }

@@ -62,7 +62,7 @@ fn who_goes_on_with_a_write_brings_other_headers_and_limits() {
 #[test]
 fn who_gives_up_waiting_is_told_what_is_done_by_then() {
     let told = |given: &Given, job: &Job| {
-        let error = job.let_go(&given.subject);
+        let error = job.cancelled_error(&given.subject);
         format!("{:?} {:?} {:?}", error.kind, error.effect, error.advice)
     };
     for (given, operation, params) in [
@@ -77,7 +77,7 @@ fn who_gives_up_waiting_is_told_what_is_done_by_then() {
     let done = ["Cancelled Done ReadSession", "Cancelled Done ReadSession", "Cancelled Unknown Resume", "Cancelled Done WaitOrder"];
     assert_eq!(reading().map(|(given, job)| told(&given, &job)), done);
     let mut given = Given::agent();
-    let waits = Job::WaitSession(Box::new(Follow::known(false, Vec::new(), 20_000)));
+    let waits = Job::WaitSession(Box::new(Follow::new(false, Vec::new(), 20_000)));
     assert_eq!(told(&given, &waits), "Cancelled None ReadSession");
     given = Given::reseller();
     let waits = Job::WaitOrder(Box::new(Order::new("o-1".to_owned(), false, Vec::new(), given.service.retry)));

@@ -82,7 +82,7 @@ fn a_read_that_is_refused_says_that_the_order_was_placed() {
         assert_eq!(given.what().starts_with("was placed, but could not be read"), placed, "{}", given.what());
     }
     let mut given = Given::reseller();
-    given.means.tokens.credentials = None;
+    given.shared.tokens.credentials = None;
     let mut order = order(&mut given, true);
     assert_eq!(given.tell(&mut order, [due(), failure("1", 401)])[1], "end: Refused Done Reauthenticate");
 }

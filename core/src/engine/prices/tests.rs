@@ -107,10 +107,10 @@ fn a_throttle_is_waited_for_as_long_as_a_call_may_take_and_a_longer_one_is_said_
     let mut prices = prices(&mut given);
     assert_eq!(given.tell(&mut prices, [failure("RATE_LIMIT_EXCEEDED", 429).retry_after(20)]), ["wake"]);
     assert_eq!(given.wait(), 20_000);
-    given.means.gate.close(30_000, 0);
+    given.shared.gate.close(30_000, 0);
     assert_eq!(given.tell(&mut prices, [due()]), ["wake"]);
     assert_eq!(given.wait(), 10_000);
-    given.means.gate.close(90_001, 0);
+    given.shared.gate.close(90_001, 0);
     assert_eq!(given.tell(&mut prices, [due()]), ["end: Unavailable None Wait"]);
     assert_eq!(given.error.and_then(|error| error.retry_at), Some(START + 90_001));
 }

@@ -11,7 +11,7 @@ fn session() -> Given {
 }
 
 fn follow(bought: bool) -> Follow {
-    Follow::known(bought, Vec::new(), 20_000)
+    Follow::new(bought, Vec::new(), 20_000)
 }
 
 fn is(status: &str) -> Tell {
@@ -138,13 +138,13 @@ fn a_session_that_was_just_bought_may_not_be_known_for_ten_seconds() {
     let mut follow = bought(&mut given, "creating", false).0;
     assert_eq!(given.tell(&mut follow, [due(), missing()]), [READ, "wake"]);
     given.tell(&mut follow, [due()]);
-    let left = 9999 - given.means.clock.monotonic();
+    let left = 9999 - given.shared.clock.monotonic();
     assert_eq!(given.tell(&mut follow, [missing().after(left), due(), missing()]), ["wake", READ, "end: Refused Done CheckAccount"]);
     // The grace is over at ten seconds.
     let mut given = session();
     let mut follow = bought(&mut given, "creating", false).0;
     given.tell(&mut follow, [due()]);
-    let left = 10_000 - given.means.clock.monotonic();
+    let left = 10_000 - given.shared.clock.monotonic();
     assert_eq!(given.tell(&mut follow, [missing().after(left)]), ["end: Refused Done CheckAccount"]);
     // A session that was not bought here has no such grace.
     let mut follow = self::follow(false);
@@ -171,9 +171,9 @@ fn a_throttle_is_never_undercut_and_at_the_deadline_the_caller_gets_what_is_know
     assert_eq!(given.tell(&mut follow, [due(), throttled]), [READ, "wake"]);
     assert_eq!(given.wait(), 40_000);
     assert_eq!(given.tell(&mut follow, [due(), is("creating")]), [READ, "wake"]);
-    given.means.gate.close(600_000, 0);
+    given.shared.gate.close(600_000, 0);
     assert_eq!(given.tell(&mut follow, [due(), due()]), ["wake", "end: done Pending"]);
-    assert_eq!(given.means.clock.monotonic(), 300_000);
+    assert_eq!(given.shared.clock.monotonic(), 300_000);
     let answered = given.answered.expect("it ended");
     assert_eq!(answered.raw.text(), r#"{"session_id":"s-1","session_type":"dynamic","status":"creating"}"#);
     assert_eq!(answered.facts.session_type.as_deref(), Some("dynamic"));

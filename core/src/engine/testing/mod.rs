@@ -16,7 +16,7 @@ use self::tell::What;
 pub(crate) use self::tell::*;
 use super::answer::Answered;
 use super::call::Call;
-use super::context::{Cx, DEADLINE, Known, Means, Service, Subject, Wants, Wishes};
+use super::context::{Cx, DEADLINE, Known, Service, Shared, Subject, Wants, Wishes};
 use super::cost::Terms;
 use super::exchange::Exchange;
 use super::gate::Gate;
@@ -38,7 +38,7 @@ const BASE: &str = "https://api.example/v1";
 
 /// Everything that a machine borrows. Backoffs are 0, so that every wait that a test sees has another cause.
 pub(crate) struct Given {
-    pub(crate) means: Means,
+    pub(crate) shared: Shared,
     now: Now,
     pub(crate) service: Service,
     notes: Vec<Note>,
@@ -80,13 +80,13 @@ impl Given {
         let (mut clock, now) = (Clock::default(), Now { unix: START, monotonic: 0 });
         clock.tick(now);
         Given {
-            means: Means {
+            shared: Shared {
                 clock,
                 rules: Rules::default(),
                 gate: Gate::default(),
                 quota: Quota::new(),
                 tokens,
-                dice: Entropy::new([0; 16]),
+                rng: Entropy::new([0; 16]),
             },
             now,
             service,
@@ -110,7 +110,7 @@ impl Given {
         let named = self.named.then_some(Some("job-17"));
         let known = self.session.map(|(status, seen)| Known { status: Some(status), session_type: Some("dynamic"), seen, named });
         Cx {
-            means: &mut self.means,
+            shared: &mut self.shared,
             service: &self.service,
             notes: &mut self.notes,
             subject: &mut self.subject,
@@ -142,7 +142,7 @@ impl Given {
     /// A write with the caller's limit for a unit, and with the caller's estimate of the cost.
     pub(crate) fn write_within(&mut self, operation: &str, params: &str, limit: Option<&str>, said: Option<&str>) -> Write {
         let exchange = self.exchange(operation, params);
-        let key = exchange.is_keyed().then(|| self.means.dice.key(None));
+        let key = exchange.is_keyed().then(|| self.shared.rng.key(None));
         self.subject.key = key.as_deref().map(ArcStr::from);
         let amount = |text: &str| text.parse().expect(text);
         let terms = Terms::new(exchange.endpoint, &exchange.built, limit.map(amount), said.map(amount));
@@ -157,7 +157,7 @@ impl Given {
     /// Lets time pass by the wall clock and by the monotonic one.
     pub(crate) fn pass_by(&mut self, unix: Millis, monotonic: Millis) {
         self.now = Now { unix: self.now.unix + unix, monotonic: self.now.monotonic + monotonic };
-        self.means.clock.tick(self.now);
+        self.shared.clock.tick(self.now);
     }
 
     /// Gives a machine one input after the other. Returns its action after each.
@@ -166,7 +166,7 @@ impl Given {
     }
 
     pub(crate) fn tell_one(&mut self, machine: &mut impl Machine, tell: Tell) -> String {
-        let now = self.means.clock.monotonic();
+        let now = self.shared.clock.monotonic();
         let due = self.wake.take().unwrap_or(now).max(now);
         let passed = if matches!(tell.what, What::Due) { due - now } else { 0 };
         self.pass(passed + tell.after);
@@ -228,7 +228,7 @@ impl Given {
 
     /// The machine's wait.
     pub(crate) fn wait(&self) -> Millis {
-        self.wake.expect("it waits for a time") - self.means.clock.monotonic()
+        self.wake.expect("it waits for a time") - self.shared.clock.monotonic()
     }
 
     /// The machine's notes since the last call.

@@ -1,7 +1,7 @@
 //! The actions and results of machines, in one shape for all of them.
 
 use crate::engine::answer::Answered;
-use crate::engine::call::{Call, Called};
+use crate::engine::call::{Call, CallOutcome};
 use crate::engine::confirm::{Confirm, Confirmed};
 use crate::engine::context::Cx;
 use crate::engine::cost::Price;
@@ -40,13 +40,13 @@ impl<T: Into<Says>> From<Part<T>> for Says {
     }
 }
 
-impl From<Called> for Says {
-    fn from(called: Called) -> Says {
+impl From<CallOutcome> for Says {
+    fn from(called: CallOutcome) -> Says {
         match called {
-            Called::Waits(action) => Says::Asks(action),
-            Called::Success(answered) => Says::Answered(answered),
-            Called::Failed(_, error) => Says::Failed(error),
-            Called::Unwanted => Says::Other("unwanted".to_owned()),
+            CallOutcome::Pending(action) => Says::Asks(action),
+            CallOutcome::Success(answered) => Says::Answered(answered),
+            CallOutcome::Failed(_, error) => Says::Failed(error),
+            CallOutcome::Cancelled => Says::Other("unwanted".to_owned()),
         }
     }
 }

@@ -69,7 +69,7 @@ fn a_put_that_is_answered_while_the_client_is_throttled_waits_and_is_made_again(
     let mut given = Given::agent();
     let mut write = purchase(&mut given);
     assert_eq!(given.tell(&mut write, [due()]), ["put"]);
-    given.means.gate.close(5000, 0);
+    given.shared.gate.close(5000, 0);
     assert_eq!(given.tell(&mut write, [stored(), due()]), ["wake", "wake"]);
     assert_eq!(given.wait(), 5000);
     assert_eq!(given.tell(&mut write, [due(), stored()]), ["put", SEND_1]);
@@ -93,7 +93,7 @@ fn a_send_may_be_held_back_no_longer_than_its_key_may_be_used() {
     assert_eq!(given.send_before, 20_000);
     let mut write = purchase(&mut given);
     given.tell(&mut write, [due(), stored().after(KEY_WINDOW - 700)]);
-    assert_eq!(given.send_before - given.means.clock.monotonic(), 700);
+    assert_eq!(given.send_before - given.shared.clock.monotonic(), 700);
 }
 
 /// The reaction to the first answer to a purchase, and to the same answer after a send that had none: the table of codes.
@@ -266,7 +266,7 @@ fn a_restored_key_is_sent_only_when_its_age_is_known_and_young_enough() {
         (write.restored, write.key.age) = (true, Age::Saved(SavedAge { ms: hour, at: At { unix: START - gap, client: 77, elapsed: 0 } }));
         let action = write.resume(&mut given.cx());
         assert_eq!(given.say(action), "need the time");
-        given.means.clock.hear(START);
+        given.shared.clock.observe_server_time(START);
         let said = given.tell_one(&mut write, granted());
         let said = if said == "wake" { given.tell_one(&mut write, due()) } else { said };
         assert_eq!(said, asks, "{gap}");
@@ -313,7 +313,7 @@ fn a_write_whose_token_went_while_it_was_put_fetches_another_first() {
     let mut given = Given::reseller();
     let mut write = given.write("create_static_order", ORDER);
     assert_eq!(given.tell(&mut write, [due()]), ["put"]);
-    given.means.tokens.drop();
+    given.shared.tokens.drop();
     assert_eq!(given.tell(&mut write, [stored(), due()]), ["wake", "need a token"]);
     assert_eq!(given.tell(&mut write, [denied(Kind::Refused, "no")]), ["erase: Refused None Stop"]);
     assert!(given.what().contains("the login was refused"), "{}", given.what());
@@ -324,7 +324,7 @@ fn a_key_that_this_client_wrote_down_itself_needs_no_time_of_the_services() {
     let mut given = Given::agent();
     let mut write = purchase(&mut given);
     write.call.ledger = Ledger::restored(write.call.ledger.key.clone(), false, false);
-    (write.restored, write.key.age) = (true, Age::Saved(SavedAge { ms: 0, at: given.means.clock.at() }));
+    (write.restored, write.key.age) = (true, Age::Saved(SavedAge { ms: 0, at: given.shared.clock.at() }));
     let action = write.resume(&mut given.cx());
     assert_eq!(given.say(action), "wake");
     assert_eq!(given.tell(&mut write, [due(), stored()]), ["put", SEND_1]);

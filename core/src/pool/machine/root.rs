@@ -182,7 +182,7 @@ impl Machine {
             Follows::Blocked { .. } if everywhere => LeaseAdvice::Wait,
             Follows::Blocked { .. } => LeaseAdvice::GiveBack,
         };
-        let failing = self.options.replace == Some(PoolReplace::Failing);
+        let failing = self.options.replace == Some(PoolReplace::FailedSend);
         let is_dynamic = is_dynamic(&self.options);
         if let Some(session) = self.slots.session_mut(slot) {
             match follows {
@@ -213,7 +213,7 @@ impl Machine {
     }
 
     /// The client below has something to say.
-    pub(in crate::pool) fn hear(&mut self, client: &mut Client, what: NewsOf) {
+    pub(in crate::pool) fn on_client_event(&mut self, client: &mut Client, what: NewsOf) {
         match what {
             NewsOf::Claimed(claimed) => self.claimed(client, &claimed),
             NewsOf::NotClaimed => self.not_claimed(client),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use hopline::client::{ClientOptions, CommandId, Name, Now, Outcome, Step, StepId, StoreAnswer, StoreCall};
-use hopline::contract::{Tell, json_of};
+use hopline::contract::{Encode, json_of};
 use hopline::pool::PoolClient;
 use serde_json::{Map, Value, json};
 
@@ -236,7 +236,7 @@ pub(super) fn no_secret(what: &str, text: &str) -> Result<(), String> {
 }
 
 /// What a host is told.
-pub(super) fn told(value: &impl Tell) -> Value {
+pub(super) fn told(value: &impl Encode) -> Value {
     serde_json::from_str(&json_of(value)).expect("is JSON")
 }
 

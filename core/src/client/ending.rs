@@ -90,11 +90,6 @@ impl Router {
         if has_no_effect || is_only_ours { std::mem::take(&mut write.terms.counted) } else { write.take_unspent() }
     }
 
-    /// Whether what a job was about has been taken over: its name is not its own any more.
-    pub(super) fn is_lost(&self, id: JobId, entry: &Entry) -> bool {
-        entry.custody.lost || entry.custody.name.as_ref().is_some_and(|name| self.journal.user(name) != Some(&User::Job(id)))
-    }
-
     /// What is to become of the name of a job that has ended.
     fn leave(&mut self, name: &Name, entry: &Entry, finished: &mut Finished) {
         if matches!(&finished.result, Err(error) if error.effect == Effect::None) && self.keep_refused(name, entry, finished) {

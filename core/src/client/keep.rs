@@ -138,6 +138,11 @@ impl Router {
         Some(Data { call, ..self.data(entry.custody.bought_as.as_deref()) })
     }
 
+    /// Whether what a job was about has been taken over: its name is not its own any more.
+    pub(super) fn is_lost(&self, id: JobId, entry: &Entry) -> bool {
+        entry.custody.lost || entry.custody.name.as_ref().is_some_and(|name| self.journal.user(name) != Some(&User::Job(id)))
+    }
+
     /// Puts a job's record as it is now. A job whose name was lost puts nothing there, also where this client has claimed it again since.
     pub(super) fn put_job(&mut self, id: JobId, waiter: Option<JobId>) {
         if self.jobs.get(&id).is_some_and(|entry| self.is_lost(id, entry)) {

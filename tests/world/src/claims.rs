@@ -128,7 +128,7 @@ impl World {
         process.untold = true;
         let number = process.number;
         self.store.ends_claims(number);
-        // What it goes on with from here on it goes on with as another program would, and is told as that one is.
+        // The program goes on from here as another one would, and is told what that one would be told.
         self.charged.retain(|(program, _), _| *program != number);
         self.checker.claims_ended();
         self.tell(|| format!("the claims of program {number} end"));

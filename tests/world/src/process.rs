@@ -205,7 +205,7 @@ impl World {
                     if let EventKind::Charged { idempotency_key: Some(key), charged_usd, .. } = &event.what {
                         let (number, command) = (process.number, event.command);
                         let about = command.and_then(|command| process.commands.get(&command).copied().flatten());
-                        // Whoever drops a record may send its key once more.
+                        // A person who drops a record may have its key sent once more.
                         let is_excused = about.is_none_or(|about| self.checker.is_excused(about.job));
                         if self.charged.insert((number, key.clone()), charged_usd.clone()).is_some() && !is_excused {
                             return Err(format!("{RECHARGED}: {key}"));

@@ -41,13 +41,13 @@ impl Response {
         !self.truncated && !is_later && is_empty && says_no(&body["code"])
     }
 
-    /// What it says that a purchase cost.
+    /// The charge of a purchase, as it says it.
     pub(crate) fn charge(&self) -> Option<String> {
         let charge = &self.json()["data"]["estimated_charge_usd"];
         charge.as_str().map(str::to_owned).or_else(|| charge.is_number().then(|| charge.to_string()))
     }
 
-    /// Whether it is the refusal of an app's own backend, where there is one: what it did not pass on.
+    /// Whether an app's own backend, where there is one, refuses by it and has passed nothing on.
     pub(crate) fn is_backends(&self) -> bool {
         let names = |code: &Value| code.as_str().is_some_and(|code| code != "SOMETHING_ELSE");
         matches!(self.status, 401 | 403 | 404 | 413 | 422 | 429) && !names(&self.json()["error"]["code"])

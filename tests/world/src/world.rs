@@ -137,7 +137,7 @@ pub struct World {
     pub(crate) checker: Checker,
     pub(crate) budget: Budget,
     pub(crate) clients: u8,
-    /// What each program was told that a key cost; nothing that comes later depends on it, so it is no part of a state.
+    /// The charge of each key that a program was told of; no later step depends on it, so it is no part of a state.
     pub(crate) charged: BTreeMap<(u8, String), Option<String>>,
     /// What must never be shown.
     pub(crate) secrets: BTreeSet<String>,

@@ -149,6 +149,12 @@ impl Client {
         .0
     }
 
+    /// The command for which the core began this one, as for `resume_all`; `undefined` where there is none.
+    #[wasm_bindgen(js_name = callerOf)]
+    pub fn caller_of(&self, command: u32) -> Option<u32> {
+        self.client.caller_of(CommandId(command)).map(|caller| caller.0)
+    }
+
     /// Follows a session no more, and lets others have it. Returns whether it was followed.
     #[wasm_bindgen(js_name = releaseSession)]
     pub fn release_session(&mut self, session_id: &str) -> bool {

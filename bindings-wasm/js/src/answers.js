@@ -40,7 +40,13 @@ export function like(copy, answer) {
 export function parsed(text) {
   if (!/\d{16}/.test(text)) return JSON.parse(text);
   const isBeyond = (token) => /^-?\d{16,}$/.test(token) && !Number.isSafeInteger(Number(token));
-  return JSON.parse(text.replace(/"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g, (token) => (isBeyond(token) ? `"${token}"` : token)));
+  let isInText = false;
+  // Of a text only its ends and escapes are matched: there is no limit to its length.
+  const given = text.replace(/\\.|"|-?\d[\d.eE+-]*/g, (token) => {
+    if (token === '"') isInText = !isInText;
+    return !isInText && isBeyond(token) ? `"${token}"` : token;
+  });
+  return JSON.parse(given);
 }
 
 function isSecretName(name) {

@@ -40,16 +40,14 @@ export function drive(core, http, store, listeners) {
   let [timer, idle] = [];
   /** When the timer comes. */
   let due = Infinity;
-  /** By command: why the store failed last. The core keeps no errors of its host. */
-  const storeErrors = new Map();
-  /** Why it failed the command that ended last: others may have waited for the same. */
+  /**
+   * By command that somebody here began: its operation, since when it runs, what runs work in the async context of its caller (one pump does the
+   * work of all), and what the core keeps nothing of: why the store failed last, what `fetch` threw last, and whether another client of this process
+   * is in the way.
+   */
+  const commands = new Map();
+  /** Why the store failed the command that ended last: others may have waited for the same. */
   let storeError;
-  /** The commands that another client of this process is in the way of. */
-  const busyHere = new Set();
-  /** By command: what `fetch` threw last. */
-  const trouble = new Map();
-  /** By command: its operation, since when it runs, and what runs work in the async context of its caller. Whoever pumps does the work of all. */
-  const callers = new Map();
 
   /** The store is this client's own from now on. Before that it may be another one's, and is left alone. */
   function serve() {
@@ -73,7 +71,7 @@ export function drive(core, http, store, listeners) {
     let stop;
     const wait = (command) => {
       stop = () => cancel(command);
-      callers.set(command, { operation, begun: performance.now(), within: host.context() });
+      commands.set(command, { operation, begun: performance.now(), within: host.context() });
       listeners.note({ event: "began", operation, command });
       const ended = new Promise((resolve, reject) => waiting.set(command, { resolve, reject }));
       if (!signal) return ended;
@@ -87,10 +85,10 @@ export function drive(core, http, store, listeners) {
     return answer;
   }
 
-  /** The result of a command that has ended without a word, as the core gives it. */
-  function take(command) {
+  /** The result of a command that the core began, which has ended without a word, as the core gives it; `known` is what is known of it. */
+  function take(command, known) {
     if (isClosed) throw refusal("resume_all", "closed");
-    const ended = result(command);
+    const ended = result(command, known);
     pump();
     return ended;
   }
@@ -98,7 +96,7 @@ export function drive(core, http, store, listeners) {
   /** Gives up what is under way but for what ends sessions, lets go of all names, and waits until everything is in the store. */
   async function close() {
     isClosing = true;
-    for (const command of [...waiting.keys()]) if (!ENDING.has(callers.get(command)?.operation)) cancel(command);
+    for (const command of [...waiting.keys()]) if (!ENDING.has(commands.get(command)?.operation)) cancel(command);
     for (const { ends, stop } of [...out.values()]) if (!ends) stop("aborted");
     const ended = new Promise((resolve) => {
       idle = resolve;
@@ -118,7 +116,7 @@ export function drive(core, http, store, listeners) {
       clearTimeout(timer);
       // What the time was too short for.
       const unknown = { effect: "unknown", advice: "resume" };
-      for (const [command, { reject }] of waiting) reject(refuse("cancelled", callers.get(command)?.operation ?? "client", "was under way when its client was closed; money may have moved", unknown));
+      for (const [command, { reject }] of waiting) reject(refuse("cancelled", commands.get(command)?.operation ?? "client", "was under way when its client was closed; money may have moved", unknown));
       waiting.clear();
       core.free();
     }
@@ -167,9 +165,18 @@ export function drive(core, http, store, listeners) {
       return false;
     }
     const [what, ...given] = next;
-    const within = callers.get(COMMAND_OF[what](...given))?.within ?? host.root;
-    within(() => STEPS[what](...given));
+    about(COMMAND_OF[what](...given)).within(() => STEPS[what](...given));
     return true;
+  }
+
+  /** What is known of a command. One that the core began for another, such as for `resumeAll`, is a part of that; any other is a pool's. */
+  function about(command) {
+    const known = commands.get(command);
+    const above = known || typeof command !== "number" ? undefined : commands.get(core.callerOf(command));
+    if (!above) return known ?? { within: host.root };
+    above.parts ??= new Map();
+    if (!above.parts.has(command)) above.parts.set(command, { within: above.within });
+    return above.parts.get(command);
   }
 
   /** By step: its command, if it has one. */
@@ -191,19 +198,16 @@ export function drive(core, http, store, listeners) {
   };
 
   /** The result of a command, and what its host knows of it. */
-  function result(command) {
+  function result(command, known = commands.get(command)) {
     const taken = core.take(command);
-    const { operation, begun } = callers.get(command) ?? {};
+    const { operation, begun, store, trouble, isBusyHere, parts } = known ?? {};
     if (operation) {
       const { kind, effect, advice } = taken[0] === "failed" ? taken[1] : {};
       listeners.note({ event: "ended", operation, command, kind, effect, advice, duration_ms: performance.now() - begun });
-      callers.delete(command);
+      commands.delete(command);
     }
-    storeError = storeErrors.get(command) ?? storeError;
-    const ended = { taken, store: storeError, trouble: trouble.get(command), isBusyHere: busyHere.delete(command) };
-    storeErrors.delete(command);
-    trouble.delete(command);
-    return ended;
+    storeError = store ?? storeError;
+    return { taken, parts, store: storeError, trouble, isBusyHere };
   }
 
   /** Asks the core again at that time. A timer that comes sooner stays: to ask too early costs less than another timer. */
@@ -227,15 +231,17 @@ export function drive(core, http, store, listeners) {
   async function askStore(id, command, call) {
     if (isGivenUp) return failed(core, id, now());
     asking.add(id);
+    // The command may have ended by the time the store answers.
+    const known = about(command);
     const begun = performance.now();
     let answer = failed;
     try {
       const { told, isBusyHere } = await callOf(call)(store);
       answer = told;
-      if (isBusyHere) busyHere.add(command);
+      if (isBusyHere) known.isBusyHere = true;
     } catch (error) {
       if (isNotOpened(error)) answer = never;
-      if (command !== null) storeErrors.set(command, spoken(error));
+      known.store = spoken(error);
     }
     listeners.note({ event: "stored", operation: "store", call: call[0], failed: answer === failed || answer === never, duration_ms: performance.now() - begun });
     // Whoever closed the client may have answered it meanwhile.
@@ -248,6 +254,7 @@ export function drive(core, http, store, listeners) {
     const [operation, method, url, ...lines] = head.split("\n");
     const headers = [];
     for (let n = 0; n < lines.length; n += 2) headers.push([lines[n], lines[n + 1]]);
+    const known = about(command);
     const { signal, send, stop } = exchange(http, { method, url, headers, body: body ?? undefined, timeoutMs, maxBody, names });
     // What ends a session is sent whatever the store says.
     const ends = sendBefore > Number.MAX_SAFE_INTEGER;
@@ -266,7 +273,7 @@ export function drive(core, http, store, listeners) {
     }
     out.delete(id);
     if (isClosed) return;
-    if (came.error) trouble.set(command, came.error);
+    if (came.error) known.trouble = came.error;
     if (came.kind) core.fail(id, came.kind, came.sent, ...now());
     else core.respond(id, came.status, came.headers, came.body, came.truncated, ...now());
     pump();

@@ -55,7 +55,8 @@ export class Engine {
     this.#told = { place: rest.baseUrl, unauthorized: host.unauthorized(api, rest) };
     const spelled = encode("client", "options", { ...spell("client", rest), api, store: store !== undefined, late_calls: store?.lateCalls === true });
     // Of a `fetch` that is not our own nobody knows what it did before it failed.
-    const http = { fetch, isOwn: fetch !== ownFetch, secrets: () => [rest.username, rest.password].map(revealed), ...(fetch === ownFetch && host.failures) };
+    const isGiven = fetch !== ownFetch;
+    const http = { fetch, isGiven, connection: host.connections(fetch, isGiven), secrets: () => [rest.username, rest.password].map(revealed), ...(!isGiven && host.failures) };
     this.#make = () => {
       const core = asked(() => new Core(spelled, crypto.getRandomValues(new Uint8Array(16))), { given: options });
       this.#driver = drive(core, http, store, this.#listeners);
@@ -106,10 +107,10 @@ export class Engine {
 
   /** The same of all that there is to go on with: how each has ended. */
   async resumeAll(start, signal, handle) {
-    const commands = await this.command("resume_all", start, signal);
-    return commands.map((command) => {
+    const { raw, parts } = await this.#run("resume_all", start, signal);
+    return JSON.parse(raw).map((command) => {
       try {
-        return { status: "fulfilled", value: this.#given(this.#read(this.#driver.take(command), signal), handle) };
+        return { status: "fulfilled", value: this.#given(this.#read(this.#driver.take(command, parts?.get(command)), signal), handle) };
       } catch (reason) {
         return { status: "rejected", reason };
       }
@@ -217,10 +218,10 @@ export class Engine {
   }
 
   /** What a command was answered with, or its error. */
-  #read({ taken, ...causes }, signal, more) {
+  #read({ taken, parts, ...causes }, signal, more) {
     const [how, facts, raw, phase, view, type, hasUndocumented] = taken;
     if (how === "failed") throw read(facts, { ...causes, ...this.#told, reason: signal?.reason, ...more });
-    return { facts, raw, view, phase: phase ?? undefined, type, hasUndocumented };
+    return { facts, raw, view, phase: phase ?? undefined, type, hasUndocumented, parts };
   }
 
   #answer(taken, operation) {

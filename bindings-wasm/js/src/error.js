@@ -1,7 +1,7 @@
 import { hide } from "./hide.js";
 import { ours, respelled } from "./names.js";
 import { onAbort } from "./signal.js";
-import { isError, placeOf, redacted, wordsOf } from "./words.js";
+import { isError, memberOf, placeOf, redacted, wordsOf } from "./words.js";
 
 /** What an operation can end with, other than its answer. `HoplineError` in hopline.d.ts documents the members. */
 export class HoplineError extends Error {
@@ -84,11 +84,7 @@ export function notOpened(error) {
 
 /** What breaks when it is looked at says nothing. */
 export function isNotOpened(error) {
-  try {
-    return isError(error) && error.notOpened === true;
-  } catch {
-    return false;
-  }
+  return isError(error) && memberOf(error, "notOpened") === true;
 }
 
 /** What a function of the core says, or its error. */
@@ -105,9 +101,9 @@ export function asked(question, more) {
  * What a `fetch` threw, as an error that can't carry anything along: some keep the request, and with it its secrets. `more` is
  * what is to be said of every failure of this one.
  */
-export function plain(error, secrets, more, isOwn) {
+export function plain(error, secrets, more, isGiven) {
   const cause = error?.cause ?? error;
-  const place = isOwn ? placeOf(error ?? {}) : undefined;
+  const place = isGiven ? placeOf(error ?? {}) : undefined;
   const told = redacted([cause?.code, cause?.message ?? String(cause)].filter(Boolean).join(": "), secrets);
   return new Error([told, place && ` (${place})`, more].filter(Boolean).join(""));
 }

@@ -5,7 +5,7 @@ import { plain } from "./error.js";
  * followed and nothing is sent twice. What surely came before the first byte is for `before` to say, which knows the
  * errors of its own `fetch` only; anything else may have been sent. What comes once it has ended is ignored.
  */
-export function exchange({ fetch, isOwn, before, connection, secrets, more }, { url, method, headers, body, timeoutMs, maxBody, names }) {
+export function exchange({ fetch, isGiven, before, connection, secrets, more }, { url, method, headers, body, timeoutMs, maxBody, names }) {
   const abort = new AbortController();
   const { signal } = abort;
   const chunks = [];
@@ -65,7 +65,7 @@ export function exchange({ fetch, isOwn, before, connection, secrets, more }, { 
   const failed = (error) => {
     try {
       const what = before?.(error) ?? { kind: error?.cause ? "closed" : "other", sent: "maybe" };
-      return { ...what, error: plain(error, [...secrets(), ...held(headers)], more?.(), isOwn) };
+      return { ...what, error: plain(error, [...secrets(), ...held(headers)], more?.(), isGiven) };
     } catch {
       return { kind: "other", sent: "maybe", error: new Error("`fetch` threw something that can't be read") };
     }

@@ -56,6 +56,9 @@ export class IndexedDBStore {
   #openings = 0;
   /** While a connection that the browser closed is made anew. */
   #connecting;
+  /** The request for a connection that is out, and what stands for the last call that waits for it. */
+  #request;
+  #waiter;
   /** Hears whether it still lives. */
   #channel;
   /** The name of this client's row and lock; another one each time that it lost them. */
@@ -214,15 +217,37 @@ export class IndexedDBStore {
   /** Connects. A browser closes connections when it clears a site's data or lacks memory, and this one is closed where others want to change the database. */
   async #connect() {
     const opening = this.#openings;
-    const database = await connect(this.#name);
+    const database = await this.#requested();
     // It was closed meanwhile.
-    if (opening !== this.#openings) return database.close();
+    if (opening !== this.#openings) return database?.close();
     this.#database = database;
     database.onclose = () => this.#closed(database);
     database.onversionchange = () => {
       database.close();
       this.#closed(database);
     };
+  }
+
+  /**
+   * A connection, in time. A request that takes longer stays out, and the next call waits for that one: more of them would stand behind it. A
+   * connection that comes when no call waits for it is closed; one that a later call waits for is not given to an earlier one.
+   */
+  #requested() {
+    const waiter = (this.#waiter = Symbol());
+    const request = (this.#request ??= connect(this.#name).finally(() => (this.#request = undefined)));
+    return new Promise((resolve, reject) => {
+      let isLate = false;
+      const timer = setTimeout(() => {
+        isLate = true;
+        reject(Object.assign(new Error("it was not opened in time"), { name: "TimeoutError" }));
+      }, PATIENCE);
+      const came = (database) => {
+        if (waiter !== this.#waiter) resolve();
+        else if (isLate) database.close();
+        else resolve(database);
+      };
+      request.finally(() => clearTimeout(timer)).then(came, reject);
+    });
   }
 
   /** The next call, or the next sign of life, connects again and finds out what it still owns; until then nothing is vouched for. */
@@ -464,11 +489,6 @@ function each(request, work) {
 /** Opens the database. Where somebody else wants to delete it, and a third one is in the way, that can take for ever. */
 function connect(name) {
   return new Promise((resolve, reject) => {
-    let isLate = false;
-    const timer = setTimeout(() => {
-      isLate = true;
-      reject(Object.assign(new Error("it was not opened in time"), { name: "TimeoutError" }));
-    }, PATIENCE);
     const request = globalThis.indexedDB.open(name, VERSION);
     let isOld = false;
     request.onupgradeneeded = ({ oldVersion }) => {
@@ -479,15 +499,8 @@ function connect(name) {
       request.result.createObjectStore(RECORDS).createIndex("until", "until");
       request.result.createObjectStore(DAYS);
     };
-    request.onerror = () => {
-      clearTimeout(timer);
-      reject(isOld ? Object.assign(new Error("it has another format"), { name: "OldFormat" }) : request.error);
-    };
-    request.onsuccess = () => {
-      clearTimeout(timer);
-      if (isLate) request.result.close();
-      else resolve(request.result);
-    };
+    request.onerror = () => reject(isOld ? Object.assign(new Error("it has another format"), { name: "OldFormat" }) : request.error);
+    request.onsuccess = () => resolve(request.result);
   });
 }
 

@@ -43,15 +43,29 @@ host.root = host.context();
 host.warn = (text) => process.emitWarning(text, "HoplineWarning");
 host.failures.before = before;
 /**
- * Another connection for Node's own `fetch`, made as those of its dispatcher are; nothing where that is one of the program's that does more than
- * connect, such as of a test, a proxy or an interceptor.
+ * Each write has a connection of its own, over Node's own `fetch` and over that of any `undici` that this program has loaded: made as those of its
+ * dispatcher are. There is none where that is one of the program's that does more than connect, such as of a test, a proxy or an interceptor.
  */
-host.failures.connection = () => {
-  const dispatcher = globalThis[Symbol.for("undici.globalDispatcher.1")];
-  const Agent = dispatcher?.constructor;
-  const options = dispatcher && Object.getOwnPropertySymbols(dispatcher).find(({ description }) => description === "options");
-  return Agent?.name === "Agent" && options && dispatcher.dispatch === Agent.prototype.dispatch ? new Agent(dispatcher[options]) : undefined;
+host.connections = (fetch, isGiven) => {
+  const hasFetch = (exports) => Object.getOwnPropertyDescriptor(Object(exports), "fetch")?.value === fetch;
+  const loaded = Object.values(require.cache ?? {}).find((module) => hasFetch(module?.exports) && typeof module.exports.getGlobalDispatcher === "function");
+  if (isGiven && !loaded) return undefined;
+  const dispatcher = loaded ? loaded.exports.getGlobalDispatcher : () => globalThis[Symbol.for("undici.globalDispatcher.1")];
+  return () => another(dispatcher());
 };
+
+function another(dispatcher) {
+  const made = dispatcher?.constructor;
+  if (!made || dispatcher.dispatch !== made.prototype.dispatch) return undefined;
+  // `undici` 8 keeps its own dispatcher beside, and gives older ones, such as Node's, this one around it.
+  if (made.name === "Dispatcher1Wrapper") {
+    const own = another(globalThis[Symbol.for("undici.globalDispatcher.2")]);
+    return own && new made(own);
+  }
+  const symbols = Object.getOwnPropertySymbols(dispatcher);
+  const [options, factory] = ["options", "factory"].map((name) => dispatcher[symbols.find(({ description }) => description === name)]);
+  return made.name === "Agent" && options && /^defaultFactory/.test(factory?.name) ? new made(options) : undefined;
+}
 host.openPool = openPool;
 
 /** It is here already. */

@@ -1,6 +1,7 @@
 import { refuse } from "./error.js";
 import { ours, theirs } from "./names.js";
 import { Secret } from "./secret.js";
+import { memberOf } from "./words.js";
 
 /** The options that are objects with names of ours. */
 const NESTED = new Set(["retry", "until"]);
@@ -13,8 +14,11 @@ function isPlain(object) {
 
 /** Headers as `fetch` takes them, as an object: a `Headers`, a `Map` or pairs may be given, too. */
 function headersOf(operation, given) {
-  if (typeof given?.[Symbol.iterator] !== "function" || typeof given === "string") return given;
-  const pairs = [...given];
+  if (given === null || typeof given !== "object") return given;
+  const isIterable = typeof given[Symbol.iterator] === "function";
+  // What is no plain object is refused as it is.
+  if (!isIterable && !isPlain(given)) return given;
+  const pairs = isIterable ? [...given] : Object.entries(given);
   if (!pairs.every((pair) => Array.isArray(pair) && pair.length === 2)) throw refuse("invalid", operation, "`headers` must be an object, a `Headers`, or pairs of a name and a value", { field: "headers" });
   if (new Set(pairs.map(([name]) => String(name).toLowerCase())).size < pairs.length) throw refuse("invalid", operation, "`headers` has the same name twice", { field: "headers" });
   return Object.fromEntries(pairs);
@@ -45,7 +49,7 @@ export function encode(operation, field, value) {
     if (text === undefined) throw refuse("invalid", operation, `\`${field}\` is required`, { field });
     return text;
   } catch (error) {
-    throw error.kind ? error : refuse("invalid", operation, `\`${field}\` can't be written as JSON`, { field });
+    throw memberOf(error, "kind") ? error : refuse("invalid", operation, `\`${field}\` can't be written as JSON`, { field });
   }
 }
 

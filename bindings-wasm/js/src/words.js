@@ -11,8 +11,24 @@ const [LONGEST, LONGEST_READ] = [300, 4000];
 /** Lines of a stack that are Node's own or this package's. */
 const FOREIGN = /\bnode:|[\\/]hopline[\\/](?:node\.cjs|web\.mjs)/;
 
+/** A member of something that was thrown or given; nothing where reading it throws. */
+export function memberOf(of, name) {
+  try {
+    return of?.[name];
+  } catch {
+    return undefined;
+  }
+}
+
 /** Also of another realm, such as Node's own in a test runner. */
-export const isError = (error) => error instanceof Error || Object.prototype.toString.call(error) === "[object Error]";
+export function isError(error) {
+  try {
+    return error instanceof Error || Object.prototype.toString.call(error) === "[object Error]";
+  } catch {
+    // A proxy may throw when it is looked at.
+    return false;
+  }
+}
 
 /** A text without what is secret in it. */
 export function redacted(text, secrets = []) {

@@ -39,6 +39,14 @@ impl Router {
         command
     }
 
+    /// The command of `resume_all` for which this one was begun: hosts do its work in the name of that one's caller.
+    pub fn caller_of(&self, command: CommandId) -> Option<CommandId> {
+        match self.commands.get(&command)?.asker {
+            Asker::List(number) => self.waiting.listings.get(&number).map(|listing| listing.command),
+            Asker::Caller | Asker::Pool(_) => None,
+        }
+    }
+
     /// Whether it is to be resumed with all others. Slots of pools are left to their pools.
     pub(super) fn is_to_resume(&mut self, listed: &Listed) -> bool {
         if listed.name.is_of_a_pool() {

@@ -188,6 +188,44 @@ test("a connection that fails without a word is made anew, and one that can't be
   assert.equal((await service.state()).charges.length, 1);
 });
 
+test("a database that another tab is in the way of is asked for once, however often it is needed, and is there once that tab is gone", async (t) => {
+  const service = await sandbox(t);
+  const { page } = await stage(t, service);
+  const told = await page.evaluate(async (wanted) => {
+    // A tab that does not heed that its database is to be deleted.
+    const blocking = await new Promise((resolve) => (indexedDB.open("records").onsuccess = ({ target }) => resolve(target.result)));
+    const deleted = new Promise((resolve) => (indexedDB.deleteDatabase("records").onsuccess = resolve));
+    const open = indexedDB.open.bind(indexedDB);
+    const [requests, closed] = [[], []];
+    IDBFactory.prototype.open = (...given) => {
+      const request = open(...given);
+      requests.push(request);
+      request.addEventListener("success", () => {
+        const close = request.result.close.bind(request.result);
+        request.result.close = () => (closed.push(request), close());
+      });
+      return request;
+    };
+    const patience = setTimeout;
+    // Each call's ten seconds are over at once.
+    globalThis.setTimeout = (work, ms, ...given) => patience(work, ms === 10_000 ? 1 : ms, ...given);
+    const agent = new hopline.AgentClient({ ...service, store: new hopline.IndexedDBStore("records") });
+    const refused = [];
+    for (let n = 0; n < 5; n += 1) refused.push(await agent.openSession(wanted, { intent: "job-17" }).then(() => "bought", ({ kind, cause }) => [kind, cause.cause?.name]));
+    const out = requests.length;
+    globalThis.setTimeout = patience;
+    const waiting = agent.openSession(wanted, { intent: "job-17" });
+    blocking.close();
+    await deleted;
+    const { phase } = await waiting;
+    const used = [requests.length, closed.length];
+    await agent.close();
+    return { refused, out, phase, used, after: closed.length };
+  }, WANTED);
+  assert.deepEqual(told, { refused: Array(5).fill(["store", "TimeoutError"]), out: 1, phase: "ready", used: [1, 0], after: 1 });
+  assert.equal((await service.state()).charges.length, 1);
+});
+
 test("an intent that another key began buys nothing again, and goes on once the account is said to be the same", async (t) => {
   const service = await sandbox(t);
   const { page } = await stage(t, service);

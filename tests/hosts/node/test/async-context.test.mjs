@@ -8,6 +8,46 @@ import { AgentClient } from "hopline";
 import { OwnStore } from "./lib/own-store.mjs";
 import { WANTED } from "./lib/sandbox.mjs";
 
+test("what is resumed together runs in the context of whoever resumes it, and says why it failed", async (t) => {
+  const tenant = new AsyncLocalStorage();
+  const answer = (data, status = 200) => Response.json({ success: true, data, meta: { request_id: "r", timestamp: new Date().toISOString() } }, { status });
+  const client = (fetch, store) => {
+    const agent = new AgentClient({ baseUrl: "https://x/v1", apiKey: "canary-key", fetch, store, retry: { backoffMs: 1 } });
+    t.after(() => agent.close());
+    return agent;
+  };
+  const store = new OwnStore();
+  const first = client(async () => Promise.reject(new Error("reset")), store);
+  // More than are resumed at a time.
+  const intents = Array.from({ length: 20 }, (_, n) => `job-${n}`);
+  for (const intent of intents) await assert.rejects(first.createSession({ ...WANTED, product_no: intent }, { intent, attempts: 1 }), { kind: "in_doubt" });
+  await first.close();
+  const whose = new Map();
+  const note = (what) => whose.set(what, [...(whose.get(what) ?? []), tenant.getStore()]);
+  const sent = new Map();
+  const fetch = async (url, { method, body }) => {
+    const what = body ? JSON.parse(new TextDecoder().decode(body)).product_no : new URL(url).pathname.split("/ses-").at(-1);
+    note(`send ${what}`);
+    sent.set(what, (sent.get(what) ?? 0) + 1);
+    if (what === "job-7" || (sent.get(what) === 1 && method === "POST")) throw new Error(`the network of ${what} is gone`);
+    return answer({ session_id: `ses-${what}`, session_type: "dynamic", status: "active", balance: 1 }, method === "POST" ? 202 : 200);
+  };
+  for (const call of ["claim", "put"]) {
+    const own = store[call].bind(store);
+    store[call] = (...given) => (note(call), own(...given));
+  }
+  const second = tenant.run("the maker", () => client(fetch, store));
+  const [resumed, other] = await Promise.all([tenant.run("ann", () => second.resumeAll({ attempts: 2 })), tenant.run("bob", () => second.openSession({ ...WANTED, product_no: "bobs" }, { intent: "bobs" }))]);
+  assert.equal(other.session_id, "ses-bobs");
+  const [lost, ...more] = resumed.filter(({ status }) => status === "rejected").map(({ reason }) => reason);
+  assert.deepEqual([resumed.length, more, lost.kind, lost.intent, lost.cause.message], [20, [], "in_doubt", "job-7", lost.cause.message]);
+  assert.match(lost.cause.cause?.message ?? lost.cause.message, /the network of job-7 is gone/);
+  assert.deepEqual(new Set(whose.get("send bobs")), new Set(["bob"]));
+  for (const intent of intents) assert.deepEqual(whose.get(`send ${intent}`), ["ann", "ann"], intent);
+  // What is put for no call's sake is the program's own.
+  for (const call of ["claim", "put"]) assert.deepEqual([...new Set(whose.get(call))].filter(Boolean).sort(), ["ann", "bob"], call);
+});
+
 test("repeats, store calls, events and logs of a call run in its caller's context", async (t) => {
   const tenant = new AsyncLocalStorage();
   /** By tenant: what was done in its context. */

@@ -2,13 +2,12 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { createServer as listen } from "node:net";
-import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { runInNewContext } from "node:vm";
 
+import { CLIENTS } from "./lib/http-clients.mjs";
 import { OwnStore } from "./lib/own-store.mjs";
 import { WANTED, sandbox } from "./lib/sandbox.mjs";
-import { tool } from "./lib/tools.mjs";
 
 test("a handle has verbs and shows the newest state, whoever has read it", async (t) => {
   const service = await sandbox(t);
@@ -48,33 +47,6 @@ test("a rotation that many wait for is one generation", async (t) => {
   await open.refresh();
   assert.deepEqual([open.generation, open.phase], [2, "ready"]);
 });
-
-/** By client: how it sends a request through an HTTP proxy, with so many milliseconds to answer in. */
-const CLIENTS = {
-  async undici(url, proxy, ms) {
-    const { ProxyAgent, fetch } = tool("undici");
-    const dispatcher = new ProxyAgent({ ...proxy.undici(), connectTimeout: 5000 });
-    try {
-      const answer = await fetch(url, { dispatcher, signal: AbortSignal.timeout(ms) });
-      await answer.text();
-      return answer;
-    } finally {
-      dispatcher.destroy();
-    }
-  },
-  axios: (url, proxy, ms) => tool("axios").get(url, { ...agents(proxy), proxy: false, timeout: ms }),
-  got: async (url, proxy, ms) => {
-    const { default: got } = await import(join(dirname(tool.resolve("undici/package.json")), "../got/dist/source/index.js"));
-    const { httpAgent: http, httpsAgent: https } = agents(proxy);
-    return got(url, { agent: { http, https }, timeout: { request: ms }, retry: { limit: 0 } });
-  },
-};
-
-function agents(proxy) {
-  const { HttpsProxyAgent } = tool("https-proxy-agent");
-  const agent = new HttpsProxyAgent(proxy.url);
-  return { httpAgent: agent, httpsAgent: agent };
-}
 
 async function port(t, server) {
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -136,6 +108,21 @@ test("errors that Playwright throws are known by their words", async (t) => {
   for (const failed of [odd, thrown("page.goto: net::ERR_EMPTY_RESPONSE"), "unknown"]) {
     const { verdict, why } = await open.observe(failed);
     assert.deepEqual([verdict, /read the session/.test(why)], ["unsure", failed === "unknown"], String(why));
+  }
+  // What breaks when it is looked at says nothing by that, and the rest of it what it says.
+  const broken = (given, ...names) => names.reduce((one, name) => Object.defineProperty(one, name, { get: () => assert.fail("it was looked at") }), given);
+  const refused = Object.assign(new Error(), { code: "ECONNREFUSED" });
+  for (const failed of [broken(new Error("?"), "stack", "message", "name", "code", "response", "status", "cause", Symbol.toStringTag), broken(new Error("?"), "message"), Object.assign(new Error("?"), { message: { toString: () => assert.fail("it was read") } })]) {
+    assert.equal(await verdict(failed), "the failure");
+    await open.observe(200);
+  }
+  assert.equal(await verdict(broken(new Error("?", { cause: refused }), "message", "response", "headers")), "the proxy");
+  assert.equal(await verdict(broken({ status: 200 }, "headers", "statusCode", "response")), "keep");
+  const fails = () => {
+    throw null;
+  };
+  for (const given of [new Proxy({}, { get: fails }), new Proxy(new Error(), { get: fails, getPrototypeOf: fails, ownKeys: fails })]) {
+    await assert.rejects(open.observe(given), { name: "HoplineError", kind: "invalid", effect: "none" });
   }
   // An error of another realm is one.
   assert.equal(await verdict(runInNewContext("Object.assign(new Error(), { code: 'ECONNREFUSED' })")), "the proxy");

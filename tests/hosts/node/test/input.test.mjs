@@ -1,16 +1,17 @@
 // What callers do wrong: one clear error each, nothing sent, nothing lost.
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { chmodSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { createServer } from "node:net";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { inspect } from "node:util";
 
 import { AgentClient, FolderStore, HoplineError, ResellerClient } from "hopline";
 
 import { OwnStore } from "./lib/own-store.mjs";
-import { WANTED, folder, sandbox } from "./lib/sandbox.mjs";
+import { WANTED, folder, program, sandbox } from "./lib/sandbox.mjs";
 
 /** The error, which must be one of ours, without a word of how this is built. */
 function clear(error, kind, what) {
@@ -404,6 +405,14 @@ const NO_LIMITS = {
   "what JSON has no value for": { toJSON: () => undefined }, "what JSON makes null of": { toJSON: () => null },
 };
 
+/** The numbers among the options of an interface, and of those that it extends, as the package declares them. */
+function numbers(name) {
+  const types = readFileSync(join(dirname(createRequire(import.meta.url).resolve("hopline")), "hopline.d.mts"), "utf8");
+  const [, above, body] = new RegExp(`^export interface ${name}(?: extends ([\\w, ]+))? \\{\n([^]*?)^\\}$`, "m").exec(types);
+  const own = [...body.matchAll(/^  (\w+)\??: ([^;]*);$/gm)].filter(([, , type]) => /\bnumber\b/.test(type)).map(([, name]) => name);
+  return [...new Set([...(above?.split(", ") ?? []).flatMap(numbers), ...own])];
+}
+
 test("a limit that is no limit is refused wherever it is given, and nothing is sent", async (t) => {
   const sent = [];
   const here = { baseUrl: "https://x/v1", apiKey: "canary-key", fetch: async (...given) => (sent.push(given), new Response("{}", { status: 500 })) };
@@ -415,20 +424,28 @@ test("a limit that is no limit is refused wherever it is given, and nothing is s
     assert.equal(error?.kind, "invalid", `${what} as ${given}: ${error?.stack ?? "was taken"}`);
     clear(error, "invalid", /./);
   };
+  const order = { poolId: "p", userId: 1, unitPrice: 0, totalAmount: 0, ipCount: 1, duration: 1, unit: "month", cycleTimes: 1 };
+  const declared = Object.fromEntries(["AgentClientOptions", "ResellerClientOptions", "RetryOptions", "OpenOptions", "RenewOptions", "PlaceOptions", "ReadOptions", "WalkOptions", "PoolOptions", "AcquireOptions"].map((name) => [name, numbers(name)]));
+  assert.deepEqual([declared.AgentClientOptions, declared.RenewOptions, declared.AcquireOptions], [["maxInFlight", "maxBody", "dailyCapUsd"], ["attempts", "windowMs", "timeoutMs", "expectedChargeUsd"], ["timeoutMs"]]);
+  assert.ok(declared.PoolOptions.length > 12 && declared.RetryOptions.length === 7 && declared.OpenOptions.includes("maxUnitPrice"), JSON.stringify(declared));
+  const acquiring = await agent.openPool("acquiring", { session_type: "dynamic", product_no: "p", size: 1 });
   for (const [given, value] of Object.entries(NO_LIMITS)) {
-    for (const name of ["dailyCapUsd", "maxInFlight", "maxBody"]) await ends(name, () => new AgentClient({ ...here, [name]: value }), given);
-    for (const name of ["attempts", "timeoutMs", "deadlineMs", "windowMs"]) {
-      await ends(`retry.${name}`, () => new AgentClient({ ...here, retry: { [name]: value } }), given);
-      await ends(`${name} of a call`, () => agent.openSession(WANTED, { [name]: value }), given);
-    }
+    const takers = {
+      AgentClientOptions: (options) => new AgentClient({ ...here, ...options }),
+      ResellerClientOptions: (options) => new ResellerClient({ baseUrl: "https://x", token: "t", fetch: here.fetch, ...options }),
+      RetryOptions: (retry) => new AgentClient({ ...here, retry }),
+      OpenOptions: (options) => agent.openSession(WANTED, options),
+      RenewOptions: (options) => agent.renewSession({ session_id: "s", duration: 1 }, options),
+      PlaceOptions: (options) => reseller.placeOrder(order, options),
+      ReadOptions: (options) => agent.getBalance({}, options),
+      WalkOptions: (options) => agent.walkProducts({}, options).pages().next(),
+      PoolOptions: (options) => agent.openPool("crawl", { ...WANTED, quantity: undefined, size: 1, ...options }),
+      AcquireOptions: (options) => acquiring.acquire(options),
+    };
+    for (const [type, take] of Object.entries(takers)) for (const name of declared[type]) await ends(`${name} of ${type}`, async () => take({ [name]: value }), given);
     if (given !== "an object") await ends("retry", () => new AgentClient({ ...here, retry: value }), given);
-    for (const name of ["maxUnitPrice", "expectedChargeUsd"]) await ends(name, () => agent.openSession(WANTED, { [name]: value }), given);
     if (value !== true) await ends("keep", () => agent.openSession(WANTED, { keep: value }), given);
-    for (const name of ["size", "dailyCapUsd", "maxUnitPrice", "expectedChargeUsd", "ready", "maxCreating", "maxInDoubt", "leasesPerSession", "rotateAfterUses", "leakAfterMs", "maxLeaseMs"]) {
-      await ends(`${name} of a pool`, () => agent.openPool("crawl", { ...WANTED, quantity: undefined, size: 1, [name]: value }), given);
-    }
     if (given !== "an object") for (const call of [() => agent.openSession(WANTED, value), () => agent.openPool("crawl", value)]) await ends("options", call, given);
-    await ends("maxPages", async () => agent.walkProducts({}, { maxPages: value }).pages().next(), given);
     if (value !== true) await ends("early", () => agent.settle(RECORD, "not_happened", { early: value }), given);
   }
   class Wanted { session_type = "dynamic"; product_no = "p"; quantity = 1; }
@@ -448,10 +465,31 @@ test("headers are sent however fetch takes them, and what is none of it is refus
   const pairs = [["x-tenant", "a-7"]];
   for (const headers of [new Headers(pairs), new Map(pairs), pairs, Object.fromEntries(pairs)]) await agent.getBalance({}, { headers }).catch(() => {});
   assert.deepEqual(seen, ["a-7", "a-7", "a-7", "a-7"]);
-  for (const headers of [["x-tenant"], [["x-tenant", "a", "b"]], [...pairs, ["X-Tenant", "b"]], new FormData().constructor, new (class Tenant { id = "a"; })(), new Set(["x"]), null, "x-tenant: a"]) {
+  const odd = [];
+  const other = new AgentClient({ baseUrl: "https://x/v1", apiKey: "canary-key", fetch: async (_, { headers }) => (odd.push(Object.fromEntries(headers.map(([name, value]) => [`${name}!`, value]))), Response.json({ balance: 1 })) });
+  t.after(() => other.close());
+  for (const headers of [new Map([["__proto__", "a-7"]]), [["__proto__", "a-7"]], JSON.parse('{"__proto__":"a-7"}')]) await other.getBalance({}, { headers }).catch(() => {});
+  assert.deepEqual(odd.map((headers) => headers["__proto__!"]), ["a-7", "a-7", "a-7"]);
+  for (const headers of [{ "x-tenant": "a", "X-Tenant": "b" }, ["x-tenant"], [["x-tenant", "a", "b"]], [...pairs, ["X-Tenant", "b"]], new FormData().constructor, new (class Tenant { id = "a"; })(), new Set(["x"]), null, "x-tenant: a"]) {
     clear(await agent.getBalance({}, { headers }).catch((error) => error), "invalid", /headers/);
   }
   assert.equal(seen.length, 4);
+});
+
+test("an answer is read whatever its length, beside a number that is told as text", async (t) => {
+  const text = `${"a line\\n".repeat(3_000_000)}\\"738529527931269425\\\\`;
+  const body = `{"success":true,"data":{"session_id":"s-1","status":"creating","order_id":738529527931269425,"log":"${text}","after":[-738529527931269425,"738529527931269425"]}}`;
+  const agent = new AgentClient({ baseUrl: "https://x/v1", apiKey: "canary-key", maxBody: 64 * 1024 * 1024, fetch: async () => new Response(body, { status: 202, headers: { "content-type": "application/json" } }) });
+  t.after(() => agent.close());
+  const bought = await agent.createSession(WANTED);
+  assert.deepEqual([bought.session_id, bought.order_id, bought.log === JSON.parse(`"${text}"`), bought.after], ["s-1", "738529527931269425", true, ["-738529527931269425", "738529527931269425"]]);
+});
+
+test("what a store answers to a call that has ended is kept nowhere", { timeout: 120_000 }, async () => {
+  const { code, out, errors } = await program("late.mjs", { NODE_OPTIONS: "--expose-gc" }).ended;
+  assert.equal(code, 0, errors);
+  // The words of such an error alone are more than that.
+  assert.ok(Number(out) < 300, `${out} bytes for each`);
 });
 
 test("a whole number beyond 2^53 is told as text, documented or not, and sent on as it was", async (t) => {

@@ -63,7 +63,7 @@ async function killWhen({ child, ended }, what) {
 }
 
 test("the README has these programs", () =>
-  assert.deepEqual(Object.keys(programs), ["first.mjs", "balance.cjs", "offline.mjs", "program.mjs", "account.mjs", "pool.mjs", "reseller.mjs", "relay.mjs", "main.js", "worker.js"]));
+  assert.deepEqual(Object.keys(programs), ["first.mjs", "balance.cjs", "offline.mjs", "program.mjs", "account.mjs", "pool.mjs", "reseller.mjs", "relay.mjs", "main.js", "worker.js", "agent.mjs"]));
 
 test("the compiler accepts the README's programs against the package's types", async () => {
   const tools = process.env.HOPLINE_TOOLS;
@@ -77,6 +77,7 @@ const SAYS = {
   "first.mjs": /^dynamic-world: [\d.]+ USD a GB$/im,
   "balance.cjs": /^100 USD\n$/,
   "offline.mjs": /^\{ balance: 100 \}\n$/,
+  "agent.mjs": /^\{ balance: [\d.]+[^]*\}\n$/,
   "account.mjs": /^the budget of \S+: \{[^]*daily[^]*\}\n$/,
 };
 for (const name of Object.keys(SAYS)) {
@@ -116,6 +117,15 @@ test("the README's pool is bought for whoever visits, once", async (t) => {
   }
   const { charges, sessions } = await service.state();
   assert.deepEqual([charges.length, sessions.map(({ status }) => status)], [1, ["active"]]);
+});
+
+test("the README's pool reads 1 500 pages with 1 024 file descriptors, by one session", { skip: process.platform === "win32" && "it has no such limit", timeout: 300_000 }, async (t) => {
+  const service = await sandbox(t);
+  const environment = { HOPLINE_API_KEY: service.api_key, HOPLINE_BASE_URL: service.agent_url };
+  const given = ["1024", process.execPath, join(PLACE, "pool.mjs"), ...Array(1500).fill(service.target_url)];
+  const { code, out, errors } = await program("limited.sh", environment, given, folder(), "sh", 240_000).ended;
+  assert.deepEqual([code, errors, out.match(/advice: 'keep'/g)?.length], [0, "", 1500], out.slice(-1000));
+  assert.equal((await service.state()).charges.length, 1);
 });
 
 test("the README's reseller makes nothing twice: run again, and after a kill", async (t) => {

@@ -67,14 +67,14 @@ export function folder() {
   return path;
 }
 
-/** Runs a program of this folder, in a working folder of its own where one is given, and says how it ended. */
-export function program(name, environment, more = [], cwd = undefined, node = process.execPath) {
+/** Runs a program of this folder, in a working folder of its own where one is given, for a minute at most, and says how it ended. */
+export function program(name, environment, more = [], cwd = undefined, node = process.execPath, longest = 60_000) {
   const child = spawn(node, [resolvePath(fileURLToPath(new URL("../programs", import.meta.url)), name), ...more], {
     env: { ...process.env, ...environment },
     cwd,
     stdio: ["pipe", "pipe", "pipe"],
-    // Whatever it waits for does not come after a minute.
-    timeout: 60_000,
+    // Whatever it waits for does not come after that.
+    timeout: longest,
   });
   let out = "";
   let errors = "";

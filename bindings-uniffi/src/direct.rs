@@ -1,5 +1,5 @@
-//! `advance` for Java: a crossing by JNA takes a microsecond where it passes numbers only, and ten with each structure of uniffi's. So what is
-//! told and what is answered lie in one piece of memory that Java owns, written as uniffi writes its values.
+//! `advance` for Java: a crossing by JNA takes a microsecond if only numbers cross, and ten with each structure of uniffi's. So the move
+//! and the answer lie in one piece of memory that Java owns, written as uniffi writes its values.
 
 #![allow(unsafe_code, reason = "a C function that is given an address")]
 
@@ -17,7 +17,7 @@ static LAST: AtomicU64 = AtomicU64::new(0);
 /// A client that has a number.
 struct Known {
     client: Weak<Client>,
-    /// An answer for which there was no room, until it is fetched.
+    /// An answer that was too long for the room, until it is fetched.
     left: Vec<u8>,
 }
 
@@ -39,19 +39,20 @@ impl Drop for Client {
     }
 }
 
-/// [`Client::advance`]: a `Move` and a body lie in the first `length` of the `room` bytes at `address`, and a `Moved` is written there,
-/// whose answers have neither `raw` nor `packed`, and behind it both of each, with their lengths. Returns how long that is: if it is more than there is room for, nothing was written, and the next call, with a `length` of 0 and more room, gets it.
-/// Returns -1 if there is no such client, or no such move.
+/// [`Client::advance`]: a `Move` and a body lie in the first `length` of the `room` bytes at `address`. A `Moved` is written there, whose
+/// answers have neither `raw` nor `packed`, and behind it both of each, with their lengths. Returns the length of the result: if it is more
+/// than the room, nothing was written, and the next call, with a `length` of 0 and more room, gets it. Returns -1 if there is no such
+/// client, or no such move.
 ///
 /// # Safety
 ///
-/// So many bytes at the address belong to this call alone until it returns.
+/// The `room` bytes at the address belong to this call alone until it returns.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hopline_advance(client: u64, address: *mut u8, room: u32, length: u32, unix_ms: i64, monotonic_ms: i64) -> i32 {
     if address.is_null() {
         return -1;
     }
-    // SAFETY: it is the caller's, for this call alone.
+    // SAFETY: the memory is the caller's, for this call alone.
     let memory = unsafe { std::slice::from_raw_parts_mut(address, room as usize) };
     let told = memory.get(..length as usize).unwrap_or_default();
     let Some(answer) = answer(client, told, unix_ms, monotonic_ms) else { return -1 };
@@ -94,7 +95,7 @@ fn answer_of(step: &mut Step) -> Option<&mut Answer> {
     }
 }
 
-/// What uniffi would write byte by byte. Nearly nobody reads `raw`, so Java makes a text of it only once somebody does.
+/// The parts that uniffi would write byte by byte. Few callers read `raw`, so Java makes a text of it only when it is read.
 fn large(answer: &mut Answer) -> [Vec<u8>; 2] {
     [std::mem::take(&mut answer.raw).into_bytes(), std::mem::take(&mut answer.packed)]
 }

@@ -1,8 +1,7 @@
 //! The client for Kotlin and Swift: one class that takes and gives text, bytes and numbers.
 //!
-//! All that there is to know about driving it is in the documentation of `hopline`; nothing is decided here. Parameters and
-//! options are JSON text. Answers, errors, events and lists are packed bytes (`packed.rs`), from which the native types that are printed
-//! from the table are read.
+//! The documentation of `hopline` describes how to drive it; nothing is decided here. Parameters and options are JSON text. Answers,
+//! errors, events and lists are packed bytes (`packed.rs`), from which the printed native types are read.
 
 pub mod direct;
 mod moves;
@@ -37,7 +36,7 @@ pub fn misfit(operation: &str, facts: &str, raw: &str, place: &str) -> Vec<u8> {
     packed(&misfit_text(operation, facts, raw, place))
 }
 
-/// A page of what the store holds, packed, from the `raw` of what `saved` was answered with.
+/// A page of the store's entries, packed, from the `raw` of the answer to `saved`.
 #[uniffi::export]
 pub fn saved_page(raw: &str) -> Vec<u8> {
     pack_page(raw)
@@ -55,19 +54,19 @@ pub fn quote(product: &str, quantity: &str) -> Result<Vec<u8>, ClientError> {
     Ok(packed(&quote_from_text(product, quantity)?))
 }
 
-/// The parameters of the page that comes next, all as JSON text.
+/// The parameters of the next page, all as JSON text.
 #[uniffi::export]
 pub fn page_params(position: &str, params: &str) -> Result<String, ClientError> {
     Ok(page_params_text(position, params)?)
 }
 
-/// What comes after a page, all as JSON text: `{"position":"…"}`, `{"end":"last_page"}`, or both at the cap.
+/// The continuation after a page, all as JSON text: `{"position":"…"}`, `{"end":"last_page"}`, or both at the cap.
 #[uniffi::export]
 pub fn page_turn(position: &str, facts: &str) -> Result<String, ClientError> {
     Ok(page_turn_text(position, facts)?)
 }
 
-/// Whether a product of the reseller API, as JSON, is shared static; then an order of it must name a project.
+/// Returns true if a product of the reseller API, as JSON, is shared static; then an order of it must name a project.
 #[uniffi::export]
 pub fn is_shared(product: &str) -> bool {
     is_shared_text(product)
@@ -79,13 +78,13 @@ pub fn ip_range(text: &str) -> Vec<u8> {
     packed(&parse_ip_range(text))
 }
 
-/// The client of one account. `advance` moves it: until the steps that come of it end in a wait, there are more; answer each once. It may be
-/// used from any thread.
+/// The client of one account. `advance` moves it: more steps are there until a wait comes; answer each once. The client may be used from
+/// any thread.
 #[derive(uniffi::Object)]
 pub struct Client {
     core: Mutex<PoolClient>,
     expecting: Mutex<moves::Expecting>,
-    /// Its name where calls name it by a number.
+    /// The number by which calls from Java name the client.
     number: u64,
 }
 
@@ -115,12 +114,12 @@ impl Client {
         taken.map(|taken| Taken::of(taken, None))
     }
 
-    /// Whether what a lease was given for is this client's still.
+    /// Returns true if the lease is still this client's.
     pub fn is_valid(&self, pool: u32, lease: i64) -> bool {
         self.lock().is_valid(&LeaseRef { pool, lease })
     }
 
-    /// Of the reseller API: the token that is used at present, to keep where secrets are kept.
+    /// Of the reseller API: the token that is used at present, to store where secrets are kept.
     pub fn token(&self) -> Option<String> {
         self.lock().token().map(|token| token.reveal().to_owned())
     }

@@ -1,4 +1,4 @@
-//! What moves the client, in one crossing each: something is done, and the steps that come of it are the answer.
+//! Moves of the client, each in one crossing: an input, and the steps that follow as the answer.
 
 use std::collections::HashMap;
 use std::sync::{MutexGuard, PoisonError};
@@ -12,163 +12,163 @@ use hopline::{Now, Outcome};
 use crate::packed::{Read, packed, read};
 use crate::{Client, ClientError, FailureKind, Header, Sent, Step, StoreAnswer, Taken};
 
-/// How many steps come at once at most.
+/// The most steps that come at once.
 pub(crate) const MOST_STEPS: usize = 64;
 
-/// What to do before the steps are taken.
+/// The input before the steps are taken.
 #[derive(uniffi::Enum)]
 pub enum Move {
-    /// Nothing: it is time, or there are more steps.
+    /// None: the time has come, or there are more steps.
     Go,
     /// Start an operation.
     Start {
-        /// Its name.
+        /// The name of the operation.
         operation: String,
-        /// Its parameters, as JSON.
+        /// The parameters, as JSON.
         params: String,
-        /// Its options, as JSON.
+        /// The options, as JSON.
         options: String,
     },
-    /// Go on with what a record holds.
+    /// Resume a record.
     Resume {
         /// The record.
         record: String,
-        /// As JSON.
+        /// The options, as JSON.
         options: String,
     },
-    /// Go on with what an intent stands for; the answer is `nothing` if it stands for nothing.
+    /// Resume an intent; the answer is `nothing` if the intent is not known.
     ResumeIntent {
         /// The intent.
         intent: String,
-        /// As JSON.
+        /// The options, as JSON.
         options: String,
     },
-    /// Go on with all that can be resumed. `raw` of the answer is a list of commands that have ended: take each.
+    /// Resume everything that can be resumed. `raw` of the answer is a list of commands that have ended: take each.
     ResumeAll {
-        /// As JSON.
+        /// The options, as JSON.
         options: String,
     },
-    /// List what the store holds. `raw` of the answer is a page, for `saved_page`; the next one is behind its `after`.
+    /// List the entries of the store. `raw` of the answer is a page, for `saved_page`; the next one is behind its `after`.
     Saved {
-        /// Behind which name; null for the first page.
+        /// The name after which the page begins; null for the first page.
         after: Option<String>,
     },
-    /// Close a doubt by hand. `raw` of the answer is whether there was one.
+    /// Settle a doubt by hand. `raw` of the answer is true if there was one.
     Settle {
-        /// Of which record.
+        /// The record.
         record: String,
-        /// Whether it happened.
+        /// True if the operation took effect.
         happened: bool,
-        /// The session or the order that came of it, where that is known.
+        /// The resulting session or order, if it is known.
         became: Option<String>,
-        /// Whether to say that it did not happen even before an hour has passed.
+        /// True to settle as not happened before an hour has passed.
         early: bool,
     },
-    /// Forget a session, what was accepted, or a record that can't be read. `raw` of the answer is whether something was forgotten.
+    /// Forget a session, an accepted operation, or a record that can't be read. `raw` of the answer is true if something was forgotten.
     Forget {
         /// The record.
         record: String,
     },
-    /// Say what was seen through a session: `{"status":403}` or a word.
+    /// Report an observation through a session: `{"status":403}` or a word.
     Observe {
-        /// Which session.
+        /// The session.
         session_id: String,
-        /// As JSON.
+        /// The observation, as JSON.
         seen: String,
     },
-    /// Follow a session no more, without ending it: another client may have it then.
+    /// Stop following a session, without ending it: another client may take it then.
     ReleaseSession {
-        /// Which session.
+        /// The session.
         session_id: String,
     },
-    /// Say what was seen through a lease, as `Observe` does of a session.
+    /// Report an observation through a lease, as `Observe` does for a session.
     ObserveLease {
-        /// Of which pool.
+        /// The pool.
         pool: u32,
-        /// Which lease.
+        /// The lease.
         lease: i64,
-        /// As JSON.
+        /// The observation, as JSON.
         seen: String,
         /// The Retry-After of the target.
         wait_ms: Option<i64>,
     },
     /// Give a lease back.
     ReleaseLease {
-        /// Of which pool.
+        /// The pool.
         pool: u32,
-        /// Which lease.
+        /// The lease.
         lease: i64,
     },
     /// Stop further sends of a command.
     Cancel {
-        /// Which command.
+        /// The command.
         command: u32,
     },
     /// The store's claims have ended while this client lives.
     Lost {
-        /// Of which names; null for all.
+        /// The names; null for all.
         names: Option<Vec<String>>,
     },
     /// A Send was answered; its body comes beside this.
     Respond {
-        /// Which Send.
+        /// The Send.
         step: u32,
         /// The HTTP status.
         status: u16,
-        /// The headers, of those that `response_headers` names.
+        /// The headers that `response_headers` names.
         headers: Vec<Header>,
-        /// Whether there was more of the body.
+        /// True if the body was longer than the limit.
         truncated: bool,
     },
     /// A Send was not answered.
     Fail {
-        /// Which Send.
+        /// The Send.
         step: u32,
-        /// Why.
+        /// The reason.
         kind: FailureKind,
-        /// Whether it may have been sent.
+        /// The reach of the request.
         sent: Sent,
     },
     /// A Send was not sent, since a header of the caller's own can't be sent with it: its command ends at once.
     RefuseHeaders {
-        /// Which Send.
+        /// The Send.
         step: u32,
-        /// Why, as the end of a sentence.
+        /// The reason, as the end of a sentence.
         rule: String,
     },
     /// The store has answered.
     Stored {
-        /// Which Store.
+        /// The Store.
         step: u32,
-        /// What.
+        /// The answer.
         answer: StoreAnswer,
     },
     /// The results of these commands were read.
     Taken {
-        /// Which commands.
+        /// The commands.
         commands: Vec<u32>,
     },
-    /// Nobody reads the results of these commands. A write without an intent that was done, or may have been, stays in what is saved; a lease
+    /// Abandon the results of these commands. A write without an intent that took effect, or may have, stays in the saved entries; a lease
     /// goes back, and a pool is closed.
     Abandon {
-        /// Which commands.
+        /// The commands.
         commands: Vec<u32>,
     },
 }
 
-/// What a move was answered with, beside the steps.
+/// The answer of a move, beside the steps.
 #[derive(uniffi::Enum)]
 pub enum MoveAnswer {
     /// Nothing.
     Nothing,
-    /// The command that was started. Whatever is wrong with it comes back as its result.
+    /// The command that was started. Its faults come back as its result.
     Command {
         /// Its number.
         command: u32,
     },
-    /// Of a cancelled command, the Send that is out: abort it, and say that it failed.
+    /// Of a cancelled command, the Send that is out: abort it, and report that it failed.
     Abort {
-        /// Which Send; null for none.
+        /// The Send; null for none.
         step: Option<u32>,
     },
     /// Advice, packed; null if this client does not follow the session.
@@ -176,14 +176,14 @@ pub enum MoveAnswer {
         /// The verdict.
         verdict: Option<Vec<u8>>,
     },
-    /// Advice on a lease: `keep`, `give_back` or `wait`; null where it is not valid any more, or its session has another exit by now.
+    /// Advice on a lease: `keep`, `give_back` or `wait`; null if the lease is not valid any more, or its session has another exit by now.
     LeaseAdvice {
-        /// In a word.
+        /// The word.
         word: Option<String>,
     },
-    /// Whether it was so: that the session was followed, that the lease was valid.
+    /// The answer to a question: true if the session was followed, or the lease was valid.
     Was {
-        /// Whether.
+        /// The answer.
         so: bool,
     },
     /// Nothing was changed: an option or an answer to a step does not fit.
@@ -199,24 +199,24 @@ impl From<CommandId> for MoveAnswer {
     }
 }
 
-/// What came of a move.
+/// The result of a move.
 #[derive(uniffi::Record)]
 pub struct Moved {
-    /// What it was answered with.
+    /// The answer.
     pub answer: MoveAnswer,
-    /// What to do next, up to 64 steps, of which a wait is the last; without it there are more. A command that has ended comes with its result,
-    /// which stays until it is taken or abandoned, unless it is one of `taken`.
+    /// The next steps, up to 64, of which a wait is the last; without a wait there are more. A command that has ended comes with its
+    /// result, which stays until it is taken or abandoned, unless it is one of `taken`.
     pub steps: Vec<Step>,
-    /// Those of them whose result is taken already, since it makes no difference who takes it.
+    /// The commands among them whose result is taken already, since nothing depends on who takes it.
     pub taken: Vec<u32>,
 }
 
-/// What the answer of each Send that is out is read as, by its step.
+/// The type that the answer of each Send is read as, by its step.
 pub(crate) type Expecting = HashMap<u32, Expected>;
 
 #[uniffi::export]
 impl Client {
-    /// Does that, and takes the steps that come of it. `body` is that of a response, and empty otherwise.
+    /// Carries out a move, and takes the steps that follow. `body` is that of a response, and empty otherwise.
     pub fn advance(&self, what: Move, body: &[u8], unix_ms: i64, monotonic_ms: i64) -> Moved {
         let now = Now { unix: unix_ms, monotonic: monotonic_ms };
         let (answer, made) = self.answered(what, body, now);
@@ -224,12 +224,12 @@ impl Client {
         Moved { answer, steps, taken }
     }
 
-    /// Does that and no more, for the vectors, which say what is asked before the steps are taken.
+    /// Carries out a move alone, for the vectors, which compare its answer before the steps are taken.
     pub fn act(&self, what: Move, body: &[u8], unix_ms: i64, monotonic_ms: i64) -> MoveAnswer {
         self.answered(what, body, Now { unix: unix_ms, monotonic: monotonic_ms }).0
     }
 
-    /// One step, for the vectors. What a command ended with is left to `result`.
+    /// Takes one step, for the vectors. The result of a command is left to `result`.
     pub fn poll(&self, unix_ms: i64, monotonic_ms: i64) -> Step {
         let step = self.poll_core(&mut self.lock(), Now { unix: unix_ms, monotonic: monotonic_ms });
         Step::of(step, None)
@@ -241,14 +241,14 @@ impl Client {
         self.expecting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does what a move says. Returns what was made of a response, too.
+    /// Carries out a move. Returns the packed response, too.
     fn answered(&self, what: Move, body: &[u8], now: Now) -> (MoveAnswer, Option<Read>) {
         let mut made = None;
         let answer = self.do_move(what, body, now, &mut made);
         (answer.unwrap_or_else(|ClientError::Refused { error }| MoveAnswer::Refused { error }), made)
     }
 
-    /// A response is read here, and what was `made` of it is kept for its command.
+    /// Reads a response here, and keeps the packed answer in `made` for its command.
     fn do_move(&self, what: Move, body: &[u8], now: Now, made: &mut Option<Read>) -> Result<MoveAnswer, ClientError> {
         if let Move::Respond { step, status, headers, truncated } = what {
             let headers: Vec<(&str, &str)> = headers.iter().map(|header| (header.name.as_str(), header.value.as_str())).collect();
@@ -307,7 +307,7 @@ impl Client {
         Ok(answer)
     }
 
-    /// Reads a response while nobody waits for the client, and says what came. Returns what was packed of a success.
+    /// Reads a response without blocking the client, and passes it on. Returns the packed answer of a success.
     fn received(&self, step: u32, received: Received<'_>, now: Now) -> Result<Option<Read>, ClientError> {
         let expected = self.expecting().remove(&step);
         let Some(expected) = expected else {
@@ -320,7 +320,7 @@ impl Client {
         Ok(made)
     }
 
-    /// The next step. How the answer of a Send is to be read is kept until it comes.
+    /// Takes the next step. The type of a Send's answer is kept until the answer comes.
     fn poll_core(&self, client: &mut PoolClient, now: Now) -> hopline::Step {
         let step = client.poll(now);
         if let hopline::Step::Send { id, request, .. } = &step {
@@ -329,7 +329,7 @@ impl Client {
         step
     }
 
-    /// The steps, and of which commands the results were taken. `made` is the answer that one of them may have.
+    /// The steps, and the commands whose results were taken. `made` is the answer that one of them may have.
     fn next_steps(&self, now: Now, made: Option<Read>) -> (Vec<Step>, Vec<u32>) {
         let (mut steps, mut taken) = (Vec::new(), Vec::new());
         let mut client = self.lock();
@@ -346,7 +346,7 @@ impl Client {
             steps.push((step, result));
         }
         drop(client);
-        // Nobody waits for the client while answers are read.
+        // The client is not locked while answers are read.
         let made = made.as_ref();
         let steps = steps.into_iter().map(|(step, result)| Step::of(step, result.map(|result| Taken::of(result, made))));
         (steps.collect(), taken)

@@ -1,7 +1,7 @@
-//! All that leaves the core and has members, as one byte array that the printed constructors of Kotlin and Swift read: an answer, which is
-//! packed while it is read, and what hosts are told beside answers.
+//! Packs everything that leaves the core and has members as one byte array, which the printed constructors of Kotlin and Swift read: an
+//! answer, which is packed while it is read, and the other records for hosts.
 //!
-//! An answer begins with the name of its type, which is empty where nobody documents it; then nothing follows. A value is:
+//! An answer begins with the name of its type, which is empty for an undocumented answer; then nothing follows. A value is:
 //!
 //! | Shape | Bytes |
 //! |---|---|
@@ -9,7 +9,7 @@
 //! | a flag | 1 or 0 |
 //! | a whole number, a time, a duration | 8, the lowest first |
 //! | a word | its place in its list, counted from 1; or 0 and a text |
-//! | a list | how many items in 4 bytes, the lowest first, and each of them |
+//! | a list | the number of items in 4 bytes, the lowest first, and each of them |
 //! | a record, an error | a bit for each member that is there, the first lowest, in whole bytes; then those members in the table's order |
 //!
 //! A length and a place are numbers of 7 bits a byte, the lowest first, each but the last with the highest bit set.
@@ -19,7 +19,7 @@ use hopline::client::{Answered, SavedPage, Taken};
 use hopline::contract::{Encode, Record, Shape, Shaped, Sink, Word, Words};
 use hopline::wire::{self, Expected, Received, Response, read_as};
 
-/// What was packed of a response while it was read.
+/// The packed answer of a response, made while it was read.
 pub(crate) struct Read {
     shape: &'static Shape,
     raw: String,
@@ -37,13 +37,13 @@ pub(crate) fn read(expected: Expected, received: Received<'_>) -> (Response<'_>,
     (response, made)
 }
 
-/// Packs what a command was answered with, unless that was done when it was `made`; or says that it does not fit its type.
+/// Packs the answer of a command, unless it is already packed in `made`. Fails if the answer does not fit its type.
 pub(crate) fn pack(taken: Taken, made: Option<&Read>) -> Result<(Vec<u8>, Answered), Error> {
     if let Some(made) = made.filter(|made| std::ptr::eq(made.shape, taken.shape()) && made.raw == taken.raw()) {
         return Ok((made.bytes.clone(), taken.answered()));
     }
     let Shape::Record(record) = taken.shape() else {
-        // An empty name: nobody documents it.
+        // An empty name: the answer is undocumented.
         return taken.read(&mut ()).map(|((), answered)| (vec![0], answered));
     };
     let mut packer = Packer::with_room(taken.raw().len());
@@ -51,17 +51,17 @@ pub(crate) fn pack(taken: Taken, made: Option<&Read>) -> Result<(Vec<u8>, Answer
     taken.read(&mut packer).map(|(_, answered)| (packer.bytes, answered))
 }
 
-/// Packs what a host is told: an error, an event, a quote. Its type has no name in front.
+/// Packs a record for a host: an error, an event, a quote. Its type has no name in front.
 pub(crate) fn packed(told: &impl Encode) -> Vec<u8> {
     let mut packer = Packer::default();
     told.encode(&mut packer);
     packer.bytes
 }
 
-/// Packs a page of what a store holds, from its text.
+/// Packs a page of a store's entries, from its text.
 pub(crate) fn pack_page(text: &str) -> Vec<u8> {
     let mut packer = Packer::default();
-    // It was written by the core, so it fits.
+    // The core wrote the page, so it fits.
     _ = read_as(&SavedPage::SHAPE, text, &mut packer);
     packer.bytes
 }
@@ -69,9 +69,9 @@ pub(crate) fn pack_page(text: &str) -> Vec<u8> {
 #[derive(Default)]
 struct Packer {
     bytes: Vec<u8>,
-    /// Of the records that are open, the members that came so far, and where each begins.
+    /// The members so far of the records that are open, and the place of each.
     members: Vec<(usize, usize)>,
-    /// The list of the word that follows.
+    /// The list of the next word.
     words: Option<&'static Words>,
 }
 
@@ -79,12 +79,12 @@ struct Packer {
 enum Nest {
     Record {
         record: &'static Record,
-        /// Where it begins, and where its members begin among those that are open.
+        /// The place where it begins, and where its members begin among those that are open.
         at: usize,
         first: usize,
     },
     List {
-        /// Where their count is, and the count.
+        /// The place of the count, and the count.
         at: usize,
         count: u32,
         words: Option<&'static Words>,
@@ -92,7 +92,7 @@ enum Nest {
 }
 
 impl Packer {
-    /// Room for what a text of that length comes to, most often.
+    /// A buffer with room for a text of that length, most often.
     fn with_room(length: usize) -> Self {
         Packer { bytes: Vec::with_capacity(length), ..Packer::default() }
     }
@@ -110,7 +110,7 @@ impl Packer {
         self.bytes.extend_from_slice(text.as_bytes());
     }
 
-    /// Puts the members of a record in the table's order, most often as they are.
+    /// Puts the members of a record in the table's order; most often they are in it already.
     fn sort(&mut self, first: usize) {
         let Some(members) = self.members.get_mut(first..).filter(|members| !members.is_sorted()) else { return };
         let Some((_, begin)) = members.first().copied() else { return };
@@ -124,7 +124,7 @@ impl Packer {
     }
 }
 
-/// The words that a value of this shape, or an item of it, may be.
+/// The list of words of this shape, or of its items.
 fn words_of(shape: Shape) -> Option<&'static Words> {
     match shape {
         Shape::Word(words) => Some(words),
@@ -133,7 +133,7 @@ fn words_of(shape: Shape) -> Option<&'static Words> {
     }
 }
 
-/// A value is whether there is one.
+/// A value is true if there is one.
 impl Sink for Packer {
     type Value = bool;
     type Nest = Nest;

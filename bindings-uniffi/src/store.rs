@@ -1,4 +1,4 @@
-//! What crosses about stores: the calls that a client asks for, what a store answers, and the folder store itself.
+//! The store's part of the crossing: the calls of a client, the answers of a store, and the folder store itself.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,88 +7,86 @@ use std::time::Duration;
 use hopline::client::{Name, Space, Whose as CoreWhose};
 use hopline_store::{Decimal, Store};
 
-/// A call of a store. Each may be repeated and then does nothing new; where it is not certain whether it was done, the answer is
-/// `Failed`.
+/// A call of a store. Each may be repeated and then does nothing new; if it is not certain whether a call was done, the answer is `Failed`.
 #[derive(Clone, PartialEq, Eq, uniffi::Enum)]
 pub enum StoreCall {
-    /// From now on this client owns these names, at most `most` of them, those with data first. Answered by `Claimed`, or by `Busy`
-    /// where another living client owns all of them.
+    /// Makes this client the owner of at most `most` of these names, those with data first. Answered by `Claimed`, or by `Busy` if another
+    /// living client owns all of them.
     Claim {
         /// The names.
         names: Vec<String>,
-        /// How many of them, at least 1.
+        /// The most names to claim, at least 1.
         most: u32,
     },
-    /// Stores data under a name, so that it outlasts a crash. Answered by `Done` or `Lost`.
+    /// Stores data under a name, so that it survives a crash. Answered by `Done` or `Lost`.
     Put {
         /// The name.
         name: String,
         /// The data.
         data: Vec<u8>,
-        /// Whether the name is new: it must not be there, and from now on this client owns it.
+        /// True if the name is new: it must not be there, and from now on this client owns it.
         new: bool,
-        /// After so many milliseconds the store may drop it, unless somebody owns it then.
+        /// Milliseconds after which the store may drop the data, unless the name has an owner then.
         keep_for: Option<i64>,
-        /// Whether this client lets go of the name in the same step.
+        /// True if this client releases the name in the same step.
         release: bool,
     },
-    /// Deletes the data of a name, which nobody owns afterwards. Answered by `Done`, also where nothing is there, or `Lost`.
+    /// Deletes the data of a name and releases the name. Answered by `Done`, also if there is no data, or `Lost`.
     Delete {
         /// The name.
         name: String,
     },
-    /// Lets go of names. Answered by `Done`.
+    /// Releases names. Answered by `Done`.
     Release {
         /// The names; null for all that this client owns.
         names: Option<Vec<String>>,
     },
-    /// The names of a space that have data, in their order, 500 at most; claims nothing. Answered by `Listed`.
+    /// Lists the names of a space that have data, in order, at most 500; claims nothing. Answered by `Listed`.
     List {
-        /// Whose names.
+        /// The space of the names.
         space: String,
-        /// Only names behind this one.
+        /// Only names after this one.
         after: Option<String>,
-        /// Whether to leave out what the store may drop some day.
+        /// True to leave out data that the store may drop some day.
         open: bool,
     },
-    /// Sets what an entry counts on a day. Answered by `Granted`, or by `Over` where the entry would grow and the day's sum pass the
-    /// cap.
+    /// Sets the amount of an entry on a day. Answered by `Granted`, or by `Over` if the entry would grow and the day's sum pass the cap.
     Spend {
-        /// Whose day.
+        /// The space whose day it is.
         space: String,
         /// The UTC day, counted from 1970; null for today by the store's own clock.
         day: Option<i64>,
-        /// What is counted.
+        /// The entry.
         entry: String,
-        /// In USD, a decimal.
+        /// The amount in USD, a decimal.
         amount: String,
-        /// What all entries of the day may come to, in USD, a decimal.
+        /// The cap on the sum of the day's entries, in USD, a decimal.
         cap: Option<String>,
     },
 }
 
-/// What a store answers.
+/// The answer of a store.
 #[derive(Clone, PartialEq, Eq, uniffi::Enum)]
 pub enum StoreAnswer {
-    /// It is done.
+    /// The call was done.
     Done,
     /// These names are this client's.
     Claimed {
-        /// Each with its data.
+        /// The names, each with its data.
         names: Vec<ClaimedName>,
     },
     /// Other living clients own all of them.
     Busy {
-        /// What the owner of one of them put last; null for nothing.
+        /// The data that the owner of one of them put last; null for none.
         data: Option<Vec<u8>>,
     },
     /// Nothing was changed: this client does not own the name, or a new name is there and not its own.
     Lost,
-    /// What is there.
+    /// The names with their data.
     Listed {
-        /// At most 500.
+        /// The entries, at most 500.
         entries: Vec<ListedName>,
-        /// Whether more come behind them.
+        /// True if more follow.
         more: bool,
     },
     /// The entry counts on this day.
@@ -96,25 +94,25 @@ pub enum StoreAnswer {
         /// The UTC day, counted from 1970.
         day: i64,
     },
-    /// Nothing was changed: the others of the day come to so much already.
+    /// Nothing was changed: the entry would grow, and the day's sum pass the cap.
     Over {
         /// The UTC day, counted from 1970.
         day: i64,
-        /// In USD, a decimal.
+        /// The day's sum in USD, a decimal.
         total: String,
     },
-    /// Perhaps done, perhaps not.
+    /// The call may or may not have been done.
     Failed,
-    /// Surely not done: the store could not be opened at all.
+    /// The call was certainly not done: the store could not be opened at all.
     Never,
 }
 
-/// A name that a claim brought.
+/// A claimed name.
 #[derive(Clone, PartialEq, Eq, uniffi::Record)]
 pub struct ClaimedName {
     /// The name.
     pub name: String,
-    /// What is under it; null for nothing.
+    /// The data; null for none.
     pub data: Option<Vec<u8>>,
 }
 
@@ -123,31 +121,31 @@ pub struct ClaimedName {
 pub struct ListedName {
     /// The name.
     pub name: String,
-    /// What is under it.
+    /// The data.
     pub data: Vec<u8>,
-    /// Who owns it.
+    /// The owner.
     pub whose: Whose,
 }
 
-/// Who owns a name.
+/// The owner of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, uniffi::Enum)]
 pub enum Whose {
     /// This client.
     Mine,
-    /// Nobody: it may be claimed.
+    /// None: the name may be claimed.
     Free,
     /// Another living client.
     Other,
 }
 
-/// Why a call of a store has no answer. Its message is one sentence, which may name a path.
+/// The reason why a call of a store has no answer. Its message is one sentence, which may name a path.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, uniffi::Error)]
 #[uniffi(flat_error)]
 pub enum StoreError {
-    /// The folder is a store of another format, or holds something else.
+    /// The folder is a store of another format, or holds other files.
     #[error("{0}")]
     Format(String),
-    /// Perhaps done, perhaps not.
+    /// The call may or may not have been done.
     #[error("{0}")]
     Failed(String),
     /// The call was wrong, or the store is closed.
@@ -165,8 +163,8 @@ impl From<hopline_store::Error> for StoreError {
     }
 }
 
-/// A store in a folder that any number of clients and processes of one machine may share; open it once for each client. A call
-/// blocks until the disk has what it did.
+/// A store in a folder that any number of clients and processes of one machine may share; open it once for each client. A call blocks until
+/// the disk has the change.
 #[derive(uniffi::Object)]
 pub struct Folder {
     folder: hopline_store::Folder,
@@ -175,7 +173,7 @@ pub struct Folder {
 
 #[uniffi::export]
 impl Folder {
-    /// Opens a folder. One that is missing is made; one that is empty becomes a store.
+    /// Opens a folder. A missing folder is made; an empty one becomes a store.
     #[uniffi::constructor]
     pub fn new(path: &str) -> Result<Self, StoreError> {
         let now = Arc::new(AtomicU64::new(0));
@@ -184,13 +182,13 @@ impl Folder {
         Ok(Folder { folder, now })
     }
 
-    /// Does what a client asks for. The time is the system's.
+    /// Carries out a call of a client. The time is the system's.
     pub fn call(&self, call: StoreCall, unix_ms: i64) -> Result<StoreAnswer, StoreError> {
         self.now.store(u64::try_from(unix_ms).unwrap_or_default(), Ordering::Relaxed);
         Ok(ask(&self.folder, call)?)
     }
 
-    /// Lets go of everything. Every later call is a misuse.
+    /// Releases everything. Every later call is a misuse.
     pub fn shut_down(&self) {
         self.folder.close();
     }
@@ -282,7 +280,7 @@ impl From<StoreAnswer> for hopline::client::StoreAnswer {
             StoreAnswer::Lost => Self::Lost,
             StoreAnswer::Listed { entries, more } => Self::Listed { entries: entries.into_iter().map(listed).collect(), more },
             StoreAnswer::Granted { day } => Self::Granted { day },
-            // A sum that can't be read leaves open what was done.
+            // A sum that can't be read leaves the outcome open.
             StoreAnswer::Over { day, total } => {
                 money(&total).map_or(Self::Failed, |total| Self::Over { day, total: hopline::contract::Decimal(total) })
             }

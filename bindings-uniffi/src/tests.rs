@@ -12,7 +12,7 @@ const BUY: &str = r#"{"session_type":"dynamic","product_no":"p-1","quantity":1}"
 const ACCEPTED: &[u8] = br#"{"success":true,"data":{"session_id":"s-1","status":"creating"},"meta":{"request_id":"r-1"}}"#;
 const NOW: i64 = 1_700_000_000_000;
 
-/// A client, the steps that are to be done, and what its commands have ended with.
+/// A client, its pending steps, and the results of its commands.
 struct Host {
     client: Arc<Client>,
     store: Option<Folder>,
@@ -26,12 +26,12 @@ impl Host {
         Host { client, store, steps: VecDeque::new(), ended: HashMap::new() }
     }
 
-    /// One without a store.
+    /// A host without a store.
     fn alone() -> Self {
         Host::new(ALONE, 7, None)
     }
 
-    /// One more on a folder.
+    /// Another host on a folder.
     fn on(place: &tempfile::TempDir, entropy: u8) -> Self {
         Host::new(OPTIONS, entropy, Some(open(place)))
     }
@@ -58,7 +58,7 @@ impl Host {
         self.command(Move::Start { operation, params, options })
     }
 
-    /// What the store is asked or what is sent next, if it is anything.
+    /// The next call of the store or the next send, if there is one.
     fn next(&mut self) -> Option<Step> {
         loop {
             match self.steps.pop_front()? {
@@ -75,7 +75,7 @@ impl Host {
         assert!(matches!(self.advance(Move::Stored { step, answer }, b""), MoveAnswer::Nothing), "is answered once");
     }
 
-    /// Does what the store is asked for until there is something to send.
+    /// Carries out the store's calls until there is something to send.
     fn until_send(&mut self) -> Option<(u32, Request)> {
         loop {
             match self.next()? {
@@ -95,7 +95,7 @@ impl Host {
         self.advance(Move::Respond { step, status, headers, truncated: false }, body)
     }
 
-    /// What a command ended with, once.
+    /// Takes the result of a command, once.
     fn take(&mut self, command: u32) -> Option<Taken> {
         assert!(self.until_send().is_none(), "nothing is sent");
         let taken = self.ended.remove(&command)?;
@@ -111,7 +111,7 @@ impl Host {
         }
     }
 
-    /// What a command that sends nothing was answered with.
+    /// The answer of a command that sends nothing.
     fn raw(&mut self, what: Move) -> serde_json::Value {
         let command = self.command(what);
         json(&self.answer(command).raw)
@@ -127,7 +127,7 @@ fn json(text: &str) -> serde_json::Value {
     serde_json::from_str(text).expect(text)
 }
 
-/// A folder of a test's own, and a client on it.
+/// A folder of the test's own, and a client on it.
 fn stored() -> (tempfile::TempDir, Host) {
     let place = tempfile::tempdir().expect("a folder can be made");
     let host = Host::on(&place, 7);
@@ -308,7 +308,7 @@ fn steps_come_at_once_with_the_results_of_what_has_ended() {
     for command in commands {
         assert_eq!(host.answer(command).raw, format!(r#"{{"balance":{command}}}"#));
     }
-    // What ends all at once comes in several pieces.
+    // Many commands that end at once come in several pieces.
     let many: Vec<u32> = (0..3 * MOST_STEPS).map(|_| host.start("get_balance", "[]", "{}")).collect();
     many.into_iter().for_each(|command| assert_eq!(host.error(command)["kind"], "invalid"));
 }
@@ -327,7 +327,7 @@ fn a_read_needs_no_taking_and_a_purchase_does() {
     let buy = host.start("create_session", BUY, "{}");
     let (send, _) = host.sent();
     host.respond(send, 202, ACCEPTED);
-    // Read again, it is the same as what was packed while the response was read.
+    // The result that is read again equals the one that was packed while the response was read.
     let again = host.client.result(buy);
     assert!(again.is_some() && host.take(buy) == again && host.client.result(buy).is_none());
 }

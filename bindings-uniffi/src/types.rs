@@ -1,4 +1,4 @@
-//! What crosses besides text and numbers. Whatever may hold a secret says so when it is printed, and not the secret.
+//! The types that cross besides text and numbers. Types that may hold a secret print without it.
 
 use std::fmt;
 
@@ -8,42 +8,42 @@ use hopline::client::{Phase, facts_text};
 use crate::StoreCall;
 use crate::packed::{Read, pack, packed};
 
-/// Why a Send has no response.
+/// The reason why a Send has no response.
 #[uniffi::remote(Enum)]
 pub enum FailureKind {
     /// The host name has no address.
     Dns,
-    /// No connection.
+    /// The connection could not be made.
     Connect,
-    /// No TLS session.
+    /// The TLS session could not be made.
     Tls,
-    /// No answer within the attempt's time.
+    /// The answer did not come within the attempt's time.
     Timeout,
     /// The connection broke.
     Closed,
-    /// The host gave it up, after a cancel or on its own.
+    /// The host aborted the request, after a cancel or on its own.
     Aborted,
-    /// The host came to it after `send_before`.
+    /// The host got to the request after `send_before`.
     Late,
     /// The caller's function for headers failed.
     Headers,
-    /// Anything else.
+    /// Any other reason.
     Other,
 }
 
-/// Whether a request that failed may have reached the service.
+/// The reach of a request that failed.
 #[uniffi::remote(Enum)]
 pub enum Sent {
-    /// Not one byte of it left: the failure is known to have come before.
+    /// Not one byte left the host: the failure certainly came before.
     Never,
-    /// Nobody knows.
+    /// The request may have reached the service.
     Maybe,
 }
 
 /// A call that was refused: options that do not fit, or an answer to a step that waits for none. Nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, uniffi::Error)]
 pub enum ClientError {
-    /// The one reason there is.
+    /// The only reason.
     #[error("refused")]
     Refused {
         /// The error, packed.
@@ -61,9 +61,9 @@ impl From<hopline::Error> for ClientError {
 #[derive(Debug, Clone, PartialEq, Eq, uniffi::Record)]
 #[uniffi::export(Display)]
 pub struct Header {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its value.
+    /// The value.
     pub value: String,
 }
 
@@ -85,11 +85,12 @@ pub struct Request {
     pub headers: Vec<Header>,
     /// The body; null for none.
     pub body: Option<Vec<u8>>,
-    /// Give up this many milliseconds after the send began, and fail it by `Timeout`.
+    /// The timeout, in milliseconds from the beginning of the send; fail the request by `Timeout`.
     pub timeout_ms: u32,
-    /// Monotonic milliseconds. Whoever comes to it later fails it by `Late`, never sent.
+    /// The deadline for the beginning of the send, in monotonic milliseconds. A later host fails the request by `Late` and does not send
+    /// it.
     pub send_before: i64,
-    /// Read no more than this many bytes of the answer's body; more is `truncated`.
+    /// The most bytes to read of the answer's body; more is `truncated`.
     pub max_body: u32,
 }
 
@@ -99,38 +100,37 @@ impl fmt::Display for Request {
     }
 }
 
-/// What to do next.
+/// The next thing to do.
 #[derive(Clone, PartialEq, Eq, uniffi::Enum)]
 pub enum Step {
-    /// Nothing until that monotonic time, or until something is started or answered.
+    /// Wait until that monotonic time, or until a command is started or a step is answered.
     Wait {
         /// Milliseconds; null for no time at all.
         until: Option<i64>,
     },
-    /// Ask the store, where the command waits and before any send, and say `Stored`. Given only to a client with the option
-    /// `store`.
+    /// Call the store, where the command waits and before any send, and answer by `Stored`. Given only to a client with the option `store`.
     Store {
-        /// To answer with.
+        /// The id for the answer.
         id: u32,
-        /// For which command; null where none waits for it.
+        /// The command; null if none waits for it.
         command: Option<u32>,
-        /// What to ask.
+        /// The call.
         call: StoreCall,
     },
-    /// Send the request and say `Respond` or `Fail`.
+    /// Send the request and answer by `Respond` or `Fail`.
     Send {
-        /// To answer with.
+        /// The id for the answer.
         id: u32,
-        /// For which command.
+        /// The command.
         command: u32,
-        /// What to send.
+        /// The request.
         request: Request,
     },
     /// The command has ended: take its result.
     Completed {
-        /// Which command.
+        /// The command.
         command: u32,
-        /// What it ended with; null of `poll`, and if it was taken or abandoned before.
+        /// The result; null from `poll`, and if it was taken or abandoned before.
         result: Option<Taken>,
     },
     /// Progress, for people and metrics; nothing depends on it.
@@ -141,7 +141,7 @@ pub enum Step {
 }
 
 impl Step {
-    /// A step, and what its command ended with.
+    /// A step, with its command's result.
     pub(crate) fn of(step: hopline::Step, result: Option<Taken>) -> Self {
         match step {
             hopline::Step::Wait { until } => Step::Wait { until },
@@ -169,17 +169,17 @@ impl From<hopline::wire::Request> for Request {
     }
 }
 
-/// What a command was answered with.
+/// The answer of a command.
 #[derive(Clone, PartialEq, Eq, uniffi::Record)]
 #[uniffi::export(Display)]
 pub struct Answer {
     /// The facts, as JSON, for `misfit` and `page_turn`.
     pub facts: String,
-    /// Whether an intent that was to be resumed stands for nothing.
+    /// True if an intent that was to be resumed is not known.
     pub nothing: bool,
-    /// The whole `data`, as the service wrote it. It may hold secrets.
+    /// The whole `data`, as the service wrote it. The JSON may hold secrets.
     pub raw: String,
-    /// The same as its type, for the printed constructors. It may hold secrets.
+    /// The answer packed as its type, for the printed constructors. The bytes may hold secrets.
     pub packed: Vec<u8>,
     /// The request's id, as the service gave it.
     pub request_id: Option<String>,
@@ -193,7 +193,7 @@ impl fmt::Display for Answer {
     }
 }
 
-/// What a command ended with.
+/// The result of a command.
 #[derive(Clone, PartialEq, Eq, uniffi::Enum)]
 pub enum Taken {
     /// An answer.
@@ -209,7 +209,7 @@ pub enum Taken {
 }
 
 impl Taken {
-    /// What a command ended with, whose answer was packed already if it is what was `made`.
+    /// The result of a command; its answer was packed already if it is the one in `made`.
     pub(crate) fn of(taken: Result<hopline::client::Taken, hopline::Error>, made: Option<&Read>) -> Self {
         match taken.and_then(|taken| pack(taken, made)) {
             Ok((packed, answered)) => Taken::Answered {

@@ -1,4 +1,4 @@
-//! What is packed, byte for byte, and read again as a host does.
+//! The packed format, byte for byte, read again as a host does.
 
 use hopline::client::{Client, CommandId, Now, Outcome};
 use hopline::contract::{REPLIES, endpoints, json_of};
@@ -9,7 +9,7 @@ use super::*;
 
 const NOW: Now = Now { unix: 1_700_000_000_000, monotonic: 0 };
 
-/// What an operation of the agent API without parameters is answered with, where that is its data.
+/// Packs the answer to an operation of the agent API without parameters, from its data.
 fn packed(operation: &str, params: &str, data: &str) -> Result<Vec<u8>, Error> {
     let mut client = Client::from_text(r#"{"base_url":"https://api.example/v1","api_key":"canary"}"#, &[7; 16]).expect("is sound");
     let command = client.start_text(operation, params, r#"{"attempts":1}"#);
@@ -32,7 +32,7 @@ fn session(data: &str) -> Vec<u8> {
     packed("get_session", r#"{"session_id":"s-1"}"#, data).expect("fits")
 }
 
-/// What a host was told, as JSON.
+/// Unpacks a record for hosts, as JSON.
 pub(crate) fn unpacked(record: &'static Record, packed: &[u8]) -> serde_json::Value {
     let mut reader = Reader(packed);
     let value = reader.json(Shape::Record(record));
@@ -40,12 +40,12 @@ pub(crate) fn unpacked(record: &'static Record, packed: &[u8]) -> serde_json::Va
     value
 }
 
-/// The record of that name that hosts are told.
+/// The record for hosts of that name.
 pub(crate) fn record(name: &str) -> &'static Record {
     hopline::client::host_types().into_iter().find(|record| record.name == name).expect("is told")
 }
 
-/// Reads what was packed.
+/// Reads packed values.
 struct Reader<'a>(&'a [u8]);
 
 impl Reader<'_> {

@@ -11,21 +11,21 @@ import kotlinx.serialization.json.JsonObject
 /**
  * The client of one account at the agent API.
  *
- * @param apiKey the API key; without it, that of the environment's `HOPLINE_API_KEY`
- * @param baseUrl the address of the API, such as `https://host/v1`; without it, `HOPLINE_BASE_URL`
- * @param transport what sends requests: [OkHttpTransport], or [JavaHttpTransport] (the default; Android has no `java.net.http`), or your own
- * @param store where purchases, sessions and orders are kept, such as a [FolderStore], one for each client; default the client's own memory
+ * @param apiKey the API key; default: the environment's `HOPLINE_API_KEY`
+ * @param baseUrl the address of the API, such as `https://host/v1`; default: the environment's `HOPLINE_BASE_URL`
+ * @param transport the HTTP client: [OkHttpTransport], or [JavaHttpTransport] (the default; Android has no `java.net.http`), or your own
+ * @param store the store of purchases, sessions and orders, such as a [FolderStore], one for each client; default: the client's own memory
  * @param options how to repeat, wait and read
- * @param sameAccount whether records of another key or base URL are of this account, of which only those have changed; default false
- * @param dailyCapUsd the most, in USD, that all clients of the store with the same `account` buy in a UTC day, together: what was charged,
- *   what is in doubt and what is under way; recharges do not count. A client without a cap does not count what it buys, so give every
- *   client of a store the same one. The account's own limit, which holds for all stores, is that of `updateBudget`
- * @param backendReady `backendReady` as the account was registered with; if false, purchases are refused
- * @param headers headers of your own, such as the token of your user at your own backend. It is called before each send, repeats
- *   included, so that a token which ran out is renewed; what it throws ends that send before it begins. None of Hopline's own
- *   headers may be among them
+ * @param sameAccount true if records of another key or base URL are of this account, because only those have changed; default: false
+ * @param dailyCapUsd the most, in USD, that all clients of the store with the same `account` spend in a UTC day, together: charges,
+ * purchases in doubt and purchases under way; recharges do not count. A client without a cap does not count its purchases, so give every
+ * client of a store the same cap. The account's own limit, which holds for all stores, is that of `updateBudget`
+ * @param backendReady `backendReady` from the account's registration; if false, purchases are refused
+ * @param headers headers of your own, such as the token of your user at your own backend. The function is called before each send, repeats
+ * included, so that an expired token is renewed; an exception from it ends that send before it begins. Hopline's own headers can't be
+ * replaced
  * @param clock the time; a test may give its own
- * @param dispatcher whose threads the client works in; a test may give one that it steps through
+ * @param dispatcher the dispatcher whose threads the client works in; a test may give one that it steps through
  */
 public class AgentClient(
     apiKey: Secret? = System.getenv("HOPLINE_API_KEY")?.let(::Secret),
@@ -51,10 +51,10 @@ public class AgentClient(
         )
 
     /**
-     * Advice on what was seen through a session. Null if this client does not follow the session.
+     * Returns advice after an observation through a session. Null if this client does not follow the session.
      *
-     * Nothing is sent, unless the session was opened with `autoRotate`: then it is rotated where the advice would be to, and this
-     * waits for that and throws why it failed. Whoever observes the same session meanwhile waits for the same rotation.
+     * Nothing is sent, unless the session was opened with `autoRotate`: then the session is rotated if the advice is to rotate, and this
+     * call waits for the rotation and throws its failure. Other observers of the same session wait for the same rotation.
      */
     public suspend fun observe(sessionId: String, seen: Seen): Verdict? {
         val id = sound("observe", "session_id", sessionId)
@@ -70,7 +70,7 @@ public class AgentClient(
     }
 
     /**
-     * Follows a session no more, without ending it: another client may have it then, by its intent or [resumeAll]. Returns whether this
+     * Stops following a session, without ending it: another client may then take it by its intent or [resumeAll]. Returns true if this
      * client followed it.
      */
     public suspend fun releaseSession(sessionId: String): Boolean {
@@ -79,31 +79,33 @@ public class AgentClient(
     }
 
     /**
-     * Opens a pool of sessions. That buys nothing, unless `ready` asks for it. Pools of one name in one store and account share their slots.
+     * Opens a pool of sessions. Opening buys nothing, unless `ready` asks for it. Pools of one name in one store and account share their
+     * slots.
      *
      * @param name 1 to 128 bytes without control characters and `#`
-     * @throws HoplineException.Invalid if an option is refused, such as a pool without a cap (`dailyCapUsd` of it or of the client), or if the pool
-     * was opened with another request before
+     * @throws HoplineException.Invalid if an option is refused, such as a pool without a cap (`dailyCapUsd` of it or of the client), or if
+     * the pool was opened with another request before
      */
     public suspend fun openPool(name: String, options: PoolOptions): Pool =
         opened("open_pool", name) { options.told(name) }
 
     /**
-     * Joins a pool as other programs of the store have opened it, to look at it, pause, resume or drain it. It neither lends nor buys here.
+     * Joins a pool as other programs of the store have opened it, to read its status, pause, resume or drain it. A joined pool neither
+     * lends nor buys.
      *
-     * @throws HoplineException.Invalid if the store keeps no pool of that name
+     * @throws HoplineException.Invalid if the store has no pool of that name
      */
     public suspend fun joinPool(name: String): Pool = opened("join_pool", name) { encode("name" to name) }
 
     private suspend fun opened(operation: String, name: String, params: () -> String): Pool =
         Pool(this, call(operation, params, { "{}" }, Reader("OpenedPool") { readOpenedPool() }).pool, name)
 
-    /** The pools that the store keeps, by name, whoever has opened them. */
+    /** Returns the pools in the store, by name, opened by any client. */
     public suspend fun listPools(): List<KnownPool> = call("list_pools", { "{}" }, { "{}" }, Reader("KnownPools") { readKnownPools() }).pools
 
     override val waits = Reader("Session", Packed::readSession)
 
-    /** Those that somebody has a handle of, and how many there may be before those are dropped that nobody has any more. */
+    /** The sessions with a handle, and the number of entries at which those without a handle are dropped. */
     private val known = HashMap<String, WeakReference<KnownSession>>()
     private var most = 64
 

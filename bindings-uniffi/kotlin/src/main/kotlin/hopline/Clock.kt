@@ -2,17 +2,17 @@ package hopline
 
 import kotlinx.coroutines.delay
 
-/** The time, in milliseconds. A test may give its own to a client; nobody else needs to. */
+/** The time, in milliseconds. Only tests need to give a client a clock of their own. */
 public interface Clock {
     /** The time of day: milliseconds since 1970. */
     public fun unix(): Long
 
-    /** Milliseconds since any moment. It never goes back, and it goes on while the device sleeps. */
+    /** Milliseconds since any moment. This clock never goes back, and continues while the device sleeps. */
     public fun monotonic(): Long
 
     public companion object {
         /**
-         * The system's. On Android that is `SystemClock.elapsedRealtime`, which goes on in deep sleep; elsewhere it is
+         * The system's clock. On Android that is `SystemClock.elapsedRealtime`, which continues in deep sleep; elsewhere it is
          * `System.nanoTime`.
          */
         public val SYSTEM: Clock = SystemTime
@@ -33,7 +33,10 @@ private object SystemTime : Clock {
     override fun monotonic(): Long = if (elapsedRealtime == null) System.nanoTime() / 1_000_000 else elapsedRealtime.invoke(null) as Long
 }
 
-/** Waits until that time has come by this clock. Coroutines count by one that may stop while the device sleeps, so it is looked at now and then. */
+/**
+ * Waits until that time has come by this clock. The clock of coroutines may stop while the device sleeps, so this clock is read now and
+ * then.
+ */
 internal suspend fun Clock.waitUntil(at: Long) {
     do delay((at - monotonic()).coerceIn(1, LONGEST_DELAY)) while (monotonic() < at)
 }

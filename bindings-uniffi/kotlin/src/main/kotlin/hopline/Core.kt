@@ -8,13 +8,13 @@ import kotlinx.serialization.json.JsonNull
 import kotlinx.serialization.json.JsonObject
 import kotlinx.serialization.json.JsonPrimitive
 
-/** A client core, with entropy of its own. */
+/** Makes a client core, with entropy of its own. */
 internal fun newCore(options: Secret): Client {
     val entropy = ByteArray(16).also { SecureRandom().nextBytes(it) }
     return asked { Client(sound("client", "options", options.reveal()), entropy) }
 }
 
-/** What the core refused, as an exception that people can read. */
+/** Turns the core's refusal into an exception that people can read. */
 internal inline fun <T> asked(ask: () -> T): T =
     try {
         ask()
@@ -22,18 +22,18 @@ internal inline fun <T> asked(ask: () -> T): T =
         throw exception(refused.error)
     }
 
-/** A text that can be written as UTF-8, as all that crosses into the core must be. */
+/** Returns a text that can be written as UTF-8, as the core needs it. */
 internal fun sound(operation: String, field: String, text: String): String {
     if (Charsets.UTF_8.newEncoder().canEncode(text)) return text
     throw refused(operation, "not_text", "field" to field)
 }
 
-/** Asks the core what needs no client. */
+/** Asks the core a question that needs no client. */
 internal fun ask(question: String, vararg given: Pair<String, Any?>): JsonObject =
     parse(asked { hostText(question, sound(question, "given", encode(*given))) }) as JsonObject
 
 internal fun JsonObject.text(name: String): String? = (this[name] as? JsonPrimitive)?.takeUnless { it is JsonNull }?.content
 
-/** The error of a call that is not made, in the words that every language has for it. */
+/** The error of a call that is not made, in the words that every host uses for it. */
 internal fun refused(operation: String, because: String, vararg more: Pair<String, Any?>): HoplineException =
     runCatching { ask("refusal", "operation" to operation, "because" to because, *more) }.exceptionOrNull() as HoplineException

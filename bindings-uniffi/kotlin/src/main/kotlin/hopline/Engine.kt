@@ -39,12 +39,12 @@ import kotlinx.coroutines.withTimeoutOrNull
 import kotlinx.serialization.json.JsonArray
 import kotlinx.serialization.json.JsonPrimitive
 
-/** What a client lets its engine use. */
+/** The parts of a client that its engine uses. */
 internal class Means(val transport: Transport, val headers: Headers?, val clock: Clock, val dispatcher: CoroutineDispatcher)
 
 /**
- * Drives a core for any number of coroutines: does what its steps say, answers each once, and hands out the results. All that
- * it knows of the API is the contract of `poll`. Nothing of it runs in the thread of who calls, which may be an app's main one.
+ * Drives a core for any number of coroutines: carries out its steps, answers each once, and hands out the results. The contract of `poll`
+ * is the only part of the API that it knows. Nothing runs in the caller's thread, which may be an app's main one.
  */
 @OptIn(DelicateCoroutinesApi::class)
 internal class Engine(private val core: Client, means: Means, private val store: StoreHandle?) {
@@ -57,35 +57,35 @@ internal class Engine(private val core: Client, means: Means, private val store:
     private val scope = CoroutineScope(SupervisorJob() + CoroutineExceptionHandler { _, error -> broken(error) })
     private val headers = responseHeaders().toSet()
 
-    /** Used while the lock is held. */
+    /** Used only while the lock is held. */
     private val moves = Moves(core, clock)
     private val waiting = HashMap<UInt, Waiting<*>>()
     private val out = HashMap<UInt, Out>()
 
-    /** The steps of the store that have no answer yet. */
+    /** The store's steps that have no answer yet. */
     private val asked = HashSet<UInt>()
 
-    /** Calls of the store, and results on their way to being dropped: [shutdown] waits for them. */
+    /** Calls of the store, and results that are being dropped: [shutdown] waits for them. */
     private val tasks: MutableSet<Job> = ConcurrentHashMap.newKeySet()
     private var timer: Job? = null
     private var due: Long? = null
     private val closer = Mutex()
 
-    /** While [closer] is held: whether somebody closes it, or has. */
+    /** Guarded by [closer]: true once the client is being closed. */
     private var finished = false
 
-    /** Since [shutdown] began: nothing new is begun, and nothing is sent but what ends sessions, if that was asked for before. */
+    /** True since [shutdown] began: nothing new is begun, and only terminations that were requested before are sent. */
     @Volatile
     private var closing = false
 
-    /** Since its time was up: nothing is sent, and the store is not asked. */
+    /** True since the time of the shutdown was up: nothing is sent, and the store is not called. */
     private var isLate = false
 
-    /** Since it ended: nothing is done any more. */
+    /** True since the shutdown ended: nothing is done any more. */
     private var closed = false
     private var lastToken: Secret? = null
 
-    /** How often the store's claims have ended. */
+    /** The number of times that the store's claims have ended. */
     @Volatile
     private var losses = 0
     val events = Events(scope, work)
@@ -96,17 +96,17 @@ internal class Engine(private val core: Client, means: Means, private val store:
         store?.onLost { names -> self.get()?.lose(names) }
     }
 
-    /** A coroutine that waits for a command, and how it reads what that ended with. */
+    /** A coroutine that waits for a command, and the reader of its result. */
     private class Waiting<T>(val operation: String, val command: UInt, val read: (Ended) -> T) {
         val ended = CompletableDeferred<T>()
 
-        /** What the store and the transport said. */
+        /** Messages of the store and the transport. */
         val notes = LinkedHashSet<String>()
 
-        /** Whether the core keeps no result of it, since nothing depends on who reads it. */
+        /** True if the core keeps no result for it, since nothing depends on who reads it. */
         var isTaken = false
 
-        /** Reads it in this thread, since each change of threads costs more than to read most answers. */
+        /** Reads the result in this thread, since a change of threads costs more than reading most answers. */
         fun end(came: Ended) {
             try {
                 ended.complete(read(came))
@@ -116,13 +116,13 @@ internal class Engine(private val core: Client, means: Means, private val store:
         }
     }
 
-    /** A request that is out, and whether it ends a session. */
+    /** A request that is out; `endsSession` is true for a termination. */
     private class Out(val job: Job, val endsSession: Boolean)
 
-    /** What a command ended with, and what the store and the transport said meanwhile. */
+    /** The result of a command, and the messages of the store and the transport meanwhile. */
     class Ended(val taken: Taken, val data: Data, val notes: List<String>)
 
-    /** What is gone on with once the lock is free. */
+    /** The work to do once the lock is free. */
     private class Round {
         val unlocked = Job()
         val ended = ArrayList<Pair<Waiting<*>, Ended>>()
@@ -130,9 +130,8 @@ internal class Engine(private val core: Client, means: Means, private val store:
     }
 
     /**
-     * Runs the command that a move starts, if it starts one, to its end, and reads what it ended with; with `parts`, the commands that it is
-     * answered with after it. A caller who is cancelled meanwhile gives them up; what was done by then, and nobody heard of, is
-     * shown by `saved`.
+     * Runs the command that a move starts, if it starts one, to its end, and reads its result; with `parts`, also the commands in its
+     * answer. Cancelling the caller abandons them; `saved` shows a result that nobody read.
      */
     suspend fun <T> run(operation: String, what: () -> Move, command: (MoveAnswer) -> UInt? = { (it as MoveAnswer.Command).command }, parts: Boolean = false, read: (List<Ended>) -> T): T {
         val begun = ArrayList<UInt>()
@@ -154,7 +153,7 @@ internal class Engine(private val core: Client, means: Means, private val store:
             delivered = true
             throw failure
         } finally {
-            // Its result is lost if the caller is cancelled while it is on its way to them, so the core is told only now.
+            // The result is lost if the caller is cancelled while it is on its way to them, so the core is told only now.
             when {
                 begun.isEmpty() || delivered && waiter?.isTaken == true -> Unit
                 delivered -> task(work) { move({ Move.Taken(begun) }) }
@@ -166,24 +165,24 @@ internal class Engine(private val core: Client, means: Means, private val store:
         }
     }
 
-    /** Has the core do something that is answered at once, and waits until the store was told what it changed. */
+    /** Makes a move that is answered at once, and waits until the store has its changes. */
     suspend fun ask(operation: String, what: () -> Move): MoveAnswer =
         withContext(work) {
             lateinit var answer: MoveAnswer
             begin(operation, what()) { answer = it }
-            // A copy by `toArray`, since `toList` can't bear that one ends meanwhile.
+            // A copy by `toArray`, since `toList` fails if one ends meanwhile.
             ArrayList(tasks).joinAll()
             answer
         }
 
-    /** Has the core do something that is answered at once, in this thread. Null if the client is closed. */
+    /** Makes a move that is answered at once, in this thread. Null if the client is closed. */
     fun say(what: Move): MoveAnswer? {
         var answer: MoveAnswer? = null
         if (!closing) move({ what }) { answer = if (it is MoveAnswer.Refused) throw exception(it.error) else it }
         return answer
     }
 
-    /** Gives back what was lent, whatever has become of the caller or the client. */
+    /** Gives back a lease, even if the caller is cancelled or the client is closed. */
     suspend fun give(what: Move): Unit = withContext(NonCancellable + work) { move({ what }) }
 
     fun isValid(lent: PoolLease): Boolean = lock.withLock { !closing && core.isValid(lent.pool.toUInt(), lent.lease) }
@@ -191,10 +190,10 @@ internal class Engine(private val core: Client, means: Means, private val store:
     /** The token of the reseller API, also after [shutdown]. */
     fun token(): Secret? = lock.withLock { if (closed) lastToken else core.token()?.let(::Secret) }
 
-    /** Whether nothing can be begun any more. */
+    /** True if nothing can be begun any more. */
     val isClosed: Boolean get() = closing
 
-    /** Gives up what is under way, and lets go of all names of the store. */
+    /** Cancels everything that is under way, and releases all names in the store. */
     suspend fun shutdown(timeout: Duration): Unit =
         withContext(NonCancellable + work) {
             closer.withLock {
@@ -205,7 +204,7 @@ internal class Engine(private val core: Client, means: Means, private val store:
             }
         }
 
-    /** The same for a caller who may block the thread of its dispatcher until it is done: what is left to do is done elsewhere. */
+    /** Shuts down for a caller that may block the thread of its dispatcher: the remaining work is done in other threads. */
     suspend fun shutdownElsewhere(timeout: Duration) {
         threads.move()
         lock.withLock {
@@ -217,7 +216,7 @@ internal class Engine(private val core: Client, means: Means, private val store:
         shutdown(timeout)
     }
 
-    /** Nobody holds the client any more, so nobody can close it. */
+    /** Closes the engine of a client that was garbage-collected. */
     fun forget(warn: () -> Unit) {
         if (lock.withLock { closing.also { closing = true } }) return
         // A platform may have no logging.
@@ -250,7 +249,10 @@ internal class Engine(private val core: Client, means: Means, private val store:
         }
     }
 
-    /** The time is up: what the store has not answered may be done or not, and whatever still waits is cancelled, so that core says what became of it. */
+    /**
+     * Ends the shutdown when its time is up: a store call without an answer may or may not have been done, and waiting commands are
+     * cancelled, so that the core reports their effect.
+     */
     private suspend fun giveUp() {
         val (steps, commands, sends) =
             lock.withLock {
@@ -260,31 +262,31 @@ internal class Engine(private val core: Client, means: Means, private val store:
         steps.forEach { stored(it) { StoreAnswer.Failed } }
         commands.forEach { cancel(it.command) }
         sends.forEach { it.cancel() }
-        // Nothing that comes now waits for anybody but this client's own threads.
+        // From here on only this client's own threads are waited for.
         withTimeoutOrNull(SOON) { commands.forEach { it.ended.join() } }
     }
 
-    /** Waits for what is under way. Whether there was anything. */
+    /** Waits for everything that is under way. Returns true if there was anything. */
     private suspend fun awaitRest(): Boolean {
         val left = lock.withLock { waiting.values.map { it.ended } + out.values.map { it.job } } + ArrayList(tasks)
         left.joinAll()
         return left.isNotEmpty()
     }
 
-    /** What can't be let go of in time is free once the store has answered, or the process ends. */
+    /** A name that can't be released in time is free once the store has answered, or the process ends. */
     private suspend fun letGo(timeout: Duration) {
         val letting = scope.launch(threads.disk, CoroutineStart.ATOMIC) { withContext(NonCancellable) { store?.close() } }
         withTimeoutOrNull(timeout) { letting.join() }
     }
 
-    /** Does what a caller wants, unless the client is closing, and says in the lock what it was answered with. */
+    /** Makes a caller's move, unless the client is closing, and hands over its answer in the lock. */
     private fun begin(operation: String, what: Move, hear: (MoveAnswer) -> Unit) {
         val closed = { refused(operation, "closed") }
         val isDone = move({ if (closing) throw closed() else what }) { answer -> if (answer is MoveAnswer.Refused) throw exception(answer.error) else hear(answer) }
         if (!isDone) throw closed()
     }
 
-    /** What the commands ended with that a command was answered with. */
+    /** The results of the commands that are in a command's answer. */
     private fun others(operation: String, ended: Ended, begun: MutableList<UInt>): List<Ended> {
         if (ended.taken !is Taken.Answered) return emptyList()
         val others = (ended.data.raw.json as JsonArray).map { (it as JsonPrimitive).content.toUInt() }
@@ -317,8 +319,8 @@ internal class Engine(private val core: Client, means: Means, private val store:
     }
 
     /**
-     * Moves the core, says in the lock what it answered, and does all that it then wants done. Returns false if the client is closed. What
-     * can't be told to the core throws, and nothing was done then.
+     * Moves the core, hands over its answer in the lock, and carries out its steps. Returns false if the client is closed. A move that the
+     * core can't read throws, and then nothing was done.
      */
     private fun move(what: () -> Move, body: ByteArray = NOTHING, hear: (MoveAnswer) -> Unit = {}): Boolean {
         val round = Round()
@@ -334,7 +336,7 @@ internal class Engine(private val core: Client, means: Means, private val store:
                     }
                 }
             }
-        // Outside the lock, since who waited may go on in this thread, and an answer may be there as soon as its request is sent.
+        // Outside the lock, since a waiting caller may continue in this thread, and an answer may be there as soon as its request is sent.
         round.error?.let(::broken)
         round.unlocked.complete()
         round.ended.forEach { (waiter, came) -> waiter.end(came) }
@@ -342,12 +344,12 @@ internal class Engine(private val core: Client, means: Means, private val store:
         return true
     }
 
-    /** Memory was short, or the native library is that of another version: nobody would hear of anything any more. */
+    /** Ends the client: memory was short, or the native library has another version, and no caller would get an answer any more. */
     private fun broken(error: Throwable) {
         lock.withLock { waiting.values.toList().also { waiting.clear() } }.forEach { it.ended.completeExceptionally(error) }
     }
 
-    /** Does what some steps say, and returns whether there are more. */
+    /** Carries out some steps, and returns true if there are more. */
     private fun carryOut(came: Moves.Came, round: Round): Boolean {
         for (step in came.moved.steps) {
             when (step) {
@@ -395,18 +397,18 @@ internal class Engine(private val core: Client, means: Means, private val store:
         }
     }
 
-    /** What the store answered, unless it was given up meanwhile. */
+    /** Passes on the store's answer, unless the call was given up meanwhile. */
     private fun stored(step: UInt, answer: () -> StoreAnswer) {
         if (!lock.withLock { asked.remove(step) }) return
         try {
             move({ Move.Stored(step, answer()) })
         } catch (_: IOException) {
-            // A name of a store of the caller's own that is no text. Every step must be answered.
+            // A name of a custom store that is not valid text. Every step must be answered.
             move({ Move.Stored(step, StoreAnswer.Failed) })
         }
     }
 
-    /** What waits for the transport goes on in its thread with a response, and in one of the engine's if there is none. */
+    /** A response is passed on in the transport's thread, and a failure in one of the engine's. */
     private fun send(step: Step.Send, unlocked: Job) {
         val (before, endsSession) = losses to step.request.endsSession
         if (isLate || closing && !endsSession) {
@@ -442,12 +444,12 @@ internal class Engine(private val core: Client, means: Means, private val store:
         try {
             move({ Move.Respond(step.id, status, told, response.truncated).also { out.remove(step.id) } }, response.body)
         } catch (error: IOException) {
-            // A header of a transport of the caller's own that is no text. Every step must be answered.
+            // A header of a custom transport that is not valid text. Every step must be answered.
             move({ failed("the transport's response could not be read: ${error.javaClass.simpleName}") })
         }
     }
 
-    /** Claims have ended: what was to be sent under one of them is not. */
+    /** Tells the core that claims have ended: a request that was to be sent under one of them is not sent. */
     private fun lose(names: List<String>?) {
         move({ Move.Lost(names).also { losses += 1 } })
     }
@@ -457,7 +459,7 @@ internal class Engine(private val core: Client, means: Means, private val store:
         timer?.cancel()
         due = until
         timer = until?.let {
-            // It suspends before it does anything, so the lock is not held then.
+            // The coroutine suspends before it does anything, so the lock is not held then.
             scope.launch(threads.timing, CoroutineStart.UNDISPATCHED) {
                 clock.waitUntil(it)
                 withContext(work) {
@@ -474,12 +476,12 @@ internal class Engine(private val core: Client, means: Means, private val store:
     }
 
     private companion object {
-        /** What ends sessions, and so is done although the client is closing. */
+        /** The operations that end sessions, which are carried out even while the client is closing. */
         val ENDINGS = setOf("terminate_session", "drain_pool")
 
         val PATIENCE: Duration = 10.seconds
 
-        /** How long the core may take to say what became of what it was told to cancel. */
+        /** The time that the core may take to report the effect of a cancelled command. */
         val SOON: Duration = 2.seconds
     }
 }

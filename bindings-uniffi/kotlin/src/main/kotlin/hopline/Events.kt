@@ -12,22 +12,22 @@ import kotlinx.coroutines.flow.onSubscription
 import kotlinx.coroutines.flow.transformWhile
 import kotlinx.coroutines.launch
 
-/** For whom an event is, in rising order: `agent.events.filter { it.level >= Level.INFO }`. */
+/** The audience of an event, in rising order: `agent.events.filter { it.level >= Level.INFO }`. */
 public enum class Level {
-    /** For who looks for a fault. */
+    /** For finding a fault. */
     DEBUG,
 
-    /** For who watches what is bought, and why nothing is. */
+    /** For following purchases and their obstacles. */
     INFO,
 
-    /** Somebody should look. */
+    /** A person should look. */
     WARNING,
 }
 
-/** For whom it is. */
+/** The audience of the event. */
 public val Event.level: Level get() = event.level
 
-/** Hands events to whoever listens. Who listens too slowly misses some; nothing waits for them. */
+/** Hands events to collectors. A collector that is too slow misses some; nothing waits for it. */
 internal class Events(scope: CoroutineScope, dispatcher: CoroutineDispatcher) {
     private val told = Channel<() -> Event?>(Channel.UNLIMITED)
 
@@ -43,29 +43,29 @@ internal class Events(scope: CoroutineScope, dispatcher: CoroutineDispatcher) {
             event != null
         }
 
-    /** Hands out all that was told, and then the end. */
+    /** Hands out all events, and then the end. */
     private val telling: Job = scope.launch(dispatcher) {
         for (event in told) event()?.let { shared.tryEmit(it) }
         closed = true
         shared.tryEmit(null)
     }
 
-    /** Called under the engine's lock: it is made and listened to elsewhere. */
+    /** Called under the engine's lock: the event is made and collected elsewhere. */
     fun tell(event: () -> Event?) {
         if (shared.subscriptionCount.value > 0) told.trySend(event)
     }
 
-    /** Waits until all that was told is handed out. */
+    /** Waits until all events are handed out. */
     suspend fun close() {
         told.close()
         telling.join()
     }
 }
 
-/** Null if it can't be read: nothing depends on an event, and least of all a program's life. */
+/** Null if the event can't be read: nothing depends on an event, and least of all a program's life. */
 internal fun event(packed: ByteArray): Event? = runCatching { Packed(packed).readEvent() }.getOrNull()
 
-/** A request goes out, or has `come` to its end after so long. */
+/** The event for a request that goes out, or that ended with `came` after that time. */
 internal fun exchanged(operation: String, request: hopline.core.Request, came: ExchangeResult? = null, after: Duration? = null): Event =
     Event(
         operation = operation,

@@ -13,23 +13,23 @@ import kotlinx.coroutines.ExperimentalCoroutinesApi
 import kotlinx.coroutines.SupervisorJob
 import kotlinx.coroutines.launch
 
-/** Headers of the caller's own, asked for before each send. */
+/** The caller's own headers, requested before each send. */
 internal typealias Headers = suspend () -> Map<String, String>
 
-/** What came of a send: a response, or why there is none. */
+/** The outcome of a send: a response, or the reason why there is none. */
 internal class ExchangeResult(
     val response: Response? = null,
     val kind: FailureKind = FailureKind.OTHER,
     val sent: Sent = Sent.MAYBE,
     val note: String? = null,
-    /** Why a header of the caller's own can't be sent, as the end of a sentence. */
+    /** The reason why a header of the caller's own can't be sent, as the end of a sentence. */
     val unfit: String? = null,
 )
 
-/** What ends a session is never late, and is sent whatever the store says, and while the client closes. */
+/** True for a termination, which is never late, and is sent whatever the store says, and while the client closes. */
 internal val hopline.core.Request.endsSession: Boolean get() = sendBefore > 1L shl 53
 
-/** One send each, for no longer than it may take, whatever the transport makes of its timeout. */
+/** One send, for no longer than it may take, even if the transport ignores its timeout. */
 internal class Exchange(
     private val transport: Transport,
     private val headers: Headers?,
@@ -39,22 +39,22 @@ internal class Exchange(
     private val scope = CoroutineScope(SupervisorJob())
 
     /**
-     * Who comes first: the coroutine that sends, or whoever gives it up. The other one then knows what happened, so `NEVER` is said
-     * only of what can't be sent any more.
+     * Decides which comes first: the coroutine that sends, or the one that gives up. The other one then knows the outcome, so `NEVER` is
+     * reported only for a request that can't be sent any more.
      */
     private class Turn {
         private val first = AtomicReference<Sent?>(null)
 
-        /** Whether the request may be handed to the transport. */
+        /** Returns true if the request may be handed to the transport. */
         fun begin(): Boolean = first.compareAndSet(null, Sent.MAYBE)
 
-        /** From now on it can't begin. Whether it had. */
+        /** Prevents the request from beginning. Returns whether it had begun. */
         fun giveUp(): Sent = if (first.compareAndSet(null, Sent.NEVER)) Sent.NEVER else first.get()!!
     }
 
     /**
-     * Never throws: whoever is cancelled gets `ABORTED`, and the core is to hear of it. Nothing is sent unless the store's claims stand
-     * when it is about to be.
+     * Never throws: a cancelled caller gets `ABORTED`, and the core has to know it. Nothing is sent unless the store's claims stand just
+     * before the send.
      */
     suspend fun run(asked: hopline.core.Request, claimsStand: suspend () -> Boolean): ExchangeResult {
         val turn = Turn()
@@ -68,7 +68,7 @@ internal class Exchange(
 
     private suspend fun send(asked: hopline.core.Request, claimsStand: suspend () -> Boolean, turn: Turn, came: CompletableDeferred<ExchangeResult>): ExchangeResult {
         val timeout = asked.timeoutMs.toLong().milliseconds
-        // On its own, so that a transport that can't be interrupted holds up nobody.
+        // In a coroutine of its own, so that a transport that can't be interrupted delays no other work.
         val sending = scope.launch(threads.http) { came.complete(attempt(asked, claimsStand, timeout, turn)) }
         val until = clock.monotonic() + timeout.inWholeMilliseconds + GRACE
         val ending = scope.launch(threads.timing, CoroutineStart.UNDISPATCHED) {
@@ -98,7 +98,7 @@ internal class Exchange(
                 return ExchangeResult(kind = FailureKind.HEADERS, sent = turn.giveUp(), note = "`headers` threw ${placed(error)}")
             }
         try {
-            // What ends a session is sent whatever the store says.
+            // A termination is sent whatever the store says.
             if (!asked.endsSession && !claimsStand()) return ExchangeResult(kind = FailureKind.LATE, sent = turn.giveUp(), note = "the store did not vouch for its claims")
         } catch (error: Throwable) {
             return ExchangeResult(kind = FailureKind.LATE, sent = turn.giveUp(), note = "`vouches` threw ${placed(error)}")
@@ -109,7 +109,7 @@ internal class Exchange(
         return once(Request(asked.method, asked.url, all, asked.body, timeout, most))
     }
 
-    /** The caller's own headers. They take the place of none of the core's, among which are the key and the idempotency key. */
+    /** The caller's own headers. They can't replace one of the core's, such as the key and the idempotency key. */
     private suspend fun more(own: Set<String>): List<Pair<String, String>> {
         val given = headers?.invoke().orEmpty().toList()
         for ((name, value) in given) {
@@ -139,12 +139,15 @@ internal class Exchange(
         Response(response.status, response.headers, response.body.copyOf(most), truncated = true)
 
     companion object {
-        /** The transport itself is to end at its timeout, since it knows whether it had sent anything. In milliseconds. */
+        /**
+         * Milliseconds beyond the timeout after which the transport is abandoned. The transport itself should end at its timeout, since
+         * only it knows whether it had sent anything.
+         */
         private const val GRACE = 500L
 
         private val TOKEN = ('a'..'z').toSet() + ('A'..'Z') + ('0'..'9') + "!#$%&'*+-.^_`|~".toSet()
 
-        /** What the core or the transport says, also where a request has none of it. */
+        /** The headers that the core or the transport sets, even where a request has none of them. */
         private val RESERVED =
             setOf("connection", "content-length", "content-type", "host", "idempotency-key", "transfer-encoding", "x-api-key")
     }

@@ -13,13 +13,13 @@ import kotlin.time.Duration
 /**
  * A store in a folder, which any number of clients and processes of one machine may share. Give each client an object of its own.
  *
- * A name that a client owns is locked by the operating system, so it is free as soon as its process ends, however it ends. An intent
- * that one living client uses is `busy` for every other, so it is bought once among all of them. Programs in Rust, Python and Swift may use the
+ * A name that a client owns is locked by the operating system, so it is free as soon as its process ends, however it ends. An intent that
+ * one living client uses is `busy` for every other, so it is bought once among all of them. Programs in Rust, Python and Swift may use the
  * same folder.
  *
  * The folder is opened, and made if it is missing, by the client's first call that needs it. Only the user that runs the program may read
- * it, and it holds no secrets. Give it a folder of its own, and never restore that from a backup: an older copy would forget what was
- * bought since. On Android use [FolderStore.android].
+ * it, and it holds no secrets. Give it a folder of its own, and never restore that from a backup: an older copy lacks the purchases made
+ * since. On Android use [FolderStore.android].
  */
 public class FolderStore(
     /** The folder. */
@@ -42,7 +42,7 @@ public class FolderStore(
     override suspend fun delete(name: String): Boolean = isDone(ask(StoreCall.Delete(name)))
 
     override suspend fun release(names: List<String>?) {
-        // What was never opened owns nothing.
+        // A folder that was never opened owns nothing.
         if (isOpen()) ask(StoreCall.Release(names))
     }
 
@@ -86,7 +86,7 @@ public class FolderStore(
             throw StoreNotOpenedException(failed.message.orEmpty(), failed)
         }
 
-    /** Blocks until the disk has what it did, so a client asks off its callers' threads. */
+    /** Blocks until the disk has the change, so a client calls it off its callers' threads. */
     private fun ask(call: StoreCall): StoreAnswer =
         try {
             opened().call(call, clock.unix())

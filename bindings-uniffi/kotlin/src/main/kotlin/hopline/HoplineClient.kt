@@ -12,30 +12,30 @@ import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.flow.Flow
 import kotlinx.coroutines.runBlocking
 
-/** Writes the parameters or the options of a call as JSON. That is work, so it is not done in the thread of who calls. */
+/** Writes the parameters or the options of a call as JSON, outside the caller's thread, since that takes time. */
 internal typealias Params = () -> String
 
 /**
- * The client of one account at one of the two APIs: what [AgentClient] and [ResellerClient] have in common. Any number of
- * coroutines may use it at once, from any dispatcher: the work is done elsewhere. Cancelling a coroutine cancels its call: the
- * request is aborted, and what was done, or may have been, keeps its record, which [saved] shows.
+ * The client of one account at one of the two APIs: the common part of [AgentClient] and [ResellerClient]. Any number of coroutines may use
+ * it at once, from any dispatcher: the work is done in other threads. Cancelling a coroutine cancels its call: the request is aborted, and
+ * an operation that took effect, or may have, keeps its record, which [saved] shows.
  *
- * Closing the client cancels its calls, lets go of all that it has in the store, and ends no session and no order. A client is in use as
- * long as somebody holds it, a pool, a lease, a session or a walk of it, or waits for a call of it. One that is garbage-collected is closed,
- * and a warning is logged, by `java.util.logging` as `hopline`.
+ * Closing the client cancels its calls, releases everything that it has in the store, and ends no session and no order. A client is in use
+ * as long as there is a reference to it, or to a pool, a lease, a session or a walk of it, or a caller waits for it. A client that is
+ * garbage-collected is closed, and a warning is logged, by `java.util.logging` as `hopline`.
  *
- * @param W what waiting gives
+ * @param W the result of waiting
  */
 public abstract class HoplineClient<W : Reply> internal constructor() : AutoCloseable {
     internal abstract val engine: Engine
 
-    /** What it reads that [waited] gives. */
+    /** The reader of the answers that [waited] returns. */
     internal abstract val waits: Reader<out Reply>
 
-    /** Progress, from when it is collected until the client is closed. */
+    /** The events, from the beginning of the collection until the client is closed. */
     public val events: Flow<Event> get() = engine.events.flow
 
-    /** What the store holds for this account, of all clients. Nothing is sent. */
+    /** Returns the entries of the store for this account, of all clients. Nothing is sent. */
     public suspend fun saved(): List<Saved> {
         val all = ArrayList<Saved>()
         var after: String? = null
@@ -52,13 +52,13 @@ public abstract class HoplineClient<W : Reply> internal constructor() : AutoClos
     }
 
     /**
-     * Goes on with what a record holds, and gives its session, its order or its answer. Options that are left out have their
-     * defaults, not what the first start had.
+     * Resumes a record, and returns its session, its order or its answer. Omitted options have their defaults, not the values of the first
+     * start.
      *
-     * @param credentials of a session: whether its username and password are asked for
-     * @param deadline how long to wait for a session or an order; default 5 minutes
-     * @param ends the statuses, beside those that the contract names, that mean that it is over
-     * @param timeout how long one attempt may take; default 20 s
+     * @param credentials of a session: true to request its username and password
+     * @param deadline how long to wait for a session or an order; default: 5 minutes
+     * @param ends the statuses, beside those of the contract, that mean that it is over
+     * @param timeout how long one attempt may take; default: 20 s
      * @param headers further headers of its requests
      */
     public suspend fun resume(
@@ -74,11 +74,11 @@ public abstract class HoplineClient<W : Reply> internal constructor() : AutoClos
     }
 
     /**
-     * Goes on with what an intent stands for, as [resume] does: an operation in doubt, a session, an order, an accepted answer. Null if
-     * it stands for nothing. Nothing new is ever bought.
+     * Resumes an intent, as [resume] does for a record: an operation in doubt, a session, an order, an accepted answer. Null if the intent
+     * is not known. Nothing new is ever bought.
      *
      * @throws HoplineException.Ended if its session has ended
-     * @throws HoplineException.Busy if another living client of the store has the intent
+     * @throws HoplineException.Busy if another living client of the store owns the intent
      */
     public suspend fun resumeIntent(
         intent: String,
@@ -95,10 +95,10 @@ public abstract class HoplineClient<W : Reply> internal constructor() : AutoClos
     }
 
     /**
-     * Goes on with what no living client has, including what processes that crashed left, 16 at a time: every doubt that can be sent again,
-     * and the sessions and orders that were begun without an intent, which this client has from then on. Sessions and orders with an
-     * intent are left to whoever starts it. Returns for each its session, its order, its answer or its failure. Options are those of
-     * [resume], for each of them.
+     * Resumes everything that no living client owns, including operations of processes that crashed, 16 at a time: every doubt that can be
+     * sent again, and the sessions and orders that were begun without an intent, which this client owns from then on. Sessions and orders
+     * with an intent are left for the next start of the intent. Returns for each its session, its order, its answer or its failure. Options
+     * are those of [resume], for each of them.
      */
     public suspend fun resumeAll(
         credentials: Boolean? = null,
@@ -122,44 +122,44 @@ public abstract class HoplineClient<W : Reply> internal constructor() : AutoClos
         }
 
     /**
-     * Closes a doubt by hand, once you know what happened. Returns whether there was one.
+     * Settles a doubt by hand, once you know its outcome. Returns true if there was one.
      *
-     * @param became What it became, if that is known: the id of a session or recharge, the number of an order or sub-user. What was to be
-     * waited for goes on with that, by its intent or record; anything else is what the intent answers with.
-     * @param early Says that it did not happen although less than an hour has passed since it may have been sent last. A request may be
-     * under way for so long, and what is settled too early may be bought twice. Default false
-     * @throws HoplineException.Refused if the record has changed since you looked, or before [Saved.settleFrom]
-     * @throws HoplineException.Busy if another living client has it
+     * @param became the result, if it is known: the id of a session or recharge, the number of an order or sub-user. An operation that
+     * waits for its result continues with it, by its intent or record; for other operations the intent then returns it as the answer
+     * @param early true to settle as not happened although less than an hour has passed since the last send. A request may be under way for
+     * that long, and an operation that is settled too early may be bought twice. Default: false
+     * @throws HoplineException.Refused if the record has changed since you read it, or before [Saved.settleFrom]
+     * @throws HoplineException.Busy if another living client owns it
      */
     public suspend fun settle(record: String, happened: Boolean, became: String? = null, early: Boolean = false): Boolean =
         acted("settle") { Move.Settle(sound("settle", "record", record), happened, became?.let { sound("settle", "became", it) }, early) }
 
     /**
-     * Forgets a session, an order that nobody waits for, an accepted intent, an answer that nobody took or a record that can't be read.
-     * Returns whether there was one. What is in doubt or under way stays, and so does a record of another account or base URL, unless this
-     * client was made with `sameAccount`.
+     * Forgets a session, an order that no call waits for, an accepted intent, an answer that was not taken or a record that can't be read.
+     * Returns true if there was one. An operation in doubt or under way stays, and so does a record of another account or base URL, unless
+     * this client was made with `sameAccount`.
      *
-     * @throws HoplineException.Refused if the record has changed since you looked, or is that of a session that this client has and that
-     * is not over: `terminateSession` ends it, `releaseSession` lets go of it
-     * @throws HoplineException.Busy if another living client has it
+     * @throws HoplineException.Refused if the record has changed since you read it, or belongs to a session of this client that is not
+     * over: `terminateSession` ends it, `releaseSession` releases it
+     * @throws HoplineException.Busy if another living client owns it
      */
     public suspend fun forget(record: String): Boolean = acted("forget") { Move.Forget(sound("forget", "record", record)) }
 
     /**
-     * Cancels what is under way, and lets go of all that this client has in the store. From then on nothing is sent but what ends sessions, if
-     * that was asked for before, and no lease is valid.
+     * Cancels everything that is under way, and releases everything that this client has in the store. From then on nothing is sent except
+     * terminations that were requested before, and no lease is valid.
      *
-     * @param timeout how long to wait for a store that does not answer; what it was asked may be done or not. Default 10 s
+     * @param timeout how long to wait for a store that does not answer; its calls may or may not be done then. Default: 10 s
      */
     public suspend fun shutdown(timeout: Duration = 10.seconds): Unit = engine.shutdown(timeout)
 
     /**
-     * Does what [shutdown] does, and blocks the thread meanwhile, whichever dispatcher that is of. On an app's main thread call [shutdown]
-     * instead.
+     * Does the same as [shutdown], and blocks the thread meanwhile, whichever dispatcher it belongs to. On an app's main thread call
+     * [shutdown] instead.
      */
     override fun close(): Unit = runBlocking { engine.shutdownElsewhere(10.seconds) }
 
-    /** What waiting gave where that was what was resumed; otherwise the answer alone. */
+    /** The result of waiting if a wait was resumed; otherwise the answer alone. */
     private fun resumed(ended: Engine.Ended): Reply =
         if (answered(ended).let { Packed(ended.data.packed).text() } == waits.type) waited("resume", ended) else typed("resume", ended, rawReply)
 
@@ -191,14 +191,14 @@ public abstract class HoplineClient<W : Reply> internal constructor() : AutoClos
             }
         }
 
-    /** Starts what waits, and reads its answer as that of `reads`, an operation of the table. */
+    /** Starts a command that waits, and reads its answer as that of `reads`, an operation of the table. */
     internal suspend fun wait(operation: String, reads: String, params: Params, options: Params): W =
         run(operation, begin(operation, params, options)) { waited(reads, it) }
 
     internal suspend fun <T> run(operation: String, what: () -> Move, read: (Engine.Ended) -> T): T =
         engine.run(operation, what) { read(it.single()) }
 
-    /** An operation was answered with that. */
+    /** Called with the answer of each operation. */
     internal open fun heard(operation: String, reply: Any?) {}
 
     internal abstract fun waited(operation: String, ended: Engine.Ended): W
@@ -230,10 +230,10 @@ private fun resuming(
     sound(operation, "options", options)
 }
 
-/** Drives a new core for a client, with these options. What is wrong with them is said at once. */
+/** Drives a new core for a client, with these options. Invalid options throw at once. */
 internal fun newEngine(client: HoplineClient<*>, options: Secret, means: Means, store: Store?): Engine =
     Engine(newCore(options), means, store?.let(StoreHandle::of)).also { watch(client, it) }
 
-/** The address of an API, which must come from somewhere. */
+/** The address of an API, which must be given or be in the environment. */
 internal fun address(given: String?, variable: String): String =
     given ?: throw refused("client", "base_url", "variable" to variable)

@@ -7,15 +7,14 @@ import java.net.ProxySelector
 import java.net.http.HttpClient
 
 /**
- * For your own requests: sends those of a `java.net.http` client through a session's proxy, and logs in there. It speaks to HTTP
- * proxies only. For `https` sites Java logs in to a proxy only in a program that was started with
- * `-Djdk.http.auth.tunneling.disabledSchemes=`.
+ * Sends your own requests, those of a `java.net.http` client, through a session's proxy, with its login. This client supports only HTTP
+ * proxies. For `https` sites Java logs in to a proxy only in a program that was started with `-Djdk.http.auth.tunneling.disabledSchemes=`.
  */
 public fun HttpClient.Builder.through(proxy: Proxy): HttpClient.Builder {
     val told = proxy.told("java.net.http")
     val login =
         object : Authenticator() {
-            // Sites are not told the password of the proxy.
+            // Sites never get the password of the proxy.
             override fun getPasswordAuthentication(): PasswordAuthentication? =
                 if (requestorType == RequestorType.PROXY) PasswordAuthentication(told.username, told.password.toCharArray()) else null
         }

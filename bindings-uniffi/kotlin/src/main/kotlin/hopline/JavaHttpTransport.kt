@@ -27,15 +27,15 @@ import kotlin.coroutines.resumeWithException
 import kotlinx.coroutines.suspendCancellableCoroutine
 
 /**
- * HTTP by `java.net.http`, which is part of Java 11 and later, and not of Android. It speaks HTTP/1.1.
+ * HTTP by `java.net.http`, which is part of Java 11 and later, and not of Android. The transport uses HTTP/1.1.
  *
  * A client that follows redirects or answers 401 by itself is refused, and so is one in a program that sets
- * `jdk.httpclient.enableAllMethodRetry`, by which Java would send a purchase twice. Java still repeats a GET whose reused
- * connection was closed; nothing is changed by that.
+ * `jdk.httpclient.enableAllMethodRetry`, by which Java would send a purchase twice. Java still repeats a GET whose reused connection was
+ * closed, which changes nothing.
  *
- * The given client is for reads. A write is sent by a client of its own that is like it, and so over a connection of its own: on one that was
- * used before there may be an answer that belongs to no request, which would be taken for that of a purchase. A `localAddress` can't be read
- * from a client, so writes have none. A client that is not the platform's, such as one that wraps it, sends its writes by itself.
+ * The given client is for reads. A write is sent by a client of its own with the same settings, and so over a connection of its own: a
+ * reused connection may hold an answer that belongs to no request, which would be taken for that of a purchase. A `localAddress` can't be
+ * read from a client, so writes have none. A client that is not the platform's, such as a wrapper, sends its writes itself.
  */
 public class JavaHttpTransport @JvmOverloads constructor(private val client: HttpClient = HttpClient.newHttpClient()) : Transport {
     init {
@@ -67,7 +67,7 @@ public class JavaHttpTransport @JvmOverloads constructor(private val client: Htt
         return own.use { it.client.answer(built, request.maxBody) }
     }
 
-    /** One that wraps another may do more than that one, such as answer for a test. */
+    /** A wrapper may do more than the platform's client, such as answer for a test. */
     private val isPlatforms = client.javaClass.name.startsWith("jdk.internal.net.http.")
 
     private suspend fun HttpClient.answer(request: HttpRequest, most: Int): Response =
@@ -85,18 +85,18 @@ public class JavaHttpTransport @JvmOverloads constructor(private val client: Htt
         }
 }
 
-/** A client for one request, and the thread that it has. Closing it closes its connection. */
+/** A client for one request, and its thread. Closing it closes its connection. */
 private class OwnClient(val client: HttpClient, private val threads: Set<Thread>) : AutoCloseable {
-    /** Left alone, a client ends its thread only after it was garbage-collected. */
+    /** Without this, a client ends its thread only after it was garbage-collected. */
     override fun close(): Unit = threads.forEach(Thread::interrupt)
 
     companion object {
         private val group = ThreadGroup("hopline-write")
 
-        /** One after the other, so that a thread which comes is that of the client which is made. */
+        /** One after the other, so that a new thread belongs to the client that is being made. */
         private val maker = Executors.newSingleThreadExecutor { work -> Thread(group, work, "hopline-write").apply { isDaemon = true } }
 
-        /** What a client has its work done by that has no executor. */
+        /** The executor of a client that was given none. */
         private val workers = Executors.newCachedThreadPool(Executors.defaultThreadFactory().let { factory -> ThreadFactory { factory.newThread(it).apply { isDaemon = true } } })
 
         fun like(given: HttpClient): OwnClient =
@@ -134,7 +134,10 @@ private fun HttpResponse<Body>.read(): Response {
     return Response(statusCode(), headers, body().bytes, body().truncated)
 }
 
-/** Java's `ConnectException` comes of connecting alone, and names without an address come as one. A certificate is refused before anything is sent. */
+/**
+ * Java's `ConnectException` comes only from connecting, and names without an address cause one. A certificate is refused before anything is
+ * sent.
+ */
 private fun failure(error: Throwable): TransportException {
     val cause = if (error is CompletionException) error.cause ?: error else error
     val all = generateSequence(cause) { it.cause }.take(8).toList()
@@ -150,7 +153,7 @@ private fun failure(error: Throwable): TransportException {
 
 private class Body(val bytes: ByteArray, val truncated: Boolean)
 
-/** Reads no more of a body than was asked for. */
+/** Reads no more of a body than requested. */
 private class Limited(private val most: Int) : HttpResponse.BodySubscriber<Body> {
     private val read = CompletableFuture<Body>()
     private val parts = ArrayList<ByteArray>()

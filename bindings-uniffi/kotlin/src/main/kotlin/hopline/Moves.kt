@@ -12,21 +12,21 @@ import java.nio.Buffer
 import java.nio.ByteBuffer
 
 /**
- * Moves a core: what is done and the steps that come of it are one crossing, in memory that native code sees, of which only numbers cross.
- * That takes a twentieth of the time of uniffi's own calls. One call at a time.
+ * Moves a core: a move and the steps that follow are one crossing, in memory that native code sees, so that only numbers cross. This takes
+ * a twentieth of the time of uniffi's own calls. One call at a time.
  */
 internal class Moves(core: Client, private val clock: Clock) {
     private val number = core.number().toLong()
 
-    /** Memory outside the heap is given back late, so most use the same again. */
+    /** Memory outside the heap is freed late, so most moves use the same again. */
     private val kept = ByteBuffer.allocateDirect(KEPT)
 
-    /** What came of a move, and what each answer among its steps holds. */
+    /** The outcome of a move, and the content of each answer among its steps. */
     class Came(val moved: Moved, private val memory: ByteBuffer) {
         fun data(): Data = Data(Raw(FfiConverterByteArray.read(memory)), FfiConverterByteArray.read(memory))
     }
 
-    /** A text that can't be written as UTF-8 is an `IOException`; nothing was done then. */
+    /** A text that can't be written as UTF-8 throws an `IOException`; nothing was done then. */
     fun advance(what: Move, body: ByteArray): Came {
         val memory = room(FfiConverterTypeMove.allocationSize(what).toLong() + body.size)
         FfiConverterTypeMove.write(what, memory)
@@ -54,7 +54,7 @@ internal class Moves(core: Client, private val clock: Clock) {
     }
 }
 
-/** What an answer holds: the whole of it, which is made a text only if somebody reads it, and the same for its type's reader. */
+/** The content of an answer: the whole JSON, which becomes a text only if it is read, and the packed form for its type's reader. */
 internal class Data(val raw: Raw, val packed: ByteArray) {
     companion object {
         val NONE = Data(Raw.NONE, NOTHING)

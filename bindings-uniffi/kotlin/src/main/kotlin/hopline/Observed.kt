@@ -1,14 +1,14 @@
 package hopline
 
-/** What was seen of a session comes to this. To rotate is your decision, unless it was made by `autoRotate`. */
+/** The advice after an observation of a session. Rotating is your decision, unless the session has `autoRotate`. */
 public sealed interface Verdict {
-    /** Go on with it. */
+    /** Keep the exit. */
     public data object Keep : Verdict
 
-    /** Rotate it, and give this reason. */
+    /** Rotate the session, with this reason. */
     public data class Rotate(val reason: RotateReason) : Verdict
 
-    /** It was rotated, for this reason: use it as it is now, with its new exit. */
+    /** The session was rotated, for this reason: use it as it is now, with its new exit. */
     public data class Rotated(val reason: RotateReason, val session: Session) : Verdict
 
     /** Wait and see. */

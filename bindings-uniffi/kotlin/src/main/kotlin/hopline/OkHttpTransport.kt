@@ -23,12 +23,12 @@ import okio.Buffer
 import okio.BufferedSink
 
 /**
- * HTTP by OkHttp. The given client lends its connections, TLS, proxy, DNS and network interceptors; its own repeats, redirects,
- * cache, cookies, timeouts and answers to 401 are left out, and so are its application interceptors, since they may send twice: give
- * headers that they would add to the client as `headers`.
+ * HTTP by OkHttp. The given client's connections, TLS, proxy, DNS and network interceptors are used; its own repeats, redirects, cache,
+ * cookies, timeouts and answers to 401 are left out, and so are its application interceptors, since they may send twice: pass their headers
+ * to the client as `headers`.
  *
- * The given client's connections are for reads. A write has a connection of its own: on one that was used before there may be an answer
- * that belongs to no request, which would be taken for that of a purchase.
+ * The given client's connections are for reads. A write has a connection of its own: a reused connection may hold an answer that belongs to
+ * no request, which would be taken for that of a purchase.
  */
 public class OkHttpTransport(client: OkHttpClient = OkHttpClient()) : Transport {
     private val client: OkHttpClient =
@@ -41,7 +41,7 @@ public class OkHttpTransport(client: OkHttpClient = OkHttpClient()) : Transport 
             cookieJar(CookieJar.NO_COOKIES)
             interceptors().clear()
             addNetworkInterceptor(Wire)
-            // The engine says how long each request may take, and how many may be out at once.
+            // The engine sets how long each request may take, and how many may be out at once.
             callTimeout(0, TimeUnit.SECONDS)
             connectTimeout(0, TimeUnit.SECONDS)
             readTimeout(0, TimeUnit.SECONDS)
@@ -81,7 +81,7 @@ public class OkHttpTransport(client: OkHttpClient = OkHttpClient()) : Transport 
     }
 }
 
-/** What happened to one call on the wire. */
+/** The progress of one call on the wire. */
 private class Trace {
     @Volatile
     var begun = false
@@ -113,7 +113,7 @@ private class Trace {
     }
 }
 
-/** The last interceptor before the wire. OkHttp repeats a 503 by itself when it sees that header, so it does not see it. */
+/** The last interceptor before the wire. OkHttp repeats a 503 by itself when it sees that header, so this hides it. */
 private object Wire : Interceptor {
     override fun intercept(chain: Interceptor.Chain): okhttp3.Response {
         val trace = chain.request().tag(Trace::class.java)

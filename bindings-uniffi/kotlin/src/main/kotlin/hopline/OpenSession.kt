@@ -4,57 +4,64 @@ import java.math.BigDecimal
 import kotlin.time.Duration
 
 /**
- * A session as waiting for it ended: usable, over, or (`PENDING`, `UNKNOWN`) not yet, at the deadline. It is live: it shows the newest state
- * that its client has seen, whichever call has read it.
+ * A session at the end of its wait: usable, over, or (`PENDING`, `UNKNOWN`) not yet, at the deadline. The object is live: it shows the
+ * newest state that its client has read, by any call.
  */
 public class OpenSession internal constructor(private val client: AgentClient, private val known: KnownSession) : Reply {
-    /** Where it is. */
+    /** The phase of the session. */
     override val phase: Phase get() = known.now.phase
 
-    /** The last read of it. */
+    /** The last read of the session. */
     public val session: Session get() = known.now.session
 
-    /** How often its exit or its credentials have changed, as far as is known: make new connections once it has grown. */
+    /** The number of known changes of its exit or credentials: make new connections once it has grown. */
     public val generation: Int get() = known.now.generation
 
-    /** Its id: the handle for everything that comes after. */
+    /** The session's id: the handle for all further operations. */
     public val sessionId: String get() = session.sessionId
 
-    /** What its purchase was charged, in USD, where the service said so. */
+    /** The charge of its purchase in USD, where the service stated it. */
     public val chargedUsd: BigDecimal? get() = known.chargedUsd
 
-    /** How to reach it; empty as long as it is not usable. */
+    /** The proxy; empty as long as the session is not usable. */
     public val proxy: Proxy get() = session.proxy ?: Proxy()
 
     override val raw: Raw get() = session.raw
 
     override val requestId: String? get() = session.requestId
 
-    /** Gives it another exit address. `includeCredentials` asks for its username and password; default whether they are known now. */
+    /**
+     * Gives the session another exit address. `includeCredentials` requests its username and password; default: true if they are known now.
+     */
     public suspend fun rotate(reason: RotateReason? = null, includeCredentials: Boolean? = null, intent: String? = null): Session =
         client.rotateSession(sessionId, reason = reason, includeCredentials = includeCredentials ?: hasCredentials, intent = intent)
 
-    /** Reads it. `includeCredentials` as in [rotate]. */
+    /** Reads the session. `includeCredentials` as in [rotate]. */
     public suspend fun refresh(includeCredentials: Boolean? = null): Session =
         client.getSession(sessionId, includeCredentials = includeCredentials ?: hasCredentials)
 
-    /** Lengthens it, if it is static. It can charge money; under a daily cap, `expectedChargeUsd` says how much. */
+    /** Lengthens the session, if it is static. Renewing can charge money; under a daily cap, `expectedChargeUsd` states how much. */
     public suspend fun renew(duration: Long, intent: String? = null, expectedChargeUsd: BigDecimal? = null): RawReply =
         client.renewSession(sessionId, duration, intent = intent, expectedChargeUsd = expectedChargeUsd)
 
-    /** Ends it. */
+    /** Ends the session. */
     public suspend fun terminate(timeout: Duration? = null): RawReply = client.terminateSession(sessionId, timeout = timeout).also { known.end() }
 
-    /** Lets another client have it, without ending it, as [AgentClient.releaseSession] does. Returns whether this client had it. */
+    /**
+     * Releases the session for another client, without ending it, as [AgentClient.releaseSession] does. Returns true if this client had it.
+     */
     public suspend fun release(): Boolean = client.releaseSession(sessionId)
 
-    /** Advice on what was seen through it; with `autoRotate`, what [AgentClient.observe] does. Null if it has ended. */
+    /**
+     * Returns advice after an observation through the session; with `autoRotate`, as [AgentClient.observe] does. Null if the session has
+     * ended.
+     */
     public suspend fun observe(seen: Seen): Verdict? = client.observe(sessionId, seen)
 
-    /** The same, of the HTTP status that a request met. */
+    /** Returns advice after the HTTP status of a request. */
     public suspend fun observe(status: Int): Verdict? = observe(Seen.Status(status))
 
-    /** The same, of the exception that a request met: [Seen.of]. */
+    /** Returns advice after the exception of a request: [Seen.of]. */
     public suspend fun observe(error: Throwable): Verdict? = observe(Seen.of(error))
 
     override fun toString(): String = "OpenSession(sessionId=$sessionId, phase=$phase, generation=$generation)"
@@ -62,7 +69,7 @@ public class OpenSession internal constructor(private val client: AgentClient, p
     private val hasCredentials: Boolean? get() = if (proxy.password != null) true else null
 }
 
-/** What a client knows of a session that somebody has a handle of. */
+/** The state that a client knows of a session with a handle. */
 internal class KnownSession(session: Session, phase: Phase, val chargedUsd: BigDecimal?) {
     class State(val session: Session, val phase: Phase, val generation: Int)
 
@@ -71,14 +78,14 @@ internal class KnownSession(session: Session, phase: Phase, val chargedUsd: BigD
         private set
     private var rotatedBy: String? = null
 
-    /** A call was answered with it. Several may have waited for one rotation. */
+    /** Takes the session from the answer of a call. Several callers may have waited for one rotation. */
     @Synchronized
     fun hear(operation: String, heard: Session) {
         val isRotated = operation == "rotate_session" && (heard.requestId == null || heard.requestId != rotatedBy)
         if (isRotated) rotatedBy = heard.requestId
         val (before, proxy) = now.session.proxy to heard.proxy
         val isNew = isRotated || before != null && proxy != null && differ(before, proxy)
-        // What was not asked for is as it was, unless there is a new one.
+        // Credentials that were not requested stay as they were, unless there are new ones.
         val known = if (isNew || before == null) proxy ?: before else proxy?.let { filled(it, before) } ?: before
         now = State(heard.copy(proxy = known), heard.phase ?: now.phase, if (isNew) now.generation + 1 else now.generation)
     }

@@ -6,13 +6,13 @@ import kotlin.time.Duration
 import kotlin.time.Duration.Companion.milliseconds
 
 /**
- * Reads what the core packed; what its bytes mean says `packed.rs`. The core has checked it against the same table that the
- * constructors are printed from, so nothing in it can be wrong.
+ * Reads the values that the core packed, in the format of `packed.rs`. The core has checked them against the same table that the
+ * constructors are printed from, so they are always valid.
  */
 internal class Packed(private val bytes: ByteArray) {
     private var at = 0
 
-    /** Which members of a record are there: a bit for each of so many. */
+    /** The members of a record that are there: a bit for each. */
     fun members(count: Int): Long {
         var bits = 0L
         for (n in 0 until (count + 7) / 8) bits = bits or ((bytes[at++].toLong() and 0xff) shl 8 * n)
@@ -37,7 +37,7 @@ internal class Packed(private val bytes: ByteArray) {
 
     fun span(): Duration = integer().milliseconds
 
-    /** Digits that fit into a [Long] are read from the bytes, which is quicker than from a text. */
+    /** Digits that fit into a [Long] are read from the bytes, which is faster than from a text. */
     fun decimal(): BigDecimal {
         val start = at
         val length = number()
@@ -62,7 +62,7 @@ internal class Packed(private val bytes: ByteArray) {
         return BigDecimal.valueOf(if (isNegative) -unscaled else unscaled, if (point < 0) 0 else end - point - 1)
     }
 
-    /** A word of a list: one that the list has, or another. */
+    /** A word of a list: one of the list's, or another. */
     fun word(words: Array<String>): String {
         val place = number()
         return if (place == 0) text() else words[place - 1]
@@ -98,15 +98,15 @@ internal class Packed(private val bytes: ByteArray) {
     }
 
     private companion object {
-        /** How many characters of a number always fit into a [Long]. */
+        /** The number of characters that always fit into a [Long]. */
         const val LONGEST = 18
     }
 }
 
-/** Whether a member is there. */
+/** Returns true if a member is there. */
 internal fun Long.has(member: Int): Boolean = this ushr member and 1L != 0L
 
-/** How an answer is read that is of a type of the table; of no type where nobody documents it. */
+/** The reader of an answer of a type of the table; of an undocumented answer, without a type. */
 internal class Reader<T>(val type: String, val read: Packed.(Told) -> T)
 
 internal val rawReply = Reader("") { told -> RawReply(told.raw, told.requestId, told.phase) }

@@ -5,8 +5,8 @@ import java.util.zip.GZIPInputStream
 import java.util.zip.InflaterInputStream
 
 /**
- * A response whose body the service packed, though nobody asked for that, and the transport did not unpack. What is packed begins as no JSON does, so a
- * transport that unpacks and leaves the header there is not misunderstood. Throws where the body was broken off.
+ * Unpacks a response whose body the service compressed without a request for it, if the transport did not. Compressed data begins as no
+ * JSON does, so a transport that unpacks and leaves the header there does no harm. Throws if the body was broken off.
  */
 internal fun unpacked(response: Response, most: Int): Response {
     val encoding = response.headers.firstOrNull { it.first.equals("content-encoding", ignoreCase = true) }?.second?.trim()?.lowercase()

@@ -4,9 +4,9 @@ import kotlinx.coroutines.flow.Flow
 import kotlinx.coroutines.flow.flow
 import kotlinx.serialization.json.JsonObject
 
-/** What comes after a page. */
+/** The continuation after a page. */
 internal class Turn(val position: String?, val end: PagesEnd?) {
-    /** Whether the page holds what was given before, which is not given again. */
+    /** True if the page repeats items, which are not given again. */
     val isRepeated: Boolean get() = end == PagesEnd.REPEATED_PAGE
 }
 
@@ -18,8 +18,8 @@ internal fun turn(text: String): Turn {
 /**
  * A walk over all pages of a list. Pages are fetched lazily, as [items] or [pages] is collected.
  *
- * A walk has one place: to collect again goes on where the collector before stopped, and a fetch that fails moves nothing. It is for
- * one collector at a time.
+ * A walk has one position: a new collection continues where the last one stopped, and a failed fetch moves nothing. A walk is for one
+ * collector at a time.
  */
 public class Pages<I, P : Reply> internal constructor(
     operation: String,
@@ -29,19 +29,19 @@ public class Pages<I, P : Reply> internal constructor(
     private val read: suspend (position: String) -> Pair<P, Turn>,
 ) {
     /**
-     * Where to go on, as JSON: save it anywhere, and give it to another walk. It moves when a page, or the last item of one, is
-     * handed out, and not before. Null once there is nothing more.
+     * The position to continue from, as JSON: save it anywhere, and pass it to another walk. The position moves when a page, or the last
+     * item of one, is handed out, and not before. Null at the end of the list.
      */
     @Volatile
     public var position: String? = ask("walk", "operation" to operation, "position" to position, "max_pages" to maxPages).text("position")
         private set
 
-    /** Why the walk is over; null as long as it is not. */
+    /** The reason why the walk is over; null as long as it is not. */
     @Volatile
     public var end: PagesEnd? = null
         private set
 
-    /** Items that were fetched and not handed out, and what comes after their page. */
+    /** Items that were fetched and not handed out, and the continuation after their page. */
     private val left = ArrayDeque<I>()
     private var after: Turn? = null
 
@@ -59,7 +59,7 @@ public class Pages<I, P : Reply> internal constructor(
         }
     }
 
-    /** Whole pages. A page of which [items] has handed out a part comes whole. */
+    /** Whole pages. A page that [items] has partly handed out comes whole. */
     public fun pages(): Flow<P> = flow {
         left.clear()
         while (end == null) {

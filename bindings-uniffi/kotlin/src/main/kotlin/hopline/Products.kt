@@ -5,19 +5,19 @@ import hopline.core.isShared as shared
 import hopline.core.quote as priced
 import java.math.BigDecimal
 
-/** Whether a product is shared static: its product type and its projects say so, and nothing else does. */
+/** Returns true if a product is shared static, by its product type and its projects. */
 public fun isShared(product: StaticProduct): Boolean = isShared(product.productType, product.projectList)
 
-/** Whether a product is shared static. */
+/** Returns true if a product is shared static. */
 public fun isShared(product: ProductRanges): Boolean = isShared(product.productType, product.projectList)
 
 private fun isShared(productType: String?, projectList: List<Raw>?): Boolean =
     asked { shared(sound("is_shared", "product", encode("productType" to productType, "projectList" to projectList))) }
 
-/** Whether an order of the product must name a project: a shared one does. */
+/** Returns true if an order of the product must name a project: a shared product needs one. */
 public fun needsProjectId(product: StaticProduct): Boolean = isShared(product)
 
-/** Reads a range: a CIDR block, a first and a last address, or one address. What can't be read stays as its text. */
+/** Reads a range: a CIDR block, a first and a last address, or one address. A text that can't be read is kept as `text`. */
 public fun parseIpRange(text: String): IpRange = Packed(ipRange(sound("parse_ip_range", "text", text))).readIpRange()
 
 /**

@@ -2,15 +2,17 @@ package hopline
 
 import kotlinx.serialization.json.JsonObject
 
-// A session's proxy, as HTTP clients want to be told of it. What is told, the core says.
+// A session's proxy in the formats of HTTP clients. The formats come from the core.
 
-/** The proxy as a URL, credentials included and percent-encoded. `socks5h` means that it also looks names up. */
+/** The proxy as a URL, credentials included and percent-encoded. `socks5h` means that the proxy also looks names up. */
 public fun Proxy.url(): Secret = Secret(told("any").text("url").orEmpty())
 
-/** For curl: give it to the standard input of `curl --config -`. As an argument, every user could read it. */
+/**
+ * The settings for curl: pass them to the standard input of `curl --config -`. As an argument, every user of the machine could read them.
+ */
 public fun Proxy.forCurl(): Secret = Secret(told("curl").text("curl").orEmpty())
 
-/** The parts of it, for a client that the core knows by that name. */
+/** The parts of the proxy, for a client that the core knows by that name. */
 internal fun Proxy.told(client: String): JsonObject =
     ask(
         "proxy",

@@ -4,28 +4,28 @@ import kotlinx.coroutines.CoroutineDispatcher
 import kotlinx.coroutines.Dispatchers
 
 /**
- * The client of one reseller at the reseller backend. It logs in by itself, once for any number of calls, and again when the token is
- * refused or about to end; a password that the service refuses is not tried again.
+ * The client of one reseller at the reseller backend. The client logs in by itself, once for any number of calls, and again when the token
+ * is refused or about to end; a password that the service refuses is not tried again.
  *
- * @param username who logs in; where no username, no password and no token is given, the environment's `HOPLINE_USERNAME` and
- *   `HOPLINE_PASSWORD` do
- * @param password the password that goes with it
- * @param baseUrl the address of the API, such as `https://host/api`; without it, `HOPLINE_BACKEND_URL`
- * @param token a token to start from, such as an earlier [ResellerClient.token]; without a username and a password there is no other
- * @param tokenCodes the codes that mean that the token is refused, beside HTTP 401; `401` where it is left out
- * @param doubtCodes further codes that do not say whether a write was done: then it is in doubt. They come after [tokenCodes] and before
- *   [refusalCodes]. Each is compared as text, whole
+ * @param username the reseller's name; if no username, no password and no token is given: the environment's `HOPLINE_USERNAME` and
+ * `HOPLINE_PASSWORD`
+ * @param password the password for the username
+ * @param baseUrl the address of the API, such as `https://host/api`; default: the environment's `HOPLINE_BACKEND_URL`
+ * @param token a token to start with, such as an earlier [ResellerClient.token]; without a username and a password the client has no other
+ * @param tokenCodes the codes that mean that the token is refused, beside HTTP 401; default: `401`
+ * @param doubtCodes further codes that do not say whether a write was done: then it is in doubt. They are checked after [tokenCodes] and
+ * before [refusalCodes]. Each is compared as text, whole
  * @param refusalCodes further codes that say that a write was not done, though not under HTTP 408, 409, 425, 429 and 5xx. The service
- *   documents one code only, so which others say so is an assumption, and what is not taken for a refusal is in doubt
- * @param transport what sends requests: [OkHttpTransport], or [JavaHttpTransport] (the default; Android has no `java.net.http`), or your own
- * @param store where purchases, sessions and orders are kept, such as a [FolderStore], one for each client; default the client's own memory
+ * documents only one code, so the client assumes which others say so, and leaves all others in doubt
+ * @param transport the HTTP client: [OkHttpTransport], or [JavaHttpTransport] (the default; Android has no `java.net.http`), or your own
+ * @param store the store of purchases, sessions and orders, such as a [FolderStore], one for each client; default: the client's own memory
  * @param options how to repeat, wait and read
- * @param sameAccount whether records of another login or base URL are of this account, of which only those have changed; default false
- * @param headers headers of your own, such as the token of your user at your own backend. It is called before each send, repeats
- *   included, so that a token which ran out is renewed; what it throws ends that send before it begins. None of Hopline's own
- *   headers may be among them
+ * @param sameAccount true if records of another login or base URL are of this account, because only those have changed; default: false
+ * @param headers headers of your own, such as the token of your user at your own backend. The function is called before each send, repeats
+ * included, so that an expired token is renewed; an exception from it ends that send before it begins. Hopline's own headers can't be
+ * replaced
  * @param clock the time; a test may give its own
- * @param dispatcher whose threads the client works in; a test may give one that it steps through
+ * @param dispatcher the dispatcher whose threads the client works in; a test may give one that it steps through
  */
 public class ResellerClient(
     username: Secret? = null,
@@ -54,7 +54,7 @@ public class ResellerClient(
             Means(transport, headers, clock, dispatcher), store,
         )
 
-    /** The token that is used at present, to keep where the system keeps secrets and to start from next time. */
+    /** The token that is used at present, to store in the system's secret storage and to start with next time. */
     public val token: Secret? get() = engine.token()
 
     override val waits = Reader("StaticOrder", Packed::readStaticOrder)
@@ -66,15 +66,15 @@ public class ResellerClient(
 }
 
 /**
- * A static order as waiting for it ended: usable, over, or (`PENDING`, `UNKNOWN`) not yet, at the deadline. It lives on:
+ * A static order at the end of its wait: usable, over, or (`PENDING`, `UNKNOWN`) not yet, at the deadline. The order continues:
  * [ResellerClient.waitOrder] waits on.
  */
 public data class OrderReply(
-    /** Its number: the handle for everything that comes after. */
+    /** The order's number: the handle for all further operations. */
     val orderNo: String,
-    /** Where it is. */
+    /** The phase of the order. */
     override val phase: Phase,
-    /** What the list of static orders shows of it. */
+    /** The order, as the list of static orders shows it. */
     val order: StaticOrder,
 ) : Reply {
     override val raw: Raw get() = order.raw
@@ -82,7 +82,7 @@ public data class OrderReply(
     override val requestId: String? get() = order.requestId
 }
 
-/** All or nothing: a token that was given must not be renewed as somebody else. */
+/** All or nothing: a given token must not be renewed with another login. */
 private fun login(username: Secret?, password: Secret?, token: Secret?): Array<Pair<String, Secret?>> {
     val given = username != null || password != null || token != null
     return arrayOf(

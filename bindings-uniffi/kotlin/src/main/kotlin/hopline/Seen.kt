@@ -6,9 +6,9 @@ import kotlinx.serialization.json.JsonElement
 import kotlinx.serialization.json.JsonObject
 import kotlinx.serialization.json.JsonPrimitive
 
-/** What a request through a session met. */
+/** An observation from one request through a session. */
 public sealed interface Seen {
-    /** An answer with this HTTP status, and how long its `Retry-After` says to wait, which counts for leases of a pool. */
+    /** An answer with this HTTP status, and the wait that its `Retry-After` asks for, which counts for leases of a pool. */
     public data class Status(val status: Int, val retryAfter: Duration? = null) : Seen
 
     /** A page that asks for a captcha. */
@@ -23,20 +23,20 @@ public sealed interface Seen {
     /** The proxy refused the request, or could not be reached. */
     public data object Proxy : Seen
 
-    /** The target could not be reached, or failed in another way. It says nothing about the session. */
+    /** The target could not be reached, or failed in another way. This is no observation about the session. */
     public data object Target : Seen
 
     /**
-     * A failure that may be the proxy's or the target's, such as a connection that broke off. After three in a row the session is to be read
-     * again; a pool does that by itself.
+     * A failure that may be the proxy's or the target's, such as a connection that broke off. After three in a row the session has to be
+     * read again; a pool does that by itself.
      */
     public data object Unknown : Seen
 
     public companion object {
         /**
-         * What an exception of an HTTP client means, with those that caused it: the proxy's failures apart from the target's. The library knows
-         * those of OkHttp, `java.net.http`, `HttpURLConnection`, Ktor and SOCKS sockets. Another one is a timeout or the proxy's if its name or
-         * its words say so, and else [Unknown].
+         * Interprets an exception of an HTTP client and its causes: the proxy's failures apart from the target's. The library knows the
+         * exceptions of OkHttp, `java.net.http`, `HttpURLConnection`, Ktor and SOCKS sockets. Another one is a timeout or the proxy's
+         * failure if its name or its words say so, and else [Unknown].
          */
         public fun of(error: Throwable): Seen {
             val chain = generateSequence(error) { it.cause }.take(MOST).map { mapOf("names" to names(it), "said" to sayable(it.message)) }.toList()
@@ -46,7 +46,7 @@ public sealed interface Seen {
             }
         }
 
-        /** The names of a class and of those that it is based on. */
+        /** The names of a class and its base classes. */
         private fun names(error: Throwable): List<String> =
             generateSequence<Class<*>>(error.javaClass) { it.superclass }.takeWhile { it != Throwable::class.java }.map { it.name }.toList()
 

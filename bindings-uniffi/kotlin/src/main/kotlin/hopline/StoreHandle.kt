@@ -8,9 +8,9 @@ import java.io.IOException
 import java.lang.ref.WeakReference
 import kotlin.time.Duration.Companion.milliseconds
 
-/** The store of one client, as the core asks it. */
+/** The store of one client, in the form that the core calls. */
 internal class StoreHandle private constructor(private val store: Store) {
-    /** Does one call. Throws whatever the store throws. */
+    /** Carries out one call. Throws the store's exceptions. */
     suspend fun call(call: StoreCall): StoreAnswer =
         when (call) {
             is StoreCall.Claim ->
@@ -32,13 +32,13 @@ internal class StoreHandle private constructor(private val store: Store) {
                 }
         }
 
-    /** Tells `lost` of claims that have ended. */
+    /** Reports claims that have ended to `lost`. */
     fun onLost(lost: (List<String>?) -> Unit): Unit = store.onLost(lost)
 
-    /** Whether something may be sent under a name of this client's. */
+    /** Returns true if a request may be sent under a name of this client's. */
     suspend fun vouches(): Boolean = store.vouches()
 
-    /** Lets go of all names. To close comes after it, also if it fails. */
+    /** Releases all names, and then closes the store, even if the release fails. */
     suspend fun close(): Unit =
         try {
             store.release(null)
@@ -62,7 +62,7 @@ internal class StoreHandle private constructor(private val store: Store) {
     }
 }
 
-/** What a store's failure says. What other exceptions say is left out, since a text of theirs may hold a secret. */
+/** The message of a store's failure. The messages of other exceptions are left out, since they may hold a secret. */
 internal fun said(error: Throwable): String {
     val name = error.javaClass.simpleName
     return if (error is IOException && error.message != null) "${error.message} ($name)" else name

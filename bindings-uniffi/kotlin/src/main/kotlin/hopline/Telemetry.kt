@@ -5,16 +5,16 @@ import kotlinx.serialization.json.JsonElement
 import kotlinx.serialization.json.JsonObject
 
 /**
- * Builds an event for `reportSessionEvent` of what a request through a session met.
+ * Builds an event for `reportSessionEvent` from a request through a session.
  *
- * The service does not show which members it reads, so their names are Hopline's own; any other object may be reported as well.
+ * The service does not document which members it reads, so their names are Hopline's own; any other object may be reported as well.
  *
- * @param status the HTTP status that the target answered with, 100 to 599
- * @param seen what came in place of an answer: a captcha, nothing in time, or another block
+ * @param status the HTTP status of the target's answer, 100 to 599
+ * @param seen the outcome if there was no usable answer: a captcha, a timeout, or another block
  * @param latency how long the request took
- * @param bytes how much was transferred, at least 0
- * @param target the host name of the target; of a URL only that is kept, since the rest may hold secrets
- * @param more whatever else is worth telling, by names of your own
+ * @param bytes the transferred bytes, at least 0
+ * @param target the host name of the target; of a URL only the host is kept, since the rest may hold secrets
+ * @param more further members, by names of your own
  */
 public fun sessionEvent(
     status: Int? = null,

@@ -7,32 +7,35 @@ import kotlinx.coroutines.CoroutineDispatcher
 import kotlinx.coroutines.Dispatchers
 
 /**
- * Where a client works: threads of the caller's dispatcher, of its own views, so that nobody's waiting can keep it from going on. Once
- * [move] was called they are the library's own, since a caller that blocks until the client is closed may block its dispatcher as well.
+ * The threads of a client: the caller's dispatcher, in views of its own, so that no waiting call can block it. After [move] they are the
+ * library's own, since a caller that blocks until the client is closed may block its dispatcher as well.
  */
 internal class Threads(private val given: CoroutineDispatcher) {
-    /** For what waits for nothing… */
+    /** For work that never waits. */
     val work = Lane(4, "hopline")
 
-    /** …for what waits for disks… */
+    /** For work that waits for disks. */
     val disk = Lane(8, "hopline-store")
 
-    /** …and for transports that block: as many as the core has requests out at once, whose number it limits itself, so that the end of a session never waits. */
+    /**
+     * For transports that block: as many threads as the core has requests out at once, whose number it limits itself, so that a termination
+     * never waits.
+     */
     val http = Lane(Int.MAX_VALUE, "hopline-http")
 
     @Volatile
     private var isMoved = false
 
-    /** The dispatcher by which waits are timed: a test's own may let them pass at once. */
+    /** The dispatcher that times waits: a test's own may let them pass at once. */
     val timing: CoroutineDispatcher get() = if (isMoved) OWN else given
 
-    /** From here on nothing is done in the caller's threads, and what they were given and have not begun is done elsewhere. */
+    /** Moves all further work, and the work that has not begun, out of the caller's threads. */
     fun move() {
         isMoved = true
         listOf(work, disk, http).forEach(Lane::move)
     }
 
-    /** A view of the dispatcher that hands on what it has not begun. */
+    /** A view of the dispatcher that hands on the work that has not begun. */
     inner class Lane(parallelism: Int, name: String) : CoroutineDispatcher() {
         private val theirs = given.limitedParallelism(parallelism, name)
         private val own = OWN.limitedParallelism(parallelism, name)
@@ -40,13 +43,13 @@ internal class Threads(private val given: CoroutineDispatcher) {
 
         override fun dispatch(context: CoroutineContext, block: Runnable) {
             val turn = Turn(block).also { waiting += it }
-            // Looked at only now: whatever `move` did not find here goes to the own ones.
+            // Read only now: work that `move` did not find here goes to the own threads.
             (if (isMoved) own else theirs).dispatch(context, turn)
         }
 
         fun move(): Unit = waiting.forEach { own.dispatch(EmptyCoroutineContext, it) }
 
-        /** It runs once, in whichever thread comes to it first. */
+        /** Runs once, in whichever thread gets to it first. */
         private inner class Turn(private val block: Runnable) : Runnable {
             override fun run() {
                 if (waiting.remove(this)) block.run()

@@ -7,19 +7,19 @@ import java.lang.reflect.InvocationTargetException
 import kotlin.time.Duration
 
 /**
- * HTTP, by whatever client a program has. Repeats, redirects and answers to 401 are Hopline's alone to decide: a transport
- * must send a request once, and never again.
+ * HTTP, by the HTTP client of a program. Repeats, redirects and answers to 401 are decided by Hopline alone: a transport must send a
+ * request once, and never again.
  */
 public fun interface Transport {
     /**
-     * Sends a request once and gives its answer, whatever its status. Throws [TransportException] where it knows that nothing
-     * was sent; any other exception means that it may have been. Must stop when its coroutine is cancelled, and should hold no
-     * thread while it waits.
+     * Sends a request once and returns its answer, whatever its status. Throws [TransportException] if it knows that nothing was sent; any
+     * other exception means that the request may have been sent. Must stop when its coroutine is cancelled, and should hold no thread while
+     * it waits.
      */
     public suspend fun send(request: Request): Response
 }
 
-/** `java.net.http`, where the platform has it. By name, so that Android's tools meet it only in an app that asks for it. */
+/** `java.net.http`, if the platform has it. Loaded by name, so that Android's tools see it only in an app that uses it. */
 internal fun defaultTransport(): Transport =
     try {
         Class.forName("java.net.http.HttpClient")
@@ -31,7 +31,7 @@ internal fun defaultTransport(): Transport =
         throw wrong.targetException
     }
 
-/** A request to send. It may hold secrets, so only its method and its path print. */
+/** A request to send. The request may hold secrets, so only its method and its path print. */
 public class Request(
     /** The method. */
     public val method: String,
@@ -41,54 +41,54 @@ public class Request(
     public val headers: List<Pair<String, String>>,
     /** The body, if there is one. */
     public val body: ByteArray?,
-    /** Give up after this long. */
+    /** The timeout. */
     public val timeout: Duration,
-    /** Read no more than this many bytes of the answer's body. */
+    /** The most bytes to read of the answer's body. */
     public val maxBody: Int,
 ) {
     override fun toString(): String = "$method ${url.substringBefore('?')}"
 }
 
-/** An answer. It may hold secrets, so only its status prints. */
+/** An answer. The answer may hold secrets, so only its status prints. */
 public class Response(
     /** The status. */
     public val status: Int,
-    /** The headers. Those that the core does not ask for are left out. */
+    /** The headers. Only those that the core needs are kept. */
     public val headers: List<Pair<String, String>>,
-    /** The body, or as much of it as was to be read. */
+    /** The body, up to the limit. */
     public val body: ByteArray,
-    /** Whether there was more of the body than was to be read. */
+    /** True if the body was longer than the limit. */
     public val truncated: Boolean = false,
 ) {
     override fun toString(): String = "HTTP $status"
 }
 
-/** A request that has no answer, and whether it may have reached the service. */
+/** A request without an answer, and whether it may have reached the service. */
 public class TransportException(
-    /** Why. */
+    /** The reason. */
     public val kind: Kind,
-    /** Whether a byte of it may have left. False only where the failure surely came before. */
+    /** True if a byte of the request may have left. False only if the failure certainly came before. */
     public val mayHaveBeenSent: Boolean,
     cause: Throwable? = null,
 ) : IOException("the request has no answer: ${kind.name.lowercase()}", cause) {
-    /** Why a request has no answer. */
+    /** The reason why a request has no answer. */
     public enum class Kind(internal val core: FailureKind) {
         /** The host name has no address. */
         DNS(FailureKind.DNS),
 
-        /** No connection. */
+        /** The connection could not be made. */
         CONNECT(FailureKind.CONNECT),
 
-        /** No TLS session. */
+        /** The TLS session could not be made. */
         TLS(FailureKind.TLS),
 
-        /** No answer in time. */
+        /** The answer did not come in time. */
         TIMEOUT(FailureKind.TIMEOUT),
 
         /** The connection broke. */
         CLOSED(FailureKind.CLOSED),
 
-        /** Anything else. */
+        /** Any other reason. */
         OTHER(FailureKind.OTHER),
     }
 

@@ -10,7 +10,7 @@ import kotlinx.serialization.json.JsonNull
 import kotlinx.serialization.json.JsonObject
 import kotlinx.serialization.json.JsonPrimitive
 
-/** A text that never prints. [reveal] gives it, and whoever calls that answers for where it goes. */
+/** A text that never prints. [reveal] returns it; the caller is responsible for where it goes. */
 public class Secret(private val text: String) {
     /** The text itself. */
     public fun reveal(): String = text
@@ -23,7 +23,7 @@ public class Secret(private val text: String) {
     override fun hashCode(): Int = text.hashCode()
 }
 
-/** JSON as the service wrote it, known and unknown members alike. It may hold secrets, so it never prints. */
+/** JSON as the service wrote it, known and unknown members alike. The JSON may hold secrets, so it never prints. */
 public class Raw private constructor(given: Lazy<String>) {
     public constructor(text: String) : this(lazyOf(text))
 
@@ -50,39 +50,42 @@ public class Raw private constructor(given: Lazy<String>) {
     }
 }
 
-/** What an operation was answered with. */
+/** The answer of an operation. */
 public interface Reply {
     /** The whole answer. */
     public val raw: Raw
 
-    /** To quote when reporting a problem. */
+    /** The request id, to quote when reporting a problem. */
     public val requestId: String?
 
-    /** Of a read that was watched: `READY` once what was waited for holds, `PENDING` at the deadline. Of a session or an order: where it is. */
+    /** Of a repeated read: `READY` once its condition holds, `PENDING` at the deadline. Of a session or an order: its phase. */
     public val phase: Phase?
 }
 
-/** An answer whose members the contract does not document: all that there is, is [raw]. */
+/** An answer whose members the contract does not document: only [raw] is there. */
 public data class RawReply(override val raw: Raw, override val requestId: String? = null, override val phase: Phase? = null) : Reply
 
-/** What every answer has of itself. */
+/** The members that every answer has. */
 internal class Told(val raw: Raw, val requestId: String? = null, val phase: Phase? = null) {
     companion object {
         val NOTHING = Told(Raw.NONE)
     }
 }
 
-/** What a read is repeated for. It ends when the value at [at] is one of [isOneOf], or a number of at least [atLeast]. */
+/** The condition that ends a repeated read: the value at [at] is one of [isOneOf], or a number of at least [atLeast]. */
 public data class Until(
-    /** Where in the answer's data to look: a JSON pointer (RFC 6901) such as `/status`. */
+    /** The place of the value in the answer's data: a JSON pointer (RFC 6901) such as `/status`. */
     val at: String,
-    /** The words that end it. */
+    /** The words that end the read. */
     val isOneOf: List<String> = emptyList(),
-    /** The number that ends it, once it is reached. */
+    /** The least number that ends the read. */
     val atLeast: BigDecimal? = null,
 )
 
-/** A word of a list: an `enum` where the list is Hopline's own; of the contract's an answer may hold another word, and keeps it. */
+/**
+ * A word of a list. The word is an `enum` if the list is Hopline's own; an answer may hold other words of the contract's lists, which are
+ * kept.
+ */
 public interface Word {
     /** The word on the wire. */
     public val word: String
@@ -93,7 +96,7 @@ public sealed interface Patch<out T> {
     /** Left as it is: not sent. */
     public data object Absent : Patch<Nothing>
 
-    /** Sent as null. What that does is the service's to say. */
+    /** Sent as null. The service does not document the effect. */
     public data object Null : Patch<Nothing>
 
     /** Set to this. */
@@ -105,7 +108,7 @@ internal fun parse(text: String): JsonElement = Json.parseToJsonElement(text)
 /** Writes parameters or options as JSON, without those that are left out. */
 internal fun encode(vararg members: Pair<String, Any?>): String = tree(mapOf(*members), DEEPEST + 1).toString()
 
-/** One level more than the core reads, which refuses it by name: nothing is walked any deeper. */
+/** One level more than the core reads, which refuses it by name: nothing deeper is read. */
 private const val DEEPEST = 101
 
 internal fun tree(value: Any?, room: Int = DEEPEST): JsonElement =
@@ -117,7 +120,7 @@ internal fun tree(value: Any?, room: Int = DEEPEST): JsonElement =
         is Secret -> JsonPrimitive(value.reveal())
         // The core takes a number's text for the number, so no digit is lost.
         is BigDecimal -> JsonPrimitive(if (value.scale() in -64..64) value.toPlainString() else value.toString())
-        // Longer than 24 days is as good as 24 days.
+        // Longer than 24 days counts as 24 days.
         is Duration -> JsonPrimitive(value.inWholeMilliseconds.coerceAtMost(Int.MAX_VALUE.toLong()))
         is Until -> tree(mapOf("at" to value.at, "is" to value.isOneOf, "at_least" to value.atLeast))
         is Boolean -> JsonPrimitive(value)

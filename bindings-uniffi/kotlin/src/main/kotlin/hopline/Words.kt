@@ -1,15 +1,18 @@
 package hopline
 
-// An exception of somebody else's, as people are told of it.
+// Exceptions of other code, in a form that people may see.
 
-/** Its type and its place, such as `SocketException at MyHttp.kt:12`. Its words may hold secrets that this client never saw. */
+/**
+ * The type and the place of an exception, such as `SocketException at MyHttp.kt:12`. Its message may hold secrets that this client never
+ * saw.
+ */
 internal fun placed(error: Throwable): String {
     val own = HoplineClient::class.java.name.substringBeforeLast('.')
     val place = error.stackTrace.firstOrNull { frame -> PLATFORM.none(frame.className::startsWith) && frame.className.substringBeforeLast('.', "") != own }
     return error.javaClass.simpleName + place?.let { " at ${it.fileName ?: it.className}:${it.lineNumber}" }.orEmpty()
 }
 
-/** The same with its words, without what is secret of the request that met it, or a part of that. */
+/** The type, the place and the message of an exception, without the secrets of its request, or parts of them. */
 internal fun described(error: Throwable, request: Request): String {
     val text = error.message.orEmpty().replace(SPACE, " ").trim().take(LONGEST_READ)
     val isHidden = BooleanArray(text.length)
@@ -17,7 +20,7 @@ internal fun described(error: Throwable, request: Request): String {
     LOGIN.findAll(text).forEach { hide(it.range) }
     val read = text.windowed(RUN).toSet()
     for (secret in secrets(request)) {
-        // A body may be a million letters long: only what was read is looked for.
+        // A body may be a million letters long: only the text that was read is searched.
         val parts = if (secret.length < RUN) setOf(secret) else secret.windowedSequence(RUN).filter { it in read }.toSet()
         for (part in parts) {
             generateSequence(text.indexOf(part)) { text.indexOf(part, it + 1) }.takeWhile { it >= 0 }.forEach { hide(it..<it + part.length) }
@@ -30,19 +33,19 @@ internal fun described(error: Throwable, request: Request): String {
     return placed(error) + if (words.isEmpty()) "" else ": ${words.take(LONGEST)}"
 }
 
-/** All but its address and its plainest headers. */
+/** All of the request except its address and its plainest headers. */
 private fun secrets(request: Request): List<String> {
     val values = request.headers.filter { it.first.lowercase() !in PLAIN }.map { it.second }
     return (values + values.map { it.substringAfterLast(' ') } + listOfNotNull(request.body?.decodeToString())).filter { it.length >= SHORTEST }
 }
 
-/** A login in a URL, the value of an authorization, a token: a secret wherever it is. */
+/** A login in a URL, the value of an authorization, a token: a secret anywhere. */
 private val LOGIN = Regex("""(?<=//)[^\s/@]*@|\b(?:Basic|Bearer)\s+\S+|\beyJ[\w.-]+""", RegexOption.IGNORE_CASE)
 private val SPACE = Regex("\\s+")
 private val PLAIN = setOf("accept", "content-type", "user-agent")
 private val PLATFORM = listOf("java.", "javax.", "jdk.", "sun.", "kotlin.", "kotlinx.", "android.", "okhttp3.", "okio.")
 
-/** So many letters in a row that are in a secret, too, are part of it; what is shorter than the second may be in any text. */
+/** The number of letters in a row of a secret that count as a part of it; a part that is shorter than the second may be in any text. */
 private const val RUN = 8
 private const val SHORTEST = 3
 private const val LONGEST = 200

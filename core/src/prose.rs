@@ -33,7 +33,7 @@ const PARTS: [(&str, &[&str], usize); 10] = [
     ("the folder store", &["core/store"], 5),
     ("Python", &["bindings-python"], 224),
     ("JavaScript", &["bindings-wasm"], 205),
-    ("Kotlin and Swift", &["bindings-uniffi"], 110),
+    ("Kotlin and Swift", &["bindings-uniffi"], 20),
     ("the sandbox", &["tests/sandbox"], 128),
     ("the proof", &["tests/world"], 359),
     ("the hosts' tests", &["tests/hosts"], 210),

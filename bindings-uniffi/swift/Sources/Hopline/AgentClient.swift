@@ -6,21 +6,21 @@ internal import HoplineCore
 public final class AgentClient: HoplineClient, @unchecked Sendable {
     private let sessions = KnownSessions()
 
-    /// A client. Nothing is sent before the first call.
+    /// Makes a client. Nothing is sent before the first call.
     ///
     /// - Parameters:
-    ///   - apiKey: The API key; without it, that of the environment's HOPLINE_API_KEY.
-    ///   - baseURL: The address of the API, such as `https://host/v1`; without it, HOPLINE_BASE_URL.
-    ///   - store: Where records are kept, such as a `FolderStore`; an object for this client alone. Without it they are in memory and end
+    ///   - apiKey: The API key. Default: the environment's HOPLINE_API_KEY.
+    ///   - baseURL: The address of the API, such as `https://host/v1`. Default: the environment's HOPLINE_BASE_URL.
+    ///   - store: The store of records, such as a `FolderStore`; an object for this client alone. By default they are in memory and end
     ///     with the client.
-    ///   - transport: What sends requests.
-    ///   - dailyCapUsd: The most, in USD, that all clients of the store with the same `account` buy in a UTC day, together: what was charged,
-    ///     what is in doubt and what is under way; recharges do not count. A client without a cap does not count what it buys, so give every
-    ///     client of a store the same one. The account's own limit, which holds for all stores, is `dailyLimitUsd` of `updateBudget`.
-    ///   - backendReady: `backendReady` as `registerAccount` answered. If false, purchases are refused.
+    ///   - transport: The HTTP client.
+    ///   - dailyCapUsd: The most, in USD, that all clients of the store with the same `account` spend in a UTC day, together: charges,
+    ///     purchases in doubt and purchases under way; recharges do not count. A client without a cap does not count its purchases, so give
+    ///     every client of a store the same cap. The account's own limit, which holds for all stores, is `dailyLimitUsd` of `updateBudget`.
+    ///   - backendReady: `backendReady` from the answer of `registerAccount`. If false, purchases are refused.
     ///   - options: How to repeat, wait and read.
-    ///   - file: Where the client is made, for a warning that it was not closed.
-    ///   - line: The same.
+    ///   - file: The place where the client is made, for a warning that it was not closed.
+    ///   - line: The line of that place.
     public init(
         apiKey: Secret? = nil, baseURL: String? = nil, store: (any Store)? = nil, transport: any Transport = URLSessionTransport(),
         dailyCapUsd: Decimal? = nil, backendReady: Bool? = nil, options: ClientOptions = ClientOptions(),
@@ -33,8 +33,8 @@ public final class AgentClient: HoplineClient, @unchecked Sendable {
         try super.init(told, store, transport, options, madeAt: "\(file):\(line)")
     }
 
-    /// Follows a session no more, without ending it: another client of the store may have it then, by its intent or with `resumeAll`.
-    /// Returns whether it was followed.
+    /// Stops following a session, without ending it: another client of the store may then take it by its intent or with `resumeAll`.
+    /// Returns true if the session was followed.
     @discardableResult
     public func releaseSession(_ sessionId: String) throws(HoplineError) -> Bool {
         try check("release_session")
@@ -42,10 +42,10 @@ public final class AgentClient: HoplineClient, @unchecked Sendable {
         return false
     }
 
-    /// Advice on what was seen through a session. Nothing comes back if this client does not follow it.
+    /// Returns advice after an observation through a session. Nil if this client does not follow the session.
     ///
-    /// Nothing is sent, unless the session was opened with `autoRotate`: then it is rotated where the advice would be to, and this
-    /// waits for that and throws why it failed. Whoever observes the same session meanwhile waits for the same rotation.
+    /// Nothing is sent, unless the session was opened with `autoRotate`: then the session is rotated if the advice is to rotate, and this
+    /// call waits for the rotation and throws its failure. Other observers of the same session wait for the same rotation.
     public func observe(sessionId: String, seen: Seen) async throws(HoplineError) -> Verdict? {
         try check("observe")
         let answer = driver.ask(.observe(sessionId: sessionId, seen: seen.json.text))
@@ -58,12 +58,12 @@ public final class AgentClient: HoplineClient, @unchecked Sendable {
         return .rotated(told.reason ?? .block, rotated)
     }
 
-    /// Opens a pool, which lends sessions, and buys, rotates and replaces them as needed. To open it buys nothing, unless sessions are to be
+    /// Opens a pool, which lends sessions, and buys, rotates and replaces them as needed. Opening buys nothing, unless sessions are to be
     /// `ready`. Pools of one name in one store and account share their sessions.
     ///
     /// - Parameters:
     ///   - name: The pool's name, 1 to 128 bytes.
-    ///   - options: What it buys, how much of it, and how it lends.
+    ///   - options: The sessions that it buys, their number, and the terms on which it lends them.
     public func openPool(_ name: String, _ options: PoolOptions) async throws(HoplineError) -> Pool {
         var params = options.told
         params.add("name", name)
@@ -71,7 +71,8 @@ public final class AgentClient: HoplineClient, @unchecked Sendable {
         return Pool(name: name, client: self, number: opened.pool)
     }
 
-    /// Joins a pool as other programs of the store have opened it, to look at it, pause, resume or drain it. It neither lends nor buys here.
+    /// Joins a pool as other programs of the store have opened it, to read its status, pause, resume or drain it. A joined pool neither
+    /// lends nor buys.
     public func joinPool(_ name: String) async throws(HoplineError) -> Pool {
         var params = Parameters()
         params.add("name", name)
@@ -79,7 +80,7 @@ public final class AgentClient: HoplineClient, @unchecked Sendable {
         return Pool(name: name, client: self, number: joined.pool)
     }
 
-    /// The pools that the store keeps, by name, whoever has opened them.
+    /// Returns the pools in the store, by name, opened by any client.
     public func listPools() async throws(HoplineError) -> [KnownPool] {
         let known: Reply<KnownPools> = try await call("list_pools", Parameters(), Parameters())
         return known.pools

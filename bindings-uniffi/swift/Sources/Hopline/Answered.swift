@@ -2,7 +2,7 @@ import Foundation
 
 internal import HoplineCore
 
-/// What a command was answered with, before anybody has read it as a type.
+/// The answer of a command, before it is read as a type.
 struct Answered {
     let facts: String
     let phase: Phase?
@@ -15,7 +15,7 @@ struct Answered {
             (self.answer, facts, phase) = (answer, answer.facts, answer.phase.flatMap { Phase(rawValue: $0) })
         case .failed(let packed)?:
             var error = HoplineError(packed: packed)
-            // What a store said of one record is no part of a failure that has nothing to do with the store.
+            // The store's message about one record is only a part of the store's own failures.
             let note = error.kind == .store ? ended.store : ended.transport
             if error.effect != .done { error.notes = [note].compactMap { $0 } }
             throw error
@@ -35,38 +35,38 @@ struct Answered {
         return Reply(value: value, raw: Raw(text: answer.raw), requestId: answer.requestId, phase: phase)
     }
 
-    /// Whether it is of that type.
+    /// Returns true if the answer is of that type.
     func holds<Value: Packable>(_ type: Value.Type) -> Bool {
         Packed.read(answer.packed) { $0.text() == type.type }
     }
 
-    /// Of an intent that was resumed: whether it stands for nothing.
+    /// Of an intent that was resumed: true if the intent is not known.
     var isNothing: Bool { answer.nothing }
 
     /// Of `saved`: a page.
     var page: SavedPage { Packed.read(savedPage(raw: answer.raw), SavedPage.init) }
 
-    /// Of `settle` and `forget`: whether there was something to be done.
+    /// Of `settle` and `forget`: true if there was something to do.
     var isDone: Bool { answer.raw == "true" }
 
     /// Of `resume_all`: the commands that have ended as its parts.
     var parts: [UInt32] { answer.raw.split { !$0.isNumber }.compactMap { UInt32($0) } }
 
-    /// The same of a session that was waited for.
+    /// The answer as a session at the end of its wait.
     func session(_ operation: String, _ client: AgentClient) throws(HoplineError) -> OpenSession {
         let session: Reply<Session> = try reply(operation)
         let known = try? JSONDecoder().decode([String: JSONText].self, from: Data(facts.utf8))
         return client.opened(session, operation, chargedUsd: known?["charged_usd"]?.text.flatMap { Decimal(string: $0) })
     }
 
-    /// The same of an order that was waited for.
+    /// The answer as an order at the end of its wait.
     func order() throws(HoplineError) -> OrderReply {
         let order: Reply<StaticOrder> = try reply("create_static_order")
         return OrderReply(orderNo: order.orderNo, phase: phase ?? .unknown, order: order)
     }
 }
 
-/// A member of some JSON, where it is a text.
+/// A member of some JSON, if it is a text.
 private struct JSONText: Decodable {
     let text: String?
 

@@ -2,20 +2,20 @@ extension HTTPMethod: Parameter {}
 extension Safety: Parameter {}
 
 extension HoplineClient {
-    /// Sends a request that has no method here, with the account's key or token; the answer's `raw` is all that is known of it.
+    /// Sends a request that has no method here, with the account's key or token; the whole answer is in `raw`.
     ///
     /// - Parameters:
     ///   - method: The HTTP method.
     ///   - path: The path below the base URL, percent-encoded, such as `/billing/invoices`.
     ///   - query: The parameters of the query; they are percent-encoded here.
-    ///   - body: The JSON body. Its record keeps what may be sent again: put no secret in it unless it is `atMostOnce`.
-    ///   - safety: What may be done after a failure; of a GET it is `safe`, else `atMostOnce`.
+    ///   - body: The JSON body. A record keeps the body of a write that may be sent again: put no secret in it unless it is `atMostOnce`.
+    ///   - safety: The repeats that are allowed after a failure. Default: `safe` for a GET, else `atMostOnce`.
     ///   - intent: Your own name for this write, such as `job-17`: starting it again joins, resumes or returns it.
-    ///   - waitForIntent: Whether to wait, for as long as the call may take in all, while another client uses what the intent or key stands
-    ///     for. Default: false, and the call is `busy`.
-    ///   - until: What a read is repeated for; the answer's `phase` says whether it holds.
-    ///   - deadline: How long `until` is waited for; 5 minutes where it is left out.
-    ///   - options: How to send it; whatever is left out is as the client has it.
+    ///   - waitForIntent: True to wait, for as long as the call may take in all, while another client uses the intent or key. Default:
+    ///     false, and the call is `busy`.
+    ///   - until: The condition that ends a repeated read; the answer's `phase` says whether it holds.
+    ///   - deadline: How long to wait for `until`. Default: 5 minutes.
+    ///   - options: How to send it. Omitted options are the client's.
     @discardableResult
     public func request(
         _ method: HTTPMethod,

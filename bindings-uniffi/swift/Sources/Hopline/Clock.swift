@@ -2,7 +2,7 @@ import Foundation
 
 /// Both clocks of the core, in milliseconds.
 enum Clock {
-    /// It goes on while the machine sleeps.
+    /// This clock continues while the machine sleeps.
     private static let begin = ContinuousClock.now
 
     static var unix: Int64 {
@@ -20,7 +20,7 @@ enum Clock {
     }
 }
 
-/// Sixteen bytes from the system's secure generator.
+/// Returns sixteen bytes from the system's secure generator.
 func entropy() -> Data {
     var system = SystemRandomNumberGenerator()
     return Data((0..<16).map { _ in UInt8.random(in: 0 ... .max, using: &system) })

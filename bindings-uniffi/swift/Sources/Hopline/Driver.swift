@@ -2,23 +2,23 @@ import Foundation
 
 internal import HoplineCore
 
-/// Drives a core: does what its steps say, answers each once, and hands out the results. All that it knows of the API is the
-/// contract of `poll`.
+/// Drives a core: carries out its steps, answers each once, and hands out the results. The contract of `poll` is the only part of the API
+/// that it knows.
 ///
-/// It is a class with a lock and no actor: a cancelled task must be able to cancel its command at once, from wherever it is,
-/// and all that is done under the lock is over in microseconds.
+/// The driver is a class with a lock and not an actor: a cancelled task must be able to cancel its command at once, from any thread, and
+/// all work under the lock is over in microseconds.
 final class Driver: @unchecked Sendable {
-    /// What a command ended with.
+    /// The result of a command.
     struct Ended: Sendable {
-        /// Nothing where it was read before.
+        /// Nil if the result was read before.
         let taken: Taken?
-        /// What the transport said of its last request, if that failed.
+        /// The transport's message about its last request, if that failed.
         let transport: String?
-        /// What the store said of its last call that failed.
+        /// The store's message about its last call that failed.
         let store: String?
     }
 
-    /// What a command has ended with, and whether the core knows that it was read.
+    /// The result of a command, and whether the core knows that it was read.
     private struct Early {
         let result: Taken?
         let isTaken: Bool
@@ -32,23 +32,23 @@ final class Driver: @unchecked Sendable {
     }
 
     private static let wanted = responseHeaders()
-    /// What ends sessions, and so is done although the client is closing.
+    /// The operations that end sessions, which are carried out even while the client is closing.
     private static let endings: Set = ["terminate_session", "drain_pool"]
 
     let core: Client
     private let transport: any Transport
     private let headers: Headers
-    /// Nil where the core has the names in its own memory.
+    /// Nil if the core has the names in its own memory.
     let store: StoreHandle?
     let lock = NSLock()
-    // The lock guards what follows.
-    /// By command: whoever waits for its result.
+    // The lock guards the following members.
+    /// By command: the caller that waits for its result.
     var waiting: [UInt32: CheckedContinuation<Ended?, Never>] = [:]
-    /// By command: its operation and intent, as long as somebody waits.
+    /// By command: its operation and intent, as long as a caller waits.
     private var operations: [UInt32: (name: String, intent: String?)] = [:]
-    /// Commands that have ended before anybody waited for them.
+    /// Commands that have ended before a caller waited for them.
     private var ended: [UInt32: Early] = [:]
-    /// What is to be done once the lock is free.
+    /// The work to do once the lock is free.
     private var work: [() -> Void] = []
     /// By step: the requests that are out or are to be begun.
     var out: [UInt32: Exchange] = [:]
@@ -57,18 +57,18 @@ final class Driver: @unchecked Sendable {
     /// The calls of the store that were not begun, and by step those that are under way.
     var calls: [StoreStep] = []
     var asking: [UInt32: Task<Void, Never>] = [:]
-    /// By command: what the transport and the store said last. The core keeps no errors of its host.
+    /// By command: the last messages of the transport and the store. The core keeps no errors of its host.
     private var transportTrouble: [UInt32: String] = [:]
     private var storeTrouble: [UInt32: String] = [:]
     var timer: (at: Int64, task: Task<Void, Never>)?
     var listeners: [Int: AsyncStream<Event>.Continuation] = [:]
     private var listened = 0
-    /// While it is suspended, nothing is sent and the store is not asked.
+    /// True while suspended: nothing is sent and the store is not called.
     var isSuspended = false
-    /// How often it was suspended or woken, of which the last counts.
+    /// The number of suspensions and wakes, of which the last counts.
     var turns = 0
     var suspending: Task<Void, any Error>?
-    /// How often claims of the store have ended, and how often they are being given back at this moment.
+    /// The number of times that claims of the store have ended, and the number of releases under way.
     var losses = 0
     var releases = 0
     var state = State.open
@@ -77,9 +77,9 @@ final class Driver: @unchecked Sendable {
 
     enum State: Comparable {
         case open
-        /// What is under way is being cancelled.
+        /// Everything that is under way is being cancelled.
         case closing
-        /// The store is being given back, and is asked nothing more.
+        /// The store is being released, and gets no more calls.
         case leaving
         case closed
     }
@@ -89,7 +89,7 @@ final class Driver: @unchecked Sendable {
         store?.onLost { [weak self] names in self?.lose(names) }
     }
 
-    /// Starts a command, or waits for a `known` one, until it has ended. Cancelling the task cancels its command; what became of it is still
+    /// Starts a command, or waits for a `known` one, until it has ended. Cancelling the task cancels its command; its result is still
     /// returned. Nil if the client is closed.
     func run(_ operation: String, _ intent: String?, _ what: Move, known: UInt32? = nil) async -> Ended? {
         let ticket = Ticket()
@@ -115,7 +115,7 @@ final class Driver: @unchecked Sendable {
         }
     }
 
-    /// What a command ended with that ended as a part of another one.
+    /// The result of a command that ended as a part of another one.
     func result(of command: UInt32) -> Ended {
         act {
             if let early = read(command) { return early }
@@ -124,13 +124,13 @@ final class Driver: @unchecked Sendable {
         }
     }
 
-    /// Moves the core, and does what it wants done then.
+    /// Moves the core, and carries out the steps that follow.
     @discardableResult
     func ask(_ what: Move) -> MoveAnswer {
         act { move(what) }
     }
 
-    /// Progress from now on. Of somebody who does not listen the oldest is forgotten.
+    /// Returns the events from now on. If a listener is too slow the oldest are dropped.
     func listen() -> AsyncStream<Event> {
         AsyncStream(bufferingPolicy: .bufferingNewest(1024)) { listener in
             let number: Int? = lock.withLock {
@@ -148,7 +148,7 @@ final class Driver: @unchecked Sendable {
         lock.withLock { state > .open }
     }
 
-    /// Whether what a lease was given for is this client's still.
+    /// Returns true if the lease is still this client's.
     func isValid(pool: UInt32, lease: Int64) -> Bool {
         lock.withLock { state == .open && core.isValid(pool: pool, lease: lease) }
     }
@@ -158,11 +158,11 @@ final class Driver: @unchecked Sendable {
         waiting.keys.filter { operations[$0].map { !Self.endings.contains($0.name) } ?? true }
     }
 
-    /// Does something under the lock, and then all that the core wants done now.
+    /// Runs a function under the lock, and then carries out the core's steps.
     func act<Result>(_ doing: () -> Result) -> Result {
         let (result, todo): (Result, [() -> Void]) = lock.withLock {
             let result = doing()
-            // What the core asks of a store that was given back, and what it makes of the answers.
+            // Store calls after the release, and the steps after their answers.
             while state > .closing, !calls.isEmpty {
                 let unasked = calls
                 calls = []
@@ -177,7 +177,7 @@ final class Driver: @unchecked Sendable {
         return result
     }
 
-    /// Under the lock: moves the core, and takes all steps that come of it.
+    /// Under the lock: moves the core, and takes all steps that follow.
     @discardableResult
     func move(_ what: Move, _ body: Data = Data()) -> MoveAnswer {
         let moved = core.advance(what: what, body: body, unixMs: Clock.unix, monotonicMs: Clock.monotonic)
@@ -185,7 +185,7 @@ final class Driver: @unchecked Sendable {
         return moved.answer
     }
 
-    /// Under the lock: takes the steps that came of a move, and all that come after them.
+    /// Under the lock: takes the steps of a move, and all that come after them.
     private func take(_ moved: Moved) {
         var (read, isWait): ([UInt32], Bool) = ([], false)
         for step in moved.steps {
@@ -214,11 +214,11 @@ final class Driver: @unchecked Sendable {
                 isWait = true
             }
         }
-        // What was read the core may forget, which brings further steps behind the wait that came with it.
+        // The core may forget a result that was read, which brings further steps behind the wait that came with it.
         if !read.isEmpty { move(.taken(commands: read)) } else if !isWait { move(.go) }
     }
 
-    /// Under the lock: what a command ended with that ended before somebody waited for it.
+    /// Under the lock: the result of a command that ended before a caller waited for it.
     private func read(_ command: UInt32) -> Ended? {
         guard let early = ended.removeValue(forKey: command) else { return nil }
         if !early.isTaken { move(.taken(commands: [command])) }
@@ -237,7 +237,7 @@ final class Driver: @unchecked Sendable {
         work.append { exchange.abort() }
     }
 
-    /// Under the lock: begins what was not begun. Calls of the store come first, since a request may depend on them.
+    /// Under the lock: begins the waiting steps. Calls of the store come first, since a request may depend on them.
     private func beginAll() {
         for step in calls {
             asking[step.id] = Task.detached { await self.perform(step) }
@@ -252,7 +252,7 @@ final class Driver: @unchecked Sendable {
         queue = []
     }
 
-    /// Whether a request may be sent that was asked for when claims had ended so often.
+    /// Returns true if a request may be sent that was requested at that count of lost claims.
     private func claimsStand(since before: Int) async -> Bool {
         guard let store else { return true }
         let vouches = await store.vouches()
@@ -303,7 +303,7 @@ final class Driver: @unchecked Sendable {
         listeners.values.forEach { $0.yield(event) }
     }
 
-    /// Under the lock: what this host did for a command.
+    /// Under the lock: reports an event of this host for a command.
     private func tell(_ command: UInt32, _ what: Event.What) {
         guard !listeners.isEmpty else { return }
         let (operation, intent) = operations[command] ?? ("pool", nil)
@@ -315,7 +315,7 @@ final class Driver: @unchecked Sendable {
         lock.withLock { _ = listeners.removeValue(forKey: listener) }
     }
 
-    /// To wake too early does no harm, so a timer is only ever replaced by an earlier one.
+    /// A wake that is too early does no harm, so a timer is only ever replaced by an earlier one.
     private func keepTime(_ until: Int64?) {
         guard let until, state <= .closing, timer.map({ until < $0.at }) ?? true else { return }
         timer?.task.cancel()
@@ -352,7 +352,7 @@ private final class Ticket: @unchecked Sendable {
     private var command: UInt32?
     private var wasCancelled = false
 
-    /// Says which command it is, and whether it was cancelled already.
+    /// Sets the command, and returns true if it was cancelled already.
     func isCancelled(_ command: UInt32) -> Bool {
         lock.withLock {
             self.command = command
@@ -360,7 +360,7 @@ private final class Ticket: @unchecked Sendable {
         }
     }
 
-    /// Cancels it; which command that is, if that is known.
+    /// Cancels the command; returns it, if it is known.
     func cancel() -> UInt32? {
         lock.withLock {
             wasCancelled = true

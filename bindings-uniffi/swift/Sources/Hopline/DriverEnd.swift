@@ -2,9 +2,10 @@ import Foundation
 
 internal import HoplineCore
 
-/// How a driver lets go of its store: for good when it closes, or until it wakes.
+/// Releases a driver's store: for good when it closes, or until it wakes.
 extension Driver {
-    /// Cancels what is under way, but for what ends sessions; records stay. Once all of it has ended, or the time is up, the store is given back.
+    /// Cancels everything that is under way, except terminations; records stay. Once all of it has ended, or the time is up, the store is
+    /// released.
     func shutDown(within timeout: Duration) {
         let aborted: [Exchange] = act {
             guard state == .open else { return [] }
@@ -31,7 +32,7 @@ extension Driver {
         }
     }
 
-    /// Once all is done, a client that is closing gives its store back.
+    /// Releases the store of a closing client once all is done.
     func rest() {
         let isDone = lock.withLock {
             let isDone = state == .closing && waiting.isEmpty && out.isEmpty && calls.isEmpty && asking.isEmpty
@@ -45,7 +46,8 @@ extension Driver {
         }
     }
 
-    /// The time is up: what the store has not answered may be done or not, and whatever still waits is cancelled, so that core says what became of it.
+    /// Ends the wait when the time is up: a store call without an answer may or may not have been done, and waiting commands are cancelled,
+    /// so that the core reports their effect.
     private func giveUp() {
         let aborted = act {
             if state == .closing {
@@ -75,7 +77,7 @@ extension Driver {
         closers.forEach { $0.resume() }
     }
 
-    /// Lets go of all names, and asks the store nothing more until it wakes.
+    /// Releases all names, and makes no call of the store until the client wakes.
     func suspend(within timeout: Duration) async throws {
         guard let store else { return }
         let task = lock.withLock {
@@ -86,9 +88,9 @@ extension Driver {
         try await task.value
     }
 
-    /// Waits that long at most for what the store is asked, and that long for it to let go, which may come later all the same.
+    /// Waits at most that long for the store's calls, and that long for its release, which may come later all the same.
     private func letGo(_ store: StoreHandle, within limit: Duration) async throws {
-        // What was not sent yet never is, and once more for what came meanwhile.
+        // Waiting requests are never sent, and once more for those that came meanwhile.
         lose(nil)
         let calls = lock.withLock {
             releases += 1
@@ -103,7 +105,7 @@ extension Driver {
         try released.get()
     }
 
-    /// What comes of something; nil where that takes longer.
+    /// The result of some work; nil if it takes longer.
     private func come<Value: Sendable>(within limit: Duration, of work: @escaping @Sendable () async -> Value) async -> Value? {
         let (came, first) = AsyncStream<Value?>.makeStream()
         Task.detached { _ = first.yield(await work()) }
@@ -115,7 +117,7 @@ extension Driver {
         return await came.first { _ in true } ?? nil
     }
 
-    /// Goes on with what was to be done while it was suspended, unless it is to be suspended again by then.
+    /// Continues the work that waited during the suspension, unless the client is to be suspended again by then.
     func wake() async {
         let (suspending, turn) = lock.withLock {
             turns += 1
@@ -125,10 +127,10 @@ extension Driver {
         act { if turns == turn { isSuspended = false } }
     }
 
-    /// These names are not this client's any more; none of them is, where none are given.
+    /// Reports that these names are not this client's any more; all of them, if none are given.
     func lose(_ names: [String]?, released: Bool = false) {
         act {
-            // What is taken after this knows of it.
+            // Later steps take this into account.
             move(.go)
             losses += 1
             if released { releases -= 1 }
@@ -139,7 +141,7 @@ extension Driver {
                 out[id] = nil
                 move(.fail(step: id, kind: .late, sent: .never))
             }
-            // Calls wait here only while it is suspended, when it owns nothing.
+            // Calls wait here only during a suspension, when the client owns nothing.
             let unasked = calls
             calls = unasked.filter { $0.call.answerWithoutNames == nil }
             for step in unasked {
@@ -150,7 +152,7 @@ extension Driver {
 }
 
 extension StoreCall {
-    /// What a client is answered that owns nothing; nil where only the store can say.
+    /// The answer for a client that owns nothing; nil if only the store can answer.
     fileprivate var answerWithoutNames: StoreAnswer? {
         switch self {
         case .put, .delete: .lost

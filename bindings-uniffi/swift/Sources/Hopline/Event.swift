@@ -1,31 +1,31 @@
-/// Progress of a command, for people and metrics. Nothing depends on it.
+/// An event of a command, for people and metrics. Nothing depends on it.
 public struct Event: Sendable {
-    /// For whom it is.
+    /// The audience of an event.
     public enum Level: String, Sendable, Comparable {
-        /// For who looks for a fault.
+        /// For finding a fault.
         case debug
-        /// For who watches what is bought, and why nothing is.
+        /// For following purchases and their obstacles.
         case info
-        /// Somebody should look.
+        /// A person should look.
         case warning
 
-        /// By how much it matters.
+        /// Orders levels by their importance.
         public static func < (one: Level, other: Level) -> Bool {
             (one == .debug && other != .debug) || (one == .info && other == .warning)
         }
     }
 
-    /// For whom it is: purchases and holds are `info`, doubts, leases that are not given back and failures of the store are `warning`, all else is
-    /// `debug`.
+    /// The audience of the event: purchases and holds are `info`, doubts, leases that are not given back and failures of the store are
+    /// `warning`, all others are `debug`.
     public let level: Level
-    /// Which operation.
+    /// The operation.
     public let operation: String
-    /// Your own name for it.
+    /// Your own name for the operation.
     public let intent: String?
-    /// What happened.
+    /// The kind of the event.
     public let what: What
 
-    /// What this host did.
+    /// An event of this host.
     init(_ operation: String, _ intent: String?, _ what: What) {
         (level, self.operation, self.intent, self.what) = (.debug, operation, intent, what)
     }

@@ -2,7 +2,7 @@ import Foundation
 
 internal import HoplineCore
 
-/// One send, for no longer than it may take, whatever the transport makes of that. It ends once.
+/// One send, for no longer than it may take, even if the transport ignores its timeout. An exchange ends once.
 final class Exchange: @unchecked Sendable {
     enum Outcome: Sendable {
         case response(Response)
@@ -11,25 +11,25 @@ final class Exchange: @unchecked Sendable {
         case unfit(rule: String)
     }
 
-    /// What a transport may still take to tell what it knows, after its time is up.
+    /// The time beyond the timeout in which the transport may still report what it knows.
     private static let grace: Int64 = 250
-    /// How long it may take, in milliseconds.
+    /// The timeout, in milliseconds.
     let timeout: Int64
     private let request: Request
     private let sendBefore: Int64
     private let transport: any Transport
     private let headers: Headers
-    /// Whether the store's claims stand, under which it is sent.
+    /// Returns true if the store's claims stand, under which the request is sent.
     private let claimsStand: @Sendable () async -> Bool
-    /// Is told when the transport gets it.
+    /// Called when the transport gets the request.
     private let sent: @Sendable (String) -> Void
     private let lock = NSLock()
-    // The lock guards what follows.
+    // The lock guards the following members.
     private var answer: (@Sendable (Outcome) -> Void)?
     private var task: Task<Void, Never>?
-    /// When its time is up, and then when the grace is, by the monotonic clock; nil as long as it has not started.
+    /// The end of its time, and then of the grace, by the monotonic clock; nil as long as it has not started.
     private var due: Int64?
-    /// Whether the transport has the request. It is set under the lock that `end` takes, so that an exchange which ends before it
+    /// True if the transport has the request. The value is set under the lock that `end` takes, so that an exchange which ends before it
     /// never sends, and one which ends after it may have sent.
     private var isOut: Bool { sentAt != nil }
     private var sentAt: ContinuousClock.Instant?
@@ -60,7 +60,7 @@ final class Exchange: @unchecked Sendable {
         }
     }
 
-    /// Gives it up if its time is up. Returns when to look again.
+    /// Gives up if the time is up. Returns the time of the next look.
     func look(at now: Int64) -> Int64? {
         let isOver = lock.withLock {
             guard let due, now >= due else { return false }
@@ -72,13 +72,13 @@ final class Exchange: @unchecked Sendable {
         return lock.withLock { answer == nil ? nil : due }
     }
 
-    /// What ends a session is never late, and is sent whatever the store says, and while the client closes.
+    /// True for a termination, which is never late, and is sent whatever the store says, and while the client closes.
     var endsSession: Bool { sendBefore > 1 << 53 }
 
-    /// How long ago the transport got it; nil if it never did.
+    /// The time since the transport got the request; nil if it never did.
     var age: Duration? { lock.withLock { sentAt.map { .now - $0 } } }
 
-    /// Nobody waits for it any more.
+    /// Aborts the exchange, which no caller waits for any more.
     func abort() {
         end(.aborted)
     }
@@ -91,10 +91,10 @@ final class Exchange: @unchecked Sendable {
             return end { _ in .unfit(rule: error.rule) }
         } catch {
             let late = lock.withLock { isLate }
-            // Its own words may hold a token that this client never saw.
+            // The error's own text may hold a token that this client never saw.
             return end(late ? .timeout : .headers, note: late ? nil : "`headers` threw \(type(of: error))")
         }
-        // It took too long to come to this, or somebody else may have its name by now: the core decides anew.
+        // The request is late, or another client may own its name by now: the core decides anew.
         if !endsSession {
             guard await claimsStand() else { return end(.late, note: "the store did not vouch for its claims") }
             if Clock.monotonic > sendBefore { return end(.late) }
@@ -110,7 +110,7 @@ final class Exchange: @unchecked Sendable {
         }
     }
 
-    /// Whether the transport may have the request: not if the exchange has ended, or its time is up.
+    /// Returns true if the transport may have the request: not if the exchange has ended, or its time is up.
     private func handOver() -> Bool {
         lock.withLock {
             if answer != nil, !isLate { sentAt = .now }
@@ -118,7 +118,7 @@ final class Exchange: @unchecked Sendable {
         }
     }
 
-    /// Ends it without a response. What the transport never had was never sent.
+    /// Ends the exchange without a response. A request that the transport never had was never sent.
     private func end(_ kind: HoplineCore.FailureKind, note: String? = nil) {
         end { isOut in .failed(kind, isOut ? .maybe : .never, note: note) }
     }

@@ -4,14 +4,14 @@ internal import HoplineCore
 
 /// A store in a folder, which any number of clients and processes of one machine may share, in Rust, Python, Kotlin and Swift alike.
 ///
-/// What a client owns is free as soon as its process ends, however it ends, and as soon as the client is closed or dropped. Whoever
-/// starts an intent next goes on with what it stands for. While one living client uses or holds an intent, every other is told `busy`,
-/// so that it buys once among all of them.
+/// The names of a client are free as soon as its process ends, however it ends, and as soon as the client is closed or dropped. The next
+/// start of an intent then resumes it. While one living client uses or holds an intent, every other one gets `busy`, so that it buys once
+/// among all of them.
 ///
-/// Records hold no secrets. Never restore the folder from a backup: an older record would forget what was bought since.
+/// Records hold no secrets. Never restore the folder from a backup: an older record lacks the purchases made since.
 ///
-/// iOS ends an app that is suspended while it has a file lock in an App Group container (0xdead10cc): there, `suspend` the client
-/// before the app is suspended, and `wake` it when it is back.
+/// iOS ends an app that is suspended while it has a file lock in an App Group container (0xdead10cc): there, `suspend` the client before
+/// the app is suspended, and `wake` it when it is back.
 public final class FolderStore: Store {
     private let folder: HoplineCore.Folder
     /// Calls wait for a disk, so they run on threads of their own.
@@ -19,15 +19,15 @@ public final class FolderStore: Store {
     /// The clock, in milliseconds since 1970.
     private let now: @Sendable () -> Int64
 
-    /// Opens a folder, which is made if it is missing. This writes to the disk, so don't do it on the main thread of an app.
+    /// Opens a folder, which is made if it is missing. Opening writes to the disk, so don't do it on the main thread of an app.
     ///
     /// - Parameter path: The folder: missing, empty, or one that this class made.
-    /// - Throws: A `HoplineError` of the kind `store` where the folder holds something else or can't be written.
+    /// - Throws: A `HoplineError` of the kind `store` if the folder holds other files or can't be written.
     public convenience init(_ path: String) throws(HoplineError) {
         try self.init(path) { Clock.unix }
     }
 
-    /// The same with a clock of its own, for the tests of what stores do as time passes.
+    /// Opens a folder with a clock of its own, for tests.
     init(_ path: String, now: @escaping @Sendable () -> Int64) throws(HoplineError) {
         self.now = now
         do {
@@ -40,8 +40,8 @@ public final class FolderStore: Store {
 
     /// Opens a folder of that name in the user's Application Support, which for an app is its own.
     ///
-    /// On Apple's systems the folder is excluded from backups, and readable from the first time on that the device was unlocked, so
-    /// that work in the background finds its records.
+    /// On Apple's systems the folder is excluded from backups, and readable from the first unlock of the device on, so that work in the
+    /// background finds its records.
     public static func applicationSupport(_ name: String = "hopline-records") throws(HoplineError) -> FolderStore {
         let folder: URL
         do {
@@ -58,7 +58,7 @@ public final class FolderStore: Store {
         let folder = above.appendingPathComponent(name, isDirectory: true)
         try files.createDirectory(at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
         #if canImport(Darwin)
-            // Files that are made in it later are protected as it is.
+            // Files that are made in it later have the same protection.
             try files.setAttributes([.protectionKey: FileProtectionType.completeUntilFirstUserAuthentication], ofItemAtPath: folder.path)
             var url = folder
             var values = URLResourceValues()

@@ -2,12 +2,12 @@
 struct Headers: Sendable {
     let given: (@Sendable () async throws -> [String: Secret])?
 
-    /// Why a header can't be added, as the end of a sentence. It says the name and never the value.
+    /// The reason why a header can't be added, as the end of a sentence, with its name and never its value.
     struct Unfit: Error {
         let rule: String
     }
 
-    /// The request with these headers. They are asked for anew each time, since a token may have been renewed.
+    /// The request with these headers. The function is called anew each time, since a token may have been renewed.
     func added(to request: Request) async throws -> Request {
         guard let given else { return request }
         var request = request
@@ -26,7 +26,7 @@ struct Headers: Sendable {
         return request
     }
 
-    /// What the core or the transport sets, also where a request has none of it.
+    /// The headers that the core or the transport sets, even where a request has none of them.
     private static let reserved: Set = [
         "connection", "content-length", "content-type", "host", "idempotency-key", "transfer-encoding", "x-api-key",
     ]

@@ -35,7 +35,7 @@ public enum JSON: Sendable, Hashable {
         if case .number(let number) = self { number } else { nil }
     }
 
-    /// Whether it is true, where this is `true` or `false`.
+    /// The truth value, if this is one.
     public var bool: Bool? {
         if case .bool(let flag) = self { flag } else { nil }
     }
@@ -83,8 +83,8 @@ extension JSON: Codable {
         }
     }
 
-    /// As text, members in the order of their names. Nothing that is deeper than 101 levels is written: one more than the core reads, which
-    /// refuses it by name.
+    /// The JSON as text, members in the order of their names. Nothing deeper than 101 levels is written: one level more than the core
+    /// reads, which refuses it by name.
     var text: String {
         var text = ""
         write(to: &text, levels: 101)
@@ -94,7 +94,7 @@ extension JSON: Codable {
     private func write(to text: inout String, levels: Int) {
         switch self {
         case .bool(let flag): text += flag ? "true" : "false"
-        // One that is none is no JSON, which the core refuses.
+        // An invalid number is not JSON, which the core refuses.
         case .number(let number): text += number.description
         case .string(let string): string.write(to: &text)
         case .array(let items):

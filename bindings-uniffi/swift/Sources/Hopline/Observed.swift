@@ -1,6 +1,6 @@
 import Foundation
 
-/// What a request through a session met.
+/// An observation from one request through a session.
 public enum Seen: Sendable, Hashable {
     /// A response with this HTTP status.
     case status(Int)
@@ -12,15 +12,16 @@ public enum Seen: Sendable, Hashable {
     case block
     /// The proxy refused the request, or could not be reached.
     case proxy
-    /// The target could not be reached, or failed in another way. It says nothing about the session.
+    /// The target could not be reached, or failed in another way. This is no observation about the session.
     case target
 
-    /// A failure that may be the proxy's or the target's, such as a connection that broke off. After three in a row the session is to be read
-    /// again; a pool does that by itself.
+    /// A failure that may be the proxy's or the target's, such as a connection that broke off. After three in a row the session has to be
+    /// read again; a pool does that by itself.
     case unknown
 
-    /// What an error of an HTTP client means: the proxy's failures apart from the target's. The library knows `URLError`, `POSIXError`, CFNetwork's
-    /// errors, and AsyncHTTPClient's by their names. Another one is a timeout or the proxy's if its name or its words say so, and else `unknown`.
+    /// Interprets an error of an HTTP client: the proxy's failures apart from the target's. The library knows `URLError`, `POSIXError`,
+    /// CFNetwork's errors, and AsyncHTTPClient's by their names. Another one is a timeout or the proxy's failure if its name or its words
+    /// say so, and else `unknown`.
     public init(_ error: any Error) {
         let behind = sequence(first: error as NSError) { $0.userInfo[NSUnderlyingErrorKey] as? NSError }.dropFirst().prefix(7)
         let chain = [Self.facts(error)] + behind.map { .object(["names": ["NSError"], "code": .string("\($0.domain) \($0.code)")]) }
@@ -41,7 +42,7 @@ public enum Seen: Sendable, Hashable {
         case let error as URLError:
             facts.add("names", ["URLError"])
             facts.add("code", "NSURLErrorDomain \(error.errorCode)")
-            // Foundation has no words of its own for it on Linux.
+            // Foundation has no message for it on Linux.
             facts.add("said", error.code == .timedOut ? "The request timed out." : error.localizedDescription)
         case let error as POSIXError:
             let known: [POSIXErrorCode: String] = [.ECONNREFUSED: "ECONNREFUSED", .EHOSTUNREACH: "EHOSTUNREACH", .ENETUNREACH: "ENETUNREACH", .ETIMEDOUT: "ETIMEDOUT", .ECONNRESET: "ECONNRESET"]
@@ -62,7 +63,7 @@ public enum Seen: Sendable, Hashable {
     }
 }
 
-/// What the core makes of an error.
+/// The core's interpretation of an error.
 private enum SeenFacts: Decodable {
     case status(Int)
     case word(String)
@@ -74,18 +75,18 @@ private enum SeenFacts: Decodable {
     }
 }
 
-/// What was seen of a session comes to this. To rotate is your decision, unless it was made by `autoRotate`.
+/// The advice after an observation of a session. Rotating is your decision, unless the session has `autoRotate`.
 public enum Verdict: Sendable, Hashable {
-    /// It works.
+    /// Keep the exit: it works.
     case keep
-    /// Rotate it, with this reason.
+    /// Rotate the session, with this reason.
     case rotate(RotateReason)
-    /// It was rotated, for this reason: use it as it is now, with its new exit.
+    /// The session was rotated, for this reason: use it as it is now, with its new exit.
     case rotated(RotateReason, Reply<Session>)
-    /// Not enough is known, or to rotate would not help; this says why.
+    /// No advice: too little is known, or a rotation would not help; the text says why.
     case unsure(String)
 
-    /// Of what is not being rotated.
+    /// The advice for a session that is not being rotated.
     init(_ told: VerdictFields) {
         switch (told.verdict, told.reason) {
         case (.keep, _): self = .keep

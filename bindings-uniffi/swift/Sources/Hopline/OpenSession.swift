@@ -1,9 +1,8 @@
 import Foundation
 
-/// A session that was opened: what is known of it, and what can be done with it. It shows the newest state that its client has read,
-/// whichever call has read it.
+/// A session that was opened: its state, and its operations. The object shows the newest state that its client has read, by any call.
 public struct OpenSession: Sendable {
-    /// Its id.
+    /// The session's id.
     public let sessionId: String
     let client: AgentClient
     private let known: KnownSession
@@ -12,50 +11,51 @@ public struct OpenSession: Sendable {
         (self.sessionId, self.known, self.client) = (sessionId, known, client)
     }
 
-    /// Where it is: usable, over, or (`pending`, `unknown`) not usable yet.
+    /// The phase: usable, over, or (`pending`, `unknown`) not usable yet.
     public var phase: Phase { known.state.phase }
 
-    /// The last read of it.
+    /// The last read of the session.
     public var session: Reply<Session> { known.state.session }
 
-    /// What its purchase was charged, in USD, where the service said so.
+    /// The charge of its purchase in USD, where the service stated it.
     public var chargedUsd: Decimal? { known.chargedUsd }
 
-    /// How to reach it; nothing as long as it is not usable. What the last read did not ask for, such as the password, is as it was.
+    /// The proxy; nil as long as the session is not usable. Members that the last read did not request, such as the password, keep their
+    /// values.
     public var proxy: Proxy? { known.state.proxy }
 
-    /// How often its exit or its credentials have changed, as far as this client knows: make new connections when it has grown.
+    /// The number of known changes of its exit or credentials: make new connections when it has grown.
     public var generation: Int { known.state.generation }
 
-    /// Waits on until it is usable, over, or the deadline has come.
+    /// Waits on until the session is usable, over, or the deadline has come.
     ///
     /// - Parameters:
-    ///   - credentials: Whether the username and password are wanted once it is active.
-    ///   - deadline: How long to wait; 5 minutes where it is left out.
+    ///   - credentials: True to request the username and password once it is active.
+    ///   - deadline: How long to wait. Default: 5 minutes.
     public func wait(credentials: Bool = true, deadline: Duration? = nil) async throws(HoplineError) -> OpenSession {
         try await client.waitSession(sessionId: sessionId, credentials: credentials, deadline: deadline)
     }
 
-    /// Advice on what was seen through it; with `autoRotate`, what `observe` of the client does.
+    /// Returns advice after an observation through the session; with `autoRotate`, as `observe` of the client does.
     @discardableResult
     public func observe(_ seen: Seen) async throws(HoplineError) -> Verdict? {
         try await client.observe(sessionId: sessionId, seen: seen)
     }
 
-    /// The same of an error of the HTTP client that sent a request through it.
+    /// Returns advice after an error of the HTTP client that sent a request through the session.
     @discardableResult
     public func observe(_ error: any Error) async throws(HoplineError) -> Verdict? {
         try await observe(Seen(error))
     }
 
-    /// Follows it no more, without ending it: another client of the store may have it then. Returns whether it was followed.
+    /// Stops following the session, without ending it: another client of the store may take it then. Returns true if it was followed.
     @discardableResult
     public func release() throws(HoplineError) -> Bool {
         try client.releaseSession(sessionId)
     }
 
-    /// Every verb of it is called here. Credentials are read again where they are known, unless there is an intent: that stands for one
-    /// request, whatever is known.
+    /// Every operation of the session is called here. Credentials are read again if they are known, unless there is an intent, which always
+    /// stands for the same request.
     func call<Value: Packable>(_ operation: String, _ params: Parameters, _ told: Parameters) async throws(HoplineError) -> Reply<Value> {
         var params = params
         let reads = ["rotate_session", "get_session"].contains(operation) && told.members["intent"] == nil
@@ -67,10 +67,10 @@ public struct OpenSession: Sendable {
 }
 
 extension OpenSession: CustomStringConvertible, CustomReflectable {
-    /// Which session, and where it is.
+    /// The session's id and its phase.
     public var description: String { "\(sessionId) (\(phase.rawValue))" }
 
-    /// All but the client.
+    /// All members except the client.
     public var customMirror: Mirror {
         Mirror(self, children: ["sessionId": sessionId, "phase": phase, "session": session], displayStyle: .struct)
     }
@@ -87,9 +87,9 @@ final class KnownSession: @unchecked Sendable {
 
     let chargedUsd: Decimal?
     private let lock = NSLock()
-    // The lock guards what follows.
+    // The lock guards the following members.
     private var now: State
-    /// The rotation that was taken in last, for which several may have waited.
+    /// The last rotation that was taken in, which several callers may have waited for.
     private var rotation: String?
 
     init(_ session: Reply<Session>, _ phase: Phase, _ chargedUsd: Decimal?) {
@@ -99,7 +99,7 @@ final class KnownSession: @unchecked Sendable {
 
     var state: State { lock.withLock { now } }
 
-    /// A call was answered with it.
+    /// Takes the session from the answer of a call.
     func take(_ session: Reply<Session>, _ operation: String) {
         lock.withLock {
             let isRotated = operation == "rotate_session" && (session.requestId == nil || session.requestId != rotation)
@@ -116,25 +116,25 @@ final class KnownSession: @unchecked Sendable {
     }
 }
 
-/// The sessions of a client that somebody has a handle of.
+/// The sessions of a client that have a handle.
 final class KnownSessions: @unchecked Sendable {
     private struct Held {
         weak var session: KnownSession?
     }
 
     private let lock = NSLock()
-    // The lock guards what follows.
+    // The lock guards the following members.
     /// By their ids.
     private var held: [String: Held] = [:]
-    /// With so many, those that nobody has any more are dropped.
+    /// The number of entries at which those without a handle are dropped.
     private var most = 64
 
-    /// A call was answered with a session.
+    /// Takes a session from the answer of a call.
     func take(_ session: Reply<Session>, _ operation: String) {
         lock.withLock { held[session.sessionId]?.session }?.take(session, operation)
     }
 
-    /// What is known of a session that was opened.
+    /// The state of a session that was opened.
     func open(_ session: Reply<Session>, _ phase: Phase, _ chargedUsd: Decimal?) -> KnownSession {
         lock.withLock {
             if let known = held[session.sessionId]?.session { return known }
@@ -150,12 +150,12 @@ final class KnownSessions: @unchecked Sendable {
 }
 
 extension Proxy {
-    /// Whether a member that both have is not the same.
+    /// Returns true if a member that both have differs.
     fileprivate func differs(_ other: Proxy) -> Bool {
         with(other) != other.with(self)
     }
 
-    /// It with what only the other one has.
+    /// The proxy, completed with members that only the other one has.
     fileprivate func with(_ other: Proxy?) -> Proxy {
         Proxy(
             host: host ?? other?.host, port: port ?? other?.port, protocol: self.protocol ?? other?.protocol, username: username ?? other?.username,

@@ -1,7 +1,7 @@
 import Foundation
 
-/// Reads an answer that the core packed; what its bytes mean says `packed.rs`. The core has checked it against the same table that the
-/// initialisers are printed from, so nothing in it can be wrong; all the same nothing is read beyond its end.
+/// Reads an answer that the core packed, in the format of `packed.rs`. The core has checked it against the same table that the initialisers
+/// are printed from, so it is always valid; even so nothing is read beyond its end.
 struct Packed {
     private let bytes: UnsafeBufferPointer<UInt8>
     private var at = 0
@@ -14,7 +14,7 @@ struct Packed {
         }
     }
 
-    /// Which members of a record are there: a bit for each of so many.
+    /// The members of a record that are there: a bit for each.
     mutating func members(_ count: Int) -> Members {
         Members(bits: whole((count + 7) / 8))
     }
@@ -47,7 +47,7 @@ struct Packed {
         .milliseconds(integer())
     }
 
-    /// Digits that fit into 64 bits are read from the bytes, which is quicker than from a text.
+    /// Digits that fit into 64 bits are read from the bytes, which is faster than from a text.
     mutating func decimal() -> Decimal {
         let digits = next(number())
         var (unscaled, scale, isNegative, isPlain): (UInt64, Int, Bool, Bool) = (0, 0, false, digits.count <= Self.longest)
@@ -67,16 +67,16 @@ struct Packed {
         return Decimal(sign: isNegative ? .minus : .plus, exponent: scale, significand: Decimal(unscaled))
     }
 
-    /// How many digits always fit into 64 bits.
+    /// The number of digits that always fit into 64 bits.
     private static let longest = 19
 
-    /// A word of a list: one that the list has, or another.
+    /// A word of a list: one of the list's, or another.
     mutating func word<Word: Words>() -> Word {
         let place = number()
         return place == 0 ? Word(rawValue: text()) : Word.words[place - 1]
     }
 
-    /// A word of a list to which nobody adds.
+    /// A word of a closed list.
     mutating func closed<Word: CaseIterable>() -> Word where Word.AllCases == [Word] {
         Word.allCases[number() - 1]
     }
@@ -114,7 +114,7 @@ struct Packed {
     }
 }
 
-/// Which members of a record are there.
+/// The members of a record that are there.
 struct Members {
     let bits: UInt64
 
@@ -129,21 +129,21 @@ protocol Words: Sendable {
     init(rawValue: String)
 }
 
-/// What an answer is made of: a type of the table, or one that nobody documents.
+/// The value of an answer: a type of the table, or an undocumented one.
 protocol Packable: Sendable {
-    /// Its name in the table; none where nobody documents it.
+    /// The name in the table; empty if undocumented.
     static var type: String { get }
     init(_ packed: inout Packed)
 }
 
-/// What an answer holds that the contract does not document: read it from `raw`.
+/// The value of an undocumented answer: read it from `raw`.
 public struct Undocumented: Packable {
     static let type = ""
 
     init(_ packed: inout Packed) {}
 }
 
-/// A number of the core, which is text; a point is a point in every country.
+/// Reads a number of the core, which is text, independently of the locale.
 func amount(_ text: String) -> Decimal? {
     Decimal(string: text, locale: Locale(identifier: "en_US_POSIX"))
 }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What can be sent as a parameter.
+/// A value that can be sent as a parameter.
 protocol Parameter {
     var parameter: JSON { get }
 }
@@ -27,7 +27,7 @@ extension Decimal: Parameter {
 }
 
 extension Duration: Parameter {
-    /// Whole milliseconds. Longer than 24 days is as good as 24 days.
+    /// Whole milliseconds. Longer than 24 days counts as 24 days.
     var parameter: JSON {
         let (seconds, attoseconds) = min(self, .milliseconds(Int32.max)).components
         return .number(Decimal(seconds) * 1000 + Decimal(attoseconds / 1_000_000_000_000_000))
@@ -50,7 +50,7 @@ extension RawRepresentable where RawValue == String {
     var parameter: JSON { .string(rawValue) }
 }
 
-/// Parameters or options by their names. What is left out is not there.
+/// Parameters or options by their names. Omitted ones are absent.
 struct Parameters {
     private(set) var members: [String: JSON] = [:]
 

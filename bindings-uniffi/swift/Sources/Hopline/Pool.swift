@@ -9,25 +9,25 @@ internal import HoplineCore
 extension PoolReplace: Parameter {}
 extension PoolOnChange: Parameter {}
 
-/// Lends sessions, and buys, rotates and replaces them as needed: never more than its `size` at a time, over all clients of the store. It
-/// works while nobody calls it, until it is closed or drained, or its client is closed.
+/// Lends sessions, and buys, rotates and replaces them as needed: never more than its `size` at a time, over all clients of the store. A
+/// pool works in the background until it is closed or drained, or its client is closed.
 public struct Pool: Sendable {
-    /// Its name.
+    /// The name of the pool.
     public let name: String
     let client: AgentClient
     let number: Int
 
-    /// Waits for a session, lends it to `use`, and takes it back when that returns or throws. After the advice `giveBack` leave `use` and come
-    /// again: an exit never changes under a lease.
+    /// Waits for a session, lends it to `use`, and takes it back when that returns or throws. After the advice `giveBack` leave `use` and
+    /// come again: an exit never changes under a lease.
     ///
-    /// It throws a `HoplineError` of the kind `unavailable` if there is no session in time, at once where none can be bought for longer than
+    /// Throws a `HoplineError` of the kind `unavailable` if there is no session in time, at once if none can be bought for longer than
     /// that, and of the kind `cancelled` if its task is cancelled while it waits.
     ///
     /// - Parameters:
-    ///   - target: What is to be reached, such as a host: what is seen there counts for it alone.
-    ///   - key: The same key gets the same session as long as this client has it and its exit has not changed.
+    ///   - target: The target of the requests, such as a host: blocks that are observed for it count for this target alone.
+    ///   - key: A key for a sticky session: the same key gets the same session as long as this client has it and its exit has not changed.
     ///   - timeout: How long to wait for a session.
-    ///   - use: What is done with the session.
+    ///   - use: The work with the session.
     public func withLease<Value: Sendable>(
         target: String? = nil, key: String? = nil, timeout: Duration = .seconds(30), isolation: isolated (any Actor)? = #isolation,
         _ use: (Lease) async throws -> Value
@@ -37,14 +37,14 @@ public struct Pool: Sendable {
         return try await use(Lease(target: target, lent: lent, client: client))
     }
 
-    /// How it is, as far as this client knows; with `everywhere`, the store is asked what other clients have.
+    /// Returns the status, as far as this client knows; with `everywhere`, the slots of other clients are read from the store.
     public func status(everywhere: Bool = false) async throws(HoplineError) -> PoolStatus {
         var told = Parameters()
         told.add("everywhere", everywhere)
         return try await ask("pool_status", told).reply("pool_status").value
     }
 
-    /// Waits until so many of the sessions that are kept `ready` are.
+    /// Waits until that many of the sessions that are kept `ready` are ready.
     @discardableResult
     public func waitReady(_ count: Int = 1, timeout: Duration = .seconds(300)) async throws(HoplineError) -> PoolStatus {
         var told = Parameters()
@@ -53,17 +53,17 @@ public struct Pool: Sendable {
         return try await ask("wait_ready", told).reply("wait_ready").value
     }
 
-    /// Buys nothing from here on, in any client of the store; what there is is lent.
+    /// Stops buying, in every client of the store; existing sessions are lent.
     public func pause() async throws(HoplineError) {
         _ = try await ask("pause_pool")
     }
 
-    /// Buys again, also where that was to wait until somebody says so.
+    /// Buys again, even if that was to wait for a person or program.
     public func resume() async throws(HoplineError) {
         _ = try await ask("resume_pool")
     }
 
-    /// Lends no more, waits that long for leases, and releases its sessions, which live on for the next client. Nothing happens if it is closed
+    /// Stops lending, waits that long for leases, and releases its sessions, which stay for the next client. Does nothing if it is closed
     /// already.
     public func close(grace: Duration = .seconds(10)) async {
         var told = Parameters()
@@ -71,12 +71,12 @@ public struct Pool: Sendable {
         _ = try? await ask("close_pool", told)
     }
 
-    /// The same, and terminates its dynamic sessions.
+    /// Closes the pool and terminates its dynamic sessions.
     ///
     /// - Parameters:
-    ///   - grace: How long leases are waited for.
-    ///   - everywhere: Whether all clients of the store drain it, and what none of them has is terminated, too.
-    ///   - includeStatic: Whether static sessions are terminated, too; they are not refunded.
+    ///   - grace: How long to wait for leases.
+    ///   - everywhere: True if all clients of the store drain it, and the sessions that none of them has are terminated, too.
+    ///   - includeStatic: True if static sessions are terminated, too; they are not refunded.
     public func drain(grace: Duration = .seconds(10), everywhere: Bool = false, includeStatic: Bool = false) async throws(HoplineError) {
         var told = Parameters()
         told.add("grace_ms", grace)
@@ -101,36 +101,37 @@ public struct Pool: Sendable {
 }
 
 extension Pool: CustomStringConvertible, CustomReflectable {
-    /// Its name.
+    /// The name.
     public var description: String { "pool \(name)" }
-    /// Its name; nothing of the client.
+    /// The name, without the client.
     public var customMirror: Mirror { Mirror(self, children: ["name": name], displayStyle: .struct) }
 }
 
 /// A session that a pool has lent.
 public struct Lease: Sendable {
-    /// What it was lent for.
+    /// The target of the lease.
     public let target: String?
     let lent: PoolLease
     let client: AgentClient
 
     /// The session.
     public var sessionId: String { lent.sessionId }
-    /// How to reach it.
+    /// The proxy of the session.
     public var proxy: Proxy { lent.proxy }
-    /// Grows whenever the session gets another exit or other credentials.
+    /// The generation, which grows whenever the session gets another exit or other credentials.
     public var generation: Int { lent.generation }
-    /// The slot of the pool that the session is of.
+    /// The slot of the session in the pool.
     public var slot: Int { lent.slot }
-    /// Whether it is this client's still: not once it was given back, the store's claim of its slot has ended, or its client is closed.
+    /// True as long as this client has the lease: until it was given back, the store's claim of its slot has ended, or its client is
+    /// closed.
     public var isValid: Bool { client.driver.isValid(pool: UInt32(lent.pool), lease: Int64(lent.lease)) }
 
-    /// What to do after something was seen through it: `giveBack` where it is not valid any more. Nothing is sent by this. It throws a
-    /// `HoplineError` of the kind `invalid` for a status that is none.
+    /// Returns advice after an observation through the lease: `giveBack` if it is not valid any more. Nothing is sent. Throws a
+    /// `HoplineError` of the kind `invalid` for an invalid status.
     ///
     /// - Parameters:
-    ///   - seen: What a request through it met.
-    ///   - retryAfter: How long the target asked to wait, with 429.
+    ///   - seen: The observation from a request.
+    ///   - retryAfter: The wait that the target asked for, with 429.
     @discardableResult
     public func observe(_ seen: Seen, retryAfter: Duration? = nil) throws(HoplineError) -> LeaseAdvice {
         guard !client.driver.closed else { return .giveBack }
@@ -138,12 +139,12 @@ public struct Lease: Sendable {
         switch client.driver.ask(.observeLease(pool: pool, lease: lease, seen: seen.json.text, waitMs: retryAfter?.milliseconds)) {
         case .leaseAdvice(let word?): return LeaseAdvice(rawValue: word) ?? .giveBack
         case .refused(let packed): throw HoplineError(packed: packed)
-        // What is not valid any more, or has another exit by now, is of no use.
+        // A lease that is not valid any more, or whose exit has changed, is of no use.
         default: return .giveBack
         }
     }
 
-    /// The same of a response of `URLSession`, whose `Retry-After` says how long the target asks to wait.
+    /// Returns advice after a response of `URLSession`, whose `Retry-After` is the wait that the target asks for.
     @discardableResult
     public func observe(_ response: HTTPURLResponse) throws(HoplineError) -> LeaseAdvice {
         var told = Parameters()
@@ -154,22 +155,22 @@ public struct Lease: Sendable {
         return try observe(.status(response.statusCode), retryAfter: wait.wait_ms.map { .milliseconds($0) })
     }
 
-    /// The same of an error of the HTTP client that sent a request through it.
+    /// Returns advice after an error of the HTTP client that sent a request through the lease.
     @discardableResult
     public func observe(_ error: any Error) -> LeaseAdvice {
         (try? observe(Seen(error))) ?? .giveBack
     }
 }
 
-/// How long a target asks to wait.
+/// The wait that a target asks for.
 private struct TargetWait: Decodable {
     let wait_ms: Int64?
 }
 
 extension Lease: CustomStringConvertible, CustomReflectable {
-    /// Which session.
+    /// The session's id and its slot.
     public var description: String { "\(sessionId) (slot \(slot))" }
-    /// All but the client.
+    /// All members except the client.
     public var customMirror: Mirror {
         Mirror(self, children: ["sessionId": sessionId, "slot": slot, "generation": generation], displayStyle: .struct)
     }

@@ -1,21 +1,21 @@
 internal import HoplineCore
 
-/// Whether a product is shared static.
+/// Returns true if a product is shared static.
 public func isShared(_ product: StaticProduct) -> Bool {
     shared(product.productType, product.projectList)
 }
 
-/// Whether the product of these address ranges is shared static.
+/// Returns true if the product of these address ranges is shared static.
 public func isShared(_ product: ProductRanges) -> Bool {
     shared(product.productType, product.projectList)
 }
 
-/// Whether an order of a product must name one of its projects, in `projectId`.
+/// Returns true if an order of a product must name one of its projects, in `projectId`.
 public func needsProjectId(_ product: StaticProduct) -> Bool {
     isShared(product)
 }
 
-/// Reads a range: a CIDR block, a first and a last address, or one address. What can't be read stays as its text.
+/// Reads a range: a CIDR block, a first and a last address, or one address. A text that can't be read is kept as `text`.
 public func parseIpRange(_ text: String) -> IpRange {
     Packed.read(ipRange(text: text), IpRange.init)
 }

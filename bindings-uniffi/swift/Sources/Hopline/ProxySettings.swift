@@ -7,18 +7,19 @@ import Foundation
 #endif
 
 extension Proxy {
-    /// The proxy as a URL, credentials included and percent-encoded. `socks5h` means that it also looks names up.
+    /// The proxy as a URL, credentials included and percent-encoded. `socks5h` means that the proxy also looks names up.
     public func url() throws(HoplineError) -> Secret {
         try Secret(told().url)
     }
 
-    /// For curl: give it to the standard input of `curl --config -`. As an argument, every user could read it.
+    /// The settings for curl: pass them to the standard input of `curl --config -`. As an argument, every user of the machine could read
+    /// them.
     public func curl() throws(HoplineError) -> Secret {
         try Secret(told().curl)
     }
 
-    /// Sends what a `URLSession` of this configuration requests through the proxy, HTTP or SOCKS5, credentials included, and never
-    /// past it: a proxy that fails is an error of the request (`allowFailover` is false).
+    /// Sends the requests of a `URLSession` with this configuration through the proxy, HTTP or SOCKS5, credentials included, and never past
+    /// it: a proxy that fails is an error of the request (`allowFailover` is false).
     ///
     /// On Apple's systems only. Elsewhere `URLSession` ignores proxies, so this throws and leaves the configuration as it is.
     public func configure(_ configuration: URLSessionConfiguration) throws(HoplineError) {
@@ -41,7 +42,7 @@ extension Proxy {
         #endif
     }
 
-    /// What the core makes of it.
+    /// The proxy in the core's formats.
     private func told() throws(HoplineError) -> Told {
         var proxy = Parameters()
         proxy.add("host", host)
@@ -54,7 +55,7 @@ extension Proxy {
     }
 }
 
-/// A proxy in the forms that a client takes.
+/// A proxy in the formats of HTTP clients.
 private struct Told: Decodable {
     let url: String
     let scheme: String

@@ -4,27 +4,27 @@ internal import HoplineCore
 
 /// The client of one reseller of the Reseller Backend API. Each operation of the API is a method.
 ///
-/// It logs in by itself, once for any number of calls, when it has no token or the service refuses it.
+/// The client logs in by itself, once for any number of calls, when it has no token or the service refuses it.
 public final class ResellerClient: HoplineClient, @unchecked Sendable {
-    /// A client. Nothing is sent before the first call.
+    /// Makes a client. Nothing is sent before the first call.
     ///
     /// - Parameters:
-    ///   - username: Who logs in. Where no username, no password and no token is given, the environment's HOPLINE_USERNAME and
-    ///     HOPLINE_PASSWORD do; without any, only a caller's own backend will answer.
-    ///   - password: The password that goes with it.
-    ///   - baseURL: The address of the API, such as `https://host/api`; without it, HOPLINE_BACKEND_URL.
-    ///   - token: A token to start from, such as one that `token` gave before. Without a username and a password there is no other.
-    ///   - tokenCodes: The codes that mean that the token is refused, beside HTTP 401; `401` where it is left out.
-    ///   - doubtCodes: Further codes that do not say whether a write was done: then it is in doubt. They come after `tokenCodes` and
+    ///   - username: The reseller's name. If no username, no password and no token is given: the environment's HOPLINE_USERNAME and
+    ///     HOPLINE_PASSWORD; without any, only a backend of your own will answer.
+    ///   - password: The password for the username.
+    ///   - baseURL: The address of the API, such as `https://host/api`. Default: the environment's HOPLINE_BACKEND_URL.
+    ///   - token: A token to start with, such as an earlier `token`. Without a username and a password the client has no other.
+    ///   - tokenCodes: The codes that mean that the token is refused, beside HTTP 401. Default: `401`.
+    ///   - doubtCodes: Further codes that do not say whether a write was done: then it is in doubt. They are checked after `tokenCodes` and
     ///     before `refusalCodes`. Each is compared as text, whole.
     ///   - refusalCodes: Further codes that say that a write was not done, though not under HTTP 408, 409, 425, 429 and 5xx. The service
-    ///     documents one code only, so which others say so is an assumption, and what is not taken for a refusal is in doubt.
-    ///   - store: Where records are kept, such as a `FolderStore`; an object for this client alone. Without it they are in memory and end
+    ///     documents only one code, so the client assumes which others say so, and leaves all others in doubt.
+    ///   - store: The store of records, such as a `FolderStore`; an object for this client alone. By default they are in memory and end
     ///     with the client.
-    ///   - transport: What sends requests.
+    ///   - transport: The HTTP client.
     ///   - options: How to repeat, wait and read.
-    ///   - file: Where the client is made, for a warning that it was not closed.
-    ///   - line: The same.
+    ///   - file: The place where the client is made, for a warning that it was not closed.
+    ///   - line: The line of that place.
     public init(
         username: Secret? = nil, password: Secret? = nil, baseURL: String? = nil, token: Secret? = nil, tokenCodes: [String]? = nil,
         doubtCodes: [String]? = nil, refusalCodes: [String]? = nil,
@@ -33,7 +33,7 @@ public final class ResellerClient: HoplineClient, @unchecked Sendable {
     ) throws(HoplineError) {
         var told = options.told(try address(baseURL, "HOPLINE_BACKEND_URL"))
         told.add("api", "reseller")
-        // A token that was given is never renewed as somebody else.
+        // A given token is never renewed with another login.
         let given = username != nil || password != nil || token != nil
         told.add("username", given ? username : secret("HOPLINE_USERNAME"))
         told.add("password", given ? password : secret("HOPLINE_PASSWORD"))
@@ -44,7 +44,7 @@ public final class ResellerClient: HoplineClient, @unchecked Sendable {
         try super.init(told, store, transport, options, madeAt: "\(file):\(line)")
     }
 
-    /// The token that is used at present: for the Keychain, to start from next time.
+    /// The token that is used at present: store it in the Keychain, to start with it next time.
     public var token: Secret? {
         driver.core.token().map { Secret($0) }
     }
@@ -63,18 +63,17 @@ public final class ResellerClient: HoplineClient, @unchecked Sendable {
     }
 }
 
-/// A static order as it was when waiting for it ended: usable, over, or (`pending`, `unknown`) not usable yet, at the deadline.
-/// `waitOrder` waits on.
+/// A static order at the end of its wait: usable, over, or (`pending`, `unknown`) not usable yet, at the deadline. `waitOrder` waits on.
 public struct OrderReply: Sendable {
-    /// Its number: the handle for everything that comes after.
+    /// The order's number: the handle for all further operations.
     public let orderNo: String
-    /// Where it is.
+    /// The phase of the order.
     public let phase: Phase
-    /// What the list of static orders shows of it.
+    /// The order, as the list of static orders shows it.
     public let order: Reply<StaticOrder>
 }
 
 extension OrderReply: CustomStringConvertible {
-    /// Which order, and where it is.
+    /// The order's number and its phase.
     public var description: String { "\(orderNo) (\(phase.rawValue))" }
 }

@@ -9,7 +9,7 @@ public struct Secret: Sendable, Hashable {
         self.text = text
     }
 
-    /// The text itself.
+    /// Returns the text.
     public func reveal() -> String {
         text
     }
@@ -23,10 +23,10 @@ extension Secret: Decodable {
 }
 
 extension Secret: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// Not the text.
+    /// A placeholder instead of the text.
     public var description: String { "[redacted]" }
-    /// Not the text.
+    /// A placeholder instead of the text.
     public var debugDescription: String { description }
-    /// Nothing to look into.
+    /// No members.
     public var customMirror: Mirror { Mirror(self, children: [], displayStyle: .struct) }
 }

@@ -2,38 +2,39 @@ import Foundation
 
 /// A store of your own, such as a table of a database: names with data, each owned by at most one living client.
 ///
-/// An object serves one client; a further client needs another object, also once the first is closed. What each call must do is written down as data, with nine rules,
-/// in `tests/store` of the repository: run these cases against yours. Each call may come again and then does nothing new. A call that
-/// throws may be done or not, and must not be done after that; one that throws a `StoreFailure` with `isNotOpened` was surely not done.
+/// An object serves one client; a further client needs another object, even once the first is closed. The repository's `tests/store` has
+/// cases, as data, for what each call must do, and nine rules: run these cases against your store. Each call may come again and then does
+/// nothing new. A call that throws may or may not be done, and must not be done after that; one that throws a `StoreFailure` with
+/// `isNotOpened` was certainly not done.
 ///
 /// Names and spaces are text of at most 66 characters of `0-9`, `a-z` and `.`; a name begins with its space and a point.
 public protocol Store: AnyObject, Sendable {
-    /// Makes this client the owner of names that no other living client owns, of `most` at most: those that it owns already first, then
+    /// Makes this client the owner of at most `most` of the names that no other living client owns: those that it owns already first, then
     /// those with data.
     func claim(_ names: [String], most: Int) async throws -> StoreClaim
-    /// Stores data under a name that this client owns, so that it outlasts a crash. A crash before the return leaves the old data or the
+    /// Stores data under a name that this client owns, so that it survives a crash. A crash before the return leaves the old data or the
     /// new.
     func put(_ name: String, _ data: Data, how: StorePut) async throws -> StoreWritten
-    /// Deletes the data of a name that this client owns, which nobody owns afterwards. Where there is no data it is done.
+    /// Deletes the data of a name that this client owns, and releases the name. A name without data counts as deleted.
     func delete(_ name: String) async throws -> StoreWritten
-    /// Lets go of those names that this client owns, or of all (`nil`).
+    /// Releases those of the names that this client owns, or all (`nil`).
     func release(_ names: [String]?) async throws
-    /// The names of a space that have data, in order: those after `after`, 500 at most. `open` leaves out what has `keepFor`. It claims
-    /// nothing.
+    /// Returns the names of a space that have data, in order: those after `after`, at most 500. `open` leaves out data with `keepFor`.
+    /// Claims nothing.
     func list(_ space: String, after: String?, open: Bool) async throws -> StorePage
-    /// Sets what an entry counts on a day, unless it would grow and the day's sum pass the cap.
+    /// Sets the amount of an entry on a day, unless it would grow and the day's sum pass the cap.
     func spend(_ spend: StoreSpend) async throws -> StoreSpent
     /// Ends the use of this object. All names were released before.
     func close() async
-    /// Of a store whose claims can end while their owner lives, as in a database: it is called once, before any other call, and gets a
-    /// function to call whenever claims have ended, with their names, or with `nil` for all. It may be called from anywhere, and
-    /// before a claim that was made meanwhile is granted, or the client would forget that one, too. A store that leaves this out has claims that last as long as their owner.
+    /// Registers a function to call whenever claims have ended while their owner lives, as in a database, with their names, or with `nil`
+    /// for all. Called once, before any other call. Any thread may call the function, but before a claim that was made meanwhile is
+    /// granted, or the client would forget that one, too. The default is for stores whose claims last as long as their owner.
     func onLost(_ lost: @escaping @Sendable (_ names: [String]?) -> Void)
-    /// Of such a store: whether this client's claims stand for the next 20 seconds. It is called before each request; if it returns
-    /// false, the request is not sent, and its record is stored again first. A store that leaves this out always vouches.
+    /// Returns true if this client's claims stand for the next 20 seconds; for stores whose claims can end. Called before each request; if
+    /// it returns false, the request is not sent, and its record is stored again first. The default returns true.
     func vouches() async -> Bool
-    /// Whether a call may still be done after it has thrown, as after a time limit of the store's own. Then a purchase whose record could not be
-    /// put is never said to have had no effect. A store that leaves this out does no call after it has thrown.
+    /// True if a call may still be done after it has thrown, as after a time limit of the store's own. Then a purchase whose record could
+    /// not be put is never reported as without effect. The default is false.
     var lateCalls: Bool { get }
 }
 
@@ -43,32 +44,32 @@ extension Store {
     public var lateCalls: Bool { false }
 }
 
-/// What a claim brought.
+/// The result of a claim.
 public enum StoreClaim: Sendable {
     /// This client owns these names now. Each comes with its data, if it has any.
     case claimed([(name: String, data: Data?)])
-    /// Other living clients own all of them. With what the owner of one of them put last.
+    /// Other living clients own all of the names. Holds the data that the owner of one of them put last.
     case busy(Data?)
 }
 
-/// How data is put.
+/// The way in which data is put.
 public struct StorePut: Sendable, Hashable {
-    /// Whether to make a name that has no data and that no other client owns, and own it.
+    /// True to make a name that has no data and that no other client owns, and own it.
     public let new: Bool
-    /// How long to keep the data once nobody owns the name, counted from now. Without it: for good.
+    /// The time for which to keep the data once the name has no owner, counted from now. Default: forever.
     public let keepFor: Duration?
-    /// Whether to let go of the name in the same step.
+    /// True to release the name in the same step.
     public let release: Bool
 
-    /// How data is put.
+    /// Makes the way in which data is put.
     public init(new: Bool = false, keepFor: Duration? = nil, release: Bool = false) {
         (self.new, self.keepFor, self.release) = (new, keepFor, release)
     }
 }
 
-/// Whether data was put or deleted.
+/// The result of a put or delete.
 public enum StoreWritten: Sendable {
-    /// It was done.
+    /// The change was made.
     case done
     /// Nothing has changed: this client does not own the name, or a new name was there already.
     case lost
@@ -80,9 +81,9 @@ public struct StorePage: Sendable {
     public struct Entry: Sendable, Hashable {
         /// The name.
         public let name: String
-        /// What was put last.
+        /// The data that was put last.
         public let data: Data
-        /// Who owns it.
+        /// The owner.
         public let whose: Whose
 
         /// A name that has data.
@@ -93,7 +94,7 @@ public struct StorePage: Sendable {
 
     /// The names, in the order of their bytes.
     public let entries: [Entry]
-    /// Whether more follow.
+    /// True if more follow.
     public let more: Bool
 
     /// Names of a space.
@@ -102,39 +103,39 @@ public struct StorePage: Sendable {
     }
 }
 
-/// What an entry is to count on a day.
+/// The amount that an entry is to count on a day.
 public struct StoreSpend: Sendable, Hashable {
-    /// Whose day it is.
+    /// The space whose day it is.
     public let space: String
-    /// The day, in days since 1 January 1970 by UTC. Without it: today by the store's clock, which never goes back to an earlier day.
+    /// The day, in days since 1 January 1970 by UTC. Default: today by the store's clock, which never goes back to an earlier day.
     public let day: Int?
     /// The entry: hexadecimal digits.
     public let entry: String
-    /// What it counts, in USD.
+    /// The amount in USD.
     public let amount: Decimal
-    /// The most that the day's entries may come to, in USD. Without it there is no cap.
+    /// The cap on the sum of the day's entries, in USD. Default: no cap.
     public let cap: Decimal?
 
-    /// What an entry is to count on a day.
+    /// Makes the amount that an entry is to count on a day.
     public init(space: String, day: Int? = nil, entry: String, amount: Decimal, cap: Decimal? = nil) {
         (self.space, self.day, self.entry, self.amount, self.cap) = (space, day, entry, amount, cap)
     }
 }
 
-/// What became of a `StoreSpend`.
+/// The result of a `StoreSpend`.
 public enum StoreSpent: Sendable, Hashable {
     /// The entry counts on that day.
     case granted(day: Int)
-    /// Nothing has changed: the entry would grow and the day's sum pass the cap. With the day, and its sum as it stands.
+    /// Nothing was changed: the entry would grow and the day's sum pass the cap. Holds the day, and its sum as it stands.
     case over(day: Int, total: Decimal)
 }
 
-/// Why a store can't do what it is asked. A store of your own may throw it, so that errors tell the sentence; of any other error only
-/// the type is told.
+/// The reason why a store can't carry out a call. A store of your own may throw it, so that errors contain the sentence; of any other error
+/// they contain only the type.
 public struct StoreFailure: Error, Sendable, Hashable, CustomStringConvertible {
-    /// One sentence for a person. It must hold no secret.
+    /// One sentence for a person. The sentence must hold no secret.
     public let description: String
-    /// Whether the store could not be opened at all, so that the call was surely not done.
+    /// True if the store could not be opened at all, so that the call was certainly not done.
     public let isNotOpened: Bool
 
     /// A failure.

@@ -2,7 +2,7 @@ import Foundation
 
 internal import HoplineCore
 
-/// The store of one client, asked in the words of the core.
+/// The store of one client, in the form that the core calls.
 final class StoreHandle: Sendable {
     private struct Given {
         weak var store: (any Store)?
@@ -14,7 +14,7 @@ final class StoreHandle: Sendable {
 
     private let store: any Store
 
-    /// Nil where it was given to a client before.
+    /// Nil if the store was given to a client before.
     init?(_ store: any Store) {
         self.store = store
         let isNew = Self.lock.withLock {
@@ -26,17 +26,17 @@ final class StoreHandle: Sendable {
         guard isNew else { return nil }
     }
 
-    /// Tells `lost` of claims that have ended.
+    /// Reports claims that have ended to `lost`.
     func onLost(_ lost: @escaping @Sendable ([String]?) -> Void) {
         store.onLost(lost)
     }
 
-    /// Whether something may be sent under a name of this client's.
+    /// Returns true if a request may be sent under a name of this client's.
     func vouches() async -> Bool {
         await store.vouches()
     }
 
-    /// What the store answers, and what it said where it failed.
+    /// The store's answer, and its message if it failed.
     func ask(_ call: StoreCall) async -> (answer: StoreAnswer, said: String?) {
         do {
             return (try await answer(call), nil)
@@ -45,7 +45,7 @@ final class StoreHandle: Sendable {
         }
     }
 
-    /// Lets go of all names.
+    /// Releases all names.
     func release() async -> Result<Void, HoplineError> {
         do {
             return .success(try await store.release(nil))
@@ -60,9 +60,9 @@ final class StoreHandle: Sendable {
             say: "close the client before the app is suspended")
     }
 
-    /// Lets go of all names, and of the store.
+    /// Releases all names, and closes the store.
     func close() async {
-        // What can't be released ends with the store.
+        // A name that can't be released ends with the store.
         try? await store.release(nil)
         await store.close()
     }
@@ -107,7 +107,7 @@ final class StoreHandle: Sendable {
         }
     }
 
-    /// What a store said; of an error that may hold anything only the type.
+    /// The message of a store's failure; of an error that may hold anything only the type.
     static func said(_ error: any Error) -> String {
         (error as? StoreFailure)?.description ?? "\(type(of: error))"
     }

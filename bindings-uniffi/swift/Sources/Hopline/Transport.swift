@@ -1,6 +1,6 @@
 import Foundation
 
-/// A request to send, once. It holds the API key, so it prints without its headers and body.
+/// A request to send, once. The request holds the API key, so it prints without its headers and body.
 public struct Request: Sendable {
     /// The method.
     public let method: String
@@ -10,11 +10,11 @@ public struct Request: Sendable {
     public internal(set) var headers: [(name: String, value: String)]
     /// The body, if there is one.
     public let body: Data?
-    /// How long it may take. The client cancels the task of a send that takes longer.
+    /// The timeout. The client cancels the task of a send that takes longer.
     public let timeout: Duration
-    /// Read no more than this many bytes of the answer's body; more is `truncated`.
+    /// The most bytes to read of the answer's body; more is `truncated`.
     public let maxBody: Int
-    /// The headers of the answer that the client asks for, in lower case. Others may be left out.
+    /// The headers of the answer that the client needs, in lower case. Others may be left out.
     public let wanted: [String]
 
     /// A request, for tests of a transport of your own.
@@ -37,7 +37,7 @@ extension Request: CustomStringConvertible, CustomDebugStringConvertible, Custom
     public var description: String { "\(method) \(url.prefix { $0 != "?" })" }
     /// The method, and the URL without its query.
     public var debugDescription: String { description }
-    /// Nothing to look into.
+    /// No members.
     public var customMirror: Mirror { Mirror(self, children: [], displayStyle: .struct) }
 }
 
@@ -47,9 +47,9 @@ public struct Response: Sendable {
     public let status: Int
     /// The headers.
     public let headers: [(name: String, value: String)]
-    /// At most `maxBody` bytes of the body.
+    /// The body, at most `maxBody` bytes.
     public let body: Data
-    /// Whether the body goes on, or broke off.
+    /// True if the body is longer, or broke off.
     public let truncated: Bool
 
     /// A response.
@@ -66,43 +66,43 @@ extension Response: CustomStringConvertible, CustomDebugStringConvertible, Custo
     public var description: String { "HTTP \(status)" }
     /// The status.
     public var debugDescription: String { description }
-    /// Nothing to look into.
+    /// No members.
     public var customMirror: Mirror { Mirror(self, children: [], displayStyle: .struct) }
 }
 
-/// Why there is no response. A transport of your own throws it. Any other error means that the request may have arrived.
+/// The reason why there is no response. A transport of your own throws it. Any other error means that the request may have arrived.
 public struct TransportFailure: Error, Sendable, Hashable {
-    /// Why there is no response.
+    /// The reason why there is no response.
     public enum Kind: Sendable {
         /// The host name has no address.
         case dns
-        /// No connection.
+        /// The connection could not be made.
         case connect
-        /// No TLS session.
+        /// The TLS session could not be made.
         case tls
-        /// No answer in time.
+        /// The answer did not come in time.
         case timeout
         /// The connection broke.
         case closed
-        /// It was cancelled.
+        /// The request was cancelled.
         case aborted
-        /// Anything else.
+        /// Any other reason.
         case other
     }
 
-    /// Whether the request may have reached the service.
+    /// The reach of the request.
     public enum Sent: Sendable {
-        /// Not one byte of it left: the failure is known to have come before.
+        /// Not one byte left the host: the failure certainly came before.
         case never
-        /// Nobody knows.
+        /// The request may have reached the service.
         case maybe
     }
 
-    /// Why there is no response.
+    /// The reason why there is no response.
     public let kind: Kind
-    /// Whether the request may have reached the service.
+    /// The reach of the request.
     public let sent: Sent
-    /// The same for a person. It must hold no secret.
+    /// A message for a person. The message must hold no secret.
     public let note: String?
 
     /// A failure. `sent` is `never` only if no byte of the request can have left.
@@ -115,7 +115,7 @@ public struct TransportFailure: Error, Sendable, Hashable {
 
 /// Sends requests. A client calls it from many tasks at once.
 public protocol Transport: Sendable {
-    /// Sends a request once: no repeat, no redirect, no cache. When its task is cancelled it ends soon, and if the status is
-    /// known by then it may give a truncated response.
+    /// Sends a request once: no repeat, no redirect, no cache. When its task is cancelled this ends soon, and if the status is known by
+    /// then it may return a truncated response.
     func send(_ request: Request) async throws -> Response
 }

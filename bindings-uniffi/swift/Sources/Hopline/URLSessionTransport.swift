@@ -6,20 +6,20 @@ import Foundation
 
 /// Sends requests with `URLSession`: no cookies, no cache, no redirects, and nothing twice.
 ///
-/// `URLSession` repeats a request by itself when a connection that it used before turns out to be dead: on Apple's systems a GET, PUT
-/// or DELETE, elsewhere (libcurl) any. On a connection that was used before there may also be an answer that belongs to no request, which
-/// would be taken for that of a purchase. So on Apple's systems whatever is no GET, and elsewhere every request, goes over a connection of
-/// its own. A GET changes nothing, so that it may be repeated.
+/// `URLSession` repeats a request by itself when a connection that it used before turns out to be dead: on Apple's systems a GET, PUT or
+/// DELETE, elsewhere (libcurl) any. A reused connection may also hold an answer that belongs to no request, which would be taken for that
+/// of a purchase. So on Apple's systems every request except a GET, and elsewhere every request, goes over a connection of its own. A GET
+/// changes nothing, so it may be repeated.
 ///
-/// Of a body that is too long, `maxBody` bytes are kept. The rest is thrown away until the connection is closed, to which
-/// `URLSession` outside Apple's systems comes late where the link is fast.
+/// Of a body that is too long, `maxBody` bytes are kept. The rest is discarded until the connection is closed, which `URLSession` outside
+/// Apple's systems does late on a fast link.
 public final class URLSessionTransport: Transport {
     private let configuration: URLSessionConfiguration
     private let session: URLSession
     private let exchanges = Exchanges()
 
-    /// A transport. `configuration` may say how to reach the network, such as a proxy; what would undo Hopline's own rules is
-    /// set as they need it. A background configuration can't be used: the system takes no such requests from it.
+    /// Makes a transport. `configuration` may set how to reach the network, such as a proxy; settings that would undo Hopline's own rules
+    /// are replaced. A background configuration can't be used: the system takes no such requests from it.
     public init(configuration: URLSessionConfiguration = .ephemeral) {
         let own = configuration.copy() as? URLSessionConfiguration ?? .ephemeral
         own.httpCookieStorage = nil
@@ -28,7 +28,7 @@ public final class URLSessionTransport: Transport {
         own.urlCredentialStorage = nil
         own.requestCachePolicy = .reloadIgnoringLocalCacheData
         own.httpShouldUsePipelining = false
-        // The client itself limits how many requests are out, and a further queue would use up their time.
+        // The client itself limits the number of requests that are out, and another queue would use up their time.
         own.httpMaximumConnectionsPerHost = 10_000
         #if !canImport(FoundationNetworking)
             own.waitsForConnectivity = false
@@ -48,10 +48,10 @@ public final class URLSessionTransport: Transport {
         told.httpMethod = request.method
         told.httpBody = request.body
         request.headers.forEach { told.setValue($0.value, forHTTPHeaderField: $0.name) }
-        // A compressed body could unfold without limit, so none is asked for.
+        // A compressed body could unfold without limit, so none is requested.
         told.setValue("identity", forHTTPHeaderField: "accept-encoding")
         #if canImport(FoundationNetworking)
-            // libcurl sends again when a connection that was used before is dead; none is.
+            // libcurl sends again when a reused connection is dead, so none is reused.
             told.setValue("close", forHTTPHeaderField: "connection")
         #endif
         let task = dataTask(told)
@@ -68,11 +68,11 @@ public final class URLSessionTransport: Transport {
         }
     }
 
-    /// A connection belongs to a session, so one that nobody has used yet comes from a session of its own.
+    /// A connection belongs to a session, so an unused one comes from a session of its own.
     private func dataTask(_ request: URLRequest) -> URLSessionDataTask {
         #if canImport(FoundationNetworking)
-            // Here each request has a connection of its own. Sessions that open and close them side by side may also take each other's
-            // place in libdispatch, and then hear of nothing any more.
+            // Here each request has a connection of its own. Sessions that open and close them in parallel may also take each other's place
+            // in libdispatch, and then get no more events.
             return session.dataTask(with: request)
         #else
             if request.httpMethod == "GET" { return session.dataTask(with: request) }
@@ -84,18 +84,18 @@ public final class URLSessionTransport: Transport {
 }
 
 extension URLSessionTransport: CustomReflectable {
-    /// Nothing to look into: what `URLSession` holds changes while requests are out, and they have secrets.
+    /// No members: the content of `URLSession` changes while requests are out, and they have secrets.
     public var customMirror: Mirror { Mirror(self, children: [], displayStyle: .class) }
 }
 
-/// What comes of the tasks of a transport's sessions.
+/// The outcomes of the tasks of a transport's sessions.
 private final class Exchanges: NSObject, URLSessionDataDelegate, @unchecked Sendable {
-    /// What came of one task. Whichever is later, its end or somebody who waits for it, hands it over.
+    /// The outcome of one task, which is handed over by the later of two: its end, or the caller that waits for it.
     final class Exchange: @unchecked Sendable {
         private let limit: Int
         private let wanted: [String]
         private let lock = NSLock()
-        // The lock guards what follows.
+        // The lock guards the following members.
         private var response: HTTPURLResponse?
         private var body = Data()
         private var truncated = false
@@ -119,12 +119,12 @@ private final class Exchanges: NSObject, URLSessionDataDelegate, @unchecked Send
             lock.withLock { self.response = response }
         }
 
-        /// Whether the system began to send the request.
+        /// Notes whether the system began to send the request.
         func measured(_ hasBegun: Bool) {
             lock.withLock { self.hasBegun = hasBegun }
         }
 
-        /// Keeps what there is room for; whether there is more.
+        /// Keeps the data that there is room for, and returns true if there is more.
         func came(_ data: Data) -> Bool {
             lock.withLock {
                 let room = limit - body.count
@@ -182,7 +182,7 @@ private final class Exchanges: NSObject, URLSessionDataDelegate, @unchecked Send
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
         guard exchange(dataTask)?.came(data) == true else { return }
         end(dataTask, nil)
-        // Elsewhere, since it waits for a queue that reads on meanwhile, and what that brings is to be thrown away.
+        // In another thread, since this waits for a queue that reads on meanwhile, and that data is to be discarded.
         DispatchQueue.global().async { dataTask.cancel() }
     }
 
@@ -191,7 +191,7 @@ private final class Exchanges: NSObject, URLSessionDataDelegate, @unchecked Send
             _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
             completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
         ) {
-            // It comes after a whole answer of 401, for which it would else wait without end.
+            // The challenge comes after a whole answer of 401, for which the task would else wait without end.
             end(task, nil)
             completionHandler(.cancelAuthenticationChallenge, nil)
         }
@@ -213,10 +213,10 @@ private final class Exchanges: NSObject, URLSessionDataDelegate, @unchecked Send
 }
 
 extension TransportFailure {
-    /// What an error of `URLSession` says. `never` is only for what surely comes before the first byte.
+    /// Interprets an error of `URLSession`. `never` is only for failures that certainly come before the first byte.
     ///
-    /// That there is no network may also be found out while a request is out, so there it takes the system's word (`hasBegun`)
-    /// that the request was not begun; no word is not enough.
+    /// A missing network may also be detected while a request is out, so there the system has to confirm (`hasBegun`) that the request was
+    /// not begun; without that the request may have been sent.
     init(_ error: (any Error)?, hasBegun: Bool?) {
         guard let error = error as? URLError else {
             self.init(.other)
@@ -240,7 +240,7 @@ extension TransportFailure {
 }
 
 extension Duration {
-    /// For those who count in seconds.
+    /// The duration in seconds.
     var seconds: Double {
         Double(components.seconds) + Double(components.attoseconds) / 1e18
     }

@@ -1,15 +1,15 @@
 import Foundation
 
-/// What a read is repeated for. It ends when the value at `at` is one of `is`, or a number of at least `atLeast`.
+/// The condition that ends a repeated read: the value at `at` is one of `is`, or a number of at least `atLeast`.
 public struct Until: Sendable, Hashable {
-    /// Where in the answer to look, a JSON pointer (RFC 6901) such as `/status`.
+    /// The place of the value in the answer, a JSON pointer (RFC 6901) such as `/status`.
     public var at: String
-    /// The words that end it; what is no text is compared with its JSON.
+    /// The words that end the read; a value that is not a text is compared by its JSON.
     public var `is`: [String]
-    /// The number that ends it, once it is reached.
+    /// The least number that ends the read.
     public var atLeast: Decimal?
 
-    /// A condition; `is`, `atLeast` or both must say what ends it.
+    /// Makes a condition; `is`, `atLeast` or both must be given.
     public init(at: String, is words: [String] = [], atLeast: Decimal? = nil) {
         self.at = at
         self.is = words

@@ -2,7 +2,7 @@ import Foundation
 
 internal import HoplineCore
 
-/// The items of a list, over all of its pages. Each page is read when it is come to. Which one that is the core says.
+/// The items of a list, over all of its pages. Pages are fetched lazily, in the order that the core determines.
 ///
 /// A read that fails throws a `HoplineError` and moves nothing: iterate again to try that page again.
 public final class Walk<List: Sendable, Item: Sendable>: AsyncSequence, @unchecked Sendable {
@@ -28,22 +28,22 @@ public final class Walk<List: Sendable, Item: Sendable>: AsyncSequence, @uncheck
         turn = begin
     }
 
-    /// Where to go on, as JSON: save it anywhere, and give it to another walk. It moves when a page, or the last item of one, was
-    /// handed out, and is nothing once there is nothing more.
+    /// The position to continue from, as JSON: save it anywhere, and pass it to another walk. The position moves when a page, or the last
+    /// item of one, was handed out, and is nil at the end of the list.
     public var position: String? { lock.withLock { turn.position } }
 
-    /// Why the walk is over; nothing as long as it is not.
+    /// The reason why the walk is over; nil as long as it is not.
     public var end: WalkEnd? { lock.withLock { turn.end } }
 
-    /// The same, a page at a time.
+    /// The walk, a page at a time.
     public var pages: Pages { Pages(walk: self) }
 
-    /// Goes on from `position`.
+    /// Continues from `position`.
     public func makeAsyncIterator() -> Iterator {
         Iterator(walk: self)
     }
 
-    /// Item after item.
+    /// An iterator over the items.
     public struct Iterator: AsyncIteratorProtocol {
         let walk: Walk
         private var items: ArraySlice<Item> = []
@@ -53,7 +53,7 @@ public final class Walk<List: Sendable, Item: Sendable>: AsyncSequence, @uncheck
             self.walk = walk
         }
 
-        /// The next item. It throws a `HoplineError`.
+        /// Returns the next item, or throws a `HoplineError`.
         public mutating func next() async throws -> Item? {
             while items.isEmpty {
                 guard let page = try await walk.read() else { return nil }
@@ -72,16 +72,16 @@ public final class Walk<List: Sendable, Item: Sendable>: AsyncSequence, @uncheck
         public typealias Element = Reply<List>
         let walk: Walk
 
-        /// Goes on from the walk's `position`.
+        /// Continues from the walk's `position`.
         public func makeAsyncIterator() -> Iterator {
             Iterator(walk: walk)
         }
 
-        /// Page after page.
+        /// An iterator over the pages.
         public struct Iterator: AsyncIteratorProtocol {
             let walk: Walk
 
-            /// The next page. It throws a `HoplineError`.
+            /// Returns the next page, or throws a `HoplineError`.
             public mutating func next() async throws -> Reply<List>? {
                 guard let page = try await walk.read() else { return nil }
                 walk.move(page.turn)
@@ -90,7 +90,7 @@ public final class Walk<List: Sendable, Item: Sendable>: AsyncSequence, @uncheck
         }
     }
 
-    /// The page that comes next, if there is one, and what comes after it.
+    /// The next page, if there is one, and the continuation after it.
     private func read() async throws(HoplineError) -> (reply: Reply<List>, items: [Item], turn: Turn)? {
         let now = lock.withLock { turn }
         guard now.end == nil, let position = now.position else { return nil }
@@ -108,18 +108,18 @@ public final class Walk<List: Sendable, Item: Sendable>: AsyncSequence, @uncheck
 }
 
 extension Walk: CustomStringConvertible, CustomReflectable {
-    /// Where it is.
+    /// The operation and the position.
     public var description: String { "\(operation) at \(position ?? end?.rawValue ?? "its end")" }
-    /// Nothing to look into.
+    /// No members.
     public var customMirror: Mirror { Mirror(self, children: [], displayStyle: .class) }
 }
 
-/// Where a walk is, or what comes after a page.
+/// The position of a walk, or the continuation after a page.
 struct Turn: Decodable, Sendable {
     let position: String?
     let end: WalkEnd?
 
-    /// Whether the page holds what was given before, which is not given again.
+    /// True if the page repeats items, which are not given again.
     var isRepeated: Bool { end == .repeatedPage }
 }
 

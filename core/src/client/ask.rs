@@ -6,7 +6,7 @@ use super::outbox::Pending;
 use super::router::Router;
 use crate::contract::agent::GetBalance;
 use crate::contract::{Api, Operation, endpoint};
-use crate::engine::{EventKind, Exchange, ExchangeResult, Grant, Input, Received, TOO_LONG};
+use crate::engine::{EventKind, Exchange, ExchangeResult, Grant, Input, SendResult, TOO_LONG};
 use crate::policy::{Advice, Effect, Error, Kind};
 use crate::state::{CommandId, JobId, StepId};
 use crate::time::Millis;
@@ -47,7 +47,7 @@ impl Router {
     }
 
     /// What came of it, for all that wait for it.
-    pub(super) fn on_server_time(&mut self, step: StepId, received: Received<'_>) {
+    pub(super) fn on_server_time(&mut self, step: StepId, received: SendResult<'_>) {
         let Some((exchange, heard)) = self.hear_errand(Pending::Ask, step, received) else { return };
         let now = self.shared.clock.monotonic();
         let waiting: Vec<JobId> = self.jobs.iter().filter(|(_, entry)| matches!(entry.parked, Parked::Asking)).map(|(id, _)| *id).collect();

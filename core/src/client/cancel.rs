@@ -3,7 +3,7 @@
 use super::job::Parked;
 use super::router::Router;
 use super::waiting::{Purpose, Visit};
-use crate::engine::{Input, Received};
+use crate::engine::{Input, SendResult};
 use crate::policy::{Advice, Effect, Error, ErrorFields, FailureKind, Kind, Sent};
 use crate::state::{CommandId, JobId, Name, StepId};
 
@@ -81,7 +81,7 @@ impl Router {
         if !self.outbox.take_back(step) {
             return false;
         }
-        self.tell(id, Input::Response(Received::Failed(FailureKind::Aborted, Sent::Never)));
+        self.tell(id, Input::Response(SendResult::Failed(FailureKind::Aborted, Sent::Never)));
         true
     }
 }

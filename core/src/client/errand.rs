@@ -4,7 +4,7 @@
 use super::outbox::Pending;
 use super::router::Router;
 use crate::collections::ThinVec;
-use crate::engine::{Action, Cx, Exchange, ExchangeResult, FailedSend, Received, Subject, Wants, Wishes};
+use crate::engine::{Action, Cx, Exchange, ExchangeResult, FailedSend, SendResult, Subject, Wants, Wishes};
 use crate::policy::{Again, Error};
 use crate::state::{CommandId, Errand, StepId};
 use crate::time::Millis;
@@ -46,7 +46,7 @@ impl Router {
     }
 
     /// What came of it.
-    pub(super) fn hear_errand(&mut self, which: Pending, step: StepId, received: Received<'_>) -> Option<(Exchange, ExchangeResult)> {
+    pub(super) fn hear_errand(&mut self, which: Pending, step: StepId, received: SendResult<'_>) -> Option<(Exchange, ExchangeResult)> {
         let out = &mut self.errand(which.clone()).out;
         let at = out.iter().position(|(id, _)| *id == step)?;
         let (_, mut exchange) = out.remove(at);

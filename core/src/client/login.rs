@@ -7,7 +7,7 @@ use super::outbox::Pending;
 use super::router::Router;
 use crate::contract::reseller::Login as LoginRequest;
 use crate::contract::{Operation, json_of};
-use crate::engine::{Exchange, ExchangeResult, Grant, Input, LOGIN, Received, TOO_LONG};
+use crate::engine::{Exchange, ExchangeResult, Grant, Input, LOGIN, SendResult, TOO_LONG};
 use crate::policy::{Advice, Effect, Error, Kind, Rule};
 use crate::state::{CommandId, JobId, StepId};
 use crate::time::Millis;
@@ -43,7 +43,7 @@ impl Router {
     }
 
     /// What came of the login, for all that wait for it.
-    pub(super) fn on_login(&mut self, step: StepId, received: Received<'_>) {
+    pub(super) fn on_login(&mut self, step: StepId, received: SendResult<'_>) {
         let generation = self.shared.tokens.generation();
         let Some((exchange, heard)) = self.hear_errand(Pending::Login, step, received) else { return };
         let (mut error, passing, asked) = match heard {

@@ -20,15 +20,15 @@ impl Router {
             }
             Outcome::Response { status, headers, body, truncated } if pending.is_send() => {
                 self.shared.clock.tick(now);
-                self.received(id, engine::Received::Response(wire::Received { status, headers, body, truncated }));
+                self.received(id, engine::SendResult::Response(wire::Received { status, headers, body, truncated }));
             }
             Outcome::Read(response) if pending.is_send() => {
                 self.shared.clock.tick(now);
-                self.received(id, engine::Received::Read(response));
+                self.received(id, engine::SendResult::Read(response));
             }
             Outcome::Failed { kind, sent } if pending.is_send() => {
                 self.shared.clock.tick(now);
-                self.received(id, engine::Received::Failed(kind, sent));
+                self.received(id, engine::SendResult::Failed(kind, sent));
             }
             _ => return Err(Misuse::WrongAnswer),
         }
@@ -40,7 +40,7 @@ impl Router {
         match self.outbox.pending.get(&id) {
             Some(Pending::Send(_) | Pending::Login) => {
                 self.shared.clock.tick(now);
-                self.received(id, engine::Received::Unfit(rule));
+                self.received(id, engine::SendResult::Unfit(rule));
                 Ok(())
             }
             _ => self.resolve(id, Outcome::Failed { kind: FailureKind::Other, sent: Sent::Never }, now),
@@ -48,7 +48,7 @@ impl Router {
     }
 
     /// Whoever waits for it is told what came over HTTP.
-    fn received(&mut self, step: StepId, received: engine::Received<'_>) {
+    fn received(&mut self, step: StepId, received: engine::SendResult<'_>) {
         match self.outbox.pending.remove(&step) {
             Some(Pending::Send(job)) => self.tell(job, Input::Response(received)),
             Some(Pending::Ask) => self.on_server_time(step, received),

@@ -3,7 +3,7 @@
 use super::job::Entry;
 use super::waiting::Start;
 use crate::contract::agent::CreateSession;
-use crate::contract::{ANY, Endpoint, Operation, Place, json_of};
+use crate::contract::{ANY, Endpoint, FieldPlace, Operation, json_of};
 use crate::engine::{Phase, RecordId, Then, phase_of};
 use crate::policy::{Advice, Error, ErrorFields};
 use crate::state::{Data, Fingerprint, MemberDigests};
@@ -54,7 +54,7 @@ pub(super) fn digests(endpoint: &Endpoint, built: &Built, then: Then) -> MemberD
 
 /// The members of a body in the order of the table, and whether they hold a secret.
 fn in_body(endpoint: &Endpoint) -> impl Iterator<Item = (&'static str, bool)> {
-    let fields = endpoint.request.fields.iter().filter(|field| field.place == Place::Body);
+    let fields = endpoint.request.fields.iter().filter(|field| field.place == FieldPlace::Body);
     fields.map(|field| (field.name, field.shape.has_secrets()))
 }
 
@@ -143,7 +143,7 @@ fn differences(start: &Start, known: Option<&MemberDigests>) -> String {
         return "by another operation".to_owned();
     }
     // No write of the table has a query beside its path.
-    let in_path = endpoint.request.fields.iter().filter(|field| field.place == Place::Path && at.contains(&1)).map(|field| field.name);
+    let in_path = endpoint.request.fields.iter().filter(|field| field.place == FieldPlace::Path && at.contains(&1)).map(|field| field.name);
     let in_body = known.zip(start.bought_as.as_ref()).map(|(known, own)| differing_members(endpoint, known, &own.members));
     let names: Vec<String> = in_path.chain(in_body.unwrap_or_default()).map(|name| format!("`{name}`")).collect();
     if names.is_empty() { "with other parameters".to_owned() } else { format!("with another {}", names.join(" and another ")) }

@@ -115,8 +115,8 @@ macro_rules! record {
     };
     (@name $field:ident) => { $crate::contract::wire_name(stringify!($field)) };
     (@name $field:ident $wire:literal) => { $wire };
-    (@place) => { $crate::contract::Place::Body };
-    (@place $place:ident $(($header:literal))?) => { $crate::contract::Place::$place $(($header))? };
+    (@place) => { $crate::contract::FieldPlace::Body };
+    (@place $place:ident $(($header:literal))?) => { $crate::contract::FieldPlace::$place $(($header))? };
 }
 
 /// The endpoints of one API: `name: Method "path", Auth, Safety, Paid or Free, Request -> Answer;`.

@@ -33,7 +33,7 @@ pub use events::{EventEntry, Level};
 pub(crate) use events::{count_members, events, members_of_all, position};
 pub(crate) use macros::{closed_enum, host_record, prose, stored, written};
 pub use replies::{Candidate, REPLIES, Reconciliation, StaticOrder};
-pub use shape::{Field, FieldRule, Place, Record, Shape, Word, Words};
+pub use shape::{Field, FieldPlace, FieldRule, Record, Shape, Word, Words};
 pub(crate) use shape::{all_fit, joined};
 pub use sink::Sink;
 pub(crate) use text::fits_double;

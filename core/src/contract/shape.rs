@@ -68,7 +68,7 @@ pub struct Field {
     /// True if null is a value of its own, distinct from absence.
     pub nullable: bool,
     /// The place in a request; members of an answer are in its body.
-    pub place: Place,
+    pub place: FieldPlace,
     /// The rules for a value before it is sent.
     pub rules: &'static [FieldRule],
 }
@@ -87,7 +87,7 @@ impl Field {
     /// A member of a record that hosts get. A false one is absent.
     pub(crate) const fn host(name: &'static str, doc: &'static str, shape: Shape, required: bool) -> Self {
         let required = required && !matches!(shape, Shape::Bool);
-        Field { name, aliases: &[], doc, shape, required, nullable: false, place: Place::Body, rules: &[] }
+        Field { name, aliases: &[], doc, shape, required, nullable: false, place: FieldPlace::Body, rules: &[] }
     }
 
     /// A member of an object that is only written.
@@ -98,7 +98,7 @@ impl Field {
 
 /// The place of a field in a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum FieldPlace {
     /// One segment of the path, percent-encoded.
     Path,
     /// A query parameter, percent-encoded.

@@ -6,10 +6,10 @@ use super::context::Cx;
 use super::event::EventKind;
 use super::exchange::{Exchange, ExchangeResult, FailedSend};
 use super::gate::Wake;
-use super::machine::{Action, Input, Need, Note, Received};
+use super::machine::{Action, Input, Need, Note, SendResult};
 use crate::contract::agent::GetSession;
 use crate::contract::{Api, Endpoint, Operation, Safety};
-use crate::policy::{Advice, Again, Asked, Effect, Error, ErrorFields, Judgement, Kind, Ledger, RetryPolicy, SendFailure, judge};
+use crate::policy::{Advice, Again, Effect, Error, ErrorFields, JudgeContext, Judgement, Kind, Ledger, RetryPolicy, SendFailure, judge};
 use crate::time::Millis;
 use crate::wire::Content;
 
@@ -137,7 +137,7 @@ impl Call {
     }
 
     /// Takes the outcome of a send. A failure is returned, for the caller to judge.
-    pub(crate) fn on_response(&mut self, received: Received<'_>, cx: &mut Cx<'_>) -> Result<CallOutcome, Box<FailedSend>> {
+    pub(crate) fn on_response(&mut self, received: SendResult<'_>, cx: &mut Cx<'_>) -> Result<CallOutcome, Box<FailedSend>> {
         match self.exchange.take_in(received, cx) {
             ExchangeResult::Success(answered) => {
                 self.ledger.unanswered = false;
@@ -194,8 +194,8 @@ impl Call {
             (None, Some((_, sent))) => SendFailure::Lost(sent),
             (None, None) => SendFailure::Lost(crate::policy::Sent::Maybe),
         };
-        let asked = Asked::new(self.exchange.endpoint, self.attempts.policy.retry_paid, cx.shared.rules);
-        let asked = Asked { capped: self.has_price_limit, ..asked };
+        let asked = JudgeContext::new(self.exchange.endpoint, self.attempts.policy.retry_paid, cx.shared.rules);
+        let asked = JudgeContext { capped: self.has_price_limit, ..asked };
         let request_id = failing.answer.as_ref().and_then(|answer| answer.request_id.as_deref());
         let mut judgement = judge(asked, &mut self.ledger, heard, request_id);
         if failing.token_refused && judgement.kind == Kind::Refused {
@@ -286,7 +286,7 @@ impl Call {
         })
     }
 
-    fn read_response(&mut self, received: Received<'_>, cx: &mut Cx<'_>) -> CallOutcome {
+    fn read_response(&mut self, received: SendResult<'_>, cx: &mut Cx<'_>) -> CallOutcome {
         let failing = match self.on_response(received, cx) {
             Ok(called) => return called,
             Err(failing) => failing,

@@ -3,7 +3,7 @@
 use super::answer::Answered;
 use super::context::{Cx, Service};
 use super::event::EventKind;
-use super::machine::{Action, Note, Received};
+use super::machine::{Action, Note, SendResult};
 use super::redact::fill;
 use super::tokens::LOGIN;
 use crate::contract::agent::{CreateSession, GetAccount, GetSession, RegisterAccount, RotateSession, TerminateSession};
@@ -145,21 +145,21 @@ impl Exchange {
     }
 
     /// Takes the outcome of the send.
-    pub(crate) fn take_in(&mut self, received: Received<'_>, cx: &mut Cx<'_>) -> ExchangeResult {
+    pub(crate) fn take_in(&mut self, received: SendResult<'_>, cx: &mut Cx<'_>) -> ExchangeResult {
         let expected = Expected::of(self.endpoint, cx.service.max_body);
         let answer = match received {
-            Received::Unfit(rule) => return ExchangeResult::Unfit(rule.to_owned()),
-            Received::Failed(FailureKind::Late, Sent::Never) if self.late < MAX_LATE && cx.wanted => {
+            SendResult::Unfit(rule) => return ExchangeResult::Unfit(rule.to_owned()),
+            SendResult::Failed(FailureKind::Late, Sent::Never) if self.late < MAX_LATE && cx.wanted => {
                 self.late += 1;
                 return ExchangeResult::Late;
             }
-            Received::Failed(kind, sent) => {
+            SendResult::Failed(kind, sent) => {
                 let lost = Some((kind, sent));
                 let failing = FailedSend { answer: None, lost, passing: true, token_refused: false, undone: false, by_backend: false };
                 return ExchangeResult::Failure(Box::new(failing));
             }
-            Received::Response(received) => classify(expected, received, cx.shared.clock.unix()),
-            Received::Read(response) => classify_read(expected, response, cx.shared.clock.unix()),
+            SendResult::Response(received) => classify(expected, received, cx.shared.clock.unix()),
+            SendResult::Read(response) => classify_read(expected, response, cx.shared.clock.unix()),
         };
         let answer = self.believed(answer, cx);
         self.lacked_list = matches!(answer.content, Content::NoEnvelope { flaw: Flaw::NoList, .. });

@@ -35,7 +35,7 @@ pub(crate) enum Input<'a> {
     /// The time has come; holds the time that was requested.
     Due(Millis),
     /// The outcome of a request.
-    Response(Received<'a>),
+    Response(SendResult<'a>),
     /// The outcome of storing the record.
     Stored(Stored),
     /// The requested resource, or an error.
@@ -43,7 +43,7 @@ pub(crate) enum Input<'a> {
 }
 
 /// The outcome of an HTTP request.
-pub(crate) enum Received<'a> {
+pub(crate) enum SendResult<'a> {
     /// A response that is to be read.
     Response(wire::Received<'a>),
     /// A response that was read.

@@ -39,7 +39,7 @@ pub(crate) use self::jobs::open_session::requested_type;
 pub(crate) use self::jobs::{Job, Place, Then};
 pub(crate) use self::key::{Age, SavedAge};
 pub(crate) use self::lookup::Lookup;
-pub(crate) use self::machine::{Action, Bought, Grant, Input, Need, Note, Received, Stored};
+pub(crate) use self::machine::{Action, Bought, Grant, Input, Need, Note, SendResult, Stored};
 pub(crate) use self::order::{Order, bad_order_no};
 pub(crate) use self::session::{Follow, phase_of};
 pub(crate) use self::tokens::{LOGIN, Tokens};

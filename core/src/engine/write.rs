@@ -30,7 +30,7 @@
 //!
 //! | Answer | The key after it | Next |
 //! |---|---|---|
-//! | success | answered | [`Written::Accepted`] |
+//! | success | answered | [`WriteOutcome::Accepted`] |
 //! | none: the request never left the host | as before | the same key |
 //! | lost, or a page without the API's format | unanswered | the same key, where a repeat is allowed |
 //! | a throttle (429) | as before | the same key, while the whole client holds back; a new key, where the 429 is a stored replay |
@@ -105,7 +105,7 @@ enum Before {
 
 /// The end of a write after which its script goes on.
 #[derive(Debug)]
-pub(crate) enum Written {
+pub(crate) enum WriteOutcome {
     /// The write was accepted.
     Accepted(Box<Answered>),
     /// Of a termination: there is no such session. Only a read can tell whether this call ended it.
@@ -189,7 +189,7 @@ impl Write {
     }
 
     /// Advances the write with one input.
-    pub(crate) fn handle(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Part<Written> {
+    pub(crate) fn handle(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Part<WriteOutcome> {
         match (std::mem::replace(&mut self.before, Before::Nothing), input) {
             (Before::Pricing(prices), input) => Part::Asks(self.pricing(prices, input, cx)),
             (Before::Counting(asked), Input::Granted(granted)) => Part::Asks(self.counted(*asked, granted, cx)),
@@ -210,7 +210,7 @@ impl Write {
                     let (judgement, error) = self.call.judge(&failing, cx);
                     let not_there = matches!(error.code.as_deref(), Some("SESSION_NOT_FOUND" | "SESSION_EXPIRED"));
                     if was_open && not_there && self.call.exchange.endpoint.name == TerminateSession::ENDPOINT.name {
-                        return Part::Done(Written::NotThere(error));
+                        return Part::Done(WriteOutcome::NotThere(error));
                     }
                     match self.call.go_on(&failing, judgement, error, cx) {
                         // No caller waits any more, and the key has an answer, so a further send would find out nothing.
@@ -231,7 +231,7 @@ impl Write {
         }
     }
 
-    fn called(&mut self, called: CallOutcome, cx: &mut Cx<'_>) -> Part<Written> {
+    fn called(&mut self, called: CallOutcome, cx: &mut Cx<'_>) -> Part<WriteOutcome> {
         match called {
             CallOutcome::Pending(action) => Part::Asks(action),
             CallOutcome::Success(answered) => {
@@ -241,7 +241,7 @@ impl Write {
                     cx.notes.push(Note::Charged(counted, charge));
                 }
                 self.tell_charge(&answered, cx);
-                Part::Done(Written::Accepted(answered))
+                Part::Done(WriteOutcome::Accepted(answered))
             }
             CallOutcome::Failed(judgement, error) => Part::Asks(self.conclude(judgement, error, cx)),
             CallOutcome::Cancelled => Part::Asks(self.stop(cx)),

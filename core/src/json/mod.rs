@@ -8,5 +8,5 @@ mod string;
 pub(crate) use from_json::{FromJson, FromJsonError, Object, from_json, read_json, word};
 pub(crate) use pick::{items, members, pick, plain, text_of};
 pub use scan::NotJson;
-pub(crate) use scan::{Scanner, Written, ends_early, is_too_deep, whole};
+pub(crate) use scan::{QuotedText, Scanner, ends_early, is_too_deep, whole};
 pub(crate) use string::{push_quoted, quoted};

@@ -24,12 +24,12 @@ pub(crate) struct Scanner<'a> {
 
 /// A string as it is written between its quotes.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Written<'a> {
+pub(crate) struct QuotedText<'a> {
     pub(crate) text: &'a str,
     escaped: bool,
 }
 
-impl<'a> Written<'a> {
+impl<'a> QuotedText<'a> {
     /// The value of the string; `None` if it holds half a surrogate pair, which no text can hold.
     pub(crate) fn plain(self) -> Option<Cow<'a, str>> {
         if self.escaped { unescape(self.text).map(Cow::Owned) } else { Some(Cow::Borrowed(self.text)) }
@@ -131,7 +131,7 @@ impl<'a> Scanner<'a> {
 
     /// A string, from its opening quote.
     #[inline]
-    pub(crate) fn string(&mut self) -> Result<Written<'a>, NotJson> {
+    pub(crate) fn string(&mut self) -> Result<QuotedText<'a>, NotJson> {
         self.take(b'"')?;
         let (from, mut escaped) = (self.at, false);
         loop {
@@ -140,7 +140,7 @@ impl<'a> Scanner<'a> {
                 b'"' => {
                     let text = self.since(from);
                     self.at += 1;
-                    return Ok(Written { text, escaped });
+                    return Ok(QuotedText { text, escaped });
                 }
                 b'\\' => {
                     escaped = true;
@@ -236,7 +236,7 @@ impl<'a> Scanner<'a> {
 
     /// The name of a member and its colon.
     #[inline]
-    pub(crate) fn name(&mut self) -> Result<Written<'a>, NotJson> {
+    pub(crate) fn name(&mut self) -> Result<QuotedText<'a>, NotJson> {
         let name = self.string()?;
         self.take(b':').map(|()| name)
     }

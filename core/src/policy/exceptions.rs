@@ -18,23 +18,23 @@ pub(crate) struct Exception<'a> {
 
 /// The result of the interpretation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Failure {
+pub(crate) enum Interpretation {
     /// A response with this status.
     Status(u16),
     Of(Cause),
 }
 
 /// Interprets a chain of exceptions, outermost first.
-pub(crate) fn failure(chain: &[Exception<'_>]) -> Failure {
+pub(crate) fn interpret(chain: &[Exception<'_>]) -> Interpretation {
     if let Some(status) = chain.iter().find_map(answered) {
-        return Failure::Of(if status >= 500 { Cause::Target } else { Cause::Proxy });
+        return Interpretation::Of(if status >= 500 { Cause::Target } else { Cause::Proxy });
     }
     let has_status = !chain.iter().any(|one| one.is_any(&WITHOUT_STATUS));
     if let Some(status) = chain.iter().find_map(|one| one.status).filter(|_| has_status) {
-        return Failure::Status(status);
+        return Interpretation::Status(status);
     }
     let known = CLUES.iter().find(|clue| chain.iter().any(|one| one.shows(clue)));
-    Failure::Of(match known {
+    Interpretation::Of(match known {
         Some(clue) => clue.cause,
         None if chain.iter().any(Exception::is_late) => Cause::Timeout,
         None if chain.iter().any(Exception::has_407) => Cause::Proxy,
@@ -93,23 +93,23 @@ fn fits(pattern: &str, text: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn of(names: &[&'static str], code: &'static str, text: &'static str) -> Failure {
+    fn of(names: &[&'static str], code: &'static str, text: &'static str) -> Interpretation {
         let names = names.iter().map(|name| Cow::Borrowed(*name)).collect();
-        failure(&[Exception { names, code: code.into(), text: text.into(), ..Exception::default() }])
+        interpret(&[Exception { names, code: code.into(), text: text.into(), ..Exception::default() }])
     }
 
     // `tests/vectors/texts/seen.json` has the exceptions of real clients.
     #[test]
     fn an_answer_to_a_connect_is_three_digits_behind_its_mark() {
         let text = |text| of(&["builtins.OSError"], "", text);
-        assert_eq!(text("Tunnel connection failed: 407 Proxy Authentication Required"), Failure::Of(Cause::Proxy));
-        assert_eq!(text("Tunnel connection failed: 502 Bad Gateway"), Failure::Of(Cause::Target));
-        assert_eq!(text("Socket error: none; Socket error: 503: away"), Failure::Of(Cause::Target));
+        assert_eq!(text("Tunnel connection failed: 407 Proxy Authentication Required"), Interpretation::Of(Cause::Proxy));
+        assert_eq!(text("Tunnel connection failed: 502 Bad Gateway"), Interpretation::Of(Cause::Target));
+        assert_eq!(text("Socket error: none; Socket error: 503: away"), Interpretation::Of(Cause::Target));
         for other in ["Tunnel connection failed: 5021", "Tunnel connection failed: 50", "Tunnel connection failed: "] {
-            assert_eq!(text(other), Failure::Of(Cause::Unknown), "{other}");
+            assert_eq!(text(other), Interpretation::Of(Cause::Unknown), "{other}");
         }
-        assert_eq!(of(&["httpx.ProxyError"], "", "503 Service Unavailable"), Failure::Of(Cause::Target));
-        assert_eq!(of(&["httpx.ReadError"], "", "503 Service Unavailable"), Failure::Of(Cause::Unknown));
+        assert_eq!(of(&["httpx.ProxyError"], "", "503 Service Unavailable"), Interpretation::Of(Cause::Target));
+        assert_eq!(of(&["httpx.ReadError"], "", "503 Service Unavailable"), Interpretation::Of(Cause::Unknown));
     }
 
     #[test]
@@ -117,16 +117,16 @@ mod tests {
         assert!(fits("*.ProxyError", "requests.ProxyError") && fits("*.ProxyError", "ProxyError"));
         assert!(!fits("*.ProxyError", "requests.NoProxyError") && !fits("*.ProxyError", "ProxyError.args"));
         assert!(fits("ERR_SSL_*", "ERR_SSL_WRONG_VERSION_NUMBER") && !fits("pycurl 7", "pycurl 77"));
-        assert_eq!(of(&[], "pycurl 7", ""), Failure::Of(Cause::Proxy));
-        assert_eq!(of(&[], "pycurl 77", ""), Failure::Of(Cause::Unknown));
+        assert_eq!(of(&[], "pycurl 7", ""), Interpretation::Of(Cause::Proxy));
+        assert_eq!(of(&[], "pycurl 77", ""), Interpretation::Of(Cause::Unknown));
     }
 
     #[test]
     fn an_unknown_exception_is_never_the_targets() {
-        assert_eq!(of(&["any.ReadTimeout"], "", ""), Failure::Of(Cause::Timeout));
-        assert_eq!(of(&["any.Failure"], "ETIMEDOUT", ""), Failure::Of(Cause::Timeout));
-        assert_eq!(of(&["any.Failure"], "", "(407)"), Failure::Of(Cause::Proxy));
-        assert_eq!(of(&["any.Failure"], "", "https://shop.example/407"), Failure::Of(Cause::Unknown));
-        assert_eq!(failure(&[]), Failure::Of(Cause::Unknown));
+        assert_eq!(of(&["any.ReadTimeout"], "", ""), Interpretation::Of(Cause::Timeout));
+        assert_eq!(of(&["any.Failure"], "ETIMEDOUT", ""), Interpretation::Of(Cause::Timeout));
+        assert_eq!(of(&["any.Failure"], "", "(407)"), Interpretation::Of(Cause::Proxy));
+        assert_eq!(of(&["any.Failure"], "", "https://shop.example/407"), Interpretation::Of(Cause::Unknown));
+        assert_eq!(interpret(&[]), Interpretation::Of(Cause::Unknown));
     }
 }

@@ -75,7 +75,7 @@ pub(crate) enum SendFailure<'a> {
 
 /// The facts of an operation that judging needs.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Asked {
+pub(crate) struct JudgeContext {
     pub(crate) safety: Safety,
     pub(crate) paid: bool,
     pub(crate) retry_paid: bool,
@@ -88,11 +88,11 @@ pub(crate) struct Asked {
     pub(crate) is_callers: bool,
 }
 
-impl Asked {
+impl JudgeContext {
     pub(crate) fn new(endpoint: &Endpoint, retry_paid: bool, rules: Rules) -> Self {
         let look = look_advice(endpoint);
         let is_callers = endpoint.name == ANY;
-        Asked { look, is_callers, safety: endpoint.safety, paid: endpoint.paid, retry_paid, capped: false, rules }
+        JudgeContext { look, is_callers, safety: endpoint.safety, paid: endpoint.paid, retry_paid, capped: false, rules }
     }
 }
 
@@ -123,7 +123,7 @@ pub(crate) struct Judgement {
 }
 
 /// Judges an outcome and updates the ledger.
-pub(crate) fn judge(asked: Asked, ledger: &mut Ledger, outcome: SendFailure<'_>, request_id: Option<&str>) -> Judgement {
+pub(crate) fn judge(asked: JudgeContext, ledger: &mut Ledger, outcome: SendFailure<'_>, request_id: Option<&str>) -> Judgement {
     match outcome {
         SendFailure::Lost(Sent::Never) => ending(asked, ledger, Again::Same, Kind::Unavailable, Advice::RetryLater),
         SendFailure::Lost(Sent::Maybe) => {
@@ -147,7 +147,7 @@ pub(crate) fn judge(asked: Asked, ledger: &mut Ledger, outcome: SendFailure<'_>,
     }
 }
 
-fn answered(asked: Asked, ledger: &mut Ledger, code: &str, status: u16, request_id: Option<&str>) -> Judgement {
+fn answered(asked: JudgeContext, ledger: &mut Ledger, code: &str, status: u16, request_id: Option<&str>) -> Judgement {
     let Some(row) = codes::code(code) else {
         // NOT DOCUMENTED: the meaning of any other code. Such a code never counts as an answer to a write with a key; without a key, not if
         // the write may have been done, or may be done later.
@@ -236,7 +236,7 @@ pub(crate) fn is_passing_read(status: u16) -> bool {
 
 /// A refusal of an app's own backend was not passed on to the service, by the contract between the app and Hopline. The refusal is about
 /// that send alone.
-fn refused_by_backend(asked: Asked, ledger: &mut Ledger, status: u16) -> Judgement {
+fn refused_by_backend(asked: JudgeContext, ledger: &mut Ledger, status: u16) -> Judgement {
     ledger.unanswered &= asked.rules.holds(Rule::BackendSettlesNothing);
     ledger.refused |= asked.safety == Safety::Keyed;
     let (again, kind, advice) = match status {
@@ -251,7 +251,7 @@ fn refused_by_backend(asked: Asked, ledger: &mut Ledger, status: u16) -> Judgeme
 }
 
 /// Judges a failure envelope of the reseller API, whose codes are not documented.
-fn refused(asked: Asked, ledger: &mut Ledger, status: u16, undone: bool) -> Judgement {
+fn refused(asked: JudgeContext, ledger: &mut Ledger, status: u16, undone: bool) -> Judgement {
     if undone {
         let advice = match status {
             401 => Advice::Reauthenticate,
@@ -275,12 +275,12 @@ pub(crate) fn look_advice(endpoint: &Endpoint) -> Option<Advice> {
 }
 
 /// The repeat after an outcome that leaves the effect open.
-fn repeat(asked: Asked) -> Again {
+fn repeat(asked: JudgeContext) -> Again {
     if asked.safety == Safety::AtMostOnce && asked.rules.holds(Rule::OpenWriteRests) { Again::No } else { Again::Same }
 }
 
 /// The report if the operation ends here: the given kind, unless the effect is open.
-fn ending(asked: Asked, ledger: &Ledger, again: Again, kind: Kind, advice: Advice) -> Judgement {
+fn ending(asked: JudgeContext, ledger: &Ledger, again: Again, kind: Kind, advice: Advice) -> Judgement {
     if asked.safety == Safety::Safe || !ledger.is_open() {
         return Judgement { again, kind, effect: Effect::None, advice, keep: false };
     }

@@ -6,7 +6,7 @@ use std::fmt;
 
 use super::check::{Refusal, check, members, no_strangers, object, value_of};
 use super::host::encoded;
-use crate::contract::{AnyRequest, Api, Endpoint, Field, FieldRule, Method, Place, Safety, Secret, Shape, Shaped};
+use crate::contract::{AnyRequest, Api, Endpoint, Field, FieldPlace, FieldRule, Method, Safety, Secret, Shape, Shaped};
 use crate::json::{FromJson, is_too_deep, plain, quoted, read_json};
 
 /// More than any request of the contract needs; a record of it must stay small enough to be read back.
@@ -97,7 +97,7 @@ pub(crate) fn build(endpoint: &Endpoint, params: &str) -> Result<Built, Refusal>
             built.match_fields.insert(field.name.to_owned(), plain(&text).into_owned());
         }
         match field.place {
-            Place::Path => {
+            FieldPlace::Path => {
                 let plain = plain(&text);
                 if plain.is_empty() || plain == "." || plain == ".." {
                     return Err(Refusal::new(field.name, "is part of the path and must not be empty, `.` or `..`"));
@@ -110,14 +110,14 @@ pub(crate) fn build(endpoint: &Endpoint, params: &str) -> Result<Built, Refusal>
                 let encoded = encoded(&plain);
                 built.target = built.target.replace(&format!("{{{}}}", field.name), &encoded);
             }
-            Place::Query => {
+            FieldPlace::Query => {
                 built.credentials |= field.name == "include_credentials" && text == "true";
                 if Some(field.name) == page_size(endpoint) {
                     built.page_size = text.parse().ok();
                 }
                 push_query(&mut query, field.name, &plain(&text));
             }
-            Place::WholeQuery => {
+            FieldPlace::WholeQuery => {
                 for (name, value) in
                     members(&text).map_err(|_| Refusal::new(field.name, "must be a JSON object without repeated members"))?
                 {
@@ -127,18 +127,18 @@ pub(crate) fn build(endpoint: &Endpoint, params: &str) -> Result<Built, Refusal>
                     push_query(&mut query, &name, &plain(value));
                 }
             }
-            Place::Header(name) => {
+            FieldPlace::Header(name) => {
                 let plain = plain(&text);
                 if !plain.bytes().all(|byte| byte.is_ascii_graphic()) {
                     return Err(Refusal::new(field.name, "must be visible ASCII characters, since it is a header"));
                 }
                 built.headers.push((name.to_ascii_lowercase(), plain.into_owned()));
             }
-            Place::Whole => {
+            FieldPlace::Whole => {
                 members(&text).map_err(|_| Refusal::new(field.name, "must be a JSON object without repeated members"))?;
                 built.body = Some(text);
             }
-            Place::Body => body.push(format!("\"{}\":{text}", field.name)),
+            FieldPlace::Body => body.push(format!("\"{}\":{text}", field.name)),
         }
     }
     // A change of nothing is still a document; other requests do without an empty one.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::facts::{CHARGE, Facts};
-use super::read::{self, Data, Expected, Flaw, Reading, Received, Response, Undocumented, read};
+use super::read::{self, DataRef, Expected, Flaw, Reading, Received, Response, Undocumented, read};
 use super::text::{KEPT_WORD, cut, word};
 use super::time;
 use crate::contract::Json;
@@ -119,7 +119,7 @@ impl Answer {
 }
 
 impl Success {
-    fn of(data: &Data<'_>, undocumented_secrets: Option<bool>, request_id: Option<&str>) -> Self {
+    fn of(data: &DataRef<'_>, undocumented_secrets: Option<bool>, request_id: Option<&str>) -> Self {
         let reading = |undocumented_secrets| {
             let misfit = data.fit.clone().err().map(Box::new);
             Reading { misfit, rewritten: data.rewritten, beyond_doubles: data.beyond_doubles, undocumented_secrets }
@@ -140,7 +140,7 @@ impl Success {
 }
 
 impl Failure {
-    fn of(failure: &read::Failure<'_>) -> Self {
+    fn of(failure: &read::FailureRef<'_>) -> Self {
         // Details that are too long are not kept.
         let details = failure.details.as_deref().filter(|json| json.len() <= 64 * KEPT_WORD).map(Json::checked);
         let has_data = failure.details.as_deref().is_some_and(|json| !is_empty(json));

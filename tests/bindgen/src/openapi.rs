@@ -4,7 +4,7 @@ mod schema;
 
 use std::collections::BTreeMap;
 
-use hopline::contract::{Api, Auth, Endpoint, Field, FieldRule, Place, Record, Safety, Shape, endpoints};
+use hopline::contract::{Api, Auth, Endpoint, Field, FieldPlace, FieldRule, Record, Safety, Shape, endpoints};
 use hopline::policy::CODES;
 use serde_json::{Map, Value, json};
 
@@ -108,15 +108,15 @@ fn parameters(endpoint: &Endpoint) -> Vec<Value> {
 }
 
 fn parameter(field: &Field) -> Option<Value> {
-    if field.place == Place::WholeQuery {
+    if field.place == FieldPlace::WholeQuery {
         let schema = json!({ "type": "object", "additionalProperties": { "type": "string" } });
         return Some(json!({ "name": field.name, "in": "query", "description": text(field.doc), "explode": true, "schema": schema }));
     }
     let (place, name) = match field.place {
-        Place::Path => ("path", field.name),
-        Place::Query => ("query", field.name),
-        Place::Header(name) => ("header", name),
-        Place::Body | Place::Whole | Place::WholeQuery => return None,
+        FieldPlace::Path => ("path", field.name),
+        FieldPlace::Query => ("query", field.name),
+        FieldPlace::Header(name) => ("header", name),
+        FieldPlace::Body | FieldPlace::Whole | FieldPlace::WholeQuery => return None,
     };
     let mut schema = asked(field);
     if place == "path" {
@@ -127,11 +127,11 @@ fn parameter(field: &Field) -> Option<Value> {
 
 /// The JSON body, where the request has one. It is required when a member of it is.
 fn body(record: &Record) -> Option<Value> {
-    if let Some(field) = record.fields.iter().find(|field| field.place == Place::Whole) {
+    if let Some(field) = record.fields.iter().find(|field| field.place == FieldPlace::Whole) {
         let schema = json!({ "type": "object", "description": text(field.doc) });
         return Some(json!({ "required": field.required, "content": { "application/json": { "schema": schema } } }));
     }
-    let members: Vec<&Field> = record.fields.iter().filter(|field| field.place == Place::Body).collect();
+    let members: Vec<&Field> = record.fields.iter().filter(|field| field.place == FieldPlace::Body).collect();
     if members.is_empty() {
         return None;
     }
@@ -189,7 +189,7 @@ fn links(endpoint: &Endpoint) -> Map<String, Value> {
         _ => false,
     };
     for next in endpoints().filter(|next| next.api == endpoint.api) {
-        let ids = next.request.fields.iter().filter(|field| field.place == Place::Path && made(field));
+        let ids = next.request.fields.iter().filter(|field| field.place == FieldPlace::Path && made(field));
         let ids: Map<String, Value> = ids.map(|field| (field.name.to_owned(), expression(field.name))).collect();
         if !ids.is_empty() {
             out.insert(next.name.to_owned(), json!({ "operationId": next.name, "parameters": ids }));

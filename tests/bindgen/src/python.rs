@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use hopline::contract::{Field, Place, REPLIES, Record, Shape, Words, endpoints};
+use hopline::contract::{Field, FieldPlace, REPLIES, Record, Shape, Words, endpoints};
 
 use crate::model::{APIS, Kind, Type, client, lines, snake, types};
 
@@ -136,7 +136,7 @@ fn answer_type(shape: Shape) -> String {
 fn request_type(field: &Field) -> String {
     match field.place {
         // An object of the caller's own.
-        Place::Whole | Place::WholeQuery => "Mapping[str, Any]".to_owned(),
+        FieldPlace::Whole | FieldPlace::WholeQuery => "Mapping[str, Any]".to_owned(),
         _ if field.takes_any_number() => format!("{} | float", given_type(field.shape)),
         _ => given_type(field.shape),
     }

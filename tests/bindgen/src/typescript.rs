@@ -1,7 +1,7 @@
 //! Prints what JavaScript needs of the table: the types of `hopline.d.ts` in the wire's own spelling, and the names of the
 //! operations and of the secrets as a module.
 
-use hopline::contract::{Api, Endpoint, Field, FieldRule, Place, Record, Shape, Words, endpoints};
+use hopline::contract::{Api, Endpoint, Field, FieldPlace, FieldRule, Record, Shape, Words, endpoints};
 use hopline::policy::CODES;
 
 use crate::model::{APIS, Type, Use, Walk, about, camel, client, functions_in_camel, lines, operations, types, unlinked};
@@ -98,7 +98,7 @@ fn print_record(out: &mut String, record: &Record, side: Side) {
             (false, Side::Answer) => ("?", " | null | undefined"),
         };
         // A whole body is an object of the caller's own.
-        let kind = if matches!(field.place, Place::Whole | Place::WholeQuery) {
+        let kind = if matches!(field.place, FieldPlace::Whole | FieldPlace::WholeQuery) {
             "{ [name: string]: Json }".to_owned()
         } else if field.shape == Shape::Integer && field.is_id() {
             // One that a number does not hold exactly is text.

@@ -3,19 +3,19 @@
 use super::super::host_params::HostParams;
 use crate::contract::exceptions::Cause;
 use crate::json::{items, text_of};
-use crate::policy::{Error, Exception, Failure, failure};
+use crate::policy::{Error, Exception, Interpretation, interpret};
 
 /// `{"status":N}`, or a word.
 pub(super) fn seen(given: &HostParams<'_>) -> Result<String, Error> {
     let refuse = || given.refuse("chain", "must be a list of exceptions");
     let chain = items(given.get("chain").unwrap_or_default()).map_err(|_| refuse())?;
     let chain: Result<Vec<_>, Error> = chain.into_iter().map(exception).collect();
-    let word = match failure(&chain?) {
-        Failure::Status(status) => return Ok(format!("{{\"status\":{status}}}")),
-        Failure::Of(Cause::Timeout) => "timeout",
-        Failure::Of(Cause::Proxy) => "proxy",
-        Failure::Of(Cause::Target) => "target",
-        Failure::Of(Cause::Unknown) => "unknown",
+    let word = match interpret(&chain?) {
+        Interpretation::Status(status) => return Ok(format!("{{\"status\":{status}}}")),
+        Interpretation::Of(Cause::Timeout) => "timeout",
+        Interpretation::Of(Cause::Proxy) => "proxy",
+        Interpretation::Of(Cause::Target) => "target",
+        Interpretation::Of(Cause::Unknown) => "unknown",
     };
     Ok(format!("\"{word}\""))
 }

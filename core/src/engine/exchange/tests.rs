@@ -87,7 +87,7 @@ fn only_a_read_in_the_envelope_tells_the_services_time() {
         let mut exchange = given.exchange(operation, params);
         let headers = [("date", "Wed, 15 Nov 2023 00:00:00 GMT")];
         let received = wire::Received { status: 200, headers: &headers, body, truncated: false };
-        exchange.take_in(Received::Response(received), &mut given.cx());
+        exchange.take_in(SendResult::Response(received), &mut given.cx());
         assert_eq!(given.shared.clock.knows_server(), knows, "{operation}");
     }
 }
@@ -205,7 +205,7 @@ fn a_login_is_refused_by_what_was_sent_and_not_by_a_service_that_failed_at_it() 
     for (status, body, is_refusal) in rows {
         let mut given = Given::reseller();
         let mut exchange = given.exchange("login", r#"{"username":"u","password":"p"}"#);
-        let received = Received::Response(wire::Received { status, headers: &[], body: body.as_bytes(), truncated: false });
+        let received = SendResult::Response(wire::Received { status, headers: &[], body: body.as_bytes(), truncated: false });
         let ExchangeResult::Failure(failing) = exchange.take_in(received, &mut given.cx()) else { panic!("{status} is a failure") };
         assert_eq!(failing.is_refusal(), is_refusal, "{status} {body}");
     }

@@ -9,7 +9,7 @@ use crate::engine::confirm::{Confirm, Confirmed};
 use crate::engine::context::Cx;
 use crate::engine::machine::{Action, Input, Note, Part};
 use crate::engine::session::phase_of;
-use crate::engine::write::{Write, Written};
+use crate::engine::write::{Write, WriteOutcome};
 use crate::policy::{Advice, Effect, Error, Kind};
 use crate::time::Millis;
 
@@ -36,8 +36,8 @@ impl Change {
         }
         match self.write.handle(input, cx) {
             Part::Asks(action) => action,
-            Part::Done(Written::Accepted(answered)) => self.changed(*answered, cx),
-            Part::Done(Written::NotThere(error)) => Action::End(Err(error)),
+            Part::Done(WriteOutcome::Accepted(answered)) => self.changed(*answered, cx),
+            Part::Done(WriteOutcome::NotThere(error)) => Action::End(Err(error)),
         }
     }
 

@@ -23,7 +23,7 @@ use crate::engine::machine::{Action, Input, Part};
 use crate::engine::order::Order;
 use crate::engine::session::Follow;
 use crate::engine::until::{Until, UntilRead, stop};
-use crate::engine::write::{Write, Written};
+use crate::engine::write::{Write, WriteOutcome};
 use crate::policy::{Advice, Effect, Error, Kind, RetryPolicy};
 
 /// The continuation after a write was accepted.
@@ -90,8 +90,8 @@ impl Job {
             Job::Lookup(lookup) => lookup.handle(input, cx),
             Job::Write(write) => match write.handle(input, cx) {
                 Part::Asks(action) => action,
-                Part::Done(Written::Accepted(answered)) => Action::End(Ok(answered)),
-                Part::Done(Written::NotThere(error)) => Action::End(Err(error)),
+                Part::Done(WriteOutcome::Accepted(answered)) => Action::End(Ok(answered)),
+                Part::Done(WriteOutcome::NotThere(error)) => Action::End(Err(error)),
             },
             Job::OpenSession(job) => job.handle(input, cx),
             Job::Change(job) => job.handle(input, cx),

@@ -7,7 +7,7 @@ use crate::engine::context::Cx;
 use crate::engine::event::EventKind;
 use crate::engine::machine::{Action, Bought, Input, Note, Part};
 use crate::engine::session::Follow;
-use crate::engine::write::{Write, Written};
+use crate::engine::write::{Write, WriteOutcome};
 use crate::json::{pick, text_of};
 use crate::policy::{Advice, Effect, Kind};
 use crate::wire::Built;
@@ -33,8 +33,8 @@ impl SessionPurchase {
         };
         match write.handle(input, cx) {
             Part::Asks(action) => action,
-            Part::Done(Written::NotThere(error)) => Action::End(Err(error)),
-            Part::Done(Written::Accepted(answered)) => match bought(write, *answered, cx) {
+            Part::Done(WriteOutcome::NotThere(error)) => Action::End(Err(error)),
+            Part::Done(WriteOutcome::Accepted(answered)) => match bought(write, *answered, cx) {
                 Part::Done((follow, action)) => {
                     *self = SessionPurchase::Follows(Box::new(follow));
                     action

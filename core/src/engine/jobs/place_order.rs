@@ -5,7 +5,7 @@ use crate::engine::context::Cx;
 use crate::engine::event::EventKind;
 use crate::engine::machine::{Action, Input, Note, Part};
 use crate::engine::order::Order;
-use crate::engine::write::{Write, Written};
+use crate::engine::write::{Write, WriteOutcome};
 use crate::policy::{Advice, Effect, Kind};
 
 /// A static order, and its follow-up.
@@ -27,8 +27,8 @@ impl OrderPlacement {
         }
         match self.write.handle(input, cx) {
             Part::Asks(action) => action,
-            Part::Done(Written::Accepted(answered)) => self.placed(*answered, cx),
-            Part::Done(Written::NotThere(error)) => Action::End(Err(error)),
+            Part::Done(WriteOutcome::Accepted(answered)) => self.placed(*answered, cx),
+            Part::Done(WriteOutcome::NotThere(error)) => Action::End(Err(error)),
         }
     }
 

@@ -9,7 +9,7 @@ use crate::engine::confirm::{Confirm, Confirmed};
 use crate::engine::context::Cx;
 use crate::engine::machine::{Action, Input, Note, Part};
 use crate::engine::session::phase_of;
-use crate::engine::write::{Write, Written};
+use crate::engine::write::{Write, WriteOutcome};
 use crate::policy::{Advice, Effect, Error, Kind};
 use crate::wire::Facts;
 
@@ -48,8 +48,8 @@ impl Terminate {
         }
         match self.write.handle(input, cx) {
             Part::Asks(action) => action,
-            Part::Done(Written::Accepted(answered)) => gone(*answered, cx),
-            Part::Done(Written::NotThere(error)) => self.not_there(error, cx),
+            Part::Done(WriteOutcome::Accepted(answered)) => gone(*answered, cx),
+            Part::Done(WriteOutcome::NotThere(error)) => self.not_there(error, cx),
         }
     }
 

@@ -20,7 +20,7 @@ use super::context::{Cx, DEADLINE, Known, Service, Shared, Subject, Wants, Wishe
 use super::cost::Terms;
 use super::exchange::Exchange;
 use super::gate::Gate;
-use super::machine::{Action, Input, Need, Note, Received};
+use super::machine::{Action, Input, Need, Note, SendResult};
 use super::tokens::Tokens;
 use super::write::Write;
 use crate::collections::ThinVec;
@@ -174,15 +174,15 @@ impl Given {
         let headers: Vec<(&str, &str)> = retry_after.iter().map(|text| ("retry-after", text.as_str())).collect();
         let body = tell.body(self.service.api);
         let received = |status| wire::Received { status, headers: &headers, body: body.as_bytes(), truncated: false };
-        let response = |status| Input::Response(Received::Response(received(status)));
+        let response = |status| Input::Response(SendResult::Response(received(status)));
         let input = match tell.what {
             What::Due => Input::Due(due),
             What::Stored(stored) => Input::Stored(stored),
             What::Granted(granted) => Input::Granted(granted),
             What::Success(_) => response(200),
             What::Failure(_, status) | What::Body(status, _) => response(status),
-            What::Failed(kind, sent) => Input::Response(Received::Failed(kind, sent)),
-            What::Unfit => Input::Response(Received::Unfit("must not be odd")),
+            What::Failed(kind, sent) => Input::Response(SendResult::Failed(kind, sent)),
+            What::Unfit => Input::Response(SendResult::Unfit("must not be odd")),
         };
         let says = machine.handle(input, &mut self.cx());
         self.take(says)

@@ -14,7 +14,7 @@ use crate::engine::order::Order;
 use crate::engine::prices::Prices;
 use crate::engine::session::Follow;
 use crate::engine::until::UntilRead;
-use crate::engine::write::{Write, Written};
+use crate::engine::write::{Write, WriteOutcome};
 use crate::policy::Error;
 
 /// An action or a result, in one shape for all machines.
@@ -51,11 +51,11 @@ impl From<CallOutcome> for Says {
     }
 }
 
-impl From<Written> for Says {
-    fn from(written: Written) -> Says {
+impl From<WriteOutcome> for Says {
+    fn from(written: WriteOutcome) -> Says {
         match written {
-            Written::Accepted(answered) => Says::Answered(answered),
-            Written::NotThere(_) => Says::Other("not there".to_owned()),
+            WriteOutcome::Accepted(answered) => Says::Answered(answered),
+            WriteOutcome::NotThere(_) => Says::Other("not there".to_owned()),
         }
     }
 }

@@ -1,7 +1,7 @@
 use super::*;
 
-fn asked(safety: Safety, paid: bool) -> Asked {
-    Asked { safety, paid, retry_paid: false, capped: false, rules: Rules::default(), look: None, is_callers: false }
+fn asked(safety: Safety, paid: bool) -> JudgeContext {
+    JudgeContext { safety, paid, retry_paid: false, capped: false, rules: Rules::default(), look: None, is_callers: false }
 }
 
 fn fresh() -> Ledger {
@@ -49,7 +49,7 @@ fn a_502_with_the_envelope_is_stored_and_one_without_is_not() {
 #[test]
 fn a_paid_failure_is_bought_again_only_on_request_and_stays_open() {
     let mut ledger = fresh();
-    let asked = Asked { retry_paid: true, ..asked(Safety::Keyed, true) };
+    let asked = JudgeContext { retry_paid: true, ..asked(Safety::Keyed, true) };
     let end = judge(asked, &mut ledger, SendFailure::Failure { code: "BACKEND_TIMEOUT", status: 504 }, None);
     assert_eq!((end.again, end.effect, end.keep), (Again::NewKey, Effect::Unknown, false));
     ledger.replace("k-2".into());
@@ -159,7 +159,7 @@ fn a_request_of_the_callers_own_that_was_refused_after_a_lost_send_says_to_look_
         (true, false, (Effect::None, Advice::Recharge)),
         (false, true, (Effect::Unknown, Advice::Recharge)),
     ] {
-        let asked = Asked { is_callers, ..asked(Safety::TwiceAtMost, false) };
+        let asked = JudgeContext { is_callers, ..asked(Safety::TwiceAtMost, false) };
         let mut ledger = Ledger { unanswered, sends: 2, ..Ledger::new(None, false) };
         let end = judge(asked, &mut ledger, refused, None);
         assert_eq!((end.effect, end.advice), said);

@@ -126,7 +126,7 @@ fn a_request_of_the_callers_own_stays_below_the_base_url() {
 #[test]
 fn a_parameter_in_a_header_belongs_to_no_request_that_is_restored() {
     for endpoint in crate::contract::endpoints() {
-        let header = endpoint.request.fields.iter().any(|field| matches!(field.place, Place::Header(_)));
+        let header = endpoint.request.fields.iter().any(|field| matches!(field.place, FieldPlace::Header(_)));
         let restored = !endpoint.request.fields.iter().any(|field| field.shape.has_secrets());
         assert!(!(header && restored), "{}: a record holds no such headers", endpoint.name);
     }
@@ -162,7 +162,7 @@ fn a_page_has_a_size_just_where_pages_have_numbers() {
         shape: Shape::Integer,
         required: false,
         nullable: false,
-        place: Place::Query,
+        place: FieldPlace::Query,
         rules: &[],
     };
     const BOTH: &Record = &Record::new("Both", "", &[Field { name: "page", ..SIZE }, SIZE]);

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::place::{error_at, way};
-use super::response::{ContentRef, Data, Expected, Failure, Meta};
+use super::response::{ContentRef, DataRef, Expected, FailureRef, Meta};
 use super::walk::{FirstMisfit, Walk};
 use crate::contract::{Api, Shape, Sink};
 use crate::json::{NotJson, pick, text_of};
@@ -11,10 +11,10 @@ use crate::wire::text::is_number;
 
 /// The content of an envelope, its `meta.request_id` and `meta.timestamp` as they are written, and the value that was built from its
 /// `data`.
-type Found<'a, V> = (ContentRef<'a>, Meta<'a>, Option<V>);
+type ReadEnvelope<'a, V> = (ContentRef<'a>, Meta<'a>, Option<V>);
 
 /// Reads the whole of a body as an envelope; `None` if it is not one.
-pub(super) fn read<'a, S: Sink>(body: &'a [u8], expected: Expected, sink: &mut S) -> Option<Found<'a, S::Value>> {
+pub(super) fn read<'a, S: Sink>(body: &'a [u8], expected: Expected, sink: &mut S) -> Option<ReadEnvelope<'a, S::Value>> {
     let Ok(text) = std::str::from_utf8(body) else { return read_in_other_letters(body, expected) };
     let envelope = Envelope::read(text, expected, sink).ok()?;
     let meta = envelope.meta(expected.api).map(|json| json.map(Cow::Borrowed));
@@ -24,7 +24,7 @@ pub(super) fn read<'a, S: Sink>(body: &'a [u8], expected: Expected, sink: &mut S
 /// A refusal whose words are in another encoding, such as GBK, is read with these letters replaced. A success in another encoding is not an
 /// answer, since its data can't be read.
 #[cold]
-fn read_in_other_letters<'a, V>(body: &'a [u8], expected: Expected) -> Option<Found<'a, V>> {
+fn read_in_other_letters<'a, V>(body: &'a [u8], expected: Expected) -> Option<ReadEnvelope<'a, V>> {
     let replaced = |text: &str| {
         let envelope = Envelope::read(text, expected, &mut ()).ok()?;
         let meta = envelope.meta(expected.api).map(|json| json.map(|json| Cow::Owned(json.to_owned())));
@@ -115,7 +115,7 @@ impl<'a, V> Envelope<'a, V> {
                 json => {
                     let code = if is_number(json) { Cow::Borrowed(json) } else { text_of(json).filter(|code| !code.is_empty())? };
                     let said = [message, msg].into_iter().flatten().filter_map(text_of).find(|text| !text.is_empty());
-                    (code != "0").then(|| Failure { code, message: said.unwrap_or_default(), details: data.map(Cow::Borrowed) })
+                    (code != "0").then(|| FailureRef { code, message: said.unwrap_or_default(), details: data.map(Cow::Borrowed) })
                 }
             },
         };
@@ -128,7 +128,7 @@ impl<'a, V> Envelope<'a, V> {
         }
     }
 
-    fn success(self, shape: &'static Shape) -> (Data<'a>, Option<V>) {
+    fn success(self, shape: &'static Shape) -> (DataRef<'a>, Option<V>) {
         let Envelope { members: [raw, ..], data, walk } = self;
         let (begin, value) = data.map_or((0, None), |(begin, value)| (begin, Some(value)));
         // `data` may be missing, which is a valid value only of an undocumented type.
@@ -140,15 +140,15 @@ impl<'a, V> Envelope<'a, V> {
         let places = |at: &[usize]| at.iter().map(|at| way(scan.clone(), shape, *at).trim_start_matches('.').to_owned()).collect();
         let (differing, rounded) = (places(&walk.differing), places(&walk.rounded));
         let (raw, members, beyond_doubles) = (raw.unwrap_or("null"), walk.found.members(), walk.beyond_doubles);
-        (Data { raw, members, fit, rewritten: walk.rewritten, beyond_doubles, differing, rounded }, value)
+        (DataRef { raw, members, fit, rewritten: walk.rewritten, beyond_doubles, differing, rounded }, value)
     }
 }
 
 /// The `error` of an agent's failure.
-fn fault(error: &str) -> Option<Failure<'_>> {
+fn fault(error: &str) -> Option<FailureRef<'_>> {
     let [code, message, details] = pick(error, ["code", "message", "details"])?;
     let code = code.and_then(text_of).filter(|code| !code.is_empty())?;
-    Some(Failure { code, message: message.and_then(text_of).unwrap_or_default(), details: details.map(Cow::Borrowed) })
+    Some(FailureRef { code, message: message.and_then(text_of).unwrap_or_default(), details: details.map(Cow::Borrowed) })
 }
 
 /// 0 may be written as 0.0.

@@ -20,13 +20,13 @@ pub(crate) type FactMembers<'a> = [Option<&'a str>; NAMES.len()];
 
 /// The members, while they are looked for.
 #[derive(Debug, Default)]
-pub(super) struct Found<'a> {
+pub(super) struct FactSearch<'a> {
     members: FactMembers<'a>,
     seen: [bool; NAMES.len()],
     twice: bool,
 }
 
-impl<'a> Found<'a> {
+impl<'a> FactSearch<'a> {
     /// Takes in a member, whatever its name.
     pub(super) fn note(&mut self, name: &str, json: &'a str) {
         let Some(at) = NAMES.iter().position(|known| *known == name) else { return };

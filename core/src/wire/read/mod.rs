@@ -16,7 +16,7 @@ use crate::json::{NotJson, Scanner};
 pub(crate) use found::{FactMembers, NAMES};
 pub(crate) use number::{decimal_of, is_id, whole_of};
 use place::error_at;
-pub(crate) use response::{ContentRef, Data, Failure, Flaw};
+pub(crate) use response::{ContentRef, DataRef, FailureRef, Flaw};
 pub use response::{DecodeError, Expected, Reading, Received, Response};
 pub(crate) use secrets::{Undocumented, names_a_secret};
 pub use secrets::{is_secret_name, secret_endings};

@@ -103,8 +103,8 @@ impl<'a> Response<'a> {
 /// The content of an envelope.
 #[derive(Clone)]
 pub(crate) enum ContentRef<'a> {
-    Success(Box<Data<'a>>),
-    Failure(Failure<'a>),
+    Success(Box<DataRef<'a>>),
+    Failure(FailureRef<'a>),
     /// There is no envelope: a gateway's page, a truncated or an empty body, or anything else.
     NoEnvelope {
         /// The reason why the body is not an envelope.
@@ -140,7 +140,7 @@ impl Flaw {
 
 /// The `data` of a success.
 #[derive(Clone)]
-pub(crate) struct Data<'a> {
+pub(crate) struct DataRef<'a> {
     /// As it is written.
     pub(crate) raw: &'a str,
     /// The members that the engine looks at.
@@ -157,7 +157,7 @@ pub(crate) struct Data<'a> {
     pub(crate) rounded: Vec<String>,
 }
 
-impl Data<'_> {
+impl DataRef<'_> {
     /// Returns true if the data is a page of a list whose next cursor is too long.
     pub(super) fn has_long_cursor(&self, shape: &Shape) -> bool {
         let [.., cursor] = self.members;
@@ -181,17 +181,17 @@ pub struct Reading {
 
 /// The error of a failure.
 #[derive(Clone)]
-pub(crate) struct Failure<'a> {
+pub(crate) struct FailureRef<'a> {
     pub(crate) code: Cow<'a, str>,
     pub(crate) message: Cow<'a, str>,
     /// As it is written.
     pub(crate) details: Option<Cow<'a, str>>,
 }
 
-impl Failure<'_> {
-    pub(super) fn into_owned<'b>(self) -> Failure<'b> {
+impl FailureRef<'_> {
+    pub(super) fn into_owned<'b>(self) -> FailureRef<'b> {
         let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
-        Failure { code: owned(self.code), message: owned(self.message), details: self.details.map(owned) }
+        FailureRef { code: owned(self.code), message: owned(self.message), details: self.details.map(owned) }
     }
 }
 

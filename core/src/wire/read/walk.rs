@@ -1,9 +1,9 @@
 //! The walk over a value along its shape: it checks the value while a sink builds the host's.
 
-use super::found::Found;
+use super::found::FactSearch;
 use super::number;
 use crate::contract::{Decimal, Field, Record, Shape, Sink, Word, Words, fits_double};
-use crate::json::{NotJson, Scanner, Written};
+use crate::json::{NotJson, QuotedText, Scanner};
 
 /// The most members that are reported for two spellings with two values, and the most for rounding.
 pub(super) const MOST_REPORTED: usize = 32;
@@ -32,7 +32,7 @@ pub(super) struct Walk<'a> {
     /// True if there is a whole number that no double holds.
     pub(super) beyond_doubles: bool,
     /// The members of the outermost object that the engine looks at.
-    pub(super) found: Found<'a>,
+    pub(super) found: FactSearch<'a>,
 }
 
 impl<'a> Walk<'a> {
@@ -44,7 +44,7 @@ impl<'a> Walk<'a> {
             rounded: Vec::new(),
             rewritten: false,
             beyond_doubles: false,
-            found: Found::default(),
+            found: FactSearch::default(),
         }
     }
 
@@ -275,7 +275,7 @@ impl<'a> Walk<'a> {
 
     /// Finds the member of a name, most often the next one in the table; returns the name if there is none.
     #[inline]
-    fn member(&mut self, record: &'static Record, likely: usize) -> Result<Result<(usize, &'static Field), Written<'a>>, NotJson> {
+    fn member(&mut self, record: &'static Record, likely: usize) -> Result<Result<(usize, &'static Field), QuotedText<'a>>, NotJson> {
         match record.fields.get(likely) {
             Some(field) if self.scan.is_name(field.name) => Ok(Ok((likely, field))),
             _ => self.other_member(record, likely),
@@ -283,7 +283,7 @@ impl<'a> Walk<'a> {
     }
 
     #[inline(never)]
-    fn other_member(&mut self, record: &'static Record, likely: usize) -> Result<Result<(usize, &'static Field), Written<'a>>, NotJson> {
+    fn other_member(&mut self, record: &'static Record, likely: usize) -> Result<Result<(usize, &'static Field), QuotedText<'a>>, NotJson> {
         let name = self.scan.name()?;
         let Some(plain) = name.plain() else { return Ok(Err(name)) };
         let (before, after) = record.fields.split_at_checked(likely).unwrap_or((record.fields, &[]));

@@ -177,6 +177,12 @@ impl Client {
         Some(self.result(command)?.clone().map(|answered| Taken { operation, answered }))
     }
 
+    /// The command of [`resume_all`](Self::resume_all) for which the client began this one, while it runs: a host does its work in the name of
+    /// that one's caller.
+    pub fn caller_of(&self, command: CommandId) -> Option<CommandId> {
+        self.router.caller_of(command)
+    }
+
     /// Whether it makes no difference who takes the result of a command, since no record, session, pool, lease or other result hangs on it.
     pub fn is_free_to_take(&self, command: CommandId) -> bool {
         self.router.is_free_to_take(command)

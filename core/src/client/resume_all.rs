@@ -39,8 +39,8 @@ impl Router {
         command
     }
 
-    /// The command of `resume_all` for which this one was begun: hosts do its work in the name of that one's caller.
-    pub fn caller_of(&self, command: CommandId) -> Option<CommandId> {
+    /// The command of `resume_all` for which this one was begun.
+    pub(super) fn caller_of(&self, command: CommandId) -> Option<CommandId> {
         match self.commands.get(&command)?.asker {
             Asker::List(number) => self.waiting.listings.get(&number).map(|listing| listing.command),
             Asker::Caller | Asker::Pool(_) => None,

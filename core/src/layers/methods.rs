@@ -20,7 +20,7 @@ struct Knots {
 #[test]
 fn the_methods_of_a_type_are_no_larger_knot_than_they_were() {
     let router = Knots { files: 45, knot: 0, recursive: 0, touched: 30 };
-    let machine = Knots { files: 7, knot: 7, recursive: 2, touched: 7 };
+    let machine = Knots { files: 10, knot: 0, recursive: 0, touched: 10 };
     for (folder, name, root, known) in [("client", "Router", "router", router), ("pool::machine", "Machine", "root", machine)] {
         let found = knots(folder, name, root);
         let pairs =

@@ -10,9 +10,9 @@ use crate::client::{CallOptions, Client, Slot};
 use crate::contract::pools::PoolReplace;
 use crate::engine::Answered;
 use crate::policy::Error;
-use crate::pool::buyer::{May, Trial};
+use crate::pool::buyer::Trial;
 use crate::pool::leases::SlotNo;
-use crate::state::{CommandId, Name};
+use crate::state::Name;
 use crate::time::Millis;
 
 /// So many slots are asked for in one call of the store.
@@ -23,70 +23,6 @@ const ASK_AGAIN: (Millis, Millis) = (1000, 5000);
 const LOOKS: u32 = 1024;
 
 impl Machine {
-    /// Whether it is not known yet what there is to be had.
-    pub(super) fn is_asking(&self) -> bool {
-        !self.asking.out.is_empty() || self.asking.reads_products
-    }
-
-    /// How many sessions more could be used than there are or are coming: to be taken over from whoever has let go of them.
-    pub(super) fn lacking(&self) -> u32 {
-        let ahead = self.ready().saturating_sub(self.leases.idle_count());
-        self.beyond_coming(self.for_waiting() + ahead)
-    }
-
-    /// How many are wanted that would have to be bought. Where a free session does not suit whoever waits, since it rests for their target,
-    /// they wait for that: what was seen there is no reason to buy.
-    pub(super) fn wanted(&self) -> u32 {
-        self.beyond_coming((self.for_waiting() + self.ready()).saturating_sub(self.leases.idle_count()))
-    }
-
-    /// How many sessions those need who wait and have none: several may share one.
-    fn for_waiting(&self) -> usize {
-        self.leases.unbound().div_ceil(self.options.leases_per_session.unwrap_or(1).max(1) as usize)
-    }
-
-    fn beyond_coming(&self, sessions: usize) -> u32 {
-        let counts = &self.slots.counts;
-        let coming = counts.coming + counts.rotating + counts.delayed;
-        let more = u32::try_from(sessions).unwrap_or(u32::MAX).saturating_sub(coming);
-        more.min(self.slots.room())
-    }
-
-    /// How many purchases may be begun now.
-    fn allowed(&self, client: &Client) -> (u32, Option<Trial>) {
-        if self.shared.forbids_buying().is_some() {
-            return (0, None);
-        }
-        match self.buyer.may(self.slots.counts.in_doubt, client.unix()) {
-            May::Buy(room) => (room, None),
-            // By whoever owns the pool's record.
-            May::Try(trial) if self.shared.is_owned() => (1, Some(trial)),
-            May::Try(_) | May::Wait => (0, None),
-        }
-    }
-
-    /// Whether a trial is due that this client could make. Between two times that it asks for a slot it is not: the pool's record is for
-    /// others to change then.
-    pub(super) fn wants_trial(&self, client: &Client) -> bool {
-        if self.closing.is_some() || self.shared.forbids_buying().is_some() || self.asking.next > client.monotonic() {
-            return false;
-        }
-        let May::Try(trial) = self.buyer.may(self.slots.counts.in_doubt, client.unix()) else { return false };
-        (trial == Trial::Same && self.slots.resendable().is_some()) || self.wanted() > 0
-    }
-
-    /// Whether nothing is to be bought, but by the trial of a hold.
-    fn may_not_buy(&self) -> bool {
-        self.shared.forbids_buying().is_some() || self.buyer.hold().is_some()
-    }
-
-    /// Whether a purchase would be made now, so that the pool's record is to be read before.
-    pub(super) fn is_to_buy(&self, client: &Client) -> bool {
-        let may_buy = || matches!(self.buyer.may(self.slots.counts.in_doubt, client.unix()), May::Buy(_));
-        let is_asking = self.is_asking() || self.asking.next > client.monotonic();
-        self.closing.is_none() && !is_asking && self.wanted() > 0 && self.shared.forbids_buying().is_none() && may_buy()
-    }
-
     /// Asks for slots, where somebody waits or fewer are free than are to be at hand.
     pub(super) fn want_more(&mut self, client: &mut Client, now: Millis) {
         let (allowed, trial) = self.allowed(client);
@@ -214,10 +150,6 @@ impl Machine {
         self.asking.next = now.saturating_add(wait);
     }
 
-    pub(super) fn slot_text(&self, slot: SlotNo) -> String {
-        format!("{}/{slot}", self.options.name)
-    }
-
     /// The store has given slots: what is there is taken over, and where nothing is, one may be bought.
     pub(super) fn claimed(&mut self, client: &mut Client, claimed: &[(Name, Slot)]) {
         let now = client.monotonic();
@@ -234,11 +166,11 @@ impl Machine {
             began |= matches!(used, Use::Takes | Use::Tries | Use::Renews);
             match used {
                 Use::Buys => free.push((name, slot)),
-                Use::Takes => self.open_slot(client, slot, Doing::Takes { ends: false }),
-                Use::Ends => self.open_slot(client, slot, Doing::Takes { ends: true }),
+                Use::Takes => self.fill_slot(client, slot, Doing::Takes { ends: false }),
+                Use::Ends => self.fill_slot(client, slot, Doing::Takes { ends: true }),
                 Use::Tries => {
                     self.buyer.begun(true);
-                    self.open_slot(client, slot, Doing::Buys { is_trial: true });
+                    self.fill_slot(client, slot, Doing::Buys { is_trial: true });
                 }
                 Use::Renews => {
                     self.slots.set(slot, Doing::Takes { ends: false }, None);
@@ -266,7 +198,7 @@ impl Machine {
                 true => {
                     began = true;
                     self.buyer.begun(trial.is_some());
-                    self.open_slot(client, slot, Doing::Buys { is_trial: trial.is_some() });
+                    self.fill_slot(client, slot, Doing::Buys { is_trial: trial.is_some() });
                 }
                 false => client.release_slot(name),
             }
@@ -317,14 +249,8 @@ impl Machine {
         CallOptions { retry_paid: options.retry_paid.map(|retries| retries && is_trial), ..options }
     }
 
-    /// A command is at work on a slot.
-    pub(super) fn works(&mut self, slot: SlotNo, command: CommandId) {
-        let work = self.slots.begin_work(slot);
-        self.commands.insert(command, For::Slot(slot, work));
-    }
-
     /// Begins what a slot is opened for.
-    fn open_slot(&mut self, client: &mut Client, slot: SlotNo, doing: Doing) {
+    fn fill_slot(&mut self, client: &mut Client, slot: SlotNo, doing: Doing) {
         self.slots.set(slot, doing, None);
         let options = self.slot_options(doing == Doing::Buys { is_trial: true });
         match client.open_slot(self.number, &self.slot_text(slot), &self.params, &options) {

@@ -1,48 +1,25 @@
 //! A pool is closed: leases are waited for, and its slots let go of. Or it is drained, and its sessions ended.
 
 use super::parts::{Closing, Ends, Look, PATIENCE};
-use super::root::{Machine, is_dynamic};
+use super::root::Machine;
 use super::slots::{Doing, Held, Session};
 use crate::client::Client;
-use crate::contract::pools::DrainPool;
 use crate::policy::{Advice, Effect, Error, Kind};
 use crate::pool::leases::SlotNo;
-use crate::pool::record::Change;
 use crate::state::CommandId;
 use crate::time::Millis;
 
 /// So long are leases waited for.
-const GRACE: Millis = 10_000;
+pub(super) const GRACE: Millis = 10_000;
 
 impl Machine {
-    /// Lends no more: who waits is told so, and once all leases are back, or that took too long, all sessions are let go of.
-    pub(in crate::pool) fn close(&mut self, client: &mut Client, command: CommandId, grace: Option<Millis>) {
-        self.begin_closing(client, Some(command), grace.unwrap_or(GRACE), None);
-    }
-
-    /// The same where nobody waits for it.
-    pub(in crate::pool) fn close_unheard(&mut self, client: &mut Client) {
-        self.begin_closing(client, None, 0, None);
-    }
-
-    /// The same, and sessions are ended.
-    pub(in crate::pool) fn drain(&mut self, client: &mut Client, command: CommandId, drain: &DrainPool) {
-        let everywhere = drain.everywhere.unwrap_or_default();
-        let include_static = drain.include_static.unwrap_or_default();
-        if everywhere {
-            self.change(Change::Drained { include_static });
-        }
-        let ends = Ends { include_static, everywhere };
-        self.begin_closing(client, Some(command), drain.grace_ms.unwrap_or(GRACE), Some(ends));
-    }
-
     /// Another client drains the pool everywhere. It may have passed by what this one has let go of since, so this one looks, too; but where
     /// the pool was opened anew meanwhile, what nobody has may be of those who opened it.
     pub(super) fn drain_unheard(&mut self, client: &mut Client, everywhere: bool, include_static: bool) {
         self.begin_closing(client, None, GRACE, Some(Ends { include_static, everywhere }));
     }
 
-    fn begin_closing(&mut self, client: &mut Client, command: Option<CommandId>, grace: Millis, ends: Option<Ends>) {
+    pub(super) fn begin_closing(&mut self, client: &mut Client, command: Option<CommandId>, grace: Millis, ends: Option<Ends>) {
         let (now, was_everywhere) = (client.monotonic(), self.ends_what_it_finds());
         if let Some(closing) = &mut self.closing {
             // Whoever closes it a second time waits with the first, and what is to be ended is what either of them says; there is time for
@@ -75,7 +52,6 @@ impl Machine {
             let error = Error::new(Kind::Cancelled, Effect::None, "wait_ready", "the pool was closed", Advice::Nothing);
             client.complete(waiter.command, Err(error));
         }
-        self.turn(client);
     }
 
     /// Whoever closes it waits no more; it is closed all the same.
@@ -87,26 +63,6 @@ impl Machine {
         let error = Error::new(Kind::Cancelled, Effect::None, "close_pool", "is not waited for any more; the pool closes", Advice::Nothing);
         client.complete(command, Err(error));
         true
-    }
-
-    /// Whether what is found in slots is to be ended.
-    pub(super) fn ends_what_it_finds(&self) -> bool {
-        self.ends().is_some_and(|ends| ends.everywhere)
-    }
-
-    /// Whether slots are asked for, to end what they hold, once the pool's record says so: whoever lets go of one then hears of it.
-    fn is_to_find(&self) -> bool {
-        self.asking.ends_from.is_some() && self.ends_what_it_finds()
-    }
-
-    /// When they are asked for again, where that waits.
-    pub(super) fn finds_at(&self, now: Millis) -> Option<Millis> {
-        Some(self.asking.next).filter(|at| self.is_to_find() && *at > now)
-    }
-
-    fn ends(&self) -> Option<Ends> {
-        let ends = self.closing.as_ref()?.ends?;
-        (is_dynamic(&self.options) || ends.include_static).then_some(ends)
     }
 
     /// Lets go of the session of a slot that nobody uses, or ends it.
@@ -169,31 +125,5 @@ impl Machine {
             closing.look = Look::Asked;
         }
         closing.look == Look::Asked
-    }
-
-    /// The record was read, or can't be.
-    pub(super) fn looked(&mut self) {
-        self.closing.iter_mut().filter(|closing| closing.look == Look::Asked).for_each(|closing| closing.look = Look::Done);
-    }
-
-    /// Whether it is waited for.
-    pub(super) fn looks(&self) -> bool {
-        self.closing.as_ref().is_some_and(|closing| closing.look == Look::Asked)
-    }
-
-    /// Whether nothing of it is to be done any more.
-    pub(super) fn is_gone(&self) -> bool {
-        self.closing.as_ref().is_some_and(|closing| closing.is_told && closing.look == Look::Done)
-            && self.spent.asks.is_empty()
-            && self.commands.is_empty()
-            && self.asking.out.is_empty()
-            && !self.is_to_find()
-            && !self.slots.has_idle_sessions()
-            && !self.shared.is_behind()
-    }
-
-    /// Whether it is closed, and nothing of it is under way.
-    pub(in crate::pool) fn is_closed(&self) -> bool {
-        self.is_gone() && self.shared.is_idle()
     }
 }

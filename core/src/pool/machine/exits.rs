@@ -282,7 +282,6 @@ impl Machine {
     pub(super) fn give_up_lost(&mut self, client: &mut Client) {
         let is_lost = |held: &Held| held.session.as_ref().is_some_and(|session| !client.is_usable(&session.id));
         self.slots.which(is_lost).into_iter().for_each(|slot| self.session_over(client, slot));
-        self.turn(client);
     }
 
     /// A session is over, or another client has it.

@@ -1,11 +1,13 @@
-//! One pool in one client: who waits, which slots this client has, and what it does about them. [`root`] has its state and the order of
-//! things; each other file is one part of what it does.
+//! One pool in one client: who waits, which slots this client has, and what it does about them. [`root`] has its state, [`turn`] what it
+//! is told and the order of what it does; each other file is one part of that.
 
 mod asking;
 mod callers;
 mod closing;
 mod exits;
+mod needs;
 mod opened;
+mod outcome;
 mod parts;
 mod root;
 mod shared;
@@ -13,5 +15,6 @@ mod sharing;
 mod slots;
 mod status;
 mod takeover;
+mod turn;
 
 pub(super) use self::root::{Machine, call_options, is_closed};

@@ -6,24 +6,18 @@ use super::shared::Custody;
 use super::slots::Doing;
 use crate::client::{Client, PoolFound};
 use crate::contract::json_of;
-use crate::contract::pools::{OpenPool, OpenedPool, PoolHold, PoolHoldReason, PoolOnChange};
+use crate::contract::pools::{OpenPool, OpenedPool, PoolOnChange};
 use crate::engine::EventKind;
 use crate::policy::{Advice, Effect, Error, Kind};
-use crate::pool::buyer::{Hold, May};
+use crate::pool::buyer::May;
 use crate::pool::record::{Change, PoolRecord, differing, request_of};
-use crate::state::{CommandId, Name};
+use crate::state::CommandId;
 use crate::time::Millis;
 
 /// While another client has it, or the store fails, it is asked for again after this, doubling, at most.
 const ASK_AGAIN: (Millis, Millis) = (250, 8000);
 
 impl Machine {
-    /// The pool is opened, for whom it is told.
-    pub(in crate::pool) fn open(&mut self, client: &mut Client, command: CommandId) {
-        self.shared.opening = Some(command);
-        self.turn(client);
-    }
-
     /// Whoever opens it gives up. Whether they did open it.
     pub(super) fn leave_opening(&mut self, client: &mut Client, command: CommandId) -> bool {
         if self.shared.opening != Some(command) {
@@ -32,12 +26,8 @@ impl Machine {
         self.shared.opening = None;
         let error = Error::new(Kind::Cancelled, Effect::None, self.opens_by(), "was cancelled before the pool was open", Advice::Nothing);
         client.complete(command, Err(error));
-        self.close_unheard(client);
+        self.begin_closing(client, None, 0, None);
         true
-    }
-
-    fn pool_name(&self, client: &Client) -> Name {
-        client.pool_name(&self.options.name)
     }
 
     /// Claims the pool's record, changes it, or lets go of it, as is due.
@@ -45,13 +35,13 @@ impl Machine {
         match self.shared.custody {
             Custody::Nobodys if self.shares_at(client, now).is_some_and(|at| at <= now) => {
                 self.shared.custody = Custody::Claiming;
-                client.claim_pool(self.number, &self.pool_name(client));
+                client.claim_pool(self.number, &self.record_name(client));
             }
             Custody::Mine if !self.shared.changes.is_empty() => self.put_shared(client),
             // It stays this client's for as long as its trial goes on.
             Custody::Mine if !self.wants_trial(client) && !self.buyer.is_trying() && !self.is_asking() => {
                 self.shared.custody = Custody::Leaving;
-                client.release_pool(self.number, &self.pool_name(client));
+                client.release_pool(self.number, &self.record_name(client));
             }
             _ => {}
         }
@@ -67,7 +57,7 @@ impl Machine {
         self.shared.custody = Custody::Leaving;
         self.shared.putting = self.shared.changes.len();
         let data = self.shared.known.bytes();
-        client.put_pool(self.number, &self.pool_name(client), data);
+        client.put_pool(self.number, &self.record_name(client), data);
     }
 
     /// The record was claimed, or another client has it.
@@ -88,7 +78,7 @@ impl Machine {
             // It stays as it is.
             if is_mine {
                 self.shared.custody = Custody::Leaving;
-                client.release_pool(self.number, &self.pool_name(client));
+                client.release_pool(self.number, &self.record_name(client));
             }
             return self.share_later(client, now, "can't be read; another version of Hopline may have written it");
         };
@@ -210,7 +200,7 @@ impl Machine {
         if let Some(command) = self.shared.opening.take() {
             let what = format!("was not done, because the pool's record {why}");
             client.complete(command, Err(Error::new(Kind::Store, Effect::None, self.opens_by(), what, Advice::MendStore)));
-            self.close_unheard(client);
+            self.begin_closing(client, None, 0, None);
         }
     }
 
@@ -230,7 +220,7 @@ impl Machine {
         if let Some(command) = self.shared.opening.take() {
             client.complete(command, Err(Error::invalid(self.opens_by(), "name", rule)));
         }
-        self.close_unheard(client);
+        self.begin_closing(client, None, 0, None);
     }
 
     fn opened_pool(&mut self, client: &mut Client) {
@@ -240,11 +230,6 @@ impl Machine {
         if let Some(command) = self.shared.opening.take() {
             client.complete(command, Ok(told(&OpenedPool { pool: self.number })));
         }
-    }
-
-    /// Nothing is bought from now on, which all clients are to know.
-    pub(super) fn held(&mut self, hold: Option<Hold>, was_trial: bool) {
-        hold.into_iter().for_each(|hold| self.change(Change::Held { hold, was_trial }));
     }
 
     /// Says so where purchases are held back from now on, or for another reason or time, or are not any more.
@@ -260,56 +245,10 @@ impl Machine {
         client.notify_of_pool(&self.options.name, what);
     }
 
-    pub(super) fn change(&mut self, change: Change) {
-        self.shared.known.apply(&change, &self.options, &self.shared.request);
-        self.shared.changes.push(change);
-    }
-
-    /// Buys nothing from here on, nowhere; what there is is lent.
-    pub(in crate::pool) fn pause(&mut self, client: &mut Client, command: CommandId) {
-        self.shared.asks.push(command);
-        self.change(Change::Paused(true));
-        self.turn(client);
-    }
-
-    /// Buys again, everywhere, also where a hold was to last until this is said.
-    pub(in crate::pool) fn resume(&mut self, client: &mut Client, command: CommandId) {
-        self.shared.asks.push(command);
-        self.change(Change::Paused(false));
-        self.change(Change::Freed);
-        self.buyer.read(None);
-        self.look_at_doubts(client.monotonic());
-        self.turn(client);
-    }
-
     /// Slots in doubt are looked at now: their keys may be sent again, or somebody has settled them.
-    fn look_at_doubts(&mut self, now: Millis) {
+    pub(super) fn look_at_doubts(&mut self, now: Millis) {
         for slot in self.slots.which(|held| matches!(held.doing, Doing::Doubts { .. })) {
             self.slots.wake_at(slot, now);
         }
-    }
-
-    /// Why nothing is bought, since when where that is known, and when one purchase is tried.
-    fn held_by(&self) -> Option<(PoolHoldReason, Option<Millis>, Option<Millis>)> {
-        let forbidden = self.shared.forbids_buying().filter(|_| self.shared.is_open).map(|reason| (reason, None, None));
-        let hold = || self.buyer.hold().map(|hold| (hold.reason, Some(hold.since), hold.retry_at));
-        let doubtful = || self.buyer.is_doubtful(self.slots.counts.in_doubt).then_some((PoolHoldReason::InDoubt, None, None));
-        forbidden.or_else(hold).or_else(doubtful)
-    }
-
-    /// The same for people.
-    pub(super) fn hold(&self, client: &Client) -> Option<PoolHold> {
-        let (reason, since, retry_at) = self.held_by()?;
-        let since = since.unwrap_or_else(|| client.unix());
-        Some(reason.told(since, retry_at))
-    }
-
-    /// Claims that have ended: the record's, too.
-    pub(in crate::pool) fn lost(&mut self, client: &mut Client, names: Option<&[Name]>) {
-        let own = self.pool_name(client);
-        if names.is_none_or(|names| names.contains(&own)) {
-            self.shared.lost();
-        }
-        self.give_up_lost(client);
     }
 }

@@ -1,18 +1,17 @@
 //! How a pool is, for people; and those who wait for its sessions to be ready.
 
-use super::callers::ReadyWaiter;
-use super::root::{Machine, is_closed, told};
+use super::root::{Machine, told};
 use super::slots::{Doing, Held};
 use crate::client::{Client, Slot};
 use crate::collections::Map;
-use crate::contract::pools::{PoolSlot, PoolSlotReason, PoolStatus, PoolStatusOf, WaitReady};
+use crate::contract::pools::{PoolSlot, PoolSlotReason, PoolStatus, PoolStatusOf};
 use crate::policy::{Advice, Effect, Error, Kind};
 use crate::pool::leases::SlotNo;
 use crate::state::{CommandId, Listed, Whose};
 use crate::time::Millis;
 
 /// How long sessions are waited for.
-const TIMEOUT: Millis = 300_000;
+pub(super) const READY_TIMEOUT: Millis = 300_000;
 
 impl Machine {
     /// How it is, as far as this client knows.
@@ -98,21 +97,6 @@ impl Machine {
             let empty = own.empty.saturating_add(own.elsewhere - elsewhere);
             client.complete(command, Ok(told(&PoolStatus { elsewhere, empty, ..own })));
         }
-    }
-
-    /// Somebody waits for so many sessions to be ready.
-    pub(in crate::pool) fn wait_ready(&mut self, client: &mut Client, command: CommandId, asked: &WaitReady) {
-        let count = asked.count.unwrap_or(1);
-        if count as usize > self.ready() {
-            let rule = "must be at most the pool's `ready`, since no more are kept at hand";
-            return client.complete(command, Err(Error::invalid("wait_ready", "count", rule)));
-        }
-        if self.closing.is_some() {
-            return client.complete(command, Err(is_closed("wait_ready")));
-        }
-        let until = client.monotonic().saturating_add(asked.timeout_ms.unwrap_or(TIMEOUT));
-        self.callers.for_ready.push(ReadyWaiter { command, count, until });
-        self.turn(client);
     }
 
     pub(super) fn tell_ready(&mut self, client: &mut Client, now: Millis) {

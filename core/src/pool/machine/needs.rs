@@ -1,0 +1,71 @@
+//! How many sessions a pool lacks, and how many it may buy.
+
+use super::root::Machine;
+use crate::client::Client;
+use crate::pool::buyer::{May, Trial};
+
+impl Machine {
+    /// Whether it is not known yet what there is to be had.
+    pub(super) fn is_asking(&self) -> bool {
+        !self.asking.out.is_empty() || self.asking.reads_products
+    }
+
+    /// How many sessions more could be used than there are or are coming: to be taken over from whoever has let go of them.
+    pub(super) fn lacking(&self) -> u32 {
+        let ahead = self.ready().saturating_sub(self.leases.idle_count());
+        self.beyond_coming(self.for_waiting() + ahead)
+    }
+
+    /// How many are wanted that would have to be bought. Where a free session does not suit whoever waits, since it rests for their target,
+    /// they wait for that: what was seen there is no reason to buy.
+    pub(super) fn wanted(&self) -> u32 {
+        self.beyond_coming((self.for_waiting() + self.ready()).saturating_sub(self.leases.idle_count()))
+    }
+
+    /// How many sessions those need who wait and have none: several may share one.
+    pub(super) fn for_waiting(&self) -> usize {
+        self.leases.unbound().div_ceil(self.options.leases_per_session.unwrap_or(1).max(1) as usize)
+    }
+
+    pub(super) fn beyond_coming(&self, sessions: usize) -> u32 {
+        let counts = &self.slots.counts;
+        let coming = counts.coming + counts.rotating + counts.delayed;
+        let more = u32::try_from(sessions).unwrap_or(u32::MAX).saturating_sub(coming);
+        more.min(self.slots.room())
+    }
+
+    /// How many purchases may be begun now.
+    pub(super) fn allowed(&self, client: &Client) -> (u32, Option<Trial>) {
+        if self.shared.forbids_buying().is_some() {
+            return (0, None);
+        }
+        match self.buyer.may(self.slots.counts.in_doubt, client.unix()) {
+            May::Buy(room) => (room, None),
+            // By whoever owns the pool's record.
+            May::Try(trial) if self.shared.is_owned() => (1, Some(trial)),
+            May::Try(_) | May::Wait => (0, None),
+        }
+    }
+
+    /// Whether a trial is due that this client could make. Between two times that it asks for a slot it is not: the pool's record is for
+    /// others to change then.
+    pub(super) fn wants_trial(&self, client: &Client) -> bool {
+        if self.closing.is_some() || self.shared.forbids_buying().is_some() || self.asking.next > client.monotonic() {
+            return false;
+        }
+        let May::Try(trial) = self.buyer.may(self.slots.counts.in_doubt, client.unix()) else { return false };
+        (trial == Trial::Same && self.slots.resendable().is_some()) || self.wanted() > 0
+    }
+
+    /// Whether nothing is to be bought, but by the trial of a hold.
+    pub(super) fn may_not_buy(&self) -> bool {
+        self.shared.forbids_buying().is_some() || self.buyer.hold().is_some()
+    }
+
+    /// Whether a purchase would be made now, so that the pool's record is to be read before.
+    pub(super) fn is_to_buy(&self, client: &Client) -> bool {
+        let may_buy = || matches!(self.buyer.may(self.slots.counts.in_doubt, client.unix()), May::Buy(_));
+        let is_asking = self.is_asking() || self.asking.next > client.monotonic();
+        self.closing.is_none() && !is_asking && self.wanted() > 0 && self.shared.forbids_buying().is_none() && may_buy()
+    }
+}

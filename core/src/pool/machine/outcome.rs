@@ -1,0 +1,95 @@
+//! What came of opening a slot, for the buyer and for its hold: a session, or none and why.
+
+use super::root::Machine;
+use super::slots::{Doing, Session};
+use super::takeover::{DOUBT_AGAIN, READ_AGAIN};
+use crate::client::Client;
+use crate::contract::Json;
+use crate::contract::pools::PoolHoldReason;
+use crate::policy::{Effect, Error, Kind};
+use crate::pool::leases::SlotNo;
+use crate::pool::record::Change;
+use crate::time::Millis;
+
+impl Machine {
+    /// A slot was opened in vain.
+    pub(super) fn not_opened(&mut self, client: &mut Client, slot: SlotNo, doing: Doing, error: &Error) {
+        let now = client.monotonic();
+        self.asking.next = now;
+        if matches!(doing, Doing::Buys { .. }) {
+            self.refused = Some(Box::new(error.clone()));
+        }
+        match (error.kind, error.effect) {
+            (Kind::Ended, _) if error.session_id.as_deref().is_some_and(|id| client.is_expired(id)) => {
+                self.settle(client, doing, Came::Bought);
+                let id = client.shared_id(error.session_id.as_deref().unwrap_or_default());
+                let is_doomed = doing == Doing::Takes { ends: true };
+                self.slots.set_session(slot, Session { is_doomed, ..Session::new(id, Json::default(), now) });
+                self.expired(client, slot, false);
+            }
+            // Another client has it, or its session is over: the next one takes its place when one is wanted.
+            (Kind::Busy | Kind::Ended, _) => {
+                self.settle(client, doing, Came::Bought);
+                // What is over as soon as it was bought did not live.
+                if error.kind == Kind::Ended && matches!(doing, Doing::Buys { .. }) {
+                    let hold = self.buyer.ended(0, client.unix());
+                    self.held(hold, false);
+                }
+                error.session_id.iter().for_each(|id| _ = client.release_session(id));
+                self.slots.remove(slot);
+            }
+            (_, Effect::None) => {
+                self.settle(client, doing, Came::Failed(PoolHoldReason::of_error(error)));
+                self.slots.remove(slot);
+            }
+            // It was bought, and what followed failed: it is found there. What the service has forgotten is over by then.
+            (_, Effect::Done) if error.session_id.is_some() => {
+                self.settle(client, doing, Came::Bought);
+                let is_missing = error.code.as_deref() == Some("SESSION_NOT_FOUND");
+                let after = if is_missing { FORGOTTEN_AGAIN } else { READ_AGAIN };
+                self.slots.set(slot, Doing::Rests, Some(now.saturating_add(after)));
+                self.asking.look_anew();
+            }
+            _ => {
+                self.settle(client, doing, Came::Failed(PoolHoldReason::of_error(error)));
+                let resends = error.kind != Kind::InDoubt;
+                // What a person has to settle may be settled soon.
+                let after = if resends { DOUBT_AGAIN } else { READ_AGAIN };
+                self.slots.set(slot, Doing::Doubts { resends }, Some(now.saturating_add(after)));
+            }
+        }
+    }
+
+    /// A purchase is not under way any more.
+    pub(super) fn settle(&mut self, client: &mut Client, doing: Doing, came: Came) {
+        let Doing::Buys { is_trial } = doing else { return };
+        match came {
+            Came::Ready => {
+                if self.buyer.ready(is_trial) {
+                    self.change(Change::Freed);
+                }
+            }
+            Came::Bought => {
+                self.buyer.bought(is_trial);
+                // The hold lasts, so the next trial has to wait, too.
+                let hold = if is_trial { self.buyer.try_later(client.unix()) } else { None };
+                self.held(hold, true);
+            }
+            Came::Failed(reason) => {
+                let hold = self.buyer.failed(is_trial, reason, client.unix());
+                self.held(hold, is_trial);
+            }
+        }
+    }
+}
+
+/// What became of a purchase.
+pub(super) enum Came {
+    Ready,
+    /// It was made, or found to be; the session can't be used yet, or not any more.
+    Bought,
+    Failed(PoolHoldReason),
+}
+
+/// The slot of a session that the service does not know any more is looked at again after this.
+pub(super) const FORGOTTEN_AGAIN: Millis = 5000;

@@ -1,0 +1,349 @@
+//! What a pool is told, and what it does then: each thing that comes ends with one turn, which does what there is to do now.
+
+use super::callers::ReadyWaiter;
+use super::closing::GRACE;
+use super::parts::{CREATING, Ends};
+use super::root::{BLOCKS, CHECK, For, IDLE, LEAKS, Machine, TIMEOUT, answered, hash, is_closed, is_dynamic};
+use super::slots::{Doing, Session};
+use super::status::READY_TIMEOUT;
+use crate::client::{Client, NewsOf};
+use crate::contract::pools::{AcquireLease, DrainPool, LeaseAdvice, PoolReplace, WaitReady};
+use crate::contract::{Json, Shaped, json_of};
+use crate::engine::EventKind;
+use crate::policy::{Advice, Effect, Error, Kind};
+use crate::pool::leases::{Grant, LeaseId, SlotNo};
+use crate::pool::record::Change;
+use crate::pool::targets::{Follows, Sight, TargetId};
+use crate::state::{CommandId, Name, Seen};
+use crate::time::Millis;
+
+impl Machine {
+    /// Somebody waits for a lease.
+    pub(in crate::pool) fn acquire(&mut self, client: &mut Client, command: CommandId, asked: &AcquireLease) {
+        if self.closing.is_some() {
+            return client.complete(command, Err(is_closed("acquire")));
+        }
+        if self.joins {
+            let what = "the pool was joined, and not opened: it lends nothing to this client";
+            return client.complete(command, Err(Error::new(Kind::Misuse, Effect::None, "acquire", what, Advice::ChangeRequest)));
+        }
+        let key = asked.key.as_deref().map(|key| hash("key", key));
+        let target = TargetId::of(asked.target.as_deref());
+        if let Some(label) = &asked.target {
+            self.label(target, label);
+        }
+        let waiter = self.leases.ask(target, key);
+        self.callers.add(waiter, command, client.monotonic().saturating_add(asked.timeout_ms.unwrap_or(TIMEOUT)));
+        self.turn(client);
+    }
+
+    /// Somebody who waits gives up. Whether they did wait.
+    pub(in crate::pool) fn leave(&mut self, client: &mut Client, command: CommandId) -> bool {
+        let error = |operation, what| Error::new(Kind::Cancelled, Effect::None, operation, what, Advice::Nothing);
+        if let Some(waiter) = self.callers.waiter_of(command) {
+            self.end_wait(client, waiter, error("acquire", "was cancelled before a session was free"));
+            return true;
+        }
+        if self.callers.leave_ready(command) {
+            client.complete(command, Err(error("wait_ready", "was cancelled before enough sessions were ready")));
+            return true;
+        }
+        if self.leave_opening(client, command) {
+            self.turn(client);
+            return true;
+        }
+        self.leave_closing(client, command) || self.leave_asking(client, command)
+    }
+
+    /// A lease comes back.
+    pub(in crate::pool) fn give_back(&mut self, client: &mut Client, lease: LeaseId) {
+        self.take_back(client, lease);
+        self.turn(client);
+    }
+
+    pub(super) fn take_back(&mut self, client: &mut Client, lease: LeaseId) {
+        if let Some(slot) = self.leases.give_back(lease, client.monotonic()) {
+            self.rotate(client, slot);
+        }
+    }
+
+    /// Something was seen through a lease. None where the lease is not valid, or the exit is another one by now.
+    pub(in crate::pool) fn observe(
+        &mut self,
+        client: &mut Client,
+        lease: LeaseId,
+        seen: Seen,
+        wait: Option<Millis>,
+    ) -> Option<LeaseAdvice> {
+        let (now, sight) = (client.monotonic(), Sight::of(seen, wait));
+        let (follows, slot, target) = self.leases.observe(lease, sight, now)?;
+        self.blocking.note(target, sight, follows, now);
+        let everywhere = self.blocking.everywhere(target);
+        let advice = match follows {
+            Follows::Nothing => LeaseAdvice::Keep,
+            Follows::Rests | Follows::Read | Follows::Refused => LeaseAdvice::GiveBack,
+            Follows::Blocked { .. } if everywhere => LeaseAdvice::Wait,
+            Follows::Blocked { .. } => LeaseAdvice::GiveBack,
+        };
+        let failing = self.options.replace == Some(PoolReplace::Failing);
+        let is_dynamic = is_dynamic(&self.options);
+        if let Some(session) = self.slots.session_mut(slot) {
+            match follows {
+                Follows::Blocked { .. } => {
+                    session.seen = Some(seen);
+                    session.blocked(if is_dynamic { u64::from(session.generation) } else { lease });
+                }
+                // A new exit does not help there, and none is asked for.
+                Follows::Refused => session.blocked(lease),
+                Follows::Nothing if sight == Sight::Good => session.blocks = 0,
+                _ => {}
+            }
+            session.is_doomed |= failing && session.blocks >= BLOCKS && !everywhere;
+        }
+        let is_doomed = self.slots.session(slot).is_some_and(|session| session.is_doomed);
+        let changes = match follows {
+            Follows::Blocked { .. } | Follows::Refused if is_doomed => self.leases.retire(slot),
+            Follows::Blocked { .. } => is_dynamic && self.blocking.may_rotate(target, now) && self.leases.change(slot, target),
+            _ => false,
+        };
+        if changes {
+            self.rotate(client, slot);
+        } else if matches!(follows, Follows::Read | Follows::Refused) {
+            self.read(client, slot);
+        }
+        self.turn(client);
+        Some(advice)
+    }
+
+    /// The client below has something to say.
+    pub(in crate::pool) fn on_client_event(&mut self, client: &mut Client, what: NewsOf) {
+        match what {
+            NewsOf::Claimed(claimed) => self.claimed(client, &claimed),
+            NewsOf::NotClaimed => self.not_claimed(client),
+            NewsOf::Ended(command) => match (self.commands.remove(&command), client.take_answer(command)) {
+                (Some(For::Slot(slot, work)), Some(result)) if self.slots.is_at(slot, work) => self.slot_ended(client, slot, result),
+                // The slot was lost meanwhile, and may be this client's again, with another session.
+                (Some(For::Slot(..)), Some(Ok(answered))) => self.let_stale_go(client, &answered),
+                (Some(For::Products), Some(result)) => self.products_read(client, &result),
+                _ => {}
+            },
+            NewsOf::Charged(usd) => self.spent.add(client.unix(), usd),
+            NewsOf::Found(found) => self.found(client, found),
+            NewsOf::Put(is_done) => self.shared_put(client, is_done),
+            NewsOf::Listed(page) => self.listed(client, page),
+        }
+        self.turn(client);
+    }
+
+    /// Does what there is to do now.
+    pub(in crate::pool) fn turn(&mut self, client: &mut Client) {
+        let now = client.monotonic();
+        self.take_back_late(client, now);
+        self.wake_slots(client, now);
+        self.share(client, now);
+        let mut rested = None;
+        let is_lending = self.closing.is_none() && self.shared.is_open;
+        if is_lending {
+            rested = self.lend(client, now);
+        } else if self.closing.is_some() {
+            self.close_slots(client, now);
+        }
+        self.end_late(client, now);
+        if is_lending {
+            self.fail_fast(client, now);
+            self.want_more(client, now);
+            self.let_idle_go(client, now);
+            self.tell_ready(client, now);
+        }
+        self.share(client, now);
+        self.tell_hold(client);
+        self.next = self.next_time(client, now, rested);
+    }
+
+    /// Ends those who have waited for as long as they said.
+    pub(super) fn end_late(&mut self, client: &mut Client, now: Millis) {
+        while let Some(waiter) = self.callers.late(now) {
+            let error = Error::new(Kind::Unavailable, Effect::None, "acquire", "no session was free in time", Advice::RetryLater);
+            self.end_wait(client, waiter, self.why(client, error));
+        }
+    }
+
+    /// Leases that were out for too long: their callers are told of, or lose them.
+    pub(super) fn take_back_late(&mut self, client: &mut Client, now: Millis) {
+        for (lease, slot) in self.leases.leaking(now) {
+            let session_id = self.slots.session(slot).map(|session| session.id.to_string()).unwrap_or_default();
+            let lease = i64::try_from(lease).unwrap_or(i64::MAX);
+            client.notify_of_pool(&self.options.name, EventKind::LeaseLeaked { lease, session_id });
+        }
+        let Some(most) = self.options.max_lease_ms else { return };
+        while let Some(lease) = self.leases.out_since(now.saturating_sub(most)) {
+            self.take_back(client, lease);
+        }
+    }
+
+    pub(super) fn wake_slots(&mut self, client: &mut Client, now: Millis) {
+        while let Some((slot, doing)) = self.slots.pop_due(now) {
+            // Under a lease it is only read.
+            let is_lent = self.leases.is_lent(slot) && self.closing.as_ref().is_none_or(|closing| now < closing.until);
+            match doing {
+                Doing::Delays if !is_lent => self.rotate(client, slot),
+                Doing::Waits if !is_lent && self.goes_on(client, slot) => {}
+                Doing::Waits | Doing::Delays => self.read(client, slot),
+                // Its exit is old.
+                Doing::Lends if self.leases.retire(slot) => self.rotate(client, slot),
+                Doing::Doubts { .. } => self.look_at_doubt(client, slot, false),
+                Doing::Rests => self.slots.remove(slot),
+                _ => {}
+            }
+        }
+    }
+
+    /// Lends what is free to those who wait. Returns when a rest ends that somebody waits for.
+    pub(super) fn lend(&mut self, client: &mut Client, now: Millis) -> Option<Millis> {
+        loop {
+            let check_after = self.options.check_after_ms.unwrap_or(CHECK);
+            let slots = &self.slots;
+            let is_fresh = |session: &Session| now.saturating_sub(session.read_at) < check_after && client.is_usable(&session.id);
+            // One is read for each who waits, and no more at a time than may be bought: that something is bought keeps nobody waiting.
+            let most = self.options.max_creating.unwrap_or(CREATING).min(u32::try_from(self.leases.waiting()).unwrap_or(u32::MAX));
+            let looks = most.saturating_sub(slots.counts.reading) as usize;
+            let served = self.leases.serve(now, looks, |slot| slots.session(slot).is_some_and(is_fresh));
+            served.grants.into_iter().for_each(|grant| self.grant(client, grant));
+            let (reads, over): (Vec<SlotNo>, Vec<SlotNo>) = served
+                .unusable
+                .into_iter()
+                .partition(|slot| self.slots.session(*slot).is_some_and(|session| client.is_usable(&session.id)));
+            reads.into_iter().for_each(|slot| self.read(client, slot));
+            if over.is_empty() {
+                return served.later;
+            }
+            over.into_iter().for_each(|slot| self.session_over(client, slot));
+        }
+    }
+
+    pub(super) fn grant(&mut self, client: &mut Client, grant: Grant) {
+        let Some(command) = self.callers.remove(grant.waiter) else { return };
+        let Some(session) = self.slots.session(grant.slot) else { return };
+        let raw = format!(
+            r#"{{"pool":{},"lease":{},"slot":{},"generation":{},"session_id":{},"proxy":{}}}"#,
+            self.number,
+            grant.lease,
+            grant.slot,
+            grant.generation,
+            json_of(session.id.as_str()),
+            session.proxy.text(),
+        );
+        client.complete(command, Ok(answered(Json::checked(raw), const { &crate::contract::pools::PoolLease::SHAPE })));
+    }
+
+    /// Whoever can't get a session before their time is over is told so at once.
+    pub(super) fn fail_fast(&mut self, client: &mut Client, now: Millis) {
+        let Some(hold) = self.hold(client) else { return };
+        let counts = &self.slots.counts;
+        let has_some = counts.lends + counts.coming + counts.rotating + counts.delayed + counts.waiting > 0;
+        if has_some || self.is_asking() || !self.asking.is_all {
+            return;
+        }
+        let tried_at = hold.retry_at.map(|at| now.saturating_add(at.saturating_sub(client.unix())));
+        for waiter in self.callers.gone_by(tried_at) {
+            let error = Error::new(Kind::Unavailable, Effect::None, "acquire", "no session is there", Advice::RetryLater);
+            self.end_wait(client, waiter, self.why(client, error));
+        }
+    }
+
+    pub(super) fn next_time(&self, client: &Client, now: Millis, rested: Option<Millis>) -> Option<Millis> {
+        let is_open = self.closing.is_none() && self.shared.is_open;
+        let hold = self.buyer.hold().and_then(|hold| hold.retry_at).map(|at| now.saturating_add(at.saturating_sub(client.unix())));
+        let wants = is_open && self.lacking() > 0;
+        let idle = self.options.idle_release_ms.unwrap_or(IDLE);
+        let spare = is_open && self.leases.waiting() == 0 && self.leases.idle_count() > self.ready();
+        let (oldest, unsaid) = self.leases.oldest();
+        let later = |since: Option<Millis>, by: Option<Millis>| Some(since?.saturating_add(by?));
+        let times = [
+            self.callers.next_deadline(),
+            self.slots.next_wake(),
+            rested,
+            hold.filter(|at| (wants || self.slots.counts.in_doubt > 0) && *at > now),
+            ((wants || self.slots.counts.in_doubt > 0) && !self.is_asking() && self.asking.next > now).then_some(self.asking.next),
+            self.leases.idle_longest().filter(|_| spare).map(|since| since.saturating_add(idle).max(now.saturating_add(1))),
+            later(oldest, self.options.max_lease_ms),
+            later(unsaid, Some(self.options.leak_after_ms.unwrap_or(LEAKS))),
+            self.closing.as_ref().and_then(|closing| closing.next(now)),
+            self.finds_at(now),
+            self.shares_at(client, now),
+        ];
+        times.into_iter().flatten().min()
+    }
+
+    /// The pool is opened, for whom it is told.
+    pub(in crate::pool) fn open(&mut self, client: &mut Client, command: CommandId) {
+        self.shared.opening = Some(command);
+        self.turn(client);
+    }
+
+    /// Buys nothing from here on, nowhere; what there is is lent.
+    pub(in crate::pool) fn pause(&mut self, client: &mut Client, command: CommandId) {
+        self.shared.asks.push(command);
+        self.change(Change::Paused(true));
+        self.turn(client);
+    }
+
+    /// Buys again, everywhere, also where a hold was to last until this is said.
+    pub(in crate::pool) fn resume(&mut self, client: &mut Client, command: CommandId) {
+        self.shared.asks.push(command);
+        self.change(Change::Paused(false));
+        self.change(Change::Freed);
+        self.buyer.read(None);
+        self.look_at_doubts(client.monotonic());
+        self.turn(client);
+    }
+
+    /// Claims that have ended: the record's, too.
+    pub(in crate::pool) fn lost(&mut self, client: &mut Client, names: Option<&[Name]>) {
+        let own = self.record_name(client);
+        if names.is_none_or(|names| names.contains(&own)) {
+            self.shared.lost();
+        }
+        self.give_up_lost(client);
+        self.turn(client);
+    }
+
+    /// Lends no more: who waits is told so, and once all leases are back, or that took too long, all sessions are let go of.
+    pub(in crate::pool) fn close(&mut self, client: &mut Client, command: CommandId, grace: Option<Millis>) {
+        self.begin_closing(client, Some(command), grace.unwrap_or(GRACE), None);
+        self.turn(client);
+    }
+
+    /// The same, and sessions are ended.
+    pub(in crate::pool) fn drain(&mut self, client: &mut Client, command: CommandId, drain: &DrainPool) {
+        let everywhere = drain.everywhere.unwrap_or_default();
+        let include_static = drain.include_static.unwrap_or_default();
+        if everywhere {
+            self.change(Change::Drained { include_static });
+        }
+        let ends = Ends { include_static, everywhere };
+        self.begin_closing(client, Some(command), drain.grace_ms.unwrap_or(GRACE), Some(ends));
+        self.turn(client);
+    }
+
+    /// The same where nobody waits for it.
+    pub(in crate::pool) fn close_unheard(&mut self, client: &mut Client) {
+        self.begin_closing(client, None, 0, None);
+        self.turn(client);
+    }
+
+    /// Somebody waits for so many sessions to be ready.
+    pub(in crate::pool) fn wait_ready(&mut self, client: &mut Client, command: CommandId, asked: &WaitReady) {
+        let count = asked.count.unwrap_or(1);
+        if count as usize > self.ready() {
+            let rule = "must be at most the pool's `ready`, since no more are kept at hand";
+            return client.complete(command, Err(Error::invalid("wait_ready", "count", rule)));
+        }
+        if self.closing.is_some() {
+            return client.complete(command, Err(is_closed("wait_ready")));
+        }
+        let until = client.monotonic().saturating_add(asked.timeout_ms.unwrap_or(READY_TIMEOUT));
+        self.callers.for_ready.push(ReadyWaiter { command, count, until });
+        self.turn(client);
+    }
+}

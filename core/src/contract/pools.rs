@@ -15,7 +15,7 @@ closed_enum! {
         /// A session that is over; the default for dynamic sessions.
         Ended = "ended",
         /// Also a session that stays blocked after its rotations: it is terminated, and another one is bought.
-        FailedSend = "failing",
+        Failing = "failing",
         /// None: the slot stays empty; the default for static sessions.
         Never = "never",
     }

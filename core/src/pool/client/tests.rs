@@ -396,7 +396,7 @@ fn what_a_target_says_changes_exits_by_its_reason_and_costs_nothing() {
 
 #[test]
 fn a_session_that_fails_again_and_again_is_replaced_only_where_that_is_asked() {
-    for (replace, bought) in [(None, 1), (Some(PoolReplace::FailedSend), 2)] {
+    for (replace, bought) in [(None, 1), (Some(PoolReplace::Failing), 2)] {
         let mut host = Host::new(Some(100));
         let pool = host.try_open(OpenPool { replace, ..shop() }).expect("can be opened");
         for target in 0..3 {
@@ -772,7 +772,7 @@ fn an_exit_used_up_while_its_session_is_read_is_changed_once_the_lease_is_back()
 
 #[test]
 fn an_exit_is_not_changed_under_a_lease_where_its_session_could_not_be_read() {
-    for replace in [None, Some(PoolReplace::FailedSend)] {
+    for replace in [None, Some(PoolReplace::Failing)] {
         let mut host = Host::new(Some(100));
         let pool = host.try_open(OpenPool { replace, ..shop() }).expect("can be opened");
         let lease = host.lease(pool);
@@ -1228,7 +1228,7 @@ fn a_renewal_that_nobody_knows_of_is_not_made_again_and_one_sessions_refusal_sto
 #[test]
 fn a_session_fails_by_its_exits_and_not_by_what_is_seen_through_one() {
     let mut host = Host::new(Some(100));
-    let pool = host.try_open(OpenPool { replace: Some(PoolReplace::FailedSend), ..shop() }).expect("can be opened");
+    let pool = host.try_open(OpenPool { replace: Some(PoolReplace::Failing), ..shop() }).expect("can be opened");
     let lease = host.lease(pool);
     host.pass(60_000);
     (0..5).for_each(|_| _ = host.see(&lease, Seen::Status(403)));

@@ -86,12 +86,13 @@ def _tend(client: weakref.ref[Engine], bell: Bell, seconds: float | None) -> Non
 
 def _send(engine: Engine, owner: Owner, work: Send) -> None:
     """One send for a pool, in a thread of its own."""
-    carrier, vouched = engine.carrier(), engine.asks.vouched(work)
+    client, carrier, vouched = weakref.ref(engine), engine.carrier(), engine.asks.vouched(work)
 
     def exchange() -> None:
         if vouched is not None:
             wait_for(vouched, work.patience())
-        if carrier is None or not engine.begin(owner, work, vouched):
+        engine = client()  # a client that everybody has dropped meanwhile buys nothing any more
+        if engine is None or carrier is None or not engine.begin(owner, work, vouched):
             return
         try:
             answer: object = carrier(work.request)

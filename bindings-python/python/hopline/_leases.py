@@ -122,7 +122,8 @@ class Leases:
             return "give_back"
         if self.watch is not None:
             self.watch.observed(self.pools.get(lease[0], ""), seen)
-        return engine.of_pools(lambda core: core.observe_lease(*lease, seen, wait, *now()), None) or "give_back"
+        advice: LeaseAdvice | None = engine.of_pools(lambda core: core.observe_lease(*lease, seen, wait, *now()), None)
+        return advice or "give_back"
 
     def give_back(self, command: int) -> None:
         """It goes back."""

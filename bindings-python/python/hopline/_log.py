@@ -32,12 +32,12 @@ def listener(level: int = WARNING) -> Logger | None:
     """The logger, if somebody listens to it at this level: whoever does has imported logging, and added a handler. It is looked up once,
     since that takes a lock, which an interrupt at the wrong moment would leave taken."""
     global _logger
-    if _logger is None:
+    if (logger := _logger) is None:
         look_up = getattr(sys.modules.get("logging"), "getLogger", None)
         if look_up is None:
             return None
-        _logger = look_up("hopline")
-    return _logger if _logger.isEnabledFor(level) and _logger.hasHandlers() else None
+        _logger = logger = look_up("hopline")
+    return logger if logger.isEnabledFor(level) and logger.hasHandlers() else None
 
 
 def log_event(event: Event) -> None:

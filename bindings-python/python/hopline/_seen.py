@@ -90,7 +90,8 @@ def _facts(error: BaseException) -> dict[str, Any]:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """An exception and those that it came of: an HTTP client wraps those of what it is built on."""
+    """An exception and those that it came of: an HTTP client wraps those of what it is built on. What the program was handling meanwhile, such
+    as the failure of an earlier request, is not part of it."""
     found: set[int] = set()
     rest: list[object] = [error]
     while rest:
@@ -100,8 +101,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         found.add(id(one))
         if isinstance(one, BaseException):
             yield one
-            rest += [*one.args, *(getattr(one, name, None) for name in ("reason", "reasons", "value", "exceptions"))]
-            rest += [one.__cause__, one.__context__]
+            rest += [*one.args, *(getattr(one, name, None) for name in ("reason", "reasons", "value", "exceptions")), one.__cause__]
         else:
             rest += one[:_LINKS]
 

@@ -71,6 +71,7 @@ class Store(Protocol):
     def claim(self, names: Sequence[str], most: int, /) -> Mapping[str, bytes | None] | OwnedElsewhere:
         """Makes this client the owner of names that no other living client owns, of `most` at most: first those that it owns already,
         then those with data. Returns them with their data."""
+        ...
 
     def put(self, name: str, data: bytes, /, *, new: bool, keep_for: float | None, release: bool) -> bool:
         """Stores data so that it outlasts a power cut. A crash leaves the old data or the new.
@@ -79,10 +80,12 @@ class Store(Protocol):
         owner. With `new` this client owns the name from then on, with `release` nobody. After `keep_for` seconds the store may drop the
         data, unless somebody owns the name then.
         """
+        ...
 
     def delete(self, name: str, /) -> bool:
         """Deletes the data; then nobody owns the name. Returns False, and changes nothing, where there is data and this client does not
         own the name."""
+        ...
 
     def release(self, names: Sequence[str] | None, /) -> None:
         """Lets go of those names that this client owns, or of all (`None`)."""
@@ -90,10 +93,12 @@ class Store(Protocol):
     def list(self, space: str, /, *, after: str | None, open: bool) -> StoredPage:
         """The names that begin with `space` and a full stop and have data: those after `after`, 500 at most. `open` leaves out what was
         put with `keep_for`. Claims nothing."""
+        ...
 
     def spend(self, space: str, entry: str, amount: Decimal, /, *, day: int | None, cap: Decimal | None) -> int | OverCap:
         """Sets what an entry counts on a day (days since 1 January 1970 by UTC; without one, today by the store's clock, which never goes
         back), unless it would grow and the day's sum pass the cap. Returns the day."""
+        ...
 
     def close(self) -> None:
         """Lets go of everything: the client was closed, or the garbage collector found it, in any thread."""
@@ -111,6 +116,7 @@ class LeasedStore(Store, Protocol):
 
     def vouches(self) -> bool:
         """Whether the claims stand for the next 20 seconds. Called before each request, which is not sent where they may not."""
+        ...
 
 
 class Lost(Protocol):

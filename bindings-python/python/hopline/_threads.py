@@ -81,15 +81,14 @@ def in_warm_thread(work: Callable[[], object]) -> None:
     try:
         _idle.pop().put(work)
     except IndexError:
-        _start(threading.Thread(target=_linger, args=(work,), name="hopline-send", daemon=True))
+        works = _Works()
+        works.put(work)
+        # What a thread is begun with lives as long as it does: no work, and so no client.
+        _start(threading.Thread(target=_linger, args=(works,), name="hopline-send", daemon=True))
 
 
-def _linger(work: Callable[[], object]) -> None:
-    works = _Works()
+def _linger(works: _Works) -> None:
     while True:
-        work()
-        del work
-        _idle.append(works)
         try:
             work = works.get(timeout=_LINGER)
         except Empty:
@@ -97,6 +96,9 @@ def _linger(work: Callable[[], object]) -> None:
                 return _idle.remove(works)
             except ValueError:  # somebody has just taken it
                 work = works.get()
+        work()
+        del work
+        _idle.append(works)
 
 
 if hasattr(os, "register_at_fork"):

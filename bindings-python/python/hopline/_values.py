@@ -77,7 +77,7 @@ def loads(body: str | bytes) -> Any:
     try:
         value, end = _scanner()(text, 0)
     except (ValueError, ArithmeticError, RecursionError, StopIteration):
-        end = -1
+        value, end = None, -1
     if end != len(text):
         raise Misfit("not JSON that Python can read")
     return value

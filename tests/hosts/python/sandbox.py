@@ -61,7 +61,12 @@ class Sandbox:
         return len(self.state()["charges"])
 
     def _ask(self, path: str, body: bytes | None, method: str | None = None) -> Any:
-        # Not `urlopen` itself: the proxies of the environment are not for loopback.
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(urllib.request.Request(f"{self.ready['control_url']}/{path}", data=body, method=method), timeout=10) as answer:
-            return json.loads(answer.read() or b"null")
+        return control(f"{self.ready['control_url']}/{path}", body, method)
+
+
+def control(url: str, body: bytes | None = None, method: str | None = None) -> Any:
+    """Asks a program of the tests about itself."""
+    # Not `urlopen` itself: the proxies of the environment are not for loopback.
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(urllib.request.Request(url, data=body, method=method), timeout=10) as answer:
+        return json.loads(answer.read() or b"null")

@@ -1,14 +1,12 @@
 """What fails before anything is sent had no effect, and says why; what a hook of the caller's raises takes no answer away."""
 
 import asyncio
-import gzip
 import os
 import pathlib
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import aiohttp
@@ -18,16 +16,7 @@ import pytest
 import requests
 from canned import SESSION, SOUND
 from conftest import BUY
-from odd import Odd, ok
 from sandbox import Sandbox
-
-SOLD = {"session_id": "s-1", "session_type": "dynamic", "status": "active"}
-
-
-@pytest.fixture
-def service() -> Iterator[Odd]:
-    with Odd(lambda asked: [ok(SOLD, "202 Accepted")]) as running:
-        yield running
 
 
 def bought(http: Any, account: dict[str, str]) -> hopline.HoplineError:
@@ -47,54 +36,54 @@ def nothing_was_sent(error: hopline.HoplineError, why: str) -> bool:
     return error.effect == "none" and not error.record and why in str(error.__notes__)
 
 
-def test_a_client_that_is_closed_sends_nothing(service: Odd) -> None:
+def test_a_client_that_is_closed_sends_nothing(sandbox: Sandbox) -> None:
     async def closed(kind: Any) -> hopline.HoplineError:
         async with kind() as http:
             pass
-        return await bought_in_task(http, service.account)
+        return await bought_in_task(http, sandbox.account)
 
     with httpx.Client() as http:
         pass
-    assert nothing_was_sent(bought(http, service.account), "the httpx.Client is closed")
+    assert nothing_was_sent(bought(http, sandbox.account), "the httpx.Client is closed")
     assert nothing_was_sent(asyncio.run(closed(httpx.AsyncClient)), "the httpx.AsyncClient is closed")
     assert nothing_was_sent(asyncio.run(closed(aiohttp.ClientSession)), "the aiohttp.ClientSession is closed")
-    assert service.asked == []
+    assert sandbox.requests() == []
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
-def test_a_client_of_an_event_loop_that_has_ended_sends_nothing_over_what_it_had(service: Odd) -> None:
+def test_a_client_of_an_event_loop_that_has_ended_sends_nothing_over_what_it_had(sandbox: Sandbox) -> None:
     async def life(http: Any) -> str | None:
-        async with hopline.AsyncAgentClient(**service.account, http=http, attempts=3) as agent:
-            await agent.get_session(session_id="s-1")
+        async with hopline.AsyncAgentClient(**sandbox.account, http=http, attempts=3) as agent:
+            await agent.get_balance()
             return (await agent.create_session(**BUY)).session_id
 
     async def made(kind: Any) -> Any:
         http = kind()
-        assert await life(http) == "s-1"
+        assert await life(http)
         return http
 
     http = asyncio.run(made(httpx.AsyncClient))
     for _ in range(2):
-        assert asyncio.run(life(http)) == "s-1"
-    asked = len(service.asked)
+        assert asyncio.run(life(http))
+    sold = sandbox.charges()
     session = asyncio.run(made(aiohttp.ClientSession))
-    assert nothing_was_sent(asyncio.run(bought_in_task(session, service.account)), "another event loop")
-    assert len(service.asked) == asked + 2
+    assert nothing_was_sent(asyncio.run(bought_in_task(session, sandbox.account)), "another event loop")
+    assert sandbox.charges() == sold + 1
 
 
 @pytest.mark.parametrize(
     ("proxy", "why"),
     [("nonsense://user:the-password@proxy.example:1", "could not connect: InvalidURL at adapters.py"), ("http://ĘdwardĄcki:the-password@127.0.0.1:9", "UnicodeEncodeError")],
 )
-def test_a_proxy_that_requests_can_not_use_had_no_effect(proxy: str, why: str, service: Odd) -> None:
+def test_a_proxy_that_requests_can_not_use_had_no_effect(proxy: str, why: str, sandbox: Sandbox) -> None:
     with requests.Session() as session:
         session.trust_env = False
         session.proxies.update(http=proxy)
-        error = bought(session, service.account)
+        error = bought(session, sandbox.account)
     assert nothing_was_sent(error, why) and "the-password" not in str(error.__notes__), error.__notes__
 
 
-def test_a_hook_before_a_request_had_no_effect(service: Odd) -> None:
+def test_a_hook_before_a_request_had_no_effect(sandbox: Sandbox) -> None:
     def sign(request: httpx.Request) -> None:
         raise KeyError(f"no signature for {request.headers['x-api-key']}")
 
@@ -103,13 +92,13 @@ def test_a_hook_before_a_request_had_no_effect(service: Odd) -> None:
 
     async def life() -> hopline.HoplineError:
         async with httpx.AsyncClient(event_hooks={"request": [sign_too]}) as http:
-            return await bought_in_task(http, service.account)
+            return await bought_in_task(http, sandbox.account)
 
     with httpx.Client(event_hooks={"request": [sign]}) as http:
-        error = bought(http, service.account)
-    assert nothing_was_sent(error, "KeyError at test_before_sending.py:") and "the-api-key" not in str(error.__notes__)
+        error = bought(http, sandbox.account)
+    assert nothing_was_sent(error, "KeyError at test_before_sending.py:") and sandbox.account["api_key"] not in str(error.__notes__)
     assert nothing_was_sent(asyncio.run(life()), "no signature")
-    assert service.asked == []
+    assert sandbox.requests() == []
 
 
 def refuse(response: httpx.Response) -> None:
@@ -163,6 +152,18 @@ class Elsewhere(httpx.Client):
             return other.send(request)
 
 
+class FailingOver(httpx.Client):
+    """Makes a request anew for another client, and another host where that fails."""
+
+    def send(self, request: httpx.Request, **settings: Any) -> httpx.Response:
+        made = {"method": request.method, "headers": dict(request.headers), "content": request.read()}
+        with httpx.Client() as other:
+            try:
+                return other.request(url=request.url, **made)  # type: ignore[arg-type]
+            except httpx.TransportError:
+                return other.request(url="http://127.0.0.1:9/", **made)  # type: ignore[arg-type]
+
+
 class Building(requests.adapters.HTTPAdapter):
     """Fails once the answer is there."""
 
@@ -170,31 +171,40 @@ class Building(requests.adapters.HTTPAdapter):
         raise KeyError("what it was built for")
 
 
-def test_what_was_sent_and_then_failed_is_in_doubt() -> None:
-    with Odd(lambda asked: None) as service:
-        with Repeating() as transport, httpx.Client(transport=transport) as http:
-            assert bought(http, service.account).effect == "unknown"
-        with Elsewhere() as http:
-            assert bought(http, service.account).effect == "unknown"
-        assert len(service.asked) == 2
-    with Odd(lambda asked: [ok(SOLD, "202 Accepted")]) as service, requests.Session() as session:
+def test_what_was_sent_and_then_failed_is_in_doubt(sandbox: Sandbox) -> None:
+    sandbox.fault("create_session", times=3, kind="drop_before")
+    with Repeating() as transport, httpx.Client(transport=transport) as http:
+        assert bought(http, sandbox.account).effect == "unknown"
+    for kind in (Elsewhere, FailingOver):
+        with kind() as http:
+            assert bought(http, sandbox.account).effect == "unknown"
+    assert len(sandbox.requests()) == 3
+    with requests.Session() as session:
         session.mount("http://", Building())
-        assert bought(session, service.account).effect == "unknown" and len(service.asked) == 1
+        assert bought(session, sandbox.account).effect == "unknown" and len(sandbox.requests()) == 4
 
 
-def test_a_guard_of_a_test_on_connections_is_heard(service: Odd, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_middleware_of_aiohttp_that_fails_behind_an_answer_leaves_it_in_doubt(sandbox: Sandbox) -> None:
+    async def report(request: aiohttp.ClientRequest, handler: Any) -> aiohttp.ClientResponse:
+        await handler(request)
+        async with aiohttp.ClientSession() as collector:
+            return await collector.post("http://127.0.0.1:9/")
+
+    async def life() -> hopline.HoplineError:
+        async with aiohttp.ClientSession(middlewares=[report]) as http:
+            return await bought_in_task(http, sandbox.account)
+
+    assert asyncio.run(life()).effect == "unknown" and sandbox.charges() == 1
+
+
+def test_a_guard_of_a_test_on_connections_is_heard(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: object) -> None:
         raise RuntimeError("a test connects to nobody")
 
-    monkeypatch.setattr(socket.socket, "connect", refused)
-    assert nothing_was_sent(bought(None, service.account), "a test connects to nobody") and service.asked == []
-
-
-def test_a_body_of_many_empty_members_holds_nobody_up() -> None:
-    body = gzip.compress(b"") * 200_000
-    with Odd(lambda asked: [ok(SOLD, pack=lambda _: body)]) as service:
-        begun = time.monotonic()
-        assert bought(None, service.account).effect == "unknown" and time.monotonic() - begun < 10
+    with monkeypatch.context() as guarded:
+        guarded.setattr(socket.socket, "connect", refused)
+        assert nothing_was_sent(bought(None, sandbox.account), "a test connects to nobody")
+    assert sandbox.requests() == []
 
 
 def test_aiohttp_that_raises_for_a_status_takes_no_answer_away(sandbox: Sandbox) -> None:

@@ -2,26 +2,18 @@
 
 import asyncio
 import errno
-import io
 import socket
 import ssl
 import urllib.error
-import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import aiohttp
-import curl_cffi.requests
 import hopline
 import httpx
-import httpx2
-import impit
-import pycurl
 import pytest
 import requests
-import urllib3
-from aiohttp_socks import ProxyConnector
+from browsing import EACH, By, seen_by
 from conftest import BUY
 from hopline._seen import seen_text
 from sandbox import Sandbox
@@ -87,99 +79,6 @@ def test_a_scope_ends_its_session_though_a_rotation_of_it_was_cancelled_and_is_i
     assert [session["status"] for session in sandbox.state()["sessions"]] == ["terminated"]
 
 
-def by_requests(url: str, proxy: hopline.Proxy, seconds: float) -> Any:
-    with requests.Session() as session:
-        session.trust_env = False
-        return session.get(url, **proxy.for_requests(), timeout=seconds)
-
-
-def by_httpx(url: str, proxy: hopline.Proxy, seconds: float) -> Any:
-    with httpx.Client(**proxy.for_httpx(), trust_env=False, timeout=seconds) as client:
-        return client.get(url)
-
-
-def by_aiohttp(url: str, proxy: hopline.Proxy, seconds: float) -> Any:
-    async def get() -> Any:
-        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=seconds)) as session, session.get(url, **proxy.for_aiohttp()) as answer:
-            await answer.read()
-            return answer
-
-    return asyncio.run(get())
-
-
-def by_urllib3(url: str, proxy: hopline.Proxy, seconds: float) -> Any:
-    assert proxy.username and proxy.password
-    login = urllib3.make_headers(proxy_basic_auth=f"{proxy.username.reveal()}:{proxy.password.reveal()}")
-    with urllib3.ProxyManager(f"http://{proxy.host}:{proxy.port}", proxy_headers=login) as pool:
-        return pool.request("GET", url, timeout=seconds, retries=False)
-
-
-def by_urllib3_repeating(url: str, proxy: hopline.Proxy, seconds: float) -> Any:
-    assert proxy.username and proxy.password
-    login = urllib3.make_headers(proxy_basic_auth=f"{proxy.username.reveal()}:{proxy.password.reveal()}")
-    with urllib3.ProxyManager(f"http://{proxy.host}:{proxy.port}", proxy_headers=login) as pool:
-        return pool.request("GET", url, timeout=seconds, retries=1)
-
-
-def by_urllib(url: str, proxy: hopline.Proxy, seconds: float) -> Any:
-    told = proxy.url().reveal()
-    return urllib.request.build_opener(urllib.request.ProxyHandler({"http": told, "https": told})).open(url, timeout=seconds)
-
-
-HTTP = [by_requests, by_httpx, by_aiohttp, by_urllib3, by_urllib3_repeating, by_urllib]
-def by_httpx_in_a_task(url: str, proxy: hopline.Proxy, seconds: float) -> Any:
-    async def get() -> Any:
-        async with httpx.AsyncClient(**proxy.for_httpx(), trust_env=False, timeout=seconds) as client:
-            return await client.get(url)
-
-    return asyncio.run(get())
-
-
-def by_httpx2(url: str, proxy: hopline.Proxy, seconds: float) -> Any:
-    with httpx2.Client(proxy=proxy.url().reveal().replace("socks5h:", "socks5:"), trust_env=False, timeout=seconds) as client:
-        return client.get(url)
-
-
-def by_aiohttp_socks(url: str, proxy: hopline.Proxy, seconds: float) -> Any:
-    async def get() -> Any:
-        connector = ProxyConnector.from_url(proxy.url().reveal().replace("socks5h:", "socks5:"), rdns=True)
-        session = aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(total=seconds))
-        async with session, session.get(url) as answer:
-            await answer.read()
-            return answer
-
-    return asyncio.run(get())
-
-
-def by_curl_cffi(url: str, proxy: hopline.Proxy, seconds: float) -> Any:
-    return curl_cffi.requests.get(url, proxy=proxy.url().reveal(), timeout=seconds)
-
-
-def by_pycurl(url: str, proxy: hopline.Proxy, seconds: float) -> Any:
-    curl = pycurl.Curl()
-    for option, value in ((curl.URL, url), (curl.PROXY, proxy.url().reveal()), (curl.TIMEOUT_MS, int(seconds * 1000)), (curl.WRITEDATA, io.BytesIO())):
-        curl.setopt(option, value)
-    curl.perform()
-    return curl.getinfo(curl.RESPONSE_CODE)
-
-
-def by_impit(url: str, proxy: hopline.Proxy, seconds: float) -> Any:
-    return impit.Client(proxy=proxy.url().reveal().replace("socks5h:", "socks5:"), timeout=seconds).get(url)
-
-
-BOTH = [by_requests, by_httpx, by_httpx2, by_aiohttp_socks, by_curl_cffi, by_pycurl, by_impit]
-EACH = [("http", by) for by in {*HTTP, *BOTH, by_httpx_in_a_task}] + [("socks5", by) for by in BOTH]
-EACH.sort(key=lambda each: (each[0], each[1].__name__))
-
-
-def seen_by(by: Callable[[str, hopline.Proxy, float], Any], url: str, proxy: hopline.Proxy, seconds: float = 30) -> str:
-    """What the core is told of what came of a request."""
-    try:
-        return seen_text(by(url, proxy, seconds))
-    except Exception as error:
-        return seen_text(error)
-
-
 @contextmanager
 def listening() -> Iterator[int]:
     """A port where connections are taken, and nobody ever answers."""
@@ -199,7 +98,7 @@ def closed_port() -> Iterator[int]:
 
 @pytest.mark.parametrize(("protocol", "by"), EACH)
 def test_the_proxys_failures_are_told_apart_from_the_targets(
-    protocol: Any, by: Callable[[str, hopline.Proxy, float], Any], sandbox: Sandbox, closed_port: int
+    protocol: Any, by: By, sandbox: Sandbox, closed_port: int
 ) -> None:
     site = sandbox.ready["target_url"]
     with hopline.AgentClient(**sandbox.account) as agent, agent.open_session(**BUY, protocol=protocol, credentials=True) as session:
@@ -268,3 +167,15 @@ def test_what_a_status_was_raised_as_is_that_status() -> None:
     for nothing in (True, None, "ban", object()):
         with pytest.raises(hopline.Invalid, match="observe: `seen` must be an HTTP status"):
             seen_text(nothing)  # type: ignore[arg-type]
+
+
+def test_what_failed_before_is_another_requests() -> None:
+    answer = requests.Response()
+    answer.status_code = 403
+    try:
+        try:
+            raise requests.HTTPError("403", response=answer)
+        except requests.HTTPError:
+            raise ConnectionResetError(errno.ECONNRESET, "of the next request")
+    except ConnectionResetError as error:
+        assert seen_text(error) == UNKNOWN

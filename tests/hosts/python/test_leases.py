@@ -5,6 +5,7 @@ import gc
 import os
 import signal
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,9 @@ import hopline
 import pytest
 from canned import SOUND, bought, never, until
 from conftest import BUY
+from hopline._http import transport_for_threads
 from memory_store import LeasedMemoryStore, Memory, MemoryStore
+from sandbox import Sandbox
 
 
 def interrupt() -> None:
@@ -180,3 +183,31 @@ def test_who_is_interrupted_while_the_store_is_asked_has_bought_nothing() -> Non
         with pytest.raises(KeyboardInterrupt) as caught:
             agent.create_session(**BUY, intent="job-1")
         assert "before it had any effect" in str(caught.value.__notes__) and not memory.records and not memory.owners
+
+
+def test_a_client_that_was_dropped_while_its_store_was_asked_buys_nothing_for_its_pool(sandbox: Sandbox) -> None:
+    asked, over, send = threading.Event(), threading.Event(), transport_for_threads(None)
+    sent: list[str] = []
+
+    class Store(LeasedMemoryStore):
+        def vouches(self) -> bool:
+            if sent:  # then it is asked for the purchase
+                asked.set()
+            return not sent or over.wait(60)
+
+    def http(request: hopline.Request) -> hopline.Response:
+        sent.append(request.method)
+        return send(request)
+
+    agent = hopline.AgentClient(**sandbox.account, http=http, store=Store(Memory()))
+    pool = agent.open_pool("shop", size=1, ready=1, **BUY, daily_cap_usd=100)
+    try:
+        assert asked.wait(60)
+        engine = weakref.ref(agent._engine)
+        with pytest.warns(ResourceWarning, match="without being closed"):
+            del agent, pool
+            gc.collect()
+            until(lambda: engine() is None)
+    finally:
+        over.set()
+    assert sent == ["GET"]

@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import threading
 import time
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
@@ -10,7 +11,7 @@ from typing import Any
 import hopline
 import pytest
 import requests
-from canned import SOUND
+from canned import SOUND, until
 from conftest import BUY
 from sandbox import Sandbox
 from transports import ASYNC, SYNC, async_http, sync_http
@@ -106,8 +107,8 @@ def test_what_is_dropped_on_a_kept_connection_is_not_sent_again(which: str, call
     _, error = outcomes(which, sandbox.account, ("get_session", {"session_id": "s-1"}), call)
     assert isinstance(error, hopline.HoplineError) and error.status is None
     first, second = sandbox.requests()
-    # A write without a key has a connection of its own; the client that Python brings gives one to each write, httpx and aiohttp to all.
-    is_own = "httpx" in which or "aiohttp" in which or call == ENDING or which in OWN and call == BUYING
+    # Each write has a connection of its own; through httpx and aiohttp each read has one, too.
+    is_own = "httpx" in which or "aiohttp" in which or call != READING
     assert (first["connection"] != second["connection"]) is is_own
 
 
@@ -190,3 +191,50 @@ def test_a_session_that_authenticates_by_itself_sends_the_key_alone(sandbox: San
         session.auth = ("user", "password")
         hopline.AgentClient(**sandbox.account, http=session).get_balance()
     assert "authorization" not in dict(sandbox.requests()[0]["headers"])
+
+
+def send_alone(which: str, request: hopline.Request) -> object:
+    """What an HTTP client of others makes of a request in a thread, as a client for threads would have it."""
+    from hopline._http._choose import _blocking
+
+    try:
+        with sync_http(which) as http:
+            return _blocking(http)(request)
+    except BaseException as error:
+        return error
+
+
+def balance_of(account: dict[str, str], timeout: float) -> hopline.Request:
+    url = f"{account['base_url']}/billing/balance"
+    return hopline.Request(method="GET", url=url, headers={"x-api-key": account["api_key"]}, body=None, timeout=timeout, max_body=10_000)
+
+
+@pytest.mark.parametrize("which", SYNC)
+def test_a_request_that_nobody_waits_for_any_more_is_not_sent(which: str, sandbox: Sandbox) -> None:
+    request = balance_of(sandbox.account, 30)
+    request.abort()
+    error = send_alone(which, request)
+    assert isinstance(error, hopline.Failed) and error.sent == "never" and sandbox.requests() == [], repr(error)
+
+
+@pytest.mark.parametrize("which", SYNC)
+def test_an_answer_that_drips_from_its_first_byte_holds_no_thread_once_nobody_waits_for_it(which: str, sandbox: Sandbox) -> None:
+    sandbox.fault("get_balance", kind="drip", ms=500, head=True)
+    request = balance_of(sandbox.account, 3600)
+    found: list[object] = []
+    sending = threading.Thread(target=lambda: found.append(send_alone(which, request)))
+    sending.start()
+    until(sandbox.requests)
+    request.abort()
+    sending.join(20)  # the answer would take longer
+    assert not sending.is_alive() and isinstance(found[0], hopline.Failed) and found[0].sent == "maybe", found
+
+
+def test_over_httpx_each_request_asks_for_the_end_of_its_connection(sandbox: Sandbox) -> None:
+    """Whoever else uses the client is given none that Hopline closes."""
+    with sync_http("httpx") as http, hopline.AgentClient(**sandbox.account, http=http) as agent:
+        agent.get_balance()
+        assert http._transport._pool.connections == []
+        assert http.get(f"{sandbox.account['base_url']}/billing/balance").status_code == 401
+        assert len(http._transport._pool.connections) == 1
+    assert [dict(request["headers"]).get("connection") for request in sandbox.requests()] == ["close", "keep-alive"]

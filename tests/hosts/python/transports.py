@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from ssl import create_default_context
+from ssl import SSLContext, create_default_context
 from typing import Any
 
 import aiohttp
@@ -12,6 +12,13 @@ import urllib3
 
 TRUSTED = create_default_context()
 """Each client of httpx would load it anew, which takes a while."""
+
+
+def trusting(ca: str | None) -> SSLContext:
+    """A context that trusts an authority of one's own."""
+    return create_default_context(cafile=ca) if ca else TRUSTED
+
+
 SYNC = ["stdlib", "requests", "httpx", "urllib3", "callable"]
 ASYNC = ["threads", "httpx", "aiohttp", "callable"]
 

@@ -7,7 +7,7 @@ use crate::cargo::{is_ci, programs, root, run, sandbox};
 use crate::check::{Check, Lane, Outcome};
 use crate::debian::CERTUTIL;
 use crate::profile::Profile;
-use crate::{Fail, debian, node};
+use crate::{Fail, debian, node, npm};
 
 const MADE: &str = "browser: the npm package, installed for pages";
 
@@ -83,7 +83,7 @@ fn tools() -> Result<(), Fail> {
         let _ = std::fs::remove_dir_all(place.join("node_modules"));
     }
     if !place.join("node_modules/.package-lock.json").exists() {
-        run(node::npm(&["ci"]).current_dir(&place))?;
+        run(npm::npm(&["ci"]).current_dir(&place))?;
     }
     Ok(())
 }
@@ -94,7 +94,7 @@ fn install(tarball: &Path) -> Result<(), Fail> {
     let place = place()?;
     // One of the same version would be left as it is.
     let _ = std::fs::remove_dir_all(place.join("node_modules/hopline"));
-    run(node::npm(&["install", "--no-save", "--offline"]).arg(tarball).current_dir(&place)).map(|_| ())
+    run(npm::npm(&["install", "--no-save", "--offline"]).arg(tarball).current_dir(&place)).map(|_| ())
 }
 
 /// Puts the tests beside the package.
@@ -116,7 +116,7 @@ fn install_tests() -> Result<(), Fail> {
 
 /// Chromium, installed where that can be done; or why there is none, which is a failure where all was to be checked.
 fn ready() -> Result<Result<PathBuf, String>, Fail> {
-    let why = match node::missing()? {
+    let why = match npm::missing()? {
         Some(why) => why,
         None => match chromium().or_else(|| debian::installed("chromium").then(chromium).flatten()) {
             Some(found) => return Ok(Ok(found)),

@@ -11,6 +11,7 @@ mod junit;
 mod kotlin;
 mod mutants;
 mod node;
+mod npm;
 mod paths;
 mod profile;
 mod python;

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use crate::cargo::{bindgen, cargo, is_ci, peers, programs, root, run, sandbox, target, vectors};
+use crate::cargo::{bindgen, cargo, peers, programs, root, run, sandbox, target, vectors};
 use crate::check::{Check, Lane, Outcome, PROGRAMS};
 use crate::debian::NGINX;
 use crate::profile::Profile;
 use crate::targets::WASM;
 use crate::weight::Weighed;
-use crate::{Fail, junit, paths, python, targets, weight};
+use crate::{Fail, junit, npm, paths, python, targets, weight};
 
 /// What the package is made of, and what its tests read.
 const PACKAGE: &[&str] = &["core", "bindings-wasm", "tests/bindgen", "tests/hosts/node/pack.mjs"];
@@ -17,7 +17,7 @@ const TESTS: &[&str] = &["tests/hosts/node", "tests/vectors", "../shared/externa
 pub(crate) const MADE: &str = "node: the npm package";
 
 pub(crate) const CHECKS: &[Check] = &[
-    Check::new(Lane::Fetched, "node: what the tests need", 300, |_| match missing()? {
+    Check::new(Lane::Fetched, "node: what the tests need", 300, |_| match npm::missing()? {
         Some(why) => Ok(Outcome::NotRun(why)),
         None => tools().map(|()| Outcome::ONE),
     })
@@ -65,7 +65,7 @@ pub(crate) fn tests(only: Option<&str>) -> Result<Outcome, Fail> {
 
 /// The story of the Rust demo through the package.
 pub(crate) fn demo(arguments: &[String]) -> Result<ExitCode, Fail> {
-    if let Some(why) = missing()? {
+    if let Some(why) = npm::missing()? {
         return Err(why.into());
     }
     install(Profile::Ci)?;
@@ -76,7 +76,7 @@ pub(crate) fn demo(arguments: &[String]) -> Result<ExitCode, Fail> {
 
 /// Makes the package and returns its tarball.
 pub(crate) fn package(profile: Profile) -> Result<PathBuf, Fail> {
-    if let Some(why) = missing()?.or(targets::missing(WASM)?) {
+    if let Some(why) = npm::missing()?.or(targets::missing(WASM)?) {
         return Err(why.into());
     }
     tools()?;
@@ -132,8 +132,8 @@ fn measure(tarball: &Path) -> Result<Command, Fail> {
     let (scripts, folder) = (root().join("tests/bench"), place()?.join("bench"));
     copy(&scripts.join("node"), &folder)?;
     std::fs::copy(scripts.join("rounds.mjs"), folder.join("rounds.mjs"))?;
-    run(npm(&["ci"]).current_dir(&folder))?;
-    run(npm(&["install", "--offline", "--no-save"]).arg(tarball).current_dir(&folder))?;
+    run(npm::npm(&["ci"]).current_dir(&folder))?;
+    run(npm::npm(&["install", "--offline", "--no-save"]).arg(tarball).current_dir(&folder))?;
     let mut measure = Command::new("node");
     measure.arg(folder.join("bench.mjs")).arg(scripts.join("products.json"));
     Ok(measure)
@@ -157,7 +157,7 @@ pub(crate) fn sizes() -> Result<Weighed, Fail> {
 /// Installs what the tests need.
 fn tools() -> Result<(), Fail> {
     if stale(&host().join("package-lock.json"), &host().join("node_modules/.package-lock.json")) {
-        run(npm(&["ci"]).current_dir(host()))?;
+        run(npm::npm(&["ci"]).current_dir(host()))?;
     }
     Ok(())
 }
@@ -171,7 +171,7 @@ fn install(profile: Profile) -> Result<(), Fail> {
     }
     std::fs::create_dir_all(&clean)?;
     std::fs::write(clean.join("package.json"), "{ \"private\": true }\n")?;
-    run(npm(&["install", "--offline"]).arg(tarball).current_dir(&clean)).map(|_| ())
+    run(npm::npm(&["install", "--offline"]).arg(tarball).current_dir(&clean)).map(|_| ())
 }
 
 /// Puts the tests beside the package, and returns their folder.
@@ -208,28 +208,6 @@ pub(crate) fn tests_in(folder: &Path, at_once: u32, only: Option<&str>, environm
     files.retain(|path| path.to_string_lossy().ends_with(".test.mjs"));
     files.sort();
     junit::counted(&report, tests.args(files))
-}
-
-/// What is missing to do any of this, which is a failure where all was to be checked.
-pub(crate) fn missing() -> Result<Option<String>, Fail> {
-    let version = Command::new("node").arg("--version").output().ok().and_then(|told| String::from_utf8(told.stdout).ok());
-    let major = version.as_deref().and_then(|told| told.trim().strip_prefix('v')?.split('.').next()?.parse::<u32>().ok());
-    let why = match major {
-        Some(20..) if npm(&["--version"]).stdout(Stdio::null()).status().is_ok() => return Ok(None),
-        Some(20..) => "npm is not installed".to_owned(),
-        Some(old) => format!("Node {old} is too old; Node 20 or later is needed"),
-        None => "Node is not installed; Node 20 or later is needed".to_owned(),
-    };
-    if is_ci() { Err(why.into()) } else { Ok(Some(why)) }
-}
-
-pub(crate) fn npm(arguments: &[&str]) -> Command {
-    let mut command = Command::new(if cfg!(windows) { "npm.cmd" } else { "npm" });
-    command.args(arguments);
-    if arguments.len() > 1 || arguments == ["ci"] {
-        command.args(["--no-audit", "--no-fund", "--loglevel=error"]);
-    }
-    command
 }
 
 /// A tool that npm has installed for the tests.

@@ -7,7 +7,7 @@ use crate::cargo::{bindgen, is_ci, peers, programs, root, run, sandbox, target, 
 use crate::check::{Check, Lane, Outcome, PROGRAMS};
 use crate::debian::NGINX;
 use crate::profile::Profile;
-use crate::{Fail, junit, paths};
+use crate::{Fail, junit, npm, paths};
 
 /// What the wheel is made of, and what its tests read.
 const PACKAGE: &[&str] = &["core", "bindings-python", "tests/bindgen"];
@@ -26,7 +26,10 @@ pub(crate) const CHECKS: &[Check] = &[
         .makes(&["python/wheels"]),
     Check::new(Lane::Scripts, "python: the wheel names no folder of this machine", 60, |_| paths::none_in(&unpacked()?))
         .needs(&["python: the wheel"]),
-    Check::new(Lane::Scripts, "python: mypy --strict on the package and on a program", 180, |_| mypy())
+    Check::new(Lane::Scripts, "python: mypy --strict on the package and on programs", 180, |_| mypy())
+        .needs(&["python: the wheel"])
+        .reads(TESTS),
+    Check::new(Lane::Scripts, "python: pyright on the package, and strict on programs", 180, |_| pyright())
         .needs(&["python: the wheel"])
         .reads(TESTS),
     Check::new(Lane::Scripts, "python: vectors, real HTTP, crashes, input", 900, |_| tests(None))
@@ -44,11 +47,49 @@ fn tools() -> Result<(), Fail> {
 }
 
 fn mypy() -> Result<Outcome, Fail> {
-    for what in [["-p", "hopline"], ["--", "sample.py"]] {
+    let programs = typed_programs()?;
+    for what in [["-p", "hopline"], ["--", "."]] {
         let mut mypy = python()?;
-        run(mypy.args(["-m", "mypy", "--strict", "--cache-dir"]).arg(place()?.join("mypy")).args(what).current_dir(host()))?;
+        run(mypy.args(["-m", "mypy", "--strict", "--cache-dir"]).arg(place()?.join("mypy")).args(what).current_dir(&programs))?;
     }
     Ok(Outcome::ONE)
+}
+
+fn pyright() -> Result<Outcome, Fail> {
+    if let Some(why) = npm::missing()? {
+        return Ok(Outcome::NotRun(why));
+    }
+    let tool = place()?.join("pyright");
+    std::fs::create_dir_all(&tool)?;
+    for name in ["package.json", "package-lock.json"] {
+        std::fs::copy(host().join(name), tool.join(name))?;
+    }
+    run(npm::npm(&["ci"]).current_dir(&tool))?;
+    unpacked()?;
+    let programs = typed_programs()?;
+    let config = r#"{ "include": ["*.py", "../unpacked/hopline"], "strict": ["*.py"], "pythonVersion": "3.11" }"#;
+    std::fs::write(programs.join("pyrightconfig.json"), config)?;
+    let pyright = tool.join("node_modules/pyright/index.js");
+    run(Command::new("node").arg(pyright).arg("--pythonpath").arg(program(&place()?.join("venv"))).current_dir(programs))
+}
+
+/// The sample and the programs of the README, in a folder of their own.
+fn typed_programs() -> Result<PathBuf, Fail> {
+    let folder = place()?.join("types");
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder)?;
+    }
+    std::fs::create_dir_all(&folder)?;
+    std::fs::copy(host().join("sample.py"), folder.join("sample.py"))?;
+    let readme = std::fs::read_to_string(root().join("bindings-python/README.md"))?;
+    let programs: Vec<_> = readme.split("```python\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    if programs.is_empty() {
+        return Err("the README has no programs".into());
+    }
+    for (number, program) in programs.iter().enumerate() {
+        std::fs::write(folder.join(format!("readme_{number}.py")), program)?;
+    }
+    Ok(folder)
 }
 
 /// The story of the Rust demo through the package.

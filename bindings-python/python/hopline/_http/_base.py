@@ -52,6 +52,10 @@ class Request(Value):
             except Exception:  # it was broken off already
                 continue
 
+    def is_answered(self) -> None:
+        """Its connection may be another request's from now on, and is not broken off any more."""
+        self._aborts.clear()
+
 
 requests_of(Request, f"hopline-python/{VERSION}")  # the core makes those that are sent
 
@@ -83,9 +87,9 @@ class Failed(Exception):
 
     def __init__(self, kind: FailureKind = "other", sent: Sent = "maybe", why: str | None = None) -> None:
         super().__init__(f"no response: {kind}; sent: {sent}")
-        self.kind = kind
+        self.kind: FailureKind = kind
         """Why there was no response."""
-        self.sent = sent
+        self.sent: Sent = sent
         """`never` only if no byte of the request can have left; otherwise `maybe`."""
         self.why = why
         """A sentence for people, without secrets. The error that comes of this has it as a note."""
@@ -103,12 +107,6 @@ AsyncTransport: TypeAlias = Callable[[Request], Awaitable[Response]]
 def sent_headers(request: Request) -> dict[str, str]:
     """The headers to send. A compressed body could unfold without limit, so none is asked for."""
     return {**request.headers, "accept-encoding": "identity"}
-
-
-def is_without_key(request: Request) -> bool:
-    """Whether it is a write that could not be sent again if its answer were lost. It gets a connection that nobody has used: the service may
-    close any other one at the same moment."""
-    return request.method != "GET" and "idempotency-key" not in request.headers
 
 
 def read_past(response: Any) -> None:

@@ -31,7 +31,8 @@ class _Sending:
         if (own := way_of_its_own(client, _WAYS, _PASSED_BY)) is not None:
             raise Failed("other", "never", f"nothing was sent, since {own}")
         self._request = request
-        self._is_out = self._is_new = self._has_begun = self._is_used = False
+        self._is_out = self._has_begun = self._is_used = self._is_shared = False
+        self._stream: Any = None
         self.answer: Response | None = None
         # The same client, which also tells when it comes to the transport, and what came, before any hook of the caller's can raise.
         self.client = copy(client)
@@ -42,7 +43,8 @@ class _Sending:
             "method": self._request.method,
             "url": self._request.url,
             "content": self._request.body,
-            "headers": sent_headers(self._request),
+            # What comes behind an answer belongs to nobody. HTTP/2 knows no such header, and sends none.
+            "headers": sent_headers(self._request) | {"connection": "close"},
             "timeout": self._request.timeout,
             "follow_redirects": False,
             # An authentication flow could send a request a second time.
@@ -56,17 +58,25 @@ class _Sending:
 
     def hear(self, event: str, info: Any) -> None:
         """httpcore tells of each request before its first byte leaves. A second one is a transport's own repeat, and goes no further."""
-        if event.endswith((".connect_tcp.started", ".connect_unix_socket.started")):
-            self._is_new = True
+        if event.endswith((".connect_tcp.complete", ".connect_unix_socket.complete", ".start_tls.complete")):
+            self._stream = info["return_value"]
         if event.endswith(".send_request_headers.started") and info["request"].method != b"CONNECT":
             if self._has_begun:
                 raise Failed("closed", "maybe", "the httpx transport tried to repeat the request by itself, and was stopped")
             if self._request._is_over:
                 raise Failed("aborted", "never")
-            if not self._is_new and event.startswith("http11."):
-                self._is_used = True
-                raise _Used
+            if event.startswith("http11."):
+                if self._stream is None:
+                    self._is_used = True
+                    raise _Used
+            else:
+                self._is_shared = True
             self._has_begun = True
+
+    def break_off(self) -> None:
+        """Ends what a thread waits for, which may be more than a timeout: httpx waits without end for a SOCKS5 proxy that says nothing."""
+        if self._stream is not None and not self._is_shared:  # others use the same connection of HTTP/2
+            break_off(self._stream.get_extra_info("socket"))
 
     def take(self, response: "httpx.Response", body: bytes, truncated: bool) -> None:
         """The answer, which no hook can take away."""
@@ -87,30 +97,22 @@ class _Sending:
         is_httpxs_own = home(self.client.send) == "httpx"
         if not self._is_out and is_httpxs_own:
             raise unsent(error, self._request)
+        # Another transport may have tried something before it.
+        transport = type(self.client._transport_for_url(httpx.URL(self._request.url)))
+        is_sure = is_httpxs_own and transport in (httpx.HTTPTransport, httpx.AsyncHTTPTransport)
         if isinstance(error, httpx.TransportError):
             failure = _failure(error)
-            # Another one may have tried something before it.
-            transport = type(self.client._transport_for_url(httpx.URL(self._request.url)))
-            is_sure = is_httpxs_own and transport in (httpx.HTTPTransport, httpx.AsyncHTTPTransport)
             raise failure if is_sure else Failed(failure.kind, "maybe", failure.why)
-        raise error
+        raise unsent(error, self._request) if is_sure else error
 
 
 def _failure(error: Exception) -> Failed:
+    """A failure before the first byte."""
     import httpx
 
-    match error:
-        # Raised before a connection is there, or while one is waited for.
-        case httpx.ConnectTimeout() | httpx.PoolTimeout():
-            return Failed("timeout", "never")
-        case httpx.ConnectError():
-            return before_first_byte(error)
-        case httpx.UnsupportedProtocol():
-            return Failed("other", "never", "httpx can't send requests to this address")
-        case httpx.TimeoutException():
-            return Failed("timeout", "maybe")
-        case _:
-            return Failed("closed", "maybe")
+    if isinstance(error, httpx.UnsupportedProtocol):
+        return Failed("other", "never", "httpx can't send requests to this address")
+    return Failed("timeout", "never") if isinstance(error, httpx.TimeoutException) else before_first_byte(error)
 
 
 def _check(client: Any) -> None:
@@ -125,19 +127,14 @@ def transport(client: "httpx.Client") -> Transport:
     def send(request: Request) -> Response:
         for _ in range(_MOST_KEPT):
             sending = _Sending(client, request)
+            request.on_abort(sending.break_off)
 
             def read(response: "httpx.Response", sending: _Sending = sending) -> None:
-                # Test transports have no socket, and over HTTP/2 others use the same one.
-                stream = response.extensions.get("network_stream")
-                if stream is not None and response.http_version != "HTTP/2":
-                    request.on_abort(lambda: break_off(stream.get_extra_info("socket")))
                 if response.is_stream_consumed:  # test transports and caches have read it already
                     body, truncated = response.content[: request.max_body], len(response.content) > request.max_body
                 else:
                     body, truncated = body_of(response.iter_raw(), request.max_body)
                     response.close()
-                    if stream is not None and _is_over(response):
-                        stream.close()
                     _read_again(response, body)
                 sending.take(response, body, truncated)
 
@@ -163,11 +160,6 @@ def _taken(sending: _Sending) -> Response:
     if sending.answer is None:
         raise Failed("closed", "maybe")
     return sending.answer
-
-
-def _is_over(response: "httpx.Response") -> bool:
-    """Whether nothing more is to come over the connection: what comes behind an answer belongs to nobody."""
-    return response.http_version != "HTTP/2"
 
 
 def _read_again(response: "httpx.Response", body: bytes) -> None:
@@ -225,8 +217,5 @@ async def _read(request: Request, response: "httpx.Response") -> tuple[bytes, bo
     except Exception:
         truncated = True
     await response.aclose()
-    stream = response.extensions.get("network_stream")
-    if stream is not None and _is_over(response):
-        await stream.aclose()
     _read_again(response, bytes(body[:limit]))
     return bytes(body[:limit]), truncated

@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING, Any
 
 from .._errors import misuse
-from ._base import Failed, Request, Response, Transport, before_first_byte, causes, is_without_key, lost, sent_headers
-from ._urllib3 import MAY_REPEAT, answer, is_own, is_own_pool, of_its_own
+from ._base import Failed, Request, Response, Transport, sent_headers
+from ._urllib3 import MAY_REPEAT, answer, failure, is_own, is_own_pool, of_its_own, watched
 from ._words import home, never_left, way_of_its_own, words_of
 
 if TYPE_CHECKING:
@@ -45,9 +45,9 @@ def transport(session: "requests.Session") -> Transport:
             if is_heard:
                 response = session.send(prepared, allow_redirects=False, **settings)
             else:
-                if is_without_key(request):
+                if request.method != "GET":  # a write gets a connection that nobody has used
                     adapter = fresh = _of_its_own(adapter)
-                response = adapter.send(prepared, **settings)
+                response = _watched(adapter, request).send(prepared, **settings)
             return answer(request, response.raw)
         except (InvalidSchema, InvalidURL, InvalidProxyURL) as error:
             # An adapter raises these before it connects.
@@ -57,7 +57,7 @@ def transport(session: "requests.Session") -> Transport:
         except Timeout:
             raise Failed("timeout", "maybe") from None
         except RequestException as error:
-            raise _failure(error) from None
+            raise failure(error) from None
         except Failed:
             raise
         except Exception as error:
@@ -82,10 +82,23 @@ def _sends_itself(session: Any) -> str | None:
     return way_of_its_own(session, names, _PASSED_BY)
 
 
-def _of_its_own(adapter: Any) -> Any:
-    """The same adapter without its connections."""
+def _same(adapter: Any) -> Any:
     made: Any = object.__new__(type(adapter))
     vars(made).update(vars(adapter))
+    return made
+
+
+def _watched(adapter: Any, request: Request) -> Any:
+    """The same adapter for one request."""
+    made = _same(adapter)
+    made.poolmanager = watched(adapter.poolmanager, request)
+    made.proxy_manager_for = lambda *given, **settings: watched(adapter.proxy_manager_for(*given, **settings), request)
+    return made
+
+
+def _of_its_own(adapter: Any) -> Any:
+    """The same adapter without its connections."""
+    made = _same(adapter)
     made.poolmanager = of_its_own(adapter.poolmanager)
     made.proxy_manager = {name: of_its_own(pool) for name, pool in adapter.proxy_manager.items()}
     return made
@@ -107,11 +120,3 @@ def _repeats(prefix: str, adapter: Any) -> str | None:
     if is_own(adapter, HTTPAdapter, "send") or is_own_pool(adapter.poolmanager):
         return f"the adapter for `{prefix}` has a `send` or a pool of its own, {MAY_REPEAT}"
     return None
-
-
-def _failure(error: Exception) -> Failed:
-    from urllib3.exceptions import NewConnectionError
-
-    # requests wraps what urllib3 said: only its word on a connection that never came about is certain.
-    found = next((cause for cause in causes(error) if isinstance(cause, NewConnectionError)), None)
-    return lost(error) if found is None else before_first_byte(found)

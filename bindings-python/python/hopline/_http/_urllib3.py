@@ -5,7 +5,7 @@ from http.client import HTTPException, HTTPResponse
 from typing import TYPE_CHECKING, Any
 
 from .._errors import misuse
-from ._base import Failed, Request, Response, Transport, before_first_byte, body_of, is_without_key, lost, read_past, sent_headers
+from ._base import Failed, Request, Response, Transport, before_first_byte, body_of, break_off, causes, lost, read_past, sent_headers
 from ._words import home
 
 if TYPE_CHECKING:
@@ -25,9 +25,10 @@ def transport(pool: "urllib3.PoolManager") -> Transport:
     def send(request: Request) -> Response:
         if is_own_pool(pool):  # it may have been changed since
             raise Failed("other", "never", f"the urllib3 pool has a `urlopen` of its own, {MAY_REPEAT}")
-        chosen = of_its_own(pool) if is_without_key(request) else pool
+        # A write gets a connection that nobody has used: the service may close any other one at the same moment.
+        chosen = pool if request.method == "GET" else of_its_own(pool)
         try:
-            response = chosen.request(
+            response = watched(chosen, request).request(
                 request.method,
                 request.url,
                 body=request.body,
@@ -44,7 +45,7 @@ def transport(pool: "urllib3.PoolManager") -> Transport:
         except TimeoutError:
             raise Failed("timeout", "maybe") from None
         except HTTPError as error:
-            raise lost(error) from None
+            raise failure(error) from None
         finally:
             if chosen is not pool:
                 chosen.clear()
@@ -52,12 +53,19 @@ def transport(pool: "urllib3.PoolManager") -> Transport:
     return send
 
 
+def failure(error: Exception) -> Failed:
+    """What an error of urllib3, or one that was made of it, means. Only its word on a connection that never came about is certain."""
+    from urllib3.exceptions import NewConnectionError
+
+    found = next((cause for cause in causes(error) if isinstance(cause, NewConnectionError)), None)
+    return lost(error) if found is None else before_first_byte(found)
+
+
 def answer(request: Request, response: Any) -> Response:
     """The answer, of which urllib3 has read the head; its connections take an interim answer for it. After a write its connection is closed:
     what comes behind that answer belongs to nobody."""
     from ._stdlib import chunks as chunks_of
 
-    request.on_abort(lambda: response.shutdown())  # of urllib3 2.3 and later
     status, headers, chunks = response.status, response.headers, response.stream(1 << 16, decode_content=False)
     own: Any = getattr(response, "_original_response", None)
     is_last = isinstance(own, HTTPResponse) and (request.method != "GET" or 100 <= status < 200)
@@ -71,6 +79,7 @@ def answer(request: Request, response: Any) -> Response:
     except (OSError, ValueError, HTTPException):
         raise Failed("closed", "maybe") from None
     finally:
+        request.is_answered()
         if is_last or not response.isclosed():
             response.close()
         response.release_conn()
@@ -81,6 +90,31 @@ def of_its_own(pool: Any) -> Any:
     """The same pool without its connections."""
     made = copy(pool)
     made.pools = type(pool.pools)(1)
+    return made
+
+
+def watched(manager: Any, request: Request) -> Any:
+    """The same pool for one request: the connection that it gets can be broken off before there is an answer, and nothing is sent over one
+    that comes about when nobody waits any more."""
+    made: Any = copy(manager)
+
+    def connection_from_host(*given: Any, **settings: Any) -> Any:
+        kept = manager.connection_from_host(*given, **settings)
+
+        def validate(connection: Any) -> None:
+            kept._validate_conn(connection)
+            if connection.is_closed:  # over plain HTTP it would connect as it sends
+                connection.connect()
+            if request._is_over:
+                raise Failed("aborted", "never")
+            plain = connection.sock  # the connection forgets it once the answer says that it is the last one
+            request.on_abort(lambda: break_off(plain))
+
+        pool: Any = copy(kept)
+        pool._validate_conn, pool._put_conn = validate, kept._put_conn
+        return pool
+
+    made.connection_from_host = connection_from_host
     return made
 
 

@@ -10,6 +10,7 @@ mod entropy;
 mod json;
 #[cfg(test)]
 mod layers;
+mod options;
 pub mod policy;
 pub mod pool;
 #[cfg(test)]

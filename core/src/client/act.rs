@@ -2,12 +2,12 @@
 //! that has the name for as long as it takes.
 
 use super::finishing::said;
-use super::options::{CallOptions, Use};
 use super::reconcile::no_doubt;
 use super::router::Router;
 use super::types::{Outputs, ReadFailure};
 use super::waiting::{Act, Found, Last, Purpose, Visit, What};
 use crate::engine::{Answered, RecordId};
+use crate::options::{CallOptions, Use};
 use crate::policy::{Advice, Effect, Error, ErrorFields, Kind, Rule};
 use crate::state::{BadRecord, CommandId, Name};
 

@@ -88,7 +88,7 @@ mod tests {
     fn the_work_of_records_that_wait_for_the_services_time_grows_with_their_number_and_not_faster() {
         // None of its puts is answered, and each of them has a place.
         let many =
-            ClientOptions { base_url: "https://api.example/v1".into(), store: true, max_in_flight: Some(1000), ..ClientOptions::default() };
+            ClientOptions { base_url: "https://api.example/v1".into(), store: true, max_in_flight: 1000, ..ClientOptions::default() };
         let mut first = Client::new(many, [1; 16]).expect("the options are sound");
         let (mut disk, mut records) = (Memory::default(), Vec::new());
         for _ in 0..500 {

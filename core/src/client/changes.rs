@@ -2,11 +2,11 @@
 //! everything but another termination, and a rotation in doubt is sent once more before the next one, whatever comes of that.
 
 use super::go_on::bought_as_of;
-use super::options::CallOptions;
 use super::router::Router;
 use super::waiting::{AfterRetry, Found, Purpose, Start, Visit};
 use crate::contract::Operation;
 use crate::contract::agent::{RotateSession, TerminateSession};
+use crate::options::CallOptions;
 use crate::state::{CommandId, Name, SavedCall};
 
 impl Router {

@@ -1,13 +1,13 @@
 //! What is refused before anything is sent, by what the client knows: options that have no meaning, a second change of a session, a key
 //! that belongs to another request.
 
-use super::options::{CallOptions, Use};
 use super::router::Router;
 use super::types::busy;
 use crate::contract::agent::TerminateSession;
 use crate::contract::{Endpoint, Operation};
 use crate::engine::{Exchange, Then};
 use crate::entropy::Entropy;
+use crate::options::{CallOptions, Use};
 use crate::policy::{Advice, Effect, Error, ErrorFields, Kind};
 use crate::state::forbidden;
 use crate::wire::Built;

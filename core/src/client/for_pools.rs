@@ -4,11 +4,11 @@ use arcstr::ArcStr;
 
 use super::event::Event;
 use super::news::{News, PoolNo, Slot};
-use super::options::CallOptions;
 use super::public::Client;
 use crate::contract::pools::SlotPurchase;
 use crate::contract::{Api, Decimal};
 use crate::engine::{Answered, EventKind, RecordId, pool_digest};
+use crate::options::CallOptions;
 use crate::policy::Error;
 use crate::state::{CommandId, Name, Version};
 use crate::time::{Millis, Now};

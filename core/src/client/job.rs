@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::options::CallOptions;
 use super::places::Turn;
 use crate::collections::SmallSet;
 use crate::engine::{Job, Place, RecordId, Subject, Wants, Wishes};
+use crate::options::CallOptions;
 use crate::policy::{Error, RetryPolicy};
 use crate::state::{BoughtAs, CommandId, Name, SavedCall, StepId, Version};
 use crate::time::Millis;

@@ -1,13 +1,13 @@
 //! A command that comes while a job is at work under its name joins that job.
 
 use super::check::check_rotation;
-use super::options::CallOptions;
 use super::router::Router;
 use super::waiting::Start;
 use crate::collections::SmallSet;
 use crate::contract::Operation;
 use crate::contract::agent::TerminateSession;
 use crate::engine::{Then, requested_type};
+use crate::options::CallOptions;
 use crate::policy::{Error, ErrorFields};
 use crate::state::{CommandId, JobId};
 

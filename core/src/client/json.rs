@@ -4,13 +4,13 @@
 
 use std::str::FromStr;
 
-use super::options::{CallOptions, ClientOptions};
 use super::public::Client;
 use super::types::{Misuse, Outcome, Taken};
 use super::waiting::Settlement;
 use crate::contract::{Encode, Field, MemberWriter, Record, Shape, Shaped, Sink, endpoint, joined, json_of, prose};
 use crate::engine::{Answered, Phase, RecordId};
 use crate::json::{FromJson, FromJsonError, pick, read_json};
+use crate::options::{CallOptions, ClientOptions};
 use crate::policy::{Advice, Effect, Error, FailureKind, Kind, Quote, Sent, quote_of};
 use crate::state::{CommandId, Seen, StepId, Verdict};
 use crate::time::Now;

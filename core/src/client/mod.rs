@@ -39,7 +39,6 @@ mod markers;
 mod name_queue;
 mod news;
 mod observe;
-mod options;
 mod order;
 mod outbox;
 mod pages;
@@ -73,7 +72,9 @@ mod visits;
 mod wait_session;
 mod waiting;
 
+pub use crate::contract::{OptionEntry, OptionKind, Taker};
 pub use crate::engine::Until;
+pub use crate::options::{CallOptions, ClientOptions};
 pub use crate::state::{
     BadRecord, CommandId, Description, Holds, Listed, Name, Saved, SavedPage, Seen, Space, StepId, StoreAnswer, StoreCall, Verdict,
     VerdictName, Whose, describe,
@@ -82,7 +83,6 @@ pub use act::Acted;
 pub use drive::{AsyncHost, Driven, Host, Responded, drive, drive_async};
 pub use event::Event;
 pub(crate) use news::{NewsOf, PoolFound, PoolNo, Slot};
-pub use options::{CallOptions, ClientOptions};
 pub use order::{OrderReply, PlaceOrder};
 pub use pages::{PagesEnd, Position, Turn};
 pub use public::Client;

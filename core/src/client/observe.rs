@@ -1,11 +1,11 @@
 //! What the caller's own traffic says about a session: keep it, rotate it, or it is too early to tell. A session that was
 //! opened with [`CallOptions::auto_rotate`] is rotated at once.
 
-use super::options::CallOptions;
 use super::router::Router;
 use crate::contract::agent::{RotateReason, RotateSession};
 use crate::contract::{Operation, json_of};
 use crate::engine::{Phase, Then, phase_of};
+use crate::options::CallOptions;
 use crate::state::{Seen, Verdict};
 use crate::time::Now;
 

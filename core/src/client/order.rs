@@ -3,12 +3,12 @@
 use arcstr::ArcStr;
 
 use super::job::{Entry, headers};
-use super::options::{CallOptions, Use};
 use super::router::Router;
 use super::types::{Outputs, ReadFailure};
 use crate::contract::reseller::{CreateStaticOrder, ListStaticOrders};
 use crate::contract::{Operation, StaticOrder};
 use crate::engine::{Answered, Job, Order, Phase, Subject, bad_order_no};
+use crate::options::{CallOptions, Use};
 use crate::policy::{Error, Rule};
 use crate::state::{CommandId, JobId, SavedCall};
 

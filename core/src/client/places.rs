@@ -6,9 +6,6 @@ use crate::engine::Place;
 use crate::state::JobId;
 use crate::time::Millis;
 
-/// So many sends are out at once, unless the caller says otherwise.
-pub(super) const MAX_IN_FLIGHT: u32 = 64;
-
 /// Who comes first: what may have been sent before, then who has waited for longest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Turn {
@@ -132,7 +129,7 @@ mod tests {
         Host { client, now, sends: VecDeque::new(), calls: VecDeque::new(), disk: Memory::default(), until: None, most: 0 }
     }
 
-    fn agent(max_in_flight: Option<u32>) -> Host {
+    fn agent(max_in_flight: u32) -> Host {
         host(ClientOptions { base_url: "https://api.example/v1".into(), max_in_flight, ..ClientOptions::default() })
     }
 
@@ -199,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_thousand_purchases_at_once_are_all_made_however_slowly_they_are_answered_and_a_termination_passes_them() {
-        let mut host = agent(None);
+        let mut host = agent(64);
         let commands: Vec<CommandId> = (0..1000).map(|_| host.start("create_session", BUY)).collect();
         host.poll(true);
         assert_eq!(host.sends.len(), 56);
@@ -226,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_store_that_hangs_stops_writes_and_no_read_and_a_termination_asks_it() {
-        let mut host = agent(Some(8));
+        let mut host = agent(8);
         (0..20).for_each(|_| _ = host.start("create_session", BUY));
         host.poll(false);
         assert_eq!((host.calls.len(), host.sends.len()), (7, 0));
@@ -240,7 +237,7 @@ mod tests {
 
     #[test]
     fn what_waits_for_a_place_is_cancelled_without_effect_and_gives_its_turn_away() {
-        let mut host = agent(Some(2));
+        let mut host = agent(2);
         let commands = [(); 3].map(|()| host.start("create_session", BUY));
         host.poll(true);
         assert_eq!(host.sends.len(), 1);
@@ -271,7 +268,7 @@ mod tests {
         };
         let page = Outcome::Response { status: 502, headers: &[], body: b"<html>", truncated: false };
         for (outcome, cancels) in [(cancelled, true), (refused, false), (conflict, false), (page, false)] {
-            let mut host = agent(Some(1));
+            let mut host = agent(1);
             let first = host.start("create_session", BUY);
             let second = host.start("create_session", BUY);
             host.poll(true);
@@ -290,7 +287,7 @@ mod tests {
 
     #[test]
     fn a_name_that_is_lost_in_the_queue_is_said_at_once() {
-        let mut host = agent(Some(1));
+        let mut host = agent(1);
         let named = host.start_with("create_session", BUY, CallOptions::intent("job"));
         host.poll(true);
         assert_eq!(host.sends.len(), 1);
@@ -306,7 +303,7 @@ mod tests {
 
     #[test]
     fn what_may_have_been_sent_comes_before_what_was_never_sent() {
-        let mut host = agent(Some(1));
+        let mut host = agent(1);
         host.start("create_session", BUY);
         let (balance, account) = (host.start("get_balance", "{}"), host.start("get_account", "{}"));
         host.poll(true);
@@ -326,7 +323,7 @@ mod tests {
 
     #[test]
     fn the_time_in_the_queue_counts_for_nothing() {
-        let mut host = agent(Some(1));
+        let mut host = agent(1);
         let options = CallOptions { deadline_ms: Some(5000), credentials: Some(false), ..CallOptions::default() };
         let first = host.start("get_balance", "{}");
         let wait = host.start_with("wait_session", r#"{"session_id":"s-1"}"#, options);
@@ -362,7 +359,7 @@ mod tests {
             base_url: "https://api.example/api".into(),
             username: Some(Secret::new("reseller")),
             password: Some(Secret::new("word")),
-            max_in_flight: Some(1),
+            max_in_flight: 1,
             ..ClientOptions::default()
         });
         let commands = [(); 5].map(|()| host.start("get_dashboard", "{}"));
@@ -381,12 +378,12 @@ mod tests {
         for (most, writes) in [(1, 1), (2, 1), (3, 2), (6, 5), (8, 7), (64, 56), (u32::MAX, u32::MAX / 8 * 7 + 6)] {
             assert_eq!(Places::new(most).most_writes(), writes, "of {most}");
         }
-        assert!(Client::new(ClientOptions { max_in_flight: Some(0), ..ClientOptions::default() }, [0; 16]).is_err());
+        assert!(Client::new(ClientOptions { max_in_flight: 0, ..ClientOptions::default() }, [0; 16]).is_err());
     }
 
     #[test]
     fn a_store_answer_that_never_was_is_no_place() {
-        let mut host = agent(Some(1));
+        let mut host = agent(1);
         let first = host.start("create_session", BUY);
         host.poll(false);
         let (id, _) = host.calls.pop_front().expect("is asked");

@@ -5,7 +5,6 @@
 use super::job::Entry;
 use super::keep::REMEMBERED;
 use super::news::{News, NewsOf, PoolNo, Slot};
-use super::options::CallOptions;
 use super::outbox::Pending;
 use super::router::{Asker, Router};
 use super::same_request::{differing_members, digests};
@@ -14,6 +13,7 @@ use crate::contract::agent::CreateSession;
 use crate::contract::pools::SlotPurchase;
 use crate::contract::{Decimal, Operation};
 use crate::engine::{Phase, Terms, Then, phase_of};
+use crate::options::CallOptions;
 use crate::policy::Error;
 use crate::state::{CommandId, Data, Done, JobId, Name, StoreCall, User, Version, is_over_for_good};
 use crate::wire::{Facts, build};

@@ -1,7 +1,6 @@
 //! The client's methods. Each gives the router one thing to do; the router then does whatever follows from it, before the method returns.
 
 use super::act::Acted;
-use super::options::{CallOptions, ClientOptions};
 use super::order::PlaceOrder;
 use super::reconcile::Reconcile;
 use super::resume_all::Resumed;
@@ -14,6 +13,7 @@ use crate::contract::agent::CreateSession;
 use crate::contract::reseller::CreateStaticOrder;
 use crate::contract::{AnyRequest, Operation, Secret, json_of};
 use crate::engine::{Answered, RecordId, Then};
+use crate::options::{CallOptions, ClientOptions};
 use crate::policy::Error;
 use crate::state::{CommandId, Name, Seen, StepId, Verdict};
 use crate::time::Now;

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use super::became::Made;
 use super::job::{Entry, headers};
-use super::options::CallOptions;
 use super::router::Router;
 use super::types::{Outputs, ReadFailure};
 use crate::contract::{Json, Reconciliation, json_of};
 use crate::engine::{Answered, Job, Lookup, RecordId, Subject};
+use crate::options::CallOptions;
 use crate::policy::{Advice, Effect, Error, Kind, lookups};
 use crate::state::{CommandId, Data, Name};
 use crate::wire::Facts;

@@ -1,10 +1,10 @@
 //! Going on with what a record or an intent stands for, because somebody asks for it. Nothing new is ever bought.
 
-use super::options::CallOptions;
 use super::router::Router;
 use super::waiting::{Found, Purpose, Resume, Visit};
 use crate::contract::pools::SlotPurchase;
 use crate::engine::{Answered, RecordId};
+use crate::options::CallOptions;
 use crate::policy::{Advice, Effect, Error, ErrorFields, Kind};
 use crate::state::{CommandId, Name};
 use crate::wire::Facts;

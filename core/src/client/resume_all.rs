@@ -1,13 +1,13 @@
 //! Going on with all that no living client has, so many at a time.
 
 use super::deferred::Deferred;
-use super::options::CallOptions;
 use super::router::{Asker, Router};
 use super::types::{Outputs, ReadFailure};
 use super::waiting::{Found, Listing, Purpose, Reading, Resume, Visit};
 use crate::contract::agent::TerminateSession;
 use crate::contract::{Endpoint, Json, Operation, endpoint, json_of};
 use crate::engine::{Answered, Phase, phase_of};
+use crate::options::CallOptions;
 use crate::policy::Kind;
 use crate::state::{CommandId, Listed, SavedCall, Whose};
 use crate::wire::Facts;

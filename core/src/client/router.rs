@@ -9,16 +9,16 @@ use super::account::Owner;
 use super::deferred::{Deferred, DeferredCalls};
 use super::job::Entry;
 use super::news::{News, PoolNo};
-use super::options::ClientOptions;
 use super::outbox::{Outbox, Pending};
-use super::places::{MAX_IN_FLIGHT, Places};
+use super::places::Places;
 use super::timers::Timers;
 use super::types::Step;
 use super::waiting::{After, Left, Spending, Timer, Waiting};
 use crate::collections::{IdMap, Map};
-use crate::contract::{Decimal, Secret};
+use crate::contract::Secret;
 use crate::engine::{Answered, Gate, Service, Shared, Tokens};
 use crate::entropy::Entropy;
+use crate::options::ClientOptions;
 use crate::policy::{Codes, Error, ErrorFields, Quota, Rule, Rules};
 use crate::state::{Account, CommandId, Errand, JobId, Journal, Name, Space, StepId, Tracked, User};
 use crate::time::{Clock, Now};
@@ -26,8 +26,6 @@ use crate::wire::BaseUrl;
 
 /// The response headers that the client reads. A host passes these and no others.
 pub const RESPONSE_HEADERS: [&str; 3] = ["content-type", "date", "retry-after"];
-/// The longest body that is read, unless the caller says otherwise.
-const MAX_BODY: u32 = 8 << 20;
 
 /// All that a client knows and has under way.
 #[cfg_attr(feature = "ablation", derive(Clone, Hash))]
@@ -96,23 +94,8 @@ impl Router {
         let refuse = |field: &str, rule: &str| Error::invalid("client", field, rule);
         let base = BaseUrl::new(&options.base_url, options.allow_http)
             .map_err(|error| Error::from(ErrorFields { what: error.to_string(), ..refuse("base_url", "is refused").into_fields() }))?;
-        let visible = |key: &Secret| !key.reveal().is_empty() && key.reveal().bytes().all(|byte| byte.is_ascii_graphic());
-        for (field, secret) in [("api_key", &options.api_key), ("token", &options.token)] {
-            if secret.as_ref().is_some_and(|secret| !visible(secret)) {
-                return Err(refuse(field, "must be visible ASCII characters"));
-            }
-        }
-        if let Some((field, rule)) = options.misplaced() {
+        if let Some((field, rule)) = options.refusal() {
             return Err(refuse(field, rule));
-        }
-        if let Some((field, rule)) = options.retry.refusal() {
-            return Err(refuse(field, rule));
-        }
-        if options.daily_cap_usd.is_some_and(|cap| cap < Decimal::from(0)) {
-            return Err(refuse("daily_cap_usd", "must not be negative"));
-        }
-        if options.max_in_flight == Some(0) {
-            return Err(refuse("max_in_flight", "must be at least 1"));
         }
         let has_login = options.username.is_some() || options.password.is_some() || options.token.is_some();
         let backend_refuses = options.backend_refuses.unwrap_or(options.api_key.is_none() && !has_login);
@@ -144,7 +127,7 @@ impl Router {
                 },
                 backend_refuses,
                 retry: options.retry,
-                max_body: if options.max_body == 0 { MAX_BODY } else { options.max_body },
+                max_body: options.max_body,
             },
             shared: Shared {
                 clock: Clock::of(rng.client()),
@@ -162,7 +145,7 @@ impl Router {
             waiting: Waiting::default(),
             errands: Errands { login: Errand::new(options.retry), time: Errand::new(options.retry) },
             timers: Timers::default(),
-            places: Places::new(if rules.holds(Rule::FewAreOut) { options.max_in_flight.unwrap_or(MAX_IN_FLIGHT) } else { u32::MAX }),
+            places: Places::new(if rules.holds(Rule::FewAreOut) { options.max_in_flight } else { u32::MAX }),
             outbox: Outbox::new(options.store),
             deferred: DeferredCalls::default(),
             news: VecDeque::new(),

@@ -6,7 +6,6 @@ use arcstr::ArcStr;
 
 use super::check::check_rotation;
 use super::job::{Custody, Entry, headers};
-use super::options::CallOptions;
 use super::router::Router;
 use super::same_request::{digests, fingerprint};
 use super::waiting::{Purpose, Start, Visit};
@@ -15,6 +14,7 @@ use crate::contract::pools::SlotPurchase;
 use crate::contract::reseller::{CreateStaticOrder, ListStaticOrders};
 use crate::contract::{ANY, Endpoint, Operation, ReconcileRecord, Safety, WaitOrder, WaitSession, endpoint};
 use crate::engine::{Exchange, Job, RecordId, Subject, Terms, Then, Write, requested_type};
+use crate::options::CallOptions;
 use crate::policy::{Error, Kind, Ledger, Rule};
 use crate::state::{BoughtAs, CommandId, Fingerprint, Name, User};
 use crate::wire::{Built, Refusal, build, build_any, params_of};

@@ -4,11 +4,11 @@ use arcstr::ArcStr;
 
 use super::check::check_rotation;
 use super::job::{Entry, headers};
-use super::options::CallOptions;
 use super::router::Router;
 use crate::contract::agent::GetSession;
 use crate::contract::{Endpoint, Operation, json_of};
 use crate::engine::{Follow, Job, Subject, Then};
+use crate::options::CallOptions;
 use crate::policy::Error;
 use crate::state::CommandId;
 use crate::wire::build;

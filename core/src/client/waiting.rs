@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::options::CallOptions;
+use crate::options::CallOptions;
 use arcstr::ArcStr;
 
 use crate::collections::{IdMap, Map, SmallSet};

@@ -111,7 +111,7 @@ impl<'a> Object<'a> {
 }
 
 /// Reads a struct from an object: `from_json!(Type { a, b, c as "d" })`. With `from_json!(Type or default { … })`, for options, nothing is required, and
-/// other members are refused; `but { … }` has those whose 0 means something.
+/// other members are refused.
 macro_rules! from_json {
     ($type:ident { $($field:ident $(as $name:literal)?),* $(,)? }) => {
         impl $crate::json::FromJson for $type {
@@ -123,11 +123,11 @@ macro_rules! from_json {
             }
         }
     };
-    ($type:ident or default { $($field:ident),* $(,)? } $(but { $($other:ident),* })?) => {
+    ($type:ident or default { $($field:ident),* $(,)? }) => {
         impl $type {
             /// The names that its members have in JSON.
             #[allow(unreachable_pub, reason = "some of the types are not public")]
-            pub const NAMES: &'static [&'static str] = &[$(stringify!($field),)* $($(stringify!($other)),*)?];
+            pub const NAMES: &'static [&'static str] = &[$(stringify!($field),)*];
         }
         impl $crate::json::FromJson for $type {
             fn from_json(json: &str) -> Result<Self, $crate::json::FromJsonError> {
@@ -135,7 +135,6 @@ macro_rules! from_json {
                 object.only($type::NAMES)?;
                 let mut own = $type::default();
                 $(object.option(stringify!($field), &mut own.$field)?;)*
-                $($(object.read(stringify!($other), &mut own.$other)?;)*)?
                 Ok(own)
             }
         }
@@ -247,7 +246,7 @@ mod tests {
         count: u32,
         size: u32,
     }
-    from_json!(Options or default { name, inner, named, on, count } but { size });
+    from_json!(Options or default { name, inner, named, on, count, size });
 
     fn misfit(text: &str) -> FromJsonError {
         read_json::<Options>(text).expect_err(text)
@@ -282,7 +281,6 @@ mod tests {
             (r#"{"named":{"x":{"number":"1"}}}"#, "named.x.number"),
             (r#"{"named":[]}"#, "named"),
             (r#"{"named":{"x":{"number":1},"x":{"number":1}}}"#, "named.x"),
-            (r#"{"size":-1}"#, "size"),
         ] {
             assert_eq!(misfit(text), FromJsonError::Misfit(place.to_owned()), "{text}");
         }

@@ -11,8 +11,16 @@ use std::path::Path;
 use source::{core, graph};
 
 /// The modules, those below first. Those that stand side by side do not know each other.
-const LAYERS: [&[&str]; 7] =
-    [&["time", "entropy", "json", "collections"], &["contract"], &["wire", "policy"], &["engine"], &["state"], &["client"], &["pool"]];
+const LAYERS: [&[&str]; 8] = [
+    &["time", "entropy", "json", "collections"],
+    &["contract"],
+    &["wire", "policy"],
+    &["engine"],
+    &["options"],
+    &["state"],
+    &["client"],
+    &["pool"],
+];
 
 #[test]
 fn a_module_knows_only_those_below_it() {

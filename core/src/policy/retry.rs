@@ -1,71 +1,33 @@
 //! Retries: how often, how soon, and when to stop.
 
-use crate::json::from_json;
+use crate::contract::{at_least_0, at_least_1, options};
 use crate::time::Millis;
 
-/// The policy of repeats. A caller changes it for a client or for one call; the defaults are in each field's option.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct RetryPolicy {
-    /// Sends of one call, the first included. 1 means that nothing is ever sent again.
-    pub attempts: u32,
-    /// Milliseconds from the first send within which another may be made.
-    pub window_ms: Millis,
-    /// Milliseconds that the first repeat waits at most; each further one up to twice as long.
-    pub backoff_ms: Millis,
-    /// Milliseconds that the first repeat waits at most after a 429; each further one up to twice as long.
-    pub throttled_backoff_ms: Millis,
-    /// No backoff is longer than this many milliseconds.
-    pub max_backoff_ms: Millis,
-    /// Milliseconds to wait, in all, for an earlier request with the same key to end.
-    pub conflict_ms: Millis,
-    /// Milliseconds that one attempt may take.
-    pub timeout_ms: u32,
-    /// True if a paid operation may be bought again with a new key after a failure of the service. A timed-out supplier may have sold all
-    /// the same.
-    pub retry_paid: bool,
-}
-
-impl Default for RetryPolicy {
-    fn default() -> Self {
-        RetryPolicy {
-            attempts: 4,
-            window_ms: 60_000,
-            backoff_ms: 500,
-            throttled_backoff_ms: 1000,
-            max_backoff_ms: 20_000,
-            conflict_ms: 120_000,
-            timeout_ms: 20_000,
-            retry_paid: false,
-        }
+options! {
+    /// The policy of repeats. A caller may change it for a client or for one call.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub struct RetryPolicy {
+        /// How often one call is sent at most, the first time included. With 1, nothing is ever sent again.
+        attempts: u32 = 4 => Count, |n| at_least_1(*n);
+        /// The time from the first send within which another may be made.
+        window_ms: Millis = 60_000 => Time, |ms| at_least_1(*ms);
+        /// The time that one attempt may take.
+        timeout_ms: u32 = 20_000 => Time, |ms| at_least_1(*ms);
+        /// The longest wait before the first repeat; each further one may be twice as long.
+        backoff_ms: Millis = 500 => Time, |ms| at_least_0(*ms);
+        /// The longest wait before the first repeat after the service asked to slow down; each further one may be twice as long.
+        throttled_backoff_ms: Millis = 1000 => Time, |ms| at_least_0(*ms);
+        /// The longest wait before any repeat, unless the service asks for a longer one.
+        max_backoff_ms: Millis = 20_000 => Time, |ms| at_least_0(*ms);
+        /// The time to wait, in all, for an earlier request with the same key to end.
+        conflict_ms: Millis = 120_000 => Time, |ms| at_least_0(*ms);
+        /// If true, a paid operation that the service failed may be bought again with a new key. The service may have sold all the same, and
+        /// then charges twice.
+        retry_paid: bool = false => Flag;
     }
 }
-
-from_json!(RetryPolicy or default {
-    attempts,
-    window_ms,
-    backoff_ms,
-    throttled_backoff_ms,
-    max_backoff_ms,
-    conflict_ms,
-    timeout_ms,
-    retry_paid,
-});
 
 impl RetryPolicy {
-    /// The first number that is out of range, and its range.
-    pub(crate) fn refusal(&self) -> Option<(&'static str, &'static str)> {
-        let at_least_1 = [("attempts", i64::from(self.attempts)), ("timeout_ms", self.timeout_ms.into()), ("window_ms", self.window_ms)];
-        let at_least_0 = [
-            ("backoff_ms", self.backoff_ms),
-            ("throttled_backoff_ms", self.throttled_backoff_ms),
-            ("max_backoff_ms", self.max_backoff_ms),
-            ("conflict_ms", self.conflict_ms),
-        ];
-        let below_1 = at_least_1.into_iter().find(|(_, number)| *number < 1).map(|(field, _)| (field, "must be at least 1"));
-        let below_0 = at_least_0.into_iter().find(|(_, number)| *number < 0).map(|(field, _)| (field, "must be at least 0"));
-        below_1.or(below_0)
-    }
-
     /// The longest wait before repeat number `repeat`, counted from 0.
     pub(crate) fn ceiling(&self, repeat: u32, throttled: bool) -> Millis {
         let first = if throttled { self.throttled_backoff_ms } else { self.backoff_ms };

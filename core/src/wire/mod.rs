@@ -23,6 +23,7 @@ pub(crate) use host::{encoded, host_of, is_host};
 pub use read::{DecodeError, Expected, Reading, Received, Response, read};
 pub(crate) use read::{Flaw, decimal_of, names_a_secret, reading, view, view_for_doubles};
 pub use read::{is_secret_name, read_as, secret_endings};
+pub(crate) use request::OWN_HEADERS;
 pub use request::Request;
 pub(crate) use stored_answer::stored_answer;
 pub(crate) use text::{KEPT_WORD, cut};

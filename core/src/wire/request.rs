@@ -6,6 +6,9 @@ use super::read::Expected;
 use crate::contract::Method;
 use crate::time::Millis;
 
+/// The headers that the client sets, and `host`, which HTTP clients set. A caller can't replace one.
+pub(crate) const OWN_HEADERS: [&str; 6] = ["x-api-key", "authorization", "idempotency-key", "content-type", "accept", "host"];
+
 /// A request to send. `Debug` shows neither the key nor the body.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Request {

@@ -6,7 +6,7 @@ use hopline::contract::{Api, Endpoint, Field, REPLIES, Record, Shape, Words, end
 
 mod options;
 
-pub use options::{AGENT, CLIENT, CallOption, Kind, OPTIONS, RESELLER, RETRY, Use, WALK};
+pub use options::{AGENT, CLIENT, CallOption, Kind, OPTIONS, RESELLER, RETRY, USES, Use, WALK, options_of, own_options, use_doc, use_of};
 
 /// The APIs, for each of which every host has a client.
 pub const APIS: [Api; 2] = [Api::Agent, Api::Reseller];

@@ -4,7 +4,7 @@
 use hopline::contract::{Api, Endpoint, Field, FieldPlace, FieldRule, Record, Shape, Words, endpoints};
 use hopline::policy::CODES;
 
-use crate::model::{APIS, Type, Use, Walk, about, camel, client, functions_in_camel, lines, operations, types, unlinked};
+use crate::model::{APIS, Type, Use, Walk, about, camel, client, functions_in_camel, lines, operations, types, unlinked, use_of};
 
 mod options;
 mod pools;
@@ -54,7 +54,7 @@ fn print_operations(out: &mut String, api: Api) {
         let needed = endpoint.request.fields.iter().any(|field| field.required);
         let optional = if needed { "" } else { "?" };
         let (name, request, answer) = (camel(endpoint.name), endpoint.request.name, shape(endpoint.response, Side::Answer));
-        let options = options::name(Use::of(endpoint));
+        let options = options::name(use_of(endpoint));
         // What no contract documents is what the caller knows it to be.
         let (of, answer) = if endpoint.response == Shape::Json { ("<Answer = unknown>", "Answer".to_owned()) } else { ("", answer) };
         out.push_str(&format!("  {name}{of}(params{optional}: {request}, options?: {options}): Promise<{answer}>;\n"));
@@ -171,7 +171,7 @@ fn throws(endpoint: &Endpoint) -> Vec<String> {
     let writes =
         ", `in_doubt` if it may have been done, `busy` if another client is at work on it, `store` if its record could not be kept";
     let ended = ", `ended` if the session of its intent is over";
-    let of = Use::of(endpoint);
+    let of = use_of(endpoint);
     vec![
         String::new(),
         format!(

@@ -37,7 +37,7 @@ impl World {
             daily_cap_usd: self.scope.cap.map(|cap| Decimal(rust_decimal::Decimal::new(cap, 3))),
             store: true,
             late_calls: self.scope.late_calls,
-            max_in_flight: self.scope.places,
+            max_in_flight: self.scope.places.unwrap_or(ClientOptions::default().max_in_flight),
             without: self.without,
             ..ClientOptions::default()
         };

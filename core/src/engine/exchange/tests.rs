@@ -2,6 +2,7 @@ use super::super::testing::*;
 use super::*;
 use crate::contract::endpoint;
 use crate::wire;
+use crate::wire::OWN_HEADERS;
 
 const BALANCE: &str = "send GET /billing/balance";
 const USERS: &str = "send GET /open/app/agent/sub-users";
@@ -24,6 +25,7 @@ fn a_request_carries_the_key_the_callers_headers_and_the_idempotency_key() {
     given.say(action);
     let names: Vec<&str> = given.headers.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, ["accept", "x-api-key", "content-type", "x-trace", "idempotency-key"]);
+    assert!(names.iter().all(|name| *name == "x-trace" || OWN_HEADERS.contains(name)), "callers could replace one");
     assert_eq!((given.header("x-api-key"), given.send_before), (Some("the-api-key"), 300));
     assert_eq!(given.body, r#"{"session_type":"dynamic","product_no":"p-1"}"#);
 }
@@ -38,6 +40,7 @@ fn a_public_endpoint_is_shown_no_key_and_a_bearer_gets_the_token() {
     let mut call = given.read("list_sub_users", "{}");
     assert!(given.tell_one(&mut call, due()).starts_with("send GET"));
     assert_eq!(given.header("authorization"), Some("Bearer token-1"));
+    assert!(given.headers.iter().all(|(name, _)| OWN_HEADERS.contains(&name.as_str())), "callers could replace one");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use hopline::contract::{Field, FieldRule};
 
 use super::{escaped, option_type, print_doc, quoted, request_type, said};
-use crate::model::{CallOption, OPTIONS, Use, camel};
+use crate::model::{CallOption, OPTIONS, Use, camel, options_of};
 
 /// A parameter that is none of the table's: its name in the core, its type, its default, what it is.
 pub(super) type Given = (&'static str, &'static str, &'static str, &'static str);
@@ -80,7 +80,7 @@ pub(super) fn parameter(wire: &str) -> String {
 impl Method {
     /// Prints it with its documentation.
     pub(super) fn print(&self, out: &mut String) {
-        let options: Vec<Param> = self.takes.options().map(Param::from).collect();
+        let options: Vec<Param> = options_of(self.takes).map(Param::from).collect();
         let all = || self.params.iter().chain(&options).chain(&self.beside);
         let mut doc = self.doc.clone();
         doc.push(String::new());

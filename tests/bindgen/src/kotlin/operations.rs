@@ -6,7 +6,7 @@ use hopline::contract::{Api, Endpoint, Record};
 
 use super::method::{Given, Method, Param, params};
 use super::{HEADER, answer_type, member, quoted, record_of};
-use crate::model::{Use, WALK, Walk, about, camel, client, operation, operations};
+use crate::model::{Use, WALK, Walk, about, camel, client, operation, operations, use_of};
 
 /// Which parameters `request` has, by their names in the core.
 const REQUEST: [Given; 5] = [
@@ -53,7 +53,7 @@ fn print_method(out: &mut String, endpoint: &Endpoint) {
         name: camel(endpoint.name),
         doc: about(endpoint),
         params: params(endpoint.request.fields),
-        takes: Use::of(endpoint),
+        takes: use_of(endpoint),
         beside: Vec::new(),
         answer: answer.to_owned(),
         call: [format!("call({}, ", quoted(endpoint.name)), read],

@@ -16,7 +16,7 @@ pub(super) fn print() -> String {
     let mut out = HEADER.to_owned();
     put!(out, "import java.math.BigDecimal\nimport kotlin.time.Duration\n");
     put!(out, "/** How a client repeats, waits and reads. Omitted options keep their defaults. */\npublic data class Options(");
-    for option in client.iter().copied().chain(&RETRY) {
+    for option in client.iter().copied().chain(RETRY.iter()) {
         print_doc(&mut out, "    ", &[option.doc.to_owned()]);
         put!(out, "    val {}: {}? = null,", camel(option.plain()), option_type(option.kind));
     }

@@ -6,7 +6,7 @@ use hopline::contract::{Field, FieldRule};
 
 use super::told::in_python;
 use super::{one_line, option_type, print_doc, python_name, request_type};
-use crate::model::{CallOption, Use};
+use crate::model::{CallOption, Use, options_of};
 
 /// One argument that is no option: its name, its type, its default, what it does.
 pub(super) type Given = (&'static str, &'static str, &'static str, &'static str);
@@ -92,7 +92,7 @@ impl From<&CallOption> for Param {
 impl Method<'_> {
     /// Prints it with its documentation.
     pub(super) fn print(&self, out: &mut String) {
-        let options: Vec<Param> = self.takes.into_iter().flat_map(Use::options).map(Param::from).collect();
+        let options: Vec<Param> = self.takes.into_iter().flat_map(options_of).map(Param::from).collect();
         put!(out, "\n    {}def {}(\n        self,", if self.awaits { "async " } else { "" }, self.name);
         let (first, named) = self.params.split_at(self.positional);
         first.iter().for_each(|param| param.print(out));

@@ -6,7 +6,7 @@ use hopline::contract::{Api, Endpoint, Record};
 
 use super::method::{Given, Method, Param, params};
 use super::{HEADER, answer_type, python_name, record_of};
-use crate::model::{Use, WALK, Walk, about, client, operation, operations, pool_requests};
+use crate::model::{Use, WALK, Walk, about, client, operation, operations, pool_requests, use_of};
 
 /// Which parameters `request` has, and what `open_session` takes beside its options.
 const REQUEST: [Given; 5] = [
@@ -77,7 +77,7 @@ fn print_method(out: &mut String, endpoint: &Endpoint) {
         doc: about(endpoint),
         params: params(endpoint.request.fields),
         positional: 0,
-        takes: Some(Use::of(endpoint)),
+        takes: Some(use_of(endpoint)),
         beside: Vec::new(),
         call: [format!("self._call({:?}, ", endpoint.name), format!(", {answer})")],
         answer,

@@ -199,7 +199,7 @@ fn print_options(out: &mut String) {
     let client = || CLIENT.iter().filter(|option| option.name != PARAMETER);
     put!(out, "\n\nclass Options(TypedDict, total=False):");
     put!(out, "    \"\"\"How a client repeats, waits and reads. Omitted options keep their defaults.\"\"\"\n");
-    for option in client().chain(&RETRY) {
+    for option in client().chain(RETRY.iter()) {
         put!(out, "    {}: {}", option.plain(), option_type(option.kind));
         print_doc(out, "    ", &[in_python(&option.told("seconds"))]);
     }
@@ -275,7 +275,7 @@ mod tests {
     #[test]
     fn every_option_of_a_client_is_there_with_its_default() {
         let printed = print();
-        for option in CLIENT.iter().filter(|option| option.name != PARAMETER).chain(&RETRY) {
+        for option in CLIENT.iter().filter(|option| option.name != PARAMETER).chain(RETRY.iter()) {
             let at = printed.find(&format!("    {}: {}\n", option.plain(), option_type(option.kind)));
             let doc = &printed[at.unwrap_or_else(|| panic!("{}", option.name))..];
             let doc = doc.lines().nth(1).unwrap_or_default();

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use hopline::contract::{Api, Endpoint, Field, Shape};
 
 use super::{HEADER, answer_type, chosen, doc, name, one_line, optional, request_type};
-use crate::model::{CallOption, Kind, Use, WALK, Walk, about, camel, client, operation, operations};
+use crate::model::{CallOption, Kind, Use, WALK, Walk, about, camel, client, operation, operations, options_of, use_of};
 
 /// The text of the file of an API.
 pub(super) fn print(api: Api) -> String {
@@ -93,7 +93,7 @@ impl Method {
             fields: chosen(endpoint.request.fields),
             call: format!("call({:?}, params, told)", endpoint.name),
             id: None,
-            takes: Use::of(endpoint),
+            takes: use_of(endpoint),
             walks: false,
             answer: format!(
                 "Reply<{}>",
@@ -126,7 +126,7 @@ impl Method {
 
     /// Its arguments beside its parameters.
     fn given(&self) -> Vec<Given> {
-        let options = self.takes.options().filter(|option| !SENDING.contains(&option.name)).map(Given::from);
+        let options = options_of(self.takes).filter(|option| !SENDING.contains(&option.name)).map(Given::from);
         let walk = WALK.iter().filter(|_| self.walks).map(|own| Given { told: None, ..Given::from(own) });
         let bundle = Given { name: "options".to_owned(), kind: "CallOptions = CallOptions()", doc: BUNDLE, told: None };
         options.chain(walk).chain([bundle]).collect()

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::doc;
-use crate::model::{AGENT, CLIENT, CallOption, Kind, OPTIONS, RESELLER, RETRY, Use, WALK};
+use crate::model::{AGENT, CLIENT, CallOption, Kind, OPTIONS, RESELLER, RETRY, USES, Use, WALK, own_options, use_doc};
 
 /// What JavaScript takes beside, which is no option of the core.
 const BESIDE: [(Use, &str, &str, &str); 2] = [
@@ -55,13 +55,13 @@ pub(super) fn name(of: Use) -> String {
 
 /// Prints every interface.
 pub(super) fn print(out: &mut String) {
-    for of in Use::ALL {
+    for of in USES {
         let bases: Vec<String> = of.bases().iter().copied().map(name).collect();
-        begin(out, of.doc(), &name(of), &bases);
+        begin(out, use_doc(of), &name(of), &bases);
         for (_, beside, kind, about) in BESIDE.iter().filter(|(takes, ..)| *takes == of) {
             member(out, beside, kind, about);
         }
-        of.own().for_each(|option| print_option(out, option));
+        own_options(of).for_each(|option| print_option(out, option));
         out.push_str("}\n\n");
     }
     begin(out, "walking a list. The options of the call are those of each page", "WalkOptions", &[name(Use::Call)]);
@@ -79,7 +79,7 @@ pub(super) fn print(out: &mut String) {
 
 /// The module with the names of the options of more than one word, as the core spells them.
 pub(super) fn names() -> String {
-    let options = OPTIONS.iter().chain(&WALK).chain(&CLIENT).chain(&AGENT).chain(&RESELLER).chain(&RETRY);
+    let options = OPTIONS.iter().chain(WALK.iter()).chain(CLIENT.iter()).chain(AGENT.iter()).chain(RESELLER.iter()).chain(RETRY.iter());
     let names: BTreeSet<&str> =
         options.map(|option| option.name).chain(["base_url", "at_least"]).filter(|name| name.contains('_')).collect();
     let list = names.into_iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ");

@@ -22,19 +22,19 @@ fn money(text: &str) -> PyResult<Decimal> {
     Decimal::from_str(text).map_err(|_| PyValueError::new_err("an amount is a decimal number"))
 }
 
-/// Whether it was done; otherwise it is lost.
+/// Returns true if the change was made; otherwise the name is lost.
 fn is_done(result: Result<Written, Error>) -> PyResult<bool> {
     result.map(|written| written == Written::Done).map_err(failed)
 }
 
 #[pymethods]
 impl Folder {
-    /// Opens a folder; one that is missing is made. `clock` gives the time in milliseconds since 1970, where it is not the machine's.
+    /// Opens a folder; a missing one is made. `clock` returns the time in milliseconds since 1970. Default: the machine's.
     #[new]
     #[pyo3(signature = (path, clock=None))]
     fn new(py: Python<'_>, path: PathBuf, clock: Option<Py<PyAny>>) -> PyResult<Self> {
         let clock = match clock {
-            // A clock that fails shows the beginning of time: nothing is dropped by it.
+            // A clock that fails counts as the beginning of time: nothing is dropped then.
             Some(clock) => Arc::new(move || Python::attach(|py| clock.call0(py).and_then(|now| now.extract(py)).unwrap_or_default())),
             None => system_clock(),
         };
@@ -98,7 +98,7 @@ impl Folder {
         }
     }
 
-    /// Lets go of everything.
+    /// Releases everything.
     fn close(&self, py: Python<'_>) {
         py.detach(|| self.0.close());
     }

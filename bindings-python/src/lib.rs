@@ -1,8 +1,8 @@
 //! The client for Python: one class that takes and gives text, bytes and numbers.
 //!
-//! All that there is to know about driving it is in the documentation of `hopline`; nothing is decided here. Parameters,
-//! options, facts, errors, events and lists are JSON text; the package `hopline` makes objects and exceptions of them. The
-//! tuples of this module may hold secrets, so it is private to that package.
+//! The documentation of `hopline` describes how to drive it; nothing is decided here. Parameters, options, facts, errors, events and lists
+//! are JSON text; the package `hopline` makes objects and exceptions of them. The tuples of this module may hold secrets, so it is private
+//! to that package.
 
 mod folder;
 mod objects;
@@ -29,7 +29,7 @@ use crate::objects::{Classes, Made};
 use crate::readings::Readings;
 use crate::requests::Requests;
 
-/// The client of one account. Drain `poll` until it says wait, answer each step once, drain again. It may be used from any
+/// The client of one account. Drain `poll` until it returns a wait, answer each step once, drain again. The client may be used from any
 /// thread. A call that is refused raises `ValueError` with the error as JSON.
 #[pyclass(frozen, module = "hopline._hopline")]
 pub struct Client {
@@ -47,7 +47,7 @@ impl Client {
         self.core.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts a command, and keeps its name for `last`.
+    /// Starts a command, and keeps its number for `last`.
     fn begin(&self, start: impl FnOnce(&mut PoolClient) -> CommandId) -> u32 {
         let command = start(&mut self.lock()).0;
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(command);
@@ -63,7 +63,7 @@ fn at(unix_ms: i64, monotonic_ms: i64) -> Now {
     Now { unix: unix_ms, monotonic: monotonic_ms }
 }
 
-/// A result, whose objects may have been made of its response. Nobody holds the client meanwhile, as in `respond`.
+/// A result, whose objects may have been made from its response. The client is not locked meanwhile, as in `respond`.
 fn result_tuple<'py>(
     py: Python<'py>,
     classes: &Classes,
@@ -82,7 +82,7 @@ fn result_tuple<'py>(
 
 #[pymethods]
 impl Client {
-    /// A client. `entropy` is 16 bytes of `secrets.token_bytes`, new ones for each client.
+    /// Makes a client. `entropy` is 16 bytes of `secrets.token_bytes`, new ones for each client.
     #[new]
     fn new(options: &str, entropy: &[u8]) -> PyResult<Self> {
         let core = PoolClient::from_text(options, entropy).map_err(refused)?;
@@ -96,30 +96,30 @@ impl Client {
         })
     }
 
-    /// Somebody wants to hear of progress from now on.
+    /// Turns on events from now on.
     fn listen(&self) {
         self.is_heard.store(true, Ordering::Relaxed);
     }
 
-    /// The command that was started last, for those who were interrupted before they heard of it.
+    /// The command that was started last, for a caller that was interrupted before it got the number.
     fn last(&self) -> Option<u32> {
         *self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts an operation and names its command. Whatever is wrong with it comes back as its result.
+    /// Starts an operation and returns its command. Its faults come back as its result.
     fn start(&self, operation: &str, params: &str, options: &str) -> u32 {
         self.begin(|client| client.start_text(operation, params, options))
     }
 
-    /// Puts what is to be done into `todo`, where an interrupt can't lose it, `most` steps of it. Then there is nothing until the
-    /// monotonic time that is returned (`None`: no time), or until something is started or answered. Each step is a tuple that begins
-    /// with a word:
+    /// Puts the steps into `todo`, where an interrupt can't lose them, at most `most` of them. Then there is nothing until the monotonic
+    /// time that is returned (`None`: no time), or until a command is started or a step answered. Each step is a tuple that begins with a
+    /// word:
     ///
-    /// - `("store", step, command, call)`: make that call of the store, where the command waits if there is one, and say `stored`; a
+    /// - `("store", step, command, call)`: make that call of the store, where the command waits if there is one, and answer by `stored`; a
     ///   call is a tuple of its name and its arguments (see `store::call_tuple`);
-    /// - `("send", step, command, request, send_before)`: send it and say `respond` or `fail`;
+    /// - `("send", step, command, request, send_before)`: send it and answer by `respond` or `fail`;
     /// - `("completed", command)`: take its result;
-    /// - `("notify", event)`: progress, as JSON, from `listen` on.
+    /// - `("notify", event)`: an event, as JSON, from `listen` on.
     #[pyo3(signature = (unix_ms, monotonic_ms, todo, most=usize::MAX))]
     fn poll(&self, py: Python<'_>, unix_ms: i64, monotonic_ms: i64, todo: &Bound<'_, PyList>, most: usize) -> PyResult<Option<i64>> {
         for _ in 0..most {
@@ -141,14 +141,14 @@ impl Client {
         Ok(None)
     }
 
-    /// The store has answered: a tuple of a word and what belongs to it (see `store::answer`).
+    /// Takes the store's answer: a tuple of a word and its values (see `store::answer`).
     fn stored(&self, step: u32, answer: &Bound<'_, PyTuple>, unix_ms: i64, monotonic_ms: i64) -> PyResult<()> {
         let outcome = Outcome::Store(store::answer(answer)?);
         self.lock().resolve_text(step, outcome, at(unix_ms, monotonic_ms)).map_err(refused)
     }
 
-    /// A Send was answered; `headers` are a mapping or pairs. The objects of the answer are made here: nobody holds
-    /// the client meanwhile, since whatever Python allocates may run a garbage collection, and that any code.
+    /// Takes the answer of a Send; `headers` are a mapping or pairs. The objects of the answer are made here, without a lock on the client,
+    /// since Python's allocations may run a garbage collection, and that any code.
     #[allow(clippy::too_many_arguments, reason = "one crossing an answer, and the host has argument names")]
     fn respond(
         &self,
@@ -170,7 +170,7 @@ impl Client {
         };
         let (response, made) = objects::receive(py, &self.classes, expected, Received { status, headers: &headers, body, truncated });
         let (made, interrupt) = match made {
-            // Whoever takes it tries again; what ends the program is nobody else's.
+            // The taker tries again; an exception that ends the program is raised here.
             Err(error) => (None, Some(error).filter(|error| !error.is_instance_of::<PyException>(py))),
             Ok(made) => (made, None),
         };
@@ -179,21 +179,21 @@ impl Client {
         interrupt.map_or(Ok(()), Err)
     }
 
-    /// A Send was not answered. `kind` is `dns`, `connect`, `tls`, `timeout`, `closed`, `aborted`, `late` or `other`; `sent` is
-    /// `never` or `maybe`.
+    /// Takes the failure of a Send. `kind` is `dns`, `connect`, `tls`, `timeout`, `closed`, `aborted`, `late` or `other`; `sent` is `never`
+    /// or `maybe`.
     fn fail(&self, step: u32, kind: &str, sent: &str, unix_ms: i64, monotonic_ms: i64) -> PyResult<()> {
         self.readings.failed(step);
         self.lock().fail_text(step, kind, sent, at(unix_ms, monotonic_ms)).map_err(refused)
     }
 
-    /// Stops further sends of a command. Returns the step of its request that is out, if nobody else waits for that one:
-    /// abort it, and say that it failed.
+    /// Stops further sends of a command. Returns the step of its request that is out, if no other command waits for that one: abort it, and
+    /// report that it failed.
     fn cancel(&self, command: u32, unix_ms: i64, monotonic_ms: i64) -> Option<u32> {
         self.lock().cancel(CommandId(command), at(unix_ms, monotonic_ms)).map(|step| step.0)
     }
 
-    /// The result of a command that completed, once: `("answered", reply, facts)` or `("failed", error)`, else `None`. It is put into
-    /// `taken`, too, if that is given. It stays where it is until it has been read: an interrupt may break that off.
+    /// Returns the result of a command that completed, once: `("answered", reply, facts)` or `("failed", error)`, else `None`. The result
+    /// is put into `taken`, too, if that is given, and stays where it is until it has been read: an interrupt may break that off.
     #[pyo3(signature = (command, taken=None))]
     fn take<'py>(&self, py: Python<'py>, command: u32, taken: Option<&Bound<'py, PyList>>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         let result = self.result(py, command)?;
@@ -205,31 +205,31 @@ impl Client {
         Ok(result)
     }
 
-    /// The same, left where it is.
+    /// Returns the result of a command, and leaves it where it is.
     fn result<'py>(&self, py: Python<'py>, command: u32) -> PyResult<Option<Bound<'py, PyTuple>>> {
         let result = self.lock().result_to_read(CommandId(command));
         result.map(|result| result_tuple(py, &self.classes, result, self.readings.of(py, command))).transpose()
     }
 
-    /// Drops the result of a command that completed, because its caller is gone. A write without an intent that was done, or may
-    /// have been, keeps its record; a lease goes back. Returns whether there was a result.
+    /// Drops the result of a command that completed, because its caller is gone. A write without an intent that took effect, or may have,
+    /// keeps its record; a lease goes back. Returns true if there was a result.
     fn abandon(&self, command: u32, unix_ms: i64, monotonic_ms: i64) -> bool {
         self.readings.forget(command);
         self.lock().abandon(CommandId(command), at(unix_ms, monotonic_ms))
     }
 
-    /// Gives a lease of a pool back. Whether it was valid.
+    /// Gives a lease of a pool back. Returns true if it was valid.
     fn give_back(&self, pool: u32, lease: i64, unix_ms: i64, monotonic_ms: i64) -> bool {
         self.lock().give_back(&LeaseRef { pool, lease }, at(unix_ms, monotonic_ms))
     }
 
-    /// Whether what a lease was given for is this client's still.
+    /// Returns true if the lease is still this client's.
     fn is_valid(&self, pool: u32, lease: i64) -> bool {
         self.lock().is_valid(&LeaseRef { pool, lease })
     }
 
-    /// What follows from what was seen through a lease, `{"status":403}` or a word: `keep`, `give_back` or `wait`; `wait_ms` is the Retry-After
-    /// of the target. `None` where the lease is not valid any more, or its session has another exit by now.
+    /// Returns the advice after an observation through a lease, `{"status":403}` or a word: `keep`, `give_back` or `wait`; `wait_ms` is the
+    /// Retry-After of the target. `None` if the lease is not valid any more, or its session has another exit by now.
     fn observe_lease(
         &self,
         pool: u32,
@@ -243,49 +243,49 @@ impl Client {
         self.lock().observe_lease_text(&LeaseRef { pool, lease }, seen, wait_ms, now).map_err(refused)
     }
 
-    /// Goes on with what a record holds, as a command; its options are JSON as those of `start`.
+    /// Resumes a record, as a command; its options are JSON as those of `start`.
     fn resume(&self, record: String, options: &str) -> u32 {
         self.begin(|client| client.resume_text(record, options))
     }
 
-    /// Goes on with what an intent stands for, as a command; its `raw` is null if the intent stands for nothing.
+    /// Resumes an intent, as a command; its `raw` is null if the intent is not known.
     fn resume_intent(&self, intent: &str, options: &str) -> u32 {
         self.begin(|client| client.resume_intent_text(intent, options))
     }
 
-    /// Goes on with all that is open, as a command; its `raw` is a list of the commands that have ended, for `take`.
+    /// Resumes everything that is open, as a command; its `raw` is a list of the commands that have ended, for `take`.
     fn resume_all(&self, options: &str) -> u32 {
         self.begin(|client| client.resume_all_text(options))
     }
 
-    /// Closes a doubt by hand, as a command; its `raw` says whether there was one. `became` is the session or the order that came of
-    /// it, where that is known; `early` says that it did not happen before that is certain.
+    /// Settles a doubt by hand, as a command; its `raw` is true if there was one. `became` is the resulting session or order, if it is
+    /// known; `early` settles as not happened before that is certain.
     fn settle(&self, record: String, happened: bool, became: Option<String>, early: bool) -> u32 {
         self.begin(|client| client.settle_text(record, happened, became, early))
     }
 
-    /// Forgets a session or an accepted intent, as a command; its `raw` says whether something was forgotten.
+    /// Forgets a session or an accepted intent, as a command; its `raw` is true if something was forgotten.
     fn forget(&self, record: String) -> u32 {
         self.begin(|client| client.forget(&RecordId(record)).command)
     }
 
-    /// A page of what the store holds, behind a name, as a command; its `raw` is `{"entries":[…],"after"}`. Nothing is sent.
+    /// Reads a page of the store's entries, behind a name, as a command; its `raw` is `{"entries":[…],"after"}`. Nothing is sent.
     fn saved(&self, after: Option<String>) -> u32 {
         self.begin(|client| client.saved(after.map(Name::from)).command)
     }
 
-    /// Follows a session no more, so that another client may have it. Returns whether it was followed.
+    /// Stops following a session, so that another client may take it. Returns true if it was followed.
     fn release_session(&self, session_id: &str) -> bool {
         self.lock().release_session(session_id)
     }
 
-    /// Claims that have ended while this client lives: of these names, or of all.
+    /// Takes claims that have ended while this client lives: of these names, or of all.
     fn lost(&self, names: Option<Vec<String>>, unix_ms: i64, monotonic_ms: i64) {
         let names: Option<Vec<Name>> = names.map(|names| names.into_iter().map(Name::from).collect());
         self.lock().lost(names.as_deref(), at(unix_ms, monotonic_ms));
     }
 
-    /// Whether the client follows a session, which has not ended as far as it knows.
+    /// Returns true if the client follows a session, which has not ended as far as it knows.
     fn follows(&self, session_id: &str) -> bool {
         self.lock().follows(session_id)
     }
@@ -295,21 +295,20 @@ impl Client {
         self.lock().token().map(|token| token.reveal().to_owned())
     }
 
-    /// Advice, as JSON, on what was seen through a session: `{"status":403}` or a word. `None`
-    /// if this client does not follow the session.
+    /// Returns advice, as JSON, after an observation through a session: `{"status":403}` or a word. `None` if this client does not follow
+    /// the session.
     fn observe(&self, session_id: &str, seen: &str, unix_ms: i64, monotonic_ms: i64) -> PyResult<Option<String>> {
         self.lock().observe_text(session_id, seen, at(unix_ms, monotonic_ms)).map(|told| told.as_ref().map(json_of)).map_err(refused)
     }
 }
 
-/// The parameters of the page that comes next at a position, from those of the caller. All is JSON, as is the error that
-/// `ValueError` holds.
+/// Returns the parameters of the next page at a position, from those of the caller. All is JSON, as is the error in `ValueError`.
 #[pyfunction]
 fn page_params(position: &str, params: &str) -> PyResult<String> {
     page_params_text(position, params).map_err(refused)
 }
 
-/// What comes after a page whose facts `take` gave: `{"position":"…"}`, `{"end":"last_page"}`, or both at the cap.
+/// Returns the continuation after a page with these facts: `{"position":"…"}`, `{"end":"last_page"}`, or both at the cap.
 #[pyfunction]
 fn page_turn(position: &str, facts: &str) -> PyResult<String> {
     page_turn_text(position, facts).map_err(refused)
@@ -321,13 +320,13 @@ fn host_text(question: &str, given: &str) -> PyResult<String> {
     answer(question, given).map_err(refused)
 }
 
-/// What a quantity of a product costs, exactly: `{"product_no","quantity","unit_price","total","currency","unit"}`.
+/// Prices a quantity of a product, exactly: `{"product_no","quantity","unit_price","total","currency","unit"}`.
 #[pyfunction]
 fn quote(product: &str, quantity: &str) -> PyResult<String> {
     quote_text(product, quantity).map_err(refused)
 }
 
-/// Whether a product of the reseller API, as JSON, is shared.
+/// Returns true if a product of the reseller API, as JSON, is shared.
 #[pyfunction]
 fn is_shared(product: &str) -> bool {
     is_shared_text(product)
@@ -339,7 +338,7 @@ fn ip_range(text: &str) -> String {
     json_of(&parse_ip_range(text))
 }
 
-/// The module. It needs no GIL: the class holds its own lock.
+/// The module. The GIL is not needed: the class holds its own lock.
 #[pymodule(gil_used = false)]
 fn _hopline(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("VERSION", env!("CARGO_PKG_VERSION"))?;

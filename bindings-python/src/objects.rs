@@ -17,26 +17,26 @@ use crate::slots::Slots;
 /// The slots of an answer after those of its members.
 const TAIL: [&str; 3] = ["_raw", "request_id", "phase"];
 
-/// How many short texts are at hand: those of a list are often the same.
+/// The number of short texts that are reused: those of a list are often the same.
 const SHORT: usize = 32;
 
-/// What values are made of.
+/// The classes of values.
 pub(crate) struct Classes {
-    /// Those of the records, by their names: a record may have several addresses.
+    /// The classes of records, by their names: a record may have several addresses.
     records: HashMap<&'static str, Slots>,
-    /// The class of an answer whose members nobody documents.
+    /// The class of an undocumented answer.
     reply: Slots,
     secret: Py<PyAny>,
     loads: Py<PyAny>,
 }
 
-/// Those of the last import of the package. A client keeps those of its own.
+/// The classes of the last import of the package. A client keeps its own.
 static CLASSES: Mutex<Option<Arc<Classes>>> = Mutex::new(None);
-/// Imported for the first number: it takes a while.
+/// Imported with the first number, since that takes a while.
 static DECIMAL: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 
-/// Names the classes, by the names of their records and with those of their members in the order of the table; that of other answers
-/// has no name. `loads` reads JSON that nobody documents.
+/// Sets the classes, by the names of their records and with those of their members in the order of the table; that of other answers has no
+/// name. `loads` reads undocumented JSON.
 #[pyfunction]
 pub(crate) fn make_of(
     classes: HashMap<String, (Bound<'_, PyType>, Vec<String>, bool)>,
@@ -71,7 +71,7 @@ fn records_of(shape: Shape) -> Vec<&'static Record> {
     }
 }
 
-/// The object of an answer, and the text that it was made of.
+/// The object of an answer, and the text that it was made from.
 pub(crate) struct Made {
     shape: &'static Shape,
     raw: Py<PyBytes>,
@@ -83,7 +83,7 @@ impl Made {
         Made { shape: self.shape, raw: self.raw.clone_ref(py), object: self.object.clone_ref(py) }
     }
 
-    /// Whether it is the object of this answer, which is the same text, read as the same type.
+    /// Returns true if it is the object of this answer, which is the same text, read as the same type.
     fn is_of(&self, py: Python<'_>, taken: &Taken) -> bool {
         std::ptr::eq(self.shape, taken.shape()) && self.raw.as_bytes(py) == taken.raw().as_bytes()
     }
@@ -97,7 +97,7 @@ pub(crate) fn receive<'a>(
     received: Received<'a>,
 ) -> (Response<'a>, PyResult<Option<Made>>) {
     if !matches!(expected.shape(), Shape::Record(_)) {
-        // What nobody documents has no members to make.
+        // An undocumented answer has no members to make.
         return (wire::read(expected, received, &mut ()).0, Ok(None));
     }
     let mut objects = Objects::new(py, classes);
@@ -107,15 +107,15 @@ pub(crate) fn receive<'a>(
     (response, objects.failed.map_or(Ok(made), Err))
 }
 
-/// What a command was answered with, as an object: the one that was made of the response, if it is that; or the failure, which may
-/// be that it does not fit its type.
+/// Returns the answer of a command as an object: the one that was made from the response, if it is that; or the failure, such as a misfit
+/// of its type.
 pub(crate) fn read<'py>(
     py: Python<'py>,
     classes: &Classes,
     taken: Taken,
     made: Option<Made>,
 ) -> PyResult<Result<(Bound<'py, PyAny>, Answered), Error>> {
-    // What the package reads by itself, as what pools answer, has no class here.
+    // An answer that the package reads by itself, such as a pool's, has no class here.
     let own = if let Shape::Record(record) = taken.shape() { classes.records.get(record.name) } else { None };
     let slots = own.unwrap_or(&classes.reply);
     let (reply, raw, answered) = match made.filter(|made| made.is_of(py, &taken)) {
@@ -124,7 +124,7 @@ pub(crate) fn read<'py>(
             let mut objects = Objects::new(py, classes);
             let read = match own {
                 Some(_) => taken.read(&mut objects),
-                // What nobody documents is parsed when somebody asks for it.
+                // An undocumented answer is parsed on first use.
                 None => taken.read(&mut ()).map(|((), answered)| (objects.made(classes.reply.instance(py)), answered)),
             };
             match (objects.failed, read) {
@@ -149,20 +149,20 @@ pub(crate) fn read<'py>(
 }
 
 impl Classes {
-    /// The class of a record. Each of the table has one: `make_of` saw to it.
+    /// The class of a record. Each record of the table has one: `make_of` checks that.
     fn of(&self, record: &Record) -> &Slots {
         self.records.get(record.name).unwrap_or(&self.reply)
     }
 }
 
-/// Makes objects. What Python refuses is kept, and nothing is made after it.
+/// Makes objects. The first exception of Python is kept, and nothing is made after it.
 struct Objects<'py> {
     py: Python<'py>,
     classes: &'py Classes,
     failed: Option<PyErr>,
     /// The class of the last object: most often the next one's, too.
     last: Option<(&'static Record, &'py Slots)>,
-    /// Texts of up to 16 bytes that came before, each with its bytes and their number, in the place that these give it.
+    /// Texts of up to 16 bytes that came before, each with its bytes and their number, in the place that these determine.
     short: [Option<(u128, usize, Bound<'py, PyAny>)>; SHORT],
 }
 
@@ -186,7 +186,7 @@ impl<'py> Objects<'py> {
         self.py.None().into_bound(self.py)
     }
 
-    /// A text, which is the same object as one that came before, if it is short.
+    /// A text, which is the same object as an earlier equal one, if it is short.
     fn same(&mut self, text: &str, make: impl Fn(Python<'py>, &str) -> Bound<'py, PyString>) -> Bound<'py, PyAny> {
         let mut bytes = [0; 16];
         let Some(room) = bytes.get_mut(..text.len()) else { return make(self.py, text).into_any() };

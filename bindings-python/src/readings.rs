@@ -1,4 +1,4 @@
-//! Responses are read once, as they come: what Python's objects were made of them waits here for whoever takes it.
+//! Responses are read once, as they come: the Python objects wait here until they are taken.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,15 +8,15 @@ use pyo3::prelude::*;
 
 use crate::objects::Made;
 
-/// Nobody holds it while objects are made or dropped, which may run any code.
+/// The lock is not held while objects are made or dropped, which may run any code.
 #[derive(Default)]
 pub(crate) struct Readings(Mutex<Open>);
 
 #[derive(Default)]
 struct Open {
-    /// Of the sends whose answer was not read yet, by their steps: for which command, and what the answer is read as.
+    /// The sends whose answer was not read yet, by their steps: the command, and the type of the answer.
     sends: HashMap<u32, (u32, Expected)>,
-    /// What the last response to each command was, by the commands.
+    /// The objects of the last response to each command, by the commands.
     made: HashMap<u32, Made>,
 }
 
@@ -29,12 +29,12 @@ impl Readings {
         self.lock().sends.insert(step, (command, expected));
     }
 
-    /// What the answer to a send is read as; nothing where nobody waits for its command.
+    /// The type of the answer to a send; `None` if no caller waits for its command.
     pub(crate) fn expected(&self, step: u32) -> Option<Expected> {
         self.lock().sends.get(&step).map(|(_, expected)| *expected)
     }
 
-    /// The answer to a send was read. Code that ran meanwhile may have dropped its command: then nobody takes what was made.
+    /// Keeps the objects of an answer. Code that ran meanwhile may have dropped its command: then they are dropped.
     pub(crate) fn keep(&self, step: u32, made: Option<Made>) {
         let mut open = self.lock();
         let before = match (open.sends.remove(&step), made) {
@@ -55,7 +55,7 @@ impl Readings {
         self.lock().made.get(&command).map(|made| made.clone_ref(py))
     }
 
-    /// Nobody waits for a command any more.
+    /// Forgets a command that no caller waits for.
     pub(crate) fn forget(&self, command: u32) {
         let mut open = self.lock();
         open.sends.retain(|_, (waiting, _)| *waiting != command);

@@ -1,4 +1,4 @@
-//! Requests as Python has them, and what it gives of a response.
+//! Requests and responses as Python objects.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,16 +13,16 @@ use crate::slots::Slots;
 /// The members of a request, in the order in which they are set.
 const MEMBERS: [&str; 8] = ["method", "url", "headers", "body", "timeout", "max_body", "_aborts", "_is_over"];
 
-/// Their class, and the name that they carry.
+/// The class of requests, and their `user-agent`.
 pub(crate) struct Requests {
     slots: Slots,
     user_agent: String,
 }
 
-/// Those of the last import of the package. A client keeps those of its own.
+/// The class of the last import of the package. A client keeps its own.
 static REQUESTS: Mutex<Option<Arc<Requests>>> = Mutex::new(None);
 
-/// Names the class of requests, and the `user-agent` that they carry.
+/// Sets the class of requests, and their `user-agent`.
 #[pyfunction]
 pub(crate) fn requests_of(class: &Bound<'_, PyType>, user_agent: String) -> PyResult<()> {
     let slots = Slots::new(class, &MEMBERS.map(str::to_owned))?;
@@ -58,7 +58,7 @@ pub(crate) fn made<'py>(py: Python<'py>, Requests { slots, user_agent }: &Reques
     Ok(made)
 }
 
-/// Those headers of a response that the client asks for, from a mapping or from pairs.
+/// The headers of a response that the client needs, from a mapping or from pairs.
 pub(crate) fn wanted(headers: &Bound<'_, PyAny>) -> PyResult<Vec<(String, String)>> {
     let mut wanted = Vec::new();
     let mut pass = |name: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>| {

@@ -1,5 +1,5 @@
-//! Instances of classes whose members are slots, made without their `__init__`. Python has no quicker way to an object, and none
-//! that sets the members of one that can't be changed.
+//! Instances of classes whose members are slots, made without their `__init__`. Python has no faster way to make an object, and no other
+//! one that sets the members of an immutable one.
 
 #![allow(unsafe_code, reason = "pyo3 has no safe call that allocates an instance or sets a member of one")]
 
@@ -8,7 +8,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
-/// A class, and where its instances have their slots, in order.
+/// A class, and the places of its slots in its instances, in order.
 pub(crate) struct Slots {
     class: Py<PyType>,
     offsets: Vec<usize>,
@@ -37,8 +37,8 @@ impl Slots {
         if unsafe { ffi::Py_TYPE(instance.as_ptr()) } != self.class.as_ptr().cast() {
             return Err(PyTypeError::new_err("another class has other slots"));
         }
-        // SAFETY: instances of this class have a slot there, which holds a reference or null. What it held is let go of last, since that
-        // may run any code.
+        // SAFETY: instances of this class have a slot there, which holds a reference or null. The old value is dropped last, since that may
+        // run any code.
         let before = unsafe {
             let slot = instance.as_ptr().byte_add(*offset).cast::<*mut ffi::PyObject>();
             Bound::from_owned_ptr_or_opt(instance.py(), slot.replace(value.into_ptr()))
@@ -48,9 +48,9 @@ impl Slots {
     }
 }
 
-/// Where instances of a class have a slot.
+/// The place of a slot in the instances of a class.
 fn offset(class: &Bound<'_, PyType>, name: &str) -> PyResult<usize> {
-    // The class of the hierarchy that names it.
+    // The class of the hierarchy that names the slot.
     for kind in class.mro() {
         let kind = kind.cast_into::<PyType>()?;
         // SAFETY: a heap type has its members there, the last one without a name; Python makes one of each name in `__slots__`.

@@ -1,4 +1,4 @@
-//! Calls of a store and what it answers, as tuples: a word first, then what belongs to it.
+//! Calls and answers of a store, as tuples: a word first, then its values.
 
 use std::str::FromStr;
 

@@ -31,7 +31,7 @@ const NO_NOUNS: [&str; 12] = ["of", "as", "in", "for", "from", "with", "when", "
 const PARTS: [(&str, &[&str], usize); 10] = [
     ("core", &["core/src"], 120),
     ("the folder store", &["core/store"], 5),
-    ("Python", &["bindings-python"], 224),
+    ("Python", &["bindings-python"], 20),
     ("JavaScript", &["bindings-wasm"], 205),
     ("Kotlin and Swift", &["bindings-uniffi"], 20),
     ("the sandbox", &["tests/sandbox"], 128),

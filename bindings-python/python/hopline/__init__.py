@@ -124,12 +124,12 @@ _LATER = {
 
 
 def __dir__() -> list[str]:
-    """What is public, whether it has been asked for yet or not."""
+    """The public names, whether they are imported yet or not."""
     return [*__all__, *(name for name in globals() if name.startswith("__"))]
 
 
 def __getattr__(name: str) -> Any:
-    """What only some programs need is imported when it is first asked for."""
+    """Names that only some programs need are imported on first use."""
     if (module := _LATER.get(name)) is None:
         raise AttributeError(f"module `hopline` has no attribute `{name}`")
     from importlib import import_module

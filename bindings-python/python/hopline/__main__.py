@@ -1,4 +1,4 @@
-"""The command line: shows the pools that a store keeps, and pauses, resumes or drains them.
+"""The command line: shows the pools in a store, and pauses, resumes or drains them.
 
     hopline pool list
     hopline pool status shop
@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if (missing := next((name for name, value in needed.items() if not value), None)) is not None:
         pools.error(f"{missing} is needed")
     try:
-        # A client would make it.
+        # a client would make the folder
         if not os.path.isdir(asked.store):
             raise SystemExit(f"hopline: there is no folder `{asked.store}`")
         options: dict[str, Any] = {} if asked.account is None else {"account": asked.account}
@@ -72,7 +72,7 @@ def _parsers() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
 
 
 def _run(agent: hopline.AgentClient, asked: argparse.Namespace) -> tuple[Any, Iterable[str]]:
-    """What a command found, for programs and for people."""
+    """The result of a command, for programs and for people."""
     if asked.command == "list":
         known = agent.list_pools()
         return known, _table(known)
@@ -109,7 +109,7 @@ def _status(name: str, status: hopline.PoolStatus, slots: Iterable[hopline.Saved
     yield f"buys: {'yes' if status.hold is None else f'no, {_hold(status.hold)}'}"
     for one in slots:
         session = "" if one.session_id is None else f"  {one.session_id} {one.status or ''}"
-        # Whoever settles a doubt needs its record.
+        # A person who settles a doubt needs its record.
         record = f"  record {one.record}" if one.holds.startswith("in_doubt") else ""
         yield f"{one.intent}  {one.holds.replace('_', ' ')}{session}{record}".rstrip()
 
@@ -123,7 +123,7 @@ def _hold(hold: hopline.PoolHold | None) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON has no value of."""
+    """A value that JSON can't hold."""
     members = getattr(value, "_members", None)
     return str(value) if members is None else members()
 

@@ -1,4 +1,4 @@
-"""What a command ended with: as its type, as the failure that is raised, or as notes on what interrupted it."""
+"""The result of a command: as its type, as the failure that is raised, or as notes on the exception that interrupted it."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 R = TypeVar("R", bound=Reply)
 Span: TypeAlias = "AbstractContextManager[Callable[[HoplineError], None]]"
-"""Lasts as long as an operation, and is told why that failed."""
+"""A context that lasts as long as an operation, and gets its failure."""
 
 
 def end_span(failed: Callable[[HoplineError], None], taken: Taken | None) -> Taken | None:
-    """Tells a span what its operation has ended with."""
+    """Reports an operation's failure to its span."""
     if taken is not None and taken.failure is not None:
         failed(error_of(taken.failure))
     return taken
@@ -41,7 +41,7 @@ def read(taken: Taken | None, kind: type[R]) -> R:
 
 
 def read_session(taken: Taken | None) -> SessionReply:
-    """The same for a session that was waited for."""
+    """Returns the typed answer as a session at the end of its wait."""
     found = read(taken, Session)
     told = loads(taken.facts).get("charged_usd") if taken is not None and taken.facts else None
     charged = None if told is None else Decimal(told)
@@ -49,31 +49,31 @@ def read_session(taken: Taken | None) -> SessionReply:
 
 
 def read_order(taken: Taken | None) -> OrderReply:
-    """The same for an order that was waited for."""
+    """Returns the typed answer as an order at the end of its wait."""
     found = read(taken, StaticOrder)
     return OrderReply(order_no=found.order_no, phase=found.phase or "unknown", order=found)
 
 
 def read_any(taken: Taken) -> SessionReply | OrderReply | Reply:
-    """The same for what was resumed: a session or an order where it is one."""
+    """Returns the result of a resume: a session or an order if it is one, else the answer."""
     if isinstance(taken.reply, Session):
         return read_session(taken)
     return read_order(taken) if isinstance(taken.reply, StaticOrder) else read(taken, Reply)
 
 
 def read_page(taken: Taken | None) -> tuple[list[Saved], str | None]:
-    """A page of what the store holds, and the name that the next one begins behind."""
+    """Returns a page of the store's entries, and the name after which the next one begins."""
     page: dict[str, Any] = read(taken, Reply).raw
     return [read_saved(told) for told in page["entries"]], page.get("after")
 
 
 def stands_for_nothing(taken: Taken) -> bool:
-    """Whether an intent that was to be resumed stands for nothing."""
+    """Returns true if an intent that was to be resumed is not known."""
     return taken.failure is None and bool(loads(taken.facts).get("nothing"))
 
 
 def failure(taken: Taken) -> HoplineError:
-    """Why a command failed, with what was noted meanwhile."""
+    """Returns the failure of a command, with the notes made meanwhile."""
     error = error_of(taken.failure or "")
     for note in dict.fromkeys(taken.notes):
         error.add_note(note)
@@ -83,7 +83,7 @@ def failure(taken: Taken) -> HoplineError:
 
 
 def explain(operation: str, owner: Owner, why: BaseException) -> None:
-    """Notes on the exception what came of a command that was given up for it."""
+    """Adds the result of a cancelled command to the exception as notes."""
     for taken in () if owner.taken is None else (owner.taken, *owner.taken.parts):
         if taken.failure is not None:
             why.add_note(noted(error_of(taken.failure)))

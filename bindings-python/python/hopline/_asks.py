@@ -1,4 +1,4 @@
-"""What the store of one client is asked."""
+"""Calls of one client's store."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 
 class Asks:
-    """Makes calls of the store, outside of the engine's lock, and tells the core what came of them."""
+    """Makes calls of the store, outside of the engine's lock, and passes their results to the core."""
 
     def __init__(self, core: _hopline.Client, lock: threading.RLock, store: StoreHandle | None, leases: Leases) -> None:
         self._core, self._lock, self._store, self._leases = core, lock, store, leases
         self._troubles = Troubles()
 
     def make(self, owner: Owner, work: Ask) -> None:
-        """Makes a call. What interrupts the caller's own thread is the caller's, once."""
+        """Makes a call. An interrupt reaches the caller's own thread, once."""
         answer, trouble = FAILED, None
         is_callers = owner.thread == threading.get_ident() and not owner.given_up
         try:
-            assert self._store is not None  # the core of a client without a store asks nothing
+            assert self._store is not None  # the core of a client without a store makes no calls
             answer = self._store.ask(work.call)
         except BaseException as error:
             if is_callers and not isinstance(error, Exception):
@@ -39,7 +39,7 @@ class Asks:
         self._answered(owner, work, answer, trouble)
 
     def make_meanwhile(self, owner: Owner, work: Ask) -> None:
-        """The same in another thread, in place of an event loop."""
+        """Makes a call in another thread, in place of an event loop."""
         assert self._store is not None  # as before
         try:
             self._store.asking.submit(lambda: self.make(owner, work))
@@ -52,7 +52,7 @@ class Asks:
                 trouble = "an answer that does not fit"
                 self._tell(work, FAILED)
             self._troubles.note(work.call, trouble)
-            # Not before: what was interrupted until here is asked once more.
+            # Not before: a call that was interrupted until here is made once more.
             owner.asking.pop(work.step, None)
             owner.wake()
 
@@ -64,10 +64,11 @@ class Asks:
         return True
 
     def vouched(self, send: Send) -> Later[bool] | None:
-        """Whether the store vouches for its claims, which is to be known before a request goes out. `None`: they can't end, or the request goes
-        out whatever the store says."""
+        """Returns whether the store vouches for its claims, which must be known before a request goes out. `None`: they can't end, or the
+        request goes out whatever the store says.
+        """
         return None if self._store is None or send.is_never_late() else self._store.vouches()
 
     def troubles_behind(self, failure: str) -> list[str]:
-        """What the store said when it failed, where that is behind a failure."""
+        """Returns the store's own messages if they are the cause of a failure."""
         return self._troubles.behind(failure)

@@ -1,4 +1,5 @@
-"""What the clients of both APIs do: operations, records, events, and their end. The client for threads is printed from this one."""
+"""The common part of the clients of both APIs: operations, records, events, and closing. The client for threads is printed from this one.
+"""
 
 from __future__ import annotations
 
@@ -29,12 +30,12 @@ if TYPE_CHECKING:
     from ._work import Taken
 
 AsyncResumed: TypeAlias = AsyncOpenSession | OrderReply | Reply
-"""What was resumed: a session, an order or an answer."""
+"""A resumed session, order or answer."""
 R = TypeVar("R", bound=Reply)
 
 
 class AsyncClient:
-    """What a client does with an operation, and with what its store holds."""
+    """The operations of a client, and its store's entries."""
 
     __slots__ = ("_engine", "_send")
     _engine: Engine
@@ -44,11 +45,13 @@ class AsyncClient:
         raise TypeError("a client can't be pickled or copied; make one in each process, with a store that they share")
 
     async def saved(self) -> list[Saved]:
-        """What the store holds: purchases under way and in doubt, sessions, orders, and intents that were accepted. Nothing is sent."""
+        """Returns the entries of the store: purchases under way and in doubt, sessions, orders, and intents that were accepted. Nothing is
+        sent.
+        """
         return [one async for one in self.walk_saved()]
 
     async def walk_saved(self) -> AsyncIterator[Saved]:
-        """The same, read from the store as it is iterated over, 500 at a time."""
+        """Iterates over the entries of the store, which are read as they are needed, 500 at a time."""
         after = None
         while True:
             entries, after = read_page(await self._run("saved", listing(after)))
@@ -89,17 +92,17 @@ class AsyncClient:
         ends: Sequence[str] | None = None,
         keep: bool = False,
     ) -> AsyncResumed | None:
-        """Goes on with what a record holds, or with what an intent stands for.
+        """Resumes a record or an intent.
 
         Args:
             record: The record, as an error or `saved` names it.
-            intent: Your own name for it, in place of a record. If it stands for nothing, nothing is sent and the result is `None`.
-            deadline: Seconds to wait in all for a session or an order; 300 if left out.
-            credentials: Whether a session's username and password are to be read.
+            intent: Your own name for the operation, in place of a record. If it is not known, nothing is sent and the result is `None`.
+            deadline: Seconds to wait in all for a session or an order. Default: 300.
+            credentials: True to read a session's username and password.
             ends: Further statuses that end the wait.
-            keep: Whether a session lives on when its `with` block is left. A static one always does.
+            keep: True to keep a session when its `with` block is left. A static one is always kept.
 
-        Raises what it ended with, if that is not an answer: `Ended` for a session that is over, and `Misuse` for an unknown record.
+        Raises the failure of the operation: `Ended` for a session that is over, and `Misuse` for an unknown record.
         """
         options = {"deadline": deadline, "credentials": credentials, "ends": ends}
         taken = await self._run("resume", resuming(record, intent, options))
@@ -113,16 +116,16 @@ class AsyncClient:
         credentials: bool | None = None,
         ends: Sequence[str] | None = None,
     ) -> list[AsyncResumed | HoplineError]:
-        """Goes on with what no living client has, including what processes that crashed have left, 16 at a time. Failures of single ones
-        are in the list.
+        """Resumes everything that no living client owns, including operations of processes that crashed, 16 at a time. Failures of single
+        ones are in the list.
 
-        Every doubt that can be sent again is resumed. Sessions and orders that were begun without an intent are taken back and waited
-        for; this client holds the sessions until they are over, or it releases them. Sessions and orders with an intent are left to
-        whoever starts it. Where several workers share a store, each takes a part.
+        Every doubt that can be sent again is resumed. Sessions and orders that were begun without an intent are taken back and waited for;
+        this client holds the sessions until they are over, or it releases them. Sessions and orders with an intent are left for the next
+        start of the intent. Workers that share a store each take a part.
 
         Args:
-            deadline: Seconds to wait in all for each session or order; 300 if left out.
-            credentials: Whether usernames and passwords of sessions are to be read.
+            deadline: Seconds to wait in all for each session or order. Default: 300.
+            credentials: True to read usernames and passwords of sessions.
             ends: Further statuses that end the wait.
 
         Raises `StoreError` if the store can't be read.
@@ -130,42 +133,43 @@ class AsyncClient:
         options = {"deadline": deadline, "credentials": credentials, "ends": ends}
         taken = await self._run("resume_all", resuming_all(options))
         read(taken, Reply)
-        assert taken is not None  # it was read
+        assert taken is not None  # the list was read
         return [self._resumed(part, False) if part.failure is None else failure(part) for part in taken.parts]
 
     async def settle(self, record: str, *, happened: bool, became: str | int | None = None, early: bool = False) -> bool:
-        """Closes a doubt by hand, once you know what happened. Returns whether there was one.
+        """Settles a doubt by hand, once you know its outcome. Returns true if there was one.
 
         Args:
             record: The record, as an error or `saved` names it.
-            happened: Whether it took effect. If not, the record goes and the intent is free.
-            became: What it became, if that is known: the id of a session or recharge, the number of an order or sub-user. What was to be
-                waited for goes on with that, by its intent or record; anything else is what the intent answers with.
-            early: Settles as not happened within an hour of the last send, too. The request may still be under way: then what it buys
-                is lost sight of.
+            happened: True if the operation took effect. If not, the record is deleted and the intent is free.
+            became: The result, if it is known: the id of a session or recharge, the number of an order or sub-user. An operation that waits
+                for its result continues with it, by its intent or record; for other operations the intent then returns it as the answer.
+            early: True to settle as not happened within an hour of the last send, too. The request may still be under way: then its
+                purchase would be lost.
 
-        Raises `Refused` if the record has changed since you looked at it, or if it is too early, and `Busy` if another client has it.
+        Raises `Refused` if the record has changed since you read it, or if it is too early, and `Busy` if another client owns it.
         """
         what = None if became is None else str(became)
         taken = await self._run("settle", lambda core: core.settle(record, happened, what, early))
         return bool(read(taken, Reply).raw)
 
     async def forget(self, record: str) -> bool:
-        """Forgets a session, an order that nobody waits for, an accepted intent, or a record that can't be used. Returns whether there was
-        one. What is in doubt stays, and so does a record of another account or base URL, unless the client was made with `same_account`.
+        """Forgets a session, an order that no call waits for, an accepted intent, or a record that can't be used. Returns true if there was
+        one. A record in doubt stays, and so does a record of another account or base URL, unless the client was made with `same_account`.
 
-        Raises `Refused` if the record has changed since you looked at it, or is that of a session that this client has and that is not over
-        (`terminate_session` ends it, `release_session` lets go of it), and `Busy` if another client has it.
+        Raises `Refused` if the record has changed since you read it, or belongs to a session of this client that is not over
+        (`terminate_session` ends it, `release_session` releases it), and `Busy` if another client owns it.
         """
         return bool(read(await self._run("forget", lambda core: core.forget(record)), Reply).raw)
 
     def events(self) -> AsyncEvents:
-        """Events from now on, until the client is closed. At most 1000 wait to be taken; `dropped` counts those that were lost."""
+        """Returns the events from now on, until the client is closed. At most 1000 wait to be taken; `dropped` counts those that were lost.
+        """
         return self._engine.stream(AsyncEvents)
 
     async def close(self, timeout: float = 10) -> None:
-        """Gives up what is under way and keeps its records; the store lets go of all that this client has. No session and no order ends by
-        it. Waits for other calls and for the store, for `timeout` seconds at most; what takes longer ends by itself, and a warning is
+        """Cancels calls under way and keeps their records; the store releases everything that this client has. No session and no order is
+        ended. Waits for other calls and for the store, for at most `timeout` seconds; slower ones end by themselves, and a warning is
         logged.
         """
         engine = self._engine
@@ -235,7 +239,7 @@ class AsyncClient:
         return read_order(await self._run(operation, begin(operation, params, options)))
 
     async def _release(self, session_id: str) -> bool:
-        """Needs no waiting, but leaves something to do."""
+        """This needs no waiting, but leaves work to do."""
         released: list[bool] = []
         await self._run("release_session", lambda core: released.append(core.release_session(session_id)))
         return released[0]

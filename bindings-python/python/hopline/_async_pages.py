@@ -26,7 +26,7 @@ class AsyncPages(Walk[I, P]):
                 yield item
 
     async def pages(self) -> AsyncIterator[P]:
-        """The same, a page at a time."""
+        """The walk, a page at a time."""
         async for page, turn in self._each():
             self._move(turn)
             yield page
@@ -36,7 +36,7 @@ class AsyncPages(Walk[I, P]):
             page, facts = await self._read(params)
             turn = self._turn(facts)
             if turn.get("end") == "repeated_page":
-                # What was given before is not given again.
+                # Repeated items are not given again.
                 self._move(turn)
             else:
                 yield page, turn

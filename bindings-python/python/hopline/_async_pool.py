@@ -1,4 +1,4 @@
-"""Pools for tasks: what lends sessions, and what is lent. Those for threads are printed from these."""
+"""Pools for tasks, and their leases. Those for threads are printed from these."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
 
 
 class AsyncLease:
-    """A session that was lent to a task. Its exit does not change under it. As a context manager it gives it back."""
+    """A session that was lent to a task. Its exit does not change during the lease. As a context manager it gives the lease back."""
 
     __slots__ = ("__weakref__", "_command", "_engine", "data", "generation", "proxy", "session_id", "slot", "target")
 
     session_id: str
     """The session."""
     proxy: Proxy
-    """How to reach it."""
+    """The proxy of the session."""
     generation: int
-    """Grows whenever the session gets another exit or other credentials."""
+    """The generation, which grows whenever the session gets another exit or other credentials."""
     slot: int
-    """The slot of the pool that the session is of."""
+    """The slot of the session in the pool."""
     target: str | None
-    """What it was acquired for."""
+    """The target of the lease."""
     data: dict[str, Any]
-    """A place of your own, for cookies and the like. Whoever gets the session next finds it, until its exit changes."""
+    """A place of your own, for cookies and other data. The next lease of the session finds it, until its exit changes."""
 
     def __init__(self, engine: Engine, command: int, told: Mapping[str, Any], target: str | None, data: dict[str, Any]) -> None:
         self.session_id, self.generation, self.slot, self.target, self.data = told["session_id"], told["generation"], told["slot"], target, data
@@ -53,12 +53,12 @@ class AsyncLease:
 
     @property
     def valid(self) -> bool:
-        """Whether the session is this client's still. If not, make no request through it any more."""
+        """True as long as this client has the session. If false, send no more requests through it."""
         return self._engine.leases.is_valid(self._command)
 
     def observe(self, seen: Seen) -> LeaseAdvice:
-        """Says what a request through it met, and gives advice: `keep` it, `give_back` and acquire again, or give it back and `wait`. Sends
-        nothing by itself.
+        """Reports an observation from a request, and returns advice: `keep` the lease, `give_back` and acquire again, or give it back and
+        `wait`. Nothing is sent.
 
         Args:
             seen: An HTTP status, a word such as `captcha`, or the response or exception of an HTTP client.
@@ -66,7 +66,7 @@ class AsyncLease:
         return self._engine.leases.observe(self._command, seen_text(seen), wait_ms(seen))
 
     def release(self) -> None:
-        """Gives it back. A second time does nothing."""
+        """Gives the lease back. A second call does nothing."""
         self._engine.leases.give_back(self._command)
 
     async def __aenter__(self) -> Self:
@@ -77,12 +77,12 @@ class AsyncLease:
 
 
 class AsyncPool:
-    """A pool that a task opened. As an async context manager it is closed; its sessions live on for whoever opens it next."""
+    """A pool that a task opened. As an async context manager it is closed; its sessions stay for its next opening."""
 
     __slots__ = ("_client", "_number", "name")
 
     name: str
-    """Its name."""
+    """The name of the pool."""
 
     def __init__(self, client: AsyncClient, name: str, number: int) -> None:
         self._client, self.name, self._number = client, name, number
@@ -94,11 +94,11 @@ class AsyncPool:
         raise TypeError("a pool can't be pickled or copied; each process opens it by its name")
 
     def acquire(self, *, target: str | None = None, key: str | None = None, timeout: float = 30) -> AsyncAcquiring:
-        """Waits for a session that is free. Give it back, best in a `with` block.
+        """Waits for a free session. Give it back, best in a `with` block.
 
         Args:
-            target: What is to be reached, such as a host: what is seen there counts for it alone.
-            key: The same key gets the same session, as long as this client has it and its exit has not changed.
+            target: The target of the requests, such as a host: blocks that are observed for it count for this target alone.
+            key: A key for a sticky session: the same key gets the same session, as long as this client has it and its exit has not changed.
             timeout: How long to wait. In seconds.
 
         Raises `Unavailable` if no session was free in time, or none will be, with the reason and `retry_at`.
@@ -124,36 +124,36 @@ class AsyncPool:
             raise
 
     async def status(self, *, everywhere: bool = False) -> PoolStatus:
-        """How the pool is.
+        """Returns the status of the pool.
 
         Args:
-            everywhere: Whether to ask the store what other clients have; if not, that is counted as `elsewhere`.
+            everywhere: True to read the slots of other clients from the store; otherwise they count as `elsewhere`.
         """
         return await self._ask("pool_status", everywhere=everywhere)
 
     async def wait_ready(self, count: int = 1, timeout: float = 300) -> PoolStatus:
-        """Waits until so many sessions are ready, at most the pool's `ready`.
+        """Waits until that many sessions are ready, at most the pool's `ready`.
 
         Raises `Unavailable` if they were not in time.
         """
         return await self._ask("wait_ready", count=count, timeout_ms=timeout)
 
     async def pause(self) -> None:
-        """Buys no more until `resume`, in all clients of the store."""
+        """Stops buying until `resume`, in all clients of the store."""
         await self._ask("pause_pool")
 
     async def resume(self) -> None:
-        """Buys again, in all clients of the store, also where it had stopped for a reason that somebody had to see to."""
+        """Buys again, in all clients of the store, even if it had stopped until a person or program acts."""
         await self._ask("resume_pool")
 
     async def close(self, grace: float = 10) -> None:
-        """Lends no more, ends those who wait with `Cancelled`, waits for leases, and releases all slots. Its sessions live on.
+        """Stops lending, ends waiting callers with `Cancelled`, waits for leases, and releases all slots. Its sessions stay.
 
         Args:
-            grace: How long leases are waited for. In seconds.
+            grace: How long to wait for leases. In seconds.
         """
         engine = self._client._engine
-        if engine.is_closed():  # which has closed it
+        if engine.is_closed():  # the client has closed the pool
             return
         if grace > 0 and (out := engine.leases.count(self._number)):
             log("warning", "the pool %s is closed, and %d leases of it are out: they are waited for, for %s seconds at most", self.name, out, grace)
@@ -163,9 +163,9 @@ class AsyncPool:
         """Closes the pool, and terminates its dynamic sessions.
 
         Args:
-            grace: How long leases are waited for. In seconds.
-            everywhere: Whether every client of the store does, and sessions that none of them has are terminated, too.
-            include_static: Whether static sessions are terminated, too. They are not refunded.
+            grace: How long to wait for leases. In seconds.
+            everywhere: True if every client of the store does, and sessions that none of them has are terminated, too.
+            include_static: True if static sessions are terminated, too. They are not refunded.
         """
         await self._end("drain_pool", grace_ms=grace, everywhere=everywhere, include_static=include_static)
 

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 class AsyncResellerClient(AsyncResellerOperations):
     """The client of one reseller, for tasks. Any number of them may use it at once, in any event loop.
 
-    It logs in by itself, as `ResellerClient` does. Cancelling a task cancels its call: the request is aborted, unless
-    others wait for it too, and the record is kept; an order lives on. Leaving an `async with` block closes the client and cancels no
-    order.
+    The client logs in by itself, as `ResellerClient` does. Cancelling a task cancels its call: the request is aborted, unless
+    others wait for it too, and the record is kept; an order continues. Leaving an `async with` block closes the client and cancels
+    no order.
     """
 
     __slots__ = ("__weakref__",)
@@ -46,24 +46,24 @@ class AsyncResellerClient(AsyncResellerOperations):
         """Makes a client.
 
         Args:
-            username: Who logs in. Where neither it nor a password nor a token is given, the environment's HOPLINE_USERNAME
-                and HOPLINE_PASSWORD do.
-            password: The password that goes with it.
-            token: A token to start from. Without a username and a password there is no other.
-            token_codes: The codes that mean that the token is refused, beside HTTP 401; `401` where it is left out.
-            doubt_codes: Further codes that do not say whether a write was done: then it is in doubt. They come after `token_codes` and
-                before `refusal_codes`. Each is compared as text, whole.
+            username: The reseller's name. If no username, no password and no token is given: the environment's HOPLINE_USERNAME and
+                HOPLINE_PASSWORD.
+            password: The password for the username.
+            token: A token to start with. Without a username and a password the client has no other.
+            token_codes: The codes that mean that the token is refused, beside HTTP 401. Default: `401`.
+            doubt_codes: Further codes that do not say whether a write was done: then it is in doubt. They are checked after `token_codes`
+                and before `refusal_codes`. Each is compared as text, whole.
             refusal_codes: Further codes that say that a write was not done, though not under HTTP 408, 409, 425, 429 and 5xx. The service
-                documents one code only, so which others say so is an assumption, and what is not taken for a refusal is in doubt.
-            base_url: The address of the API, such as `https://host/api`; without it, HOPLINE_BACKEND_URL.
-            http: An `httpx.AsyncClient`, `aiohttp.ClientSession`, one that blocking clients take, or any callable that takes a
-                `Request` and returns a `Response` or awaits it; without it, the standard library in threads.
-            store: Where purchases and orders are kept, such as `FolderStore(path)`. Default: this client's memory.
-            same_account: Whether what was stored under another username or base URL belongs to this account: say so after either has changed.
+                documents only one code, so the client assumes which others say so, and leaves all others in doubt.
+            base_url: The address of the API, such as `https://host/api`. Default: the environment's HOPLINE_BACKEND_URL.
+            http: An `httpx.AsyncClient`, `aiohttp.ClientSession`, one that blocking clients take, or any callable that takes a `Request`
+                and returns a `Response` or awaits it. Default: the standard library in threads.
+            store: The store of purchases and orders, such as `FolderStore(path)`. Default: this client's memory.
+            same_account: True if records of another username or base URL are of this account, because only those have changed.
             on_event: Called with each `Event`, in the thread or task that caused it; it should return at once.
             options: How to repeat, wait and read; see `Options`.
         """
-        # What holds them is a secret from here on, so that no traceback can show them.
+        # The credentials are secrets from here on, so that no traceback can show them.
         username, password, token = (None if one is None else Secret(one) for one in (username, password, token))
         send = transport_for_tasks(http)
         codes = {"token_codes": token_codes, "doubt_codes": doubt_codes, "refusal_codes": refusal_codes}
@@ -72,12 +72,12 @@ class AsyncResellerClient(AsyncResellerOperations):
 
     @property
     def token(self) -> Secret | None:
-        """The token that is used at present: keep it in a safe place, to start from next time."""
+        """The token that is used at present: keep it in a safe place, to start with it next time."""
         token = self._engine.call("token", lambda core: core.token())
         return None if token is None else Secret(token)
 
     def to_sync(self, *, http: Any = None) -> ResellerClient:
-        """The same client for threads: one account, one store, one core. To close either is to close both."""
+        """The same client for threads: one account, one store, one core. Closing either closes both."""
         check_import()
         from ._sync_reseller import ResellerClient
 

@@ -1,4 +1,4 @@
-"""A session that was opened: what is known of it, what can be done with it, and the `async with` block that ends it."""
+"""A session that was opened: its state, its operations, and the `async with` block that ends it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class AsyncOpenSession(SessionReply):
-    """A session that a task opened. It shows the newest state that its client has seen, whichever call has read it.
+    """A session that a task opened. The object shows the newest state that its client has read, by any call.
 
     As an async context manager it ends a dynamic one, unless it was opened with `keep=True`.
     """
@@ -41,40 +41,40 @@ class AsyncOpenSession(SessionReply):
 
         @property
         def session(self) -> Session:
-            """The newest state of it."""
+            """The newest state of the session."""
             return self._known.session
 
         @property
         def phase(self) -> Phase:
-            """Where it is."""
+            """The phase of the session."""
             return self._known.phase
 
     @property
     def generation(self) -> int:
-        """How often its exit or its credentials have changed, as far as is known: make new connections when it has grown."""
+        """The number of known changes of its exit or credentials: make new connections when it has grown."""
         return self._known.generation
 
     async def rotate(self, reason: RotateReason = "manual") -> Session:
-        """Gives it another exit. Credentials are read again where they are known. Raises as `rotate_session` does."""
+        """Gives the session another exit. Credentials are read again if they are known. Raises as `rotate_session` does."""
         wanted = True if self.proxy.password is not None else UNSET
         params = {"session_id": self.session_id, "include_credentials": wanted, "reason": reason}
         return await self._client._call("rotate_session", params, {}, Session)
 
     async def observe(self, seen: Seen) -> Verdict | None:
-        """Advice on what a request through it met; see `observe` of the client."""
+        """Returns advice after an observation from a request; see `observe` of the client."""
         return await self._client._observe(self.session_id, seen)
 
     async def refresh(self, *, credentials: bool | None = None) -> Session:
-        """Reads it. Raises as `get_session` does.
+        """Reads the session. Raises as `get_session` does.
 
         Args:
-            credentials: Whether username and password are to be read; if left out, they are where they are known.
+            credentials: True to read the username and password. Default: true if they are known.
         """
         wanted = True if (self.proxy.password is not None if credentials is None else credentials) else UNSET
         return await self._client._call("get_session", {"session_id": self.session_id, "include_credentials": wanted}, {}, Session)
 
     async def terminate(self) -> None:
-        """Ends it, a static one too; nothing is refunded. Raises as `terminate_session` does."""
+        """Ends the session, a static one too; nothing is refunded. Raises as `terminate_session` does."""
         await self._client._call("terminate_session", {"session_id": self.session_id}, {}, Reply)
         self._known.phase = "ended"
 
@@ -96,5 +96,5 @@ class AsyncOpenSession(SessionReply):
         return plain(self.session_id, self.phase, self.session, self.charged_usd).__replace__(**members)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # What it can do belongs to its client, and stays there.
+        # The operations belong to the client, and stay there.
         return plain, (self.session_id, self.phase, self.session, self.charged_usd)

@@ -1,5 +1,4 @@
-"""What is done while nobody else sees to it: a thread that works for pools, asks a store again which failed, and ends requests that take
-too long."""
+"""Background work: a thread that works for pools, calls a failed store again, and ends requests that take too long."""
 
 from __future__ import annotations
 
@@ -16,19 +15,19 @@ if TYPE_CHECKING:
 
 
 class Background:
-    """One thread at most, for as long as there is something to do. It keeps no client alive that everybody else has dropped."""
+    """At most one thread, for as long as there is work. The thread keeps no client alive that has no other references."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = weakref.ref(engine)
         self._bell = Bell()
         self._runs = False
         self.until: int | None = None
-        """When it looks again by itself."""
+        """The time of the next look."""
         self.carrier: Transport | None = None
-        """What sends for pools. As long as there is one, this thread works for them whether or not somebody else is here."""
+        """The transport for pools. As long as there is one, this thread works for them even if callers are present."""
 
     def look(self, until: int) -> None:
-        """Looks again by then. The engine's lock is held."""
+        """Schedules a look by that time. The engine's lock is held."""
         if self._runs and (self.until is None or self.until <= until):
             return
         self.until = until
@@ -39,7 +38,7 @@ class Background:
             client, bell = self._engine, self._bell
             in_background(lambda: _tend(client, bell, max(until - now()[1], 0) / 1000))
             self._runs = True
-        except RuntimeError:  # the interpreter ends, or there can be no more threads: the next command does it
+        except RuntimeError:  # the interpreter ends, or there can be no more threads: the next command does the work
             return
 
     def start(self) -> None:
@@ -49,20 +48,20 @@ class Background:
         self.look(0)
 
     def stop(self) -> None:
-        """It ends now, and may begin anew. The engine's lock is held."""
+        """Notes that the thread ends; another one may begin. The engine's lock is held."""
         self._runs = False
 
     def wake(self) -> None:
-        """It looks again."""
+        """Wakes the thread."""
         self._bell.ring()
 
 
 def _tend(client: weakref.ref[Engine], bell: Bell, seconds: float | None) -> None:
     owner = Owner(bell.ring)
-    # Others send first, if somebody is here.
+    # Callers that are present send first.
     owner.given_up = True
     while True:
-        # First, since whoever drops its client meanwhile is to be the one that ends it.
+        # First, since another holder that drops the client meanwhile is to be the one that ends it.
         bell.wait(seconds)
         bell.stop()
         engine = client()
@@ -96,7 +95,7 @@ def _send(engine: Engine, owner: Owner, work: Send) -> None:
             return
         try:
             answer: object = carrier(work.request)
-        except BaseException as error:  # it belongs to whoever waits
+        except BaseException as error:  # the exception belongs to the caller that waits
             answer = error
         engine.answered(work, answer)
 

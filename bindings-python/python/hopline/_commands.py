@@ -1,4 +1,4 @@
-"""What starts a command: its operation, its parameters and its options, as the core reads them."""
+"""Begins commands: the operation, the parameters and the options, as the core reads them."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def begin(operation: str, params: Mapping[str, Any], options: Mapping[str, Any]) -> Begin:
-    """What starts an operation."""
+    """Returns a function that begins an operation."""
     return begin_as(operation, dumps(dict(params)) if params else "{}", options)
 
 
 def begin_as(operation: str, params: str, options: Mapping[str, Any]) -> Begin:
-    """The same, with parameters that are JSON already."""
+    """Returns a function that begins an operation, with parameters that are JSON already."""
     told = in_core_words(operation, options)
     chosen = dumps(told) if told else "{}"
 
@@ -35,7 +35,7 @@ def begin_as(operation: str, params: str, options: Mapping[str, Any]) -> Begin:
 
 
 def resuming(record: str | None, intent: str | None, options: Mapping[str, Any]) -> Begin:
-    """What goes on with a record, or with what an intent stands for."""
+    """Returns a function that resumes a record or an intent."""
     chosen = dumps(in_core_words("resume", options))
     if intent is not None and record is None:
         return lambda core: core.resume_intent(intent, chosen)
@@ -45,24 +45,24 @@ def resuming(record: str | None, intent: str | None, options: Mapping[str, Any])
 
 
 def resuming_all(options: Mapping[str, Any]) -> Begin:
-    """What goes on with all that no living client has."""
+    """Returns a function that resumes everything that no living client owns."""
     chosen = dumps(in_core_words("resume_all", options))
     return lambda core: core.resume_all(chosen)
 
 
 def listing(after: str | None) -> Begin:
-    """What reads a page of the store."""
+    """Returns a function that reads a page of the store."""
     return lambda core: core.saved(after)
 
 
 def pool_params(operation: str, params: Mapping[str, Any]) -> dict[str, Any]:
-    """What a pool is asked, as the core has it: none that is left out, and milliseconds for seconds."""
+    """The parameters of a pool's request, as the core has them: without omitted ones, and milliseconds for seconds."""
     told = {name: value for name, value in params.items() if value is not None}
     return {name: _ms(operation, name[:-3], value) if name.endswith("_ms") else value for name, value in told.items()}
 
 
 def in_core_words(operation: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options as the core has them: none that is left out, and milliseconds for seconds."""
+    """Options as the core has them: without omitted ones, and milliseconds for seconds."""
     told: dict[str, Any] = {}
     for name, value in options.items():
         if value is None:
@@ -78,7 +78,7 @@ def in_core_words(operation: str, options: Mapping[str, Any]) -> dict[str, Any]:
 def _ms(operation: str, name: str, seconds: Any, least: float = 0, most: float = 1e12) -> int:
     if isinstance(seconds, bool | str | bytes) or not hasattr(seconds, "__float__") or seconds != seconds:
         raise TypeError(f"`{name}` must be a number of seconds")
-    # In Python's words: the core would tell of milliseconds.
+    # In seconds: the core would report milliseconds.
     if not least <= seconds <= most:
         invalid(operation, name, f"must be at least {least} seconds" if seconds < least else f"must be at most {most:.0f} seconds")
     return round(float(seconds) * 1000)

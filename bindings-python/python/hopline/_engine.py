@@ -1,7 +1,7 @@
-"""The client core with what surrounds it: its lock, its store, and who waits for what.
+"""The client core with its surroundings: its lock, its store, and its waiting callers.
 
-Threads and tasks are alike here. Each is an `Owner`, which waits for one command, does the work that its turns give it, and takes
-the result. Calls of the store and sends end by themselves, so whoever began one may give up meanwhile. Nothing in this file waits or
+Threads and tasks are alike here. Each is an `Owner`, which waits for one command, does the work that its turns give it, and takes the
+result. Calls of the store and sends end by themselves, so the owner that began one may give up meanwhile. Nothing in this file waits or
 sends.
 """
 
@@ -41,14 +41,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _NEVER = 1 << 62
 Begin = Callable[[_hopline.Client], int | None]
-"""Starts a command, or (`None`) does something that needs no waiting."""
+"""Starts a command, or (`None`) makes a call that needs no waiting."""
 
 
 class Closable(Protocol):
-    """Something that has to be closed."""
+    """An object that has to be closed."""
 
     def close(self) -> None:
-        """Closes it."""
+        """Closes the object."""
 
 
 class Engine:
@@ -63,47 +63,48 @@ class Engine:
         self._store = None if store is None else StoreHandle(store)
         self._closed = False
         self.over: Later[None] = Later()
-        """The client is closed, and its store has let go of everything."""
+        """True once the client is closed, and its store has released everything."""
         self._last: int | None = None
-        """The command that was begun last."""
+        """The last command that was begun."""
         self._due: int | None = None
-        """When the core wanted to go on, at the last look."""
+        """The time at which the core wants to continue, at the last look."""
         self._ended: set[int] = set()
         self._sends = Sends(self._core)
         self._todo: list[Any] = []
-        """What the core gave out, and nobody has been given yet."""
+        """The core's steps that no owner has got yet."""
         self._background = Background(self)
         self._owners = Owners(self._sends, self._background.wake)
         self.listeners = Listeners()
         self.leases = Leases(self)
         self.asks = Asks(self._core, self._lock, self._store, self.leases)
         self.span: Callable[[str], Span] | None = None
-        """Makes the span of an operation, where somebody wants spans."""
+        """Makes the span of an operation, if spans are wanted."""
         self._sessions: weakref.WeakValueDictionary[str, Known] = weakref.WeakValueDictionary()
-        """Those that somebody has a handle of."""
+        """The sessions with a handle."""
         self.closing: weakref.WeakSet[Closable] = weakref.WeakSet()
-        """What is to be closed with the client."""
+        """The objects to close with the client."""
         self._finalizer = weakref.finalize(self, _dropped, self._pid, self.made_at, self._store, self._background.wake, self.listeners.streams)
         self._finalizer.atexit = False  # the system frees what an ended process had
         alive.add(self)
         if self._store is not None:
             self._store.tell(_losing(weakref.ref(self)))
 
-    # What a command goes through.
+    # The life of a command.
 
     def enter(self, owner: Owner, operation: str, begin: Begin) -> None:
-        """The owner is here, so the client does not finish before it has left, and its command is started. Where there is none to wait
-        for, the owner does what is left to do."""
+        """Adds an owner, so that the client does not finish before it has left, and starts its command. Without a command the owner does
+        the remaining work.
+        """
         if self.listeners.are_there():
             self._core.listen()
             self._sends.are_told = True
         with self._lock:
-            self._check_closed(operation)  # meanwhile
+            self._check_closed(operation)  # closed meanwhile
             self._owners.present.add(owner)
             try:
                 owner.command = command = begin(self._core)
             except BaseException:
-                if (begun := self._core.last()) is not None and begun != self._last:  # it was interrupted when it had begun
+                if (begun := self._core.last()) is not None and begun != self._last:  # the command was interrupted when it had begun
                     owner.command = self._last = begun
                     self._owners.by_command[begun] = owner
                 raise
@@ -111,12 +112,12 @@ class Engine:
             if command is not None:
                 self._last = command
                 self._owners.by_command[command] = owner
-                if command in self._ended:  # it was begun before anybody waited for it
+                if command in self._ended:  # the command was begun before an owner waited for it
                     owner.completed = True
                     self._ended.discard(command)
 
     def turn(self, owner: Owner) -> Ask | Send | Wait | Done:
-        """What the owner is to do next."""
+        """Returns the owner's next work."""
         if self._pid != process.id:
             refuse("client", "forked")
         events: list[str] = []
@@ -127,13 +128,13 @@ class Engine:
         return work
 
     def _tell(self, events: Sequence[str] = ()) -> None:
-        """Tells whoever listens what happened. No lock is held."""
+        """Reports the events to listeners. No lock is held."""
         for event in events:
             self.listeners.tell(event)
         while self._sends.news:
             try:
                 news = self._sends.news.pop(0)
-            except IndexError:  # another thread has told it
+            except IndexError:  # another thread has reported it
                 return
             self.listeners.tell_exchange(*news)
 
@@ -146,9 +147,9 @@ class Engine:
         until = self._drain(owner, events, at)
         if owner.completed and owner.taken is None and owner.command is not None:
             owner.taken = self._take(owner, owner.command)
-            # To take a result lets its record be deleted.
+            # Taking a result lets its record be deleted.
             until = self._drain(owner, events, at)
-        # The store first: somebody's purchase may wait for it.
+        # The store first: a purchase may wait for it.
         work: Ask | Send | Wait | Done | None = self._owners.next_ask(owner) or self._owners.next_send(owner)
         if work is None:
             until = sends.soonest(until)
@@ -170,10 +171,10 @@ class Engine:
         return self._due
 
     def _give(self, todo: list[Any], step: _hopline._Step, owner: Owner, events: list[str]) -> None:
-        """Gives somebody what is to be done first.
+        """Gives the first work to an owner.
 
-        INVARIANT: Whoever is interrupted here, by Ctrl-C or to run a finaliser that uses the client, has either given it or not. An
-        interrupt comes where something is called, so nothing is called from the look at `todo` on.
+        INVARIANT: An owner that is interrupted here, by Ctrl-C or to run a finaliser that uses the client, has either given the work away
+        or not. An interrupt comes where something is called, so nothing is called from the look at `todo` on.
         """
         if step[0] == "completed":
             command = step[1]
@@ -216,7 +217,7 @@ class Engine:
     def _take(self, owner: Owner, command: int) -> Taken:
         results = owner.results
         if owner.given_up and not results:
-            # Nobody gets what it was done as, so its record is to stay.
+            # No caller gets the result, so its record is to stay.
             result = self._core.result(command)
             self._core.abandon(command, *now())
             return self._taken(owner, result, owner.notes)
@@ -242,7 +243,7 @@ class Engine:
         return Taken(failure=result[1], notes=notes + self.asks.troubles_behind(result[1]))
 
     def leave(self, owner: Owner) -> bool:
-        """The owner waits no more. Whether the client is to be finished, since it was the last of a closed one."""
+        """Removes an owner. Returns true if the client is to be finished, since it was the last owner of a closed one."""
         if self.is_forked():
             return False
         with self._lock:
@@ -252,7 +253,7 @@ class Engine:
             return self._closed and not self._owners.present
 
     def _attend(self, until: int | None) -> None:
-        """Where nobody sees to what is left to do, a thread does."""
+        """If no owner does the remaining work, a thread does."""
         if self._closed:
             return
         if self._owners.left_asks or self._owners.left_sends:
@@ -260,11 +261,12 @@ class Engine:
         elif until is not None:
             self._background.look(until)
 
-    # What comes of work.
+    # The results of work.
 
     def begin(self, owner: Owner, work: Send, vouched: Later[bool] | None, is_here: bool = False) -> bool:
-        """Whether a request is to go out now, and whether the owner does nothing else before it is answered. Under names that somebody
-        else may have by now nothing is sent; a store that does not say so in time does not know."""
+        """Returns whether a request is to go out now, and whether the owner does nothing else before it is answered. Nothing is sent under
+        names that another client may own by now; a store that does not vouch in time does not know.
+        """
         is_sure = vouched is None or (vouched.is_known and vouched.value)
         if vouched is not None:
             vouched.is_wanted = False
@@ -289,12 +291,12 @@ class Engine:
         return is_begun
 
     def answered(self, work: Send, answer: Any) -> None:
-        """What came of a send: a response, an exception, or something that is neither. What is the caller's own is asked without the lock."""
+        """Takes the outcome of a send: a response, an exception, or neither. Objects of the caller are read without the lock."""
         answer = plain(work, answer)
         with self._lock:
             owner = self._owners.by_command.get(work.command)
             is_own = owner is not None and owner.exchange is work
-            # Whoever has sent by itself goes on by itself.
+            # An owner that sends by itself continues by itself.
             if self._sends.answered(work, answer, [] if owner is None else owner.notes) and not is_own:
                 self._owners.wake_one(work.command)
             if owner is not None and is_own:
@@ -303,20 +305,22 @@ class Engine:
             self._tell()
 
     def give_up(self, owner: Owner) -> None:
-        """The owner's command is cancelled: nothing more is sent for it, what may have been sent stays in doubt, and its record is
-        kept. Work on until it is done."""
+        """Cancels the owner's command: nothing more is sent for it, a request that may have been sent stays in doubt, and its record is
+        kept. Work on until it is done.
+        """
         self._check_fork("client")
         with self._lock:
             owner.given_up = True
             self._cancel(owner.command)
-            if (send := owner.exchange) is not None:  # it broke off with whoever sent it, even if others wait for it
+            if (send := owner.exchange) is not None:  # the request broke off with its owner, even if others wait for it
                 self._owners.end_exchange(owner)
                 self._owners.wake_one(None)
                 self._sends.break_off(send.step)
 
     def do_again(self, owner: Owner) -> None:
-        """What the thread was asking the store when it was interrupted is to be asked once more, which does no harm. What it was about to
-        send was not sent."""
+        """Gives back interrupted work: a call of the store is made once more, which does no harm, and a request that was about to be sent
+        was not sent.
+        """
         with self._lock:
             for step, send in list(owner.sending.items()):
                 if send.is_begun:
@@ -325,7 +329,7 @@ class Engine:
             move(owner.sends, owner.sending)
 
     def _cancel(self, command: int | None) -> None:
-        """The core names the request to break off, unless somebody else waits for the same."""
+        """The core names the request to break off, unless another command waits for the same."""
         step = None if command is None else self._core.cancel(command, *now())
         if step is None:
             return
@@ -334,16 +338,16 @@ class Engine:
             self._sends.out[step] = Send(*given[1:])
         self._sends.break_off(step)
 
-    # What is known.
+    # The state of the client.
 
     def call(self, operation: str, ask: Callable[[_hopline.Client], T]) -> T:
-        """Asks the core for something that needs no waiting."""
+        """Asks the core a question that needs no waiting."""
         self.check(operation)
         with self._lock:
             return ask(self._core)
 
     def check(self, operation: str) -> None:
-        """Whether the client can be used, here and now. Before any lock, which a fork may have left taken."""
+        """Checks that the client can be used here, before any lock, which a fork may have left taken."""
         self._check_fork(operation)
         self._check_closed(operation)
 
@@ -356,21 +360,22 @@ class Engine:
             refuse(operation, "forked")
 
     def is_forked(self) -> bool:
-        """Whether this process is a child of the one that made the client."""
+        """Returns true if this process is a child of the one that made the client."""
         return self._pid != process.id
 
     def follows(self, session_id: str) -> bool:
-        """Whether this client follows a session, which has not ended as far as it knows."""
+        """Returns true if this client follows a session, which has not ended as far as it knows."""
         return self.call("saved", lambda core: core.follows(session_id))
 
     def know(self, found: SessionReply) -> Known:
-        """The newest state of a session that was opened, which is kept for as long as somebody has it."""
+        """The newest state of a session that was opened, which is kept for as long as it has a handle."""
         with self._lock:
             return self._sessions.setdefault(found.session_id, Known(found.session, found.phase))
 
     def tend(self, owner: Owner) -> Ask | Send | Wait | None:
-        """What there is to do while nobody waits for a command: a store that failed is asked again when its time has come, and what
-        comes of requests that are still out is stored."""
+        """Work while no caller waits for a command: a store that failed is called again when its time has come, and the answers of requests
+        that are still out are stored.
+        """
         events: list[str] = []
         with self._lock:
             self._owners.present.discard(owner)
@@ -386,7 +391,7 @@ class Engine:
             self._background.stop()
             return None
         self.leases.give_dropped_back(self._core)
-        while carrier is None and self._owners.left_sends and not self._owners.present:  # nobody waits for what they would bring
+        while carrier is None and self._owners.left_sends and not self._owners.present:  # no caller waits for their answers
             self._sends.break_off(self._owners.left_sends.popitem()[0])
         at = now()
         self._sends.expire(at)
@@ -402,21 +407,23 @@ class Engine:
         self._background.until = _NEVER if until is None else until
         return _wait(until)
 
-    # What pools need.
+    # The needs of pools.
 
     def carry(self, carrier: Transport | None) -> None:
-        """From now on a thread works for pools, and sends with this; or (`None`) there is no pool any more."""
+        """Lets a thread work for pools from now on, with this transport; or (`None`) ends that, since there is no pool any more."""
         with self._lock:
             self._background.carrier = carrier
             if not self._closed:
                 self._background.start()
 
     def carrier(self) -> Transport | None:
-        """What sends for pools."""
+        """The transport for pools."""
         return self._background.carrier
 
     def of_pools(self, ask: Callable[[_hopline.Client], T], closed: T) -> T:
-        """Asks the core for something of a pool that needs no waiting, and has what follows from it done. A client that is closed has none."""
+        """Asks the core a question about a pool that needs no waiting, and carries out the steps that follow. A client that is closed has
+        no pools.
+        """
         if self.is_forked():
             return closed
         with self._lock:
@@ -425,11 +432,11 @@ class Engine:
         return found
 
     def look(self) -> None:
-        """There may be something to do for a pool. No lock is needed."""
+        """Wakes the background thread, which may have work for a pool. No lock is needed."""
         self._background.wake()
 
     def lost(self, names: Sequence[str] | None) -> None:
-        """Claims of the store have ended: of these names, or of all."""
+        """Takes the end of the store's claims: of these names, or of all."""
         if self.is_forked():
             return
         if (watch := self.leases.watch) is not None:
@@ -444,7 +451,9 @@ class Engine:
                 self._background.start()
 
     def close(self) -> bool:
-        """Gives up what is under way and keeps its records. Whether the client is to be finished, since nobody waits in it."""
+        """Cancels everything that is under way and keeps its records. Returns true if the client is to be finished, since no caller waits
+        in it.
+        """
         if self.is_forked():
             return False
         with self._lock:
@@ -459,17 +468,18 @@ class Engine:
             return not self._owners.present
 
     def is_closed(self) -> bool:
-        """Whether nobody can use the client any more."""
+        """True if the client can't be used any more."""
         return self._closed or self.is_forked()
 
     def is_to_finish(self) -> bool:
-        """Whether the client is closed, and nobody waits in it any more."""
+        """Returns true if the client is closed, and no caller waits in it any more."""
         with self._lock:
             return self._closed and not self._owners.present
 
     def finish(self) -> None:
-        """The client is closed, and nobody waits in it any more: the store lets go of everything. Only the first time does something, and
-        nobody waits here until it is over."""
+        """Finishes a closed client that no caller waits in any more: the store releases everything. Only the first call does this, and no
+        caller waits here until it is over.
+        """
         if self._finalizer.detach() is not None:
             for one in list(self.closing):
                 one.close()
@@ -479,18 +489,18 @@ class Engine:
                 self._store.close().then(lambda: self.over.tell(None))
 
     def say_not_over(self) -> None:
-        """Tells people that a client took too long to finish."""
+        """Warns people that a client took too long to finish."""
         log("warning", "a client was closed, but a call or its store does not end; what it has is not free before that")
 
     def is_used_here(self) -> bool:
-        """Whether this thread itself waits for a command, so that it must not wait for the client to finish."""
+        """Returns true if this thread itself waits for a command, so that it must not wait for the client to finish."""
         with self._lock:
             return any(owner.thread == threading.get_ident() for owner in self._owners.present)
 
-    # What is told.
+    # Events.
 
     def stream(self, make: Callable[[], S]) -> S:
-        """Events from now on, for as long as somebody has the stream."""
+        """Returns the events from now on, for as long as the stream has a reference."""
         self.check("events")
         with self._lock:
             self._core.listen()
@@ -509,12 +519,12 @@ def _wait(until: int | None) -> Wait:
 
 
 def _new_core(options: Secret) -> _hopline.Client:
-    """A client core, with entropy of its own. No traceback shows what it is made of."""
+    """Makes a client core, with entropy of its own. No traceback shows its options."""
     return told(lambda: _hopline.Client(options.reveal(), urandom(16)))
 
 
 def _losing(client: weakref.ref[Engine]) -> Lost:
-    """What a store calls whose claims have ended. It keeps no client alive."""
+    """Returns the function that a store calls when its claims have ended. The function keeps no client alive."""
 
     def lost(names: Sequence[str] | None = None, /) -> None:
         if (engine := client()) is not None:
@@ -524,7 +534,7 @@ def _losing(client: weakref.ref[Engine]) -> Lost:
 
 
 def _dropped(pid: int, made_at: str, store: StoreHandle | None, wake: Callable[[], None], streams: weakref.WeakSet[Stream]) -> None:
-    """A client that nobody has any more gives back what it had. A child of a fork has nothing of it."""
+    """Releases everything of a client without references. A child of a fork has nothing of it."""
     if pid != process.id:
         return None if store is None else store.leave()
     wake()

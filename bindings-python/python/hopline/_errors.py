@@ -1,4 +1,4 @@
-"""What raises the exceptions that are printed: the core's refusals, and those that only this host can tell."""
+"""Raises the printed exceptions: the core's refusals, and those that only this host detects."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ T = TypeVar("T")
 
 
 def error_of(text: str) -> HoplineError:
-    """The exception of an error that the core gave."""
+    """Makes the exception of an error from the core."""
     try:
         return read_error(loads(text))
     except Misfit:
-        # Only an answer nested deeper than Python can read comes here; it is not worth losing the failure for.
+        # Only an answer nested deeper than Python can read comes here; the failure must not be lost for it.
         return ProtocolError("the failure itself could not be read; its answer is nested too deep", effect="unknown")
 
 
@@ -26,7 +26,7 @@ _IDS = ("session_id", "order_no", "intent", "record", "idempotency_key")
 
 
 def noted(error: HoplineError) -> str:
-    """A failure as a note on another exception, where nobody can ask for its fields: with all that it can be found by."""
+    """Returns a failure as a note on another exception, with everything that identifies it, since its fields can't be read there."""
     ids = ((name, getattr(error, name, None)) for name in _IDS)
     return "; ".join([str(error), *(f"{name} `{value}`" for name, value in ids if value)])
 
@@ -41,7 +41,7 @@ def told(question: Callable[..., T], *given: Any) -> T:
 
 
 def ask(question: str, **given: Any) -> dict[str, Any]:
-    """Asks the core what needs no client, and raises its error."""
+    """Asks the core a question that needs no client, and raises its error."""
     for name, value in given.items():
         if not is_text(value):
             refuse(question, "not_text", field=name)
@@ -51,12 +51,12 @@ def ask(question: str, **given: Any) -> dict[str, Any]:
 
 
 def is_text(value: Any) -> bool:
-    """Whether a value can be sent: JSON holds no half of a surrogate pair."""
+    """Returns true if a value can be sent: JSON holds no half of a surrogate pair."""
     return not any("\ud800" <= letter <= "\udfff" for letter in dumps(value))
 
 
 def refuse(operation: str, because: str, **given: str) -> NoReturn:
-    """Raises what every host refuses in the same words, before its core hears of it."""
+    """Raises a refusal that every host words the same, before the call reaches the core."""
     ask("refusal", operation=operation, because=because, **given)
     raise AssertionError(f"`{because}` is no reason to refuse anything")
 
@@ -68,11 +68,11 @@ def invalid(operation: str, field: str, rule: str) -> NoReturn:
 
 
 def misuse(operation: str, what: str) -> NoReturn:
-    """Raises `Misuse` for something that only this host can tell."""
+    """Raises `Misuse` for a fault that only this host detects."""
     raise Misuse(f"{operation}: {what}", operation=operation, what=what)
 
 
 def check_import() -> None:
-    """Refuses to begin something in an import of the package that another one has taken the place of: what is imported later belongs to that."""
+    """Refuses to begin a call in an import of the package that another one has replaced: later imports belong to that."""
     if vars(sys.modules.get(__name__, object)) is not globals():
         misuse("client", "the package was imported a second time; nothing was sent; make the client by the import that is valid now")

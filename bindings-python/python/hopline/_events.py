@@ -1,4 +1,4 @@
-"""The events of a client as an iterator: from when it was asked for until the client is closed, or the iterator dropped."""
+"""The events of a client as an iterator: from its creation until the client is closed, or the iterator dropped."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _MOST = 1000
 
 
 class Stream:
-    """Keeps the events that nobody has taken yet, the latest 1000 of them."""
+    """Keeps the events that were not taken yet, the latest 1000 of them."""
 
     __slots__ = ("__weakref__", "_events", "_is_over", "dropped")
 
     dropped: int
-    """How many events were dropped, the oldest first, since nobody took them in time."""
+    """The number of events that were dropped, the oldest first, since they were not taken in time."""
 
     def __init__(self) -> None:
         self._events: deque[Event] = deque()
@@ -25,7 +25,7 @@ class Stream:
         self.dropped = 0
 
     def put(self, event: Event) -> None:
-        """One more event."""
+        """Adds an event."""
         if not self._is_over:
             self._events.append(event)
             if len(self._events) > _MOST:
@@ -34,7 +34,7 @@ class Stream:
             self._wake()
 
     def end(self) -> None:
-        """There will be no more."""
+        """Ends the stream."""
         self._is_over = True
         self._wake()
 
@@ -43,8 +43,7 @@ class Stream:
 
 
 class Events(Stream):
-    """Events for a thread. Iterating waits for the next one, and ends when the client is closed; events that nobody took by then
-    still come."""
+    """Events for a thread. Iterating waits for the next one, and ends when the client is closed; waiting events still come."""
 
     __slots__ = ("_bell",)
 
@@ -69,7 +68,7 @@ class Events(Stream):
                 return event
 
     def close(self) -> None:
-        """Ends it. To drop it does the same."""
+        """Ends the stream. Dropping it does the same."""
         self.end()
         self._events.clear()
 
@@ -78,8 +77,7 @@ class Events(Stream):
 
 
 class AsyncEvents(Stream):
-    """Events for a task. Iterating waits for the next one, and ends when the client is closed; events that nobody took by then
-    still come."""
+    """Events for a task. Iterating waits for the next one, and ends when the client is closed; waiting events still come."""
 
     __slots__ = ("_loop", "_woken")
 
@@ -103,7 +101,7 @@ class AsyncEvents(Stream):
             await self._woken.wait()
 
     async def aclose(self) -> None:
-        """Ends it. To drop it does the same."""
+        """Ends the stream. Dropping it does the same."""
         self.end()
         self._events.clear()
 

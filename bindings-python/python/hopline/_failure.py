@@ -1,4 +1,4 @@
-"""What every exception of Hopline's has, and how the times and amounts are read that the core tells. The exceptions are printed."""
+"""The base of Hopline's exceptions, which are printed, and the readers of the core's times and amounts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class Failure(Exception):
-    """A sentence, and as attributes the fields that go with it."""
+    """A sentence, with its fields as attributes."""
 
     def __init__(self, message: str, **fields: Any) -> None:
         super().__init__(message)
@@ -31,7 +31,7 @@ def _again(cls: type[Failure], message: str, fields: dict[str, Any], notes: list
 
 
 def moment(ms: int | None) -> Any:
-    """A time of the core as Python has it. What lies beyond Python's last year, or before its first, is the end of that."""
+    """A time of the core as a `datetime`. A time beyond Python's last year, or before its first, becomes the end of that range."""
     if ms is None:
         return None
     from datetime import UTC, datetime, timedelta
@@ -48,7 +48,7 @@ def seconds(ms: int | None) -> Any:
 
 
 def money(digits: Any) -> Any:
-    """A decimal number, which the core tells as text."""
+    """A decimal number, which the core gives as text."""
     from decimal import Decimal
 
     return None if digits is None else Decimal(digits)

@@ -1,4 +1,4 @@
-"""What pools have lent, by the commands that acquired it, and who works for pools while nobody calls."""
+"""The leases of pools, by the commands that acquired them, and the work for pools while no caller is present."""
 
 from __future__ import annotations
 
@@ -18,45 +18,45 @@ if TYPE_CHECKING:
 
 
 class Asking:
-    """Somebody who acquires a lease. Whatever interrupts them, the lease is theirs or goes back."""
+    """The acquiring of a lease. After any interrupt, the caller has the lease or it goes back."""
 
     def __init__(self, leases: Leases, params: Mapping[str, Any]) -> None:
         self._leases, self._start = leases, begin("acquire", params, {})
         self.command = -1
-        """What the lease is known by."""
+        """The command of the lease."""
 
     def begin(self, core: _hopline.Client) -> int | None:
-        """Asks for it."""
+        """Requests the lease."""
         command = self._start(core)
         self.command = -1 if command is None else command
         return command
 
     def undo(self) -> None:
-        """Nobody has it."""
+        """Gives the lease back, since no caller has it."""
         self._leases.give_back(self.command)
 
 
 class Watch(Protocol):
-    """Somebody who counts what pools do, by their names. Nothing of it is called with a lock held."""
+    """Counts the work of pools, by their names. Its methods are never called with a lock held."""
 
     def acquired(self, pool: str, seconds: float, is_granted: bool) -> None:
-        """Somebody waited so long, and was granted a lease or none."""
+        """A caller waited that long, and was granted a lease or none."""
 
     def returned(self, pool: str, seconds: float) -> None:
-        """A lease came back after so long."""
+        """A lease came back after that time."""
 
     def observed(self, pool: str, seen: str) -> None:
-        """Something was seen through a lease: a word, or a status."""
+        """An observation was made through a lease: a word, or a status."""
 
     def stored(self, call: str) -> None:
         """A call of the store was made."""
 
     def lost(self, names: int) -> None:
-        """Claims of so many names have ended."""
+        """Claims of that many names have ended."""
 
 
 class _Ref(weakref.ref[object]):
-    """Knows which lease it was of."""
+    """A reference that knows its lease."""
 
     __slots__ = ("command",)
     command: int
@@ -68,29 +68,29 @@ class Leases:
     def __init__(self, engine: Engine) -> None:
         self._engine = weakref.ref(engine)
         self.out: dict[int, tuple[int, int]] = {}
-        """The pool and the number of each lease that was granted and is not back."""
+        """The pool and the number of each lease that is out."""
         self.pools: dict[int, str] = {}
         """The names of the pools that are open."""
         self.watch: Watch | None = None
         self._since: dict[int, float] = {}
         self._refs: dict[int, tuple[_Ref, weakref.ref[object]]] = {}
         self.dropped: deque[_Ref] = deque()
-        """Those that nobody has any more."""
+        """The leases without a reference."""
         self._data: dict[tuple[int, int], tuple[str, int, dict[str, Any]]] = {}
-        """By pool and slot: the session and its generation, and what callers keep with it."""
+        """By pool and slot: the session and its generation, and the callers' data."""
 
     def granted(self, command: int, told: Mapping[str, Any]) -> None:
-        """A lease was granted, whether or not somebody lives to have it. The engine's lock is held."""
+        """Notes a granted lease, even if its caller is gone. The engine's lock is held."""
         self.out[command] = (told["pool"], told["lease"])
         if self.watch is not None:
             self._since[command] = monotonic()
 
     def count(self, pool: int) -> int:
-        """How many of a pool are out."""
+        """Returns the number of a pool's leases that are out."""
         return sum(1 for known, _ in list(self.out.values()) if known == pool)
 
     def data(self, told: Mapping[str, Any]) -> dict[str, Any]:
-        """What callers keep with a session, which is empty for another one, and behind another exit."""
+        """Returns the callers' data for a session, which is empty for another session or another exit."""
         place, now_there = (told["pool"], told["slot"]), (told["session_id"], told["generation"])
         kept = self._data.get(place)
         if kept is None or kept[:2] != now_there:
@@ -98,25 +98,25 @@ class Leases:
         return kept[2]
 
     def opened(self, pool: int, name: str) -> None:
-        """There is such a pool from now on."""
+        """Notes that a pool is open."""
         self.pools[pool] = name
 
     def closed(self, pool: int) -> None:
-        """There is no such pool any more. Without a pool nobody has to work for one."""
+        """Notes that a pool is closed. Without pools no thread works for them."""
         self.pools.pop(pool, None)
         self._data = {place: kept for place, kept in self._data.items() if place[0] != pool}
         if not self.pools and (engine := self._engine()) is not None:
             engine.carry(None)
 
-    # What leases do. A lease of a client that is closed is over.
+    # The operations of leases. A lease of a client that is closed is over.
 
     def is_valid(self, command: int) -> bool:
-        """Whether its session is this client's still."""
+        """Returns true if its session is still this client's."""
         engine, lease = self._engine(), self.out.get(command)
         return engine is not None and lease is not None and engine.of_pools(lambda core: core.is_valid(*lease), False)
 
     def observe(self, command: int, seen: str, wait: int | None) -> LeaseAdvice:
-        """What follows from what was seen. A lease that is over is to be given back."""
+        """Returns the advice after an observation. A lease that is over is to be given back."""
         engine, lease = self._engine(), self.out.get(command)
         if engine is None or lease is None:
             return "give_back"
@@ -126,7 +126,7 @@ class Leases:
         return advice or "give_back"
 
     def give_back(self, command: int) -> None:
-        """It goes back."""
+        """Gives the lease back."""
         if (engine := self._engine()) is None or (lease := self.out.get(command)) is None:
             return
         since = self._since.get(command)
@@ -135,8 +135,9 @@ class Leases:
             self.watch.returned(self.pools.get(lease[0], ""), monotonic() - since)
 
     def look_after(self, lease: object, command: int) -> None:
-        """A lease that everybody has forgotten goes back when the garbage collector finds that, whatever it comes in between: that is
-        noted by a function that no interrupt can break off, and seen to with the next look."""
+        """A lease without references goes back when the garbage collector finds it, at any moment: a function that no interrupt can break
+        off notes that, and the next look does it.
+        """
         noted = _Ref(lease, self.dropped.append)
         noted.command = command
         self._refs[command] = noted, weakref.ref(lease, self._look)
@@ -146,7 +147,7 @@ class Leases:
             engine.look()
 
     def give_dropped_back(self, core: _hopline.Client) -> None:
-        """Those that nobody has any more. The engine's lock is held."""
+        """Gives back the leases without a reference. The engine's lock is held."""
         while self.dropped:
             self._give_back(core, self.dropped[0].command)
             self.dropped.popleft()
@@ -155,7 +156,7 @@ class Leases:
         lease = self.out.get(command)
         if lease is not None:
             core.give_back(*lease, *now())
-            # Not before: what was interrupted until here goes back once more, which does nothing.
+            # Not before: a lease that was interrupted until here goes back once more, which does nothing.
             self.out.pop(command, None)
             self._since.pop(command, None)
         self._refs.pop(command, None)

@@ -1,4 +1,4 @@
-"""Who is told of a client's events: functions that it calls, streams that are read, and the logger."""
+"""The listeners of a client's events: functions to call, streams to read, and the logger."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ S = TypeVar("S", bound=Stream)
 
 
 class Listeners:
-    """Functions, for good, and streams, for as long as somebody has them."""
+    """Functions, for good, and streams, for as long as they have a reference."""
 
     def __init__(self) -> None:
         self._calls: list[Callable[[Event], object]] = []
@@ -28,22 +28,22 @@ class Listeners:
         self.streams: weakref.WeakSet[Stream] = weakref.WeakSet()
 
     def are_there(self) -> bool:
-        """Whether somebody may listen, who has asked for it or has a handler of Python's logging."""
+        """Returns true if there may be a listener: a function, a stream, or a handler of Python's logging."""
         return self._were_added or ("logging" in modules and listener() is not None)
 
     def call(self, listener: Callable[[Event], object]) -> None:
-        """Calls it with each event from now on."""
+        """Adds a function to call with each event from now on."""
         self._calls.append(listener)
         self._were_added = True
 
     def add(self, stream: S) -> S:
-        """Puts each event from now on into a stream."""
+        """Adds a stream for each event from now on."""
         self.streams.add(stream)
         self._were_added = True
         return stream
 
     def tell(self, text: str) -> None:
-        """One more event of the core. Nothing depends on events, so nothing fails by them."""
+        """Hands out an event of the core. Nothing depends on events, so no failure comes from them."""
         if not self._calls and not self.streams and listener() is None:
             return
         try:
@@ -53,7 +53,7 @@ class Listeners:
         self._tell(event)
 
     def tell_exchange(self, send: Send, status: int | None = None, failure: FailureKind | None = None) -> None:
-        """A request goes out, or (with a status or a failure) is over."""
+        """Reports a request that goes out, or (with a status or a failure) is over."""
         if not self._calls and not self.streams and listener(DEBUG) is None:
             return
         is_over = status is not None or failure is not None

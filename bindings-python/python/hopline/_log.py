@@ -1,5 +1,6 @@
-"""What is told to people who look after a program, by the logger `hopline`. Most programs never need it, and Python's logging takes as long
-to import as half of this package, so that is not imported before there is something to say."""
+"""Messages for people who operate a program, by the logger `hopline`. Most programs never need it, and Python's logging takes as long to
+import as half of this package, so it is imported only with the first message.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +30,9 @@ _logger: Logger | None = None
 
 
 def listener(level: int = WARNING) -> Logger | None:
-    """The logger, if somebody listens to it at this level: whoever does has imported logging, and added a handler. It is looked up once,
-    since that takes a lock, which an interrupt at the wrong moment would leave taken."""
+    """The logger, if there is a listener at this level: such a program has imported logging, and added a handler. The logger is looked up
+    once, since that takes a lock, which an interrupt at the wrong moment would leave taken.
+    """
     global _logger
     if (logger := _logger) is None:
         look_up = getattr(sys.modules.get("logging"), "getLogger", None)

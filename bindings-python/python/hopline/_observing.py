@@ -1,4 +1,4 @@
-"""What was seen through a session, and what follows from it."""
+"""Observations through a session, and the advice that follows."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 
 
 class Verdict(Value):
-    """What was seen of a session comes to this. To rotate is your decision, unless it was made by `auto_rotate`."""
+    """The advice after an observation of a session. Rotating is your decision, unless the session has `auto_rotate`."""
 
     verdict: Literal["keep", "rotate", "rotated", "unsure"]
-    """What to do: keep it, rotate it with `reason`, use it as it is now that it was rotated, or wait and see."""
+    """The advice: keep the exit, rotate it with `reason`, use the session that was rotated, or wait."""
     reason: RotateReason | None = None
-    """Of `rotate`: the reason to give. Of `rotated`: the reason that was given."""
+    """Of `rotate`: the reason to give. Of `rotated`: the reason of the rotation."""
     session: Session | None = None
-    """Of `rotated`: the session with its new exit, as `rotate_session` answers it."""
+    """Of `rotated`: the session with its new exit, as `rotate_session` returns it."""
     why: str | None = None
-    """Of `unsure`: why."""
+    """Of `unsure`: the reason."""
 
 
 class Observing:
-    """What was seen through a session, and what the core makes of it."""
+    """An observation through a session, and the core's advice."""
 
     def __init__(self, session_id: str, seen: Seen) -> None:
         self._session_id = session_id
@@ -39,7 +39,7 @@ class Observing:
         self._advice: dict[str, Any] | None = None
 
     def begin(self, core: _hopline.Client) -> int | None:
-        """Tells the core. If it begins a rotation, or joins one, that is the command to wait for."""
+        """Passes the observation to the core. If that begins a rotation, or joins one, its command is the one to wait for."""
         try:
             advice = core.observe(self._session_id, self._seen, *now())
         except ValueError as error:

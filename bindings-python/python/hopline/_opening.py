@@ -1,4 +1,4 @@
-"""The opening of a session, to be awaited or used in `async with`. A thread needs no such thing."""
+"""The opening of a session, for `await` or `async with`. Threads do not need this."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Opening(Coroutine[Any, Any, T]):
         return self._opening.__await__()
 
     def send(self, value: Any, /) -> Any:
-        """Goes on with the coroutine, as an event loop does."""
+        """Continues the coroutine, as an event loop does."""
         return self._opening.send(value)
 
     def throw(self, *error: Any) -> Any:
@@ -50,4 +50,5 @@ class Opening(Coroutine[Any, Any, T]):
 
 class AsyncOpening(Opening[AsyncOpenSession]):
     """A coroutine that opens a session: `await` it, make a task of it, or `async with` it, which ends a dynamic session unless it was
-    opened with `keep=True`. It buys when it is awaited, and can be awaited once."""
+    opened with `keep=True`. The purchase begins when the coroutine is awaited, which is possible once.
+    """

@@ -1,4 +1,4 @@
-"""What a client is made of, from arguments and the environment."""
+"""The options of a client, from arguments and the environment."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def agent_options(
     api_key: str | Secret | None, base_url: str | None, daily_cap_usd: Decimal | float | None, backend_ready: bool | None
 ) -> dict[str, Any]:
-    """What only a client of the agent API has."""
+    """Returns the options that only a client of the agent API has."""
     told = Environment()
     return {
         "api": "agent",
@@ -40,11 +40,11 @@ def reseller_options(
     codes: Mapping[str, Sequence[str] | None],
     base_url: str | None,
 ) -> dict[str, Any]:
-    """What only a client of the reseller API has."""
+    """Returns the options that only a client of the reseller API has."""
     told = Environment()
     base = told.address(base_url, "HOPLINE_BACKEND_URL")
     if username is None and password is None and token is None:
-        # All or nothing: a token must not be renewed as somebody else.
+        # All or nothing: a given token must not be renewed with another login.
         username, password = told.text("username", None, "HOPLINE_USERNAME"), told.text("password", None, "HOPLINE_PASSWORD")
     login = {"username": _secret(username), "password": _secret(password), "token": _secret(token)}
     lists = {name: None if given is None else list(given) for name, given in codes.items()}
@@ -52,8 +52,9 @@ def reseller_options(
 
 
 def new_engine(own: Mapping[str, Any], store: Store | None, same_account: bool, options: Mapping[str, Any]) -> Engine:
-    """A client core for these options, or what is wrong with them. The secrets among them are `Secret`."""
-    # Not before somebody makes a client: this is a third of the package. Not later, since an interpreter that ends imports nothing any more.
+    """Makes a client core for these options, or raises for invalid ones. The secrets among them are `Secret`."""
+    # Imported with the first client, not before: this is a third of the package. Not later, since an ending interpreter imports nothing any
+    # more.
     from ._engine import Engine
     from ._http import _thread  # noqa: F401
     from ._store_handle import CALLS
@@ -80,21 +81,21 @@ def new_engine(own: Mapping[str, Any], store: Store | None, same_account: bool, 
 
 
 class Environment:
-    """What was taken from the environment, and from where."""
+    """The values that were taken from the environment, and their variables."""
 
     def __init__(self) -> None:
         self.variables: dict[str, str] = {}
         """By the names of the options."""
 
     def text(self, name: str, given: Any, variable: str) -> Any:
-        """An option as it was given, or as the environment says it, where a file or a shell may have left a line break behind it."""
+        """Returns a given option, or the environment's, where a file or a shell may have left a line break behind it."""
         if given is None and (found := os.environ.get(variable)) is not None:
             self.variables[name] = variable
             return found.strip("\r\n") if name == "password" else found.strip()
         return given
 
     def address(self, given: str | None, variable: str) -> str:
-        """The base URL, which a client can't do without."""
+        """Returns the base URL, which a client needs."""
         base: str | None = self.text("base_url", given, variable)
         if base is None:
             refuse("client", "base_url", variable=variable)

@@ -1,4 +1,4 @@
-"""A static order as waiting for it ended."""
+"""A static order at the end of its wait."""
 
 from __future__ import annotations
 
@@ -10,17 +10,16 @@ from ._value import Value
 
 
 class OrderReply(Value):
-    """How a static order is, when waiting for it ended: usable, over, or (`pending`, `unknown`) not yet, at the deadline.
-    `wait_order` waits on."""
+    """A static order at the end of its wait: usable, over, or (`pending`, `unknown`) not yet, at the deadline. `wait_order` waits on."""
 
     order_no: str
-    """Its number: the handle for everything that comes after."""
+    """The order's number: the handle for all further operations."""
     phase: Phase
-    """Where it is."""
+    """The phase of the order."""
     order: StaticOrder
-    """What the list of static orders shows of it."""
+    """The order, as the list of static orders shows it."""
 
     @property
     def raw(self) -> Any:
-        """The same as JSON. It may hold secrets."""
+        """The order as JSON. The value may hold secrets."""
         return self.order.raw

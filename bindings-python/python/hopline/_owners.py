@@ -1,4 +1,4 @@
-"""Who is in a client, and what is to be done by whom. The engine's lock is held around every call."""
+"""The owners in a client, and the distribution of work among them. The engine's lock is held around every call."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ W = TypeVar("W", Ask, Send)
 
 
 class Owners:
-    """The threads and tasks that are in a client, and what those that have left did not do."""
+    """The threads and tasks that are in a client, and the work that those that have left did not do."""
 
     def __init__(self, sends: Sends, wake_thread: Callable[[], None]) -> None:
         self._sends, self._wake_thread = sends, wake_thread
         self.present: set[Owner] = set()
         self.exchanging: set[Owner] = set()
-        """Those of them that send by themselves."""
+        """The owners that send by themselves."""
         self.by_command: dict[int, Owner] = {}
         self._keeper: Owner | None = None
-        """Who wakes when the core wants to go on."""
+        """The owner that wakes when the core wants to continue."""
         self._until: int | None = None
         self.left_asks: dict[int, Ask] = {}
         self.left_sends: dict[int, Send] = {}
 
     def is_attended(self) -> bool:
-        """Whether somebody is here who does not send by itself, and so sees to what there is to do for all."""
+        """Returns true if an owner is present that does not send by itself, and so does the common work."""
         return len(self.present) > len(self.exchanging)
 
     def wait(self, owner: Owner, until: int | None) -> bool:
-        """An owner waits. Whether it is the one that wakes for all of them by then."""
+        """Notes that an owner waits. Returns true if it is the one that wakes for all of them by then."""
         owner.waiting = True
         if self._keeper is not None:
             return False
@@ -39,13 +39,13 @@ class Owners:
         return True
 
     def go_on(self, owner: Owner) -> None:
-        """It waits no more."""
+        """Notes that an owner waits no more."""
         owner.waiting = False
         if self._keeper is owner:
             self._keeper = None
 
     def leave(self, owner: Owner) -> None:
-        """An owner is here no more. What it has not done is left to others."""
+        """Removes an owner. Its remaining work is left to others."""
         self.end_exchange(owner)
         self.present.discard(owner)
         if owner.command is not None:
@@ -54,7 +54,7 @@ class Owners:
             self._keeper = None
             if self._until is not None:
                 self.keep_time(self._until)
-        # Of a call that was interrupted twice nobody knows whether it was made.
+        # A call that was interrupted twice may or may not have been made.
         if owner.asking or owner.asks or owner.sending or owner.sends:
             move(self.left_asks, owner.asking, owner.asks)
             move(self.left_sends, owner.sending, owner.sends)
@@ -62,17 +62,17 @@ class Owners:
             self.wake_one(None)
 
     def begin_exchange(self, owner: Owner, send: Send) -> None:
-        """An owner does nothing else until this is answered."""
+        """Notes that an owner does nothing else until this is answered."""
         self.exchanging.add(owner)
         owner.exchange = send
 
     def end_exchange(self, owner: Owner) -> None:
-        """It goes on."""
+        """Notes that an owner continues."""
         owner.exchange = None
         self.exchanging.discard(owner)
 
     def wake_one(self, command: int | None) -> None:
-        """There is something to do: whoever waits for the command does it, or else anybody who waits, first those who still send."""
+        """Wakes one owner for new work: the one that waits for the command, or else any waiting one, first those that still send."""
         if not self.is_attended():
             self._wake_thread()
         owner = None if command is None else self.by_command.get(command)
@@ -83,7 +83,7 @@ class Owners:
             owner.wake()
 
     def keep_time(self, until: int) -> None:
-        """Somebody who waits must wake when the core wants to go on; one is enough."""
+        """An owner must wake when the core wants to continue; one is enough."""
         if self._keeper is not None:
             if self._until is None or until < self._until:
                 self._keeper.wake()
@@ -91,11 +91,11 @@ class Owners:
             waiting.wake()
 
     def next_ask(self, owner: Owner) -> Ask | None:
-        """A call of the store to begin: the owner's, or one whose owner is gone."""
+        """Returns a call of the store to begin: the owner's, or one whose owner is gone."""
         return _begun(owner.asks or self.left_asks, owner.asking)
 
     def next_send(self, owner: Owner) -> Send | None:
-        """A send to begin that nobody gave up meanwhile: the owner's, or one whose owner is gone."""
+        """Returns a send to begin that was not given up meanwhile: the owner's, or one whose owner is gone."""
         if owner.given_up:
             if wanted := self._sends.wanted(owner.sends):
                 self.left_sends.update(wanted)
@@ -105,7 +105,7 @@ class Owners:
         return self.next_left_send(owner)
 
     def next_left_send(self, owner: Owner) -> Send | None:
-        """The same for an owner that sends for others, too, after it has given up what is its own."""
+        """Returns a send for an owner that sends for others, too, after it has given up its own."""
         while queue := owner.sends or self.left_sends:
             if (send := _begun(queue, owner.sending)) is None:
                 return None
@@ -116,7 +116,7 @@ class Owners:
 
 
 def _begun(queue: dict[int, W], begun: dict[int, W]) -> W | None:
-    """The first of a queue, which is begun. INVARIANT: as in `Engine._give`, an interrupt finds it in one of the two."""
+    """Begins the first of a queue. INVARIANT: as in `Engine._give`, an interrupt finds it in one of the two."""
     for step in queue:
         work = queue[step]
         begun[step] = work
@@ -126,7 +126,7 @@ def _begun(queue: dict[int, W], begun: dict[int, W]) -> W | None:
 
 
 def move(to: dict[int, W], *queues: dict[int, W]) -> None:
-    """What is in the queues is in another one from now on."""
+    """Moves the content of the queues into another one."""
     for queue in queues:
         to.update(queue)
         queue.clear()

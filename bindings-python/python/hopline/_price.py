@@ -1,4 +1,4 @@
-"""What a purchase is to cost."""
+"""The cost of a purchase."""
 
 from __future__ import annotations
 

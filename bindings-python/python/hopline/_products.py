@@ -1,4 +1,4 @@
-"""What a reseller's product needs, and which addresses a range holds."""
+"""The needs of a reseller's product, and the addresses of a range."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def is_shared(product: StaticProduct | ProductRanges | Mapping[str, Any]) -> bool:
-    """Whether a product is shared static.
+    """Returns true if a product is shared static.
 
     Args:
         product: An item of `query_products` or `list_ip_ranges`, or one as the service wrote it.
@@ -28,7 +28,7 @@ def is_shared(product: StaticProduct | ProductRanges | Mapping[str, Any]) -> boo
 
 
 def needs_project_id(product: StaticProduct | ProductRanges | Mapping[str, Any]) -> bool:
-    """Whether an order of a product must name a project, which a shared one does.
+    """Returns true if an order of a product must name a project, which a shared product needs.
 
     Args:
         product: An item of `query_products` or `list_ip_ranges`, or one as the service wrote it.
@@ -40,21 +40,21 @@ class IpRange(Value):
     """A range of addresses."""
 
     text: str
-    """As the service wrote it."""
+    """The range as the service wrote it."""
     first: IPv4Address | IPv6Address | None = None
-    """The first address; `None` where the text is no range that can be read."""
+    """The first address; `None` if the text is not a range that can be read."""
     last: IPv4Address | IPv6Address | None = None
-    """The last one."""
+    """The last address; `None` if the text is not a range that can be read."""
 
 
 def parse_ip_range(text: str) -> IpRange:
-    """Reads a range: a CIDR block, a first and a last address with a hyphen between them, or one address. What can't be read
-    stays as its text.
+    """Reads a range: a CIDR block, a first and a last address with a hyphen between them, or one address. A text that can't be read is kept
+    as `text`.
 
     Args:
         text: An `ip_range` of `list_ip_ranges`.
     """
-    from ipaddress import ip_address  # few need it
+    from ipaddress import ip_address  # few programs need it
 
     told = loads(_hopline.ip_range(text))
     first, last = (ip_address(told[name]) if name in told else None for name in ("first", "last"))

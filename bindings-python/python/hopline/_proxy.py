@@ -1,4 +1,4 @@
-"""A session's proxy, as HTTP clients want to be told of it. What is told, the core says."""
+"""A session's proxy in the formats of HTTP clients. The formats come from the core."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from ._value import Value
 from ._values import UNSET, Secret
 
 UseWith: TypeAlias = Literal["requests", "httpx", "aiohttp", "playwright", "curl"]
-"""What a session's proxy is to be used with."""
+"""The HTTP client that a session's proxy is for."""
 _SOCKS_BY = {"requests": "socks", "httpx": "socksio"}
-"""The package by which an HTTP client speaks SOCKS5."""
+"""The package by which an HTTP client supports SOCKS5."""
 
 
 _SECRETS = ("username", "password", "full_url")
@@ -28,7 +28,7 @@ class Settings(dict[str, Any]):
 
 
 class Reachable(Value):
-    """What a proxy can do beside being read."""
+    """The methods of a proxy."""
 
     if TYPE_CHECKING:
         host: str | None
@@ -40,12 +40,12 @@ class Reachable(Value):
     else:
 
         def __init__(self, **members: Any) -> None:
-            # What a program gives as a plain text prints as little as what the service gave.
+            # A secret that a program gives as a plain text does not print, either.
             secrets = {name: Secret(members[name]) for name in _SECRETS if isinstance(members.get(name), str)}
             super().__init__(**{**members, **secrets})
 
     def url(self) -> Secret:
-        """The proxy as a URL, credentials included and percent-encoded. `socks5h` means that it also looks names up."""
+        """The proxy as a URL, credentials included and percent-encoded. `socks5h` means that the proxy also looks names up."""
         return Secret(self._told("any")["url"])
 
     def for_requests(self) -> Settings:
@@ -58,16 +58,16 @@ class Reachable(Value):
         return Settings(proxy=self._told("httpx")["url"])
 
     def for_aiohttp(self) -> Settings:
-        """For aiohttp: `session.get(url, **proxy.for_aiohttp())`. It speaks to HTTP proxies only."""
+        """For aiohttp: `session.get(url, **proxy.for_aiohttp())`. aiohttp supports only HTTP proxies."""
         return Settings(proxy=self._told("aiohttp")["url"])
 
     def for_playwright(self) -> Settings:
-        """For Playwright: `browser.new_context(**proxy.for_playwright())`. It logs in to HTTP proxies only."""
+        """For Playwright: `browser.new_context(**proxy.for_playwright())`. Playwright logs in only to HTTP proxies."""
         told = self._told("playwright")
         return Settings(proxy=Settings(server=told["server"], username=told["username"], password=told["password"]))
 
     def for_curl(self) -> Secret:
-        """For curl: give it to the standard input of `curl --config -`. As an argument, every user could read it."""
+        """For curl: pass it to the standard input of `curl --config -`. As an argument, every user of the machine could read it."""
         return Secret(self._told("curl")["curl"])
 
     def _told(self, client: str) -> Settings:

@@ -1,4 +1,4 @@
-"""What a thread does, from the start of a command to its result. What a task does is in `_tasks`."""
+"""The work of a thread, from the start of a command to its result. That of a task is in `_tasks`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def run(engine: Engine, send: Transport, operation: str, begin: Begin) -> Taken | None:
-    """Runs a command in this thread until it has ended. Where there is none, does what is left to do."""
+    """Runs a command in this thread until it has ended. Without a command, does the remaining work."""
     bell = Bell()
     owner = Owner(bell.ring)
     engine.check(operation)
@@ -37,12 +37,12 @@ def run(engine: Engine, send: Transport, operation: str, begin: Begin) -> Taken 
 
 
 def carrier(send: Transport) -> Transport:
-    """What sends for pools, whose work goes on in another thread."""
+    """Returns the transport for pools, whose work goes on in another thread."""
     return send
 
 
 def spanned(span: Span, work: Callable[[], Taken | None]) -> Taken | None:
-    """Does it inside of a span."""
+    """Runs work inside of a span."""
     with span as failed:
         return end_span(failed, work())
 
@@ -54,13 +54,13 @@ def _leave(engine: Engine, owner: Owner) -> None:
 
 
 def until_over(engine: Engine, seconds: float) -> None:
-    """Waits until a client that was closed is finished, for so many seconds at most. Who is at work in it does not wait for itself."""
+    """Waits until a closed client is finished, for at most that many seconds. A thread that works in it does not wait for itself."""
     if not engine.is_used_here() and not wait_for(engine.over, seconds):
         engine.say_not_over()
 
 
 def work(engine: Engine, send: Transport, owner: Owner, bell: Bell) -> Taken | None:
-    """Does what there is to do until the owner's command has ended."""
+    """Does all work until the owner's command has ended."""
     while True:
         bell.stop()
         match engine.turn(owner):
@@ -81,8 +81,9 @@ def work(engine: Engine, send: Transport, owner: Owner, bell: Bell) -> Taken | N
 
 
 def _send(engine: Engine, send: Transport, work: Send, is_own: bool) -> None:
-    """One send: in this thread, unless there may be something else to do meanwhile. Exceptions are values here, since the core is to hear
-    of them; what interrupts this thread is no exception of the send's."""
+    """Makes one send: in this thread, unless there may be other work meanwhile. Exceptions are values here, since the core needs them; an
+    interrupt of this thread is not an exception of the send.
+    """
     if not is_own:
         from ._http._thread import begin_in_thread
 

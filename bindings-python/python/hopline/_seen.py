@@ -1,5 +1,6 @@
-"""What a request through a session met, of whatever a program has at hand: a status, a word, a response or an exception of any HTTP
-client. No HTTP client is imported: the core knows their exceptions by what they are named and say, which is kept nowhere."""
+"""Observations from requests through a session, in any form that a program has: a status, a word, a response or an exception of any HTTP
+client. No HTTP client is imported: the core knows their exceptions by their names and texts, which are kept nowhere.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +14,14 @@ from ._errors import ask, invalid
 from ._values import dumps
 
 SeenWord: TypeAlias = Literal["captcha", "timeout", "block", "proxy", "target", "unknown"]
-"""What came in place of an answer.
+"""The outcome of a request without a usable answer.
 
 - `captcha`: A page that asks for a captcha.
 - `timeout`: No answer in time.
 - `block`: A block that shows in another way.
 - `proxy`: The proxy refused the request, or could not be reached.
-- `target`: The target could not be reached, or failed in another way. It says nothing about the session.
-- `unknown`: A failure that may be the proxy's or the target's, such as a connection that broke off. After three in a row the session is to
+- `target`: The target could not be reached, or failed in another way. This is no observation about the session.
+- `unknown`: A failure that may be the proxy's or the target's, such as a connection that broke off. After three in a row the session has to
   be read again; a pool does that by itself.
 """
 
@@ -36,15 +37,16 @@ class _WithStatusCode(Protocol):
 
 
 Seen: TypeAlias = int | SeenWord | BaseException | _WithStatus | _WithStatusCode
-"""What a request through a session met: an HTTP status, a word, a response, or the exception of any HTTP client. One that is not known is a
-`timeout` or the `proxy`'s if its name or its words say so, and else `unknown`."""
+"""An observation from a request through a session: an HTTP status, a word, a response, or the exception of any HTTP client. An unknown
+exception is a `timeout` or the `proxy`'s failure if its name or its words say so, and else `unknown`.
+"""
 _WORDS = ("captcha", "timeout", "block", "proxy", "target", "unknown")
 _LINKS, _LETTERS = 16, 4000
-"""How many exceptions of a chain are told, and how much of what each says."""
+"""The most exceptions of a chain that are read, and the most letters of each."""
 
 
 def seen_text(seen: Seen) -> str:
-    """What was seen, as the core is told it."""
+    """An observation in the core's format."""
     if isinstance(seen, BaseException):
         return dumps(ask("seen", chain=[_facts(one) for one in islice(_chain(seen), _LINKS)]))
     told = _seen(seen)
@@ -52,11 +54,11 @@ def seen_text(seen: Seen) -> str:
 
 
 def wait_ms(seen: object) -> int | None:
-    """How long the target asks to wait, by the Retry-After of a response, or of the one that an exception was made of."""
+    """The wait that the target asks for, by the Retry-After of a response, or of the one that an exception was made from."""
     headers = getattr(seen, "headers", None) or getattr(getattr(seen, "response", None), "headers", None)
     try:
         told = {str(name).lower(): _text(value) for name, value in dict(headers or ()).items()}
-    except (TypeError, ValueError):  # they are none
+    except (TypeError, ValueError):  # not a valid header
         return None
     if not told.get("retry-after"):
         return None
@@ -66,7 +68,7 @@ def wait_ms(seen: object) -> int | None:
 
 
 def _text(value: object) -> str:
-    """The value of a header; of one that came several times, all of them."""
+    """The value of a header; all values if it came several times."""
     text = ", ".join(map(_text, value)) if isinstance(value, list | tuple) else value
     text = text.decode("latin-1") if isinstance(text, bytes) else str(text)
     return text.encode("utf-8", "replace").decode()
@@ -83,15 +85,16 @@ def _seen(seen: object) -> int | str:
 
 
 def _facts(error: BaseException) -> dict[str, Any]:
-    """What the core is told of an exception, to compare it with what it knows of HTTP clients."""
+    """The facts about an exception that the core compares with its knowledge of HTTP clients."""
     names, code, status, is_in_tls = _names(type(error)), _code(error), _status(error), _in_tls(error)
     facts = {"names": names, "code": code, "status": status, "said": _said(error), "during": "tls" if is_in_tls else None}
     return {name: fact for name, fact in facts.items() if fact is not None}
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """An exception and those that it came of: an HTTP client wraps those of what it is built on. What the program was handling meanwhile, such
-    as the failure of an earlier request, is not part of it."""
+    """An exception and its causes: an HTTP client wraps those of its own dependencies. An exception that the program was handling
+    meanwhile, such as the failure of an earlier request, is not one of them.
+    """
     found: set[int] = set()
     rest: list[object] = [error]
     while rest:
@@ -107,7 +110,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _names(kind: type) -> list[str]:
-    """The names of a class and of those that it is based on, each behind its package."""
+    """The names of a class and its base classes, each behind its package."""
     return [f"{_package(base)}.{base.__name__}" for base in kind.__mro__ if base not in (object, BaseException, Exception)]
 
 
@@ -141,7 +144,7 @@ def _in_tls(error: BaseException) -> bool:
 
 
 def _status(error: BaseException) -> int | None:
-    """The status of an exception that a response was made of."""
+    """The status of an exception that a response was made into."""
     for one in (error, getattr(error, "response", None)):
         for name in ("status", "status_code", "code"):
             status = getattr(one, name, None)

@@ -1,4 +1,4 @@
-"""The sends of one client that were not answered yet, whether they were begun or not. The engine's lock is held around every call."""
+"""The sends of one client that were not answered yet, begun or not. The engine's lock is held around every call."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ._told import FailureKind
 from ._work import Send, now
 
 _COMPRESSED = (b"\x1f\x8b", b"x")
-"""How what gzip or deflate has made begins, and no JSON does."""
+"""The first bytes of gzip and deflate data, with which no JSON begins."""
 _GRACE_MS = 200
-"""An HTTP client keeps the timeout by itself and can say whether anything was sent, so it may be first."""
+"""An HTTP client keeps the timeout by itself and can report whether anything was sent, so it may be first."""
 
 
 class Sends:
-    """What was given out to be sent, until the core has been told what came of it."""
+    """The sends that were given out, until the core has their outcome."""
 
     def __init__(self, core: _hopline.Client) -> None:
         self._core = core
@@ -26,17 +26,16 @@ class Sends:
         """By their steps."""
         self._deadlines: list[tuple[int, int]] = []
         self.are_told = False
-        """Whether somebody listens."""
+        """True if there is a listener."""
         self.news: list[tuple[Send, int | None, FailureKind | None]] = []
-        """Those that have begun, and those that are over, with the status or why there was none: to be told to whoever listens."""
+        """The sends that have begun, and those that are over, with the status or the failure: to be reported to listeners."""
 
     def wanted(self, sends: dict[int, Send]) -> dict[int, Send]:
-        """Those that were not broken off meanwhile."""
+        """Returns the sends that were not broken off meanwhile."""
         return {step: send for step, send in sends.items() if step in self.out}
 
     def begin(self, send: Send, is_sure: bool) -> bool:
-        """Whether it is to be sent now. If it took too long to come to it, or the claims of its store may have ended, the core decides
-        anew."""
+        """Returns true if the send is to be made now. If it is late, or the claims of its store may have ended, the core decides anew."""
         if send.is_begun or send.step not in self.out:
             return False
         _, at = now()
@@ -51,12 +50,12 @@ class Sends:
         return True
 
     def lose(self) -> None:
-        """Claims have ended: what has not begun is not sent, and the core decides anew."""
+        """Takes the end of claims: a send that has not begun is not made, and the core decides anew."""
         for send in [send for send in self.out.values() if not send.is_begun and not send.is_never_late()]:
             self._fail(send, "late")
 
     def soonest(self, until: int | None) -> int | None:
-        """When to look again: when the core wants to go on, or the next send has taken too long."""
+        """The time of the next look: when the core wants to continue, or the next send has taken too long."""
         deadlines, out = self._deadlines, self.out
         while deadlines and deadlines[0][1] not in out:
             heappop(deadlines)
@@ -66,18 +65,18 @@ class Sends:
         return end if until is None or end < until else until
 
     def expire(self, at: tuple[int, int]) -> None:
-        """Ends the sends that took too long, whatever the HTTP client makes of its timeout."""
+        """Ends the sends that took too long, even if the HTTP client ignores its timeout."""
         deadlines = self._deadlines
         while deadlines and deadlines[0][0] <= at[1]:
             self._end(deadlines[0][1], "timeout")
             heappop(deadlines)
 
     def break_off(self, step: int) -> None:
-        """Ends a send that nobody waits for any more."""
+        """Ends a send that no caller waits for any more."""
         self._end(step, "aborted")
 
     def _end(self, step: int, kind: FailureKind) -> None:
-        """Ends a send from here. Whatever comes of it later is not heard."""
+        """Ends a send from here. A later outcome is ignored."""
         if (send := self.out.get(step)) is not None:
             self._fail(send, kind)
             send.request.abort()
@@ -85,13 +84,13 @@ class Sends:
     def _fail(self, send: Send, kind: FailureKind) -> None:
         try:
             self._core.fail(send.step, kind, "maybe" if send.is_begun else "never", *now())
-        except ValueError:  # the core was told before an interrupt
+        except ValueError:  # the core had it before an interrupt
             pass
         if self.out.pop(send.step, None) is not None and send.begun_at and self.are_told:
             self.news.append((send, None, kind))
 
     def answered(self, work: Send, answer: Any, notes: list[str]) -> bool:
-        """Tells the core what came of a send: a response, an exception, or something that is neither. Whether it wanted to know."""
+        """Passes the outcome of a send to the core: a response, an exception, or neither. Returns true if the core still wanted it."""
         if work.step not in self.out:
             return False
         self._tell(work, answer, notes)
@@ -106,7 +105,7 @@ class Sends:
             try:
                 return self._core.respond(work.step, answer.status, answer.headers, answer.body, answer.truncated, *now())
             except (TypeError, ValueError, AttributeError, OverflowError) as error:
-                if work.step not in self.out:  # it was broken off as it was read
+                if work.step not in self.out:  # the send was broken off while its response was read
                     return
                 notes.append(f"the transport's response could not be read: {words_of(error, work.request)}")
         elif isinstance(answer, Failed):
@@ -122,8 +121,9 @@ class Sends:
 
 
 def plain(work: Send, answer: Any) -> Any:
-    """What came of a send, of which nothing is the caller's own any more: neither headers that are read with every look, nor an exception that
-    speaks for itself. That of another import of this package counts, too."""
+    """Returns the outcome of a send without objects of the caller: neither headers that are read on every access, nor an exception with
+    methods of its own. An outcome from another import of this package counts, too.
+    """
     try:
         if _is_a("Response", answer):
             body = answer.body if isinstance(answer.body, bytes) else bytes(memoryview(answer.body))
@@ -144,7 +144,7 @@ def plain(work: Send, answer: Any) -> Any:
 
 
 def _is_a(name: str, answer: object) -> bool:
-    # In no generator, which would swallow an interrupt.
+    # Not in a generator, which would swallow an interrupt.
     for base in type(answer).__mro__:
         if base.__name__ == name and base.__module__ == "hopline._http._base":
             return True

@@ -1,4 +1,4 @@
-"""A session as waiting for it ended, and what a client knows of one that it has opened."""
+"""A session at the end of its wait, and a client's state of one that it has opened."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from ._value import Value
 
 
 class SessionReply(Value):
-    """How a session is, when waiting for it ended: usable, over, or (`pending`, `unknown`) not yet, at the deadline."""
+    """A session at the end of its wait: usable, over, or (`pending`, `unknown`) not yet, at the deadline."""
 
     session_id: str
-    """Its id: the handle for everything that comes after."""
+    """The session's id: the handle for all further operations."""
     phase: Phase
-    """Where it is."""
+    """The phase of the session."""
     session: Session
-    """The last read of it."""
+    """The last read of the session."""
     charged_usd: Decimal | None = None
-    """What its purchase was charged, where the service said so."""
+    """The charge of its purchase in USD, where the service stated it."""
 
     @property
     def raw(self) -> Any:
-        """The whole `data` of that read. It may hold secrets."""
+        """The whole `data` of that read. The value may hold secrets."""
         return self.session.raw
 
     @property
     def proxy(self) -> Proxy:
-        """How to reach it; empty as long as it is not usable."""
+        """The proxy; empty as long as the session is not usable."""
         return self.session.proxy or Proxy()
 
 
 def plain(session_id: str, phase: Phase, session: Session, charged_usd: Decimal | None = None) -> SessionReply:
-    """Such a session, of its members."""
+    """Makes such a session from its members."""
     return SessionReply(session_id=session_id, phase=phase, session=session, charged_usd=charged_usd)
 
 
@@ -48,7 +48,7 @@ class Known:
         self._rotated_by: str | None = None
 
     def take_in(self, found: Session, operation: str) -> None:
-        """A call was answered with it. Several may have waited for one rotation."""
+        """Takes the session from the answer of a call. Several callers may have waited for one rotation."""
         is_rotated = operation in ("rotate_session", "observe") and (found.request_id is None or found.request_id != self._rotated_by)
         if is_rotated:
             self._rotated_by = found.request_id
@@ -56,7 +56,7 @@ class Known:
         if is_rotated or _differ(before, now):
             self.generation += 1
         elif before is not None and now is not None:
-            # What this read did not ask for is as it was.
+            # Members that this read did not request keep their values.
             found = found.__replace__(proxy=before.__replace__(**{name: value for name, value in now._members().items() if value is not None}))
         elif now is None:
             found = found.__replace__(proxy=before)

@@ -1,4 +1,4 @@
-"""Stores: where purchases, sessions and orders are kept, so that a crash loses nothing and a job that is run again buys nothing twice."""
+"""Stores of purchases, sessions and orders, so that a crash loses nothing and a job that is run again buys nothing twice."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ if TYPE_CHECKING:
 
 
 class StoreNotOpened(OSError):
-    """A store could not be opened at all, so the call was surely not done. A store of your own raises it where it never reached what it keeps its
-    data in; any other exception means that the call may be done or not."""
+    """A store could not be opened at all, so the call was certainly not done. A store of your own raises it if it never reached its data;
+    any other exception means that the call may or may not be done.
+    """
 
 
 class OwnedElsewhere(NamedTuple):
-    """What `claim` answers where other living clients own all of the names."""
+    """The result of `claim` if other living clients own all of the names."""
 
     data: bytes | None
-    """What the owner of one of them put last."""
+    """The data that the owner of one of them put last."""
 
 
 class OverCap(NamedTuple):
-    """What `spend` answers where the entry would grow and the day's sum pass the cap."""
+    """The result of `spend` if the entry would grow and the day's sum pass the cap."""
 
     total: Decimal
     """The day's sum as it stands."""
@@ -41,31 +42,32 @@ class StoredName(NamedTuple):
     name: str
     """The name."""
     data: bytes
-    """What was put last."""
+    """The data that was put last."""
     whose: Whose
-    """Who owns it: this client, nobody, or another living client."""
+    """The owner: this client, none, or another living client."""
 
 
 class StoredPage(NamedTuple):
-    """What `list` answers."""
+    """The result of `list`."""
 
     entries: Sequence[StoredName]
-    """In the order of their bytes, 500 at most."""
+    """The entries in the order of their bytes, at most 500."""
     more: bool
-    """Whether more names follow."""
+    """True if more names follow."""
 
 
 class Store(Protocol):
-    """Where a client keeps its purchases, sessions and orders: names with data, each owned by one living client at most. `FolderStore` is one;
-    write one of your own to keep them in a database.
+    """The store of a client's purchases, sessions and orders: names with data, each owned by at most one living client. `FolderStore` is
+    one; write one of your own to keep them in a database.
 
     An object serves one client; another client needs an object of its own. Each call is made outside every lock of Hopline's, in any
-    thread, and may be repeated: then it does nothing new. A call that raises may be done or not. What an `OSError` says is noted on the error
-    that follows, so it should name no secret; of other exceptions only the type is.
+    thread, and may be repeated: then it does nothing new. A call that raises may or may not be done. The message of an `OSError` becomes a
+    note on the error that follows, so it should name no secret; of other exceptions only the type does.
 
-    The rules for each call are in `tests/store/README.md`, with the cases that every store must pass. Those whose claims can end while
-    their owner lives are `LeasedStore`. A call must not be done after it has raised, such as after a time limit of the store's own. A store that
-    can't promise that sets `late_calls = True`; then a purchase whose record could not be stored is never said to have had no effect.
+    The rules for each call are in `tests/store/README.md`, with the cases that every store must pass. Stores whose claims can end while
+    their owner lives are `LeasedStore`. A call must not be done after it has raised, such as after a time limit of the store's own. A store
+    that can't guarantee that sets `late_calls = True`; then a purchase whose record could not be stored is never reported as without
+    effect.
     """
 
     def claim(self, names: Sequence[str], most: int, /) -> Mapping[str, bytes | None] | OwnedElsewhere:
@@ -74,11 +76,11 @@ class Store(Protocol):
         ...
 
     def put(self, name: str, data: bytes, /, *, new: bool, keep_for: float | None, release: bool) -> bool:
-        """Stores data so that it outlasts a power cut. A crash leaves the old data or the new.
+        """Stores data so that it survives a power cut. A crash leaves the old data or the new.
 
-        Returns False, and changes nothing, where this client does not own the name, or with `new` where the name has data or another
-        owner. With `new` this client owns the name from then on, with `release` nobody. After `keep_for` seconds the store may drop the
-        data, unless somebody owns the name then.
+        Returns False, and changes nothing, if this client does not own the name, or with `new` if the name has data or another owner. With
+        `new` this client owns the name from then on, with `release` no client does. After `keep_for` seconds the store may drop the data,
+        unless the name has an owner then.
         """
         ...
 
@@ -88,7 +90,7 @@ class Store(Protocol):
         ...
 
     def release(self, names: Sequence[str] | None, /) -> None:
-        """Lets go of those names that this client owns, or of all (`None`)."""
+        """Releases those of the names that this client owns, or all (`None`)."""
 
     def list(self, space: str, /, *, after: str | None, open: bool) -> StoredPage:
         """The names that begin with `space` and a full stop and have data: those after `after`, 500 at most. `open` leaves out what was
@@ -101,85 +103,86 @@ class Store(Protocol):
         ...
 
     def close(self) -> None:
-        """Lets go of everything: the client was closed, or the garbage collector found it, in any thread."""
+        """Releases everything: the client was closed, or the garbage collector found it, in any thread."""
 
 
 class LeasedStore(Store, Protocol):
-    """A store whose claims can end while their owner lives, as in a database that has not heard of a client for a while.
+    """A store whose claims can end while their owner lives, as in a database that gets no sign of life from a client for a while.
 
     Others may have such a name 60 seconds after the last sign of life of its owner, and not before.
     """
 
     def on_lost(self, lost: Lost, /) -> None:
-        """Called once, with what to call, in any thread, when claims have ended: with the names, or without any for all.
-        Call it before a claim that was made meanwhile is granted, or the client would forget that one, too."""
+        """Registers the function to call, in any thread, when claims have ended: with the names, or without any for all. Called once. The
+        store must call the function before it grants a claim that was made meanwhile, or the client would forget that one, too.
+        """
 
     def vouches(self) -> bool:
-        """Whether the claims stand for the next 20 seconds. Called before each request, which is not sent where they may not."""
+        """Returns true if the claims stand for the next 20 seconds. Called before each request, which is not sent if they may not."""
         ...
 
 
 class Lost(Protocol):
-    """Tells a client that claims of its store have ended."""
+    """Reports to a client that claims of its store have ended."""
 
     def __call__(self, names: Sequence[str] | None = None, /) -> None:
-        """These names are not this client's any more; without names, none is."""
+        """Reports that these names are not this client's any more; without names, all of them."""
 
 
 class FolderStore:
     """A folder that any number of clients and processes of one machine may share, also with Hopline for Rust, Kotlin and Swift. Give each
     client an object of its own.
 
-    A name belongs to one living client at a time; the operating system's locks say so. After a crash it is free at once. An intent
-    that one client is at work on, or whose session it holds, is `busy` to every other, so that it buys once among all of them.
+    A name belongs to one living client at a time, by the operating system's locks. After a crash it is free at once. An intent that one
+    client works on, or whose session it holds, is `busy` for every other, so that it buys once among all of them.
 
-    The folder is opened, and made if it is missing, by the client's first call that needs it. It must be one of its own. Records hold no
-    secrets. Never restore the folder from a backup: an older record would forget what was bought since.
+    The folder is opened, and made if it is missing, by the client's first call that needs it. Give it a folder of its own. Records hold no
+    secrets. Never restore the folder from a backup: an older record lacks the purchases made since.
     """
 
     __slots__ = ("_clock", "_folder", "_lock", "path")
 
     def __init__(self, path: str | os.PathLike[str], *, clock: Callable[[], float] | None = None) -> None:
-        """A store in a folder.
+        """Makes a store in a folder.
 
         Args:
             path: The folder.
-            clock: Gives seconds since 1970, for tests; the machine's clock if omitted.
+            clock: Returns seconds since 1970, for tests. Default: the machine's clock.
         """
         from pathlib import Path
 
         self.path = Path(path).absolute()
-        """The folder. A relative path is meant from where the program is when it makes the store, wherever it goes later."""
+        """The folder. A relative path is relative to the program's folder at the moment when it makes the store."""
         self._clock = clock
         self._lock = threading.Lock()
         self._folder: _hopline.Folder | None = None
 
     def claim(self, names: Sequence[str], most: int, /) -> Mapping[str, bytes | None] | OwnedElsewhere:
-        """As every store; see `Store`."""
+        """See `Store`."""
         claimed = self._opened().claim(list(names), most)
         return OwnedElsewhere(claimed[1]) if claimed[0] == "busy" else dict(claimed[1])
 
     def put(self, name: str, data: bytes, /, *, new: bool, keep_for: float | None, release: bool) -> bool:
-        """As every store; see `Store`."""
+        """See `Store`."""
         return self._opened().put(name, data, new, None if keep_for is None else round(keep_for * 1000), release)
 
     def delete(self, name: str, /) -> bool:
-        """As every store; see `Store`."""
+        """See `Store`."""
         return self._opened().delete(name)
 
     def release(self, names: Sequence[str] | None, /) -> None:
-        """As every store; see `Store`."""
-        # What was never opened owns nothing.
+        """See `Store`."""
+        # A folder that was never opened owns nothing.
         if (folder := self._folder) is not None:
             folder.release(None if names is None else list(names))
 
     def list(self, space: str, /, *, after: str | None, open: bool) -> StoredPage:
-        """As every store; see `Store`."""
+        """See `Store`."""
         entries, more = self._opened().list(space, after, open)
         return StoredPage([StoredName(*entry) for entry in entries], more)
 
     def spend(self, space: str, entry: str, amount: Decimal, /, *, day: int | None, cap: Decimal | None) -> int | OverCap:
-        """As every store; see `Store`."""
+        """See `Store`."""
         from decimal import Decimal
 
         match self._opened().spend(space, day, entry, f"{amount:f}", None if cap is None else f"{cap:f}"):
@@ -189,7 +192,7 @@ class FolderStore:
                 return int(granted)
 
     def close(self) -> None:
-        """As every store; see `Store`."""
+        """See `Store`."""
         with self._lock:
             folder, self._folder = self._folder, None
         if folder is not None:

@@ -1,4 +1,4 @@
-"""The store of a client as its engine asks it: calls as the core words them, and answers as it reads them."""
+"""The store of a client in the form that its engine calls: calls in the core's words, and answers as it reads them."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from ._threads import Threads, in_background
 from ._waiting import Later
 
 Call: TypeAlias = tuple[Any, ...]
-"""A call as the core asks for it: its name and its arguments."""
+"""A call of the core: its name and its arguments."""
 Answer: TypeAlias = tuple[Any, ...]
-"""What the core is told: a word, and what belongs to it."""
+"""An answer for the core: a word, and its values."""
 
 FAILED: Answer = ("failed",)
 NEVER: Answer = ("never",)
 CALLS = ("claim", "put", "delete", "release", "list", "spend", "close")
 _MOST_VOUCHING = 16
-"""How many threads ask whether the claims stand, where a store does not answer."""
+"""The most threads that ask whether the claims stand, if a store does not answer."""
 _serving: dict[int, StoreHandle] = {}
 """By the identity of each store that has a client: the handle of that client."""
 
 
 class StoreHandle:
-    """The store of one client, as the core asks it."""
+    """The store of one client, in the form that the core calls."""
 
     def __init__(self, store: Store) -> None:
         # Two clients with one object would both own its names, and buy twice.
@@ -36,16 +36,16 @@ class StoreHandle:
         self._vouches: Callable[[], bool] | None = getattr(store, "vouches", None)
         self._vouching = Threads(_MOST_VOUCHING)
         self.asking = Threads(4)
-        """Threads that wait for the store in place of an event loop."""
+        """The threads that wait for the store in place of an event loop."""
 
     def tell(self, lost: Lost) -> None:
-        """Gives a store whose claims can end what it is to call then."""
+        """Gives a store whose claims can end the function to call then."""
         on_lost: Callable[[Lost], None] | None = getattr(self._store, "on_lost", None)
         if on_lost is not None:
             on_lost(lost)
 
     def vouches(self) -> Later[bool] | None:
-        """Whether the claims stand. A request is not sent before it is known. `None`: they can't end."""
+        """Returns whether the claims stand. A request is not sent before it is known. `None`: they can't end."""
         if (vouches := self._vouches) is None:
             return None
         is_sure: Later[bool] = Later()
@@ -85,7 +85,7 @@ class StoreHandle:
         raise AssertionError(f"no store has the call {call[0]}")
 
     def close(self) -> Later[None]:
-        """The store lets go of everything. One of the caller's own may fail, or hang in a thread that nobody has to wait for."""
+        """Lets the store release everything. A store of the caller's own may fail, or hang in a thread that no caller has to wait for."""
         over: Later[None] = Later()
 
         def let_go() -> None:
@@ -102,12 +102,12 @@ class StoreHandle:
 
         try:
             in_background(let_go)
-        except RuntimeError:  # here it may hang, but nobody would do it later
+        except RuntimeError:  # the store may hang here, but no other thread would do it later
             let_go()
         return over
 
     def leave(self) -> None:
-        """Another client may have the store."""
+        """Another client may now use the store."""
         _serving.pop(id(self._store), None)
 
 
@@ -120,15 +120,16 @@ def _is_sure(vouches: Callable[[], bool]) -> bool:
 
 
 def _written(done: object) -> Answer:
-    # A store that says neither is not to be believed.
+    # A store whose answer is neither is not believed.
     if not isinstance(done, bool):
         raise TypeError(f"`put` and `delete` return True or False, not `{type(done).__name__}`")
     return ("done",) if done else ("lost",)
 
 
 def said(trouble: BaseException) -> str:
-    """What a store said, without more of its paths than it must. Of an exception of a store of the caller's own only its name, since its
-    text may hold secrets."""
+    """The message of a store's failure, with no more of its paths than needed. Of an exception of a store of the caller's own only the
+    type, since its text may hold secrets.
+    """
     if isinstance(trouble, OSError):
         return trouble.strerror or str(trouble) or type(trouble).__name__
     return type(trouble).__name__

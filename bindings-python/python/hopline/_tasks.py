@@ -1,4 +1,4 @@
-"""What a task does, from the start of a command to its result. It is imported by the first client for tasks, and asyncio with it."""
+"""The work of a task, from the start of a command to its result. The first client for tasks imports it, and asyncio with it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
@@ -17,13 +17,13 @@ from ._waiting import PATIENCE, Bell, Later, wait_for
 from ._work import Ask, Done, Owner, Send, Taken, Wait
 
 _WAITING = {"open_session", "reconcile", "wait_order", "wait_session"}
-"""What goes beyond one request, and may send each of them again."""
+"""Errors that are about more than one request, and may send each of them again."""
 _running: set["asyncio.Task[None]"] = set()
-"""Tasks of this module. An event loop itself does not keep its tasks alive."""
+"""The tasks of this module. An event loop itself does not keep its tasks alive."""
 
 
 class _Bell:
-    """As `Bell`, for a task. It may ring in any thread."""
+    """A bell for a task, which may ring in any thread."""
 
     __slots__ = ("_loop", "_rings", "_thread", "_waiting")
 
@@ -37,7 +37,7 @@ class _Bell:
                 self._wake()
             else:
                 self._loop.call_soon_threadsafe(self._wake)
-        except RuntimeError:  # the loop is closed, and nobody waits
+        except RuntimeError:  # the loop is closed, and no task waits
             return
 
     def stop(self) -> None:
@@ -62,7 +62,7 @@ class _Bell:
 
 
 async def until_over(engine: Engine, seconds: float) -> None:
-    """Waits until a client that was closed is finished, for so many seconds at most."""
+    """Waits until a closed client is finished, for at most that many seconds."""
     await _waited(engine.over, seconds)
     if not engine.over.is_known:
         engine.say_not_over()
@@ -75,8 +75,9 @@ async def _waited(later: Later[Any], seconds: float) -> None:
 
 
 async def run(engine: Engine, send: AsyncTransport, operation: str, begin: Begin) -> Taken | None:
-    """Runs a command in this task until it has ended. Where there is none, does what is left to do. A task that is cancelled cancels
-    its command."""
+    """Runs a command in this task until it has ended. Without a command, does the remaining work. A task that is cancelled cancels its
+    command.
+    """
     try:
         loop = asyncio.get_running_loop()
     except RuntimeError:
@@ -98,7 +99,7 @@ async def run(engine: Engine, send: AsyncTransport, operation: str, begin: Begin
         engine.give_up(owner)
         ending = _started(_end(engine, send, owner, bell))
         await asyncio.wait([ending], timeout=PATIENCE)
-        ending.cancel()  # a store that has not answered by now is waited for by a thread
+        ending.cancel()  # a thread waits for a store that has not answered by now
         explain(operation, owner, why)
         raise
     _leave(engine, owner)
@@ -106,7 +107,7 @@ async def run(engine: Engine, send: AsyncTransport, operation: str, begin: Begin
 
 
 def carrier(send: AsyncTransport) -> Transport:
-    """What sends for pools, whose work goes on in another thread: each request is a task of the event loop that opened the pool."""
+    """The transport for pools, whose work goes on in another thread: each request is a task of the event loop that opened the pool."""
     loop = asyncio.get_running_loop()
 
     def carried(request: Request) -> Response:
@@ -130,7 +131,7 @@ async def _sent(send: AsyncTransport, request: Request) -> Response:
 
 
 async def spanned(span: Span, work: Callable[[], Awaitable[Taken | None]]) -> Taken | None:
-    """Does it inside of a span."""
+    """Runs work inside of a span."""
     with span as failed:
         return end_span(failed, await work())
 
@@ -143,7 +144,7 @@ def _started(work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
 
 
 async def _end(engine: Engine, send: AsyncTransport, owner: Owner, bell: _Bell) -> None:
-    """What is left to do of a command that was given up. The loop need not wait for it, and may end meanwhile."""
+    """Does the remaining work of a cancelled command. The loop need not wait for it, and may end meanwhile."""
     try:
         await _work(engine, send, owner, bell)
     except GeneratorExit:
@@ -161,12 +162,12 @@ def _leave(engine: Engine, owner: Owner) -> None:
 
 
 def _end_here(engine: Engine, owner: Owner) -> None:
-    """Does what is left to do where no loop goes on. It is waited for, but not for ever."""
+    """Does the remaining work where no loop runs. The caller waits for it, but not forever."""
     wait_for(_end_there(engine, owner), PATIENCE)
 
 
 def _end_there(engine: Engine, owner: Owner) -> Later[None]:
-    """The same in a thread of its own."""
+    """Does the remaining work in a thread of its own."""
     bell, over = Bell(), Later[None]()
     owner.wake = bell.ring
 
@@ -179,7 +180,7 @@ def _end_there(engine: Engine, owner: Owner) -> Later[None]:
 
     try:
         in_background(end)
-    except RuntimeError:  # here nothing would limit it, so it is left to others
+    except RuntimeError:  # nothing would limit it here, so it is left to others
         _leave(engine, owner)
         over.tell(None)
     return over
@@ -209,8 +210,9 @@ async def _work(engine: Engine, send: AsyncTransport, owner: Owner, bell: _Bell)
 
 
 async def _send(engine: Engine, send: AsyncTransport, work: Send) -> None:
-    """One send in the task of its caller: a task of its own costs as much as all else. If the caller is cancelled it breaks off, so it is
-    one that may be sent again for whoever else waits for it. Exceptions are values here, since the core is to hear of them."""
+    """Makes one send in the task of its caller: a task of its own costs as much as all the rest. If the caller is cancelled the send breaks
+    off, so it must be one that may be sent again for other waiters. Exceptions are values here, since the core needs them.
+    """
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None  # asyncio runs coroutines in tasks only
     before, is_out, is_broken = task.cancelling(), True, False

@@ -1,4 +1,4 @@
-"""What is told about a session. What an event may say, the core decides."""
+"""Reports about a session. The core decides what an event may contain."""
 
 from __future__ import annotations
 
@@ -17,18 +17,17 @@ def session_event(
     target: str | Unset = UNSET,
     **more: Any,
 ) -> dict[str, Any]:
-    """Builds an event for `report_session_event` of what a request through a session met.
+    """Builds an event for `report_session_event` from a request through a session.
 
-    The service does not show which members it reads, so these names are Hopline's own; any other object may be reported
-    as well.
+    The service does not document which members it reads, so these names are Hopline's own; any other object may be reported as well.
 
     Args:
-        status: The HTTP status that the target answered with, 100 to 599.
-        seen: What came in place of an answer: a captcha, nothing in time, or another block.
+        status: The HTTP status of the target's answer, 100 to 599.
+        seen: The outcome if there was no usable answer: a captcha, a timeout, or another block.
         latency_ms: Milliseconds that the request took, at least 0.
-        bytes: How much was transferred, at least 0.
-        target: The target's host name. Of a URL only that is kept, since the rest may hold secrets.
-        more: Whatever else is worth telling, by names of your own.
+        bytes: The transferred bytes, at least 0.
+        target: The target's host name. Of a URL only the host is kept, since the rest may hold secrets.
+        more: Further members, by names of your own.
     """
     facts = {"status": status, "seen": seen, "latency_ms": latency_ms, "bytes": bytes, "target": target}
     return ask("session_event", facts=facts, more=more)

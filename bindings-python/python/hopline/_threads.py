@@ -11,19 +11,19 @@ from queue import Empty, SimpleQueue
 
 
 def in_background(work: Callable[[], object]) -> None:
-    """Does it in a thread of its own. Raises `RuntimeError` where there can be no more threads, as in an interpreter that ends."""
+    """Runs work in a thread of its own. Raises `RuntimeError` if there can be no more threads, as in an ending interpreter."""
     _start(threading.Thread(target=work, name="hopline-store", daemon=True))
 
 
 def _start(thread: threading.Thread) -> None:
-    # Before Python 3.12 an interpreter that ends waits for ever for a thread that it does not let begin.
+    # Before Python 3.12 an ending interpreter waits forever for a thread that it does not let begin.
     if sys.is_finalizing():
         raise RuntimeError("the interpreter ends")
     thread.start()
 
 
 class Threads:
-    """So many threads at most, for work that may hang. They begin as they are needed, and keep no client alive."""
+    """A limited number of threads, for work that may hang. They begin as they are needed, and keep no client alive."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -32,7 +32,7 @@ class Threads:
         self._threads = self._unfinished = 0
 
     def submit(self, work: Callable[[], object]) -> None:
-        """Does it meanwhile. Raises `RuntimeError` where there can be no thread that does it."""
+        """Runs work meanwhile. Raises `RuntimeError` if there can be no thread for it."""
         with self._lock:
             if self._threads <= self._unfinished and self._threads < self._most:
                 try:
@@ -72,18 +72,19 @@ def _serve(queue: SimpleQueue[Callable[[], object] | None]) -> None:
 _LINGER = 10.0
 _Works = SimpleQueue[Callable[[], object]]
 _idle: deque[_Works] = deque()
-"""What the threads that have nothing to do listen to; the last one first, since it is still warm."""
+"""The queues of the idle threads; the last one first, since it is still warm."""
 
 
 def in_warm_thread(work: Callable[[], object]) -> None:
-    """Does it in a thread of its own, which may have done others before: a new one costs several times as much. Raises `RuntimeError`
-    where there can be no more threads."""
+    """Runs work in a thread that may have worked before: a new one costs several times as much. Raises `RuntimeError` if there can be no
+    more threads.
+    """
     try:
         _idle.pop().put(work)
     except IndexError:
         works = _Works()
         works.put(work)
-        # What a thread is begun with lives as long as it does: no work, and so no client.
+        # The arguments of a thread live as long as it does: they hold no work, and so no client.
         _start(threading.Thread(target=_linger, args=(works,), name="hopline-send", daemon=True))
 
 
@@ -94,7 +95,7 @@ def _linger(works: _Works) -> None:
         except Empty:
             try:
                 return _idle.remove(works)
-            except ValueError:  # somebody has just taken it
+            except ValueError:  # another caller has just taken it
                 work = works.get()
         work()
         del work

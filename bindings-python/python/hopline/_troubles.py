@@ -1,4 +1,4 @@
-"""What a store said when it failed, to be told with the error that comes of it. The engine's lock is held around every call."""
+"""The messages of a failing store, to be added to the error that follows. The engine's lock is held around every call."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ _MOST = 64
 
 
 class Troubles:
-    """By the names that it was asked about."""
+    """By the names of the call."""
 
     def __init__(self) -> None:
         self._said: dict[str, str] = {}
 
     def note(self, call: Call, trouble: str | None) -> None:
-        """What came of a call of the store; without a trouble it was done."""
+        """Takes the outcome of a call of the store; without a trouble it was done."""
         names = call[1] if call[0] in ("claim", "release") else [call[1]]
         for name in names or ():
-            if trouble is not None or call[0] in ("claim", "list"):  # what comes after a claim has another beginning
+            if trouble is not None or call[0] in ("claim", "list"):  # a claim begins anew
                 self._said.pop(name, None)
             if trouble is not None:
                 self._said[name] = trouble
@@ -28,13 +28,13 @@ class Troubles:
             del self._said[next(iter(self._said))]
 
     def behind(self, failure: str) -> list[str]:
-        """What the store said, where that is why a command failed."""
+        """Returns the store's messages, if they are the cause of a command's failure."""
         error: dict[str, Any] = loads(failure) if self._said else {}
         while error and error.get("kind") != "store":
             error = error.get("cause") or {}
         if not error:
             return []
         record = error.get("record")
-        # A record is a name and its version.
+        # A record id is a name and its version.
         trouble = next(reversed(self._said.values())) if record is None else self._said.get(record.rpartition(".")[0])
         return [] if trouble is None else [f"the store said: {trouble}"]

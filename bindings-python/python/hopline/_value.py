@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class _Member:
-    """What is said of a member beside its type."""
+    """The properties of a member beside its type."""
 
     __slots__ = ("compare", "default", "init", "repr")
 
@@ -26,7 +26,7 @@ _NEEDED = object()
 
 
 def field(*, default: Any = _NEEDED, init: bool = True, repr: bool = True, compare: bool = True) -> Any:
-    """A member that whoever makes the object sets by hand, that does not print, or that does not count when objects are compared."""
+    """Declares a member that is set by hand, does not print, or does not count when objects are compared."""
     return _Member(default, init, repr, compare)
 
 
@@ -53,7 +53,7 @@ _set = object.__setattr__
 
 
 class _DataclassFields:
-    """The members as `dataclasses` wants them, whose `replace`, `fields` and `asdict` a type checker allows. Most programs never ask."""
+    """The members in the form of `dataclasses`, whose `replace`, `fields` and `asdict` a type checker allows. Few programs need them."""
 
     def __get__(self, instance: object, kind: type[Value]) -> dict[str, Any]:
         import dataclasses
@@ -69,7 +69,7 @@ class _DataclassFields:
 
 
 class Value(metaclass=_Class):
-    """An object of the API. It cannot be changed; it can be compared, copied and pickled."""
+    """An object of the API, which can be compared, copied and pickled, but not changed."""
 
     if not TYPE_CHECKING:  # a type checker knows better: it reads the members
         __dataclass_fields__ = _DataclassFields()
@@ -123,12 +123,12 @@ def _made_of(kind: type[Value], members: dict[str, Any]) -> Value:
 
 
 class Reply(Value):
-    """What an operation was answered with."""
+    """The answer of an operation."""
 
     request_id: str | None = field(default=None, compare=False)
-    """To quote when reporting a problem."""
+    """The request id, to quote when reporting a problem."""
     phase: Phase | None = field(default=None, compare=False)
-    """Of a session or an order: where it is. Of a read with `until`: `ready` when it holds, `pending` when the deadline came first."""
+    """Of a session or an order: its phase. Of a read with `until`: `ready` if its condition holds, `pending` if the deadline came first."""
 
     if TYPE_CHECKING:
         raw: Any = field(default=None, repr=False, compare=False)
@@ -143,17 +143,19 @@ class Reply(Value):
 
         @property
         def raw(self) -> Any:
-            """The whole answer as JSON, known and unknown members alike; numbers with a fraction are `Decimal`. It may hold secrets."""
-            # It is parsed when somebody asks for it. No JSON is bytes.
+            """The whole answer as JSON, known and unknown members alike; numbers with a fraction are `Decimal`. The value may hold secrets.
+            """
+            # Parsed on first use. JSON itself is never bytes.
             if type(self._raw) is bytes:
                 _set(self, "_raw", loads(self._raw))
             return self._raw
 
     def money(self, at: str) -> Decimal:
-        """An amount of the whole answer, such as `money("/balance")`, exact whether it was written with a fraction, without one, or as text.
+        """An amount of the whole answer, such as `money("/balance")`, exact whether it was written with a fraction, without one, or as
+        text.
 
         Args:
-            at: Where it is: a JSON pointer (RFC 6901).
+            at: The place of the amount: a JSON pointer (RFC 6901).
 
         Raises `LookupError` if there is no amount.
         """
@@ -173,14 +175,14 @@ class Reply(Value):
 
 
 class Until(Value):
-    """What a read is repeated for. It ends when the value at `at` is one of `is_`, or a number of at least `at_least`."""
+    """The condition that ends a repeated read: the value at `at` is one of `is_`, or a number of at least `at_least`."""
 
     at: str
-    """Where in the answer's data to look: a JSON pointer (RFC 6901) such as `/status`."""
+    """The place of the value in the answer's data: a JSON pointer (RFC 6901) such as `/status`."""
     is_: Sequence[str] = ()
-    """The words that end it."""
+    """The words that end the read."""
     at_least: Decimal | float | None = None
-    """The number that ends it, once it is reached."""
+    """The least number that ends the read."""
 
     if not TYPE_CHECKING:
 

@@ -1,5 +1,6 @@
-"""What values are made of: secrets, what was left out, and JSON with exact decimals. Python's own JSON and decimals are imported when they
-are first needed, since they take as long as a quarter of this package."""
+"""The building blocks of values: secrets, omitted values, and JSON with exact decimals. Python's own JSON and decimals are imported on
+first use, since they take as long as a quarter of this package.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +25,11 @@ class Unset(Enum):
 
 
 UNSET: Final = Unset.UNSET
-"""A parameter that is left out, which is not the same as `None`."""
+"""An omitted parameter, which differs from `None`."""
 
 
 class Secret:
-    """A text that never prints. `reveal()` gives it, and whoever calls that answers for where it goes."""
+    """A text that never prints. `reveal()` returns it; the caller is responsible for where it goes."""
 
     __slots__ = ("_text",)
 
@@ -36,7 +37,7 @@ class Secret:
         self._text: str = text._text if isinstance(text, Secret) else text
 
     def reveal(self) -> str:
-        """The text itself."""
+        """Returns the text."""
         return self._text
 
     def __repr__(self) -> str:
@@ -51,7 +52,7 @@ class Secret:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Secret):
             return NotImplemented
-        from hmac import compare_digest  # it brings a lot along
+        from hmac import compare_digest  # imports many other modules
 
         return compare_digest(self._text.encode(), other._text.encode())
 
@@ -63,7 +64,7 @@ class Secret:
 
 
 class Misfit(ValueError):
-    """A text is no JSON that Python can read."""
+    """The text is not JSON that Python can read."""
 
 
 _INFINITE = float("inf")
@@ -84,7 +85,7 @@ def loads(body: str | bytes) -> Any:
 
 
 def prepare() -> None:
-    """Imports what `loads` and `dumps` need. An interpreter that ends imports nothing any more, but may make a call."""
+    """Imports the modules that `loads` and `dumps` need. An ending interpreter imports nothing any more, but may make a call."""
     _scanner()
     _encoder()
 
@@ -112,7 +113,7 @@ def dumps(value: Any) -> str:
 
 
 def _unsendable(members: Any) -> str | None:
-    """What is wrong with the first member that no JSON can say."""
+    """Returns the fault of the first member that JSON can't hold."""
     for name, value in members.items() if isinstance(members, dict) else ():
         try:
             _encoder().encode(value)
@@ -121,12 +122,12 @@ def _unsendable(members: Any) -> str | None:
     return None
 
 
-# Python's JSON can't write a `Decimal` as a number. It is written as a text that nothing else can be, and then unquoted.
+# Python's JSON can't write a `Decimal` as a number. The number is written as a unique text, which is then unquoted.
 _MARK = os.urandom(16).hex()
 
 
 def _finite(value: Any) -> Any:
-    """What no JSON can say becomes a text, which the core refuses by the name of its member."""
+    """A value that JSON can't hold becomes a text, which the core refuses by the name of its member."""
     return str(value) if isinstance(value, float) and not abs(value) < _INFINITE else value
 
 
@@ -149,7 +150,9 @@ def _plain(value: Any) -> Any:
 
 
 def _number(value: Any) -> Any:
-    """A number of another package's, or a fraction, digit for digit; one that no digits can say is a text, which the core refuses."""
+    """A number of another package's type, or a fraction, digit for digit; a number without finite digits becomes a text, which the core
+    refuses.
+    """
     from decimal import Decimal, Inexact, InvalidOperation, localcontext
     from fractions import Fraction
     from operator import index

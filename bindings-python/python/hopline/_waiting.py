@@ -9,14 +9,15 @@ from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 PATIENCE = 5.0
-"""How many seconds a store is waited for by those who can't be made to wait longer."""
+"""The longest wait, in seconds, for a store by a caller that can't be made to wait longer."""
 
 # Up to Python 3.13 nothing interrupts the wait for a lock on Windows, so there it is cut into pieces.
 _PIECE = 0.1 if sys.platform == "win32" and sys.version_info < (3, 14) else None
 
 
 class Bell:
-    """Rings until the one who waits for it has heard it. An event of `threading` takes ten times as long to make, and every call needs one."""
+    """A bell that rings until its waiter has heard it. An event of `threading` takes ten times as long to make, and every call needs one.
+    """
 
     __slots__ = ("_silence",)
 
@@ -25,18 +26,18 @@ class Bell:
         self._silence.acquire()
 
     def ring(self) -> None:
-        """Wakes whoever waits, or will."""
+        """Wakes the waiter, now or later."""
         try:
             self._silence.release()
-        except RuntimeError:  # it rings already
+        except RuntimeError:  # the bell rings already
             return
 
     def stop(self) -> None:
-        """What rang until now is heard."""
+        """Clears the rings until now."""
         self._silence.acquire(blocking=False)
 
     def wait(self, seconds: float | None = None) -> None:
-        """Waits until it rings, for so many seconds at most."""
+        """Waits until the bell rings, for at most that many seconds."""
         if _PIECE is None:
             self._silence.acquire(timeout=-1 if seconds is None else seconds)
             return
@@ -47,12 +48,12 @@ class Bell:
 
 
 class Later(Generic[T]):
-    """What is known later, in whatever thread. The futures of Python bring its logging along, which takes long to import."""
+    """A value that becomes known later, in any thread. The futures of Python import its logging, which takes long."""
 
     __slots__ = ("_calls", "is_known", "is_wanted", "value")
 
     value: T
-    """What is known, once it is."""
+    """The value, once it is known."""
 
     def __init__(self) -> None:
         self._calls: deque[Callable[[], object]] = deque()
@@ -60,18 +61,18 @@ class Later(Generic[T]):
         self.is_wanted = True
 
     def tell(self, value: T) -> None:
-        """It is known now."""
+        """Sets the value."""
         self.value, self.is_known = value, True
         self._call()
 
     def then(self, call: Callable[[], object]) -> None:
-        """Calls something once it is known."""
+        """Calls a function once the value is known."""
         self._calls.append(call)
         if self.is_known:
             self._call()
 
     def _call(self) -> None:
-        # Without a lock, since a finaliser may come in between: whoever takes a call makes it.
+        # Without a lock, since a finaliser may come in between: the thread that takes a call makes it.
         while self._calls:
             try:
                 call = self._calls.popleft()
@@ -81,7 +82,7 @@ class Later(Generic[T]):
 
 
 def wait_for(later: Later[Any], seconds: float) -> bool:
-    """Waits for so many seconds at most. Whether it is known."""
+    """Waits for at most that many seconds. Returns true if the value is known."""
     bell = Bell()
     later.then(bell.ring)
     bell.wait(seconds)

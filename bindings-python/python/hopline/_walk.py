@@ -1,4 +1,4 @@
-"""Where a walk over a list is. Which page comes next, and whether there is one, the core says."""
+"""The position of a walk over a list. The core determines the next page, and whether there is one."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ P = TypeVar("P", bound=Reply)
 
 
 class Walk(Generic[I, P]):
-    """Where a walk is. `position` moves when a page, or the last item of one, was handed out, and not before."""
+    """A walk over a list. `position` moves when a page, or the last item of one, was handed out, and not before."""
 
     __slots__ = ("_items", "_params", "_read", "end", "position")
 
     position: str | None
-    """Where to go on, as JSON: save it anywhere, and give it to another walk. `None` once there is nothing more."""
+    """The position to continue from, as JSON: save it anywhere, and pass it to another walk. `None` at the end of the list."""
     end: End | None
-    """Why the walk is over; `None` as long as it is not."""
+    """The reason why the walk is over; `None` as long as it is not."""
 
     def __init__(
         self,
@@ -46,13 +46,13 @@ class Walk(Generic[I, P]):
         return f"{type(self).__name__}(position={self.position!r}, end={self.end!r})"
 
     def _next(self) -> str | None:
-        """The parameters of the next page, if there is one to come."""
+        """The parameters of the next page, if there is one."""
         if self.end is not None or self.position is None:
             return None
         return told(_hopline.page_params, self.position, self._params)
 
     def _turn(self, facts: str) -> dict[str, Any]:
-        """Where the walk is behind a page."""
+        """The position after a page."""
         assert self.position is not None  # a page was read there
         turned: dict[str, Any] = loads(told(_hopline.page_turn, self.position, facts))
         return turned

@@ -1,4 +1,4 @@
-"""What the core wants done, and who waits for it."""
+"""The work that the core wants done, and the owners that wait for it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def made_at() -> str:
 
 
 def in_the_way() -> str | None:
-    """Which clients of this process share a folder, so that one may have what another one asks for."""
+    """Returns the clients of this process that share a folder, so that one may have a name that another one claims."""
     try:
         engines = list(alive)
     except RuntimeError:  # another thread makes one
@@ -62,16 +62,16 @@ class Send:
         self.is_begun, self.begun_at, self.operation = False, 0, "request"
 
     def is_never_late(self) -> bool:
-        """Whether it is sent whenever its turn comes, and whatever the store says."""
+        """Returns true if the request is sent at any time, and whatever the store says."""
         return self.send_before >= _NEVER_LATE
 
     def patience(self) -> float:
-        """How many seconds the store may take to vouch for its claims."""
+        """Returns the seconds that the store may take to vouch for its claims."""
         return max(min(self.request.timeout, (self.send_before - now()[1]) / 1000), 0)
 
 
 class Wait:
-    """Wait so many seconds, or (`None`) until woken."""
+    """Wait for that many seconds, or (`None`) until woken."""
 
     __slots__ = ("seconds",)
     __match_args__ = ("seconds",)
@@ -90,18 +90,18 @@ DONE = Done()
 
 
 class Taken:
-    """What a command ended with."""
+    """The result of a command."""
 
     __slots__ = ("facts", "failure", "notes", "parts", "reply")
 
     def __init__(self, reply: object = None, facts: str = "", failure: str | None = None, notes: Sequence[str] = ()) -> None:
         self.reply, self.facts, self.failure, self.notes = reply, facts, failure, notes
         self.parts: Sequence[Taken] = ()
-        """Of all that was resumed together: what each command ended with."""
+        """Of a common resume: the result of each command."""
 
 
 class Owner:
-    """A thread or task that waits for a command, or does what is left to do of one that needs no waiting."""
+    """A thread or task that waits for a command, or does the remaining work of one that needs no waiting."""
 
     __slots__ = (
         "asking",
@@ -135,21 +135,21 @@ class Owner:
         self.sending: dict[int, Send] = {}
         """The requests that it is about to send, by their steps."""
         self.exchange: Send | None = None
-        """What it sends by itself, so that it does nothing else meanwhile."""
+        """The request that the owner sends by itself, so that it does nothing else meanwhile."""
         self.notes: list[str] = []
         self.results: list[Any] = []
-        """What the core gave as its result, and as those of its parts."""
+        """The core's results for its command and the parts of that."""
         self.taken: Taken | None = None
         self.operation = ""
         self.completed = self.waiting = self.given_up = self.sends_itself = False
 
     def is_done(self) -> bool:
-        """Whether nothing is left that it has to see to."""
+        """Returns true if the owner has nothing left to do."""
         return (self.command is None or self.taken is not None) and not self.asks and not self.asking
 
 
 class _Process:
-    """This process. To ask the system each time would take a twentieth of a small call."""
+    """This process. A system call each time would take a twentieth of a small call."""
 
     __slots__ = ("id",)
 

@@ -39,12 +39,12 @@ def instrument(
     client: Client | AsyncClient, *, tracer_provider: TracerProvider | None = None, meter_provider: MeterProvider | None = None
 ) -> None:
     """Makes a span of each operation of a client and, below it, one of each request; and keeps metrics of its requests and purchases, its
-    store, and its pools. Nothing of it holds a secret.
+    store, and its pools. None of them holds a secret.
 
     Args:
         client: The client; `to_sync` and `to_async` of it are instrumented, too.
-        tracer_provider: Who makes the spans; the global one if omitted.
-        meter_provider: Who keeps the metrics; the global one if omitted.
+        tracer_provider: The provider of spans. Default: the global one.
+        meter_provider: The provider of metrics. Default: the global one.
     """
     engine = client._engine
     tracer, meter = get_tracer(_NAME, VERSION, tracer_provider), get_meter(_NAME, VERSION, meter_provider)
@@ -99,7 +99,7 @@ def _listener(tracer: Tracer, meter: Meter) -> Callable[[Event], None]:
         one.end(end)
 
     def of_pool(event: Event) -> None:
-        """What is told of a pool has the intent `pool/<name>`, and a purchase of it `pool/<name>/<slot>#<number>`."""
+        """The events of a pool have the intent `pool/<name>`, and those of its purchases `pool/<name>/<slot>#<number>`."""
         prefix, _, rest = (event.intent or "").partition("/")
         if prefix != "pool":
             return
@@ -132,7 +132,7 @@ def _listener(tracer: Tracer, meter: Meter) -> Callable[[Event], None]:
 
 
 class _Watch:
-    """What pools do with leases, and what the store is asked. Named after OpenTelemetry's metrics of connection pools."""
+    """The pools' work with leases, and the store's calls. Named after OpenTelemetry's metrics of connection pools."""
 
     def __init__(self, meter: Meter) -> None:
         self._waits = meter.create_histogram("hopline.pool.acquire.duration", "s", "How long it took to acquire a lease")
@@ -161,7 +161,7 @@ class _Watch:
 
 
 def _observe_pools(meter: Meter, client: weakref.ref[Engine]) -> None:
-    """Pools are looked at when metrics are read, in the thread that reads them."""
+    """Pools are read when metrics are read, in the thread that reads them."""
 
     def gauge(name: str, unit: str, about: str, of: Callable[[PoolStatus], Iterable[tuple[float, dict[str, str]]]]) -> None:
         def observe(_: CallbackOptions) -> Iterable[Observation]:
@@ -202,6 +202,6 @@ def _statuses(engine: Engine | None) -> dict[str, PoolStatus]:
         try:
             taken = _run.run(engine, carrier, "pool_status", begin("pool_status", {"pool": number}, {}))
             found[name] = read_pool_status(read(taken, Reply).raw)
-        except HoplineError:  # it was closed meanwhile
+        except HoplineError:  # the client was closed meanwhile
             continue
     return found

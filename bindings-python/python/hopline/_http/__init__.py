@@ -1,4 +1,4 @@
-"""HTTP, by whatever client a program has. Repeats and redirects are the core's to decide, so each client's own are off."""
+"""HTTP, by the HTTP client of a program. Repeats and redirects are decided by the core, so each client's own are off."""
 
 from ._base import AsyncTransport, Failed, Request, Response, Transport, inflated
 from ._choose import own, transport_for_tasks, transport_for_threads

@@ -20,7 +20,7 @@ _numbers = count()
 
 
 class _Own(str):
-    """A text that is like no other one."""
+    """A text that equals no other one."""
 
     def __init__(self, text: str) -> None:
         self._number = next(_numbers)
@@ -63,7 +63,7 @@ def async_transport(session: "aiohttp.ClientSession") -> Callable[[Request], Awa
                 body, truncated = await _read(response, request.max_body)
                 return Response(status=response.status, headers=list(response.headers.items()), body=body, truncated=truncated)
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
-            # A middleware of the caller's may have raised it of another host, with the answer at hand.
+            # A middleware of the caller's may have raised it about another host, after the answer came.
             raise before_first_byte(error) if innermost.did_not_connect else Failed("closed", "maybe") from None
         except TimeoutError:
             raise Failed("timeout", "maybe") from None
@@ -78,7 +78,7 @@ def async_transport(session: "aiohttp.ClientSession") -> Callable[[Request], Awa
 
 
 class _Innermost:
-    """The middleware behind which a connection is chosen, and the request is sent."""
+    """The last middleware, behind which a connection is chosen and the request is sent."""
 
     def __init__(self) -> None:
         self.sends = 0
@@ -91,8 +91,8 @@ class _Innermost:
         self.sends += 1
         if self.sends > 1:
             raise Failed("closed", "maybe")
-        # Each request has a connection of its own: what comes behind an answer belongs to nobody. Connections are kept by what they were made
-        # for; of this, only a proxy hears, to which it says what is so anyway.
+        # Each request has a connection of its own: data behind an answer belongs to no request. Connections are kept by their settings;
+        # this setting reaches only a proxy, and changes nothing for it.
         told = CIMultiDict(request.proxy_headers or ())
         told["proxy-connection"] = _Own("keep-alive")
         request.proxy_headers = told

@@ -1,4 +1,4 @@
-"""A request as data, and what came of it."""
+"""A request as data, and its outcome."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _set = object.__setattr__
 
 
 class Request(Value):
-    """A request to send, once. It holds the API key, so it prints without its headers and body."""
+    """A request to send, once. The request holds the API key, so it prints without its headers and body."""
 
     method: str
     """The method."""
@@ -24,9 +24,9 @@ class Request(Value):
     body: bytes | None = field(repr=False)
     """The body, if there is one."""
     timeout: float
-    """Give up after this many seconds."""
+    """The timeout, in seconds."""
     max_body: int
-    """Read no more than this many bytes of the answer's body."""
+    """The most bytes to read of the answer's body."""
     _aborts: list[Callable[[], object]] = field(init=False)
     _is_over: bool = field(init=False)
 
@@ -38,18 +38,20 @@ class Request(Value):
             _set(self, "_is_over", False)
 
     def on_abort(self, abort: Callable[[], object]) -> None:
-        """Asks for a call, from another thread, when nobody waits for the answer any more. It is made at once where that is so already."""
+        """Registers a call, from another thread, for when no caller waits for the answer any more. If that is so already, the call is made
+        at once.
+        """
         self._aborts.append(abort)
         if self._is_over:
             self.abort()
 
     def abort(self) -> None:
-        """Breaks off whatever is under way."""
+        """Breaks off everything that is under way."""
         _set(self, "_is_over", True)
         for abort in list(self._aborts):
             try:
                 abort()
-            except Exception:  # it was broken off already
+            except Exception:  # broken off already
                 continue
 
     def is_answered(self) -> None:
@@ -57,20 +59,20 @@ class Request(Value):
         self._aborts.clear()
 
 
-requests_of(Request, f"hopline-python/{VERSION}")  # the core makes those that are sent
+requests_of(Request, f"hopline-python/{VERSION}")  # the core makes the requests that are sent
 
 
 class Response(Value):
     """A response. Its body is that of the API, so it does not print."""
 
     status: int
-    """The HTTP status, whatever it is."""
+    """The HTTP status."""
     headers: Mapping[str, str] | Iterable[tuple[str, str]] = field(default=(), repr=False)
-    """The headers. Those that the client does not ask for are left out."""
+    """The headers. Only those that the client needs are kept."""
     body: bytes = field(default=b"", repr=False)
-    """At most `max_body` bytes of the body."""
+    """The body, at most `max_body` bytes."""
     truncated: bool = False
-    """Whether the body goes on, or broke off."""
+    """True if the body is longer, or broke off."""
 
     if not TYPE_CHECKING:
 
@@ -83,7 +85,7 @@ class Response(Value):
 
 
 class Failed(Exception):
-    """No response. A callable of your own may raise it to say why, and whether the request may have arrived."""
+    """A failure without a response. A callable of your own may raise it to give the reason, and whether the request may have arrived."""
 
     def __init__(self, kind: FailureKind = "other", sent: Sent = "maybe", why: str | None = None) -> None:
         super().__init__(f"no response: {kind}; sent: {sent}")
@@ -92,38 +94,38 @@ class Failed(Exception):
         self.sent: Sent = sent
         """`never` only if no byte of the request can have left; otherwise `maybe`."""
         self.why = why
-        """A sentence for people, without secrets. The error that comes of this has it as a note."""
+        """A sentence for people, without secrets. The error that follows has it as a note."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Failed, (self.kind, self.sent, self.why)
 
 
 Transport: TypeAlias = Callable[[Request], Response]
-"""Sends a request and waits for what comes of it."""
+"""Sends a request and waits for its outcome."""
 AsyncTransport: TypeAlias = Callable[[Request], Awaitable[Response]]
-"""The same for tasks."""
+"""Sends a request for a task, and waits for its outcome."""
 
 
 def sent_headers(request: Request) -> dict[str, str]:
-    """The headers to send. A compressed body could unfold without limit, so none is asked for."""
+    """The headers to send. A compressed body could unfold without limit, so none is requested."""
     return {**request.headers, "accept-encoding": "identity"}
 
 
 def read_past(response: Any) -> None:
-    """Reads on where the standard library took an interim answer for the answer, since it knows but one of them (RFC 9110, section 15.2)."""
+    """Reads on if the standard library took an interim answer for the answer, since it knows only one of them (RFC 9110, section 15.2)."""
     while 100 <= response.status < 200:
-        if response.status == 101:  # nobody has asked for another protocol
+        if response.status == 101:  # another protocol was not requested
             raise Failed("closed", "maybe", "the service answered with another protocol")
         response.headers = None
         response.begin()
 
 
 _MEMBERS = 16
-"""So many compressed parts of one body are read."""
+"""The most compressed parts of one body that are read."""
 
 
 def inflated(body: bytes, limit: int) -> tuple[bytes, bool]:
-    """A body that was compressed although nobody asked for that, up to its limit, and whether it is cut short. No JSON begins so."""
+    """A body that was compressed without a request for it, up to its limit, and whether it is cut short. No JSON begins like this."""
     import zlib
 
     whole, rest, is_cut = b"", body, True
@@ -135,14 +137,14 @@ def inflated(body: bytes, limit: int) -> tuple[bytes, bool]:
             is_cut = len(whole) > limit or not unzip.eof or bool(rest)
             if len(whole) > limit or not rest:
                 break
-    except zlib.error:  # it is no such body, or something else comes behind it
+    except zlib.error:  # not such a body, or other data comes behind it
         if not whole:
             return body, False
     return whole[:limit], is_cut
 
 
 def body_of(chunks: Iterator[bytes], limit: int) -> tuple[bytes, bool]:
-    """A body up to its limit, and whether it is cut short. One that breaks off is: its status is worth keeping."""
+    """A body up to its limit, and whether it is cut short. A body that breaks off counts as cut: its status is worth keeping."""
     body = bytearray()
     try:
         for chunk in chunks:
@@ -155,7 +157,7 @@ def body_of(chunks: Iterator[bytes], limit: int) -> tuple[bytes, bool]:
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
-    """An exception and all that it is said to come of. What was being handled meanwhile is not part of it."""
+    """An exception and its explicit causes. An exception that was handled meanwhile is not one of them."""
     seen: set[int] = set()
     rest: list[BaseException] = [error]
     while rest:
@@ -170,7 +172,7 @@ def causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def break_off(connection: Any) -> None:
-    """Ends what another thread reads from a socket. To close it would wait for that thread."""
+    """Ends another thread's read from a socket. Closing the socket would wait for that thread."""
     import socket
 
     if connection is not None:

@@ -1,4 +1,4 @@
-"""Which transport belongs to what a caller gave as `http`."""
+"""Chooses the transport for the caller's `http`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from ._base import AsyncTransport, Request, Response, Transport
 
 
 def transport_for_threads(http: Any) -> Transport:
-    """The transport of a blocking client, which sends in the thread that waits. How to break off what another HTTP client does is not
-    always known, so those get threads."""
+    """The transport of a blocking client, which sends in the thread that waits. Other HTTP clients can't always be broken off, so those get
+    threads.
+    """
     send = _blocking(http)
     if _library(http) not in ("requests.Session", "httpx.Client", "urllib3.PoolManager"):
         return send
@@ -66,7 +67,7 @@ def transport_for_tasks(http: Any) -> AsyncTransport:
         return cast(AsyncTransport, http)
     from inspect import isawaitable
 
-    # What it does is not known before it is called, and it may block.
+    # The callable is unknown before its call, and may block.
     in_threads = InTask(http)
 
     async def send(request: Request) -> Response:
@@ -80,7 +81,7 @@ _GIVE = "give it an HTTP client, or a callable that takes a hopline.Request and 
 
 
 def _check_callable(http: Any) -> None:
-    """Refuses what can't be called with a request, before a purchase finds that out."""
+    """Refuses an object that can't be called with a request, before a purchase finds that out."""
     from inspect import signature
 
     if isinstance(http, type):
@@ -91,19 +92,19 @@ def _check_callable(http: Any) -> None:
         signature(http).bind(None)
     except TypeError:
         misuse("client", f"`http` can't be called with a request alone; {_GIVE}")
-    except ValueError:  # it does not say what it takes
+    except ValueError:  # no signature
         return
 
 
 def _is_for_tasks(http: Any) -> bool:
-    """Whether it is a coroutine function, or an object that is called as one."""
+    """Returns true for a coroutine function, or an object that is called as one."""
     from inspect import iscoroutinefunction
 
     return iscoroutinefunction(http) or iscoroutinefunction(getattr(http, "__call__", None))
 
 
 def _library(http: Any) -> str:
-    """The HTTP client that it is, or is made from, without importing any."""
+    """The HTTP client that the object is, or is made from, without importing any."""
     known = ("requests.Session", "httpx.Client", "httpx.AsyncClient", "urllib3.PoolManager", "aiohttp.ClientSession")
     if http is None:
         return "none"
@@ -112,7 +113,7 @@ def _library(http: Any) -> str:
 
 
 def own(send: Transport | AsyncTransport, closing: MutableSet[Any]) -> None:
-    """Adds what a transport has to close, if it is Hopline's own. What the caller gave is the caller's to close."""
+    """Adds the parts that a transport has to close, if it is Hopline's own. The caller closes its own client."""
     from ._stdlib import Connections
     from ._thread import InTask
 

@@ -14,16 +14,17 @@ if TYPE_CHECKING:
 _WAYS = ("request", "get", "post", "put", "patch", "delete")
 _PASSED_BY = ("httpx", "authlib", "hishel", "opentelemetry")
 _MOST_KEPT = 1000
-"""More connections than this are not kept alive."""
+"""The most connections that are kept alive."""
 
 
 class _Used(Exception):
-    """A connection that was kept alive. Each request needs a new one: on an old one something may wait that is no answer to it, or it may belong
-    to an event loop that has ended. It is closed, and nothing was sent."""
+    """A connection that was kept alive. Each request needs a new one: on an old one data may wait that is no answer to it, or it may belong
+    to an event loop that has ended. The connection is closed, and nothing was sent.
+    """
 
 
 class _Sending:
-    """One send, as httpx and httpcore tell of it."""
+    """One send, as httpx and httpcore report it."""
 
     def __init__(self, client: Any, request: Request) -> None:
         if client.is_closed:
@@ -34,16 +35,17 @@ class _Sending:
         self._is_out = self._has_begun = self._is_used = self._is_shared = False
         self._stream: Any = None
         self.answer: Response | None = None
-        # The same client, which also tells when it comes to the transport, and what came, before any hook of the caller's can raise.
+        # A copy of the client, which also reports the beginning of the transport, and the answer, before any hook of the caller's can
+        # raise.
         self.client = copy(client)
 
     def arguments(self, trace: Callable[[str, Any], object]) -> dict[str, Any]:
-        """What httpx is told to send."""
+        """The arguments for httpx."""
         return {
             "method": self._request.method,
             "url": self._request.url,
             "content": self._request.body,
-            # What comes behind an answer belongs to nobody. HTTP/2 knows no such header, and sends none.
+            # Data behind an answer belongs to no request. HTTP/2 has no such header, and none is sent there.
             "headers": sent_headers(self._request) | {"connection": "close"},
             "timeout": self._request.timeout,
             "follow_redirects": False,
@@ -53,7 +55,7 @@ class _Sending:
         }
 
     def goes_out(self) -> None:
-        """All hooks before it are done."""
+        """All hooks before the transport are done."""
         self._is_out = True
 
     def hear(self, event: str, info: Any) -> None:
@@ -83,7 +85,9 @@ class _Sending:
         self.answer = Response(status=response.status_code, headers=response.headers.items(), body=body, truncated=truncated)
 
     def raised(self, error: Exception) -> Response | None:
-        """What an exception means: the answer that had come before it, nothing where it is to be sent anew, or a failure."""
+        """Interprets an exception: returns the answer that had come before it, nothing if the request is to be sent anew, or raises a
+        failure.
+        """
         import httpx
 
         if self.answer is not None:
@@ -92,7 +96,7 @@ class _Sending:
             return None
         if isinstance(error, Failed):
             raise error
-        if self._has_begun:  # whatever a transport of the caller's tried after that
+        if self._has_begun:  # a transport of the caller's may have tried more after that
             raise Failed("timeout" if isinstance(error, httpx.TimeoutException) else "closed", "maybe")
         is_httpxs_own = home(self.client.send) == "httpx"
         if not self._is_out and is_httpxs_own:
@@ -145,7 +149,7 @@ def transport(client: "httpx.Client") -> Transport:
             }
             try:
                 with sending.client.stream(**sending.arguments(sending.hear)) as response:
-                    if sending.answer is None:  # whatever stands in place of httpx's own `send` calls no hook
+                    if sending.answer is None:  # a replacement of httpx's own `send` calls no hook
                         read(response)
                     return _taken(sending)
             except Exception as error:
@@ -163,7 +167,7 @@ def _taken(sending: _Sending) -> Response:
 
 
 def _read_again(response: "httpx.Response", body: bytes) -> None:
-    """Lets hooks of the caller's read what was read."""
+    """Lets the caller's hooks read the body that was read."""
     import httpx
 
     response.stream = httpx.ByteStream(body)
@@ -171,7 +175,7 @@ def _read_again(response: "httpx.Response", body: bytes) -> None:
 
 
 def async_transport(client: "httpx.AsyncClient") -> Callable[[Request], Awaitable[Response]]:
-    """The same for an async client."""
+    """Returns the transport of an async client."""
     _check(client)
 
     async def send(request: Request) -> Response:

@@ -12,9 +12,11 @@ if TYPE_CHECKING:
 
 
 def transport(session: "requests.Session") -> Transport:
-    """Sends through the session's adapters, with its proxies and certificates, but without its redirects, authentication, hooks and
-    whatever else a session adds to a send, such as a cache. One whose adapters repeat, or send in a way of their own, is refused, and so is
-    one that sends in a way of its own: it may be a test's, which expects that nothing is sent. That of requests-mock is heard."""
+    """Sends through the session's adapters, with its proxies and certificates, but without its redirects, authentication, hooks and other
+    additions of a session to a send, such as a cache. A session whose adapters repeat, or send in a way of their own, is refused, and so is
+    one that sends in a way of its own: a test may have replaced it, and expect that nothing is sent. The replacement by requests-mock is
+    used.
+    """
     from requests import Request as Prepared
     from requests.exceptions import ConnectTimeout, InvalidProxyURL, InvalidSchema, InvalidURL, RequestException, Timeout
 
@@ -25,7 +27,7 @@ def transport(session: "requests.Session") -> Transport:
         misuse("client", own)
 
     def send(request: Request) -> Response:
-        if (own := _sends_itself(session)) is not None:  # it may do so since
+        if (own := _sends_itself(session)) is not None:  # may have changed since
             raise Failed("other", "never", own)
         try:
             made = Prepared(request.method, request.url, data=request.body, headers=sent_headers(request), auth=_as_it_is)
@@ -37,7 +39,7 @@ def transport(session: "requests.Session") -> Transport:
         except Exception as error:
             raise Failed("other", "never", f"requests could not prepare the request: {words_of(error, request)}") from None
         prefix = next((prefix for prefix, known in session.adapters.items() if known is adapter), request.url)
-        if not is_heard and (repeats := _repeats(prefix, adapter)) is not None:  # it may have been mounted since
+        if not is_heard and (repeats := _repeats(prefix, adapter)) is not None:  # may be mounted since
             raise Failed("other", "never", repeats)
         settings["timeout"] = (request.timeout, request.timeout)
         fresh = None
@@ -72,12 +74,12 @@ def transport(session: "requests.Session") -> Transport:
 _HEARD = "requests_mock"
 """The test tool that answers in place of `Session.send`."""
 _PASSED_BY = ("requests", "requests_cache", "requests_oauthlib", "requests_toolbelt", "opentelemetry")
-"""Whose sessions add to a request what is not Hopline's, or watch it, and leave the adapters as they are."""
+"""Packages whose sessions change or watch a request, and leave the adapters as they are."""
 _WAYS = ("send", "request", "get", "post", "put", "patch", "delete")
 
 
 def _sends_itself(session: Any) -> str | None:
-    """What is wrong with a session that sends in a way of its own."""
+    """Returns the fault of a session that sends in a way of its own."""
     names = tuple(name for name in _WAYS if name != "send" or home(session.send) != _HEARD)
     return way_of_its_own(session, names, _PASSED_BY)
 
@@ -105,12 +107,12 @@ def _of_its_own(adapter: Any) -> Any:
 
 
 def _as_it_is(prepared: Any) -> Any:
-    """Takes the place of the session's authentication, which could send a request a second time."""
+    """Replaces the session's authentication, which could send a request a second time."""
     return prepared
 
 
 def _repeats(prefix: str, adapter: Any) -> str | None:
-    """What is wrong with an adapter that sends by itself what failed, or may do so."""
+    """Returns the fault of an adapter that repeats failed requests, or may do so."""
     from requests.adapters import HTTPAdapter
 
     repeats = getattr(adapter, "max_retries", None)

@@ -1,4 +1,4 @@
-"""The standard library, for programs that bring no HTTP client. It uses no proxy."""
+"""The standard library, for programs that bring no HTTP client. No proxy is used."""
 
 import contextlib
 import http.client
@@ -22,7 +22,7 @@ _CHUNK = 1 << 16
 _MOST_IDLE = 64
 _IDLE_SECONDS = 15.0
 _STAGGER = 0.25
-"""How long an address is waited for before the next one is tried, too."""
+"""The wait for an address before the next one is tried, too."""
 _Connection = http.client.HTTPConnection
 _Idle = tuple[float, tuple[str, str], _Connection]
 
@@ -76,12 +76,12 @@ class Connections:
             else:
                 context = None
                 connection = http.client.HTTPConnection(host, port, timeout=request.timeout)
-            if home(type(connection).__init__) == "http":  # what a test has put in its place connects by itself, if at all
+            if home(type(connection).__init__) == "http":  # a test's replacement connects by itself, if at all
                 plain = _connect(request, connection.host, connection.port)
                 connection.sock = plain if context is None else _secured(context, request, plain, connection.host)
         except (OSError, UnicodeError) as error:
             raise before_first_byte(error) from None
-        except Exception as error:  # somebody guards what is connected to
+        except Exception as error:  # code of the program may watch connections
             raise unsent(error, request) from None
         return connection
 
@@ -103,7 +103,7 @@ class Connections:
 
 
 def _taken(idle: deque[_Idle], oldest: bool = False) -> _Idle | None:
-    # Other threads take too.
+    # Other threads take connections, too.
     try:
         return idle.popleft() if oldest else idle.pop()
     except IndexError:
@@ -160,7 +160,7 @@ def _begun(request: Request, address: Any, tried: set[socket.socket]) -> socket.
     try:
         request.on_abort(lambda: break_off(made))
         made.setblocking(False)
-        with contextlib.suppress(BlockingIOError):  # it is under way
+        with contextlib.suppress(BlockingIOError):  # under way
             made.connect(at)
     except BaseException:
         made.close()
@@ -181,7 +181,7 @@ def _secured(context: ssl.SSLContext, request: Request, plain: socket.socket, ho
 
 
 def _answer(connection: _Connection, request: Request, target: str) -> http.client.HTTPResponse:
-    plain = connection.sock  # the connection forgets it once the answer says that it is the last one
+    plain = connection.sock  # the connection forgets the socket if the answer is the last one
     request.on_abort(lambda: break_off(plain))
     try:
         if plain is not None:
@@ -197,7 +197,7 @@ def _answer(connection: _Connection, request: Request, target: str) -> http.clie
 
 
 def _is_readable(connection: _Connection) -> bool:
-    """Whether an idle connection has something to read: its end, or what nobody asked for."""
+    """Returns true if an idle connection has something to read: its end, or unrequested data."""
     if connection.sock is None:
         return True
     try:

@@ -1,4 +1,4 @@
-"""Blocking transports in threads of their own, so that whoever waits can give up on time whatever they do."""
+"""Blocking transports in threads of their own, so that a waiting caller can give up on time in any case."""
 
 import contextvars
 from collections.abc import Callable
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 def begin_in_thread(send: Transport, request: Request, done: Callable[[object], None]) -> None:
-    """Sends in another thread, and tells what came of it: what was returned or raised."""
+    """Sends in another thread, and passes on the outcome: the returned value or the exception."""
     context = contextvars.copy_context()
 
     def work() -> None:
         try:
             answer: object = context.run(send, request)
-        except BaseException as error:  # it belongs to whoever waits
+        except BaseException as error:  # the exception belongs to the caller that waits
             answer = error
         done(answer)
 
@@ -27,8 +27,9 @@ def begin_in_thread(send: Transport, request: Request, done: Callable[[object], 
 
 
 def in_thread(send: Transport) -> Transport:
-    """Makes a callable for `http=` one that sends in a thread of its own. A call then ends on time, and by Ctrl-C, whatever the callable
-    does about `request.timeout`; it takes somewhat longer."""
+    """Wraps a callable for `http=` so that it sends in a thread of its own. A call then ends on time, and by Ctrl-C, even if the callable
+    ignores `request.timeout`; it takes somewhat longer.
+    """
 
     def sent(request: Request) -> Response:
         bell = Bell()
@@ -50,7 +51,7 @@ def in_thread(send: Transport) -> Transport:
 
 
 class InTask:
-    """The same as event loops want it."""
+    """The wrapped callable for event loops."""
 
     def __init__(self, blocking: Transport) -> None:
         self.blocking = blocking
@@ -80,9 +81,9 @@ def _settle(answered: "asyncio.Future[object]", answer: object) -> None:
 
 
 def _answer(answer: object) -> Response:
-    """What was returned. What was raised is raised; what ended the thread ends nothing else."""
+    """Returns the value of a call, or raises its exception; an exception that ended the thread ends nothing else."""
     if isinstance(answer, Exception):
         raise answer
     if answer is None or isinstance(answer, BaseException):
         raise Failed("aborted", "maybe")
-    return answer  # type: ignore[return-value]  # whoever asks sees whether it is one
+    return answer  # type: ignore[return-value]  # the caller checks it

@@ -15,7 +15,7 @@ MAY_REPEAT = "which may send a request twice; use one without it, or give `http`
 
 
 def transport(pool: "urllib3.PoolManager") -> Transport:
-    """Sends through the pool, without its repeats and redirects. One that sends in a way of its own is refused."""
+    """Sends through the pool, without its repeats and redirects. A pool that sends in a way of its own is refused."""
     import urllib3
     from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError, TimeoutError
 
@@ -23,7 +23,7 @@ def transport(pool: "urllib3.PoolManager") -> Transport:
         misuse("client", f"the urllib3 pool has a `urlopen` of its own, {MAY_REPEAT}")
 
     def send(request: Request) -> Response:
-        if is_own_pool(pool):  # it may have been changed since
+        if is_own_pool(pool):  # may have changed since
             raise Failed("other", "never", f"the urllib3 pool has a `urlopen` of its own, {MAY_REPEAT}")
         # A write gets a connection that nobody has used: the service may close any other one at the same moment.
         chosen = pool if request.method == "GET" else of_its_own(pool)
@@ -54,7 +54,7 @@ def transport(pool: "urllib3.PoolManager") -> Transport:
 
 
 def failure(error: Exception) -> Failed:
-    """What an error of urllib3, or one that was made of it, means. Only its word on a connection that never came about is certain."""
+    """Interprets an error of urllib3, or one that was made from it. Only its report that a connection never came about is certain."""
     from urllib3.exceptions import NewConnectionError
 
     found = next((cause for cause in causes(error) if isinstance(cause, NewConnectionError)), None)
@@ -62,8 +62,9 @@ def failure(error: Exception) -> Failed:
 
 
 def answer(request: Request, response: Any) -> Response:
-    """The answer, of which urllib3 has read the head; its connections take an interim answer for it. After a write its connection is closed:
-    what comes behind that answer belongs to nobody."""
+    """The answer, of which urllib3 has read the head; its connections take an interim answer for it. After a write its connection is
+    closed: data behind that answer belongs to no request.
+    """
     from ._stdlib import chunks as chunks_of
 
     status, headers, chunks = response.status, response.headers, response.stream(1 << 16, decode_content=False)
@@ -87,7 +88,7 @@ def answer(request: Request, response: Any) -> Response:
 
 
 def of_its_own(pool: Any) -> Any:
-    """The same pool without its connections."""
+    """A copy of the pool without its connections."""
     made = copy(pool)
     made.pools = type(pool.pools)(1)
     return made
@@ -122,7 +123,7 @@ _LIBRARIES = ("urllib3", "requests", "opentelemetry")
 
 
 def is_own_pool(pool: Any) -> bool:
-    """Whether a pool, or one that it makes, sends in a way that is not urllib3's."""
+    """Returns true if a pool, or one that it makes, sends in another way than urllib3's."""
     from urllib3 import HTTPConnectionPool, PoolManager, ProxyManager
 
     manager = ProxyManager if isinstance(pool, ProxyManager) else PoolManager
@@ -133,6 +134,6 @@ def is_own_pool(pool: Any) -> bool:
 
 
 def is_own(thing: Any, library: type, name: str) -> bool:
-    """Whether a method is another one than the library's. What only watches it hands on where it was written."""
+    """Returns true if a method is not the library's. A wrapper that only watches keeps the original's module."""
     method = getattr(thing, name, None)
     return getattr(method, "__func__", None) is not getattr(library, name) and home(method) not in _LIBRARIES

@@ -1,4 +1,4 @@
-"""What people are told of an exception of somebody else's: its type, its place and its words, without what is secret."""
+"""Exceptions of other code in a form that people may see: the type, the place and the message, without secrets."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ._base import Failed, Request
 _REDACTED = "[redacted]"
 _LONGEST = 200
 _READ = 4000
-"""So much of an exception is looked at."""
+"""The part of an exception that is read."""
 _RUN = 8
-"""So many letters in a row that are in a secret, too, are part of it."""
+"""The number of letters in a row of a secret that count as a part of it."""
 _PLAIN = ("accept", "content-type", "user-agent")
 _LOGIN = re.compile(r"(?<=//)\S{0,300}@|\b(?:Basic|Bearer)\s+[^\s'\",;)]+|\beyJ[\w.-]+", re.IGNORECASE)
-"""What is a secret wherever it is: a login in a URL, the value of an authorization, a token."""
+"""Texts that are secrets anywhere: a login in a URL, the value of an authorization, a token."""
 
 
 def words_of(error: BaseException, request: Request | None = None) -> str:
@@ -38,11 +38,11 @@ def words_of(error: BaseException, request: Request | None = None) -> str:
 
 
 _BEFORE = ("get_connection_with_tls_context", "get_connection", "request_url", "cert_verify", "add_headers", "proxy_headers")
-"""What an adapter of requests calls before it sends."""
+"""The functions that an adapter of requests calls before it sends."""
 
 
 def never_left(error: BaseException, request: Request) -> Failed | None:
-    """The failure where an adapter of requests had not come to its send."""
+    """Returns the failure if an adapter of requests had not reached its send."""
     at = error.__traceback__
     while at is not None:
         is_adapter = at.tb_frame.f_globals.get("__name__") == "requests.adapters" and at.tb_frame.f_code.co_name == "send"
@@ -58,8 +58,9 @@ def unsent(error: BaseException, request: Request) -> Failed:
 
 
 def way_of_its_own(http: Any, names: tuple[str, ...], known: tuple[str, ...]) -> str | None:
-    """What is wrong with an HTTP client that has a way of its own to send, which Hopline would pass by: it may be a test's, which expects that
-    nothing is sent. Known are the packages that leave alone what Hopline calls."""
+    """Returns the fault of an HTTP client with a way of its own to send, which Hopline would bypass: a test may have replaced it, and
+    expect that nothing is sent. The packages that do not change the methods that Hopline calls are known.
+    """
     name = next((name for name in names if home(getattr(http, name)) not in known), None)
     if name is None:
         return None
@@ -68,7 +69,7 @@ def way_of_its_own(http: Any, names: tuple[str, ...], known: tuple[str, ...]) ->
 
 
 def home(method: Any) -> str:
-    """The package that a method was written in; nothing where a test has put something else in its place."""
+    """The package of a method; empty if a test has replaced it."""
     names = getattr(getattr(method, "__func__", method), "__globals__", None)
     return str(names.get("__name__", "")).partition(".")[0] if isinstance(names, dict) else ""
 
@@ -78,7 +79,7 @@ def _package(frame: FrameType) -> str:
 
 
 def _place(error: BaseException) -> str:
-    """The last line that is the program's own, or where it has none, the last one of all."""
+    """The last line of the program itself, or if there is none, the last one of all."""
     at, places = error.__traceback__, []
     while at is not None:
         if _package(at.tb_frame) != "hopline":
@@ -95,7 +96,7 @@ def _is_of_python(path: str) -> bool:
 
 
 def _secrets(request: Request) -> Iterator[str]:
-    """What is secret of a request: all but its address and its plainest headers."""
+    """The secrets of a request: all of it except its address and its plainest headers."""
     for name, value in request.headers.items():
         if name not in _PLAIN:
             yield value
@@ -120,7 +121,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _without(text: str, secret: str) -> str:
-    """A text without a secret, however Python or a URL spells it, and without a part of it that could be told."""
+    """A text without a secret, in every spelling of Python or a URL, and without parts of it that could reveal it."""
     for form in {secret, repr(secret)[1:-1], ascii(secret)[1:-1], repr(secret.encode())[2:-1], quote(secret, ""), quote(secret)}:
         if form:
             text = text.replace(form, _REDACTED)

@@ -34,26 +34,26 @@ const PHRASES: &[(&str, &str)] = &[
     ("The client for threads is printed from this one.", "For threads; printed from the client for tasks."),
     (", for tasks. Any number of them may use it at once, in any event loop.", ", for threads. Any number of them may use it at once."),
     (
-        "    Cancelling a task cancels its call: the request is aborted and the record is kept. For others who wait for the same the request
-    goes on, or is sent again with the same key. Leaving an `async with` block closes the client and ends no session.
+        "    Cancelling a task cancels its call: the request is aborted and the record is kept. If others wait for the same operation, the
+    request continues, or is sent again with the same key. Leaving an `async with` block closes the client and ends no session.
 ",
-        "    Leaving a `with` block of it closes it: what is under way is given up, records stay, no session is ended.\n",
+        "    Leaving a `with` block closes the client: calls under way are cancelled, records stay, no session is ended.\n",
     ),
     (
-        "    It logs in by itself, as `ResellerClient` does. Cancelling a task cancels its call: the request is aborted, unless
-    others wait for it too, and the record is kept; an order lives on. Leaving an `async with` block closes the client and cancels no
-    order.
+        "    The client logs in by itself, as `ResellerClient` does. Cancelling a task cancels its call: the request is aborted, unless
+    others wait for it too, and the record is kept; an order continues. Leaving an `async with` block closes the client and cancels
+    no order.
 ",
-        "    It logs in by itself, once for all of them, and again when its token is refused or about to end. Leaving a `with` block
-    of it closes it: what is under way is given up, records stay, no order is cancelled.
+        "    The client logs in by itself, once for all of them, and again when its token is refused or about to end. Leaving a `with`
+    block closes the client: calls under way are cancelled, records stay, no order is cancelled.
 ",
     ),
     (
-        "            http: An `httpx.AsyncClient`, `aiohttp.ClientSession`, one that blocking clients take, or any callable that takes a
-                `Request` and returns a `Response` or awaits it; without it, the standard library in threads.
+        "            http: An `httpx.AsyncClient`, `aiohttp.ClientSession`, one that blocking clients take, or any callable that takes a `Request`
+                and returns a `Response` or awaits it. Default: the standard library in threads.
 ",
         "            http: A `requests.Session`, `httpx.Client`, `urllib3.PoolManager`, or any callable that takes a `Request` and
-                returns a `Response`; without it, the standard library.
+                returns a `Response`. Default: the standard library.
 ",
     ),
     ("The same client for threads:", "The same client for tasks:"),
@@ -68,7 +68,7 @@ const PHRASES: &[(&str, &str)] = &[
     ("    from ._pool_opening import AsyncAcquiring\n", ""),
     ("AsyncAcquiring(self._acquire(target, key, timeout))", "self._acquire(target, key, timeout)"),
     ("AsyncPoolOpening(self._opened_pool(operation, pool_params(operation, params), use_with))", "self._opened_pool(operation, pool_params(operation, params), use_with)"),
-    ("Pools for tasks: what lends sessions, and what is lent. Those for threads are printed from these.", "Pools for threads: what lends sessions, and what is lent."),
+    ("Pools for tasks, and their leases. Those for threads are printed from these.", "Pools for threads, and their leases."),
     ("A session that was lent to a task.", "A session that was lent."),
     ("A pool that a task opened. As an async context manager it is closed;", "A pool that was opened. Leaving its `with` block closes it;"),
     ("AsyncOpening(self._open_session(params, options, keep, use_with))", "self._open_session(params, options, keep, use_with)"),

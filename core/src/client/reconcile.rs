@@ -57,13 +57,13 @@ impl Router {
         self.begin(Entry::new(Job::Lookup(Box::new(lookup)), subject, options), command);
     }
 
-    /// What was found, with the records of what is known to be something else.
+    /// What was found: of each candidate the name by which it is settled, and the record that is known to have it.
     pub(super) fn reconciled(lookup: &mut Lookup) -> Json {
         // From behind, so that of several records the first is the one that is said.
         let others: BTreeMap<&str, &RecordId> = lookup.others.iter().rev().map(|(became, record)| (became.as_str(), record)).collect();
         for candidate in &mut lookup.found.candidates {
-            let name = Made::by(&lookup.found.operation).and_then(|made| made.name(&Facts::of(candidate.item.text(), None)));
-            candidate.record = name.and_then(|name| others.get(name.as_str())).map(|record| record.0.clone());
+            candidate.became = Made::by(&lookup.found.operation).and_then(|made| made.name(&Facts::of(candidate.item.text(), None)));
+            candidate.record = candidate.became.as_deref().and_then(|name| others.get(name)).map(|record| record.0.clone());
         }
         Json::checked(json_of(&lookup.found))
     }

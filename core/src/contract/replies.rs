@@ -26,6 +26,8 @@ record! {
         matched: Vec<String>;
         /// The item, or the whole answer if it is not a list, as the service wrote it.
         item: Json;
+        /// The id or number of the item, if the operation makes something that has one: give this to `settle` as `became`.
+        became: Option<String>;
         /// The record that already has this result: then it belongs to that operation, and not to the one in doubt.
         record: Option<String>;
     }

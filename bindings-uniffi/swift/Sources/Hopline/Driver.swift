@@ -124,10 +124,10 @@ final class Driver: @unchecked Sendable {
         }
     }
 
-    /// Moves the core, and carries out the steps that follow.
+    /// Moves the core, and carries out the steps that follow. The core is not moved once the store is being given back.
     @discardableResult
     func ask(_ what: Move) -> MoveAnswer {
-        act { move(what) }
+        act { state < .leaving ? move(what) : .nothing }
     }
 
     /// Returns the events from now on. If a listener is too slow the oldest are dropped.
@@ -177,9 +177,10 @@ final class Driver: @unchecked Sendable {
         return result
     }
 
-    /// Under the lock: moves the core, and takes all steps that follow.
+    /// Under the lock: moves the core, and takes all steps that follow. The core of a closed client is not moved.
     @discardableResult
     func move(_ what: Move, _ body: Data = Data()) -> MoveAnswer {
+        guard state < .closed else { return .nothing }
         let moved = core.advance(what: what, body: body, unixMs: Clock.unix, monotonicMs: Clock.monotonic)
         take(moved)
         return moved.answer

@@ -16,6 +16,11 @@ public struct Pool: Sendable {
     public let name: String
     let client: AgentClient
     let number: Int
+    private let exits = Exits()
+
+    init(name: String, client: AgentClient, number: Int) {
+        (self.name, self.client, self.number) = (name, client, number)
+    }
 
     /// Waits for a session, lends it to `use`, and takes it back when that returns or throws. After the advice `giveBack` leave `use` and
     /// come again: an exit never changes under a lease.
@@ -34,7 +39,7 @@ public struct Pool: Sendable {
     ) async throws -> Value {
         let lent = try await acquire(target, key, timeout)
         defer { client.driver.ask(.releaseLease(pool: UInt32(number), lease: Int64(lent.lease))) }
-        return try await use(Lease(target: target, lent: lent, client: client))
+        return try await use(Lease(target: target, data: exits.data(lent), lent: lent, client: client))
     }
 
     /// Returns the status, as far as this client knows; with `everywhere`, the slots of other clients are read from the store.
@@ -111,6 +116,8 @@ extension Pool: CustomStringConvertible, CustomReflectable {
 public struct Lease: Sendable {
     /// The target of the lease.
     public let target: String?
+    /// A place for what belongs to the session's exit, such as cookies or an HTTP client: it is empty again once that has changed.
+    public let data: LeaseData
     let lent: PoolLease
     let client: AgentClient
 
@@ -159,6 +166,40 @@ public struct Lease: Sendable {
     @discardableResult
     public func observe(_ error: any Error) -> LeaseAdvice {
         (try? observe(Seen(error))) ?? .giveBack
+    }
+}
+
+/// Values that callers keep with an exit, by names of their own.
+public final class LeaseData: @unchecked Sendable {
+    private let lock = NSLock()
+    /// The lock guards it.
+    private var values: [String: any Sendable] = [:]
+
+    /// The value of that name.
+    public subscript(name: String) -> (any Sendable)? {
+        get { lock.withLock { values[name] } }
+        set { lock.withLock { values[name] = newValue } }
+    }
+}
+
+extension LeaseData: CustomReflectable {
+    /// Shows no values, since cookies are secrets.
+    public var customMirror: Mirror { Mirror(self, children: [], displayStyle: .class) }
+}
+
+/// The exits of a pool's slots, for as long as they stay the same.
+private final class Exits: @unchecked Sendable {
+    private let lock = NSLock()
+    /// By slot; the lock guards them.
+    private var known: [Int: (sessionId: String, generation: Int, data: LeaseData)] = [:]
+
+    func data(_ lent: PoolLease) -> LeaseData {
+        lock.withLock {
+            if let exit = known[lent.slot], (exit.sessionId, exit.generation) == (lent.sessionId, lent.generation) { return exit.data }
+            let data = LeaseData()
+            known[lent.slot] = (lent.sessionId, lent.generation, data)
+            return data
+        }
     }
 }
 

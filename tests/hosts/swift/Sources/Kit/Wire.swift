@@ -67,9 +67,9 @@ public final class Wire: @unchecked Sendable {
     private let connected: @Sendable (Connection) -> Void
     private let asked: @Sendable (Connection, Int) -> Void
 
-    /// `asked` hears of each whole request, which has a number from 1 on.
+    /// `asked` hears of each whole request, which has a number from 1 on. A server that `refuses` has its port, and takes no connection.
     public init(
-        connected: @escaping @Sendable (Connection) -> Void = { _ in }, asked: @escaping @Sendable (Connection, Int) -> Void = { _, _ in }
+        refuses: Bool = false, connected: @escaping @Sendable (Connection) -> Void = { _ in }, asked: @escaping @Sendable (Connection, Int) -> Void = { _, _ in }
     ) throws {
         (self.connected, self.asked) = (connected, asked)
         listening = socket(AF_INET, stream, 0)
@@ -80,11 +80,12 @@ public final class Wire: @unchecked Sendable {
         let socket = listening
         let isListening = withUnsafeMutablePointer(to: &address) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(socket, $0, length) == 0 && listen(socket, 64) == 0 && getsockname(socket, $0, &length) == 0
+                bind(socket, $0, length) == 0 && (refuses || listen(socket, 64) == 0) && getsockname(socket, $0, &length) == 0
             }
         }
         guard isListening else { throw Unmet("a free port") }
         port = UInt16(bigEndian: address.sin_port)
+        if refuses { return }
         Thread.detachNewThread { [weak self] in
             while case let guest = accept(socket, nil, nil), guest >= 0 {
                 guard let self else { break }

@@ -1,5 +1,5 @@
-// Reads twenty pages through a pool of at most three sessions. Killed at any moment and started again, it goes on with the sessions
-// that it has, and buys no others.
+// Reads the pages that it is given through a pool of at most three sessions. Killed at any moment and started again, it goes on with
+// the sessions that it has, and buys no others.
 
 import Hopline
 
@@ -8,24 +8,24 @@ let options = PoolOptions(size: 3, sessionType: .dynamic, productNo: "dynamic-wo
 let pool = try await agent.openPool("shop", options)  // buys nothing yet
 
 /// Your own request: the status that it met. Here nothing is sent.
-func read(_ page: Int, through proxy: Proxy) async throws -> Int { 200 }
+func read(_ page: String, through proxy: Proxy) async throws -> Int { 200 }
 
 await withTaskGroup(of: Void.self) { group in
-    for page in 1...20 {
+    for page in CommandLine.arguments.dropFirst() {
         group.addTask {
             do {
-                try await pool.withLease(target: "shop.example") { lease in
+                try await pool.withLease(target: "shop.example", timeout: .seconds(300)) { lease in
                     do {
                         let status = try await read(page, through: lease.proxy)
                         // If it is blocked, its session rests or gets another exit once it is back.
-                        print("page", page, "met", status, "advice", try lease.observe(.status(status)))
+                        print(page, "met", status, "advice", try lease.observe(.status(status)))
                     } catch {
                         // It was not read. A proxy that fails is told apart from a target that does.
-                        print("page", page, "met", error, "advice", lease.observe(error))
+                        print(page, "met", error, "advice", lease.observe(error))
                     }
                 }
             } catch {
-                print("page", page, "has no session:", error)  // a HoplineError; its retryAt says when to come again
+                print(page, "has no session:", error)  // a HoplineError; its retryAt says when to come again
             }
         }
     }

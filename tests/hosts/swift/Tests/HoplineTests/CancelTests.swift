@@ -14,7 +14,7 @@ struct CancelTests {
         task.cancel()
         let error = try await failure { try await task.value }
         // What was out or waited for would have lasted a minute.
-        #expect(ContinuousClock.now - began < .seconds(15))
+        #expect(ContinuousClock.now - began < .seconds(50))
         return error
     }
 
@@ -62,7 +62,6 @@ struct CancelTests {
         let task = Task { try await agent.open("job-1") }
         try await until("a put is under way") { puts.total == 1 }
         task.cancel()
-        try await Task.sleep(for: .milliseconds(50))
         await gate.open()
         let error = try await failure { try await task.value }
         #expect(error.kind == .cancelled && error.effect == .none)

@@ -10,7 +10,9 @@ import Testing
 /// What a client does once it is closed, or once nobody holds it.
 @Suite("a client that closes")
 struct ClosingTests {
-    private static let shop = PoolOptions(size: 1, sessionType: .dynamic, productNo: "dynamic-world", dailyCapUsd: 100)
+    private static func shop(_ size: Int, ready: Int = 0) -> PoolOptions {
+        PoolOptions(size: size, sessionType: .dynamic, productNo: "dynamic-world", dailyCapUsd: 100, ready: ready)
+    }
 
     /// What was sent, in order.
     private final class Sent: @unchecked Sendable {
@@ -22,10 +24,11 @@ struct ClosingTests {
         var all: [String] { lock.withLock { requests } }
     }
 
-    /// A service that answers everything alike, and counts.
-    private func service(_ sent: Sent, _ data: String = "{}") -> Sending {
+    /// A service that answers everything alike, and counts; all but the end of a session waits at the gate.
+    private func service(_ sent: Sent, _ data: String = "{}", _ gate: Gate? = nil) -> Sending {
         Sending { request in
             sent.add(request)
+            if request.method != "DELETE" { await gate?.pass() }
             return Response(status: 200, headers: [("content-type", "application/json")], body: Data(#"{"success":true,"data":\#(data)}"#.utf8))
         }
     }
@@ -64,12 +67,7 @@ struct ClosingTests {
     @Test("is asked for more than it has places for, and ends sessions all the same")
     func manyOut() async throws {
         let (sent, gate) = (Sent(), Gate())
-        let transport = Sending { request in
-            sent.add(request)
-            if request.method != "DELETE" { await gate.pass() }
-            return Response(status: 200, headers: [("content-type", "application/json")], body: Data(#"{"success":true,"data":{}}"#.utf8))
-        }
-        let agent = try AgentClient(apiKey: "key", baseURL: "https://api.example/v1", transport: transport)
+        let agent = try AgentClient(apiKey: "key", baseURL: "https://api.example/v1", transport: service(sent, "{}", gate))
         let reads = (0..<100).map { _ in Task { try await agent.getBalance() } }
         try await until("all places are taken") { sent.all.count >= 64 }
         try await agent.terminateSession(sessionId: "s-1")
@@ -83,7 +81,7 @@ struct ClosingTests {
     func lease() async throws {
         let sandbox = try await Sandbox("--provisioning-ms", "0")
         let agent = try sandbox.client()
-        let pool = try await agent.openPool("shop", Self.shop)
+        let pool = try await agent.openPool("shop", Self.shop(1))
         try await pool.withLease { lease in
             #expect(lease.isValid)
             let refused = try await failure { try lease.observe(.status(99_999)) }
@@ -99,7 +97,7 @@ struct ClosingTests {
     func retryAfter() async throws {
         let sandbox = try await Sandbox("--provisioning-ms", "0")
         let agent = try sandbox.client()
-        let pool = try await agent.openPool("shop", Self.shop)
+        let pool = try await agent.openPool("shop", Self.shop(1))
         try await pool.withLease(target: "shop.example") { lease in
             let url = try #require(URL(string: "https://shop.example/"))
             func response(_ status: Int, _ headers: [String: String]) throws -> HTTPURLResponse {
@@ -153,8 +151,7 @@ struct ClosingTests {
         let sandbox = try await Sandbox("--provisioning-ms", "0", "--balance", "0")
         func leave() async throws -> AsyncStream<Event> {
             let agent = try sandbox.client()
-            let pool = try await agent.openPool("shop", PoolOptions(
-                size: 2, sessionType: .dynamic, productNo: "dynamic-world", dailyCapUsd: 100, ready: 2))
+            let pool = try await agent.openPool("shop", Self.shop(2, ready: 2))
             try await until("it is held, since there is no money") { try await pool.status().hold != nil }
             return agent.events()
         }
@@ -175,8 +172,7 @@ struct ClosingTests {
             return try await network.send(request)
         }
         let agent = try AgentClient(apiKey: Secret(sandbox.ready.api_key), baseURL: sandbox.ready.agent_url, transport: transport)
-        let pool = try await agent.openPool("shop", PoolOptions(
-            size: 2, sessionType: .dynamic, productNo: "dynamic-world", dailyCapUsd: 100, ready: 2))
+        let pool = try await agent.openPool("shop", Self.shop(2, ready: 2))
         try await pool.waitReady(2)
         try await pool.withLease { _ in
             let draining = Task { try await pool.drain(grace: .seconds(600)) }

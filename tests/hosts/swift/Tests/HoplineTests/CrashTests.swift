@@ -71,7 +71,7 @@ struct CrashTests {
         var processes = try (0..<4).map { try start(sandbox, folder, $0 * each, each) }
         for place in processes.indices {
             #expect(await processes[place].line() == "begun")
-            try await Task.sleep(for: .milliseconds(300))
+            try await until("some jobs are bought, and others are not") { try await sandbox.charges() >= 10 * (place + 1) }
             processes[place].kill()
             _ = await processes[place].wait()
             processes[place] = try start(sandbox, folder, place * each, each)

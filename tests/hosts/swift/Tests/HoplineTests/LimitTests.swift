@@ -175,6 +175,39 @@ struct LimitTests {
         for (field, error) in bad {
             #expect(error.kind == .invalid && error.effect == .none && error.field == field, "\(field): \(error.debugDescription)")
         }
+        let never = Duration.seconds(-1)
+        let options = [
+            ClientOptions(maxInFlight: -1), ClientOptions(maxInFlight: 0), ClientOptions(maxBody: -1), ClientOptions(attempts: -1), ClientOptions(attempts: 0),
+            ClientOptions(window: never), ClientOptions(timeout: never), ClientOptions(backoff: never), ClientOptions(throttledBackoff: never),
+            ClientOptions(maxBackoff: never), ClientOptions(conflict: never),
+        ]
+        for (number, given) in options.enumerated() {
+            let error = try await failure { try AgentClient(apiKey: "key", baseURL: "https://api.example/v1", options: given) }
+            #expect(error.kind == .invalid && error.field != nil, "\(number): \(error.debugDescription)")
+        }
+        let changes: [(inout PoolOptions) -> Void] = [
+            { $0.size = -1 }, { $0.dailyCapUsd = .nan }, { $0.maxUnitPrice = .nan }, { $0.expectedChargeUsd = .nan }, { $0.quantity = .nan }, { $0.quantity = -1 },
+            { $0.ready = -1 }, { $0.ready = 3 }, { $0.maxCreating = -1 }, { $0.maxInDoubt = -1 }, { $0.leasesPerSession = -1 }, { $0.rotateAfterUses = -1 },
+            { $0.rotateAfter = never }, { $0.idleRelease = never }, { $0.checkAfter = never }, { $0.leakAfter = never }, { $0.maxLease = never },
+        ]
+        for (number, change) in changes.enumerated() {
+            var given = PoolOptions(size: 2, sessionType: .dynamic, productNo: "p", dailyCapUsd: 10)
+            change(&given)
+            let error = try await failure { try await agent.openPool("shop", given) }
+            #expect(error.kind == .invalid && error.field != nil, "\(number): \(error.debugDescription)")
+        }
+        let pool = try await agent.openPool("shop", PoolOptions(size: 2, sessionType: .dynamic, productNo: "p", dailyCapUsd: 10))
+        let calls: [() async throws -> Any] = [
+            { try await agent.createSession(sessionType: .dynamic, productNo: "p", quantity: .nan) }, { try await agent.updateBudget(dailyLimitUsd: .set(.nan)) },
+            { try await agent.createRecharge(amountUsd: .nan) }, { try await agent.getBalance(options: CallOptions(timeout: never)) },
+            { try await agent.resumeAll(deadline: never) }, { try await agent.openSession(sessionType: .dynamic, productNo: "p", deadline: never) },
+            { try await pool.withLease(timeout: never) { _ in } }, { try await pool.waitReady(-1) }, { try await pool.waitReady(timeout: never) },
+            { try await pool.drain(grace: never) },
+        ]
+        for (number, call) in calls.enumerated() {
+            let error = try await failure { try await call() }
+            #expect(error.kind == .invalid && error.field != nil && error.effect == .none, "\(number): \(error.debugDescription)")
+        }
         for cap in [Decimal.nan, -1] {
             let error = try await failure {
                 try AgentClient(apiKey: "canary-key", baseURL: "https://api.example/v1", dailyCapUsd: cap)

@@ -10,9 +10,8 @@ struct SocketTests {
 
     @Test("a refused connect and an unknown name never sent anything")
     func neverSent() async throws {
-        let gone = try Wire().url
-        try await Task.sleep(for: .milliseconds(50))
-        for url in [gone, "https://no-such-host.invalid/v1"] {
+        let dead = try Wire(refuses: true)
+        for url in [dead.url, "https://no-such-host.invalid/v1"] {
             let error = try await failure { try await client(url).buy() }
             #expect(error.kind == .unavailable && error.effect == .none, "\(url): \(error.debugDescription)")
             #expect(error.notes.first?.contains("URLError") == true)
@@ -162,6 +161,24 @@ struct SocketTests {
             if place == 0 { #expect(error.notes.joined().contains("Broken: no route for [redacted] at https:[redacted]gate.example, [redacted]")) }
             let saved = try await client.saved()
             #expect(saved.map(\.intent) == ["a"], "\(place): \(error.debugDescription)")
+        }
+    }
+
+    @Test("an error of a transport that quotes a long body shows none of it, and is told soon", .timeLimit(.minutes(5)))
+    func longBody() async throws {
+        struct Quoting: Error, CustomStringConvertible {
+            let description: String
+        }
+        // Every part of the one is in it once, and that of the other everywhere.
+        for note in [(0..<4_000).map { "canary-\($0) " }.joined(), String(repeating: "a", count: 60_000)] {
+            let quoting = Sending { request in
+                let body = String(decoding: request.body ?? Data(), as: UTF8.self)
+                throw Quoting(description: "can't send " + String(body.dropFirst(100).prefix(10_000)))
+            }
+            let agent = try client("https://api.example/v1", transport: quoting)
+            let error = try await failure { try await agent.request(.post, "/x", body: ["note": .string(note)]) }
+            #expect(error.notes.joined().contains("can't send [redacted]") && !error.debugDescription.contains("canary-"), "\(error.debugDescription.prefix(1000))")
+            await agent.close()
         }
     }
 }

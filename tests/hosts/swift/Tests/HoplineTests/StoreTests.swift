@@ -302,7 +302,7 @@ struct SuspensionTests {
         let buying = Task { try await app.buy("job-3") }
         let reading = Task { try await app.getBalance() }
         let cancelled = Task { try await app.buy("job-4") }
-        try await Task.sleep(for: .milliseconds(300))
+        try await until("all three wait") { app.driver.lock.withLock { app.driver.waiting.count } == 3 }
         cancelled.cancel()
         let error = try await failure { try await cancelled.value }
         #expect(error.kind == .cancelled && error.effect == .unknown, "\(error.debugDescription)")
@@ -420,5 +420,20 @@ struct SuspensionTests {
         await agent.wake()
         await agent.close()
         #expect(try await failure { try await agent.suspend() }.kind == .misuse)
+    }
+}
+
+@Suite("a store that can't be opened")
+struct UnopenedTests {
+    @Test("keeps a purchase from being sent, which had no effect unless its intent may stand for another one")
+    func unopened() async throws {
+        let store = Watched(OwnStore(OwnShelf())) { _ in throw StoreFailure("no such folder", isNotOpened: true) }
+        let agent = try client("https://api.example/v1", store: store, transport: Sending { _ in throw Unmet("nothing is sent") })
+        let unnamed = try await failure { try await agent.buy() }
+        #expect(unnamed.kind == .store && unnamed.effect == .none && unnamed.advice == .mendStore, "\(unnamed.debugDescription)")
+        let named = try await failure { try await agent.buy("job-17") }
+        #expect(named.kind == .store && named.effect == .unknown && named.advice == .resume, "\(named.debugDescription)")
+        #expect(unnamed.notes == ["the store said: no such folder"] && unnamed.attempts == 0, "\(unnamed.notes)")
+        await agent.close()
     }
 }

@@ -20,7 +20,7 @@ internal fun described(error: Throwable, request: Request): String {
     LOGIN.findAll(text).forEach { hide(it.range) }
     val read = text.windowed(RUN).toSet()
     for (secret in secrets(request)) {
-        // A body may be a million letters long: only the text that was read is searched.
+        // A body may have 65 000 parts: only the text that was read is searched.
         val parts = if (secret.length < RUN) setOf(secret) else secret.windowedSequence(RUN).filter { it in read }.toSet()
         for (part in parts) {
             generateSequence(text.indexOf(part)) { text.indexOf(part, it + 1) }.takeWhile { it >= 0 }.forEach { hide(it..<it + part.length) }

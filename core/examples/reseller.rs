@@ -6,7 +6,7 @@
 
 use std::error::Error;
 
-use hopline::client::{Holds, OrderReply, Outputs, Phase, PlaceOrder, RecordId, Saved, Ticket};
+use hopline::client::{OrderReply, Outputs, Phase, PlaceOrder, RecordId, RecordKind, Saved, Ticket};
 use hopline::contract::reseller::{
     AdjustSubUserBalance, CancelStaticOrder, CreateStaticOrder, CreateUser, OrderUnit, QueryProducts, RenewStaticOrder,
 };
@@ -45,7 +45,7 @@ impl Reseller {
         loop {
             let asked = self.0.saved(after);
             let page = self.wait(asked)?;
-            doubts.extend(page.entries.into_iter().filter(|saved| saved.holds == Holds::InDoubtForGood));
+            doubts.extend(page.entries.into_iter().filter(|saved| saved.holds == RecordKind::InDoubtForGood));
             after = page.after;
             if after.is_none() {
                 return Ok(doubts);

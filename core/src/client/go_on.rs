@@ -114,7 +114,7 @@ impl Router {
         terms.counted.clone_from(&call.counted);
         let exchange = Exchange::new(endpoint, built, Vec::new(), self.service.retry.timeout_ms);
         let mut write = Write::new(exchange, self.service.retry, ledger, terms);
-        (write.key.age, write.key.settled, write.restored) = (Age::Saved(call.age), call.spent, true);
+        (write.key.age, write.key.settled, write.restored) = (Age::Saved(call.age), call.key_settled, true);
         let mut job = Job::write_then(write, if call.follows { Then::Follow } else { Then::End });
         let subject = Subject {
             operation: endpoint.name,

@@ -35,7 +35,7 @@ impl Entry {
             given: ledger.given,
             may_have_sold: ledger.may_have_sold,
             unanswered: ledger.unanswered,
-            spent: write.key.settled,
+            key_settled: write.key.settled,
             follows: self.job.follows(),
             credentials: self.wants.wishes.credentials,
             auto_rotate: self.wants.wishes.auto_rotate,

@@ -76,7 +76,7 @@ pub use crate::contract::{OptionEntry, OptionKind, Taker};
 pub use crate::engine::Until;
 pub use crate::options::{CallOptions, ClientOptions};
 pub use crate::state::{
-    BadRecord, CommandId, Description, Holds, Listed, Name, Saved, SavedPage, Seen, Space, StepId, StoreAnswer, StoreCall, Verdict,
+    BadRecord, CommandId, Description, Listed, Name, RecordKind, Saved, SavedPage, Seen, Space, StepId, StoreAnswer, StoreCall, Verdict,
     VerdictName, Whose, describe,
 };
 pub use act::Acted;

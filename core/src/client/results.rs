@@ -74,7 +74,7 @@ impl Router {
 #[cfg(test)]
 mod tests {
     use super::super::testing::{BUY, NOW, agent, drain, go_on, result, saved};
-    use super::super::{CallOptions, Client, Holds, Now, Saved, Settlement};
+    use super::super::{CallOptions, Client, Now, RecordKind, Saved, Settlement};
     use super::*;
     use crate::policy::Effect;
     use crate::state::Memory;
@@ -101,7 +101,7 @@ mod tests {
         let (mut client, command) = bought(DONE, 202);
         assert!(client.abandon(command) && !client.abandon(command) && client.take_answer(command).is_none());
         let kept = shown(&mut client);
-        assert_eq!((kept.holds, kept.session_id.as_deref()), (Holds::Accepted, Some("s-1")));
+        assert_eq!((kept.holds, kept.session_id.as_deref()), (RecordKind::Accepted, Some("s-1")));
         let command = client.resume(&kept.record, CallOptions::default());
         let answered = result(&mut client, command).expect("was done");
         assert!(answered.raw.text().contains("creating"));
@@ -118,7 +118,7 @@ mod tests {
             assert_eq!(effect, Some(Effect::Unknown));
             assert!(client.abandon(command));
             let kept = shown(&mut client);
-            assert_eq!(kept.holds, Holds::InDoubt);
+            assert_eq!(kept.holds, RecordKind::InDoubt);
             let forget = client.forget(&kept.record).command;
             assert_eq!(result(&mut client, forget).expect("is no error").raw.text(), "false", "what is in doubt is not forgotten");
             let settle = client.settle(&kept.record, settlement).command;
@@ -156,7 +156,7 @@ mod tests {
         let command = client.start_json("open_session", BUY, CallOptions::default());
         drain(client, 202, r#"{"success":true,"data":{"session_id":"s-1","status":"active"}}"#);
         client.take_answer(command).expect("has completed").expect("was bought");
-        assert_eq!(shown(client).holds, Holds::Session);
+        assert_eq!(shown(client).holds, RecordKind::Session);
     }
 
     #[test]
@@ -210,6 +210,6 @@ mod tests {
         go_on(&mut client, &mut Memory::default(), later, |_| (200, over.to_owned()));
         assert!(client.abandon(command));
         let kept = shown(&mut client);
-        assert_eq!((kept.session_id.as_deref(), kept.holds), (Some("s-1"), Holds::Accepted));
+        assert_eq!((kept.session_id.as_deref(), kept.holds), (Some("s-1"), RecordKind::Accepted));
     }
 }

@@ -7,7 +7,7 @@ use super::waiting::{Found, Listing, Reading};
 use crate::contract::Operation;
 use crate::contract::agent::CreateSession;
 use crate::engine::{Answered, Phase, RecordId, phase_of};
-use crate::state::{CommandId, Data, Holds, Listed, Name, Saved, SavedCall, SavedPage, User, Version, Whose};
+use crate::state::{CommandId, Data, Listed, Name, RecordKind, Saved, SavedCall, SavedPage, User, Version, Whose};
 
 /// Marks the ticket of [`Client::saved`].
 #[derive(Debug, Clone, Copy)]
@@ -40,13 +40,13 @@ impl Router {
             Found::Data(data) if data.done.as_ref().is_some_and(|done| done.facts.nothing) || data.renewal.is_some() => return None,
             Found::Data(data) => of_data(&data, record, listed.whose),
             Found::Bad(bad, intent) => {
-                Saved { intent, reason: Some(bad.as_str().to_owned()), ..empty(record, listed.whose, "unknown", Holds::Refused) }
+                Saved { intent, reason: Some(bad.as_str().to_owned()), ..empty(record, listed.whose, "unknown", RecordKind::Refused) }
             }
             Found::Nothing => return None,
         };
-        let is_at_work = matches!(user, Some(User::Job(_))) || listed.whose == Whose::Other && saved.holds == Holds::InDoubt;
+        let is_at_work = matches!(user, Some(User::Job(_))) || listed.whose == Whose::Other && saved.holds == RecordKind::InDoubt;
         if is_at_work {
-            (saved.holds, saved.in_doubt_since, saved.settle_from) = (Holds::UnderWay, None, None);
+            (saved.holds, saved.in_doubt_since, saved.settle_from) = (RecordKind::UnderWay, None, None);
         }
         if let Some(User::Session(id)) = &user {
             saved.status = self.sessions.get(id).and_then(|tracked| Some(tracked.shown.status.as_ref()?.to_string())).or(saved.status);
@@ -55,7 +55,7 @@ impl Router {
     }
 }
 
-fn empty(record: RecordId, whose: Whose, operation: &str, holds: Holds) -> Saved {
+fn empty(record: RecordId, whose: Whose, operation: &str, holds: RecordKind) -> Saved {
     Saved {
         record,
         whose,
@@ -76,19 +76,19 @@ fn of_data(data: &Data, record: RecordId, whose: Whose) -> Saved {
     let intent = data.intent.clone();
     if let Some(session) = &data.session {
         let over = phase_of(session.status.as_deref(), &session.ends) == Phase::Ended;
-        let holds = if over { Holds::Accepted } else { Holds::Session };
+        let holds = if over { RecordKind::Accepted } else { RecordKind::Session };
         let of = empty(record, whose, CreateSession::ENDPOINT.name, holds);
         return Saved { intent, session_id: Some(session.id.clone()), status: session.status.clone(), ..of };
     }
     if let Some(call) = data.refused() {
         let reason = Some("backend".to_owned());
-        return Saved { intent, session_id: call.session_id.clone(), reason, ..empty(record, whose, &call.operation, Holds::Refused) };
+        return Saved { intent, session_id: call.session_id.clone(), reason, ..empty(record, whose, &call.operation, RecordKind::Refused) };
     }
     if let Some(call) = &data.call {
         let holds = match call {
-            SavedCall { order_no: Some(_), .. } => Holds::Order,
-            call if call.can_resume() => Holds::InDoubt,
-            _ => Holds::InDoubtForGood,
+            SavedCall { order_no: Some(_), .. } => RecordKind::Order,
+            call if call.can_resume() => RecordKind::InDoubt,
+            _ => RecordKind::InDoubtForGood,
         };
         let in_doubt = call.order_no.is_none();
         let since = call.doubt_since.unwrap_or(data.at.unix);
@@ -108,6 +108,6 @@ fn of_data(data: &Data, record: RecordId, whose: Whose) -> Saved {
         session_id: facts.session_id,
         order_no: facts.order_no,
         status: facts.status,
-        ..empty(record, whose, operation, Holds::Accepted)
+        ..empty(record, whose, operation, RecordKind::Accepted)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::names::{Name, Version};
 use super::record::Data;
-use super::slot::{AfterWrite, JobId, Slot, StoreWrite, User, WriteResult};
+use super::slot::{AfterWrite, JobId, NameEntry, StoreWrite, User, WriteResult};
 use super::store::StoreCall;
 use crate::collections::Map;
 
@@ -10,7 +10,7 @@ use crate::collections::Map;
 #[derive(Debug, Clone, Default, Hash)]
 pub(crate) struct Journal {
     /// Boxed, since a map's lists have spare room.
-    slots: Map<Name, Box<Slot>>,
+    slots: Map<Name, Box<NameEntry>>,
     /// True if the store may carry out a call after the host gave it up.
     late_calls: bool,
 }
@@ -20,11 +20,11 @@ impl Journal {
         Journal { slots: Map::default(), late_calls }
     }
 
-    pub(crate) fn slot(&self, name: &Name) -> Option<&Slot> {
+    pub(crate) fn slot(&self, name: &Name) -> Option<&NameEntry> {
         self.slots.get(name).map(|slot| &**slot)
     }
 
-    fn slot_mut(&mut self, name: &Name) -> Option<&mut Slot> {
+    fn slot_mut(&mut self, name: &Name) -> Option<&mut NameEntry> {
         self.slots.get_mut(name).map(|slot| &mut **slot)
     }
 
@@ -35,7 +35,7 @@ impl Journal {
 
     /// Adds a new name: the first put makes it.
     pub(crate) fn make(&mut self, name: Name, user: Option<User>) {
-        self.slots.insert(name, Box::new(Slot::made(user)));
+        self.slots.insert(name, Box::new(NameEntry::made(user)));
     }
 
     /// Sets the use of a name.
@@ -52,27 +52,27 @@ impl Journal {
 
     /// Returns true if this client owns the name, as far as is known.
     pub(crate) fn is_owned(&self, name: &Name) -> bool {
-        self.slot(name).is_some_and(Slot::is_owned)
+        self.slot(name).is_some_and(NameEntry::is_owned)
     }
 
     /// Returns true if a step of the name is out, or a step that was not tried before is to go out.
     pub(crate) fn is_busy(&self, name: &Name) -> bool {
-        self.slot(name).is_some_and(Slot::is_busy)
+        self.slot(name).is_some_and(NameEntry::is_busy)
     }
 
     /// Returns true if the store may still make the name: the put that was to make it has failed, and the name is deleted by then.
     pub(crate) fn may_be_made_late(&self, name: &Name) -> bool {
-        self.late_calls && self.slot(name).is_some_and(Slot::may_be_made_late)
+        self.late_calls && self.slot(name).is_some_and(NameEntry::may_be_made_late)
     }
 
     /// Returns true if a step of the name is out.
     pub(crate) fn is_out(&self, name: &Name) -> bool {
-        self.slot(name).is_some_and(Slot::is_out)
+        self.slot(name).is_some_and(NameEntry::is_out)
     }
 
     /// Returns true if the name is about to be released, or may belong to another client.
     pub(crate) fn is_leaving(&self, name: &Name) -> bool {
-        self.slot(name).is_some_and(Slot::is_leaving)
+        self.slot(name).is_some_and(NameEntry::is_leaving)
     }
 
     /// Notes data that is under a name, or is about to be put there.
@@ -89,7 +89,7 @@ impl Journal {
 
     /// Returns true if the claim that is out has ended before its answer came.
     pub(crate) fn has_ended(&self, name: &Name) -> bool {
-        self.slot(name).is_some_and(Slot::has_ended)
+        self.slot(name).is_some_and(NameEntry::has_ended)
     }
 
     /// Takes the answer to a claim: whether this client owns the name now, and the version of its data.
@@ -136,7 +136,7 @@ impl Journal {
 
     /// Forgets a name with nothing left to know.
     fn tidy(&mut self, name: &Name) {
-        if self.slot(name).is_some_and(Slot::is_idle) {
+        if self.slot(name).is_some_and(NameEntry::is_idle) {
             self.slots.remove(name);
         }
     }

@@ -22,7 +22,7 @@ pub(crate) use self::observed::UNKNOWN;
 pub use self::observed::{Seen, Verdict, VerdictName};
 pub(crate) use self::record::{Account, Data, Done, SavedCall, SavedSession, intent_of};
 pub use self::record::{BadRecord, Description, describe};
-pub use self::saved::{Holds, Saved, SavedPage};
+pub use self::saved::{RecordKind, Saved, SavedPage};
 pub(crate) use self::sessions::{BoughtAs, Shown, Tracked, forbidden, is_over_for_good, word};
 pub(crate) use self::slot::{JobId, StoreWrite, User, WriteResult};
 pub(crate) use self::store::again_after;

@@ -86,7 +86,7 @@ closed_enum! {
 
 host_record! {
     /// The advice after an observation of a session.
-    struct Told as "Verdict" {
+    struct HostVerdict as "Verdict" {
         /// The advice.
         verdict: VerdictName,
         /// Of `rotate` and `rotating`: the reason to give.
@@ -99,17 +99,17 @@ host_record! {
 }
 
 impl Shaped for Verdict {
-    const SHAPE: Shape = Told::SHAPE;
+    const SHAPE: Shape = HostVerdict::SHAPE;
 }
 
 impl Encode for Verdict {
     fn encode<S: Sink>(&self, sink: &mut S) -> S::Value {
-        let told = |verdict, reason: Option<&RotateReason>| Told { verdict, reason: reason.cloned(), command: None, why: None };
+        let told = |verdict, reason: Option<&RotateReason>| HostVerdict { verdict, reason: reason.cloned(), command: None, why: None };
         let told = match self {
             Verdict::Keep => told(VerdictName::Keep, None),
             Verdict::Rotate(reason) => told(VerdictName::Rotate, Some(reason)),
-            Verdict::Rotating(reason, command) => Told { command: Some(*command), ..told(VerdictName::Rotating, Some(reason)) },
-            Verdict::Unsure(why) => Told { why: Some(why), ..told(VerdictName::Unsure, None) },
+            Verdict::Rotating(reason, command) => HostVerdict { command: Some(*command), ..told(VerdictName::Rotating, Some(reason)) },
+            Verdict::Unsure(why) => HostVerdict { why: Some(why), ..told(VerdictName::Unsure, None) },
         };
         told.encode(sink)
     }

@@ -72,7 +72,7 @@ pub(crate) struct SavedCall {
     /// True if an earlier send had no settling answer when this was written.
     pub(crate) unanswered: bool,
     /// True if the key is settled and the effect is still open.
-    pub(crate) spent: bool,
+    pub(crate) key_settled: bool,
     /// True if the result is followed after the answer, as by `open_session` and `place_order`.
     pub(crate) follows: bool,
     pub(crate) credentials: bool,
@@ -137,7 +137,7 @@ stored!(SavedCall {
     given,
     may_have_sold,
     unanswered,
-    spent,
+    key_settled as "spent",
     follows as "opens",
     credentials,
     auto_rotate,
@@ -319,7 +319,7 @@ impl SavedCall {
         let once = [Api::Agent, Api::Reseller]
             .into_iter()
             .any(|api| self.endpoint(api).is_some_and(|endpoint| endpoint.safety == Safety::AtMostOnce));
-        !self.secret && !self.spent && !self.refused && !once
+        !self.secret && !self.key_settled && !self.refused && !once
     }
 
     fn is_sound(&self, api: Api) -> bool {

@@ -38,7 +38,7 @@ host_record! {
         /// The status of the session or of the order, when it was last read.
         pub status: Option<String>,
         /// The kind of the entry, which decides what can be done with it.
-        pub holds: Holds,
+        pub holds: RecordKind,
         /// Of a record that can't be used: the reason in a word. `backend` means an operation that an app's own backend refused.
         pub reason: Option<String>,
         /// The time since when the operation is in doubt, Unix milliseconds.
@@ -53,7 +53,7 @@ host_record! {
 
 closed_enum! {
     /// The kind of a record.
-    pub enum Holds {
+    pub enum RecordKind {
         /// An operation that is under way, in this client or another.
         UnderWay = "under_way",
         /// An operation in doubt, which can be resumed or settled.

@@ -90,7 +90,7 @@ enum Out {
 
 /// One name.
 #[derive(Debug, Clone, Default, Hash)]
-pub(crate) struct Slot {
+pub(crate) struct NameEntry {
     pub(crate) user: Option<User>,
     /// True if this client owns the name.
     owned: bool,
@@ -132,10 +132,10 @@ impl AfterWrite {
     }
 }
 
-impl Slot {
+impl NameEntry {
     /// A new name: the first put makes it.
     pub(super) fn made(user: Option<User>) -> Self {
-        Slot { user, owned: true, new: true, ..Slot::default() }
+        NameEntry { user, owned: true, new: true, ..NameEntry::default() }
     }
 
     /// Returns true if this client owns the name, as far as is known.

@@ -83,7 +83,7 @@ const NAMED: &[(&str, &str)] = &[
     ("Kind", "HoplineError.Kind"),
     ("Effect", "HoplineError.Effect"),
     ("Advice", "HoplineError.Advice"),
-    ("Holds", "Saved.Holds"),
+    ("RecordKind", "Saved.RecordKind"),
     ("Event", "EventFields"),
     ("EventName", "EventFields.Name"),
     ("Verdict", "VerdictFields"),

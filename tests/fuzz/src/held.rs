@@ -1,6 +1,6 @@
 //! A client whose store holds some bytes.
 
-use hopline::client::{Client, ClientOptions, Holds, Outcome, RecordId, Settlement, Step, StoreCall};
+use hopline::client::{Client, ClientOptions, Outcome, RecordId, RecordKind, Settlement, Step, StoreCall};
 use hopline::wire::Request;
 use hopline_store::{Memory, Put, Store};
 
@@ -29,7 +29,7 @@ impl Held {
         client.resolve(id, Outcome::Store(listed), NOW).expect("the step waits");
         let page = client.take(ticket).expect("it was answered").expect("the list was read");
         let [saved] = page.entries.as_slice() else { panic!("one record is listed as {:?}", page.entries) };
-        Held { record: saved.record.clone(), is_refused: saved.holds == Holds::Refused, client, store }
+        Held { record: saved.record.clone(), is_refused: saved.holds == RecordKind::Refused, client, store }
     }
 
     /// Answers the store's steps until there is nothing to do, and no request. What was sent.

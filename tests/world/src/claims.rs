@@ -1,6 +1,6 @@
 //! Who owns which name: claims end while their program lives, and what leaves a program must still be its own.
 
-use hopline::client::{FailureKind, Holds, Millis, Name, Outcome, Saved, Sent, StepId, StoreCall, describe};
+use hopline::client::{FailureKind, Millis, Name, Outcome, RecordKind, Saved, Sent, StepId, StoreCall, describe};
 use hopline::contract::Method;
 use hopline::wire::Request;
 use hopline_sandbox::Service;
@@ -162,7 +162,7 @@ impl World {
     fn owns_what_it_has(&mut self) -> Result<(), Wrong> {
         let Some(process) = &self.process else { return Ok(()) };
         let has = |name: &Name| {
-            let is_its = |saved: &Saved| saved.holds == Holds::Session && name_of(&saved.record).as_ref() == Some(name);
+            let is_its = |saved: &Saved| saved.holds == RecordKind::Session && name_of(&saved.record).as_ref() == Some(name);
             self.saved().iter().any(is_its)
         };
         let mut owned = self.store.owned_by(process.number);

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use hopline::Kind;
-use hopline::client::Holds;
+use hopline::client::RecordKind;
 use hopline::contract::Api;
 
 use crate::act::Act;
@@ -74,7 +74,7 @@ impl World {
         self.restart(0)?;
         let (saved, doubts) = (self.saved(), self.doubts());
         let damaged = self.damaged_jobs().collect();
-        let accepted = self.jobs_that_hold(&[Holds::Accepted]).collect();
+        let accepted = self.jobs_that_hold(&[RecordKind::Accepted]).collect();
         let listed = Listed { saved: &saved, accepted: &accepted, doubts: &doubts, damaged: &damaged };
         self.checker.nothing_is_lost(&self.jobs, &listed)?;
         self.clone().sessions_can_be_ended(&["rotate_session"])?;

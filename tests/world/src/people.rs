@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use hopline::Error;
 use hopline::client::{
-    Answered, CallOptions, Client, ClientOptions, CommandId, Holds, Millis, Name as StoreName, Now, Outcome, RecordId, Saved, Settlement,
-    Step, Whose,
+    Answered, CallOptions, Client, ClientOptions, CommandId, Millis, Name as StoreName, Now, Outcome, RecordId, RecordKind, Saved,
+    Settlement, Step, Whose,
 };
 use hopline::contract::{Api, Secret};
 use serde::Deserialize;
@@ -49,7 +49,8 @@ enum Acted {
 impl World {
     /// Resumes all that can be resumed.
     pub(crate) fn resume_all(&mut self) -> Result<(), Wrong> {
-        let held = self.saved().into_iter().filter(|saved| matches!(saved.holds, Holds::InDoubt | Holds::Session | Holds::Order));
+        let held =
+            self.saved().into_iter().filter(|saved| matches!(saved.holds, RecordKind::InDoubt | RecordKind::Session | RecordKind::Order));
         let records: Vec<RecordId> = held.map(|saved| saved.record).collect();
         records.iter().try_for_each(|record| self.resume(record))
     }
@@ -136,7 +137,7 @@ impl World {
 
     /// The doubts that a person may end.
     fn open_doubts(&self) -> Vec<RecordId> {
-        let open = self.saved().into_iter().filter(|saved| matches!(saved.holds, Holds::InDoubt | Holds::InDoubtForGood));
+        let open = self.saved().into_iter().filter(|saved| matches!(saved.holds, RecordKind::InDoubt | RecordKind::InDoubtForGood));
         open.map(|saved| saved.record).collect()
     }
 
@@ -209,7 +210,7 @@ impl World {
 
     /// A person drops what can't be read any more, once they know what came of it.
     fn drop_damaged(&mut self) -> Result<(), Wrong> {
-        for record in self.saved().into_iter().filter(|saved| saved.holds == Holds::Refused).map(|saved| saved.record) {
+        for record in self.saved().into_iter().filter(|saved| saved.holds == RecordKind::Refused).map(|saved| saved.record) {
             if self.is_anothers(&record) {
                 continue;
             }
@@ -270,7 +271,7 @@ impl World {
 
     /// Somebody drops a record too early. What they hold is not dropped before they have let go of it.
     pub(crate) fn forget(&mut self, at: usize) -> Result<(), Wrong> {
-        let is_of_use = |saved: &Saved| saved.holds != Holds::Refused;
+        let is_of_use = |saved: &Saved| saved.holds != RecordKind::Refused;
         let Some(mut saved) = self.saved().into_iter().nth(at).filter(is_of_use) else { return Ok(()) };
         let about = self.about_of(&saved.record);
         let mut is_forgotten = self.is_forgotten(&saved.record)?;
@@ -357,8 +358,9 @@ impl World {
 
     /// Whether somebody in this program has a session that lives.
     fn holds(&self, saved: &Saved) -> bool {
-        let is_living =
-            saved.holds == Holds::Session && saved.whose == Whose::Mine && matches!(saved.status.as_deref(), Some("creating" | "active"));
+        let is_living = saved.holds == RecordKind::Session
+            && saved.whose == Whose::Mine
+            && matches!(saved.status.as_deref(), Some("creating" | "active"));
         let has = |process: &Process| saved.session_id.as_ref().is_some_and(|session| process.has.contains(session));
         is_living && self.process.as_ref().is_some_and(has)
     }

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::hash::Hash;
 
 use hopline::client::{
-    Answered, CallOptions, Client, ClientOptions, CommandId, Description, EventKind, Holds, Millis, Name, Now, Outcome, RecordId, Saved,
-    Step, StepId, StoreCall, describe,
+    Answered, CallOptions, Client, ClientOptions, CommandId, Description, EventKind, Millis, Name, Now, Outcome, RecordId, RecordKind,
+    Saved, Step, StepId, StoreCall, describe,
 };
 use hopline::contract::{Api, Decimal, Method, Secret};
 use hopline::wire::Request;
@@ -376,14 +376,14 @@ impl World {
     }
 
     /// The jobs of what is shown to hold one of these.
-    pub(crate) fn jobs_that_hold(&self, holds: &[Holds]) -> impl Iterator<Item = usize> {
+    pub(crate) fn jobs_that_hold(&self, holds: &[RecordKind]) -> impl Iterator<Item = usize> {
         let shown = self.saved().into_iter().filter(|saved| holds.contains(&saved.holds));
         shown.filter_map(|saved| self.job_of(&name_of(&saved.record)?))
     }
 
     /// The jobs that a person can find an open doubt about.
     pub(crate) fn doubts(&self) -> BTreeSet<usize> {
-        let open = self.jobs_that_hold(&[Holds::InDoubt, Holds::InDoubtForGood, Holds::UnderWay]);
+        let open = self.jobs_that_hold(&[RecordKind::InDoubt, RecordKind::InDoubtForGood, RecordKind::UnderWay]);
         open.chain(self.damaged_jobs()).collect()
     }
 

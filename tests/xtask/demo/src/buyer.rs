@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use hopline::client::{Holds, Phase};
+use hopline::client::{Phase, RecordKind};
 use hopline::{CallOptions, Client, drive};
 
 use crate::life::{INTENT, cheapest, purchase};
@@ -19,7 +19,7 @@ pub(crate) fn run(folder: PathBuf) -> Told {
     let asked = client.saved(None);
     for held in drive(&mut client, asked, &mut host)?.entries {
         let what = match held.holds {
-            Holds::InDoubt => "is in doubt: the same bytes with the same key will ask what became of it",
+            RecordKind::InDoubt => "is in doubt: the same bytes with the same key will ask what became of it",
             _ => "is held",
         };
         page.toned(Tone::Bad, "found", format!("{} under the intent `{}` {what}", held.operation, held.intent.as_deref().unwrap_or("?")));

@@ -1,6 +1,6 @@
 //! A session's whole life, and a purchase whose program is gone before its answer is.
 
-use hopline::client::{Holds, Host, OpenSession, Phase, Seen, Step, Ticket, Verdict, Whose};
+use hopline::client::{Host, OpenSession, Phase, RecordKind, Seen, Step, Ticket, Verdict, Whose};
 use hopline::contract::Secret;
 use hopline::contract::agent::{GetSession, Proxy, RenewSession, RotateReason, RotateSession, TerminateSession};
 use hopline::{CallOptions, Client, ClientOptions, Kind, Outcome, drive};
@@ -111,7 +111,7 @@ fn a_program_that_is_gone_before_the_answer_buys_once_when_it_comes_back() {
     let (mut client, mut host) = program();
     let asked = client.saved(None);
     let saved = drive(&mut client, asked, &mut host).expect("a list").entries;
-    assert_eq!(saved.iter().map(|saved| (saved.holds, saved.whose)).collect::<Vec<_>>(), [(Holds::InDoubt, Whose::Free)]);
+    assert_eq!(saved.iter().map(|saved| (saved.holds, saved.whose)).collect::<Vec<_>>(), [(RecordKind::InDoubt, Whose::Free)]);
     let ticket = client.open_session(purchase(), intent());
     let open = drive(&mut client, ticket, &mut host).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!((live.charges(), live.sessions().len()), (1, 1));

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use hopline::client::Holds;
+use hopline::client::RecordKind;
 use hopline::contract::agent::{GetBalance, GetSession, TerminateSession};
 use hopline::{CallOptions, ClientOptions, Effect, Kind};
 use hopline_peers::{BEHAVIOURS, Behaviour, Options, Reading, serve};
@@ -86,7 +86,8 @@ fn behind_one_odd_answer_a_purchase_charges_once_and_is_its_own_session() {
         odd.read_each_its_own(&what, &mut probe, &bought);
         let ticket = probe.client.start(TerminateSession { session_id: bought }, CallOptions::default());
         probe.drive(ticket).unwrap_or_else(|error| panic!("{what}: {error}"));
-        let doubts = probe.saved().into_iter().filter(|saved| matches!(saved.holds, Holds::InDoubt | Holds::InDoubtForGood)).count();
+        let doubts =
+            probe.saved().into_iter().filter(|saved| matches!(saved.holds, RecordKind::InDoubt | RecordKind::InDoubtForGood)).count();
         assert_eq!(doubts, 0, "{what}");
     });
 }

@@ -2,7 +2,7 @@ package hopline.host
 
 import hopline.AgentClient
 import hopline.FolderStore
-import hopline.Holds
+import hopline.RecordKind
 import hopline.JavaHttpTransport
 import hopline.OkHttpTransport
 import hopline.OpenSession
@@ -84,7 +84,7 @@ class CancelTest {
                 val buying = async(Dispatchers.Default) { agent.buy() }
                 withTimeout(20.seconds) { while (sandbox.counts().second == 0) delay(20) }
                 buying.cancelAndJoin()
-                assertEquals(listOf(Holds.IN_DOUBT), agent.saved().map { it.holds })
+                assertEquals(listOf(RecordKind.IN_DOUBT), agent.saved().map { it.holds })
                 assertEquals(Phase.READY, agent.buy().phase)
                 assertEquals(1 to 1, sandbox.counts())
             }

@@ -4,7 +4,7 @@ import hopline.Advice
 import hopline.AgentClient
 import hopline.Effect
 import hopline.FolderStore
-import hopline.Holds
+import hopline.RecordKind
 import hopline.HoplineException
 import hopline.JavaHttpTransport
 import hopline.Method
@@ -137,7 +137,7 @@ class InputTest {
         Files.writeString(file, "{")
         client(service, FolderStore(folder)).use { agent ->
             val refused = agent.saved().single()
-            assertEquals(Triple(Holds.REFUSED, "damaged", Whose.FREE), Triple(refused.holds, refused.reason, refused.whose))
+            assertEquals(Triple(RecordKind.REFUSED, "damaged", Whose.FREE), Triple(refused.holds, refused.reason, refused.whose))
             assertTrue(agent.resumeAll().isEmpty())
             fails<HoplineException.Store>("create_session") { agent.createSession(SessionType.Dynamic, "p", intent = "job-17") }
             assertEquals("{", Files.readString(file))

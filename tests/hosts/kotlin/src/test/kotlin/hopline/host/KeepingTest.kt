@@ -5,7 +5,7 @@ import hopline.Effect
 import hopline.Event
 import hopline.EventName
 import hopline.FolderStore
-import hopline.Holds
+import hopline.RecordKind
 import hopline.HoplineException
 import hopline.OpenSession
 import hopline.Options
@@ -70,7 +70,7 @@ class KeepingTest {
             buying.cancel()
             withTimeout(30.seconds) { while (!buying.isCompleted) if (!main.next()) delay(1) }
             val shown = agent.saved().single()
-            assertEquals(listOf(Holds.ACCEPTED, "create_session", "s-1"), listOf(shown.holds, shown.operation, shown.sessionId))
+            assertEquals(listOf(RecordKind.ACCEPTED, "create_session", "s-1"), listOf(shown.holds, shown.operation, shown.sessionId))
             assertEquals(bought, agent.resume(shown.record).raw.text)
             assertTrue(agent.forget(agent.saved().single().record) && agent.saved().isEmpty())
             assertEquals(1, service.sent.size)
@@ -197,7 +197,7 @@ class KeepingTest {
             owner.use {
                 val open = it.openSession(SessionType.Dynamic, "p", intent = "job-17")
                 val shown = other.saved().single()
-                assertEquals(Triple(Holds.SESSION, Whose.OTHER, "s-1"), Triple(shown.holds, shown.whose, shown.sessionId))
+                assertEquals(Triple(RecordKind.SESSION, Whose.OTHER, "s-1"), Triple(shown.holds, shown.whose, shown.sessionId))
                 assertThrows(HoplineException.Busy::class.java) { runBlocking { other.forget(shown.record) } }
                 val busy = assertThrows(HoplineException.Busy::class.java) { runBlocking { other.openSession(SessionType.Dynamic, "p", intent = "job-17") } }
                 assertEquals("s-1", busy.sessionId)

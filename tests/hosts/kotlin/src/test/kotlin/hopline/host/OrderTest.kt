@@ -4,7 +4,7 @@ import hopline.Advice
 import hopline.Effect
 import hopline.EventName
 import hopline.FolderStore
-import hopline.Holds
+import hopline.RecordKind
 import hopline.HoplineException
 import hopline.JavaHttpTransport
 import hopline.OkHttpTransport
@@ -92,7 +92,7 @@ class OrderTest {
             }
             // As another program would, later.
             sandbox.reseller(store = FolderStore(folder)).use { reseller ->
-                assertEquals(listOf(record to Holds.IN_DOUBT_FOR_GOOD), reseller.saved().map { it.record to it.holds })
+                assertEquals(listOf(record to RecordKind.IN_DOUBT_FOR_GOOD), reseller.saved().map { it.record to it.holds })
                 val found = reseller.reconcile(record)
                 val candidate = found.candidates.single()
                 assertEquals(Triple("create_static_order", true, "list_static_orders"), Triple(found.operation, found.complete, candidate.read))
@@ -187,7 +187,7 @@ class OrderTest {
             program.destroyForcibly().waitFor()
             sandbox.control("order", """{"order_no":"$number","outcome":"active"}""")
             sandbox.reseller(store = FolderStore(folder)).use { reseller ->
-                assertEquals(listOf(Holds.ORDER to number), reseller.saved().map { it.holds to it.orderNo })
+                assertEquals(listOf(RecordKind.ORDER to number), reseller.saved().map { it.holds to it.orderNo })
                 assertTrue(reseller.resumeAll().isEmpty(), "who starts its intent asks for it")
                 val resumed = reseller.resumeIntent("order-1") as OrderReply
                 assertEquals(number to Phase.READY, resumed.orderNo to resumed.phase)
@@ -206,7 +206,7 @@ class OrderTest {
             program.destroyForcibly().waitFor()
             sandbox.reseller(store = FolderStore(folder)).use { reseller ->
                 val saved = reseller.saved().single()
-                assertEquals(Holds.IN_DOUBT_FOR_GOOD to "order-1", saved.holds to saved.intent)
+                assertEquals(RecordKind.IN_DOUBT_FOR_GOOD to "order-1", saved.holds to saved.intent)
                 fails<HoplineException.InDoubt> { reseller.place(user, intent = "order-1") }
                 val candidate = reseller.reconcile(saved.record).candidates.single()
                 assertEquals(sandbox.purchases(), listOf(candidate.item.json.jsonObject.word("order_no")))

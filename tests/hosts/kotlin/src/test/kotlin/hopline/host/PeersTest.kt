@@ -2,7 +2,7 @@ package hopline.host
 
 import hopline.AgentClient
 import hopline.Effect
-import hopline.Holds
+import hopline.RecordKind
 import hopline.HoplineException
 import hopline.JavaHttpTransport
 import hopline.OkHttpTransport
@@ -267,7 +267,7 @@ class PeersTest {
         val bought = agent.createSession(SessionType.Dynamic, "dynamic-world", intent = UUID.randomUUID().toString()).sessionId
         repeat(2) { assertTrue(agent.balance().signum() > 0) }
         assertEquals(bought, agent.getSession(bought).sessionId)
-        assertTrue(agent.saved().none { it.holds == Holds.IN_DOUBT || it.holds == Holds.IN_DOUBT_FOR_GOOD })
+        assertTrue(agent.saved().none { it.holds == RecordKind.IN_DOUBT || it.holds == RecordKind.IN_DOUBT_FOR_GOOD })
     }
 
     companion object {

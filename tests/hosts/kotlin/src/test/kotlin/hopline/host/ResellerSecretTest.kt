@@ -1,7 +1,7 @@
 package hopline.host
 
 import hopline.FolderStore
-import hopline.Holds
+import hopline.RecordKind
 import hopline.HoplineException
 import hopline.Method
 import hopline.Options
@@ -123,7 +123,7 @@ class ResellerSecretTest {
             mode = "answered"
             for (saved in reseller.saved()) {
                 shown += "$saved"
-                if (saved.holds == Holds.IN_DOUBT_FOR_GOOD) told { reseller.reconcile(saved.record) }
+                if (saved.holds == RecordKind.IN_DOUBT_FOR_GOOD) told { reseller.reconcile(saved.record) }
             }
             mode = "refused"
             for (call in calls(reseller).values) told(call)

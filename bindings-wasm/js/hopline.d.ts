@@ -1,30 +1,30 @@
 /// <reference lib="esnext.disposable" />
 
-/** Any JSON: the contract does not document what is inside, so look before you use it. */
+/** Any JSON: the contract does not document its content, so check it before you use it. */
 export type Json = unknown;
 
 /**
- * An answer with the members that its type does not have, since no contract documents them: `(session as Undocumented<Session>).zone`.
- * Every answer keeps such members as the service wrote them.
+ * An answer with the members that its type does not have, since they are undocumented: `(session as Undocumented<Session>).zone`. Every
+ * answer keeps such members as the service wrote them.
  */
 export type Undocumented<Answer> = Answer & { readonly [member: string]: unknown };
 
-/** `AbortSignal`, where the environment's types have one. */
+/** `AbortSignal`, if the environment's types have one. */
 type Signal = typeof globalThis extends { AbortSignal: { prototype: infer Found } } ? Found : any;
 
-/** A word of a list that the service may lengthen. */
+/** A word of a list that the service may extend. */
 export type Open<Word extends string> = Word | (string & {});
 
 /**
- * A username, password, token or email address in an answer: `reveal()` gives its text. It prints, logs and stringifies as
- * `[redacted]`. Copies by spread, Immer, Redux, Vue and TanStack Query keep it; `structuredClone` and `postMessage` drop its text.
- * The same text is the same object. Pass it on as it is, wherever a client takes its text.
+ * A username, password, token or email address in an answer: `reveal()` returns its text. A secret prints, logs and stringifies as
+ * `[redacted]`. Copies by spread, Immer, Redux, Vue and TanStack Query keep it; `structuredClone` and `postMessage` drop its text. Equal
+ * texts are the same object. Pass it on as it is, wherever a client takes its text.
  */
 export class Secret {
   private constructor();
-  /** Tells it apart from the others of this program. */
+  /** A number that distinguishes it from the others of this program. */
   readonly serial: number;
-  /** Its text. */
+  /** Returns the text. */
   readonly reveal: () => string;
   /** `[redacted]`. */
   toString(): string;
@@ -32,33 +32,33 @@ export class Secret {
   toJSON(): string;
 }
 
-/** What is known of an answer, beside itself. */
+/** The facts about an answer, beside itself. */
 export interface Meta {
-  /** To quote when reporting a problem. */
+  /** The request id, to quote when reporting a problem. */
   readonly requestId?: string;
-  /** The HTTP status; absent where the service was not asked now. */
+  /** The HTTP status; absent if no request was sent. */
   readonly httpStatus?: number;
-  /** How often it was sent. */
+  /** The number of sends. */
   readonly attempts: number;
-  /** Of a read with `until`: `ready` when it holds, `pending` at the deadline. Of a session or an order: where it is. */
+  /** Of a read with `until`: `ready` if its condition holds, `pending` at the deadline. Of a session or an order: its phase. */
   readonly phase?: Phase;
-  /** The text of the service's `data`, digit for digit. It may hold secrets, so it is not enumerable. */
+  /** The text of the service's `data`, digit for digit. The text may hold secrets, so it is not enumerable. */
   readonly raw: string;
 }
 
 /**
- * What is known of an answer: of the object that a call returned, not of a copy. Nothing of anything else, and of an answer that is
- * no object.
+ * Returns the facts about an answer: about the object that a call returned, not a copy. `undefined` for anything else, and for an answer
+ * that is not an object.
  */
 export function meta(answer: unknown): Meta | undefined;
 
-/** As much of `fetch` as a client uses. */
+/** The part of `fetch` that a client uses. */
 export type Fetch = (
   url: string,
   init: {
     method: string;
     headers: [string, string][];
-    /** A `Uint8Array`, or nothing. */
+    /** A `Uint8Array`, or `undefined`. */
     body: any;
     redirect: "manual";
     cache: "no-store";
@@ -66,188 +66,192 @@ export type Fetch = (
   },
 ) => Promise<FetchResponse>;
 
-/** As much of a `Response` as a client uses. */
+/** The part of a `Response` that a client uses. */
 export interface FetchResponse {
   readonly status: number;
   readonly headers: { get(name: string): string | null };
   readonly body: { getReader(): { read(): Promise<{ done: boolean; value?: any }>; cancel(): Promise<void> } } | null;
 }
 
-/** What a read is repeated for: it ends when the value at `at` is one of `is`, or a number of at least `atLeast`. */
+/** The condition that ends a repeated read: the value at `at` is one of `is`, or a number of at least `atLeast`. */
 export interface Until {
-  /** Where in the answer to look, a JSON pointer (RFC 6901) such as `/status`. */
+  /** The place of the value in the answer, a JSON pointer (RFC 6901) such as `/status`. */
   at: string;
-  /** The values that end it; one that is no text is compared by its JSON, such as `true`. One of `is` and `atLeast` must be there. */
+  /**
+   * The values that end the read; a value that is not a text is compared by its JSON, such as `true`. One of `is` and `atLeast` is
+   * required.
+   */
   is?: string[] | undefined;
-  /** The number that ends it, once it is reached; a text is compared digit for digit. */
+  /** The least number that ends the read; a text is compared digit for digit. */
   atLeast?: number | string | undefined;
 }
 
 /**
- * A session that was opened, as a handle. Its members show the newest state that its client has seen, whichever call has read it:
- * what a read did not ask for, such as the login, stays as it was.
+ * A handle of a session that was opened. Its members show the newest state that its client has read, by any call: members that a read did
+ * not request, such as the login, keep their values.
  */
 export class OpenSession implements AsyncDisposable {
   private constructor();
-  /** Its id: the handle for everything that comes after. */
+  /** The session's id: the handle for all further operations. */
   readonly session_id: string;
-  /** What its purchase was charged, in USD, where the service said so. */
+  /** The charge of its purchase in USD, where the service stated it. */
   readonly charged_usd?: string;
-  /** Where it was when it was last waited for; `ended` once it was terminated through a handle. */
+  /** The phase at the end of the last wait; `ended` once the session was terminated through a handle. */
   readonly phase: Phase;
-  /** What was read of it last. */
+  /** The last read of the session. */
   readonly session: Session;
-  /** How often its exit or its login has changed, as far as this client has seen: make new connections when it has grown. */
+  /** The number of known changes of its exit or login: make new connections when it has grown. */
   readonly generation: number;
-  /** Its proxy, as HTTP clients want it. Throws `invalid` where the login is not known: open the session with `credentials`. */
+  /** The proxy in the formats of HTTP clients. Throws `invalid` if the login is not known: open the session with `credentials`. */
   get proxy(): ProxySettings;
-  /** Waits on until it is usable or over. */
+  /** Waits on until the session is usable or over. */
   wait(options?: SessionOptions): Promise<OpenSession>;
-  /** Gives it another exit address. Where `session` shows its login, so does the answer, unless `include_credentials` is false. */
+  /** Gives the session another exit address. If `session` shows its login, so does the answer, unless `include_credentials` is false. */
   rotate(params?: Omit<RotateSession, "session_id">, options?: KeyedOptions): Promise<Session>;
-  /** Reads it, with its login where that is known. */
+  /** Reads the session, with its login if that is known. */
   refresh(options?: ReadOptions): Promise<Session>;
-  /** Lengthens it. */
+  /** Lengthens the session. */
   renew<Answer = unknown>(params: Omit<RenewSession, "session_id">, options?: RenewOptions): Promise<Answer>;
-  /** Ends it. Then its `phase` is `ended`, and `session` has the status that the service gives it, if it gives one. */
+  /** Ends the session. Then its `phase` is `ended`, and `session` has the status from the service, if there is one. */
   terminate<Answer = unknown>(options?: WriteOptions): Promise<Answer>;
-  /** Advice on what was seen through it; with `autoRotate`, what `observe` of the client does. */
+  /** Returns advice after an observation through the session; with `autoRotate`, as `observe` of the client does. */
   observe(seen: Seen, options?: ObserveOptions): Promise<Verdict | undefined>;
-  /** Lets other clients of the store have it, without ending it. Returns whether this client held it. */
+  /** Releases the session for other clients of the store, without ending it. Returns true if this client held it. */
   release(): Promise<boolean>;
-  /**
-   * Terminates it if it was bought here, is dynamic, and was not to be kept; otherwise releases it. `await using` does this.
-   */
+  /** Terminates the session if it was bought here, is dynamic, and was not to be kept; otherwise releases it. `await using` calls this. */
   dispose(): Promise<void>;
-  /** The same. */
+  /** Calls `dispose`. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** What a lease is asked for with. */
+/** The options for acquiring a lease. */
 export interface AcquireOptions {
-  /** What is to be reached, such as a host: what is seen there counts for it alone. */
+  /** The target of the requests, such as a host: blocks that are observed for it count for this target alone. */
   target?: string | undefined;
-  /** The same key gets the same session, as long as this client has it and its exit has not changed. */
+  /** A key for a sticky session: the same key gets the same session, as long as this client has it and its exit has not changed. */
   key?: string | undefined;
-  /** How long to wait for a session, in milliseconds. Default: 30 000. */
+  /** The longest wait for a session, in milliseconds. Default: 30 000. */
   timeoutMs?: number | undefined;
-  /** Gives up waiting. A purchase that is under way goes on, for whoever comes next. */
+  /** Cancels the wait. A purchase that is under way goes on, for the next caller. */
   signal?: Signal | undefined;
 }
 
 /**
- * Sessions that are lent, at most `size` at a time over all processes that share the store; Node only. They are bought when somebody waits,
- * or ahead of demand with `ready`. What is open works by itself until the pool or its client is closed.
+ * Lends sessions, at most `size` at a time over all processes that share the store; Node only. Sessions are bought when a caller waits, or
+ * ahead of demand with `ready`. An open pool works in the background until it or its client is closed.
  */
 export interface Pool extends AsyncDisposable {
-  /** Its name. */
+  /** The name of the pool. */
   readonly name: string;
   /**
-   * Acquires a lease, passes it on, and gives it back when what was done with it has ended. Gives what that gives.
+   * Acquires a lease, passes it to a function, and gives it back when that has ended. Returns the function's result.
    *
-   * @throws {HoplineError} `unavailable` where no session is free in time; its message says why, `retry_at` when one may be bought.
+   * @throws {HoplineError} `unavailable` if no session is free in time; its message gives the reason, `retry_at` the time at which one may
+   * be bought.
    */
   withLease<T>(use: (lease: Lease) => Promise<T> | T): Promise<T>;
   withLease<T>(options: AcquireOptions, use: (lease: Lease) => Promise<T> | T): Promise<T>;
   /**
-   * Waits for a session that is free. First come, first served. Give the lease back by `release` or `using`.
+   * Waits for a free session. First come, first served. Give the lease back by `release` or `using`.
    *
-   * @throws {HoplineError} `unavailable` where no session is free in time, `cancelled` by its signal or when the pool is closed.
+   * @throws {HoplineError} `unavailable` if no session is free in time, `cancelled` by its signal or when the pool is closed.
    */
   acquire(options?: AcquireOptions): Promise<Lease>;
-  /** How it is. With `everywhere` the store is asked what other clients have. */
+  /** Returns the status. With `everywhere` the slots of other clients are read from the store. */
   status(options?: { everywhere?: boolean | undefined }): Promise<PoolStatus>;
-  /** Waits until so many sessions are ready, at most `ready` of the pool. Default: 1, for at most 300 000 ms. */
+  /** Waits until that many sessions are ready, at most `ready` of the pool. Default: 1, for at most 300 000 ms. */
   waitReady(count?: number, options?: { timeoutMs?: number | undefined; signal?: Signal | undefined }): Promise<void>;
-  /** Buys no more, in any client of the store. What there is is lent on. */
+  /** Stops buying, in every client of the store. Existing sessions are still lent. */
   pause(): Promise<void>;
   /** Buys again. */
   resume(): Promise<void>;
-  /** Lends no more, waits for leases (10 000 ms where `graceMs` is left out), and lets other clients have the sessions, which live on. */
+  /** Stops lending, waits for leases (`graceMs`, default 10 000 ms), and releases the sessions for other clients. */
   close(options?: { graceMs?: number | undefined }): Promise<void>;
   /**
-   * Closes it and terminates its dynamic sessions; with `everywhere` those of all clients. Static sessions are terminated with
-   * `includeStatic` only; nothing is refunded.
+   * Closes the pool and terminates its dynamic sessions; with `everywhere` those of all clients. Static sessions are terminated only with
+   * `includeStatic`; nothing is refunded.
    */
   drain(options?: { graceMs?: number | undefined; everywhere?: boolean | undefined; includeStatic?: boolean | undefined }): Promise<void>;
-  /** The same as `close`. */
+  /** Calls `close`. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** A session that was lent. Its exit does not change as long as it is. One that is garbage-collected goes back by itself. */
+/** A lent session. Its exit does not change during the lease. A lease that is garbage-collected goes back by itself. */
 export interface Lease extends Disposable {
   readonly sessionId: string;
-  /** How to reach it. */
+  /** The proxy of the session. */
   readonly proxy: ProxySettings;
-  /** Grows whenever the session gets another exit or other credentials. */
+  /** The generation, which grows whenever the session gets another exit or other credentials. */
   readonly generation: number;
-  /** Which of the pool's sessions it is, 0 to `size` - 1. */
+  /** The slot of the session in the pool, 0 to `size` - 1. */
   readonly slot: number;
-  /** What it was acquired for. */
+  /** The target of the lease. */
   readonly target: string | undefined;
-  /** Whether it is still this client's: false once it was given back, or where another client may have it. */
+  /** True as long as the lease is this client's: until it was given back, or another client may have it. */
   readonly valid: boolean;
-  /** A place for what belongs to this exit, such as cookies: whoever gets the same exit finds it, and it is empty for a new one. */
+  /**
+   * A place for data that belongs to this exit, such as cookies: the next lease of the same exit finds it, and it is empty for a new exit.
+   */
   readonly data: { [name: string]: any };
   /**
-   * Says what a request through it met, and gives what to do: go on, give it back and acquire again, or give it back and wait.
-   * Nothing is sent by it, and nothing is bought unless the pool was opened with `replace: "failing"`.
+   * Reports an observation from a request, and returns advice: keep the lease, give it back and acquire again, or give it back and wait.
+   * Nothing is sent, and nothing is bought unless the pool was opened with `replace: "failing"`.
    */
   observe(seen: Seen): LeaseAdvice;
   /**
-   * A `ProxyAgent` of the package `undici`, version 6, 7 or 8, which must be installed: `fetch(url, { dispatcher: lease.dispatcher() })`, with
-   * Node's own `fetch` or that of the package. Leases of the same exit share it. An HTTP proxy only.
+   * Returns a `ProxyAgent` of the package `undici`, version 6, 7 or 8, which must be installed: `fetch(url, { dispatcher:
+   * lease.dispatcher() })`, with Node's own `fetch` or that of the package. Leases of the same exit share it. HTTP proxies only.
    */
   dispatcher(): any;
-  /** Gives it back. */
+  /** Gives the lease back. */
   release(): void;
-  /** The same. */
+  /** Calls `release`. */
   [Symbol.dispose](): void;
 }
 
-/** How a static order is, when waiting for it ended: usable, over, or not yet, at the deadline; `waitOrder` waits on. */
+/** A static order at the end of its wait: usable, over, or not yet, at the deadline; `waitOrder` waits on. */
 export interface OrderReply {
-  /** Its number: the handle for everything that comes after. */
+  /** The order's number: the handle for all further operations. */
   readonly order_no: string;
-  /** Where it is. */
+  /** The phase of the order. */
   readonly phase: Phase;
-  /** What the list of static orders shows of it. The usernames and passwords of its proxies are a `Secret` each. */
+  /** The order, as the list of static orders shows it. The usernames and passwords of its proxies are a `Secret` each. */
   readonly order: StaticOrder;
 }
 
 /**
- * What a request through a session met, in a word.
+ * An observation from a request through a session, in a word.
  *
  * - `captcha`: a page that asks for a captcha
  * - `timeout`: no answer in time
  * - `block`: a block that shows in another way
  * - `proxy`: the proxy refused the request, or could not be reached
- * - `target`: the target could not be reached, or failed in another way; it says nothing about the session
- * - `unknown`: a failure that may be the proxy's or the target's, such as a connection that broke off; after three in a row the session is to
- *   be read again, and a pool does that by itself
+ * - `target`: the target could not be reached, or failed in another way; this is no observation about the session
+ * - `unknown`: a failure that may be the proxy's or the target's, such as a connection that broke off; after three in a row the session has
+ *   to be read again, and a pool does that by itself
  */
 export type SeenWord = "captcha" | "timeout" | "block" | "proxy" | "target" | "unknown";
 
 /**
- * What a request through a session met: an HTTP status, a word, a response, or the error of an HTTP client. An error that is not known is a
- * `timeout` or the `proxy`'s if its name or its words say so, and else `unknown`.
+ * An observation from a request through a session: an HTTP status, a word, a response, or the error of an HTTP client. An unknown error is
+ * a `timeout` or the `proxy`'s failure if its name or its words say so, and else `unknown`.
  */
 export type Seen = number | SeenWord | Error | { readonly status: number } | { readonly statusCode: number };
 
-/** How much of interest to people an event is. */
+/** The importance of an event to people. */
 export type Level = "debug" | "info" | "warn";
 
-/** What tells people what happens, such as `console`. The message names the operation and the event. */
+/** A log for people, such as `console`. The message names the operation and the event. */
 export type Log = { [Name in Level]?: (message: string, event: LoggedEvent) => void };
 
-/** An operation began. `command` is the same for all that comes of it. */
+/** An operation began. `command` is the same for all its events. */
 export interface BeganEvent {
   event: "began";
   operation: string;
   command: number;
 }
 
-/** An operation ended; where it failed, with the members of its error. */
+/** An operation ended; if it failed, with the members of its error. */
 export interface EndedEvent {
   event: "ended";
   operation: string;
@@ -255,11 +259,11 @@ export interface EndedEvent {
   kind?: HoplineError["kind"] | undefined;
   effect?: HoplineError["effect"] | undefined;
   advice?: HoplineError["advice"] | undefined;
-  /** How long it took, in milliseconds. */
+  /** The duration in milliseconds. */
   duration_ms: number;
 }
 
-/** A request was sent. `send` is the same for what comes of it. */
+/** A request was sent. `send` is the same for its answer. */
 export interface SentEvent {
   event: "sent";
   operation: string;
@@ -279,9 +283,9 @@ export interface AnsweredEvent {
   send: number;
   /** The HTTP status. */
   status?: number | undefined;
-  /** How it failed, where there is no status. */
+  /** The failure, if there is no status. */
   failure?: "dns" | "connect" | "tls" | "timeout" | "closed" | "aborted" | "late" | "other" | undefined;
-  /** How long it took, in milliseconds. */
+  /** The duration in milliseconds. */
   duration_ms: number;
 }
 
@@ -291,24 +295,24 @@ export interface StoredEvent {
   operation: "store";
   call: "claim" | "put" | "delete" | "release" | "list" | "spend";
   failed: boolean;
-  /** How long it took, in milliseconds. */
+  /** The duration in milliseconds. */
   duration_ms: number;
 }
 
-/** Claims have ended while the client lives: another client may have what it had. */
+/** Claims have ended while the client lives: another client may own its names now. */
 export interface ClaimsLostEvent {
   event: "claims_lost";
   operation: "store";
-  /** How many; 1 where all ended. */
+  /** The number of claims; 1 if all ended. */
   claims: number;
 }
 
-/** What was done with a pool's leases. */
+/** An event of a pool's leases. */
 export type LeaseEvent = {
   operation: "acquire";
   /** The pool's name. */
   pool: string;
-  /** How long it was waited for; of what was observed and given back, how long it was lent. In milliseconds. */
+  /** The wait for it; of an observation and a return, the age of the lease. In milliseconds. */
   duration_ms: number;
 } & (
   | { event: "lease_acquired" | "lease_released" }
@@ -316,12 +320,12 @@ export type LeaseEvent = {
   | { event: "lease_observed"; seen: number | SeenWord; advice?: LeaseAdvice | undefined }
 );
 
-/** Everything that `onEvent` and `log` are told. */
+/** Every event of `onEvent` and `log`. */
 export type LoggedEvent = { level: Level } & (ClientEvent | BeganEvent | EndedEvent | SentEvent | AnsweredEvent | StoredEvent | ClaimsLostEvent | LeaseEvent);
 
-/** What may be decided for waiting for a rotation. */
+/** The options for observing a session. */
 export interface ObserveOptions {
-  /** Gives the rotation up, unless others wait for it. */
+  /** Cancels the rotation, unless others wait for it. */
   signal?: Signal | undefined;
 }
 
@@ -332,86 +336,89 @@ export class HoplineError extends Error {
   private constructor();
   message: string;
   /**
-   * Of the kind `refused`: whether this client refused it, and not the service. That is so for the daily cap, the price limit, an account
-   * that is not ready, a `settle` that came too early, a `forget` of a session that the client has, a record that has changed, a
-   * `resume` of what your own backend refused, and a `reconcile` that has nothing to look up.
+   * Of the kind `refused`: true if this client refused the operation, and not the service: for the daily cap, the price limit, an account
+   * that is not ready, a `settle` that came too early, a `forget` of a session of this client, a record that has changed, a `resume` of an
+   * operation that your own backend refused, and a `reconcile` that has nothing to look up.
    */
   get isRefusedByUs(): boolean;
   /**
-   * The first failure where this one came of a later send, what failed in the store, or the reason of the signal. Of a
-   * store's own error it has only the name, unless it is one of the system with `code` and `syscall`: its text may hold a login.
+   * The first failure if this one came from a later send, the failure in the store, or the reason of the signal. Of a store's own error it
+   * has only the name, unless it is one of the system with `code` and `syscall`: its text may hold a login.
    */
   cause?: unknown;
   /**
-   * All of it but what a server wrote, for logs; of a cause, too. `structuredClone` and `postMessage` keep no members of an error of any
-   * kind but its message, so hand on what this gives.
+   * Returns the error without a server's text, for logs; of a cause, too. `structuredClone` and `postMessage` keep only the message of an
+   * error, so pass on this result.
    */
   toJSON(): ErrorFields & { name: string; stack?: string; cause?: object };
 }
 
 /**
- * Where records are kept: data by names, each of which has one owner at most. A client owns the names of what is under way and of
- * what it holds; another one is told that they are busy, until their owner lets go of them or is gone. Data is JSON as bytes and
- * holds no secret; keep it as it is. A name is `<space>.<kind><hash>`, at most 66 characters of `0-9`, `a-z` and `.`.
+ * The store of records: data by names, each of which has at most one owner. A client owns the names of its operations under way and of its
+ * sessions; for other clients they are busy, until their owner releases them or is gone. Data is JSON as bytes and holds no secret; keep it
+ * as it is. A name is `<space>.<kind><hash>`, at most 66 characters of `0-9`, `a-z` and `.`.
  *
- * Write one for a database by these six calls. Each may be repeated and then does nothing new. One that rejects has failed: perhaps
- * it was done, perhaps not; with an `Error` whose `notOpened` is true it was surely not done, since the store could not be opened at all.
- * A call must not be done after it has rejected. What every store must do is data, in `tests/store` of the repository.
+ * Write one for a database by these six calls. Each may be repeated and then does nothing new. A call that rejects has failed: it may or
+ * may not be done; with an `Error` whose `notOpened` is true it was certainly not done, since the store could not be opened at all. A call
+ * must not be done after it has rejected. The repository's `tests/store` has cases, as data, for what every store must do.
  */
 export interface Store {
   /**
-   * Makes this client the owner of names that no other living client owns, at most `most` of them: first those that it owns, then
-   * those with data, then the others. Gives them with their data, `undefined` where there is none. Where others own all of them it is
-   * busy, with what the owner of one of them put last; `here` says that another client of this process is in the way.
+   * Makes this client the owner of at most `most` of the names that no other living client owns: first those that it owns, then those with
+   * data, then the others. Returns them with their data, `undefined` if there is none. If others own all of them the result is busy, with
+   * the data that the owner of one of them put last; `here` is true if another client of this process is that owner.
    */
   claim(names: string[], most: number): Promise<{ claimed: Map<string, Uint8Array | undefined> } | { busy: Uint8Array | undefined; here?: boolean | undefined }>;
   /**
-   * Keeps data under a name, so that it survives a crash: then the old data is there or the new. `lost` where this client does not
-   * own the name, and with `new` where the name is there or another's; then nothing is changed.
+   * Keeps data under a name, so that it survives a crash: then the old data is there or the new. `lost` if this client does not own the
+   * name, and with `new` if the name is there or another's; then nothing is changed.
    */
   put(name: string, data: Uint8Array, how: PutOptions): Promise<"done" | "lost">;
-  /** Deletes what is under a name, which nobody owns then. `done` also where nothing is there, `lost` where it is not this client's. */
+  /** Deletes the data of a name, and releases the name. `done` also if there is no data, `lost` if the name is not this client's. */
   delete(name: string): Promise<"done" | "lost">;
-  /** Lets others claim these names, or all that this client owns. */
+  /** Releases these names, or all that this client owns. */
   release(names?: string[]): Promise<unknown>;
-  /** The names of a space that are there, in the order of their letters, 500 at most, and whether more follow. Claims nothing. */
+  /** Returns the names of a space that are there, in the order of their letters, at most 500, and whether more follow. Claims nothing. */
   list(space: string, options: ListOptions): Promise<{ entries: Listed[]; more: boolean }>;
   /**
-   * Sets what an entry counts on a day of a space, and gives the day. Where the entry would grow and the day's sum pass the cap,
-   * nothing is changed, and it gives the day, and its sum as it stands.
+   * Sets the amount of an entry on a day of a space, and returns the day. If the entry would grow and the day's sum pass the cap, nothing
+   * is changed, and the result is the day, and its sum as it stands.
    */
   spend(space: string, what: Spend): Promise<{ granted: number } | { over: string; day: number }>;
-  /** The client is closed: lets go of all names. */
+  /** Releases all names, since the client is closed. */
   close?(): Promise<unknown>;
   /**
-   * Whether a call may still be done after it has rejected, as after a time limit. Then a purchase whose record could not be put is never
-   * said to have had no effect. Default: false.
+   * True if a call may still be done after it has rejected, as after a time limit. Then a purchase whose record could not be put is never
+   * reported as without effect. Default: false.
    */
   lateCalls?: boolean;
   /**
-   * Of a store whose claims can end while their owner lives, as in a database: `lost` is to be called when they did, with the names,
-   * or without any for all. Call it before a claim that was made meanwhile is granted, or the client would forget that one, too.
+   * Registers `lost`, for a store whose claims can end while their owner lives, as in a database: call it when they did, with the names, or
+   * without any for all, and before a claim that was made meanwhile is granted, or the client would forget that one, too.
    */
   onLost?(lost: (names?: string[]) => void): void;
-  /** Of such a store: whether the claims stand for the next 20 seconds; asked before each request, which is not sent unless they do. */
+  /**
+   * Returns whether the claims stand for the next 20 seconds, for such a store. Called before each request, which is not sent unless they
+   * do.
+   */
   vouches?(): boolean | Promise<boolean>;
 }
 
-/** How data is put. */
+/** The way in which data is put. */
 export interface PutOptions {
-  /** Whether the name must not be there; then this client owns it. */
+  /** True if the name must not be there; then this client owns it. */
   new?: boolean | undefined;
-  /** Milliseconds after which the store may drop it, unless somebody owns it then; never where it is left out. */
+  /** Milliseconds after which the store may drop the data, unless the name has an owner then. Default: never. */
   keepFor?: number | undefined;
-  /** Whether this client lets go of the name in the same step. */
+  /** True if this client releases the name in the same step. */
   release?: boolean | undefined;
 }
 
-/** What is listed. */
+/** The part of a space to list. */
 export interface ListOptions {
-  /** Only names behind this one. */
+  /** Only names after this one. */
   after?: string | undefined;
-  /** Whether to leave out what was put with `keepFor`. */
+  /** True to leave out data that was put with `keepFor`. */
   open?: boolean | undefined;
 }
 
@@ -422,31 +429,31 @@ export interface Listed {
   whose: Whose;
 }
 
-/** What counts under a day's cap. Amounts are decimals as text, such as `4.50`. */
+/** An entry under a day's cap. Amounts are decimals as text, such as `4.50`. */
 export interface Spend {
-  /** The UTC day, counted from 1970; today by the store's clock, which never goes back, where it is left out. */
+  /** The UTC day, counted from 1970. Default: today by the store's clock, which never goes back. */
   day?: number | undefined;
-  /** What is counted. */
+  /** The entry. */
   entry: string;
-  /** What it counts, in USD. */
+  /** The amount in USD. */
   amount: string;
-  /** What all entries of the day may come to, in USD; any sum where it is left out. */
+  /** The cap on the sum of the day's entries, in USD. Default: no cap. */
   cap?: string | undefined;
 }
 
-/** For tests of what depends on time. */
+/** Options for tests that depend on time. */
 export interface StoreOptions {
   /** The store's clock, in Unix milliseconds; `Date.now` by default. */
   now?: (() => number) | undefined;
 }
 
 /**
- * Records as files, in a folder that the processes of a machine share; Node only. A client that is gone is seen to be gone at once,
- * by a socket in the folder that nobody listens on, so the folder must not be shared between machines. Its format is Node's own, and
- * it opens no folder of another: not that of Python, Kotlin, Swift or Rust.
+ * Records as files, in a folder that the processes of a machine share; Node only. A dead client is recognised at once, by a socket in its
+ * folder that no process listens on, so the folder must not be shared between machines. The format is Node's own: a folder of Python,
+ * Kotlin, Swift or Rust can't be opened.
  */
 export class FolderStore implements Store {
-  /** A store in the folder of that name, which is made if it is not there. Each client needs a store of its own. */
+  /** Makes a store in the folder of that path, which is made if it is missing. Each client needs a store of its own. */
   constructor(path: string, options?: StoreOptions);
   claim(names: string[], most: number): Promise<{ claimed: Map<string, Uint8Array | undefined> } | { busy: Uint8Array | undefined; here?: boolean | undefined }>;
   put(name: string, data: Uint8Array, how?: PutOptions): Promise<"done" | "lost">;
@@ -458,24 +465,24 @@ export class FolderStore implements Store {
 }
 
 /**
- * A walk through a list: `for await` gives its items, one page after the other, and `pages()` whole pages. Nothing is sent
- * before that. It throws the `HoplineError` of the page that failed, and whoever iterates again goes on with that page.
+ * A walk through a list: `for await` gives its items, one page after the other, and `pages()` whole pages. Nothing is sent before that. A
+ * walk throws the `HoplineError` of the page that failed; iterating again continues with that page.
  */
 export class Walk<Item, Page> implements AsyncIterable<Item> {
   private constructor();
   /** The items. */
   [Symbol.asyncIterator](): AsyncGenerator<Item, void, undefined>;
-  /** The pages, as they were answered; one may be empty. */
+  /** The pages, as the service returned them; one may be empty. */
   pages(): AsyncGenerator<Page, void, undefined>;
   /**
-   * What comes after all that was handed out, as text: keep it anywhere, and `position` goes on from there, in this process or
-   * another. In the middle of a page it is that page, whose items then come again. Nothing after the last page. Until the core is
-   * loaded, it is the `position` that was given.
+   * The position after everything that was handed out, as text: keep it anywhere, and pass it as `position` to continue, in this process or
+   * another. In the middle of a page it is that page, whose items then come again. `undefined` after the last page. Until the core is
+   * loaded, it is the given `position`.
    */
   readonly position: string | undefined;
   /**
-   * Why it is over, once it is: there was no further page, one was shorter than it might be, the service named one that was read before, or as many were read as
-   * may be, and `position` with a higher `maxPages` goes on.
+   * The reason why the walk is over, once it is: there was no further page, one was shorter than a full page, the service named one that
+   * was read before, or the limit of pages was reached, and `position` with a higher `maxPages` continues.
    */
   readonly end: WalkEnd | undefined;
 }
@@ -486,7 +493,7 @@ export interface RequestParams {
   query?: Record<string, string> | undefined;
   /** The JSON body. */
   body?: Json;
-  /** What may be done after a failure whose effect is unknown. Default: `safe` for a GET, else `at_most_once`. */
+  /** The repeats that are allowed after a failure whose effect is unknown. Default: `safe` for a GET, else `at_most_once`. */
   safety?: Safety | undefined;
 }
 
@@ -501,64 +508,64 @@ export interface ProxyLogin {
 }
 
 /**
- * A session's proxy, as the clients that people use with it want it. The credentials are read by their name, and absent from
- * what is printed or copied. A client that can't use the session's protocol is `invalid`, and the error names one that it can.
+ * A session's proxy in the formats of HTTP clients. The credentials are read by their names, and absent from prints and copies. A client
+ * that can't use the session's protocol is `invalid`, and the error names one that can.
  */
 export class ProxySettings {
   /**
-   * `open.session.proxy`, that of a session that was read with `include_credentials`, or an object of your own with those members;
-   * without credentials it is `invalid`. It needs the core: see `load`.
+   * Takes `open.session.proxy`, that of a session that was read with `include_credentials`, or an object of your own with those members;
+   * without credentials it is `invalid`. The core must be loaded: see `load`.
    */
   constructor(proxy: Proxy | ProxyLogin | null | undefined);
   /** Host name or address. */
   readonly host: string;
   /** Port. */
   readonly port: number;
-  /** What it speaks. */
+  /** The protocol. */
   readonly protocol: Protocol;
-  /** All of it as a URL, such as `socks5h://user:pass@host:port`, percent-encoded. Names are looked up by the proxy. A secret. */
+  /** The proxy as a URL, such as `socks5h://user:pass@host:port`, percent-encoded. The proxy looks names up. A secret. */
   get url(): string;
-  /** A configuration for `curl --config -`, which reads it from its standard input, where nobody else sees it. A secret. */
+  /** A configuration for the standard input of `curl --config -`, where no other user sees it. A secret. */
   get curl(): string;
-  /** For `new ProxyAgent(…)` of undici, and so for Node's `fetch`; an HTTP proxy only. Its `token` is a secret in plain text. */
+  /** The options for `new ProxyAgent(…)` of undici, and so for Node's `fetch`; HTTP proxies only. Its `token` is a secret in plain text. */
   undici(): { uri: string; token: string };
-  /** For the option `proxy` of Playwright's `launch` and `newContext`; an HTTP proxy only. Its login is a secret in plain text. */
+  /** The option `proxy` for Playwright's `launch` and `newContext`; HTTP proxies only. Its login is a secret in plain text. */
   playwright(): { server: string; username: string; password: string };
 }
 
 /**
- * What was seen through a session, for `reportSessionEvent`. The service does not show the names of an event's members, so
- * these are Hopline's; that method takes any object.
+ * An observation through a session, for `reportSessionEvent`. The service does not document the names of an event's members, so these are
+ * Hopline's; that method takes any object.
  */
 export interface SessionEvent {
   /** The HTTP status of the target, 100 to 599. */
   status?: number | undefined;
-  /** What else was met. */
+  /** The outcome if there was no usable answer. */
   seen?: "captcha" | "timeout" | "block" | undefined;
-  /** How long the target took, in milliseconds. */
+  /** The target's latency, in milliseconds. */
   latency_ms?: number | undefined;
-  /** How much came, in bytes. */
+  /** The received bytes. */
   bytes?: number | undefined;
-  /** The target's host name. Of a URL only that is kept, since the rest may be secret. */
+  /** The target's host name. Of a URL only the host is kept, since the rest may be secret. */
   target?: string | { readonly href: string; toJSON(): string } | undefined;
-  /** Whatever else you want to say. */
+  /** Further members of your own. */
   [name: string]: Json;
 }
 
 /**
- * Makes the event out of the facts, as a plain object: those that are left out are absent, wrong ones are `invalid`, as is an
- * event without a fact. It needs the core: see `load`.
+ * Builds the event from the facts, as a plain object: omitted ones are absent, wrong ones are `invalid`, as is an event without a fact. The
+ * core must be loaded: see `load`.
  */
 export function sessionEvent(facts: SessionEvent): { [name: string]: Json };
 
 /**
- * Records in a database of the browser, which the tabs and workers of an origin share; browsers only, and there in a secure
- * context only (https or localhost). Each client holds a Web Lock, which the browser takes back however a tab ends. A page that the
- * browser freezes keeps its lock, so a client that gave no sign of life for 60 seconds, and does not answer, is gone, too; once it
- * wakes it claims its names again, as far as nobody else has them.
+ * Records in a database of the browser, which the tabs and workers of an origin share; browsers only, and there in a secure context only
+ * (https or localhost). Each client holds a Web Lock, which the browser takes back however a tab ends. A page that the browser freezes
+ * keeps its lock, so a client without a sign of life for 60 seconds, which does not answer, counts as gone, too; once it wakes it claims
+ * its names again, unless others own them.
  */
 export class IndexedDBStore implements Store {
-  /** A store in the database of that name, which is made if it is not there. Each client needs a store of its own. */
+  /** Makes a store in the database of that name, which is made if it is missing. Each client needs a store of its own. */
   constructor(name: string, options?: StoreOptions);
   claim(names: string[], most: number): Promise<{ claimed: Map<string, Uint8Array | undefined> } | { busy: Uint8Array | undefined; here?: boolean | undefined }>;
   put(name: string, data: Uint8Array, how?: PutOptions): Promise<"done" | "lost">;
@@ -572,25 +579,25 @@ export class IndexedDBStore implements Store {
 }
 
 /**
- * Loads the core, the file `core.wasm` beside the script. In Node it is there from the start. In a browser a client loads it
- * by itself, every call waits for it, and one that fails is tried again by the next call; whoever wants wrong options to be
- * refused by the constructor, or uses `isShared`, `ProxySettings` or `sessionEvent` before a client was, awaits this first.
+ * Loads the core, the file `core.wasm` beside the script. In Node the core is there from the start. In a browser a client loads it by
+ * itself, every call waits for it, and a failed load is tried again by the next call. Await this first if the constructor is to refuse
+ * wrong options, or to use `isShared`, `ProxySettings` or `sessionEvent` before the first client.
  */
 export function load(): Promise<void>;
 
-/** Whether a product is shared static. It needs the core: see `load`. */
+/** Returns true if a product is shared static. The core must be loaded: see `load`. */
 export function isShared(product: StaticProduct | ProductRanges): boolean;
 
-/** Whether an order of a product must name a project. It needs the core: see `load`. */
+/** Returns true if an order of a product must name a project. The core must be loaded: see `load`. */
 export function needsProjectId(product: StaticProduct): boolean;
 
-/** Reads a range of addresses: a CIDR block, a first and a last address, or one. It needs the core: see `load`. */
+/** Reads a range of addresses: a CIDR block, a first and a last address, or one. The core must be loaded: see `load`. */
 export function parseIpRange(text: string): IpRange;
 
-/** What each method sends, so that a backend can name the ones that it lets through. `{name}` in a path is a parameter. */
+/** The requests of all methods, so that a backend can list the ones that it lets through. `{name}` in a path is a parameter. */
 export const operations: {
   readonly [Method in Exclude<keyof Operations, `walk${string}`>]: {
-    /** Whose client has it. */
+    /** The API of the method's client. */
     readonly api: "agent" | "reseller";
     readonly operation: string;
     readonly method: HttpMethod;
@@ -599,91 +606,87 @@ export const operations: {
 };
 
 /**
- * The answer of what was resumed where it is neither an `OpenSession` nor an `OrderReply`: its members are those of its operation.
- * Tell them apart by `instanceof OpenSession`, or by `"order" in` of an order.
+ * The answer of a resumed operation that is neither an `OpenSession` nor an `OrderReply`: its members are those of its operation.
+ * Distinguish them by `instanceof OpenSession`, or by `"order" in` of an order.
  */
 export type Resumed = object;
 
-/** What goes with a settlement. */
+/** The options of a settlement. */
 export interface SettleOptions {
-  /** What it became: only of what happened. */
+  /** The result, for `happened` only. */
   became?: string | number | undefined;
-  /** Whether to say `not_happened` within the hour all the same. */
+  /** True to settle as `not_happened` within the hour all the same. */
   early?: boolean | undefined;
 }
 
-/** What the clients of both APIs can do. `Handle` is what something is that was waited for: a session, an order. */
+/** The common methods of the clients of both APIs. `Handle` is the result of a wait: a session, an order. */
 export interface ClientMethods<Handle> extends AsyncDisposable {
   /**
-   * All that the store holds of this account, whosever it is. Nothing is sent, and nothing is claimed. A store that can't be read is
-   * an error of the kind `store`.
+   * Returns all entries of the store for this account, of every owner. Nothing is sent, and nothing is claimed. A store that can't be read
+   * is an error of the kind `store`.
    */
   saved(): Promise<Saved[]>;
-  /**
-   * Goes on with what a record stands for: a write in doubt is sent again with the same key, a session or an order is waited for. Nothing
-   * new is bought.
-   */
+  /** Resumes a record: a write in doubt is sent again with the same key, a session or an order is waited for. Nothing new is bought. */
   resume(record: string, options?: SessionOptions): Promise<Handle | Resumed>;
-  /** Goes on with what an intent stands for, as `resume`. Gives `undefined` for an intent that stands for nothing. */
+  /** Resumes an intent, as `resume` does for a record. Returns `undefined` if the intent is not known. */
   resumeIntent(intent: string, options?: SessionOptions): Promise<Handle | Resumed | undefined>;
   /**
-   * Goes on with what nobody has, 16 at a time: every doubt that can be sent again is resumed; sessions and orders that were begun
-   * without an intent are taken back and waited for. Sessions and orders with an intent are left to whoever starts it. Gives how each
-   * has ended.
+   * Resumes everything that no living client owns, 16 at a time: every doubt that can be sent again is resumed; sessions and orders that
+   * were begun without an intent are taken back and waited for. Sessions and orders with an intent are left for the next start of the
+   * intent. Returns the result of each.
    */
   resumeAll(options?: SessionOptions): Promise<PromiseSettledResult<Handle | Resumed>[]>;
   /**
-   * Looks for what became of an operation in doubt: reads what the service has to show of it, and gives what may be it, as the
-   * service wrote it, with the parameters that it shows with the same values. It decides nothing; `settle` closes the doubt once
-   * somebody knows.
+   * Looks up an operation in doubt: reads the service's lists, and returns candidates as the service wrote them, with the parameters that
+   * they have with the same values. Nothing is decided; `settle` ends the doubt once a person knows the outcome.
    */
   reconcile(record: string, options?: CallOptions): Promise<Reconciliation>;
   /**
-   * Closes a doubt by hand, after a look at the account. `became` is what it became, if that is known: the id of a session or
-   * recharge, the number of an order or sub-user. What was to be waited for goes on with that, by its intent or record; anything
-   * else is what the intent answers with. Gives whether there was a doubt. A record that has changed since you looked at it is
-   * `refused`, and so is `not_happened` within an hour after it may have been sent last, unless `early` is true: a request may be
-   * under way for so long.
+   * Settles a doubt by hand, after a look at the account. `became` is the result, if it is known: the id of a session or recharge, the
+   * number of an order or sub-user. An operation that waits for its result continues with it, by its intent or record; for other operations
+   * the intent then returns it as the answer. Returns true if there was a doubt. A record that has changed since you read it is `refused`,
+   * and so is `not_happened` within an hour after the last send, unless `early` is true: a request may be under way for that long.
    */
   settle(record: string, settlement: "happened" | "not_happened", options?: SettleOptions): Promise<boolean>;
   /**
-   * Forgets a session, an order that nobody waits for, an accepted intent, which can then be bought again, or a record that can't be
-   * used. What is in doubt stays, and so does a record of another account or base URL, unless the client was made with `sameAccount`. Gives
-   * whether something was forgotten. A record that has changed since you looked at it is `refused`,
-   * and so is that of a session that this client has and that is not over: `terminateSession` ends it, `releaseSession` lets go of it.
+   * Forgets a session, an order that no call waits for, an accepted intent, which can then be bought again, or a record that can't be used.
+   * A record in doubt stays, and so does a record of another account or base URL, unless the client was made with `sameAccount`. Returns
+   * true if something was forgotten. A record that has changed since you read it is `refused`, and so is that of a session of this client
+   * that is not over: `terminateSession` ends it, `releaseSession` releases it.
    */
   forget(record: string): Promise<boolean>;
   /**
-   * A request that no method is there for, such as `request("GET", "/billing/invoices")`. The path is percent-encoded and below
-   * the base URL. A write is sent once, unless `safety` says what else may be done. Gives the answer's `data`.
+   * Sends a request that has no method here, such as `request("GET", "/billing/invoices")`. The path is percent-encoded and below the base
+   * URL. A write is sent once, unless `safety` allows more. Returns the answer's `data`.
    */
   request<Answer = unknown>(method: HttpMethod, path: string, params?: RequestParams, options?: RequestOptions): Promise<Answer>;
   /**
-   * Calls a function with each event at once, also with those of sends and of the store, until the function that this gives is called.
-   * It holds no secret. What the listener throws is ignored.
+   * Calls a function with each event at once, also with those of sends and of the store, until the returned function is called. No event
+   * holds a secret. Exceptions of the listener are ignored.
    */
   onEvent(listener: (event: LoggedEvent) => void): () => void;
-  /** What happens from now on, until the client is closed. Whoever comes late for them misses the oldest of 1024. */
+  /** Returns the events from now on, until the client is closed. If a listener is too slow the oldest beyond 1024 are dropped. */
   events(options?: { signal?: Signal | undefined }): AsyncIterableIterator<ClientEvent>;
   /**
-   * Gives up what is under way, which stays in the store, and lets others have all that this client owned. It ends no session and no
-   * order. A store that does not answer is waited for 14 seconds in all. A client that is dropped without it lets go once it is collected.
+   * Cancels everything that is under way, whose records stay, and releases everything that this client owned. No session and no order is
+   * ended. The wait for a store that does not answer is at most 14 seconds in all. A client that is dropped without it releases its names
+   * once it is garbage-collected.
    */
   close(): Promise<void>;
-  /** The same. */
+  /** Calls `close`. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 
 export interface AgentClient extends AgentOperations, ClientMethods<OpenSession> {}
 
 /**
- * The client of one account at the agent API. It may have any number of calls and sessions under way at once; every method that
- * fails throws a `HoplineError`.
+ * The client of one account at the agent API, with any number of calls and sessions under way at once; every method that fails throws a
+ * `HoplineError`.
  */
 export class AgentClient {
   /**
-   * A client. Nothing is sent, and no store is opened, before the first call. Where the core is not loaded yet, wrong options
-   * are refused by the calls.
+   * Makes a client. Nothing is sent, and no store is opened, before the first call. If the core is not loaded yet, wrong options are
+   * refused by the calls.
    */
   constructor(options?: AgentClientOptions);
   /** Buys a session and waits until it is usable, over, or the deadline has come. */
@@ -691,23 +694,23 @@ export class AgentClient {
   /** Waits for a session that is known by its id, as `openSession` does after its purchase. */
   waitSession(session_id: string, options?: SessionOptions): Promise<OpenSession>;
   /**
-   * Opens a pool; Node only. Nothing is bought before somebody waits for a lease, except what is to be `ready`. The pool or the client
-   * needs a `dailyCapUsd`, since a pool buys by itself.
+   * Opens a pool; Node only. Nothing is bought before a caller waits for a lease, except for `ready`. The pool or the client needs a
+   * `dailyCapUsd`, since a pool buys by itself.
    *
-   * @throws {HoplineError} `invalid` where it was opened with another request before, `misuse` in a page.
+   * @throws {HoplineError} `invalid` if it was opened with another request before, `misuse` in a page.
    */
   openPool(name: string, options: PoolOptions): Promise<Pool>;
-  /** Lets other clients of the store have a session, without ending it. Returns whether this client held it. */
+  /** Releases a session for other clients of the store, without ending it. Returns true if this client held it. */
   releaseSession(session_id: string): Promise<boolean>;
   /**
-   * What a quantity of a product is to cost: GB of a dynamic one, addresses of a static one. It binds the service when the
-   * product came from `listProducts`. Nothing is sent, and the sum is exact: no float is in it.
+   * Prices a quantity of a product: GB of a dynamic one, addresses of a static one. The quote binds the service if the product came from
+   * `listProducts`. Nothing is sent, and the sum is exact: no float takes part.
    */
   quote(product: Product, quantity: number | string): Promise<Quote>;
   /**
-   * Advice on what was seen through a session; nothing if this client does not follow it. Nothing is sent, unless the session
-   * was opened with `autoRotate`: then it is rotated where the advice would be to, and this waits for that and fails as it does.
-   * Whoever observes the same session meanwhile waits for the same rotation.
+   * Returns advice after an observation through a session; `undefined` if this client does not follow it. Nothing is sent, unless the
+   * session was opened with `autoRotate`: then the session is rotated if the advice is to rotate, and this call waits for the rotation and
+   * rejects with its failure. Other observers of the same session wait for the same rotation.
    */
   observe(session_id: string, seen: Seen, options?: ObserveOptions): Promise<Verdict | undefined>;
 }
@@ -715,20 +718,20 @@ export class AgentClient {
 export interface ResellerClient extends ResellerOperations, ClientMethods<OrderReply> {}
 
 /**
- * The client of one reseller. It may have any number of calls and orders under way at once, and logs in once for all of them;
- * every method that fails throws a `HoplineError`.
+ * The client of one reseller, with any number of calls and orders under way at once and one login for all of them; every method that fails
+ * throws a `HoplineError`.
  */
 export class ResellerClient {
-  /** A client. Nothing is sent, and no store is opened, before the first call; as of `AgentClient`. */
+  /** Makes a client. Nothing is sent, and no store is opened, before the first call; see `AgentClient`. */
   constructor(options?: ResellerClientOptions);
   /**
-   * The token that is used at present, to start from next time: a secret, for a safe place. Nothing before the core is loaded,
-   * without a login, or once the client is closed.
+   * The token that is used at present, to start with next time: a secret, for a safe place. `undefined` before the core is loaded, without
+   * a login, or once the client is closed.
    */
   get token(): string | undefined;
   /**
-   * Places a static order and waits until its proxies can be used, it has ended, or the deadline has come. It is placed once:
-   * with its effect unknown it stays in doubt, and `reconcile` shows what it may have become. Giving up the wait leaves the order.
+   * Places a static order and waits until its proxies can be used, it has ended, or the deadline has come. The order is placed once: with
+   * an unknown effect it stays in doubt, and `reconcile` shows candidates for its result. Cancelling the wait leaves the order.
    */
   placeOrder(params: CreateStaticOrder, options?: PlaceOptions): Promise<OrderReply>;
   /** Waits for a static order that is known by its number, as `placeOrder` does once it was placed. */

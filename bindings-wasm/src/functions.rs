@@ -1,4 +1,4 @@
-//! What needs no client: questions that are answered at once.
+//! Questions that need no client and are answered at once.
 
 use hopline::client::{RESPONSE_HEADERS, host_text as answer, page_params_text, page_turn_text, quote_text};
 use hopline::contract::json_of;
@@ -11,13 +11,13 @@ use crate::Refused;
 ///
 /// - `response_headers`: the response headers to pass to `respond`, in a line each; leave out all others.
 /// - `quote`: prices a quantity (`more`) of a product of a list (`given`), both as JSON, exactly.
-/// - `page_params`: the parameters, as JSON, of the page that comes next: those of the caller (`more`) with the cursor of the position (`given`).
+/// - `page_params`: the parameters, as JSON, of the next page: those of the caller (`more`) with the cursor of the position (`given`).
 ///   `{"operation":"list_products"}` is the first position of that list.
-/// - `page_turn`: what comes after a page of a position (`given`), from its facts (`more`): `{"position":"…"}`, `{"end":"last_page"}`, or both at
-///   the cap.
-/// - `is_shared`: whether a product of the reseller API, as JSON, is shared static, so that an order of it must name a project.
-/// - `ip_range`: reads a range of addresses: JSON, `{"text","first","last"}`. What can't be read is only its text.
-/// - `proxy`, `use_with`, `refusal`, `walk` and `session_event`: what is given and the answer are JSON.
+/// - `page_turn`: the continuation after a page of a position (`given`), from its facts (`more`): `{"position":"…"}`,
+///   `{"end":"last_page"}`, or both at the cap.
+/// - `is_shared`: `true` if a product of the reseller API, as JSON, is shared static, so that an order of it must name a project.
+/// - `ip_range`: reads a range of addresses: JSON, `{"text","first","last"}`. A text that can't be read is returned alone.
+/// - `proxy`, `use_with`, `refusal`, `walk` and `session_event`: the question and the answer are JSON.
 #[wasm_bindgen(js_name = hostText)]
 pub fn host_text(question: &str, given: &str, more: &str) -> Result<String, Refused> {
     match question {

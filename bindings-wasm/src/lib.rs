@@ -1,9 +1,8 @@
 //! The client for JavaScript: one class that takes and gives text, bytes and numbers.
 //!
-//! All that there is to know about driving it is in the documentation of `hopline`; nothing is decided here. Parameters,
-//! options, facts and answers are JSON text, and so is what the store holds of a client: bytes to JavaScript. Errors, events and
-//! verdicts go out as objects. Headers are lines of one text: a name, its value, the next name. Times are `f64`, as JavaScript's
-//! are.
+//! The documentation of `hopline` describes how to drive it; nothing is decided here. Parameters, options, facts and answers are JSON text,
+//! and so is the data in a store: bytes to JavaScript. Errors, events and verdicts go out as objects. Headers are lines of one text: a
+//! name, its value, the next name. Times are `f64`, as JavaScript's are.
 
 use hopline::client::{CommandId, Name, RecordId};
 use hopline::{Error, Now, Outcome, Step};
@@ -18,7 +17,7 @@ mod value;
 pub use functions::*;
 use value::Value;
 
-/// A call that was refused. What JavaScript is thrown is the error as an object.
+/// A call that was refused. JavaScript gets the error as an object.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Refused(pub Error);
 
@@ -33,7 +32,7 @@ type Inner = hopline::Client;
 #[cfg(feature = "pools")]
 type Inner = hopline::pool::PoolClient;
 
-/// The client of one account. Drain `poll` until it says wait, answer each step once, drain again.
+/// The client of one account. Drain `poll` until it returns a wait, answer each step once, drain again.
 #[wasm_bindgen]
 pub struct Client {
     client: Inner,
@@ -58,34 +57,34 @@ fn headers_of(lines: &str) -> Vec<(&str, &str)> {
 
 #[wasm_bindgen]
 impl Client {
-    /// A client. `entropy` is 16 bytes of `crypto.getRandomValues`, new ones for each client.
+    /// Makes a client. `entropy` is 16 bytes of `crypto.getRandomValues`, new ones for each client.
     #[wasm_bindgen(constructor)]
     pub fn new(options: &str, entropy: &[u8]) -> Result<Client, Refused> {
         Inner::from_text(options, entropy).map(|client| Client { client }).map_err(Refused)
     }
 
-    /// Starts an operation and names its command. Whatever is wrong with it comes back as its result.
+    /// Starts an operation and returns its command. Its faults come back as its result.
     pub fn start(&mut self, operation: &str, params: &str, options: &str) -> u32 {
         self.client.start_text(operation, params, options).0
     }
 
-    /// What to do next, all of it at once. Where it is nothing, until when: monotonic milliseconds, or `undefined` for no time at all. Else a
-    /// list that begins with a word:
+    /// Returns the next step. If there is none, returns the time to wait until: monotonic milliseconds, or `undefined` for no time at all.
+    /// A step is a list that begins with a word:
     ///
-    /// - `["store", id, command, call]`: ask the store, and answer with `id`. `command` is the one that waits for it, or null; `call` the name of
-    ///   a method of a store and what that is given.
-    /// - `["send", id, command, head, body, timeoutMs, maxBody, sendBefore]`: send it, and say `respond` or `fail` with `id`. `head` has the
-    ///   operation, the method, the whole URL, and each header's name and value, in a line each; `body` is null where there is none. Give up
-    ///   `timeoutMs` after it began, and fail it by `timeout`; read no more than `maxBody` bytes of the answer's body, more is truncated; whoever
-    ///   comes to it after the monotonic time `sendBefore` fails it by `late`, `never` sent.
+    /// - `["store", id, command, call]`: call the store, and answer with `id`. `command` is the one that waits for it, or null; `call` is
+    ///   the name of a method of a store and its arguments.
+    /// - `["send", id, command, head, body, timeoutMs, maxBody, sendBefore]`: send it, and answer by `respond` or `fail` with `id`. `head`
+    ///   has the operation, the method, the whole URL, and each header's name and value, in a line each; `body` is null if there is none.
+    ///   Give up `timeoutMs` after it began, and fail it by `timeout`; read no more than `maxBody` bytes of the answer's body, more is
+    ///   truncated; after the monotonic time `sendBefore` do not send it, and fail it by `late`, `never` sent.
     /// - `["completed", command]`: the command has ended, take its result.
-    /// - `["notify", event]`: progress, for people and metrics.
+    /// - `["notify", event]`: an event, for people and metrics.
     #[wasm_bindgen(unchecked_return_type = "Step | number | undefined")]
     pub fn poll(&mut self, unix_ms: f64, monotonic_ms: f64) -> JsValue {
         Value::from(self.step(unix_ms, monotonic_ms)).into()
     }
 
-    /// A Send was answered. `headers` has a line for each name and each value of those that `responseHeaders` names.
+    /// Takes the answer of a Send. `headers` has a line for each name and each value of those that `responseHeaders` names.
     #[allow(clippy::too_many_arguments, reason = "one crossing an answer")]
     pub fn respond(
         &mut self,
@@ -101,22 +100,22 @@ impl Client {
         self.client.resolve_text(step, outcome, at(unix_ms, monotonic_ms)).map_err(Refused)
     }
 
-    /// A Send was not answered. `kind` is `dns`, `connect`, `tls`, `timeout`, `closed`, `aborted`, `late` or `other`; `sent` is
-    /// `never` or `maybe`.
+    /// Takes the failure of a Send. `kind` is `dns`, `connect`, `tls`, `timeout`, `closed`, `aborted`, `late` or `other`; `sent` is `never`
+    /// or `maybe`.
     pub fn fail(&mut self, step: u32, kind: &str, sent: &str, unix_ms: f64, monotonic_ms: f64) -> Result<(), Refused> {
         self.client.fail_text(step, kind, sent, at(unix_ms, monotonic_ms)).map_err(Refused)
     }
 
-    /// Stops further sends of a command. Gives the step of its request that is out, if nobody else waits for that one:
-    /// abort it, and say that it failed.
+    /// Stops further sends of a command. Returns the step of its request that is out, if no other command waits for that one: abort it, and
+    /// report that it failed.
     pub fn cancel(&mut self, command: u32, unix_ms: f64, monotonic_ms: f64) -> Option<u32> {
         self.client.cancel(CommandId(command), at(unix_ms, monotonic_ms)).map(|step| step.0)
     }
 
-    /// The result of a command that completed, once: `["answered", facts, raw, phase, view, type, secrets]`, or `["failed", error]`;
-    /// else `undefined`. What comes behind `raw` is null where it says nothing, and left out where nothing follows: the phase of a
-    /// session, an order or a watched read; the data under the names of the table where the service used others; the type where
-    /// something in it is secret; and `true` where a member that nobody documents has the name of a secret.
+    /// Returns the result of a command that completed, once: `["answered", facts, raw, phase, view, type, secrets]`, or `["failed",
+    /// error]`; else `undefined`. A value behind `raw` is null if it is not needed, and left out if nothing follows: the phase of a
+    /// session, an order or a repeated read; the data under the names of the table if the service used others; the type if something in it
+    /// is secret; and `true` if an undocumented member has the name of a secret.
     #[wasm_bindgen(
         unchecked_return_type = "[\"answered\", string, string, (string | null)?, (string | null)?, (string | null)?, true?] | [\"failed\", ErrorFields] | undefined"
     )]
@@ -124,16 +123,17 @@ impl Client {
         self.client.take_text(command).map_or(JsValue::UNDEFINED, |taken| Value::from(taken).into())
     }
 
-    /// Starts a command about what the store holds, in one function for all of them, as those of the store's answers are:
+    /// Starts a command about the store's entries, in one function for all of them, as for the store's answers:
     ///
-    /// - `saved`: reads a page, behind the name `given` or from the beginning where that is empty. Its answer is JSON,
+    /// - `saved`: reads a page, behind the name `given` or from the beginning if that is empty. Its answer is JSON,
     ///   `{"entries":[Saved],"after":name}`, without `after` on the last page.
-    /// - `resume`: goes on with what the record `given` holds; `more` are options, JSON as those of `start`.
-    /// - `resume_intent`: goes on with what the intent `given` stands for; `null` is the answer where it stands for nothing.
-    /// - `resume_all`: goes on with all that is open. Its answer is JSON: the commands that have ended, each of whose results is to be taken.
-    /// - `happened`, `not_happened` and `not_happened_early`: closes the doubt of the record `given` by hand; `more` is what came of it, if that is known.
-    ///   Its answer is whether there was one.
-    /// - `forget`: forgets what the record `given` stands for. Its answer is whether something was forgotten.
+    /// - `resume`: resumes the record `given`; `more` are options, JSON as those of `start`.
+    /// - `resume_intent`: resumes the intent `given`; `null` is the answer if the intent is not known.
+    /// - `resume_all`: resumes everything that is open. Its answer is JSON: the commands that have ended, each of whose results is to be
+    ///   taken.
+    /// - `happened`, `not_happened` and `not_happened_early`: settles the doubt of the record `given` by hand; `more` is the result, if it
+    ///   is known. Its answer is true if there was one.
+    /// - `forget`: forgets the record `given`. Its answer is true if something was forgotten.
     pub fn act(&mut self, what: &str, given: String, more: Option<String>) -> u32 {
         let options = || more.as_deref().unwrap_or("{}");
         match what {
@@ -149,24 +149,24 @@ impl Client {
         .0
     }
 
-    /// The command for which the core began this one, as for `resume_all`; `undefined` where there is none.
+    /// The command for which the core began this one, as for `resume_all`; `undefined` if there is none.
     #[wasm_bindgen(js_name = callerOf)]
     pub fn caller_of(&self, command: u32) -> Option<u32> {
         self.client.caller_of(CommandId(command)).map(|caller| caller.0)
     }
 
-    /// Follows a session no more, and lets others have it. Returns whether it was followed.
+    /// Stops following a session, and releases it. Returns true if it was followed.
     #[wasm_bindgen(js_name = releaseSession)]
     pub fn release_session(&mut self, session_id: &str) -> bool {
         self.client.release_session(session_id)
     }
 
-    /// Whether this client follows a session, which has not ended as far as it knows.
+    /// Returns true if this client follows a session, which has not ended as far as it knows.
     pub fn follows(&self, session_id: &str) -> bool {
         self.client.follows(session_id)
     }
 
-    /// Claims that have ended while this client lives: of these names, in a line each, or of all.
+    /// Takes claims that have ended while this client lives: of these names, in a line each, or of all.
     pub fn lost(&mut self, names: Option<String>, unix_ms: f64, monotonic_ms: f64) {
         let names: Option<Vec<Name>> = names.map(|names| names.lines().map(|name| Name::from(name.to_owned())).collect());
         self.client.lost(names.as_deref(), at(unix_ms, monotonic_ms));
@@ -177,8 +177,8 @@ impl Client {
         self.client.token().map(|token| token.reveal().to_owned())
     }
 
-    /// Advice on what was seen through a session: `{"status":403}` or a word. `undefined` if this
-    /// client does not follow the session.
+    /// Returns advice after an observation through a session: `{"status":403}` or a word. `undefined` if this client does not follow the
+    /// session.
     #[wasm_bindgen(unchecked_return_type = "any")]
     pub fn observe(&mut self, session_id: &str, seen: &str, unix_ms: f64, monotonic_ms: f64) -> Result<JsValue, Refused> {
         let verdict = self.client.observe_text(session_id, seen, at(unix_ms, monotonic_ms)).map_err(Refused)?;

@@ -1,4 +1,4 @@
-//! What a host does with a lease at once. Everything else about pools is a command, which `start` starts.
+//! The calls of a lease that are answered at once. All other calls of pools are commands, which `start` starts.
 
 use hopline::contract::pools::LeaseRef;
 use wasm_bindgen::prelude::*;
@@ -7,8 +7,8 @@ use crate::{Client, Refused, at};
 
 #[wasm_bindgen]
 impl Client {
-    /// Says what was seen through a lease, as `observe` takes it; `wait_ms` is the Retry-After of the target. Gives `keep`, `give_back` or
-    /// `wait`; `undefined` where the lease is not valid any more, or its session has another exit by now.
+    /// Takes an observation through a lease, in the form of `observe`; `wait_ms` is the Retry-After of the target. Returns `keep`,
+    /// `give_back` or `wait`; `undefined` if the lease is not valid any more, or its session has another exit by now.
     #[wasm_bindgen(js_name = observeLease)]
     pub fn observe_lease(
         &mut self,
@@ -24,13 +24,13 @@ impl Client {
         Ok(advice.map(str::to_owned))
     }
 
-    /// Gives a lease back. Whether it was valid.
+    /// Gives a lease back. Returns true if it was valid.
     #[wasm_bindgen(js_name = giveBack)]
     pub fn give_back(&mut self, pool: u32, lease: f64, unix_ms: f64, monotonic_ms: f64) -> bool {
         self.client.give_back(&lease_of(pool, lease), at(unix_ms, monotonic_ms))
     }
 
-    /// Whether what a lease was given for is this client's still.
+    /// Returns true if the lease is still this client's.
     #[wasm_bindgen(js_name = isValid)]
     pub fn is_valid(&self, pool: u32, lease: f64) -> bool {
         self.client.is_valid(&lease_of(pool, lease))

@@ -1,5 +1,5 @@
-//! What a store answered. Data is bytes; that of several names is one piece,
-//! with the length of each part. A word or a number that can't be read stands for `failed`.
+//! The answers of a store. Data is bytes; that of several names is one piece, with the length of each part. A word or a number that can't
+//! be read counts as `failed`.
 
 use hopline::Outcome;
 use hopline::client::{Listed, Name, StoreAnswer, Whose};
@@ -19,14 +19,15 @@ fn parts(lengths: &[&str], mut bytes: &[u8]) -> Vec<Option<Vec<u8>>> {
 
 #[wasm_bindgen]
 impl Client {
-    /// What the store answered to a Store, by a word, in one function for all of them, since each costs a page some hundred bytes. What is said
-    /// besides are lines:
+    /// Takes the store's answer to a Store, by a word, in one function for all of them, since each costs a page some hundred bytes. The
+    /// other values are lines:
     ///
-    /// - `done` and `lost`; `failed` is for any of its kinds: perhaps it was done, perhaps not; `never`: the store could not be opened at all.
-    /// - `claimed`: the names that are this client's, and then how long the data of each is, negative where there is none. `data` is that of
+    /// - `done` and `lost`; `failed` is for any call: it may or may not be done; `never`: the store could not be opened at all.
+    /// - `claimed`: the names that are this client's, and then the length of the data of each, negative if there is none. `data` is that of
     ///   all of them, one after the other.
-    /// - `busy`: another living client owns all of them; what it put last is `data`, with its length.
-    /// - `listed`, or `more` where more follow: the names, then whose each is (`mine`, `free`, `other`), then the lengths, as of `claimed`.
+    /// - `busy`: another living client owns all of them; `data` is the data that it put last, with its length.
+    /// - `listed`, or `more` if more follow: the names, then the owner of each (`mine`, `free`, `other`), then the lengths, as of
+    ///   `claimed`.
     /// - `granted`: the entry counts on this day. `over`: it does not count, since the others of this day come to this total, in USD.
     pub fn stored(&mut self, step: u32, word: &str, lines: &str, data: &[u8], unix_ms: f64, monotonic_ms: f64) -> Result<(), Refused> {
         let lines: Vec<&str> = lines.lines().collect();

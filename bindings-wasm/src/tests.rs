@@ -20,7 +20,7 @@ fn json(text: &str) -> serde_json::Value {
     serde_json::from_str(text).expect(text)
 }
 
-/// The step, past what is told for people only.
+/// The next step, without events.
 fn next(client: &mut Client) -> Step {
     loop {
         match client.step(NOW, 0.5) {
@@ -30,7 +30,7 @@ fn next(client: &mut Client) -> Step {
     }
 }
 
-/// The next step, which asks the store.
+/// The next step, which calls the store.
 fn asked(client: &mut Client) -> (u32, StoreCall) {
     match next(client) {
         Step::Store { id, call, .. } => (id.0, call),
@@ -38,7 +38,7 @@ fn asked(client: &mut Client) -> (u32, StoreCall) {
     }
 }
 
-/// Answers a call of a store that has this under the name, and nothing else.
+/// Answers a call of a store that has this data under the name, and nothing else.
 fn keep(client: &mut Client, (step, call): (u32, StoreCall), data: Option<&str>) {
     let kept = match call {
         StoreCall::Claim { names, most } => {
@@ -54,7 +54,7 @@ fn keep(client: &mut Client, (step, call): (u32, StoreCall), data: Option<&str>)
     kept.expect("is answered once");
 }
 
-/// Keeps what is to be kept first, and returns its name and data, the step of the send, and its request.
+/// Carries out the first store call, and returns its name and data, the step of the send, and its request.
 fn until_send(client: &mut Client) -> ([String; 2], u32, Request) {
     let mut put = None;
     loop {
@@ -71,7 +71,7 @@ fn until_send(client: &mut Client) -> ([String; 2], u32, Request) {
     }
 }
 
-/// Drains until a command has completed; the store has this, and keeps what it is given.
+/// Drains until a command has completed; the store has this data, and keeps new data.
 fn until_completed_with(client: &mut Client, command: u32, data: Option<&str>) {
     loop {
         match next(client) {

@@ -1,5 +1,5 @@
-//! What goes out to JavaScript as a value: steps, errors, verdicts and results. One type holds all of them, and is
-//! written in one place, since each type that writes itself would cost as much again.
+//! The values for JavaScript: steps, errors, verdicts and results. One type holds all of them, and is written in one place, since each type
+//! that writes itself would cost as much again.
 
 use hopline::client::{Name, StoreCall, TakenText};
 use hopline::contract::{Encode, Json, Record, Sink, Word};
@@ -18,7 +18,7 @@ pub(crate) enum Value {
     Text(String),
     Bytes(Vec<u8>),
     Word(&'static str),
-    /// What a service wrote: as `JSON.parse` reads it.
+    /// A service's JSON, in the form of `JSON.parse`.
     Json(Json),
     List(Vec<Value>),
     Object(Vec<(&'static str, Value)>),
@@ -46,7 +46,7 @@ impl Serialize for Value {
 }
 
 fn parsed(json: &Json) -> JsValue {
-    // It was read as JSON before. A number beyond a float is read as JavaScript reads it.
+    // The text was read as JSON before. A number beyond a float is read as JavaScript reads it.
     js_sys::JSON::parse(json.text()).unwrap_or(JsValue::NULL)
 }
 
@@ -67,7 +67,7 @@ fn number(number: impl Into<i64>) -> Value {
 }
 
 impl Value {
-    /// What hosts are told: an error, an event, a verdict.
+    /// A record for hosts: an error, an event, a verdict.
     pub(crate) fn encoded(value: &impl Encode) -> Value {
         value.encode(&mut Objects)
     }
@@ -137,7 +137,7 @@ impl Sink for Objects {
     }
 }
 
-/// What is to be done next, as `poll` says.
+/// The next step, as `poll` returns it.
 impl From<Step> for Value {
     fn from(step: Step) -> Value {
         let or_null = |found: Option<Value>| found.unwrap_or(Value::Null);
@@ -187,7 +187,7 @@ impl From<&StoreCall> for Value {
     }
 }
 
-/// A result that was taken, as `take` says.
+/// A result that was taken, as `take` returns it.
 impl From<Result<TakenText, Error>> for Value {
     fn from(taken: Result<TakenText, Error>) -> Value {
         Value::List(match taken {

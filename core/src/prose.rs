@@ -32,7 +32,7 @@ const PARTS: [(&str, &[&str], usize); 10] = [
     ("core", &["core/src"], 120),
     ("the folder store", &["core/store"], 5),
     ("Python", &["bindings-python"], 20),
-    ("JavaScript", &["bindings-wasm"], 205),
+    ("JavaScript", &["bindings-wasm"], 50),
     ("Kotlin and Swift", &["bindings-uniffi"], 20),
     ("the sandbox", &["tests/sandbox"], 128),
     ("the proof", &["tests/world"], 359),

@@ -2,21 +2,21 @@ import { secretEndings, secrets } from "../gen/operations.js";
 import { hide } from "./hide.js";
 import { secret } from "./secret.js";
 
-/** What is known of answers, beside themselves. */
+/** Facts about answers, beside themselves. */
 const metas = new WeakMap();
 
-/** What is known of an answer that a call returned. hopline.d.ts documents it. */
+/** Returns the facts about an answer that a call returned. hopline.d.ts documents it. */
 export function meta(answer) {
   const known = metas.get(answer);
   if (known === undefined) return undefined;
   const { request_id: requestId, http_status: httpStatus, attempts } = JSON.parse(known.facts);
   const meta = { requestId, httpStatus, attempts, phase: known.phase };
-  // It may hold secrets, so it shows only when it is asked for by name.
+  // The text may hold secrets, so it shows only when it is read by name.
   hide(meta, "raw", known.raw);
   return meta;
 }
 
-/** The answer in what a command was answered with: plain data, with secrets in their places. */
+/** The answer in the result of a command: plain data, with secrets in their places. */
 export function answer(taken) {
   const data = parsed(taken.view ?? taken.raw);
   if (data === null || typeof data !== "object") return data;
@@ -24,24 +24,27 @@ export function answer(taken) {
   return about(data, taken);
 }
 
-/** The same answer, of which this is known from now on: its facts, its phase, and its text. */
+/** Returns the answer, whose facts, phase and text are known from now on. */
 export function about(answer, { facts, phase, raw }) {
   metas.set(answer, { facts, phase, raw });
   return answer;
 }
 
-/** A copy of an answer, of which the same is known. */
+/** Returns a copy of an answer, with the same facts. */
 export function like(copy, answer) {
   metas.set(copy, metas.get(answer));
   return copy;
 }
 
-/** What a service wrote. A whole number beyond 2^53 is given as the text of its digits: as a number it would be another one, such as another id. */
+/**
+ * Parses a service's JSON. A whole number beyond 2^53 becomes the text of its digits: as a number it would be another one, such as another
+ * id.
+ */
 export function parsed(text) {
   if (!/\d{16}/.test(text)) return JSON.parse(text);
   const isBeyond = (token) => /^-?\d{16,}$/.test(token) && !Number.isSafeInteger(Number(token));
   let isInText = false;
-  // Of a text only its ends and escapes are matched: there is no limit to its length.
+  // Of a text only its ends and escapes are matched, since its length is unlimited.
   const given = text.replace(/\\.|"|-?\d[\d.eE+-]*/g, (token) => {
     if (token === '"') isInText = !isInText;
     return !isInText && isBeyond(token) ? `"${token}"` : token;
@@ -55,8 +58,8 @@ function isSecretName(name) {
 }
 
 /**
- * Puts a `Secret` in the place of each secret of a value of that type of the table. Where there are some that nobody documents,
- * everything is looked at: what has the name of a secret is one, unless the table says otherwise.
+ * Puts a `Secret` in the place of each secret of a value of that type of the table. If undocumented members may be secrets, all members are
+ * checked: a member with the name of a secret is one, unless the table says otherwise.
  */
 function seal(value, type, hasUndocumented) {
   if (Array.isArray(value)) return value.forEach((item) => seal(item, type, hasUndocumented));
@@ -65,7 +68,7 @@ function seal(value, type, hasUndocumented) {
   for (const name of Object.keys(hasUndocumented ? value : known)) {
     const member = value[name];
     if (member === null || member === undefined) continue;
-    // A member of the table is a secret, or is none, or is of a type that has some.
+    // A member of the table is a secret, is not one, or is of a type that has some.
     const is = Object.hasOwn(known, name) ? known[name] : isSecretName(name);
     if (is === true) value[name] = secret(typeof member === "string" ? member : JSON.stringify(member));
     else seal(member, is, hasUndocumented);

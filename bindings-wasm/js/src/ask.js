@@ -3,12 +3,12 @@ import { asked, refuse } from "./error.js";
 import { host } from "./host.js";
 import { encode } from "./values.js";
 
-/** Asks the core what needs no client. */
+/** Asks the core a question that needs no client. */
 export function ask(question, given) {
   return JSON.parse(now(question, question, encode(question, "given", given)));
 }
 
-/** The error of a call that is not made, in the words that every language has for it. */
+/** The error of a call that is not made, in the words that every host uses for it. */
 export function refusal(operation, because, more) {
   try {
     return asked(() => hostText("refusal", encode("refusal", "given", { operation, because, ...more }), ""), { called: operation });
@@ -17,14 +17,14 @@ export function refusal(operation, because, more) {
   }
 }
 
-/** Whether the core is here. Where it is not, it is on its way. */
+/** Returns true if the core is loaded. If not, loading begins. */
 export function isHere() {
   const loading = host.load();
   loading?.catch(() => {});
   return !loading;
 }
 
-/** What the core says to a question, where the core is here. */
+/** Asks the core a question, if it is loaded. */
 export function now(operation, question, given) {
   if (isHere()) return asked(() => hostText(question, given, ""));
   throw refuse("misuse", operation, "the core is not loaded yet; await `load()` or any call of a client first");

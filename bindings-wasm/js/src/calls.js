@@ -2,24 +2,24 @@ import { refuse } from "./error.js";
 import { join } from "./exchange.js";
 
 /*
- * The six calls of a store: how the core asks, and how it is told what the store answered. Data of several names crosses as one
- * piece, with the length of each.
+ * The six calls of a store: the core's form of a call, and of the store's answer. Data of several names crosses as one piece, with the
+ * length of each.
  */
 
-/** Also of another realm, such as Node's own in a test runner. */
+/** Accepts bytes of another realm, such as Node's own in a test runner. */
 const isData = (data) => Object.prototype.toString.call(data) === "[object Uint8Array]";
 
-/** Tells the core what the store answered: a word, lines, and the data of several names behind their lengths. */
+/** Encodes the store's answer for the core: a word, lines, and the data of several names behind their lengths. */
 function stored(word, lines = [], data = []) {
   const told = [...lines, ...data.map((part) => part?.length ?? -1)].join("\n");
   const bytes = join(data.filter(Boolean));
   return (core, id, now) => core.stored(id, word, told, bytes, ...now);
 }
 
-/** Of a put and a delete. */
+/** Encodes the answer of a put and a delete. */
 const written = (answer) => (answer === "done" || answer === "lost" ? stored(answer) : undefined);
 
-/** By method: what is told of its answer; nothing where that is none. */
+/** By method: the encoding of its answer; `undefined` for an invalid answer. */
 const ANSWERS = {
   claim(answer, names) {
     if (answer?.claimed instanceof Map) {
@@ -47,10 +47,13 @@ const ANSWERS = {
   },
 };
 
-/** What every store has. */
+/** The methods of every store. */
 export const METHODS = Object.keys(ANSWERS);
 
-/** A call that the core asks a store for: gives a function of the store that gives what to tell the core, and whether a client of this process is in the way. */
+/**
+ * Decodes a call of the core: returns a function of the store that returns the encoded answer, and whether a client of this process owns
+ * the names.
+ */
 export function callOf([method, ...given]) {
   return async (store) => {
     const answer = await store[method](...given);
@@ -60,7 +63,7 @@ export function callOf([method, ...given]) {
   };
 }
 
-/** What the core is told where the store threw: perhaps it was done, perhaps not. */
+/** The encoded answer if the store threw: the call may or may not be done. */
 export const failed = stored("failed");
-/** The same where the store could not be opened at all: surely it was not done. */
+/** The encoded answer if the store could not be opened at all: the call was certainly not done. */
 export const never = stored("never");

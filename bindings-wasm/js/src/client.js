@@ -5,18 +5,18 @@ import { host } from "./host.js";
 import { flag, object, optionsOf, text } from "./values.js";
 import { placeOf } from "./words.js";
 
-/** A client that nobody has any more lets go of what it holds, and says where it was made. */
+/** A client without references releases its names, and its warning names the place where it was made. */
 const dropped = new FinalizationRegistry(({ engine, place }) => {
   if (engine.isUsed) host.warn(`a client of Hopline${place ? ` that was made at ${place}` : ""} was not closed; it sends nothing more, and what it held is free`);
   engine.close().catch(() => {});
 });
-/** By what still works for a client: the client, which is not dropped before that. */
+/** By the objects that still work for a client: the client, which is not dropped before them. */
 const clients = new WeakMap();
 
-/** What the clients of both APIs can do. hopline.d.ts documents it. */
+/** The common methods of the clients of both APIs. hopline.d.ts documents them. */
 export class Client {
   #engine;
-  /** Makes what a caller is given of something that has a phase: a session, an order. */
+  /** Makes the caller's handle of a result with a phase: a session, an order. */
   #handle;
 
   constructor(engine, handle) {
@@ -48,7 +48,7 @@ export class Client {
   async resumeIntent(intent, options) {
     if (typeof intent !== "string" || intent === "") throw refuse("invalid", "resume", "`intent` must be the name of an intent", { field: "intent" });
     const start = (core, given) => {
-      // What can't be written as it is would be the name of another one.
+      // An intent that can't be written as it is would become another name.
       if (!intent.isWellFormed()) throw refusal("resume", "not_text", { field: "intent" });
       return core.act("resume_intent", intent, given);
     };
@@ -102,7 +102,7 @@ export class Client {
     return await this.#engine.call(operation, params, options);
   }
 
-  /** The same for an operation that waits for a session or an order. */
+  /** Calls an operation that waits for a session or an order. */
   wait(operation, params, options, more) {
     return this.#engine.wait(operation, params, options, this.handle(more));
   }
@@ -112,7 +112,7 @@ export class Client {
     return this.#kept(this.#engine.walk(list, params, options));
   }
 
-  /** Makes what a caller is given of something that has a phase, which may need its client. */
+  /** Makes the caller's handle of a result with a phase, which may need its client. */
   handle(more) {
     return (given) => this.#handle(this, { ...given, ...more });
   }

@@ -10,63 +10,62 @@ import { onAbort } from "./signal.js";
 /** The longest delay that a timer takes. */
 const LONGEST = 2 ** 31 - 1;
 
-/** How long a client that is closed waits for what its store is asked, and then for it to let go and to close, in milliseconds. */
+/** The wait of a closing client for its store's calls, and then for its release and closing, in milliseconds. */
 const [CLOSING, LETTING_GO] = [10_000, 2_000];
 
-/** What still runs when a client is closed: sessions cost money until they are ended. */
+/** The operations that still run when a client is closed: sessions cost money until they are ended. */
 const ENDING = new Set(["terminate_session", "drain_pool"]);
 
 /**
- * Drives a core: does what its steps say, answers each once, and hands out the results. All that it knows of the API is
- * the contract of `poll`.
+ * Drives a core: carries out its steps, answers each once, and hands out the results. The contract of `poll` is the only part of the API
+ * that it knows.
  */
 export function drive(core, http, store, listeners) {
   const names = hostText("response_headers", "", "").split("\n");
   const now = () => [Date.now(), performance.now()];
   let serves = false;
-  /** By command: whoever waits for its result. */
+  /** By command: the caller that waits for its result. */
   const waiting = new Map();
-  /** By step: what gives up a request that is out. */
+  /** By step: the function that gives up a request that is out. */
   const out = new Map();
   /** The steps whose calls of the store are out. */
   const asking = new Set();
-  /** Nothing is asked of the store any more: it did not answer in time. */
+  /** True once the store did not answer in time: it gets no more calls. */
   let isGivenUp = false;
-  /** How often claims have ended: what was asked for before that, and has not begun, is not sent. */
+  /** The number of times that claims have ended: a request from before that, which has not begun, is not sent. */
   let losses = 0;
-  /** Nothing is sent any more but what ends sessions. */
+  /** True once only terminations are sent. */
   let isClosing = false;
   let isClosed = false;
   let [timer, idle] = [];
-  /** When the timer comes. */
+  /** The time of the timer. */
   let due = Infinity;
   /**
-   * By command that somebody here began: its operation, since when it runs, what runs work in the async context of its caller (one pump does the
-   * work of all), and what the core keeps nothing of: why the store failed last, what `fetch` threw last, and whether another client of this process
-   * is in the way.
+   * By command that was begun here: its operation, its start time, the function that runs work in the async context of its caller (one pump
+   * does the work of all), and facts that the core does not keep: the last failure of the store, the last exception of `fetch`, and whether
+   * another client of this process owns a name.
    */
   const commands = new Map();
-  /** Why the store failed the command that ended last: others may have waited for the same. */
+  /** The reason why the store failed the command that ended last: others may have waited for the same. */
   let storeError;
 
-  /** The store is this client's own from now on. Before that it may be another one's, and is left alone. */
+  /** Makes the store this client's own from now on. Before that it may be another client's, and is left alone. */
   function serve() {
     serves = true;
     store?.onLost?.(lose);
   }
 
-  /** Runs a command that `start` starts, and gives its result as the core gives it. */
+  /** Runs a command that `start` starts, and returns its result as the core gives it. */
   function run(operation, start, signal) {
     return ask(operation, (core, _, wait) => wait(start(core)), signal);
   }
 
   /**
-   * Asks the core for something that is answered at once, and does what it wants done then. `question` takes the core, the
-   * time, and a function that gives the result of a command: one may end in this very turn, so whoever waits for it must
-   * be known before.
+   * Asks the core a question that is answered at once, and carries out the steps that follow. `question` takes the core, the time, and a
+   * function that returns the result of a command: one may end in this very turn, so its waiter must be known before.
    */
   function ask(operation, question, signal) {
-    // A call may have come before the client was closed, and have waited for something until now.
+    // A call may have come before the client was closed, and have waited until now.
     if (isClosing) throw refusal(operation, "closed");
     let stop;
     const wait = (command) => {
@@ -79,13 +78,13 @@ export function drive(core, http, store, listeners) {
       return ended.finally(unheard);
     };
     const answer = question(core, now(), wait);
-    // What was given up by now is not sent first.
+    // A call that was given up by now is not sent first.
     if (signal?.aborted) stop?.();
     pump();
     return answer;
   }
 
-  /** The result of a command that the core began, which has ended without a word, as the core gives it; `known` is what is known of it. */
+  /** Returns the result of a command that the core began and that has ended, as the core gives it; `known` are the facts about it. */
   function take(command, known) {
     if (isClosed) throw refusal("resume_all", "closed");
     const ended = result(command, known);
@@ -93,7 +92,7 @@ export function drive(core, http, store, listeners) {
     return ended;
   }
 
-  /** Gives up what is under way but for what ends sessions, lets go of all names, and waits until everything is in the store. */
+  /** Cancels everything that is under way except terminations, releases all names, and waits until everything is in the store. */
   async function close() {
     isClosing = true;
     for (const command of [...waiting.keys()]) if (!ENDING.has(commands.get(command)?.operation)) cancel(command);
@@ -107,14 +106,14 @@ export function drive(core, http, store, listeners) {
       for (const command of [...waiting.keys()]) cancel(command);
       for (const { stop } of [...out.values()]) stop("aborted");
       giveUp();
-      // What can't be let go of is free once the store is closed.
+      // A name that can't be released is free once the store is closed.
       const own = serves ? store : undefined;
       await patiently(() => own?.release(), LETTING_GO).catch(() => {});
       await patiently(() => own?.close?.(), LETTING_GO);
     } finally {
       isClosed = true;
       clearTimeout(timer);
-      // What the time was too short for.
+      // The commands that the time was too short for.
       const unknown = { effect: "unknown", advice: "resume" };
       for (const [command, { reject }] of waiting) reject(refuse("cancelled", commands.get(command)?.operation ?? "client", "was under way when its client was closed; money may have moved", unknown));
       waiting.clear();
@@ -122,7 +121,7 @@ export function drive(core, http, store, listeners) {
     }
   }
 
-  /** Answers what the store has not: perhaps it was done, perhaps not. Whoever waits is told what the core makes of that. */
+  /** Answers the calls that the store has not: they may or may not be done. Waiting callers get the core's conclusion. */
   function giveUp() {
     isGivenUp = true;
     for (const id of asking) failed(core, id, now());
@@ -145,13 +144,13 @@ export function drive(core, http, store, listeners) {
   }
 
   function pump() {
-    // What comes of a step that was out for too long comes when nobody is here any more.
+    // The answer of a step that was out for too long may come when the client is closed.
     if (isClosed) return;
     storeError = undefined;
     try {
       while (step());
     } catch (error) {
-      // The core does not throw; if it did, nobody would hear of anything any more.
+      // The core does not throw; if it did, no caller would get an answer any more.
       for (const { reject } of waiting.values()) reject(error);
       waiting.clear();
     }
@@ -169,7 +168,10 @@ export function drive(core, http, store, listeners) {
     return true;
   }
 
-  /** What is known of a command. One that the core began for another, such as for `resumeAll`, is a part of that; any other is a pool's. */
+  /**
+   * Returns the facts about a command. A command that the core began for another, such as for `resumeAll`, is a part of that; any other is
+   * a pool's.
+   */
   function about(command) {
     const known = commands.get(command);
     const above = known || typeof command !== "number" ? undefined : commands.get(core.callerOf(command));
@@ -182,7 +184,7 @@ export function drive(core, http, store, listeners) {
   /** By step: its command, if it has one. */
   const COMMAND_OF = { store: (_, command) => command, send: (_, command) => command, completed: (command) => command, notify: ({ command }) => command };
 
-  /** By step: what is done about it. */
+  /** By step: its execution. */
   const STEPS = {
     store: askStore,
     send: transmit,
@@ -197,7 +199,7 @@ export function drive(core, http, store, listeners) {
     },
   };
 
-  /** The result of a command, and what its host knows of it. */
+  /** The result of a command, with the facts of its host. */
   function result(command, known = commands.get(command)) {
     const taken = core.take(command);
     const { operation, begun, store, trouble, isBusyHere, parts } = known ?? {};
@@ -210,7 +212,10 @@ export function drive(core, http, store, listeners) {
     return { taken, parts, store: storeError, trouble, isBusyHere };
   }
 
-  /** Asks the core again at that time. A timer that comes sooner stays: to ask too early costs less than another timer. */
+  /**
+   * Sets the timer to continue the core at that time. An earlier timer stays: a continuation that is too early costs less than another
+   * timer.
+   */
   function sleep(until = Infinity) {
     if (until < due) {
       clearTimeout(timer);
@@ -218,7 +223,7 @@ export function drive(core, http, store, listeners) {
       const wait = Math.min(Math.max(Math.ceil(until - performance.now()), 0), LONGEST);
       timer = host.root(() => setTimeout(ring, wait));
     }
-    // What nobody waits for does not keep a program from ending.
+    // Work that no caller waits for does not keep a program from ending.
     if (waiting.size === 0) timer?.unref?.();
     else timer?.ref?.();
   }
@@ -244,7 +249,7 @@ export function drive(core, http, store, listeners) {
       known.store = spoken(error);
     }
     listeners.note({ event: "stored", operation: "store", call: call[0], failed: answer === failed || answer === never, duration_ms: performance.now() - begun });
-    // Whoever closed the client may have answered it meanwhile.
+    // The closing client may have answered it meanwhile.
     if (!asking.delete(id)) return;
     answer(core, id, now());
     pump();
@@ -256,14 +261,14 @@ export function drive(core, http, store, listeners) {
     for (let n = 0; n < lines.length; n += 2) headers.push([lines[n], lines[n + 1]]);
     const known = about(command);
     const { signal, send, stop } = exchange(http, { method, url, headers, body: body ?? undefined, timeoutMs, maxBody, names });
-    // What ends a session is sent whatever the store says.
+    // A termination is sent whatever the store says.
     const ends = sendBefore > Number.MAX_SAFE_INTEGER;
     out.set(id, { ends, stop });
     const before = losses;
     const doubt = !ends && store?.vouches && (await doubted(store, signal, Math.min(timeoutMs, sendBefore - performance.now())));
     let came;
     if (signal.aborted || (isClosing && !ends)) came = { kind: "aborted", sent: "never" };
-    // Nothing is sent under a name that somebody else may have by now.
+    // Nothing is sent under a name that another client may own by now.
     else if (!ends && (doubt || losses !== before || performance.now() > sendBefore)) came = { kind: "late", sent: "never", error: doubt };
     else {
       const begun = performance.now();
@@ -279,7 +284,7 @@ export function drive(core, http, store, listeners) {
     pump();
   }
 
-  /** Tells whoever closes the client that nothing is under way. */
+  /** Reports to the closing client that nothing is under way. */
   function settle() {
     if (waiting.size + out.size + asking.size === 0) idle?.();
   }
@@ -287,10 +292,13 @@ export function drive(core, http, store, listeners) {
   return { serve, run, ask, take, close };
 }
 
-/** Nothing if the claims of a store stand; else the error that says so. A store that can't tell within so many milliseconds vouches for nothing. */
+/**
+ * Returns `undefined` if the claims of a store stand; else the error that says so. A store that can't answer within that many milliseconds
+ * does not vouch.
+ */
 async function doubted(store, signal, ms) {
   let cause;
-  // Whoever gives up does not wait for the store.
+  // A cancelled caller does not wait for the store.
   const given = new Promise((resolve) => onAbort(signal, resolve));
   const stand = await patiently(() => Promise.race([given, store.vouches()]), ms).catch((error) => {
     cause = spoken(error);
@@ -298,7 +306,7 @@ async function doubted(store, signal, ms) {
   return stand ? undefined : new Error("the store did not vouch for its claims", cause && { cause });
 }
 
-/** Waits, but not for ever: gives nothing then. */
+/** Waits, but not forever: then returns `undefined`. */
 async function patiently(work, ms) {
   let timer;
   const enough = new Promise((resolve) => {

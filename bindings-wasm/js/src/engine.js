@@ -11,31 +11,31 @@ import { Walk } from "./pages.js";
 import { revealed } from "./secret.js";
 import { encode, object, optionsOf, signalOf, spell } from "./values.js";
 
-/** The `fetch` that was here when this was loaded. Whoever puts another in its place answers for that one. */
+/** The `fetch` at the time of loading. A program that replaces it later answers for its own one. */
 const ownFetch = globalThis.fetch;
 
-/** What a log may take. */
+/** The methods of a log. */
 const LEVELS = ["debug", "info", "warn"];
 
 /** The stores that serve a client. */
 const serving = new WeakSet();
 
-/** What runs the calls of one account, whatever its API. It knows nothing of its client, which may be dropped. */
+/** Runs the calls of one account, whatever its API. The engine knows nothing of its client, which may be dropped. */
 export class Engine {
   #driver;
   #store;
   #serves = false;
   /** Makes the core; it must be loaded. */
   #make;
-  /** While the core is loaded: when that is done. */
+  /** While the core is being loaded: the promise of that. */
   #beginning;
   #closing;
-  /** What to say of errors: the base URL, and what is missing where a request had no key or login and was refused. */
+  /** Additions to errors: the base URL, and the missing option if a request had no key or login and was refused. */
   #told;
   #listeners = new Listeners();
-  /** What is done when the client is closed. */
+  /** The functions to call when the client is closed. */
   #ends = new Set();
-  /** Is told of each session that a call was answered with, and of which operation. */
+  /** Called with each session in an answer, and its operation. */
   heard = () => {};
 
   constructor(api, options = {}) {
@@ -54,7 +54,7 @@ export class Engine {
     rest.baseUrl = host.resolve(rest.baseUrl);
     this.#told = { place: rest.baseUrl, unauthorized: host.unauthorized(api, rest) };
     const spelled = encode("client", "options", { ...spell("client", rest), api, store: store !== undefined, late_calls: store?.lateCalls === true });
-    // Of a `fetch` that is not our own nobody knows what it did before it failed.
+    // A `fetch` of the caller's own may have done anything before it failed.
     const isGiven = fetch !== ownFetch;
     const http = { fetch, isGiven, connection: host.connections(fetch, isGiven), secrets: () => [rest.username, rest.password].map(revealed), ...(!isGiven && host.failures) };
     this.#make = () => {
@@ -63,24 +63,27 @@ export class Engine {
     };
     this.#store = store;
     if (log !== undefined) this.onEvent((event) => log[event.level]?.(`hopline: ${ours(event.operation)}: ${event.event}`, event));
-    // It is loaded while the program goes on. Where it is here already, wrong options are refused at once.
+    // The core is loaded while the program goes on. If it is loaded already, wrong options are refused at once.
     const loading = host.load();
     if (loading) loading.catch(() => {});
     else this.#make();
   }
 
-  /** What the core says at present; nothing before it is here, and nothing once the client is closed. */
+  /** Asks the core a question now; `undefined` before it is loaded, and once the client is closed. */
   peek(question) {
     return this.#closing ? undefined : this.#driver?.ask("peek", question);
   }
 
-  /** Asks the core for something that is answered at once. `question` takes the core, the time, and a function that gives the result of a command. */
+  /**
+   * Asks the core a question that is answered at once. `question` takes the core, the time, and a function that returns the result of a
+   * command.
+   */
   async ask(operation, question, signal) {
     await this.usable(operation);
     return this.#driver.ask(operation, question, signal);
   }
 
-  /** Runs an operation, and gives its answer. */
+  /** Runs an operation, and returns its answer. */
   async call(operation, params, options) {
     return this.#answer(await this.#start(operation, params, options), operation);
   }
@@ -90,22 +93,22 @@ export class Engine {
     return this.#answer(this.#read(await result, signal), operation);
   }
 
-  /** Runs an operation that waits for a session or an order, and gives that as `handle` makes it. */
+  /** Runs an operation that waits for a session or an order, and returns that as `handle` makes it. */
   async wait(operation, params, options, handle) {
     return this.#given(await this.#start(operation, params, options), handle);
   }
 
-  /** Runs a command about what the store holds, and gives its answer. */
+  /** Runs a command about the store's entries, and returns its answer. */
   async command(operation, start, signal) {
     return JSON.parse((await this.#run(operation, start, signal)).raw);
   }
 
-  /** Goes on with what a command resumes: gives a session or an order as `handle` makes it, or the answer; `null` where there is nothing. */
+  /** Resumes by a command: returns a session or an order as `handle` makes it, or the answer; `null` if there is nothing. */
   async resume(start, signal, handle) {
     return this.#given(await this.#run("resume", start, signal), handle);
   }
 
-  /** The same of all that there is to go on with: how each has ended. */
+  /** Resumes everything that can be resumed, and returns the result of each. */
   async resumeAll(start, signal, handle) {
     const { raw, parts } = await this.#run("resume_all", start, signal);
     return JSON.parse(raw).map((command) => {
@@ -123,7 +126,7 @@ export class Engine {
     object(operation, "options", options);
     const { position, maxPages, ...rest } = options;
     const page = async (of) => {
-      // What asks for the parameters needs the core.
+      // The question for the parameters needs the core.
       await heed(operation, signalOf(operation, rest), () => this.usable(operation));
       const taken = await this.#start(operation, JSON.parse(of(encode(operation, "parameters", params))), rest);
       return { page: answer(taken), facts: taken.facts };
@@ -141,7 +144,7 @@ export class Engine {
     return this.#listeners.call(listener);
   }
 
-  /** Tells those who are called with each event. */
+  /** Calls the listeners with an event. */
   note(event) {
     this.#listeners.note(event);
   }
@@ -159,18 +162,18 @@ export class Engine {
     return this.#closing !== undefined;
   }
 
-  /** Calls a function when the client is closed, unless what this gives is called before. */
+  /** Calls a function when the client is closed, unless the returned function is called before. */
   atEnd(work) {
     this.#ends.add(work);
     return () => this.#ends.delete(work);
   }
 
-  /** Whether it has done anything. */
+  /** True if the engine has begun any work. */
   get isUsed() {
     return this.#serves;
   }
 
-  /** Nothing begins from the very turn on in which this is called. */
+  /** Nothing begins from the turn on in which this is called. */
   async #end() {
     try {
       await this.#driver?.close();
@@ -182,7 +185,7 @@ export class Engine {
     }
   }
 
-  /** When the client can be used, unless it is closed. A core that can't be loaded is tried again by the next call. */
+  /** Waits until the client can be used, unless it is closed. A core that can't be loaded is tried again by the next call. */
   async usable(operation) {
     if (!this.#driver) await (this.#beginning ??= this.#begin().finally(() => (this.#beginning = undefined)));
     if (this.#closing) throw refusal(operation, "closed");
@@ -209,15 +212,15 @@ export class Engine {
     return this.#run(operation, (core) => core.start(operation, given, text), signal, { called: operation, given: options });
   }
 
-  /** Runs the command that `start` starts, and gives what it was answered with. */
+  /** Runs the command that `start` starts, and returns its answer. */
   async #run(operation, start, signal, more) {
-    // The core is there, as it is for every call but the first.
+    // The core is loaded, as it is for every call but the first.
     const isUsable = !signal && this.#serves && !this.#closing;
     if (!isUsable) await heed(operation, signal, () => this.usable(operation));
     return this.#read(await this.#driver.run(operation, start, signal), signal, more);
   }
 
-  /** What a command was answered with, or its error. */
+  /** Returns the answer of a command, or throws its error. */
   #read({ taken, parts, ...causes }, signal, more) {
     const [how, facts, raw, phase, view, type, hasUndocumented] = taken;
     if (how === "failed") throw read(facts, { ...causes, ...this.#told, reason: signal?.reason, ...more });

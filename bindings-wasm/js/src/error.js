@@ -3,7 +3,7 @@ import { ours, respelled } from "./names.js";
 import { onAbort } from "./signal.js";
 import { isError, memberOf, placeOf, redacted, wordsOf } from "./words.js";
 
-/** What an operation can end with, other than its answer. `HoplineError` in hopline.d.ts documents the members. */
+/** The failure of an operation. `HoplineError` in hopline.d.ts documents the members. */
 export class HoplineError extends Error {
   /** @param fields the error as the core writes it */
   constructor({ message, cause, ...fields }) {
@@ -14,12 +14,12 @@ export class HoplineError extends Error {
     quiet(this);
   }
 
-  /** Whether it was refused here, and not by the service. */
+  /** True if this client refused the operation, and not the service. */
   get isRefusedByUs() {
     return this.refused_by_us === true;
   }
 
-  /** All of it but what a server wrote, for logs. */
+  /** Returns the error without a server's text, for logs. */
   toJSON() {
     const { name, message, stack, cause } = this;
     return { name, message, ...this, stack, ...(cause instanceof Error && { cause: cause.toJSON?.() ?? { name: cause.name, message: cause.message } }) };
@@ -28,17 +28,17 @@ export class HoplineError extends Error {
 
 const QUIET = ["text", "details", "raw"];
 
-/** What a server wrote may repeat what it was sent, so it shows only when it is asked for by name. */
+/** Hides a server's text, which may repeat the request, so that it shows only when it is read by name. */
 export function quiet(fields) {
   for (const name of QUIET) if (name in fields) hide(fields, name, fields[name]);
 }
 
-// On the prototype, so that it is no member of each error.
+// On the prototype, so that it is not a member of each error.
 Object.defineProperty(HoplineError.prototype, "name", { value: "HoplineError", writable: true, configurable: true });
 
 /**
- * An error of the core, which gives it as an object. The core knows what came of earlier sends; why its host failed it does
- * not know, so the host's own causes are added where they say more.
+ * Makes the error of the core, which gives it as an object. The core knows the outcomes of earlier sends, but not why its host failed, so
+ * the host's own causes are added where they say more.
  */
 export function read(told, { reason, store, trouble, isBusyHere, called, given, place, unauthorized } = {}) {
   const { message, what, ...fields } = respelled(told, called, given);
@@ -55,51 +55,54 @@ export function read(told, { reason, store, trouble, isBusyHere, called, given, 
   return new HoplineError({ message: ofClient(said.filter(Boolean).join("")), ...fields, what: why, cause: own ?? caused(fields.cause, trouble) });
 }
 
-/** What `fetch` threw stands below the failures that came of it. */
+/** Adds the exception of `fetch` below the failures that it caused. */
 function caused(cause, trouble) {
   return cause && trouble ? { ...cause, cause: caused(cause.cause, trouble) } : (cause ?? trouble);
 }
 
-/** What a store threw, to be told to people: its name, its words and its place. One of the system keeps its code and call, and one of ours is told as it is. */
+/**
+ * The exception of a store in a form that people may see: its name, its message and its place. An error of the system keeps its code and
+ * call, and one of ours is shown as it is.
+ */
 export function spoken(error) {
   let [name, words] = [typeof error, "it can't be read"];
   try {
     const isSystems = isError(error) && typeof error.code === "string" && typeof error.syscall === "string";
     if (error instanceof HoplineError && error.kind === "store") return error;
-    // Only what is the system's: libraries put what they were sent with beside it.
+    // Only the system's members: libraries put the sent data beside them.
     if (isSystems) return Object.assign(new Error(redacted(String(error.message))), { code: error.code, syscall: error.syscall, ...(typeof error.path === "string" && { path: error.path }) });
     if (isError(error)) name = String(error.name);
     words = wordsOf(error);
   } catch {
-    // Anything can be thrown, even what breaks when it is looked at.
+    // Anything can be thrown, even an object that throws when it is read.
   }
   return Object.assign(new Error(words), { name });
 }
 
-/** An error of a store that could not be opened at all, so that what it was asked is surely not done. */
+/** An error of a store that could not be opened at all, so that its call was certainly not done. */
 export function notOpened(error) {
   if (isError(error)) hide(error, "notOpened", true);
   return error;
 }
 
-/** What breaks when it is looked at says nothing. */
+/** An object that throws when it is read counts as false. */
 export function isNotOpened(error) {
   return isError(error) && memberOf(error, "notOpened") === true;
 }
 
-/** What a function of the core says, or its error. */
+/** Returns the result of a function of the core, or throws its error. */
 export function asked(question, more) {
   try {
     return question();
   } catch (error) {
-    // An error of JavaScript's own is none of the core's refusals.
+    // An error of JavaScript's own is not a refusal of the core.
     throw error instanceof Error ? error : read(error, more);
   }
 }
 
 /**
- * What a `fetch` threw, as an error that can't carry anything along: some keep the request, and with it its secrets. `more` is
- * what is to be said of every failure of this one.
+ * The exception of a `fetch` as an error that carries nothing along: some keep the request, and with it its secrets. `more` is added to
+ * every failure of this `fetch`.
  */
 export function plain(error, secrets, more, isGiven) {
   const cause = error?.cause ?? error;
@@ -108,7 +111,7 @@ export function plain(error, secrets, more, isGiven) {
   return new Error([told, place && ` (${place})`, more].filter(Boolean).join(""));
 }
 
-/** Does what comes before a command begins, and gives it up when the signal does: nothing was sent by then. */
+/** Does the work before a command begins, and gives it up when the signal aborts: nothing was sent by then. */
 export function heed(operation, signal, work) {
   if (!signal) return work();
   const given = () => refuse("cancelled", operation, "was cancelled before it began; nothing was sent", { cause: signal.reason });
@@ -119,13 +122,13 @@ export function heed(operation, signal, work) {
   });
 }
 
-/** What to do next, by the kind of what was refused. */
+/** The next step, by the kind of the refusal. */
 const NEXT = { cancelled: "nothing", store: "mend_store", unavailable: "retry_later" };
 
-/** A client is made of options, and not by a request. */
+/** A client is made from options, and not by a request. */
 const ofClient = (message) => (message.startsWith("client: ") ? message.replace(/change the request$/, "change the options") : message);
 
-/** A call that was refused here, before the core heard of it. */
+/** Makes the error of a call that was refused here, before it reached the core. */
 export function refuse(kind, operation, what, more) {
   const next = { said: kind === "invalid" ? "; nothing was changed; change the request" : "", advice: NEXT[kind] ?? "change_request" };
   const { said, ...rest } = { ...next, ...more };

@@ -2,35 +2,35 @@ import { levels } from "../gen/events.js";
 import { refuse } from "./error.js";
 import { onAbort } from "./signal.js";
 
-/** How many events wait for a listener that does not come for them; the oldest go first. */
+/** The most events that wait for a listener; the oldest are dropped first. */
 const KEPT = 1024;
 
-/** How much of interest to people an event is, by its name; `claims_lost` is told here and not by the core. */
+/** The importance of an event to people, by its name; `claims_lost` is reported here and not by the core. */
 const LEVELS = { ...levels, claims_lost: "warn" };
 
-/** Those who listen to what happens. */
+/** The listeners of a client. */
 export class Listeners {
   #all = new Set();
   #called = new Set();
 
-  /** What the core tells. */
+  /** Hands out an event of the core. */
   tell(event) {
     for (const listener of this.#all) listener.tell(event);
     this.note(event);
   }
 
-  /** What is only for those who are called at once. */
+  /** Hands out an event that is only for functions. */
   note(event) {
     for (const listener of this.#called) {
       try {
         listener({ level: LEVELS[event.event] ?? "debug", ...event });
       } catch {
-        // Whoever only looks on changes nothing.
+        // A listener's failure changes nothing.
       }
     }
   }
 
-  /** Calls a function with each event, until what this gives is called. */
+  /** Calls a function with each event, until the returned function is called. */
   call(listener) {
     if (typeof listener !== "function") throw refuse("invalid", "on_event", "`listener` must be a function");
     const own = (event) => listener(event);
@@ -42,10 +42,10 @@ export class Listeners {
     for (const listener of this.#all) listener.end();
   }
 
-  /** Events from now on. */
+  /** Returns the events from now on. */
   listen(signal) {
     const queue = [];
-    /** Those who came for an event that is still to happen. */
+    /** The listeners that wait for the next event. */
     const waiting = [];
     let over = false;
     let unheard;

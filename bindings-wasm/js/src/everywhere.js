@@ -1,4 +1,4 @@
-// What the package has in every place.
+// The exports of the package in every environment.
 import { agentOperations, resellerOperations } from "../gen/operations.js";
 import { ask } from "./ask.js";
 
@@ -11,8 +11,8 @@ export { ResellerClient, isShared, needsProjectId, parseIpRange } from "./resell
 export { Secret } from "./secret.js";
 export { OpenSession } from "./session.js";
 
-/** What each method of either client sends. hopline.d.ts documents it. */
+/** The requests of each method of either client. hopline.d.ts documents it. */
 export const operations = /* @__PURE__ */ Object.assign({}, agentOperations, resellerOperations);
 
-/** What was seen through a session, as an object for `reportSessionEvent`. hopline.d.ts documents it. */
+/** An observation through a session, as an object for `reportSessionEvent`. hopline.d.ts documents it. */
 export const sessionEvent = (facts) => ask("session_event", { facts });

@@ -1,27 +1,27 @@
 import { ask } from "./ask.js";
 import { memberOf } from "./words.js";
 
-/** How many errors of a chain are told, and how much of what each says. */
+/** The most errors of a chain that are read, and the most letters of each. */
 const LINKS = 16;
 const LETTERS = 4000;
 
-/** What a client waited for when it gave up: before that, the proxy was not there yet. */
+/** The system calls before the proxy is connected. */
 const CONNECTING = new Set(["lookup", "connect"]);
 
-/** An error of an HTTP client as a status or a word. The core knows them by what they are named and say, which is kept nowhere. */
+/** Interprets an error of an HTTP client as a status or a word. The core knows them by their names and texts, which are kept nowhere. */
 export function exceptionOf(error) {
   const told = chain(error).map(facts);
   return told.length > 0 ? ask("seen", { chain: told }) : "unknown";
 }
 
-/** How long the target asks to wait, in milliseconds: the Retry-After of a response, or of that in an error. */
+/** The wait that the target asks for, in milliseconds: the Retry-After of a response, or of that in an error. */
 export function waitOf(seen) {
   const headers = memberOf(memberOf(seen, "response") ?? seen, "headers");
   const header = headerOf(headers, "retry-after");
   return (header && ask("retry_after", { header, date: headerOf(headers, "date"), now: Date.now() }).wait_ms) || undefined;
 }
 
-/** A header as text; no text where there is none, or where it can't be read. */
+/** A header as text; an empty text if there is none, or if it can't be read. */
 function headerOf(headers, name) {
   try {
     return wellFormed(String((typeof headers?.get === "function" ? headers.get(name) : headers?.[name]) ?? ""));
@@ -30,7 +30,7 @@ function headerOf(headers, name) {
   }
 }
 
-/** An error and those that it came of: an HTTP client wraps the errors of what it is built on. */
+/** An error and its causes: an HTTP client wraps the errors of its own dependencies. */
 function chain(error) {
   const found = new Set();
   const rest = [error];
@@ -55,7 +55,7 @@ function facts(error) {
   };
 }
 
-/** The names of its class and of those that it is based on. */
+/** The names of its class and the base classes. */
 function names(error) {
   const found = [memberOf(error, "name")];
   try {
@@ -75,5 +75,5 @@ function textOf(message) {
   }
 }
 
-/** Without halves of surrogate pairs, which are no text. */
+/** Replaces halves of surrogate pairs, which are not valid text. */
 const wellFormed = (text) => text.replace(/[\ud800-\udfff]/gu, "\ufffd");

@@ -1,15 +1,15 @@
 import { plain } from "./error.js";
 
 /**
- * One request over `fetch`, and what comes of it: a response, or `{ kind, sent }`. It decides nothing: no redirect is
- * followed and nothing is sent twice. What surely came before the first byte is for `before` to say, which knows the
- * errors of its own `fetch` only; anything else may have been sent. What comes once it has ended is ignored.
+ * One request over `fetch`, and its outcome: a response, or `{ kind, sent }`. The exchange decides nothing: no redirect is followed and
+ * nothing is sent twice. `before` recognises failures that certainly came before the first byte, for the errors of its own `fetch` only;
+ * any other request may have been sent. Events after the end are ignored.
  */
 export function exchange({ fetch, isGiven, before, connection, secrets, more }, { url, method, headers, body, timeoutMs, maxBody, names }) {
   const abort = new AbortController();
   const { signal } = abort;
   const chunks = [];
-  /** A write gets a connection of its own: one that was used may be closing, or an answer that belongs to nobody may be on its way there. */
+  /** A write gets a connection of its own: a used one may be closing, or an answer that belongs to no request may be on its way there. */
   const own = method === "GET" ? undefined : connection?.();
   /** A response whose body is being read. */
   let response;
@@ -24,7 +24,7 @@ export function exchange({ fetch, isGiven, before, connection, secrets, more }, 
   /** A connection whose rest is not wanted is closed. A body of the caller's own may do anything then. */
   const close = () => Promise.resolve().then(() => reader?.cancel()).catch(() => {});
 
-  /** Reads a body up to its limit. One that breaks off is cut short, too. */
+  /** Reads a body up to its limit. A body that breaks off is cut short, too. */
   const read = async (from) => {
     reader = from.body?.getReader?.();
     let [length, truncated] = [0, false];
@@ -55,13 +55,13 @@ export function exchange({ fetch, isGiven, before, connection, secrets, more }, 
       // No header has more than one line.
       if (typeof value === "string" && !value.includes("\n")) found.push(name, value);
     }
-    // A browser shows nothing else of it, not even its status.
+    // A browser shows nothing else of a redirect, not even its status.
     const error = given.type === "opaqueredirect" ? new Error("the service answered with a redirect, which is not followed") : undefined;
     response = { status, headers: found.join("\n"), error };
     return read(given);
   };
 
-  /** What came of it where `fetch` threw: anything, even what breaks when it is looked at. */
+  /** The outcome if `fetch` threw: any value, even one that throws when it is read. */
   const failed = (error) => {
     try {
       const what = before?.(error) ?? { kind: error?.cause ? "closed" : "other", sent: "maybe" };
@@ -71,14 +71,14 @@ export function exchange({ fetch, isGiven, before, connection, secrets, more }, 
     }
   };
 
-  /** Gives it up. A response whose time is over is cut short, and its status is worth keeping. */
+  /** Gives up. A response whose time is over is cut short, and its status is worth keeping. */
   const stop = (kind) => {
     ends(kind === "timeout" && response ? { ...response, body: join(chunks), truncated: true } : { kind, sent: "maybe" });
     abort.abort(kind);
     close();
   };
 
-  /** Sends it, and gives what comes of it. Even a `fetch` that does not heed its signal is not waited for. */
+  /** Sends the request, and returns its outcome. Even a `fetch` that ignores its signal is not waited for. */
   const send = () => {
     timer = setTimeout(stop, timeoutMs, "timeout");
     run().then(ends, (error) => ends(failed(error)));
@@ -88,7 +88,7 @@ export function exchange({ fetch, isGiven, before, connection, secrets, more }, 
   return { signal, send, stop };
 }
 
-/** What headers hold, which may be secret: with the word before it and without. */
+/** The values of headers, which may be secret: with the word before them and without. */
 function held(headers) {
   return headers.flatMap(([, value]) => [value, value.split(" ").at(-1)]).filter((text) => text.length > 3);
 }

@@ -1,16 +1,16 @@
-/** The system calls that come before the first byte, with their errors that leave no doubt. Of another call the same code may come after it. */
+/** The system calls that come before the first byte, with their certain errors. Of another call the same code may come after it. */
 const CALLS = {
   getaddrinfo: { ENOTFOUND: "dns", EAI_AGAIN: "dns" },
   connect: { ECONNREFUSED: "connect", EHOSTUNREACH: "connect", ENETUNREACH: "connect", ETIMEDOUT: "connect" },
 };
-/** What Node's own `fetch` calls a connection that took too long. */
+/** The code of Node's own `fetch` for a connection that took too long. */
 const TOO_LONG = "UND_ERR_CONNECT_TIMEOUT";
-/** What it says of a port that the standard of `fetch` blocks, without a code. */
+/** Its message for a port that the standard of `fetch` blocks, which has no code. */
 const BLOCKED = "bad port";
 /** A certificate that is refused ends the connection before the request. */
 const CERTIFICATE = /^(ERR_TLS_CERT_|CERT_|DEPTH_ZERO_SELF_SIGNED_CERT$|SELF_SIGNED_CERT|UNABLE_TO_(GET_ISSUER_CERT|VERIFY_LEAF_SIGNATURE|DECRYPT_CERT|DECODE_ISSUER))/;
 
-/** Which failures of Node's own `fetch` sent nothing; nothing of those that may have. */
+/** Returns the failures of Node's own `fetch` that sent nothing; `undefined` for those that may have. */
 export function before(error) {
   const cause = error?.cause;
   // A name with several addresses has a failure for each.

@@ -8,24 +8,24 @@ import { Owner, holderOf } from "./owner.js";
 import { claimable, count, dayOf, enter, isHere, leave } from "./stores.js";
 
 /*
- * format          what this folder is
- * owners/ID/      of each opening of it: its socket, the file that its claims are links to, what it is writing
- * claims/NAME     whose a name is
+ * format          the format of this folder
+ * owners/ID/      of each opening of it: its socket, the file that its claims are links to, its drafts
+ * claims/NAME     the owner of a name
  * open/NAME       data that is kept until it is deleted
  * kept/NAME       data that may be dropped: a line with the time from which on, then the data. It counts where both are there
- * until/DAY/NAME  what may be dropped on a day, so that nobody has to look at all names for it
- * days/SPACE.DAY  what was spent on a day: the amount of each entry
+ * until/DAY/NAME  names that may be dropped on a day, so that no search through all names is needed
+ * days/SPACE.DAY  the spending of a day: the amount of each entry
  */
 const FORMAT = "hopline folder of Node 2\n";
-/** What a file system puts into a folder of its own. */
+/** Files and folders that a file system creates by itself. */
 const NOT_OURS = new Set(["lost+found", ".DS_Store"]);
 const PARTS = ["owners", "claims", "open", "kept", "until", "days"];
 
-/** How many names a list has. */
+/** The most names of a list. */
 const PAGE = 500;
-/** So many files are read at once. */
+/** The most files that are read at once. */
 const AT_ONCE = 64;
-/** How often what may be dropped is looked for, and how long a spend waits for others, in milliseconds. */
+/** The interval of cleanups, and the longest wait of a spend for others, in milliseconds. */
 const SWEEP = 60 * 60 * 1000;
 const PATIENCE = 10_000;
 
@@ -37,7 +37,7 @@ export class FolderStore {
   #opening;
   #timer;
   #sweeping;
-  /** The names that are this owner's. */
+  /** The names of this owner. */
   #owned = new Set();
   /** By name: the last call about it. Those of one name follow one another. */
   #turns = new Map();
@@ -86,7 +86,7 @@ export class FolderStore {
   }
 
   async release(names) {
-    // Who has never opened the folder owns nothing in it.
+    // A client that never opened the folder owns nothing in it.
     if (!this.#owner) return;
     await inOrder(names ?? [...this.#owned], (name) => this.#alone(name, async () => {
       if (await this.#owns(name)) await this.#release(name);
@@ -121,7 +121,7 @@ export class FolderStore {
     });
   }
 
-  /** Lets go of all. What is put is for the next client. */
+  /** Releases everything. Calls of `put` after this are for the next client. */
   async close() {
     await this.#opening?.catch(() => {});
     const owner = this.#owner;
@@ -138,7 +138,7 @@ export class FolderStore {
     return join(this.#path, ...parts);
   }
 
-  /** Opens the folder with the first call. Where that fails, the next call tries again. */
+  /** Opens the folder with the first call. If that fails, the next call tries again. */
   async #open() {
     this.#opening ??= host.root(() => this.#begin()).catch((error) => {
       this.#opening = undefined;
@@ -163,7 +163,7 @@ export class FolderStore {
     this.#timer.unref?.();
   }
 
-  /** Does what is about a name after all that was begun about it before. */
+  /** Does the work on a name after all its earlier work. */
   async #alone(name, work) {
     const before = this.#turns.get(name);
     const turn = (async () => {
@@ -178,7 +178,7 @@ export class FolderStore {
     }
   }
 
-  /** What is under a name, and whose it is. What nobody owns is not there any more once its time is over. */
+  /** Returns the data of a name, and its owner. Data without an owner counts as missing once its time is over. */
   async #look(name) {
     const holder = await holderOf(this.#in("claims", name));
     const isOther = holder !== undefined && holder !== this.#owner.id && (await this.#owner.isAlive(holder));
@@ -195,7 +195,7 @@ export class FolderStore {
     return (await holderOf(this.#in("claims", name))) === this.#owner.id;
   }
 
-  /** Makes a name ours: its data, `null` without data; nothing where another owner has it. */
+  /** Claims a name: returns its data, `null` without data; `undefined` if another owner has it. */
   async #claim(name) {
     const wasOurs = await this.#owns(name);
     if ((await this.#owner.take(this.#in("claims", name))) !== this.#owner.id) return undefined;
@@ -206,7 +206,7 @@ export class FolderStore {
     return null;
   }
 
-  /** Makes a name ours that is not there; whether it is ours then. */
+  /** Claims a name that is not there; returns true if it is ours then. */
   async #begins(name) {
     const data = await this.#claim(name);
     if (data) await this.#release(name);
@@ -226,7 +226,7 @@ export class FolderStore {
     }
     const line = kept.indexOf(10);
     const until = line > 0 ? Number(kept.subarray(0, line).toString()) : NaN;
-    // What is damaged is given as it is, and never dropped.
+    // Damaged data is returned as it is, and never dropped.
     return Number.isSafeInteger(until) ? { data: kept.subarray(line + 1), until } : { data: kept, until: Infinity };
   }
 
@@ -238,7 +238,7 @@ export class FolderStore {
       await durably(draft, [data]);
       await rename(draft, opened);
       await flush(this.#in("open"));
-      // What is kept for a time counts as long as it is there, so the old data stays until the new is in its place.
+      // Data that is kept for a time counts as long as it is there, so the old data stays until the new is in its place.
       if (await isThere(unlink(kept))) await flush(this.#in("kept"));
       return;
     }
@@ -250,7 +250,7 @@ export class FolderStore {
     await rm(opened, { force: true });
   }
 
-  /** Notes when a name may be dropped. */
+  /** Notes the time at which a name may be dropped. */
   async #note(name, until) {
     const day = this.#in("until", String(dayOf(until)));
     await make(day);
@@ -258,13 +258,13 @@ export class FolderStore {
   }
 
   async #erase(name) {
-    // The one that counts goes last.
+    // The one that counts is deleted last.
     for (const part of ["open", "kept"]) {
       if (await isThere(unlink(this.#in(part, name)))) await flush(this.#in(part));
     }
   }
 
-  /** Waits until nobody else counts. */
+  /** Waits until no other client counts. */
   async #wait(place) {
     const path = this.#in("claims", place);
     const begun = performance.now();
@@ -289,7 +289,7 @@ export class FolderStore {
     });
   }
 
-  /** Drops what may be dropped, and what owners left behind that are gone. */
+  /** Drops expired names, and the files of owners that are gone. */
   async #sweep(owner) {
     const isOver = () => this.#owner !== owner;
     for (const day of await readdir(this.#in("until"))) {
@@ -307,7 +307,7 @@ export class FolderStore {
     }
   }
 
-  /** Drops a name whose time is over, unless somebody owns it: then it comes again on another day. */
+  /** Drops a name whose time is over, unless it has an owner: then it comes again on another day. */
   async #drop(name) {
     const { whose, record } = await this.#look(name);
     if (whose === "mine" || whose === "other") return this.#note(name, this.#now());
@@ -316,7 +316,7 @@ export class FolderStore {
     if ((await this.#claim(name)) !== undefined) await this.#release(name);
   }
 
-  /** Whether an owner is gone. One that begins has a folder before it can be asked, so a young folder is left alone. */
+  /** Returns true if an owner is gone. A new owner has a folder before its socket answers, so a young folder is left alone. */
   async #isGone(id) {
     if (id === this.#owner.id || (await this.#owner.isAlive(id))) return false;
     const { mtimeMs } = await stat(this.#in("owners", id));
@@ -337,7 +337,7 @@ export class FolderStore {
   }
 }
 
-/** Makes a folder, and those above it. Node's own way to do that never ends where none can be made, as in /proc. */
+/** Makes a folder, and those above it. Node's own function for that never ends where none can be made, as in /proc. */
 async function make(path) {
   const made = () => mkdir(path, { mode: 0o700 }).catch(unless("EEXIST"));
   await made().catch(async (error) => {
@@ -347,11 +347,11 @@ async function make(path) {
   });
 }
 
-/** Makes a folder ours, unless it is. Each format says its own, and opens no other. */
+/** Makes a folder ours, unless it is. Each format is named in its folder, and no other one is opened. */
 async function isOurs(path) {
   const file = join(path, "format");
   if (!(await bytesOf(file))) {
-    // Another process may be at it just now.
+    // Another process may be making it at this moment.
     const others = (await readdir(path)).filter((name) => !NOT_OURS.has(name) && !name.startsWith("format"));
     if (others.length > 0 && !(await bytesOf(file))) {
       throw refuse("store", "store", `the folder \`${path}\` is not empty, and no store of this version; give a folder of its own`);
@@ -377,7 +377,7 @@ async function durably(path, pieces) {
   }
 }
 
-/** The names in a folder are kept by the folder itself; Windows can't open one as a file. */
+/** Flushes a folder, which keeps the names of its files; Windows can't open a folder as a file. */
 async function flush(folder) {
   if (process.platform === "win32") return;
   const handle = await open(folder, "r");
@@ -388,7 +388,7 @@ async function bytesOf(path) {
   return readFile(path).catch(unless("ENOENT"));
 }
 
-/** Whether a file was there for what was done with it. */
+/** Returns true if a file was there for the operation. */
 async function isThere(done) {
   return done.then(() => true, unless("ENOENT"));
 }
@@ -399,7 +399,7 @@ function unless(code) {
   };
 }
 
-/** What comes of each, so many at once. */
+/** The results of some work, that many at once. */
 async function inOrder(items, work) {
   const found = [];
   for (let n = 0; n < items.length; n += AT_ONCE) found.push(...(await Promise.all(items.slice(n, n + AT_ONCE).map(work))));

@@ -1,2 +1,2 @@
-// What the core needs and what not every environment that runs in Node has among its globals, such as jsdom of Jest: pack.mjs puts it in.
+// Globals that the core needs and that not every environment in Node has, such as jsdom of Jest: pack.mjs puts them in.
 export { TextDecoder, TextEncoder } from "node:util";

@@ -1,10 +1,10 @@
 import { refuse } from "./error.js";
 
 /**
- * What differs from place to place: the defaults of the environment, where else than among the options a base URL may be,
- * what to say of a request that had no key and was refused, which failures of its `fetch` sent nothing and what else is to be said of
- * them, what makes a connection of its own for each write over a `fetch`, how the core is loaded (a promise, or nothing where it is here), a function that runs work in the async context of now, and one that runs it in the program's own, how a warning is told, what an address without a host belongs to,
- * and how a pool is opened.
+ * The differences between environments: the defaults, the further place of a base URL, the addition to a refused request without a key, the
+ * failures of `fetch` that sent nothing and their additions, the maker of a connection of its own for each write over a `fetch`, the
+ * loading of the core (a promise, or `undefined` if it is loaded), a function that runs work in the present async context, and one that
+ * runs it in the program's own, the way to warn, the base of an address without a host, and the opening of pools.
  */
 export const host = {
   environment: () => ({}),

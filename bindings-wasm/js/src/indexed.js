@@ -2,30 +2,30 @@ import { notOpened, refuse } from "./error.js";
 import { claimable, count, enter, isHere, leave } from "./stores.js";
 
 /*
- * One database, which all tabs and workers of an origin share. Each client has a row in `owners`, and holds a Web Lock of the same
- * name, which the browser takes back however a tab ends. A page that is frozen may keep its locks, so the row also says when its
- * client was last alive. Locks and transactions can't be had together, so the row is a fence as well: whoever takes over what a client
- * left removes its row first, and a client without a row owns nothing.
+ * One database, which all tabs and workers of an origin share. Each client has a row in `owners`, and holds a Web Lock of the same name,
+ * which the browser takes back however a tab ends. A frozen page may keep its locks, so the row also says when its client was last alive.
+ * Locks and transactions can't be held together, so the row is a fence as well: a client that takes over another one's names removes its
+ * row first, and a client without a row owns nothing.
  */
 const [OWNERS, CLAIMS, RECORDS, DAYS] = ["owners", "claims", "records", "days"];
-/** Version 1 was another format, which nothing reads. */
+/** Version 1 was another format, which this package does not read. */
 const VERSION = 2;
 
-/** How many names a list has, and how many are dropped at a time. */
+/** The most names of a list, and the most that are dropped at a time. */
 const PAGE = 500;
 /**
- * How often a client says that it lives, and for how long that counts, in milliseconds. A page that nobody sees may have its timers only
- * once a minute, so it is called first, and has a moment to answer.
+ * The interval of a client's signs of life, and the time for which one counts, in milliseconds. A hidden page may have its timers only once
+ * a minute, so it is called first, and has a moment to answer.
  */
 const BEAT = 10_000;
 const LIFE = 60_000;
 const MOMENT = 2_000;
-/** How long it may take to open the database. */
+/** The longest wait for the opening of the database. */
 const PATIENCE = 10_000;
-/** A request may go out for as long after the last sign of life, so that it is over before anybody takes its name. */
+/** A request may go out for that long after the last sign of life, so that it is over before another client takes its name. */
 const SURE = LIFE - 20_000;
 
-/** What a browser calls it, and what it means to people. */
+/** The browser's names of errors, and their meaning to people. */
 const TROUBLE = {
   OldFormat: "the database was made by an older version of this package; choose another name",
   QuotaExceededError: "the browser has no more space for this site",
@@ -36,10 +36,10 @@ const TROUBLE = {
   InvalidStateError: "another tab changed or deleted it, or the browser keeps nothing in this mode; reload the page",
 };
 
-/** How a transaction fails to begin on a connection that the browser closed. */
+/** The errors of a transaction on a connection that the browser closed. */
 const CLOSED = new Set(["InvalidStateError", "UnknownError"]);
 
-/** Thrown out of a transaction: other owners, of whom it is still to be found out whether they live. */
+/** Thrown out of a transaction: other owners, whose life is still to be checked. */
 class Strangers {
   constructor(owners) {
     this.owners = owners;
@@ -52,20 +52,20 @@ export class IndexedDBStore {
   #now;
   #opening;
   #database;
-  /** How often it was closed. */
+  /** The number of closings. */
   #openings = 0;
   /** While a connection that the browser closed is made anew. */
   #connecting;
-  /** The request for a connection that is out, and what stands for the last call that waits for it. */
+  /** The request for a connection that is out, and a marker of the last call that waits for it. */
   #request;
   #waiter;
-  /** Hears whether it still lives. */
+  /** The channel by which others ask whether it lives. */
   #channel;
-  /** The name of this client's row and lock; another one each time that it lost them. */
+  /** The name of this client's row and lock; a new one each time that it lost them. */
   #own;
   #release;
   #timer;
-  /** When it last said that it lives, by both clocks: one may be set, the other may stand still while the machine sleeps. */
+  /** The last sign of life, by both clocks: one may be set, the other may stand still while the machine sleeps. */
   #seen;
   /** While it gets another row. */
   #renewing;
@@ -82,13 +82,13 @@ export class IndexedDBStore {
   }
 
   vouches() {
-    // Who owns nothing loses nothing.
+    // A client that owns nothing loses nothing.
     if (!this.#seen) return true;
     const [wall, monotonic] = times().map((time, n) => time - this.#seen[n]);
     return (wall >= 0 && wall < SURE && monotonic < SURE) || this.#stands();
   }
 
-  /** Whether it still owns what it owned: a page that wakes finds out. */
+  /** Returns true if it still owns its names: a page that wakes finds out. */
   async #stands() {
     const own = this.#own;
     try {
@@ -105,7 +105,7 @@ export class IndexedDBStore {
       const wanted = claimable(found).slice(0, most);
       for (const { name, record } of wanted) {
         at(CLAIMS).put({ owner: this.#own }, name);
-        // What is there no more, since its time is over.
+        // Data whose time is over counts as missing.
         if (!record) at(RECORDS).delete(name);
       }
       if (wanted.length > 0) return { claimed: new Map(wanted.map(({ name, record }) => [name, record?.data])) };
@@ -135,7 +135,7 @@ export class IndexedDBStore {
   }
 
   async release(names) {
-    // Who has never opened the database owns nothing in it.
+    // A client that never opened the database owns nothing in it.
     if (!this.#opening) return;
     await this.#opening;
     await this.#within([CLAIMS], "readwrite", async (at) => {
@@ -145,7 +145,7 @@ export class IndexedDBStore {
   }
 
   list(space, { after, open = false } = {}) {
-    // A slash is what comes next after a point, in the order of letters.
+    // A slash comes next after a point, in the order of letters.
     const range = IDBKeyRange.bound(after ?? `${space}.`, `${space}/`, after !== undefined, true);
     return this.#asking((look) => this.#within([OWNERS, CLAIMS, RECORDS], "readonly", async (at) => {
       const entries = [];
@@ -174,7 +174,7 @@ export class IndexedDBStore {
 
   async close() {
     await this.#opening?.catch(() => {});
-    // What can't be tidied up here is taken over like anything else.
+    // A name that can't be released here is taken over like any other.
     if (this.#database) await this.#bury([this.#own]).catch(() => {});
     this.#leave();
   }
@@ -189,7 +189,7 @@ export class IndexedDBStore {
     this.#own = this.#release = this.#database = this.#channel = this.#opening = this.#seen = undefined;
   }
 
-  /** Opens the database with the first call. Where that fails, the next call tries again. */
+  /** Opens the database with the first call. If that fails, the next call tries again. */
   async #open() {
     this.#opening ??= this.#begin().catch((error) => {
       this.#leave();
@@ -214,11 +214,14 @@ export class IndexedDBStore {
     this.#timer = setInterval(() => this.#beat(), BEAT);
   }
 
-  /** Connects. A browser closes connections when it clears a site's data or lacks memory, and this one is closed where others want to change the database. */
+  /**
+   * Connects. A browser closes connections when it clears a site's data or lacks memory, and this one is closed when others want to change
+   * the database.
+   */
   async #connect() {
     const opening = this.#openings;
     const database = await this.#requested();
-    // It was closed meanwhile.
+    // The store was closed meanwhile.
     if (opening !== this.#openings) return database?.close();
     this.#database = database;
     database.onclose = () => this.#closed(database);
@@ -229,8 +232,9 @@ export class IndexedDBStore {
   }
 
   /**
-   * A connection, in time. A request that takes longer stays out, and the next call waits for that one: more of them would stand behind it. A
-   * connection that comes when no call waits for it is closed; one that a later call waits for is not given to an earlier one.
+   * Returns a connection, in time. A request that takes longer stays out, and the next call waits for that one: further requests would
+   * queue behind it. A connection that comes when no call waits for it is closed; one that a later call waits for is not given to an
+   * earlier one.
    */
   #requested() {
     const waiter = (this.#waiter = Symbol());
@@ -250,14 +254,14 @@ export class IndexedDBStore {
     });
   }
 
-  /** The next call, or the next sign of life, connects again and finds out what it still owns; until then nothing is vouched for. */
+  /** The next call, or the next sign of life, connects again and finds out which names it still owns; until then nothing is vouched for. */
   #closed(database) {
     if (database !== this.#database) return;
     this.#database = undefined;
     this.#seen &&= [-Infinity, -Infinity];
   }
 
-  /** The connection; a new one where the browser closed it. */
+  /** The connection; a new one if the browser closed it. */
   async #connected() {
     if (!this.#opening) throw this.#failed("it is closed");
     if (!this.#database) await (this.#connecting ??= this.#connect().finally(() => (this.#connecting = undefined)));
@@ -273,7 +277,7 @@ export class IndexedDBStore {
   async #register() {
     this.#release?.();
     const own = crypto.randomUUID();
-    // It is held before others can see the row.
+    // The lock is held before others can see the row.
     this.#release = await hold(this.#lock(own));
     const seen = times();
     await this.#within([OWNERS], "readwrite", async (at) => at(OWNERS).put({ seen: seen[0] }, own));
@@ -282,15 +286,15 @@ export class IndexedDBStore {
     [this.#own, this.#seen] = [own, seen];
   }
 
-  /** Says that this client lives. What goes wrong with it is found out by the next call. */
+  /** Gives a sign of life. The next call finds out about its failures. */
   #beat() {
     if (this.#connecting) return;
     this.#owning([], async () => {}).catch(() => {});
   }
 
   /**
-   * Does a piece of work as the owner that this client is, which is a sign of life. Where its row is gone, it owns nothing any more: it
-   * becomes another owner, its core is told, and `otherwise` is the answer; without one the work is done as that owner.
+   * Does some work as the owner that this client is, which is a sign of life. If its row is gone, it owns nothing any more: it becomes
+   * another owner, its core is informed, and `otherwise` is the answer; without one the work is done as that owner.
    */
   async #owning(names, work, otherwise) {
     await this.#open();
@@ -320,7 +324,7 @@ export class IndexedDBStore {
     }
   }
 
-  /** Does what depends on who lives. Whom it does not know is asked for outside of its transaction; then it is done again. */
+  /** Does work that depends on which owners live. Unknown ones are checked outside of its transaction; then the work is done again. */
   async #asking(work) {
     await this.#open();
     const living = new Set();
@@ -338,7 +342,7 @@ export class IndexedDBStore {
   #looking(living) {
     const strangers = new Set();
     const whose = async (at, owner) => {
-      // Without a row it owns nothing any more, whoever it is.
+      // An owner without a row owns nothing any more.
       if (owner === undefined || (await asked(at(OWNERS).getKey(owner))) === undefined) return "free";
       if (owner === this.#own) return "mine";
       if (!living.has(owner)) strangers.add(owner);
@@ -362,7 +366,7 @@ export class IndexedDBStore {
     return { one, all, done };
   }
 
-  /** Finds out which owners live, and takes over what the others left. */
+  /** Finds out which owners live, and takes over the names of the others. */
   async #meet(strangers, living) {
     const silent = await this.#silent(strangers);
     if (silent.size > 0) {
@@ -377,7 +381,7 @@ export class IndexedDBStore {
     for (const owner of strangers) if (!isGone(owner)) living.add(owner);
   }
 
-  /** Those of whom there was no sign of life for long enough. */
+  /** The owners without a sign of life for long enough. */
   #silent(owners) {
     return this.#within([OWNERS], "readonly", async (at) => {
       const silent = new Set();
@@ -399,10 +403,10 @@ export class IndexedDBStore {
     });
   }
 
-  /** Drops what owners left that are gone, and some of what may be dropped. */
+  /** Drops the remains of dead owners, and some of the expired names. */
   async #tidy() {
     const owners = await this.#within([OWNERS], "readonly", (at) => asked(at(OWNERS).getAllKeys()));
-    // Whoever lives had a lock before a row.
+    // A living owner had a lock before a row.
     const locks = await navigator.locks.query();
     const held = new Set(locks.held.map(({ name }) => name));
     await this.#bury(owners.filter((owner) => !held.has(this.#lock(owner))));
@@ -412,7 +416,7 @@ export class IndexedDBStore {
     });
   }
 
-  /** Does a piece of work in one transaction, and waits until it is on the disk: all of it, or nothing. */
+  /** Does some work in one transaction, and waits until it is on the disk: all of it, or nothing. */
   async #within(names, mode, work) {
     let thrown;
     try {
@@ -422,7 +426,7 @@ export class IndexedDBStore {
       try {
         transaction = database.transaction(names, mode, { durability });
       } catch (error) {
-        // Not every browser says that it closed a connection. Nothing was done by then.
+        // Not every browser reports that it closed a connection. Nothing was done by then.
         if (!CLOSED.has(error.name)) throw error;
         this.#closed(database);
         database = await this.#connected();
@@ -432,7 +436,7 @@ export class IndexedDBStore {
         transaction.oncomplete = resolve;
         transaction.onabort = () => reject(transaction.error);
       });
-      // Whoever hears of it hears of it below.
+      // The failure is handled below.
       done.catch(() => {});
       try {
         const given = await work((name) => transaction.objectStore(name));
@@ -443,7 +447,7 @@ export class IndexedDBStore {
         try {
           transaction.abort();
         } catch {
-          // It is over already.
+          // The transaction is over already.
         }
         throw error;
       }
@@ -461,7 +465,7 @@ export class IndexedDBStore {
 /** Both clocks. */
 const times = () => [Date.now(), performance.now()];
 
-/** What comes of a request. */
+/** The result of a request. */
 function asked(request) {
   return new Promise((resolve, reject) => {
     request.onsuccess = () => resolve(request.result);
@@ -469,7 +473,7 @@ function asked(request) {
   });
 }
 
-/** Goes through a cursor until the work says that it is enough. */
+/** Goes through a cursor until the work returns that it is enough. */
 function each(request, work) {
   return new Promise((resolve, reject) => {
     request.onerror = () => reject(request.error);
@@ -486,7 +490,7 @@ function each(request, work) {
   });
 }
 
-/** Opens the database. Where somebody else wants to delete it, and a third one is in the way, that can take for ever. */
+/** Opens the database. If another page wants to delete it, and a third one blocks that, this can take forever. */
 function connect(name) {
   return new Promise((resolve, reject) => {
     const request = globalThis.indexedDB.open(name, VERSION);
@@ -504,7 +508,7 @@ function connect(name) {
   });
 }
 
-/** Holds a lock until the function that it gives is called, or the page ends. */
+/** Holds a lock until the returned function is called, or the page ends. */
 function hold(name) {
   return new Promise((resolve, reject) => {
     navigator.locks.request(name, () => new Promise((release) => resolve(release))).catch(reject);

@@ -1,12 +1,12 @@
 import { initSync } from "../gen/hopline_wasm.js";
 import { refuse } from "./error.js";
 
-/** Bundlers look for this very expression, and put the file where it says. */
+/** Bundlers look for this very expression, and replace it with the file's address. */
 const core = () => new URL("./core.wasm", import.meta.url);
 let loading;
 let loaded = false;
 
-/** Loads the core: a promise, or nothing where it is here already. What failed is tried again when it is asked for again. */
+/** Loads the core: a promise, or `undefined` if it is loaded already. The next call tries a failed load again. */
 export function load() {
   if (loaded) return undefined;
   loading ??= begin().finally(() => (loading = undefined));
@@ -29,7 +29,7 @@ async function get() {
   return answer;
 }
 
-/** Compiles it as it comes, and from its bytes where a server does not say what it is. */
+/** Compiles the core as it comes, or from its bytes if a server does not name its type. */
 async function compile(answer) {
   if (typeof WebAssembly === "undefined") throw failed("can't run: WebAssembly is turned off in this browser");
   const type = answer.headers.get("content-type") ?? "no content type";

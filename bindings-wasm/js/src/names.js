@@ -1,20 +1,20 @@
 import { optionNames } from "../gen/options.js";
 
 /*
- * The core spells options as the service spells its fields, `max_body`; here they are `maxBody`. What it says of them is
- * told in the spelling that the caller used.
+ * The core spells options as the service spells its fields, `max_body`; here they are `maxBody`. Messages about them use the caller's
+ * spelling.
  */
 
 /** The options of more than one word. Parameters and answers are the service's, and keep its spelling. */
 const OPTIONS = new Set(optionNames);
 
-/** These are options, too. */
+/** Adds further options. */
 export const alsoOptions = (names) => names.forEach((name) => OPTIONS.add(name));
 
-/** A name of the core as it is spelled here. */
+/** A name of the core in JavaScript's spelling. */
 export const ours = (name) => name.replace(/_([a-z])/g, (_, letter) => letter.toUpperCase());
 
-/** A name of ours as the core spells it. */
+/** A name of JavaScript's in the core's spelling. */
 export const theirs = (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 /** The options that may be meant by another name. */
@@ -22,10 +22,10 @@ const [RETRY, ONE_WORD] = [
   ["attempts", "timeoutMs", "windowMs", "retryPaid", "backoffMs", "throttledBackoffMs", "maxBackoffMs", "conflictMs"],
   ["account", "attempts", "credentials", "fetch", "headers", "intent", "keep", "log", "password", "position", "retry", "signal", "store", "token", "until", "username"],
 ];
-/** What they are called in other packages. */
+/** Their names in other packages. */
 const ELSEWHERE = { timeout: "timeoutMs", retries: "attempts", maxRetries: "attempts", maxAttempts: "attempts", key: "apiKey", url: "baseUrl", logger: "log", maxPrice: "maxUnitPrice", dailyCap: "dailyCapUsd" };
 
-/** What is said of an option that there is not: which one may be meant. */
+/** The addition about an unknown option: the one that may be meant. */
 export function meant(name, isOfClient) {
   const plain = name.toLowerCase();
   const all = [...ONE_WORD, ...[...OPTIONS].map(ours)];
@@ -34,7 +34,7 @@ export function meant(name, isOfClient) {
   return likely === undefined || likely === name ? "" : `; did you mean \`${likely}\`?`;
 }
 
-/** Whether one letter more, less or another makes one word of the other. */
+/** Returns true if one letter more, less or another makes one word of the other. */
 function isNear(one, other) {
   if (Math.min(one.length, other.length) < 4 || Math.abs(one.length - other.length) > 1) return false;
   let [before, after] = [0, 0];
@@ -46,26 +46,26 @@ function isNear(one, other) {
 
 const each = (table, row) => Object.fromEntries(Object.entries(table).map(([name, told]) => [name, row(name, told)]));
 
-/** What each method of an API sends, of which the table has the verb and the path. */
+/** The requests of each method of an API, of which the table has the verb and the path. */
 export const rows = (api, table) =>
   each(table, (name, told) => {
     const [method, path] = told.split(" ");
     return { api, operation: theirs(name), method, path };
   });
 
-/** What each walk of an API reads, of which the table has where in a page its items are. */
+/** The walks of an API, of which the table has the place of the items in a page. */
 export const walks = (table) => each(table, (name, items) => ({ operation: theirs(name).replace("walk", "list"), items }));
 
-/** What kind of value it is, in a sentence: the value itself may be secret. */
+/** The kind of a value, in a sentence: the value itself may be secret. */
 const kind = (value) => (value === null ? "null" : `this ${Array.isArray(value) ? "array" : typeof value}`);
 
 /**
- * An error of the core with the names of options and methods as they are spelled here. `called` is the operation that the caller began,
- * `given` the options, of which the core says only that one has another type than it should have.
+ * An error of the core with the names of options and methods in JavaScript's spelling. `called` is the operation that the caller began,
+ * `given` the options, of which the core says only that one has a wrong type.
  */
 export function respelled(fields, called, given) {
   const { operation, field, message, what, cause } = fields;
-  // Whatever stands for a wrong option is one.
+  // A stand-in for a wrong option counts as one.
   const isOption = (name) => OPTIONS.has(name) || field === "options";
   const text = (told) =>
     told
@@ -76,7 +76,7 @@ export function respelled(fields, called, given) {
         const value = names.reduce((value, name) => value?.[name], given);
         return value === undefined ? all : `\`${names.join(".")}\` does not take ${kind(value)}`;
       });
-  // The core begins its sentences with the operation. One that it could not read the options of is only started.
+  // The core begins its messages with the operation. An operation whose options it could not read is only started.
   const of = called ?? operation;
   return {
     ...fields,

@@ -17,7 +17,7 @@ const VARIABLES = {
   reseller: { username: "HOPLINE_USERNAME", password: "HOPLINE_PASSWORD", baseUrl: "HOPLINE_BACKEND_URL" },
 };
 
-/** All or nothing: a token that was given must not be renewed as somebody else. */
+/** All or nothing: a given token must not be renewed with another login. */
 const LOGIN = ["username", "password", "token"];
 
 host.environment = (api, given) => {
@@ -38,13 +38,14 @@ host.context = () => {
   const context = new AsyncResource("hopline");
   return (work) => context.runInAsyncScope(work);
 };
-// That of the program, which lives as long as it does: what a client does for no call's sake must keep no request's context.
+// The program's own context, which lives as long as it does: background work of a client must keep no request's context.
 host.root = host.context();
 host.warn = (text) => process.emitWarning(text, "HoplineWarning");
 host.failures.before = before;
 /**
- * Each write has a connection of its own, over Node's own `fetch` and over that of any `undici` that this program has loaded: made as those of its
- * dispatcher are. There is none where that is one of the program's that does more than connect, such as of a test, a proxy or an interceptor.
+ * Each write has a connection of its own, over Node's own `fetch` and over that of any `undici` that this program has loaded, made with the
+ * settings of its dispatcher. There is none if that is the program's own and does more than connect, such as for a test, a proxy or an
+ * interceptor.
  */
 host.connections = (fetch, isGiven) => {
   const hasFetch = (exports) => Object.getOwnPropertyDescriptor(Object(exports), "fetch")?.value === fetch;
@@ -68,7 +69,7 @@ function another(dispatcher) {
 }
 host.openPool = openPool;
 
-/** It is here already. */
+/** The core is loaded already. */
 export async function load() {}
 
 /** IndexedDB is the browser's. */

@@ -1,9 +1,9 @@
-// The entry `hopline/opentelemetry`: what `onEvent` of a client tells, as metrics and spans. opentelemetry.d.ts documents it.
+// The entry `hopline/opentelemetry`: the events of a client as metrics and spans. opentelemetry.d.ts documents it.
 import { SpanKind, SpanStatusCode, context, metrics, trace } from "@opentelemetry/api";
 
 const [NAME, POOL] = ["hopline", "hopline.pool.name"];
 
-/** Metrics and spans of a client and its pools, until what this gives is called. */
+/** Makes metrics and spans of a client and its pools, until the returned function is called. */
 export function instrument(client, { meterProvider = metrics, tracerProvider = trace } = {}) {
   const meter = meterProvider.getMeter(NAME);
   const tracer = tracerProvider.getTracer(NAME);
@@ -22,7 +22,7 @@ export function instrument(client, { meterProvider = metrics, tracerProvider = t
   const lost = counter("store.claims.lost", "claim");
   /** By send, and by command: its span. */
   const [spans, operations] = [new Map(), new Map()];
-  /** By session that was bought and is not usable yet: since when, and for which pool. */
+  /** By session that was bought and is not usable yet: the time of its purchase, and its pool. */
   const begun = new Map();
 
   const seconds = (event) => event.duration_ms / 1000;
@@ -40,7 +40,7 @@ export function instrument(client, { meterProvider = metrics, tracerProvider = t
     return pool;
   };
 
-  /** By event: what is made of it. */
+  /** By event: its metrics and spans. */
   const heard = {
     began({ operation, command }) {
       operations.set(command, tracer.startSpan(`hopline ${operation}`, { attributes: { "hopline.operation": operation } }));
@@ -56,7 +56,7 @@ export function instrument(client, { meterProvider = metrics, tracerProvider = t
     },
     sent({ operation, command, method, path, send }) {
       const attributes = { "hopline.operation": operation, "http.request.method": method, "url.path": path };
-      // What repeats it runs in the context of its caller, whose span need not be the operation's.
+      // A repeat runs in the context of its caller, whose span need not be the operation's.
       const [above, now] = [operations.get(command), context.active()];
       spans.set(send, tracer.startSpan(`${method} ${operation}`, { kind: SpanKind.CLIENT, attributes }, above ? trace.setSpan(now, above) : now));
     },
@@ -88,7 +88,7 @@ export function instrument(client, { meterProvider = metrics, tracerProvider = t
     },
     stored: ({ call }) => calls.add(1, { call }),
     claims_lost: ({ claims }) => lost.add(claims),
-    // It is the pool's, whose name is all that is behind "pool/" there.
+    // The event is the pool's, whose name is everything behind "pool/" there.
     pool_rotated: ({ intent, cause }) => rotations.add(1, { [POOL]: intent.slice("pool/".length), reason: cause }),
     lease_leaked: () => leaked.add(1),
     lease_acquired: (event) => acquire.record(seconds(event), ofPool(event)),
@@ -102,7 +102,7 @@ export function instrument(client, { meterProvider = metrics, tracerProvider = t
   return client.onEvent((event) => heard[event.event]?.(event));
 }
 
-/** How a pool is whenever metrics are collected, until what this gives is called. */
+/** Observes the status of a pool whenever metrics are collected, until the returned function is called. */
 export function observePool(pool, { meterProvider = metrics } = {}) {
   const meter = meterProvider.getMeter(NAME);
   const gauge = (name, what) => meter.createObservableGauge(`hopline.pool.${name}`, { unit: `{${what}}` });
@@ -121,5 +121,5 @@ export function observePool(pool, { meterProvider = metrics } = {}) {
   return () => meter.removeBatchObservableCallback(observe, gauges);
 }
 
-/** What the slots of a pool can be doing; they add up to its size. */
+/** The states of a pool's slots; they add up to its size. */
 const STATES = ["ready", "leased", "creating", "resting", "in_doubt", "empty", "elsewhere"];

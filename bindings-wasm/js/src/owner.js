@@ -7,18 +7,18 @@ import { dirname, join } from "node:path";
 import { refuse } from "./error.js";
 
 /*
- * Node has no file locks, but the system keeps one thing for a process and takes it back however the process ends: a socket that it
- * listens on. An owner lives as long as somebody listens on the socket in its folder. Its id is never used again, so an owner that is
- * gone is gone for good. All who share the folder must be on one machine, where a socket can be seen.
+ * Node has no file locks, but the system keeps one thing for a process and takes it back however the process ends: a socket that it listens
+ * on. An owner lives as long as a process listens on the socket in its folder. Its id is never used again, so an owner that is gone is gone
+ * for good. All processes that share the folder must be on one machine, where a socket can be seen.
  *
  * A claim is a hard link to a file that holds its owner's id: there is one, or there is none, and never one without an id.
  */
 
 /** The longest path that every system takes for a socket, in bytes: macOS has the shortest. */
 const LONGEST = 103;
-/** What a connection says where nobody listens. Anything else, such as too many who wait, is no sign of death. */
+/** The errors of a connection where no process listens. Any other error, such as a full queue, is no sign of death. */
 const GONE = new Set(["ECONNREFUSED", "ENOENT", "ENOTDIR"]);
-/** What stands for the id of a claim that can't be read, as after a power cut: nobody has it. */
+/** The id of a claim that can't be read, as after a power cut: it has no owner. */
 const NOBODY = "nobody";
 
 /** One opening of a folder. */
@@ -26,9 +26,9 @@ export class Owner {
   id = randomBytes(8).toString("hex");
   #owners;
   #server;
-  /** Lets go of what the path of its socket is by: the system removes that path when the server is closed, so it must be ours until then. */
+  /** Releases the path of its socket: the system removes that path when the server is closed, so it must be ours until then. */
   #done = async () => {};
-  /** The file that claims are links to, and how many there were: a file can't have any number of links. */
+  /** The file that claims are links to, and the number of its links, which is limited. */
   #file;
   #files = 0;
 
@@ -36,7 +36,7 @@ export class Owner {
     this.#owners = owners;
   }
 
-  /** Where this owner keeps files of its own. */
+  /** The folder of this owner's own files. */
   get folder() {
     return join(this.#owners, this.id);
   }
@@ -63,14 +63,14 @@ export class Owner {
     await rm(this.folder, { recursive: true, force: true });
   }
 
-  /** Makes a claim ours unless another living owner has it, and gives the id of whoever has it then. */
+  /** Makes a claim ours unless another living owner has it, and returns the id of its owner then. */
   async take(path) {
     for (;;) {
       if (await this.#link(path)) return this.id;
       const holder = await holderOf(path);
       if (holder === undefined) continue;
       if (holder === this.id || (await this.isAlive(holder))) return holder;
-      // Of all who see that it is gone, only the one that has the marker may put itself in its place.
+      // Of all clients that see that it is gone, only the one that has the marker may take its place.
       const marker = `${path}~${holder}`;
       const first = await this.take(marker);
       if (first !== this.id) return first;
@@ -82,7 +82,7 @@ export class Owner {
     }
   }
 
-  /** Whether an owner lives. */
+  /** Returns true if an owner lives. */
   async isAlive(id) {
     if (id === NOBODY) return false;
     const { path, done } = await socketOf(this.#owners, id);
@@ -118,7 +118,7 @@ export class Owner {
   }
 }
 
-/** The id of whoever has a claim; nothing where there is no claim. */
+/** Returns the id of a claim's owner; `undefined` if there is no claim. */
 export async function holderOf(path) {
   try {
     const id = await readFile(path, "utf8");
@@ -131,18 +131,18 @@ export async function holderOf(path) {
 
 async function listen(path) {
   const server = createServer((guest) => guest.destroy());
-  // A guest that goes away is of no interest.
+  // A connection that ends does not matter.
   server.on("connection", (guest) => guest.on("error", () => {}));
   await new Promise((resolve, reject) => {
     server.once("error", reject);
-    // Of this process itself: in a worker of a cluster its primary would listen, by a path of its own.
+    // In this process itself: in a worker of a cluster its primary would listen, by a path of its own.
     server.listen({ path, exclusive: true }, resolve);
   });
   server.unref();
   return server;
 }
 
-/** The path of an owner's socket, by a way that is short enough. */
+/** The path of an owner's socket, in a form that is short enough. */
 async function socketOf(owners, id) {
   const path = socketPath(owners, id, process.platform);
   const length = Buffer.byteLength(path);
@@ -151,7 +151,7 @@ async function socketOf(owners, id) {
     const why = `is too long for a socket on this system: its socket's path has ${length} of at most ${LONGEST} bytes; give a shorter path`;
     throw refuse("store", "store", `the path \`${dirname(owners)}\` ${why}`);
   }
-  // Where there is no such folder, nobody listens in it. What else goes wrong is no sign of death.
+  // Without such a folder, no process listens in it. Other failures are no sign of death.
   const handle = await open(join(owners, id), "r").catch((error) => {
     if (!GONE.has(error.code)) throw error;
   });
@@ -159,7 +159,7 @@ async function socketOf(owners, id) {
   return { path: `/proc/self/fd/${handle.fd}/socket`, done: () => handle.close() };
 }
 
-/** Where an owner listens. Windows keeps pipes outside of folders. */
+/** The address that an owner listens on. Windows keeps pipes outside of folders. */
 export function socketPath(owners, id, platform) {
   return platform === "win32" ? `\\\\.\\pipe\\hopline-${id}` : join(owners, id, "socket");
 }

@@ -2,7 +2,7 @@ import { hostText } from "../gen/hopline_wasm.js";
 import { ask, isHere } from "./ask.js";
 import { asked } from "./error.js";
 
-/** Why a walk ends at a page that holds what was given before. */
+/** The reason of a walk that ends at a page with repeated items. */
 const REPEATED = "repeated_page";
 
 /** A walk through a list, page by page. hopline.d.ts documents it. */
@@ -12,10 +12,10 @@ export class Walk {
   #position;
   #end;
 
-  /** Where the core is not here yet, the walk begins with its first page: until then this is what it is asked. */
+  /** If the core is not loaded yet, the walk begins with its first page: until then this is its question. */
   #begin;
 
-  /** `fetch` gives the result of a page with those parameters. */
+  /** `fetch` returns the result of a page with those parameters. */
   constructor(list, fetch, { position, maxPages } = {}) {
     this.#list = list;
     this.#fetch = fetch;
@@ -68,7 +68,7 @@ export class Walk {
       return asked(() => hostText("page_params", position, params));
     });
     const turn = JSON.parse(asked(() => hostText("page_turn", position, facts)));
-    // What was given before is not given again.
+    // Repeated items are not given again.
     return { page, items: turn.end === REPEATED ? [] : page[this.#list.items], turn };
   }
 

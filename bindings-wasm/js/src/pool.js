@@ -11,7 +11,7 @@ import { wordsOf } from "./words.js";
 
 alsoOptions([...ofPools, "grace_ms", "include_static"]);
 
-/** A lease that nobody has any more goes back. */
+/** A lease without references goes back. */
 const dropped = new FinalizationRegistry((giveBack) => giveBack());
 
 /** Opens a pool of a client. */
@@ -23,13 +23,13 @@ export async function openPool(client, engine, name, options) {
   return new pool(client, engine, no, name);
 }
 
-/** Whoever had a dispatcher may have closed it already. */
+/** The holder of a dispatcher may have closed it already. */
 function closeAll(dispatchers) {
   for (const dispatcher of dispatchers) dispatcher.close().catch(() => {});
   dispatchers.clear();
 }
 
-/** The options of a call of a pool, of which there are these. */
+/** The options of a call of a pool, which has these. */
 function given(operation, options, names) {
   object(operation, "options", options);
   const unknown = Object.keys(options).find((name) => !names.includes(name));
@@ -42,9 +42,9 @@ const pool = /* @__PURE__ */ disposable("close", class Pool {
   #client;
   #engine;
   #pool;
-  /** By slot: the exit that was lent last, with what its callers keep of it. */
+  /** By slot: the exit that was lent last, with its callers' data. */
   #exits = new Map();
-  /** Those of its exits. */
+  /** The dispatchers of its exits. */
   #dispatchers = new Set();
   #unheard;
 
@@ -54,7 +54,7 @@ const pool = /* @__PURE__ */ disposable("close", class Pool {
     this.#engine = engine;
     this.#pool = pool;
     this.name = name;
-    // Of the pool, and of what its callers keep, the engine must know nothing, or none of it would ever be dropped.
+    // The engine must not refer to the pool, or to its callers' data, or none of it would ever be dropped.
     const dispatchers = this.#dispatchers;
     this.#unheard = engine.atEnd(() => closeAll(dispatchers));
   }
@@ -85,7 +85,7 @@ const pool = /* @__PURE__ */ disposable("close", class Pool {
     });
     const lease = new lent(this, this.#engine, given, wanted.target, this.#exit(given), (...told) => this.#note(...told));
     this.#note("lease_acquired", begun);
-    // Whoever has given up does not come for it.
+    // A caller that has given up does not come for it.
     if (!signal?.aborted) return lease;
     lease.release();
     throw refuse("cancelled", "acquire", "was cancelled; its lease was given back", { cause: signal.reason });
@@ -135,7 +135,7 @@ const pool = /* @__PURE__ */ disposable("close", class Pool {
     this.#engine.note({ event, operation: "acquire", pool: this.name, duration_ms: performance.now() - begun, ...more });
   }
 
-  /** What callers keep of an exit: it is empty again when the exit has changed. */
+  /** The callers' data for an exit: it is empty again when the exit has changed. */
   #exit({ slot, session_id, generation }) {
     const before = this.#exits.get(slot);
     if (before?.session_id === session_id && before.generation === generation) return before;
@@ -152,11 +152,11 @@ const pool = /* @__PURE__ */ disposable("close", class Pool {
 
 /** A session that was lent. */
 const lent = /* @__PURE__ */ disposable("release", class Lease {
-  /** It is not dropped before its leases, nor is its client. */
+  /** The pool is not dropped before its leases, nor is its client. */
   #pool;
   #engine;
   #exit;
-  /** Its pool and its number there; nothing once it was given back. */
+  /** The pool and the lease's number there; `undefined` once it was given back. */
   #ref;
   #note;
   #begun = performance.now();
@@ -167,7 +167,7 @@ const lent = /* @__PURE__ */ disposable("release", class Lease {
     this.#exit = exit;
     this.#note = note;
     const ref = (this.#ref = [no, lease]);
-    // From here on it goes back whatever happens.
+    // From here on the lease goes back in any case.
     dropped.register(this, () => engine.peek((core, now) => core.giveBack(...ref, ...now)), this);
     Object.assign(this, { sessionId: session_id, slot, generation, target, proxy: new ProxySettings(proxy) });
   }
@@ -191,7 +191,7 @@ const lent = /* @__PURE__ */ disposable("release", class Lease {
     const advice = ref && this.#engine.peek((core, now) => asked(() => core.observeLease(...ref, told, wait, ...now), { given: { seen } }));
     const what = JSON.parse(told);
     this.#note("lease_observed", this.#begun, { seen: what.status ?? what, advice });
-    // What is this client's no more, or has another exit, is of no use.
+    // A lease that is not valid any more, or whose exit has changed, is of no use.
     return advice ?? "give_back";
   }
 
@@ -221,7 +221,7 @@ function dispatcherOf(options) {
 
 function undici() {
   try {
-    // By its name, so that a bundler of a server takes it along where it is installed.
+    // By its name, so that a bundler of a server includes it where it is installed.
     return require("undici");
   } catch (cause) {
     const isMissing = cause?.code === "MODULE_NOT_FOUND" && /Cannot find module 'undici'/.test(cause.message);

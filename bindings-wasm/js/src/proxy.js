@@ -2,7 +2,7 @@ import { ask } from "./ask.js";
 import { refuse } from "./error.js";
 import { Secret } from "./secret.js";
 
-/** A session's proxy as the clients that people use with it want it. hopline.d.ts documents it. */
+/** A session's proxy in the formats of HTTP clients. hopline.d.ts documents it. */
 export class ProxySettings {
   /** A function, since the consoles of browsers show private members. */
   #as;
@@ -14,7 +14,7 @@ export class ProxySettings {
       if (isCopy) throw refuse("invalid", "proxy", `the text of \`${field}\` was lost when it was copied: structuredClone, postMessage and JSON drop it; pass the answer itself, or read the session again with \`include_credentials\``, { field });
     }
     this.#as = (client) => ask("proxy", { client, proxy: { host, port, protocol, username, password, full_url } });
-    // Whatever is wrong with it is told now.
+    // Faults of the proxy are reported now.
     this.#as("any");
     Object.assign(this, { host, port, protocol });
   }

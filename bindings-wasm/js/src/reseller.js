@@ -35,13 +35,13 @@ const reseller = /* @__PURE__ */ equip(
 // A variable of the name of the class would make a bundler rename the class.
 export { reseller as ResellerClient };
 
-/** Whether a product is shared static. */
+/** Returns true if a product is shared static. */
 export function isShared(product) {
   object("is_shared", "product", product);
   return now("is_shared", "is_shared", encode("is_shared", "product", product)) === "true";
 }
 
-/** Whether an order of a product must name a project. */
+/** Returns true if an order of a product must name a project. */
 export function needsProjectId(product) {
   return isShared(product);
 }

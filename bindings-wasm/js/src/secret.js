@@ -1,17 +1,17 @@
-/** The secrets that somebody still has, by their texts, so that the same text is the same object. */
+/** The secrets that still have a reference, by their texts, so that equal texts are the same object. */
 const known = new Map();
 const dropped = new FinalizationRegistry((text) => {
   if (!known.get(text)?.deref()) known.delete(text);
 });
 let count = 0;
 
-/** A text that is shown to nobody but who asks for it by `reveal`. hopline.d.ts documents it. */
+/** A text that shows only by `reveal`. hopline.d.ts documents it. */
 export class Secret {
   constructor(text) {
     if (typeof text !== "string") throw new TypeError("a Secret is made of a text");
-    // Whoever compares the members of two objects sees that they are two.
+    // A comparison of the members of two secrets shows that they differ.
     this.serial = ++count;
-    // A function of its own works through a proxy, too, such as those of libraries that watch what is read.
+    // A function of its own works through a proxy, too, such as those of libraries that observe reads.
     Object.defineProperty(this, "reveal", { value: () => text });
     Object.freeze(this);
   }
@@ -39,5 +39,5 @@ export function secret(text) {
   return made;
 }
 
-/** What a caller gave, which may be a secret. */
+/** The caller's value, which may be a secret. */
 export const revealed = (given) => (given instanceof Secret ? given.reveal() : given);

@@ -2,7 +2,7 @@ import { exceptionOf } from "./exceptions.js";
 import { encode } from "./values.js";
 import { isError, memberOf } from "./words.js";
 
-/** What was seen, as the core is told it: what an error says, the status of what has one, or the word for it. */
+/** An observation in the core's form: the facts of an error, the status of an object that has one, or the word. */
 export function seenOf(seen) {
   if (isError(seen)) return encode("observe", "seen", exceptionOf(seen));
   const status = memberOf(seen, "status") ?? memberOf(seen, "statusCode") ?? seen;

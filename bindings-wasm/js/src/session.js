@@ -1,12 +1,12 @@
 import { disposable } from "./hide.js";
 import { ProxySettings } from "./proxy.js";
 
-/** A session that was opened: what is known of it by now, and what can be done with it. hopline.d.ts documents it. */
+/** A session that was opened: its state, and its operations. hopline.d.ts documents it. */
 const session = /* @__PURE__ */ disposable("dispose", class OpenSession {
   #client;
-  /** What its client knows of all sessions. */
+  /** The client's knowledge of all sessions. */
   #sessions;
-  /** Asks whether its client still follows it, where the end of a scope ends it. */
+  /** Returns whether its client still follows it, if the end of a scope ends it. */
   #ends;
 
   constructor(client, sessions, { session_id, charged_usd, phase, session, ends }) {
@@ -27,7 +27,7 @@ const session = /* @__PURE__ */ disposable("dispose", class OpenSession {
     return this.#client.waitSession(this.session_id, options);
   }
 
-  /** As the clients that people use with it want it. */
+  /** The proxy in the formats of HTTP clients. */
   get proxy() {
     return new ProxySettings(this.session.proxy);
   }
@@ -47,7 +47,7 @@ const session = /* @__PURE__ */ disposable("dispose", class OpenSession {
   async terminate(options) {
     const ended = await this.#client.terminateSession({ session_id: this.session_id }, options);
     this.#ends = undefined;
-    // The contract does not say what the answer holds.
+    // The contract does not document the answer.
     const session = typeof ended?.status === "string" ? { ...this.session, status: ended.status } : this.session;
     this.#sessions.tell(this.session_id, { phase: "ended", session });
     return ended;
@@ -59,19 +59,19 @@ const session = /* @__PURE__ */ disposable("dispose", class OpenSession {
 
   async release() {
     const held = await this.#client.releaseSession(this.session_id);
-    // It is for others now: the end of a scope does not end it.
+    // The session is for others now: the end of a scope does not end it.
     this.#ends = undefined;
     return held;
   }
 
   async dispose() {
-    // What others may have by now, or what is over, is not this client's to end.
+    // A session that others may have by now, or that is over, is not this client's to end.
     if (this.#ends && (await this.#ends())) await this.terminate();
-    // A client that is closed has let go of it already.
+    // A client that is closed has released it already.
     else await this.release().catch(() => {});
   }
 
-  /** Whoever has the login needs the newest one: an older one is of no use any more. */
+  /** A caller that has the login needs the newest one: an older one is of no use any more. */
   get #login() {
     return this.session.proxy?.password ? { include_credentials: true } : {};
   }

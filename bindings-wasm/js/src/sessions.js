@@ -1,6 +1,6 @@
 import { like, meta } from "./answers.js";
 
-/** The sessions that somebody has a handle of: each handle shows the newest state, whichever call has read it. */
+/** The sessions with a handle: each handle shows the newest state that any call has read. */
 export class Sessions {
   #all = new Map();
   #dropped = new FinalizationRegistry(([id, ref]) => {
@@ -8,7 +8,7 @@ export class Sessions {
     if (handles?.delete(ref) && handles.size === 0) this.#all.delete(id);
   });
 
-  /** A handle shows the newest state from now on: what the others show, or else its own. */
+  /** Makes a handle show the newest state from now on: that of the others, or else its own. */
   show(handle, own) {
     const id = handle.session_id;
     if (!this.#all.has(id)) this.#all.set(id, { handles: new Set(), state: { ...own, generation: 0 } });
@@ -19,14 +19,14 @@ export class Sessions {
     Object.assign(handle, state);
   }
 
-  /** This is known of a session now. */
+  /** Sets the state of a session. */
   tell(id, news) {
     const { handles = [], state } = this.#all.get(id) ?? {};
     Object.assign(state ?? {}, news);
     for (const ref of handles) Object.assign(ref.deref() ?? {}, state);
   }
 
-  /** A call was answered with a session. Several may have waited for one rotation. */
+  /** Takes a session from the answer of a call. Several callers may have waited for one rotation. */
   hear(session, isRotation) {
     const known = this.#all.get(session.session_id);
     if (!known) return;
@@ -35,7 +35,7 @@ export class Sessions {
     if (isRotated) known.rotation = requestId;
     const [before, now] = [known.state.session.proxy ?? {}, session.proxy ?? {}];
     const isNew = isRotated || Object.keys(now).some((name) => (before[name] ?? now[name]) !== (now[name] ?? before[name]));
-    // What this read did not ask for is as it was.
+    // Members that this read did not request keep their values.
     const given = Object.fromEntries(Object.entries(now).filter(([, value]) => value != null));
     const shown = isNew ? session : like({ ...session, proxy: { ...before, ...given } }, session);
     this.tell(session.session_id, { session: shown, phase, generation: known.state.generation + (isNew ? 1 : 0) });

@@ -1,7 +1,7 @@
-/** By signal: who hears of its abort, and the one listener that tells them, since Node warns of more than ten. */
+/** By signal: the functions to call on its abort, and the one listener that calls them, since Node warns of more than ten. */
 const heard = new WeakMap();
 
-/** Calls that once the signal is aborted, unless what it gives back was called before. */
+/** Calls a function once the signal is aborted, unless the returned function was called before. */
 export function onAbort(signal, stop) {
   const { hearers, tell } = heard.get(signal) ?? first(signal);
   hearers.add(stop);

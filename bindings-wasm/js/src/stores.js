@@ -1,15 +1,15 @@
 /*
- * What the stores of Node and of browsers do alike. Money is compared and added digit for digit: as a whole number of the smallest part
- * that any of the amounts has.
+ * The common part of the stores of Node and of browsers. Money is compared and added digit for digit: as a whole number of the smallest
+ * part that any of the amounts has.
  */
 
 /** The owners of this process or page, of every copy of this package in it. */
 const owners = (globalThis[Symbol.for("hopline.owners")] ??= new Set());
 export const [enter, leave] = [(owner) => owners.add(owner), (owner) => owners.delete(owner)];
-/** Whether the owner of what is busy is another client here, and not another program or tab. */
+/** Returns true if the owner of a busy name is another client here, and not another program or tab. */
 export const isHere = (owner) => owners.has(owner);
 
-/** How many digits stand behind the point. */
+/** The number of digits behind the point. */
 const places = (text) => (text.split(".")[1] ?? "").length;
 
 function whole(text, scale) {
@@ -25,7 +25,7 @@ function sum(amounts) {
   return scale === 0 ? digits : `${digits.slice(0, -scale)}.${digits.slice(-scale)}`;
 }
 
-/** Whether one amount is more than another. */
+/** Returns true if one amount is more than another. */
 function isMore(one, other) {
   const scale = Math.max(places(one), places(other));
   return whole(one, scale) > whole(other, scale);
@@ -36,10 +36,10 @@ const DAY = 24 * 60 * 60 * 1000;
 /** The UTC day of a time, counted from 1970. */
 export const dayOf = (ms) => Math.floor(ms / DAY);
 
-/** What was spent on a day is of interest for so many days. */
+/** The number of days for which the spending of a day is kept. */
 const KEPT = 40;
 
-/** What all entries of a day come to, where setting one of them would pass the cap; nothing where it may be set. */
+/** The sum of a day's entries, if setting one of them would pass the cap; `undefined` if it may be set. */
 function beyond(entries, entry, amount, cap) {
   const grows = isMore(amount, entries.get(entry) ?? "0");
   if (cap === undefined || !grows) return undefined;
@@ -47,7 +47,7 @@ function beyond(entries, entry, amount, cap) {
   return isMore(sum([...after.values()]), cap) ? sum([...entries.values()]) : undefined;
 }
 
-/** Counts an entry where nobody else counts: `days` are those of which something is there, each of which can be read, written and dropped. */
+/** Counts an entry where no other client counts: `days` are those with entries, each of which can be read, written and dropped. */
 export async function count(now, days, { day: given, entry, amount, cap }, { read, write, drop }) {
   const today = Math.max(dayOf(now), ...days);
   const day = given ?? today;
@@ -59,7 +59,7 @@ export async function count(now, days, { day: given, entry, amount, cap }, { rea
   return { granted: day };
 }
 
-/** The names that can be claimed, in the order in which they are: those that are ours, those with data, the others. */
+/** The names that can be claimed, in their order: those that are ours, those with data, the others. */
 export function claimable(found) {
   const rank = ({ whose, record }) => (whose === "mine" ? 0 : record ? 1 : 2);
   return found.filter(({ whose }) => whose !== "other").sort((one, other) => rank(one) - rank(other));

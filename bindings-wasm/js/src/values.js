@@ -3,10 +3,10 @@ import { ours, theirs } from "./names.js";
 import { Secret } from "./secret.js";
 import { memberOf } from "./words.js";
 
-/** The options that are objects with names of ours. */
+/** The options that are objects with JavaScript's names. */
 const NESTED = new Set(["retry", "until"]);
 
-/** Whether JSON keeps all of an object. An instance of a class may keep what counts in private members or behind getters. */
+/** Returns true if JSON keeps all of an object. An instance of a class may keep its state in private members or behind getters. */
 function isPlain(object) {
   const prototype = Object.getPrototypeOf(object);
   return Array.isArray(object) || prototype === null || Object.getPrototypeOf(prototype) === null;
@@ -16,7 +16,7 @@ function isPlain(object) {
 function headersOf(operation, given) {
   if (given === null || typeof given !== "object") return given;
   const isIterable = typeof given[Symbol.iterator] === "function";
-  // What is no plain object is refused as it is.
+  // A value that is not a plain object is refused as it is.
   if (!isIterable && !isPlain(given)) return given;
   const pairs = isIterable ? [...given] : Object.entries(given);
   if (!pairs.every((pair) => Array.isArray(pair) && pair.length === 2)) throw refuse("invalid", operation, "`headers` must be an object, a `Headers`, or pairs of a name and a value", { field: "headers" });
@@ -27,7 +27,7 @@ function headersOf(operation, given) {
 /** Options as the core spells them: `idempotencyKey` is `idempotency_key`. The names of headers are the caller's. */
 export function spell(operation, options) {
   const entries = Object.entries(options).map(([name, value]) => {
-    // Spelled as the core does, an option would pass by whatever is done here about it.
+    // In the core's spelling an option would bypass the checks here.
     if (name.includes("_")) throw refuse("invalid", operation, `\`options\` has an unknown field \`${name}\`; options are spelled like \`${ours(name)}\``, { field: "options" });
     const inner = NESTED.has(name) && value !== null && typeof value === "object" && isPlain(value) && !Array.isArray(value);
     return [theirs(name), inner ? spell(operation, value) : name === "headers" ? headersOf(operation, value) : value];
@@ -35,7 +35,7 @@ export function spell(operation, options) {
   return Object.fromEntries(entries);
 }
 
-/** JSON of what a caller gave, with the texts of its secrets. What JSON would drop or change without a word is refused. */
+/** Writes a caller's value as JSON, with the texts of its secrets. A value that JSON would silently drop or change is refused. */
 export function encode(operation, field, value) {
   try {
     const text = JSON.stringify(value, function (name, member) {
@@ -53,12 +53,14 @@ export function encode(operation, field, value) {
   }
 }
 
-/** What JSON would make another value of, or none: `own` was given, and is `member` by its `toJSON`. A limit that is gone is no limit. */
+/**
+ * The fault of a value that JSON would change or drop: `own` was given, and is `member` by its `toJSON`. A lost limit would be no limit.
+ */
 function faultOf(member, own, isItem) {
   const type = typeof member;
   if (type === "function" || type === "symbol" || type === "bigint") return `can't be a ${type}`;
   if (type === "number" && !Number.isFinite(member)) return `must be a finite number, and is ${member}`;
-  // It may be the id of something else: digits were lost when it was read, or it is beyond what a number holds.
+  // The number may be the id of another resource: digits were lost when it was read, or it is beyond the exact range.
   if (type === "number" && isRounded(member)) return BEYOND;
   if (type === "undefined" && isItem) return "can't be a list with an item that has no value";
   if (type === "object" && member !== null && !isPlain(member)) return `can't be an instance of \`${nameOf(member)}\`; give a plain object or value`;

@@ -1,17 +1,17 @@
 /*
- * What people are told of an error of somebody else's, such as of a store or a `fetch` of their own: its words and its place in their program,
- * without what is secret. Anything can be thrown, even what breaks when it is looked at; then this throws, too.
+ * Errors of other code, such as of a store or a `fetch` of the caller's own, in a form that people may see: the message and the place in
+ * the program, without secrets. Anything can be thrown, even an object that throws when it is read; then this throws, too.
  */
 
-/** What is a secret wherever it is: a login in an address, an authorization, a token, and what the name before it says. */
+/** Texts that are secrets anywhere: a login in an address, an authorization, a token, and a value after the name of a secret. */
 const LOGIN = /(?<=\/\/)[^\s/@]*(?:\/[^\s@]*)?@|\b(?:Basic|Bearer)\s+[^\s'",;)]+|\beyJ[\w.-]+/gi;
 const NAMED = /(?<![\w-])([\w-]{0,40}(?:pass(?:word|wd|phrase)?|pwd|secret|token|api[-_]?key|authorization|credentials?)["']?\s*[:=]\s*)("[^"]*"|'[^']*'|[^\s"',;&)]+)/gi;
-/** Further words than so many letters of them help nobody, and so many are looked through: an error may quote a whole page. */
+/** The longest message, and the part of an error that is read: an error may quote a whole page. */
 const [LONGEST, LONGEST_READ] = [300, 4000];
 /** Lines of a stack that are Node's own or this package's. */
 const FOREIGN = /\bnode:|[\\/]hopline[\\/](?:node\.cjs|web\.mjs)/;
 
-/** A member of something that was thrown or given; nothing where reading it throws. */
+/** A member of a thrown or given value; `undefined` if reading it throws. */
 export function memberOf(of, name) {
   try {
     return of?.[name];
@@ -20,24 +20,24 @@ export function memberOf(of, name) {
   }
 }
 
-/** Also of another realm, such as Node's own in a test runner. */
+/** Accepts errors of another realm, such as Node's own in a test runner. */
 export function isError(error) {
   try {
     return error instanceof Error || Object.prototype.toString.call(error) === "[object Error]";
   } catch {
-    // A proxy may throw when it is looked at.
+    // A proxy may throw when it is read.
     return false;
   }
 }
 
-/** A text without what is secret in it. */
+/** A text without the secrets in it. */
 export function redacted(text, secrets = []) {
   const known = secrets.reduce((text, secret) => (secret ? text.replaceAll(secret, "[redacted]") : text), text);
   const plain = known.slice(0, LONGEST_READ).replace(LOGIN, "[redacted]").replace(NAMED, "$1[redacted]").replace(/\s+/g, " ").trim();
   return plain.length > LONGEST ? `${plain.slice(0, LONGEST)}…` : plain;
 }
 
-/** Where it was thrown, such as `my-store.mjs:12`: in the program's own files, if it came by them. */
+/** The place of an exception, such as `my-store.mjs:12`: in the program's own files, if it came through them. */
 export function placeOf({ stack }) {
   const all = String(stack ?? "").slice(-LONGEST_READ).split("\n").filter((line) => !FOREIGN.test(line));
   // Some browsers write no message into a stack, and no "at" before a place.

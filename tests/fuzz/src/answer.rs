@@ -5,21 +5,21 @@ use hopline::contract::{Api, endpoints};
 use hopline::wire::{Expected, Received, read};
 use serde_json::value::RawValue;
 
-use crate::Tape;
+use crate::Choices;
 
 /// Whatever a sink builds, an answer says the same; its `data` is what serde_json finds there, and what is written of it under the
 /// names of the table is JSON that fits if the answer does.
 pub fn answer(bytes: &[u8]) {
-    let mut tape = Tape::new(bytes);
+    let mut choices = Choices::new(bytes);
     let all: Vec<_> = endpoints().collect();
-    let endpoint = all[tape.number(all.len() as u32) as usize];
-    let (before, after) = match (tape.number(4), endpoint.api) {
+    let endpoint = all[choices.number(all.len() as u32) as usize];
+    let (before, after) = match (choices.number(4), endpoint.api) {
         (0, _) => ("", ""),
         (_, Api::Agent) => ("{\"success\":true,\"data\":", "}"),
         (_, Api::Reseller) => ("{\"code\":0,\"data\":", "}"),
     };
     let wrapped = |data: &[u8]| [before.as_bytes(), data, after.as_bytes()].concat();
-    let body = wrapped(tape.rest());
+    let body = wrapped(choices.rest());
     let expected = Expected::of(endpoint, u32::MAX);
     let received = |body| Received { status: 200, headers: &[], body, truncated: false };
     let mut text = Text::default();

@@ -4,9 +4,9 @@
 #![allow(clippy::panic, clippy::expect_used, reason = "a panic is how a property fails")]
 
 mod answer;
+mod choices;
 mod held;
 mod reseller;
-mod tape;
 
 use hopline::client::{CallOptions, Client, ClientOptions, CommandId, Now, Outcome, Settlement, Step, StepId};
 use hopline::contract::Secret;
@@ -14,9 +14,9 @@ use hopline::wire::Request;
 use hopline_world::{Bytes, Kind, live};
 
 pub use answer::answer;
+pub use choices::Choices;
 use held::Held;
 pub use reseller::{order_record, range, reply, token, turn};
-pub use tape::Tape;
 
 /// A property: its name, and what runs it.
 pub type Property = (&'static str, fn(&[u8]));
@@ -81,13 +81,13 @@ fn read_with(client: &mut Client, outcome: Outcome<'_>) -> CommandId {
 
 /// Any body with any status and any headers is an answer or an error, at once; no status is lost, and no secret shows.
 pub fn envelope(bytes: &[u8]) {
-    let mut tape = Tape::new(bytes);
-    let status = tape.number(1000) as u16;
-    let kind = ["", "application/json", "text/html", "application/problem+json; charset=x"][tape.number(4) as usize];
-    let truncated = tape.number(4) == 0;
+    let mut choices = Choices::new(bytes);
+    let status = choices.number(1000) as u16;
+    let kind = ["", "application/json", "text/html", "application/problem+json; charset=x"][choices.number(4) as usize];
+    let truncated = choices.number(4) == 0;
     let mut client = fresh(1);
     let headers = [("content-type", kind)];
-    let outcome = Outcome::Response { status, headers: &headers, body: tape.rest(), truncated };
+    let outcome = Outcome::Response { status, headers: &headers, body: choices.rest(), truncated };
     let command = read_with(&mut client, outcome);
     assert_eq!(next(&mut client, NOW), Step::Completed { command });
     match client.take_answer(command).expect("it has ended") {
@@ -131,9 +131,9 @@ pub fn address(bytes: &[u8]) {
 
 /// Whatever a service asks to wait, nothing is sent before, and no wait is below zero or for ever.
 pub fn retry_after(bytes: &[u8]) {
-    let mut tape = Tape::new(bytes);
-    let dated = tape.number(2) == 0;
-    let text: String = String::from_utf8_lossy(tape.rest()).chars().filter(|c| !c.is_control()).collect();
+    let mut choices = Choices::new(bytes);
+    let dated = choices.number(2) == 0;
+    let text: String = String::from_utf8_lossy(choices.rest()).chars().filter(|c| !c.is_control()).collect();
     let headers = [("retry-after", text.as_str()), ("date", if dated { "Sun, 15 Jun 2025 15:06:40 GMT" } else { "" })];
     let body = serde_json::json!({ "success": false, "data": null, "error": { "code": "RATE_LIMIT_EXCEEDED", "message": "", "details": { "retry_after": text } } });
     let mut client = fresh(4);

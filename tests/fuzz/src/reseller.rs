@@ -5,7 +5,7 @@ use hopline::contract::reseller::ListSubUsers;
 use hopline::contract::{Api, Method, Secret};
 use hopline::policy::{is_shared_text, parse_ip_range};
 
-use crate::{Held, NOW, Tape, next, sent, tells};
+use crate::{Choices, Held, NOW, next, sent, tells};
 
 const BASE: &str = "https://api.example/api";
 
@@ -32,10 +32,10 @@ fn once() -> CallOptions {
 /// Any body with any status is an answer or an error, at once; what is kept of an answer is what the service wrote, whatever
 /// its members are called, and it can be read or says that it can't.
 pub fn reply(bytes: &[u8]) {
-    let mut tape = Tape::new(bytes);
-    let status = tape.number(1000) as u16;
-    let truncated = tape.number(8) == 0;
-    let body = tape.rest();
+    let mut choices = Choices::new(bytes);
+    let status = choices.number(1000) as u16;
+    let truncated = choices.number(8) == 0;
+    let body = choices.rest();
     let mut client = fresh(5, Some("canary-token"));
     let ticket = client.start(ListSubUsers::default(), once());
     let (id, _) = sent(&mut client);
@@ -90,9 +90,9 @@ pub fn token(bytes: &[u8]) {
 
 /// Any text is a position in a numbered list or is refused; a walk goes on by one page at a time, and stops at its cap.
 pub fn turn(bytes: &[u8]) {
-    let mut tape = Tape::new(bytes);
-    let facts = ["{}", r#"{"short_page":false}"#, r#"{"short_page":true}"#, r#"{"next_cursor":"c"}"#][tape.number(4) as usize];
-    let text = String::from_utf8_lossy(tape.rest());
+    let mut choices = Choices::new(bytes);
+    let facts = ["{}", r#"{"short_page":false}"#, r#"{"short_page":true}"#, r#"{"next_cursor":"c"}"#][choices.number(4) as usize];
+    let text = String::from_utf8_lossy(choices.rest());
     let (params, turn) = (page_params_text(&text, "{}"), page_turn_text(&text, facts));
     let Ok(position) = text.parse::<Position>() else {
         return assert!(params.is_err() && turn.is_err(), "what is no position was walked on from");

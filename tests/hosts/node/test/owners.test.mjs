@@ -7,7 +7,7 @@ import { test } from "node:test";
 
 import { AgentClient, FolderStore } from "hopline";
 
-import { OwnStore, Shelf } from "./lib/own-store.mjs";
+import { OwnStore, SharedRecords } from "./lib/own-store.mjs";
 import { WANTED, folder, program, sandbox } from "./lib/sandbox.mjs";
 import { ask, runSuite } from "./lib/suite.mjs";
 
@@ -23,9 +23,9 @@ test("a store of a user's own does what every store must", async () => {
   const cases = join(process.env.HOPLINE_VECTORS, "../store");
   const files = readdirSync(cases).filter((name) => name.endsWith(".json")).map((name) => [name, JSON.parse(readFileSync(join(cases, name), "utf8"))]);
   const begin = () => {
-    const [shelf, clock] = [new Shelf(), {}];
+    const [records, clock] = [new SharedRecords(), {}];
     const open = () => {
-      const store = new OwnStore(shelf, { now: () => clock.now });
+      const store = new OwnStore(records, { now: () => clock.now });
       return { call: (...given) => ask(store, ...given), close: () => store.close(), die: () => store.close() };
     };
     return { open, set: (now) => (clock.now = now), end() {} };
@@ -124,15 +124,15 @@ test("a store that never says whether its claims stand holds nobody up for longe
 
 test("a store has one client at a time", async (t) => {
   const service = await sandbox(t);
-  const shelf = new Shelf();
-  const store = new OwnStore(shelf);
+  const records = new SharedRecords();
+  const store = new OwnStore(records);
   const [first, second, unused] = [service.agent({ store }), service.agent({ store }), service.agent({ store })];
   const { session_id } = await first.openSession(WANTED, { intent: "job-17" });
   await assert.rejects(second.openSession(WANTED), { kind: "misuse", effect: "none", advice: "new_store", message: /this store has a client already/ });
   // One that was refused, or never used, neither keeps the store when it is closed nor lets go of what the other one has.
   await second.close();
   await unused.close();
-  const other = service.agent({ store: new OwnStore(shelf) });
+  const other = service.agent({ store: new OwnStore(records) });
   await assert.rejects(other.openSession(WANTED, { intent: "job-17" }), { kind: "busy", session_id });
   await other.close();
   await first.releaseSession(session_id);
@@ -143,11 +143,11 @@ test("a store has one client at a time", async (t) => {
 
 test("claims that end while a client lives are heard of, and nothing is done twice", async (t) => {
   const service = await sandbox(t);
-  const shelf = new Shelf();
-  const store = new OwnStore(shelf);
+  const records = new SharedRecords();
+  const store = new OwnStore(records);
   let lost;
   store.onLost = (tell) => (lost = tell);
-  const [agent, other] = [service.agent({ store }), service.agent({ store: new OwnStore(shelf) })];
+  const [agent, other] = [service.agent({ store }), service.agent({ store: new OwnStore(records) })];
   const { session_id } = await agent.openSession(WANTED, { intent: "job-17" });
   await assert.rejects(other.openSession(WANTED, { intent: "job-17" }), { kind: "busy", session_id });
   await store.release();
@@ -179,11 +179,11 @@ test("a client that is closed lets go of everything and answers everybody, thoug
     list: (agent, signal) => agent.resumeAll({ signal }),
   };
   for (const [method, call] of Object.entries(calls)) {
-    const shelf = new Shelf();
+    const records = new SharedRecords();
     let reached;
     const hangs = new Promise((resolve) => (reached = resolve));
     let late;
-    const store = Object.assign(new OwnStore(shelf), { [method]: () => (reached(), new Promise((_, reject) => (late = reject))) });
+    const store = Object.assign(new OwnStore(records), { [method]: () => (reached(), new Promise((_, reject) => (late = reject))) });
     const told = [];
     const release = store.release.bind(store);
     store.release = async (names) => (told.push("release"), release(names));
@@ -198,7 +198,7 @@ test("a client that is closed lets go of everything and answers everybody, thoug
     t.mock.timers.tick(10_000);
     await closing;
     assert.deepEqual(told, ["release", "close"], method);
-    assert.deepEqual([...shelf.rows.values()].filter(({ owner }) => owner), []);
+    assert.deepEqual([...records.rows.values()].filter(({ owner }) => owner), []);
     const error = await result;
     assert.ok(["cancelled", "store"].includes(error.kind), error.stack);
     assert.deepEqual(getEventListeners(given.signal, "abort"), []);
@@ -231,8 +231,8 @@ test("a client is closed in time though its store does not answer whether it let
 
 test("a scope ends no session that its client does not follow any more", async (t) => {
   const service = await sandbox(t);
-  const shelf = new Shelf();
-  const store = new OwnStore(shelf);
+  const records = new SharedRecords();
+  const store = new OwnStore(records);
   let lost;
   store.onLost = (tell) => (lost = tell);
   const agent = service.agent({ store });
@@ -245,7 +245,7 @@ test("a scope ends no session that its client does not follow any more", async (
   assert.equal(await status(released), "active");
 
   const taken = await open("job-2");
-  const other = service.agent({ store: new OwnStore(shelf) });
+  const other = service.agent({ store: new OwnStore(records) });
   store.release();
   await other.openSession(WANTED, { intent: "job-2" });
   lost();

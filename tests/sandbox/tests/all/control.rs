@@ -1,6 +1,6 @@
 //! The control API, CORS, and the target site.
 
-use crate::desk::{DAY, DYNAMIC};
+use crate::agent_harness::{DAY, DYNAMIC};
 use crate::live::{Live, send};
 
 #[test]

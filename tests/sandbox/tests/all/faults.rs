@@ -3,7 +3,7 @@
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 
-use crate::desk::DYNAMIC;
+use crate::agent_harness::DYNAMIC;
 use crate::live::{Live, connect, read_all};
 
 fn rule(fault: &str) -> String {

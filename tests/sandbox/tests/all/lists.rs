@@ -1,13 +1,13 @@
 //! The product lists.
 
-use crate::desk::Desk;
+use crate::agent_harness::AgentHarness;
 
 #[test]
 fn the_public_list_shows_starting_prices_and_the_account_its_own() {
-    let mut desk = Desk::new();
-    let public = desk.send("GET", "/public/products?country=us", &[], "");
-    let own = desk.get("/products?country=US");
-    let prices = |answer: &crate::desk::Answer| -> Vec<String> {
+    let mut agent = AgentHarness::new();
+    let public = agent.send("GET", "/public/products?country=us", &[], "");
+    let own = agent.get("/products?country=US");
+    let prices = |answer: &crate::agent_harness::Answer| -> Vec<String> {
         answer.data()["items"].as_array().unwrap().iter().map(|item| item["price"].to_string()).collect()
     };
     assert_eq!(prices(&public), ["4", "10", "10"]);
@@ -23,8 +23,8 @@ fn the_public_list_shows_starting_prices_and_the_account_its_own() {
 
 #[test]
 fn filters_narrow_the_list_and_its_total() {
-    let mut desk = Desk::new();
-    let mut total = |query: &str| desk.get(&format!("/products?limit=1&{query}")).data()["total"].as_u64().unwrap();
+    let mut agent = AgentHarness::new();
+    let mut total = |query: &str| agent.get(&format!("/products?limit=1&{query}")).data()["total"].as_u64().unwrap();
     assert_eq!(total("type=all"), 22);
     assert_eq!(total("type=dynamic"), 11);
     assert_eq!(total("type=static"), 11);
@@ -35,11 +35,11 @@ fn filters_narrow_the_list_and_its_total() {
 
 #[test]
 fn cursors_walk_the_whole_list_once() {
-    let mut desk = Desk::new();
+    let mut agent = AgentHarness::new();
     let mut seen = Vec::new();
     let mut path = "/products?limit=5&in_stock=false".to_owned();
     loop {
-        let page = desk.get(&path);
+        let page = agent.get(&path);
         let items = page.data()["items"].as_array().unwrap();
         assert!(items.len() <= 5);
         seen.extend(items.iter().map(|item| item["product_no"].as_str().unwrap().to_owned()));
@@ -51,12 +51,12 @@ fn cursors_walk_the_whole_list_once() {
     assert_eq!(seen.len(), 23);
     let distinct: std::collections::BTreeSet<_> = seen.iter().collect();
     assert_eq!(distinct.len(), 23);
-    assert_eq!(desk.get("/products").data()["items"].as_array().unwrap().len(), 20);
+    assert_eq!(agent.get("/products").data()["items"].as_array().unwrap().len(), 20);
 }
 
 #[test]
 fn a_wrong_list_query_is_refused_with_the_field() {
-    let mut desk = Desk::new();
+    let mut agent = AgentHarness::new();
     for (query, field) in [
         ("type=weekly", "type"),
         ("in_stock=yes", "in_stock"),
@@ -66,23 +66,23 @@ fn a_wrong_list_query_is_refused_with_the_field() {
         ("cursor=nowhere", "cursor"),
         ("limit=1&limit=2", "limit"),
     ] {
-        assert_eq!(desk.get(&format!("/products?{query}")).field(), field);
-        assert_eq!(desk.send("GET", &format!("/public/products?{query}"), &[], "").field(), field);
+        assert_eq!(agent.get(&format!("/products?{query}")).field(), field);
+        assert_eq!(agent.send("GET", &format!("/public/products?{query}"), &[], "").field(), field);
     }
 }
 
 #[test]
 fn a_price_that_changed_after_the_quote_refuses_the_purchase_until_the_list_is_read_again() {
-    let mut desk = Desk::new();
-    desk.get("/products");
-    assert!(desk.service.set_price("dynamic-world", "4.5".parse().unwrap()));
-    let refused = desk.call("POST", "/sessions", crate::desk::DYNAMIC);
+    let mut agent = AgentHarness::new();
+    agent.get("/products");
+    assert!(agent.service.set_price("dynamic-world", "4.5".parse().unwrap()));
+    let refused = agent.call("POST", "/sessions", crate::agent_harness::DYNAMIC);
     assert_eq!((refused.status, refused.code()), (409, "PRICE_MISMATCH"));
     assert_eq!(refused.json["error"]["details"]["displayed_price_cny"].to_string(), "28.8");
     assert_eq!(refused.json["error"]["details"]["upstream_price_cny"].to_string(), "32.4");
-    desk.send("GET", "/public/products", &[], "");
-    assert_eq!(desk.call("POST", "/sessions", crate::desk::DYNAMIC).code(), "PRICE_MISMATCH");
-    assert_eq!(desk.get("/products").data()["items"][0]["price"].to_string(), "4.5");
-    desk.buy(crate::desk::DYNAMIC);
-    assert_eq!(desk.balance(), "95.5");
+    agent.send("GET", "/public/products", &[], "");
+    assert_eq!(agent.call("POST", "/sessions", crate::agent_harness::DYNAMIC).code(), "PRICE_MISMATCH");
+    assert_eq!(agent.get("/products").data()["items"][0]["price"].to_string(), "4.5");
+    agent.buy(crate::agent_harness::DYNAMIC);
+    assert_eq!(agent.balance(), "95.5");
 }

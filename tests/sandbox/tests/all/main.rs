@@ -1,24 +1,24 @@
 //! The sandbox keeps its word: the rules of the service, and the server over real sockets with a real curl.
 
 mod accounts;
+mod agent_harness;
 mod billing;
 mod budget;
 mod codes;
 mod contract;
 mod control;
-mod desk;
 mod existing;
 mod faults;
 mod health;
 mod idempotency;
 mod lists;
 mod live;
-mod office;
 mod operator;
 mod program;
 mod proxies;
 mod reseller_dynamic;
 mod reseller_faults;
+mod reseller_harness;
 mod reseller_live;
 mod reseller_login;
 mod reseller_money;

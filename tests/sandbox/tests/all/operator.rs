@@ -1,6 +1,6 @@
 //! The control calls of operators, suppliers and payers, over sockets.
 
-use crate::desk::DYNAMIC;
+use crate::agent_harness::DYNAMIC;
 use crate::live::{Live, send};
 
 fn done(live: &Live, path: &str, body: &str) {

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use crate::live::{Live, Raw, send};
-use crate::office::{PLACE, order};
 use crate::proxies::curl_is_here;
+use crate::reseller_harness::{PLACE, order};
 
 struct Branch {
     live: Live,

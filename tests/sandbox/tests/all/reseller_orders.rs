@@ -2,24 +2,24 @@
 
 use serde_json::json;
 
-use crate::desk::DAY;
-use crate::office::{Office, PLACE, order};
+use crate::agent_harness::DAY;
+use crate::reseller_harness::{PLACE, ResellerHarness, order};
 
 const LIST: &str = "/open/app/static/order/list/v2";
 
 #[test]
 fn an_accepted_order_is_processing_until_its_time_and_then_active_with_its_proxies() {
-    let mut office = Office::with(|config| config.provisioning_ms = 2000..=2000);
-    let ann = office.user("ann", 50);
-    let accepted = office.granted("POST", PLACE, &order(ann, "static-us", r#","ipCount":2,"regionCode":"US","cityCode":"NYC""#));
+    let mut reseller = ResellerHarness::with(|config| config.provisioning_ms = 2000..=2000);
+    let ann = reseller.user("ann", 50);
+    let accepted = reseller.granted("POST", PLACE, &order(ann, "static-us", r#","ipCount":2,"regionCode":"US","cityCode":"NYC""#));
     let number = accepted["orderNo"].as_str().unwrap().to_owned();
     assert_eq!((&accepted["order_no"], &accepted["app_order_no"]), (&accepted["orderNo"], &accepted["appOrderNo"]));
     assert_eq!((&accepted["status"], &accepted["queued"], &accepted["async"]), (&"processing".into(), &true.into(), &true.into()));
-    office.desk.now += 1999;
-    let waiting = office.order(&number);
+    reseller.agent.now += 1999;
+    let waiting = reseller.order(&number);
     assert_eq!((&waiting["status"], &waiting["instances"]), (&"processing".into(), &json!([])));
-    office.desk.now += 1;
-    let active = office.order(&number);
+    reseller.agent.now += 1;
+    let active = reseller.order(&number);
     assert_eq!((&active["status"], &active["user_id"], &active["appOrderNo"]), (&"active".into(), &ann.into(), &accepted["appOrderNo"]));
     assert_eq!((active["total_amount"].to_string(), &active["country_code"]), ("20".to_owned(), &"US".into()));
     assert!(active["supplier_order_no"].is_string());
@@ -27,48 +27,48 @@ fn an_accepted_order_is_processing_until_its_time_and_then_active_with_its_proxi
     assert_eq!(instances.len(), 2);
     for instance in instances {
         let (name, word) = (instance["username"].as_str().unwrap(), instance["password"].as_str().unwrap());
-        let exit = office.desk.service.exit_of(name, word, office.desk.now).expect("an exit");
+        let exit = reseller.agent.service.exit_of(name, word, reseller.agent.now).expect("an exit");
         assert_eq!(
             (exit.ip.to_string().into(), exit.session_id.to_string().into()),
             (instance["exit_ip"].clone(), instance["instance_id"].clone())
         );
-        assert!(office.desk.service.exit_of(name, "wrong", office.desk.now).is_none());
+        assert!(reseller.agent.service.exit_of(name, "wrong", reseller.agent.now).is_none());
         assert_eq!(instance["expires_at"], active["expires_at"]);
     }
-    office.pass(30 * DAY);
-    assert_eq!(office.order(&number)["status"], "expired");
+    reseller.pass(30 * DAY);
+    assert_eq!(reseller.order(&number)["status"], "expired");
     let name = instances[0]["username"].as_str().unwrap();
-    assert!(office.desk.service.exit_of(name, instances[0]["password"].as_str().unwrap(), office.desk.now).is_none());
+    assert!(reseller.agent.service.exit_of(name, instances[0]["password"].as_str().unwrap(), reseller.agent.now).is_none());
 }
 
 #[test]
 fn an_order_is_charged_to_its_user_and_one_that_fails_is_given_back() {
-    let mut office = Office::with(|config| config.provisioning_ms = 1000..=1000);
-    let ann = office.user("ann", 10);
-    office.desk.service.fail_orders(1);
-    let number = office.place(ann, "");
-    assert_eq!((office.balance_of(ann), office.desk.balance()), ("0".to_owned(), "90".to_owned()));
-    assert_eq!(office.call("POST", PLACE, &order(ann, "static-us", "")).refused(), 402);
-    office.desk.now += 1000;
-    assert_eq!((office.order(&number)["status"].clone(), office.balance_of(ann)), ("failed".into(), "10".to_owned()));
-    assert_eq!(office.balance_of(ann), "10");
-    let again = office.place(ann, "");
-    assert!(office.desk.service.finish_order(&again, false, office.desk.now));
-    assert_eq!(office.order(&again)["status"], "active");
-    assert!(!office.desk.service.finish_order(&again, true, office.desk.now));
-    let told: Vec<_> = office.view().entries.iter().map(|entry| (entry.r#type, entry.amount.normalize().to_string())).collect();
+    let mut reseller = ResellerHarness::with(|config| config.provisioning_ms = 1000..=1000);
+    let ann = reseller.user("ann", 10);
+    reseller.agent.service.fail_orders(1);
+    let number = reseller.place(ann, "");
+    assert_eq!((reseller.balance_of(ann), reseller.agent.balance()), ("0".to_owned(), "90".to_owned()));
+    assert_eq!(reseller.call("POST", PLACE, &order(ann, "static-us", "")).refused(), 402);
+    reseller.agent.now += 1000;
+    assert_eq!((reseller.order(&number)["status"].clone(), reseller.balance_of(ann)), ("failed".into(), "10".to_owned()));
+    assert_eq!(reseller.balance_of(ann), "10");
+    let again = reseller.place(ann, "");
+    assert!(reseller.agent.service.finish_order(&again, false, reseller.agent.now));
+    assert_eq!(reseller.order(&again)["status"], "active");
+    assert!(!reseller.agent.service.finish_order(&again, true, reseller.agent.now));
+    let told: Vec<_> = reseller.view().entries.iter().map(|entry| (entry.r#type, entry.amount.normalize().to_string())).collect();
     let expected = [("adjustment", "10"), ("purchase", "-10"), ("refund", "10"), ("purchase", "-10")];
     assert_eq!(told, expected.map(|(kind, amount)| (kind, amount.to_owned())));
 }
 
 #[test]
 fn an_order_request_is_refused_with_the_field_and_the_rule() {
-    let mut office = Office::new();
-    let ann = office.user("ann", 50);
-    assert_eq!(office.call("POST", PLACE, "").wrong(), "orderType");
+    let mut reseller = ResellerHarness::new();
+    let ann = reseller.user("ann", 50);
+    assert_eq!(reseller.call("POST", PLACE, "").wrong(), "orderType");
     for field in ["orderType", "poolId", "userId", "unitPrice", "totalAmount", "ipCount", "cycleTimes", "duration", "unit"] {
         let body = order(ann, "static-us", "").replace(&format!("\"{field}\""), "\"other\"");
-        assert_eq!(office.call("POST", PLACE, &body).wrong(), field);
+        assert_eq!(reseller.call("POST", PLACE, &body).wrong(), field);
     }
     for (more, field) in [
         (r#","orderType":"dynamic_proxy""#, "orderType"),
@@ -94,80 +94,82 @@ fn an_order_request_is_refused_with_the_field_and_the_rule() {
         (r#","assignedIpList":["127.128.0.1","127.128.0.2"]"#, "ipCount"),
         (r#","projectId":"shop""#, "projectId"),
     ] {
-        assert_eq!(office.call("POST", PLACE, &order(ann, "static-us", more)).wrong(), field, "{more}");
+        assert_eq!(reseller.call("POST", PLACE, &order(ann, "static-us", more)).wrong(), field, "{more}");
     }
-    assert!(office.view().entries.len() == 1, "only the initial balance");
+    assert!(reseller.view().entries.len() == 1, "only the initial balance");
 }
 
 #[test]
 fn a_reseller_orders_for_its_direct_subordinates_only() {
-    let mut office = Office::new();
+    let mut reseller = ResellerHarness::new();
     for id in [1001, 7, 200_001] {
-        assert_eq!(office.call("POST", PLACE, &order(id, "static-us", "")).refused(), 403, "{id}");
+        assert_eq!(reseller.call("POST", PLACE, &order(id, "static-us", "")).refused(), 403, "{id}");
     }
 }
 
 #[test]
 fn a_location_that_does_not_apply_is_refused_with_the_regions_that_do() {
-    let mut office = Office::new();
-    let ann = office.user("ann", 50);
+    let mut reseller = ResellerHarness::new();
+    let ann = reseller.user("ann", 50);
     for more in [r#","countryCode":"DE""#, r#","cityCode":"FRA""#, r#","regionCode":"US","countryCode":"DE""#] {
-        let refused = office.call("POST", PLACE, &order(ann, "static-us", more));
+        let refused = reseller.call("POST", PLACE, &order(ann, "static-us", more));
         assert_eq!((refused.status, &refused.json["code"]), (400, &"location_not_supported_for_product".into()));
         assert_eq!(refused.data()["supportedRegions"], json!(["US", "US-NYC"]));
         assert!(refused.json["message"].as_str().unwrap().contains("US, US-NYC"));
     }
-    office.place(ann, r#","countryCode":"us","cityCode":"""#);
+    reseller.place(ann, r#","countryCode":"us","cityCode":"""#);
 }
 
 #[test]
 fn a_shared_product_needs_one_of_its_projects() {
-    let mut office = Office::new();
-    let ann = office.user("ann", 50);
+    let mut reseller = ResellerHarness::new();
+    let ann = reseller.user("ann", 50);
     for more in ["", r#","projectId":"other""#] {
-        assert_eq!(office.call("POST", PLACE, &order(ann, "static-shared-us", more)).wrong(), "projectId");
+        assert_eq!(reseller.call("POST", PLACE, &order(ann, "static-shared-us", more)).wrong(), "projectId");
     }
-    let accepted = office.granted("POST", PLACE, &order(ann, "static-shared-us", r#","projectId":"shop""#));
-    assert_eq!(office.order(accepted["order_no"].as_str().unwrap())["project_id"], "shop");
+    let accepted = reseller.granted("POST", PLACE, &order(ann, "static-shared-us", r#","projectId":"shop""#));
+    assert_eq!(reseller.order(accepted["order_no"].as_str().unwrap())["project_id"], "shop");
 }
 
 #[test]
 fn a_price_may_be_left_to_the_backend_or_be_its_own() {
-    let mut office = Office::new();
-    let ann = office.user("ann", 100);
-    office.place(ann, r#","unitPrice":10.0,"totalAmount":20,"ipCount":2"#);
-    office.place(ann, r#","duration":1,"unit":3,"cycleTimes":2"#);
-    office.place(ann, r#","duration":3,"unit":1,"totalAmount":1"#);
-    let totals: Vec<String> = office.view().static_orders.iter().skip(2).map(|order| order.total_amount.normalize().to_string()).collect();
+    let mut reseller = ResellerHarness::new();
+    let ann = reseller.user("ann", 100);
+    reseller.place(ann, r#","unitPrice":10.0,"totalAmount":20,"ipCount":2"#);
+    reseller.place(ann, r#","duration":1,"unit":3,"cycleTimes":2"#);
+    reseller.place(ann, r#","duration":3,"unit":1,"totalAmount":1"#);
+    let totals: Vec<String> =
+        reseller.view().static_orders.iter().skip(2).map(|order| order.total_amount.normalize().to_string()).collect();
     assert_eq!(totals, ["20", "20", "1"]);
-    assert_eq!(office.balance_of(ann), "59");
+    assert_eq!(reseller.balance_of(ann), "59");
 }
 
 #[test]
 fn what_is_sold_out_unknown_or_held_by_another_is_refused() {
-    let mut office = Office::new();
-    let ann = office.user("ann", 100);
-    assert_eq!(office.call("POST", PLACE, &order(ann, "static-soldout", "")).refused(), 422);
-    assert_eq!(office.call("POST", PLACE, &order(ann, "static-us", r#","ipCount":41"#)).refused(), 422);
-    assert_eq!(office.call("POST", PLACE, &order(ann, "none", "")).refused(), 404);
-    let number = office.place(ann, r#","ipCount":3,"assignedIp":"127.128.0.77","assignedIpList":["127.128.1.10"]"#);
-    let exits: Vec<_> = office.order(&number)["instances"].as_array().unwrap().iter().map(|instance| instance["exit_ip"].clone()).collect();
+    let mut reseller = ResellerHarness::new();
+    let ann = reseller.user("ann", 100);
+    assert_eq!(reseller.call("POST", PLACE, &order(ann, "static-soldout", "")).refused(), 422);
+    assert_eq!(reseller.call("POST", PLACE, &order(ann, "static-us", r#","ipCount":41"#)).refused(), 422);
+    assert_eq!(reseller.call("POST", PLACE, &order(ann, "none", "")).refused(), 404);
+    let number = reseller.place(ann, r#","ipCount":3,"assignedIp":"127.128.0.77","assignedIpList":["127.128.1.10"]"#);
+    let exits: Vec<_> =
+        reseller.order(&number)["instances"].as_array().unwrap().iter().map(|instance| instance["exit_ip"].clone()).collect();
     assert_eq!(exits, ["127.128.0.77", "127.128.1.10", "127.128.0.2"]);
     for address in ["127.128.0.77", "127.129.0.7", "10.0.0.1"] {
-        assert_eq!(office.call("POST", PLACE, &order(ann, "static-us", &format!(r#","assignedIp":"{address}""#))).refused(), 422);
+        assert_eq!(reseller.call("POST", PLACE, &order(ann, "static-us", &format!(r#","assignedIp":"{address}""#))).refused(), 422);
     }
 }
 
 #[test]
 fn orders_are_filtered_by_everything_the_contract_names() {
-    let mut office = Office::new();
-    let ann = office.user("ann", 50);
+    let mut reseller = ResellerHarness::new();
+    let ann = reseller.user("ann", 50);
     let bob = r#"{"username":"bob","password":"secret-1","balance":50,"remark":"a good friend"}"#;
-    let bob = office.granted("POST", "/open/app/user/v2", bob)["id"].as_u64().expect("a number");
-    let first = office.place(ann, "");
-    office.pass(2 * DAY);
-    let second = office.granted("POST", PLACE, &order(bob, "static-de", r#","duration":1"#))["orderNo"].as_str().unwrap().to_owned();
-    let instance = office.order(&first)["instances"][0].clone();
+    let bob = reseller.granted("POST", "/open/app/user/v2", bob)["id"].as_u64().expect("a number");
+    let first = reseller.place(ann, "");
+    reseller.pass(2 * DAY);
+    let second = reseller.granted("POST", PLACE, &order(bob, "static-de", r#","duration":1"#))["orderNo"].as_str().unwrap().to_owned();
+    let instance = reseller.order(&first)["instances"][0].clone();
     let text = |name: &str| instance[name].as_str().unwrap().to_owned();
     let port = instance["port"].to_string();
     for (query, count) in [
@@ -195,7 +197,7 @@ fn orders_are_filtered_by_everything_the_contract_names() {
         ("expire_start=2023-11-17".to_owned(), 2),
         ("show_recycle_bin=true".to_owned(), 4),
     ] {
-        assert_eq!(office.list(&format!("{LIST}?{query}")).len(), count, "{query}");
+        assert_eq!(reseller.list(&format!("{LIST}?{query}")).len(), count, "{query}");
     }
     for (query, field) in [
         ("page=0", "page"),
@@ -206,31 +208,31 @@ fn orders_are_filtered_by_everything_the_contract_names() {
         ("expire_end=2023-02-30", "expire_end"),
         ("show_recycle_bin=1", "show_recycle_bin"),
     ] {
-        assert_eq!(office.get(&format!("{LIST}?{query}")).wrong(), field);
+        assert_eq!(reseller.get(&format!("{LIST}?{query}")).wrong(), field);
     }
-    assert_eq!(office.get(&format!("{LIST}?user_id=7")).refused(), 403);
+    assert_eq!(reseller.get(&format!("{LIST}?user_id=7")).refused(), 403);
 }
 
 #[test]
 fn an_ordinary_user_sees_what_ended_only_when_it_asks_for_the_recycle_bin() {
-    let mut office = Office::new();
-    let ann = office.user("ann", 50);
-    let number = office.place(ann, "");
-    office.granted("POST", &format!("/open/app/static/order/{number}/cancel"), "");
-    let token = office.login("ann", "secret-1").token();
-    assert_eq!(office.call_as(&token, "GET", LIST, "").data()["total"], 0);
-    assert_eq!(office.call_as(&token, "GET", &format!("{LIST}?show_recycle_bin=true"), "").data()["items"][0]["status"], "cancelled");
-    assert_eq!(office.list(LIST).len(), 3);
+    let mut reseller = ResellerHarness::new();
+    let ann = reseller.user("ann", 50);
+    let number = reseller.place(ann, "");
+    reseller.granted("POST", &format!("/open/app/static/order/{number}/cancel"), "");
+    let token = reseller.login("ann", "secret-1").token();
+    assert_eq!(reseller.call_as(&token, "GET", LIST, "").data()["total"], 0);
+    assert_eq!(reseller.call_as(&token, "GET", &format!("{LIST}?show_recycle_bin=true"), "").data()["items"][0]["status"], "cancelled");
+    assert_eq!(reseller.list(LIST).len(), 3);
 }
 
 #[test]
 fn statistics_count_the_orders_of_each_status() {
-    let mut office = Office::with(|config| config.provisioning_ms = 1000..=1000);
-    let ann = office.user("ann", 50);
-    office.desk.service.fail_orders(1);
-    office.place(ann, "");
-    office.desk.now += 1000;
-    office.place(ann, "");
-    let counts = office.granted("GET", "/open/app/static/order/statistics", "");
+    let mut reseller = ResellerHarness::with(|config| config.provisioning_ms = 1000..=1000);
+    let ann = reseller.user("ann", 50);
+    reseller.agent.service.fail_orders(1);
+    reseller.place(ann, "");
+    reseller.agent.now += 1000;
+    reseller.place(ann, "");
+    let counts = reseller.granted("GET", "/open/app/static/order/statistics", "");
     assert_eq!(counts, json!({"total": 4, "processing": 1, "active": 2, "failed": 1, "expired": 0, "cancelled": 0}));
 }

@@ -2,21 +2,21 @@
 
 use serde_json::{Value, json};
 
-use crate::office::{Office, order};
+use crate::reseller_harness::{ResellerHarness, order};
 
 const QUERY: &str = "/open/app/product/query-standard/v2";
 const RANGES: &str = "/open/app/product/ip-ranges/v2";
 
-fn query(office: &mut Office, body: &str) -> Vec<Value> {
-    let data = office.granted("POST", QUERY, body);
+fn query(reseller: &mut ResellerHarness, body: &str) -> Vec<Value> {
+    let data = reseller.granted("POST", QUERY, body);
     assert_eq!(data["items"], data["list"]);
     data["items"].as_array().unwrap().clone()
 }
 
 #[test]
 fn a_product_carries_what_the_contract_names_in_both_spellings() {
-    let mut office = Office::new();
-    let found = query(&mut office, r#"{"productNo":"static-shared-us"}"#);
+    let mut reseller = ResellerHarness::new();
+    let found = query(&mut reseller, r#"{"productNo":"static-shared-us"}"#);
     let projects = json!([{"projectId": "shop", "projectName": "shop"}, {"projectId": "travel", "projectName": "travel"}]);
     let expected = json!([{
         "productId": "static-shared-us", "name": "Static, shared, New York", "proxyType": 103, "product_type": 2, "productType": 2,
@@ -26,7 +26,7 @@ fn a_product_carries_what_the_contract_names_in_both_spellings() {
         "cityCode": "NYC", "cityName": "New York", "cityNameEn": "New York", "cityNameZh": "纽约",
     }]);
     assert_eq!(Value::from(found), expected);
-    let exclusive = query(&mut office, r#"{"productNo":"static-us","language":"zh"}"#);
+    let exclusive = query(&mut reseller, r#"{"productNo":"static-us","language":"zh"}"#);
     assert_eq!((&exclusive[0]["product_type"], &exclusive[0]["project_list"]), (&1.into(), &json!([])));
     assert_eq!(
         (&exclusive[0]["countryName"], &exclusive[0]["cityName"], &exclusive[0]["nameLanguage"]),
@@ -36,7 +36,7 @@ fn a_product_carries_what_the_contract_names_in_both_spellings() {
 
 #[test]
 fn products_are_filtered_by_type_number_and_place_and_are_static_by_default() {
-    let mut office = Office::new();
+    let mut reseller = ResellerHarness::new();
     for (body, count) in [
         ("", 12),
         ("{}", 12),
@@ -50,7 +50,7 @@ fn products_are_filtered_by_type_number_and_place_and_are_static_by_default() {
         (r#"{"standardCountryCode":"US","standardCityCode":"TYO"}"#, 0),
         (r#"{"productNo":"none"}"#, 0),
     ] {
-        assert_eq!(query(&mut office, body).len(), count, "{body}");
+        assert_eq!(query(&mut reseller, body).len(), count, "{body}");
     }
     for (body, field) in [
         (r#"{"proxyType":"103"}"#, "proxyType"),
@@ -61,41 +61,41 @@ fn products_are_filtered_by_type_number_and_place_and_are_static_by_default() {
         (r#"{"productNo":1}"#, "productNo"),
         ("nonsense", "body"),
     ] {
-        assert_eq!(office.call("POST", QUERY, body).wrong(), field, "{body}");
+        assert_eq!(reseller.call("POST", QUERY, body).wrong(), field, "{body}");
     }
 }
 
 #[test]
 fn prices_and_stock_are_those_of_the_agent_side() {
-    let mut office = Office::new();
-    assert!(office.desk.service.set_price("static-us", "12.5".parse().unwrap()));
-    office.desk.buy(crate::desk::DYNAMIC);
-    office.desk.get("/products");
-    office.desk.buy(r#"{"session_type":"static","product_no":"static-us","quantity":3}"#);
-    let found = &query(&mut office, r#"{"productNo":"static-us"}"#)[0];
+    let mut reseller = ResellerHarness::new();
+    assert!(reseller.agent.service.set_price("static-us", "12.5".parse().unwrap()));
+    reseller.agent.buy(crate::agent_harness::DYNAMIC);
+    reseller.agent.get("/products");
+    reseller.agent.buy(r#"{"session_type":"static","product_no":"static-us","quantity":3}"#);
+    let found = &query(&mut reseller, r#"{"productNo":"static-us"}"#)[0];
     assert_eq!((&found["stock"], found["price"].to_string()), (&37.into(), "12.5".to_owned()));
-    let ann = office.user("ann", 20);
-    office.place(ann, "");
-    let sessions = office.desk.get("/products?type=static&country=US");
+    let ann = reseller.user("ann", 20);
+    reseller.place(ann, "");
+    let sessions = reseller.agent.get("/products?type=static&country=US");
     assert_eq!(sessions.data()["items"][0]["stock"], 36);
 }
 
 #[test]
 fn ranges_are_networks_and_first_and_last_addresses_with_what_is_free_of_them() {
-    let mut office = Office::new();
-    let ann = office.user("ann", 40);
-    let free = |office: &mut Office| office.list(&format!("{RANGES}?productNo=static-fr"))[0]["ipRanges"].clone();
+    let mut reseller = ResellerHarness::new();
+    let ann = reseller.user("ann", 40);
+    let free = |reseller: &mut ResellerHarness| reseller.list(&format!("{RANGES}?productNo=static-fr"))[0]["ipRanges"].clone();
     let all = json!([{"ipRange": "127.132.0.0/24", "available": 254}, {"ipRange": "127.132.1.10-127.132.1.99", "available": 90}]);
-    assert_eq!(free(&mut office), all);
-    let number = office.granted("POST", crate::office::PLACE, &order(ann, "static-fr", r#","ipCount":2"#))["orderNo"].clone();
-    assert_eq!(free(&mut office)[0]["available"], 252);
-    office.granted("POST", &format!("/open/app/static/order/{}/cancel", number.as_str().unwrap()), "");
-    assert_eq!(free(&mut office), all);
+    assert_eq!(free(&mut reseller), all);
+    let number = reseller.granted("POST", crate::reseller_harness::PLACE, &order(ann, "static-fr", r#","ipCount":2"#))["orderNo"].clone();
+    assert_eq!(free(&mut reseller)[0]["available"], 252);
+    reseller.granted("POST", &format!("/open/app/static/order/{}/cancel", number.as_str().unwrap()), "");
+    assert_eq!(free(&mut reseller), all);
 }
 
 #[test]
 fn ranges_are_filtered_and_leave_out_what_is_sold_out_unless_asked() {
-    let mut office = Office::new();
+    let mut reseller = ResellerHarness::new();
     for (text, count) in [
         ("", 11),
         ("includeDisabled=true", 12),
@@ -105,9 +105,9 @@ fn ranges_are_filtered_and_leave_out_what_is_sold_out_unless_asked() {
         ("areaCode=FR-PAR", 1),
         ("proxyType=104", 0),
     ] {
-        assert_eq!(office.list(&format!("{RANGES}?{text}")).len(), count, "{text}");
+        assert_eq!(reseller.list(&format!("{RANGES}?{text}")).len(), count, "{text}");
     }
     for (text, field) in [("proxyType=x", "proxyType"), ("includeDisabled=yes", "includeDisabled"), ("language=de", "language")] {
-        assert_eq!(office.get(&format!("{RANGES}?{text}")).wrong(), field);
+        assert_eq!(reseller.get(&format!("{RANGES}?{text}")).wrong(), field);
     }
 }

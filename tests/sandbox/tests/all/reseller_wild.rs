@@ -2,7 +2,7 @@
 
 use hopline_sandbox::BACKEND_OPERATIONS;
 
-use crate::office::Office;
+use crate::reseller_harness::ResellerHarness;
 
 const PATHS: &[(&str, &str)] = &[
     ("POST", "/auth/login"),
@@ -165,8 +165,8 @@ impl Dice {
 #[test]
 fn any_request_is_answered_in_the_envelope_and_never_with_a_server_error() {
     assert_eq!(PATHS.len(), BACKEND_OPERATIONS.len());
-    let mut office = Office::new();
-    office.user("ann", 50);
+    let mut reseller = ResellerHarness::new();
+    reseller.user("ann", 50);
     let mut dice = Dice(7);
     let mut granted = 0;
     for _ in 0..20_000 {
@@ -177,29 +177,29 @@ fn any_request_is_answered_in_the_envelope_and_never_with_a_server_error() {
             path = path.replacen("{}", id, 1);
         }
         let (path, body) = (format!("{path}?{}", dice.query()), dice.body());
-        let answer = office.call(method, &path, &body);
+        let answer = reseller.call(method, &path, &body);
         assert!(answer.status < 500, "{method} {path} {body}: {}", answer.json);
         assert!(answer.json["message"].is_string() && answer.json.get("data").is_some(), "{}", answer.json);
         assert_eq!(answer.json["code"] == 0, answer.status == 200, "{method} {path} {body}: {}", answer.json);
         granted += u32::from(answer.status == 200);
-        office.desk.now += 10;
+        reseller.agent.now += 10;
     }
     assert!(granted > 1000, "only {granted} were granted");
 }
 
 #[test]
 fn a_full_request_with_one_wild_value_is_answered_too() {
-    let mut office = Office::new();
-    let ann = office.user("ann", 90);
+    let mut reseller = ResellerHarness::new();
+    let ann = reseller.user("ann", 90);
     for value in VALUES {
         for field in FIELDS {
             let more = format!(",\"{field}\":{value}");
-            let answer = office.call("POST", crate::office::PLACE, &crate::office::order(ann, "static-us", &more));
+            let answer = reseller.call("POST", crate::reseller_harness::PLACE, &crate::reseller_harness::order(ann, "static-us", &more));
             assert!(answer.status < 500, "{more}: {}", answer.json);
             let dynamic = format!(r#"{{"poolId":"dynamic-us","trafficAmount":0.01{more}}}"#);
-            assert!(office.call("POST", "/open/app/order/create/v2", &dynamic).status < 500, "{more}");
+            assert!(reseller.call("POST", "/open/app/order/create/v2", &dynamic).status < 500, "{more}");
             let renewal = format!(r#"{{"order_no":"SO-1001"{more}}}"#);
-            assert!(office.call("POST", "/open/app/static/order/renew", &renewal).status < 500, "{more}");
+            assert!(reseller.call("POST", "/open/app/static/order/renew", &renewal).status < 500, "{more}");
         }
     }
 }

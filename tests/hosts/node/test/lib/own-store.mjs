@@ -4,7 +4,7 @@ const DAY = 24 * 3600 * 1000;
 const PAGE = 500;
 
 /** What several stores share, as a database would be. */
-export class Shelf {
+export class SharedRecords {
   /** By name: `{ data, until, owner }`; without data it is claimed and was never put. */
   rows = new Map();
   /** By space: the latest day, and by entry what it counts on each day, in parts of ten thousand millionths. */
@@ -12,18 +12,18 @@ export class Shelf {
 }
 
 export class OwnStore {
-  #shelf;
+  #records;
   #now;
 
-  constructor(shelf = new Shelf(), { now = Date.now } = {}) {
-    this.#shelf = shelf;
+  constructor(records = new SharedRecords(), { now = Date.now } = {}) {
+    this.#records = records;
     this.#now = now;
   }
 
   #row(name) {
-    const row = this.#shelf.rows.get(name);
+    const row = this.#records.rows.get(name);
     if (row && row.owner === undefined && (row.data === undefined || row.until <= this.#now())) {
-      this.#shelf.rows.delete(name);
+      this.#records.rows.delete(name);
       return undefined;
     }
     return row;
@@ -39,7 +39,7 @@ export class OwnStore {
     const claimed = new Map();
     for (const name of free.slice(0, most)) {
       const row = { ...this.#row(name), owner: this };
-      this.#shelf.rows.set(name, row);
+      this.#records.rows.set(name, row);
       claimed.set(name, row.data);
     }
     return claimed.size > 0 ? { claimed } : { busy: names.map((name) => this.#row(name).data).find(Boolean) };
@@ -48,31 +48,31 @@ export class OwnStore {
   async put(name, data, { new: isNew, keepFor, release }) {
     const row = this.#row(name);
     if (row?.owner !== this && (row !== undefined || !isNew)) return "lost";
-    this.#shelf.rows.set(name, { data: data.slice(), until: keepFor === undefined ? undefined : this.#now() + keepFor, owner: release ? undefined : this });
+    this.#records.rows.set(name, { data: data.slice(), until: keepFor === undefined ? undefined : this.#now() + keepFor, owner: release ? undefined : this });
     return "done";
   }
 
   async delete(name) {
     const row = this.#row(name);
     if (row?.data !== undefined && row.owner !== this) return "lost";
-    if (row?.owner === this) this.#shelf.rows.delete(name);
+    if (row?.owner === this) this.#records.rows.delete(name);
     return "done";
   }
 
   async release(names) {
-    for (const [name, row] of this.#shelf.rows) if (row.owner === this && (names ?? [name]).includes(name)) row.owner = undefined;
+    for (const [name, row] of this.#records.rows) if (row.owner === this && (names ?? [name]).includes(name)) row.owner = undefined;
   }
 
   async list(space, { after = "", open }) {
-    const names = [...this.#shelf.rows.keys()].filter((name) => name.startsWith(`${space}.`) && name > after).sort();
+    const names = [...this.#records.rows.keys()].filter((name) => name.startsWith(`${space}.`) && name > after).sort();
     const rows = names.map((name) => [name, this.#row(name)]).filter(([, row]) => row?.data && !(open && row.until !== undefined));
     const whose = ({ owner }) => (owner === undefined ? "free" : owner === this ? "mine" : "other");
     return { entries: rows.slice(0, PAGE).map(([name, row]) => ({ name, data: row.data, whose: whose(row) })), more: rows.length > PAGE };
   }
 
   async spend(space, { day: given, entry, amount, cap }) {
-    const days = this.#shelf.days.get(space) ?? { latest: 0, counted: new Map() };
-    this.#shelf.days.set(space, days);
+    const days = this.#records.days.get(space) ?? { latest: 0, counted: new Map() };
+    this.#records.days.set(space, days);
     days.latest = Math.max(days.latest, Math.floor(this.#now() / DAY));
     const day = given ?? days.latest;
     const entries = days.counted.get(day) ?? new Map();

@@ -9,7 +9,7 @@ pub(crate) const DAY: i64 = 24 * 60 * 60 * 1000;
 pub(crate) const DYNAMIC: &str = r#"{"session_type":"dynamic","product_no":"dynamic-world"}"#;
 pub(crate) const STATIC: &str = r#"{"session_type":"static","product_no":"static-us"}"#;
 
-pub(crate) struct Desk {
+pub(crate) struct AgentHarness {
     pub(crate) service: Service,
     pub(crate) now: i64,
 }
@@ -48,12 +48,12 @@ impl Answer {
     }
 }
 
-impl Desk {
+impl AgentHarness {
     pub(crate) fn new() -> Self {
         Self::with(|_| {})
     }
 
-    /// A desk whose sessions are active at once, unless the settings say otherwise.
+    /// A agent whose sessions are active at once, unless the settings say otherwise.
     pub(crate) fn with(set: impl FnOnce(&mut Config)) -> Self {
         let mut config = Config { provisioning_ms: 0..=0, ..Config::new(7) };
         set(&mut config);
@@ -94,7 +94,7 @@ impl Desk {
         self.call("PUT", "/account/budget", body)
     }
 
-    /// A desk's request with another account's key.
+    /// A agent's request with another account's key.
     pub(crate) fn as_account(&mut self, api_key: &str, method: &str, path: &str, body: &str) -> Answer {
         self.send(method, path, &[("X-API-Key", api_key)], body)
     }

@@ -1,15 +1,15 @@
-//! Decisions out of bytes, in their order; when they have run out, every decision is the first one.
+//! Choices from bytes, in their order; when the bytes have run out, every choice is the first one.
 
 /// The bytes that are left.
 #[derive(Debug)]
-pub struct Tape<'a> {
+pub struct Choices<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Tape<'a> {
-    /// A tape from its beginning.
+impl<'a> Choices<'a> {
+    /// Choices from the beginning of the bytes.
     pub fn new(bytes: &'a [u8]) -> Self {
-        Tape { rest: bytes }
+        Choices { rest: bytes }
     }
 
     /// Whether nothing is left.

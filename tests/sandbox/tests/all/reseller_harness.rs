@@ -3,23 +3,23 @@
 use hopline_sandbox::{BackendView, Config, Login};
 use serde_json::Value;
 
-use crate::desk::{Answer, Desk};
+use crate::agent_harness::{AgentHarness, Answer};
 
-pub(crate) struct Office {
-    pub(crate) desk: Desk,
+pub(crate) struct ResellerHarness {
+    pub(crate) agent: AgentHarness,
     pub(crate) token: String,
 }
 
-impl Office {
+impl ResellerHarness {
     pub(crate) fn new() -> Self {
         Self::with(|_| {})
     }
 
     pub(crate) fn with(set: impl FnOnce(&mut Config)) -> Self {
-        let mut desk = Desk::with(set);
-        let Login { username, password, .. } = desk.service.logins().swap_remove(0);
-        let token = login(&mut desk, &username, &password).token();
-        Self { desk, token }
+        let mut agent = AgentHarness::with(set);
+        let Login { username, password, .. } = agent.service.logins().swap_remove(0);
+        let token = login(&mut agent, &username, &password).token();
+        Self { agent, token }
     }
 
     /// A request with the reseller's token.
@@ -29,7 +29,7 @@ impl Office {
     }
 
     pub(crate) fn call_as(&mut self, token: &str, method: &str, path: &str, body: &str) -> Answer {
-        self.desk.send_to("/api", method, path, &[("Authorization", &format!("Bearer {token}"))], body)
+        self.agent.send_to("/api", method, path, &[("Authorization", &format!("Bearer {token}"))], body)
     }
 
     pub(crate) fn get(&mut self, path: &str) -> Answer {
@@ -54,7 +54,7 @@ impl Office {
     }
 
     pub(crate) fn login(&mut self, username: &str, password: &str) -> Answer {
-        login(&mut self.desk, username, password)
+        login(&mut self.agent, username, password)
     }
 
     pub(crate) fn balance_of(&mut self, user: u64) -> String {
@@ -76,14 +76,14 @@ impl Office {
 
     /// Lets time pass, and logs in again.
     pub(crate) fn pass(&mut self, ms: i64) {
-        self.desk.now += ms;
-        let Login { username, password, .. } = self.desk.service.logins().swap_remove(0);
+        self.agent.now += ms;
+        let Login { username, password, .. } = self.agent.service.logins().swap_remove(0);
         self.token = self.login(&username, &password).token();
     }
 
     pub(crate) fn view(&mut self) -> BackendView {
-        let now = self.desk.now;
-        self.desk.service.backend(now)
+        let now = self.agent.now;
+        self.agent.service.backend(now)
     }
 }
 
@@ -95,9 +95,9 @@ pub(crate) fn order(user: u64, product: &str, more: &str) -> String {
     format!(r#"{{{plain},"poolId":"{product}","userId":{user}{more}}}"#)
 }
 
-pub(crate) fn login(desk: &mut Desk, username: &str, password: &str) -> Answer {
+pub(crate) fn login(agent: &mut AgentHarness, username: &str, password: &str) -> Answer {
     let body = serde_json::json!({ "username": username, "password": password }).to_string();
-    desk.send_to("/api", "POST", "/auth/login", &[], &body)
+    agent.send_to("/api", "POST", "/auth/login", &[], &body)
 }
 
 impl Answer {

@@ -4,8 +4,11 @@ use super::router::Router;
 use super::types::busy;
 use super::waiting::{Found, Purpose, Timer, Visit};
 use crate::engine::DEADLINE;
-use crate::policy::{Advice, Effect, Error, ErrorFields, Kind, Rule};
-use crate::state::{Name, User, again_after};
+use crate::policy::{Advice, Backoff, Effect, Error, ErrorFields, Kind, Rule};
+use crate::state::{Name, STORE_AGAIN, User};
+
+/// Claims of a name that another living client has, by a start that waits for it.
+const BUSY: Backoff = Backoff { first: 200, most: 5000 };
 
 impl Router {
     /// Another living client has it.
@@ -36,10 +39,10 @@ impl Router {
             && start.options.wait_for_intent
         {
             let until = now.saturating_add(start.options.deadline_ms.unwrap_or(DEADLINE));
-            let (wait, until) = start.patience.unwrap_or((200, until));
+            let (waits, until) = start.patience.unwrap_or((0, until));
             if now < until {
-                let at = now.saturating_add(wait).min(until);
-                start.patience = Some((wait.saturating_mul(2).min(5000), until));
+                let at = now.saturating_add(BUSY.wait(waits)).min(until);
+                start.patience = Some((waits.saturating_add(1), until));
                 let visit = Visit::new(Some(command), Purpose::Start(start));
                 self.waiting.visits.get_or_insert_with(name.clone(), Default::default).push_back(visit);
                 if let Some(known) = self.commands.get_mut(&command) {
@@ -61,7 +64,7 @@ impl Router {
             let Some(visit) = self.begin_all_the_same(visit) else { continue };
             match visit.purpose {
                 Purpose::Reclaim(session, failures) => {
-                    let at = self.shared.clock.monotonic().saturating_add(again_after(failures));
+                    let at = self.shared.clock.monotonic().saturating_add(STORE_AGAIN.wait(failures));
                     self.timers.add(at, Timer::Reclaim(Box::new((name.clone(), session, failures.saturating_add(1)))));
                 }
                 Purpose::Renewal(id) => self.renewal_not_stored(id, None),

@@ -13,10 +13,10 @@ use super::session::ended;
 use super::types::misfit;
 use crate::contract::agent::{CreateSession, GetSession};
 use crate::contract::{ANY, Json, Operation, Shape, endpoint, json_of};
-use crate::engine::{Age, Answered, Exchange, Job, Subject, Terms, Then, Write, phase_of, requested_type};
+use crate::engine::{Age, Answered, Exchange, Job, Subject, Terms, Then, Write, is_over_for_good, phase_of, requested_type};
 use crate::options::CallOptions;
 use crate::policy::{Advice, Effect, Error, Kind, Ledger, Rule};
-use crate::state::{BoughtAs, CommandId, Data, Done, Name, SavedCall, SavedSession, User, is_over_for_good};
+use crate::state::{BoughtAs, CommandId, Data, Done, Name, SavedCall, SavedSession, User};
 use crate::wire::{Built, Facts};
 
 impl Router {

@@ -8,9 +8,9 @@ use super::outbox::Pending;
 use super::router::Router;
 use crate::contract::agent::CreateSession;
 use crate::contract::{ANY, Operation, Safety};
+use crate::engine::is_over_for_good;
 use crate::state::{
     BoughtAs, CommandId, Data, Done, JobId, Name, SavedCall, SavedSession, StoreCall, StoreWrite, Tracked, User, Version, WriteResult,
-    is_over_for_good,
 };
 use crate::time::{Clock, Millis};
 

@@ -12,10 +12,10 @@ use super::waiting::{Found, Start};
 use crate::contract::agent::CreateSession;
 use crate::contract::pools::SlotPurchase;
 use crate::contract::{Decimal, Operation};
-use crate::engine::{Phase, Terms, Then, phase_of};
+use crate::engine::{Phase, Terms, Then, is_over_for_good, phase_of};
 use crate::options::CallOptions;
 use crate::policy::Error;
-use crate::state::{CommandId, Data, Done, JobId, Name, StoreCall, User, Version, is_over_for_good};
+use crate::state::{CommandId, Data, Done, JobId, Name, StoreCall, User, Version};
 use crate::wire::{Facts, build};
 
 impl Router {

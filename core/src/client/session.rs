@@ -10,7 +10,7 @@ use super::waiting::{Purpose, Visit};
 use crate::collections::SmallSet;
 use crate::contract::agent::{CreateSession, Session};
 use crate::contract::{Json, Operation};
-use crate::engine::{Answered, Bought, Phase, RecordId, phase_of};
+use crate::engine::{Answered, Bought, Phase, RecordId, TERMINATED, phase_of};
 use crate::policy::{Advice, Effect, Error, ErrorFields, Kind};
 use crate::state::{JobId, Name, Shown, Tracked, User, word};
 use crate::wire::Facts;
@@ -175,7 +175,7 @@ impl Router {
     /// is of no use any more.
     pub(super) fn terminated(&mut self, session: &str) -> Option<Name> {
         let tracked = self.sessions.get_mut(session)?;
-        tracked.shown.status = Some(word("terminated"));
+        tracked.shown.status = Some(word(TERMINATED));
         let name = tracked.name.clone();
         let data = self.session_data(session);
         self.sessions.remove(session);

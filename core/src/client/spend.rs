@@ -9,7 +9,7 @@ use super::waiting::{Spend, Timer};
 use crate::contract::Decimal;
 use crate::engine::{Counted, Grant, Input, pool_of, stored_entry};
 use crate::policy::{Advice, Effect, Error, ErrorFields, Kind, Rule};
-use crate::state::{JobId, Space, StoreAnswer, StoreCall, again_after};
+use crate::state::{JobId, STORE_AGAIN, Space, StoreAnswer, StoreCall};
 use crate::time::DAY;
 
 impl Router {
@@ -134,7 +134,7 @@ impl Router {
         let has_failed = matches!(answer, StoreAnswer::Failed | StoreAnswer::Never);
         if let (true, Some(spend), None) = (has_failed, self.spending.open.get_mut(number), then) {
             spend.is_out = false;
-            let again = again_after(spend.failures);
+            let again = STORE_AGAIN.wait(spend.failures);
             spend.failures = spend.failures.saturating_add(1);
             self.timers.add(self.shared.clock.monotonic().saturating_add(again), Timer::Spend(number));
         } else {

@@ -99,8 +99,8 @@ pub(super) struct Start {
     pub(super) options: CallOptions,
     /// What its caller calls it.
     pub(super) bought_as: Option<BoughtAs>,
-    /// How long to wait before it is claimed again, and until when.
-    pub(super) patience: Option<(Millis, Millis)>,
+    /// The number of claims that were made in vain, and the time of the last one.
+    pub(super) patience: Option<(u32, Millis)>,
 }
 
 /// A rotation that begins once an earlier one was sent once more.

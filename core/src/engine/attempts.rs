@@ -1,7 +1,7 @@
 //! The attempts of a call: how many, how soon, and when they stop. This is the only retry schedule of calls.
 
 use super::context::Cx;
-use crate::policy::{Again, RetryPolicy, conflict_delay, jittered};
+use crate::policy::{Again, CONFLICT, RetryPolicy, jittered};
 use crate::time::Millis;
 
 /// A delay beyond an attempt's time that means that the host slept.
@@ -138,7 +138,7 @@ impl Attempts {
             Again::AwaitEarlier => {
                 self.counted = self.counted.saturating_sub(1);
                 let since = *self.conflicts.since.get_or_insert(cx.job_time());
-                let delay = conflict_delay(self.conflicts.times).max(asks_to_wait);
+                let delay = CONFLICT.wait(self.conflicts.times).max(asks_to_wait);
                 self.conflicts.times = self.conflicts.times.saturating_add(1);
                 self.conflicts.waited = self.conflicts.waited.saturating_add(delay);
                 (cx.job_time().saturating_add(delay) <= since.saturating_add(self.policy.conflict_ms)).then_some(delay)

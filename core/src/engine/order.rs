@@ -9,6 +9,7 @@ use super::exchange::Exchange;
 use super::gate::Wake;
 use super::machine::{Action, Input, Note};
 use super::poller::Poller;
+use super::status::phase_of_order;
 use crate::contract::reseller::ListStaticOrders;
 use crate::contract::{Json, Operation, Shaped, StaticOrder, json_of};
 use crate::json::pick;
@@ -44,17 +45,6 @@ pub(crate) struct Order {
 struct Pages {
     page: u32,
     items: Vec<Json>,
-}
-
-/// The meaning of a status for waiting.
-fn phase_of(status: Option<&str>, ends: &[String]) -> Phase {
-    match status {
-        Some(status) if ends.iter().any(|end| end.eq_ignore_ascii_case(status)) => Phase::Ended,
-        Some("processing") => Phase::Pending,
-        Some("active") => Phase::Ready,
-        // NOT DOCUMENTED: any other status. Waiting goes on, and an event reports it.
-        _ => Phase::Unknown,
-    }
 }
 
 /// A page of the list of static orders that shows this one.
@@ -161,7 +151,7 @@ impl Order {
         let status = status_of(&items);
         let seen = status.as_deref().or(self.status.as_deref());
         let known = StaticOrder { order_no: self.order_no.clone(), status: seen.map(Into::into), items, truncated: more };
-        let phase = phase_of(status.as_deref(), &cx.wants.wishes.ends);
+        let phase = phase_of_order(status.as_deref(), &cx.wants.wishes.ends);
         self.last = Some(Json::checked(json_of(&known)));
         if let Some(status) = status.filter(|status| self.status.as_ref() != Some(status)) {
             self.status = Some(status.clone());
@@ -217,7 +207,7 @@ impl Order {
             let what = "was settled as an order that the service does not show; settle it as another order, or as not happened";
             return Action::Rest(cx.subject.error(Kind::InDoubt, Effect::Unknown, what, Advice::CheckAccount));
         }
-        let phase = Some(phase_of(self.status.as_deref(), &cx.wants.wishes.ends));
+        let phase = Some(phase_of_order(self.status.as_deref(), &cx.wants.wishes.ends));
         let (order_no, status) = (self.order_no.clone(), self.status.as_deref().map(Into::into));
         let known = StaticOrder { order_no, status, items: Vec::new(), truncated: false };
         let of_known = || Json::checked(json_of(&known));

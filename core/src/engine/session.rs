@@ -7,6 +7,7 @@ use super::exchange::{Exchange, ExchangeResult, FailedSend};
 use super::gate::Wake;
 use super::machine::{Action, Input, Note};
 use super::poller::Poller;
+use super::status::phase_of;
 use crate::collections::ThinVec;
 use crate::contract::agent::{CreateSession, GetSession, Session};
 use crate::contract::{Json, Operation, Shaped, json_of};
@@ -17,19 +18,6 @@ use crate::wire::{Built, Facts, build};
 
 /// The time after a purchase in which the service may not know the session yet.
 const NOT_YET_KNOWN: Millis = 10_000;
-
-/// The meaning of a status for waiting.
-pub(crate) fn phase_of(status: Option<&str>, ends: &[String]) -> Phase {
-    match status {
-        Some(status) if ends.iter().any(|end| end.eq_ignore_ascii_case(status)) => Phase::Ended,
-        Some("creating") => Phase::Pending,
-        Some("active") => Phase::Ready,
-        // `terminated` is our own word for a session that this client has ended.
-        Some("expired" | "terminated") => Phase::Ended,
-        // NOT DOCUMENTED: any other status. Waiting goes on, and an event reports it.
-        _ => Phase::Unknown,
-    }
-}
 
 /// The read of a session.
 pub(crate) fn read_of(session_id: &str, credentials: bool) -> Option<Built> {

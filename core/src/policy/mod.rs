@@ -28,6 +28,6 @@ pub use quote::{Quote, quote};
 pub(crate) use quote::{is_usd, quote_of, times};
 pub(crate) use refusals::Codes;
 pub use retry::RetryPolicy;
-pub(crate) use retry::{Quota, conflict_delay, jittered};
+pub(crate) use retry::{Backoff, CONFLICT, Quota, jittered};
 pub use rules::Rule;
 pub(crate) use rules::Rules;

@@ -31,19 +31,31 @@ impl RetryPolicy {
     /// The longest wait before repeat number `repeat`, counted from 0.
     pub(crate) fn ceiling(&self, repeat: u32, throttled: bool) -> Millis {
         let first = if throttled { self.throttled_backoff_ms } else { self.backoff_ms };
-        first.saturating_mul(1_i64 << repeat.min(30)).min(self.max_backoff_ms)
+        Backoff { first, most: self.max_backoff_ms }.wait(repeat)
     }
 }
+
+/// Waits that double, up to the longest.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Backoff {
+    pub(crate) first: Millis,
+    pub(crate) most: Millis,
+}
+
+impl Backoff {
+    /// The wait after that many waits.
+    pub(crate) fn wait(self, earlier: u32) -> Millis {
+        self.first.saturating_mul(1_i64 << earlier.min(30)).min(self.most)
+    }
+}
+
+/// Requests that ask whether an earlier one with the same key has ended.
+pub(crate) const CONFLICT: Backoff = Backoff { first: 1000, most: 10_000 };
 
 /// `random` of the ceiling, where `random` is uniform over all of `u64`.
 pub(crate) fn jittered(ceiling: Millis, random: u64) -> Millis {
     let scaled = (u128::from(random) * u128::from(ceiling.max(0).unsigned_abs())) >> 64;
     Millis::try_from(scaled).unwrap_or(ceiling)
-}
-
-/// The delay before the next request that finds out whether an earlier request ended: 1, 2, 4, 8, 10, 10… seconds.
-pub(crate) fn conflict_delay(asked: u32) -> Millis {
-    (1000_i64 << asked.min(4)).min(10_000)
 }
 
 /// The budget of the whole client for repeats, so that a failing service is not flooded.
@@ -88,7 +100,7 @@ mod tests {
 
     #[test]
     fn conflicts_are_asked_about_ever_less_often() {
-        let delays: Vec<Millis> = (0..6).map(conflict_delay).collect();
+        let delays: Vec<Millis> = (0..6).map(|earlier| CONFLICT.wait(earlier)).collect();
         assert_eq!(delays, [1000, 2000, 4000, 8000, 10_000, 10_000]);
     }
 

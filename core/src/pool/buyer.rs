@@ -3,15 +3,13 @@
 
 use crate::contract::pools::{PoolHold, PoolHoldReason as Reason, PoolNeeds as Needs};
 use crate::contract::stored;
-use crate::policy::{Advice, Error, Kind};
+use crate::policy::{Advice, Backoff, Error, Kind};
 use crate::time::Millis;
 
-/// Purchases are tried again after this long, and at most: each failure doubles it.
-const FIRST: Millis = 30_000;
-const LONGEST: Millis = 600_000;
-/// The same where sessions end as soon as they are ready.
-const FIRST_SHORT: Millis = 60_000;
-const LONGEST_SHORT: Millis = 3_600_000;
+/// Purchases that are tried again after a failure.
+const FAILED: Backoff = Backoff { first: 30_000, most: 600_000 };
+/// Purchases that are tried again where sessions end as soon as they are ready.
+const FAILED_SHORT: Backoff = Backoff { first: 60_000, most: 3_600_000 };
 /// A session that ends within this of being ready did not live.
 const SHORT: Millis = 60_000;
 /// So many in a row.
@@ -89,14 +87,14 @@ impl Reason {
 
     /// When one is tried, after so many that failed.
     fn retry_at(self, tries: u32, unix: Millis) -> Option<Millis> {
-        let doubled = |first: Millis, most: Millis| unix.saturating_add(first.saturating_mul(1 << tries.min(20)).min(most));
+        let after = |backoff: Backoff| unix.saturating_add(backoff.wait(tries));
         let next_day = unix.div_euclid(DAY).saturating_add(1).saturating_mul(DAY);
         match self {
             reason if reason.stops() => None,
             Reason::Cap => Some(next_day),
-            Reason::Budget => Some(doubled(FIRST, LONGEST).min(next_day)),
-            Reason::ShortLived => Some(doubled(FIRST_SHORT, LONGEST_SHORT)),
-            _ => Some(doubled(FIRST, LONGEST)),
+            Reason::Budget => Some(after(FAILED).min(next_day)),
+            Reason::ShortLived => Some(after(FAILED_SHORT)),
+            _ => Some(after(FAILED)),
         }
     }
 }

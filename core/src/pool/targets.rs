@@ -2,14 +2,14 @@
 //! changed, and when that no longer helps.
 
 use crate::collections::Map;
+use crate::policy::Backoff;
 use crate::state::{Seen, UNKNOWN};
 use crate::time::Millis;
 
 /// How long an exit rests after a 429 that names no time.
 const THROTTLED: Millis = 30_000;
-/// How long it rests after the first block, and at most: each further block doubles it.
-const BLOCKED: Millis = 60_000;
-const LONGEST: Millis = 3_600_000;
+/// How long an exit rests after a block.
+const BLOCKED: Backoff = Backoff { first: 60_000, most: 3_600_000 };
 /// An exit remembers so many targets.
 const TARGETS: usize = 4;
 /// So many failures of the proxy within a minute, and the exit rests for everybody.
@@ -167,7 +167,7 @@ impl Record {
         self.proxy_failures.push(now);
         if self.proxy_failures.len() >= PROXY_FAILURES {
             self.proxy_failures.clear();
-            self.rests_until = now.saturating_add(BLOCKED);
+            self.rests_until = now.saturating_add(BLOCKED.first);
             return Follows::Refused;
         }
         Follows::Read
@@ -194,7 +194,7 @@ impl Held {
     }
 
     fn block(&mut self, now: Millis) -> Follows {
-        let rest = BLOCKED.saturating_mul(1_i64 << self.blocks.min(10)).min(LONGEST);
+        let rest = BLOCKED.wait(self.blocks);
         let at_once = !self.answered && self.blocks == 0;
         (self.blocks, self.last) = (self.blocks.saturating_add(1), Last::Other);
         self.until = self.until.max(now.saturating_add(rest));

@@ -10,7 +10,7 @@ use super::names::Name;
 use super::observed::Observed;
 use super::slot::JobId;
 use crate::collections::SmallSet;
-use crate::engine::{Known, Phase, Wishes, phase_of};
+use crate::engine::{Known, Phase, Wishes, is_over_for_good, phase_of, refuses_renewal, refuses_rotation};
 
 /// A session that this client follows.
 #[derive(Debug, Clone, Default, Hash)]
@@ -154,15 +154,6 @@ impl Tracked {
     }
 }
 
-/// Returns true if a session can never be usable again: a static one that has expired can still be renewed.
-pub(crate) fn is_over_for_good(status: Option<&str>, session_type: Option<&str>) -> bool {
-    match status {
-        Some("terminated") => true,
-        Some("expired") => session_type == Some("dynamic"),
-        _ => false,
-    }
-}
-
 /// The reason to refuse a change of a session without a request, from what is known.
 pub(crate) fn forbidden(operation: &str, tracked: &Tracked) -> Option<String> {
     let (kind, status) = (tracked.shown.session_type.as_deref(), tracked.shown.status.as_deref());
@@ -170,13 +161,13 @@ pub(crate) fn forbidden(operation: &str, tracked: &Tracked) -> Option<String> {
         ("rotate_session", Some(kind), _) if kind != "dynamic" => {
             Some(format!("names a {kind} session, and only a dynamic one can be rotated"))
         }
-        ("rotate_session", _, Some(status @ ("creating" | "expired"))) => {
+        ("rotate_session", _, Some(status)) if refuses_rotation(status) => {
             Some(format!("names a session that is {status}, and only an active one can be rotated"))
         }
         ("renew_session", Some(kind), _) if kind != "static" => {
             Some(format!("names a {kind} session, and only a static one can be renewed"))
         }
-        ("renew_session", _, Some(status @ "creating")) => {
+        ("renew_session", _, Some(status)) if refuses_renewal(status) => {
             Some(format!("names a session that is {status}, and only an active or expired one can be renewed"))
         }
         _ => None,

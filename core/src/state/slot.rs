@@ -4,7 +4,7 @@ use arcstr::ArcStr;
 
 use super::names::{Name, Version};
 use super::record::Data;
-use super::store::{StoreCall, again_after};
+use super::store::{STORE_AGAIN, StoreCall};
 use crate::time::{At, Millis};
 
 /// A number that names a job inside the client.
@@ -289,7 +289,7 @@ impl NameEntry {
 
     /// Returns the delay of the next attempt, if there is one.
     fn failed(&mut self, write: StoreWrite, insists: bool) -> Option<Millis> {
-        let again = again_after(self.failures);
+        let again = STORE_AGAIN.wait(self.failures);
         self.failures = self.failures.saturating_add(1);
         // Newer data replaces this write; a release waits until this was written.
         let still_counts = self.next.as_ref().is_none_or(|next| next.write == StoreWrite::Release);

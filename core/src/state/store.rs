@@ -6,6 +6,7 @@ use super::names::{Name, Space};
 use crate::collections::Map;
 use crate::contract::{Decimal, closed_enum};
 use crate::engine::sum;
+use crate::policy::Backoff;
 use crate::time::{DAY, Millis};
 
 /// A call of a store. Each may be repeated and then does nothing new; if it is not certain whether a call was done, the answer is
@@ -151,10 +152,8 @@ closed_enum! {
     }
 }
 
-/// The delay before a store is called again after that many failures in a row.
-pub(crate) fn again_after(failures: u32) -> Millis {
-    1000_i64.saturating_mul(1 << failures.min(6)).min(60_000)
-}
+/// Calls of the store that are made again after a failure.
+pub(crate) const STORE_AGAIN: Backoff = Backoff { first: 1000, most: 60_000 };
 
 /// The most names of a list.
 const PAGE: usize = 500;

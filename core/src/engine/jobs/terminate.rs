@@ -8,7 +8,7 @@ use crate::engine::call::unfit;
 use crate::engine::confirm::{Confirm, Confirmed};
 use crate::engine::context::Cx;
 use crate::engine::machine::{Action, Input, Note, Part};
-use crate::engine::session::phase_of;
+use crate::engine::status::phase_of;
 use crate::engine::write::{Write, WriteOutcome};
 use crate::policy::{Advice, Effect, Error, Kind};
 use crate::wire::Facts;

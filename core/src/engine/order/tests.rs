@@ -19,13 +19,6 @@ fn none() -> Tell {
 }
 
 #[test]
-fn only_the_statuses_of_the_contract_mean_something() {
-    let phase = |status| phase_of(status, &["failed".to_owned()]);
-    assert_eq!([phase(Some("processing")), phase(Some("active"))], [Phase::Pending, Phase::Ready]);
-    assert_eq!([phase(Some("failed")), phase(Some("odd")), phase(None)], [Phase::Ended, Phase::Unknown, Phase::Unknown]);
-}
-
-#[test]
 fn an_order_is_read_until_it_is_usable_and_each_status_is_reported_once() {
     let mut given = Given::reseller();
     let mut order = order(&mut given, true);

@@ -33,16 +33,6 @@ fn bought(given: &mut Given, status: &str, resent: bool) -> (Follow, String) {
 }
 
 #[test]
-fn only_the_statuses_of_the_contract_mean_something() {
-    let phases =
-        ["creating", "active", "expired", "terminated", "odd", "failed"].map(|status| phase_of(Some(status), &["failed".to_owned()]));
-    assert_eq!(phases, [Phase::Pending, Phase::Ready, Phase::Ended, Phase::Ended, Phase::Unknown, Phase::Ended]);
-    assert_eq!(phase_of(None, &[]), Phase::Unknown);
-    // The caller's list counts for more than the contract's.
-    assert_eq!(phase_of(Some("active"), &["active".to_owned()]), Phase::Ended);
-}
-
-#[test]
 fn a_session_is_read_until_it_is_usable_or_over() {
     let mut given = session();
     let mut follow = follow(false);

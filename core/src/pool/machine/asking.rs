@@ -9,7 +9,7 @@ use super::takeover::{READ_AGAIN, Situation, Use};
 use crate::client::{CallOptions, Client, Slot};
 use crate::contract::pools::PoolReplace;
 use crate::engine::Answered;
-use crate::policy::Error;
+use crate::policy::{Backoff, Error};
 use crate::pool::buyer::Trial;
 use crate::pool::leases::SlotNo;
 use crate::state::Name;
@@ -17,8 +17,8 @@ use crate::time::Millis;
 
 /// So many slots are asked for in one call of the store.
 const AT_ONCE: usize = 256;
-/// Slots are asked for again after this long, at least and at most, while somebody waits.
-const ASK_AGAIN: (Millis, Millis) = (1000, 5000);
+/// Slots that are asked for again while somebody waits.
+const ASK_AGAIN: Backoff = Backoff { first: 1000, most: 5000 };
 /// So many slots are looked at for sessions to take over before one is bought.
 const LOOKS: u32 = 1024;
 
@@ -53,7 +53,7 @@ impl Machine {
     pub(super) fn look_at_doubt(&mut self, client: &mut Client, slot: SlotNo, is_trial: bool) {
         let Some(doing) = self.slots.doing(slot) else { return };
         let now = client.monotonic();
-        let soon = now.saturating_add(ASK_AGAIN.0);
+        let soon = now.saturating_add(ASK_AGAIN.first);
         // Whether anything may be sent, the pool's record says.
         let is_unread = !is_trial && !self.may_not_buy() && !self.shared.is_fresh(now);
         self.shared.is_asked_for |= is_unread;
@@ -145,7 +145,7 @@ impl Machine {
     }
 
     pub(super) fn ask_later(&mut self, now: Millis) {
-        let wait = ASK_AGAIN.0.saturating_mul(1 << self.asking.failures.min(8)).min(ASK_AGAIN.1);
+        let wait = ASK_AGAIN.wait(self.asking.failures);
         self.asking.failures = self.asking.failures.saturating_add(1);
         self.asking.next = now.saturating_add(wait);
     }

@@ -8,7 +8,7 @@ use crate::client::{CallOptions, Client, Name};
 use crate::contract::agent::{GetSession, RenewSession, RotateSession, TerminateSession};
 use crate::contract::pools::PoolHoldReason;
 use crate::contract::{Operation, json_of};
-use crate::engine::{Answered, EventKind, Phase, RecordId};
+use crate::engine::{Answered, EventKind, Phase, RecordId, is_over_until_renewed};
 use crate::policy::{Advice, Effect, Error, Kind};
 use crate::pool::leases::{LeaseId, SlotNo};
 use crate::time::Millis;
@@ -133,10 +133,12 @@ impl Machine {
 
     /// A session was seen to be over. `counts`: it was lent, so how long it lived counts.
     pub(super) fn over(&mut self, client: &mut Client, slot: SlotNo, answered: &Answered, counts: bool) {
-        match answered.facts.status.as_deref() {
-            Some("expired") => self.expired(client, slot, counts),
-            _ if counts => self.session_over(client, slot),
-            _ => self.give_up(client, slot),
+        if is_over_until_renewed(answered.facts.status.as_deref()) {
+            self.expired(client, slot, counts);
+        } else if counts {
+            self.session_over(client, slot);
+        } else {
+            self.give_up(client, slot);
         }
     }
 

@@ -8,14 +8,14 @@ use crate::client::{Client, PoolFound};
 use crate::contract::json_of;
 use crate::contract::pools::{OpenPool, OpenedPool, PoolOnChange};
 use crate::engine::EventKind;
-use crate::policy::{Advice, Effect, Error, Kind};
+use crate::policy::{Advice, Backoff, Effect, Error, Kind};
 use crate::pool::buyer::May;
 use crate::pool::record::{Change, PoolRecord, differing, request_of};
 use crate::state::CommandId;
 use crate::time::Millis;
 
-/// While another client has it, or the store fails, it is asked for again after this, doubling, at most.
-const ASK_AGAIN: (Millis, Millis) = (250, 8000);
+/// A pool's record that is asked for again while another client has it or the store fails.
+const ASK_AGAIN: Backoff = Backoff { first: 250, most: 8000 };
 
 impl Machine {
     /// Whoever opens it gives up. Whether they did open it.
@@ -181,7 +181,7 @@ impl Machine {
     }
 
     fn ask_for_record_later(&mut self, now: Millis) {
-        let wait = ASK_AGAIN.0.saturating_mul(1 << self.shared.failures.min(8)).min(ASK_AGAIN.1);
+        let wait = ASK_AGAIN.wait(self.shared.failures);
         self.shared.failures = self.shared.failures.saturating_add(1);
         self.shared.next = now.saturating_add(wait);
     }

@@ -41,7 +41,9 @@ export class Engine {
   constructor(api, options = {}) {
     object("client", "options", options);
     const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
-    const { fetch = globalThis.fetch, store, log, ...rest } = { ...host.environment(api, given), ...given };
+    const environment = host.environment(api, given);
+    const { fetch = globalThis.fetch, store, log, ...rest } = { ...environment, ...given };
+    const variable = (option) => (option in environment && !(option in given) ? host.variable(api, option) : undefined);
     if (typeof fetch !== "function") throw refuse("invalid", "client", "`fetch` must be a function");
     if (store !== undefined && !METHODS.every((name) => typeof store?.[name] === "function")) {
       throw refuse("invalid", "client", `\`store\` must be a store, whose ${METHODS.join(", ")} are functions`);
@@ -58,7 +60,7 @@ export class Engine {
     const isGiven = fetch !== ownFetch;
     const http = { fetch, isGiven, connection: host.connections(fetch, isGiven), secrets: () => [rest.username, rest.password].map(revealed), ...(!isGiven && host.failures) };
     this.#make = () => {
-      const core = asked(() => new Core(spelled, crypto.getRandomValues(new Uint8Array(16))), { given: options });
+      const core = asked(() => new Core(spelled, crypto.getRandomValues(new Uint8Array(16))), { given: options, variable });
       this.#driver = drive(core, http, store, this.#listeners);
     };
     this.#store = store;

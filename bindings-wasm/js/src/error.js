@@ -40,7 +40,7 @@ Object.defineProperty(HoplineError.prototype, "name", { value: "HoplineError", w
  * Makes the error of the core, which gives it as an object. The core knows the outcomes of earlier sends, but not why its host failed, so
  * the host's own causes are added where they say more.
  */
-export function read(told, { reason, store, trouble, isBusyHere, called, given, place, unauthorized } = {}) {
+export function read(told, { reason, store, trouble, isBusyHere, called, given, place, unauthorized, variable } = {}) {
   const { message, what, ...fields } = respelled(told, called, given);
   const own = { cancelled: reason, store }[fields.kind];
   const isUnheard = fields.kind === "unavailable" && fields.status === undefined;
@@ -52,7 +52,9 @@ export function read(told, { reason, store, trouble, isBusyHere, called, given, 
     fields.status === 401 && unauthorized,
     fields.kind === "busy" && isBusyHere && "; that client is one of this process: make it once, also where modules are loaded anew, such as by `globalThis.agent ??= new AgentClient()`",
   ];
-  return new HoplineError({ message: ofClient(said.filter(Boolean).join("")), ...fields, what: why, cause: own ?? caused(fields.cause, trouble) });
+  const from = variable?.(fields.field);
+  const whole = ofClient(said.filter(Boolean).join(""));
+  return new HoplineError({ message: from ? whole.replace(/^client: /, `client: in ${from}, `) : whole, ...fields, what: why, cause: own ?? caused(fields.cause, trouble) });
 }
 
 /** Adds the exception of `fetch` below the failures that it caused. */

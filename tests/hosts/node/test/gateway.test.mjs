@@ -7,7 +7,7 @@ import { WANTED, sandbox } from "./lib/sandbox.mjs";
 import { lacks } from "./lib/tools.mjs";
 
 /** Longer than the gateway waits. */
-const LATE_MS = 4000;
+const LATE_MS = 20_000;
 
 const skip = lacks("nginx");
 
@@ -56,9 +56,8 @@ test("a purchase that a gateway breaks is in doubt, and is made once by starting
     const before = await service.charges();
     const agent = service.on(road);
     if (road === "dying") {
-      // So that there is a connection that was used before, which is free a moment after the answer, and dies when it is used again.
+      // So that there is a connection that was used before, which dies when it is used again; `peers.test.mjs` sees that no write uses one.
       await agent.getBalance();
-      await sleep(1000);
     }
     if (fault) await service.fault(fault, "create_session");
     const bought = buy(agent, { attempts: 1 });

@@ -77,6 +77,36 @@ test("an error names options as they are spelled here, and only those", () => {
   assert.doesNotMatch(told({ colour: 7 })[1], /did you mean|of a client/);
 });
 
+test("space around what the environment says is nothing, and an error names its variable", async (t) => {
+  const before = { ...process.env };
+  const reset = () => {
+    for (const name of Object.keys(process.env)) if (!(name in before)) delete process.env[name];
+    Object.assign(process.env, before);
+  };
+  t.after(reset);
+  const set = (more) => Object.assign(process.env, { HOPLINE_API_KEY: "canary-key", HOPLINE_BASE_URL: "https://api.example/v1", HOPLINE_BACKEND_URL: "https://api.example/api", HOPLINE_USERNAME: "ann", HOPLINE_PASSWORD: " canary " }, more);
+  for (const more of [{ HOPLINE_API_KEY: " canary-key\n" }, { HOPLINE_BASE_URL: "https://api.example/v1 \n" }]) {
+    set(more);
+    const seen = [];
+    const agent = new AgentClient({ fetch: async (url, { headers }) => (seen.push([url, new Headers(headers).get("x-api-key")]), Response.json({ success: true, data: { balance: 1 } })) });
+    await agent.getBalance();
+    await agent.close();
+    assert.deepEqual(seen, [["https://api.example/v1/billing/balance", "canary-key"]]);
+  }
+  set({ HOPLINE_PASSWORD: " canary \r\n" });
+  const logins = [];
+  const reseller = new ResellerClient({ fetch: async (_, { body }) => (body && logins.push(JSON.parse(new TextDecoder().decode(body))), Promise.reject(new Error("gone"))) });
+  await reseller.queryProducts({}, { attempts: 1 }).catch(() => {});
+  await reseller.close();
+  assert.equal(logins[0].password, " canary ");
+  for (const [name, value] of [["HOPLINE_BASE_URL", "api.example/v1"], ["HOPLINE_API_KEY", "canary\nkey"], ["HOPLINE_BASE_URL", ""]]) {
+    set({ [name]: value });
+    assert.throws(() => new AgentClient(), (error) => (clear(error, "invalid", new RegExp(name)), !error.message.includes("canary")));
+    // What is given is not the variable's.
+    if (value) assert.throws(() => new AgentClient({ baseUrl: "x", apiKey: "canary\nkey" }), ({ message }) => !message.includes("HOPLINE"));
+  }
+});
+
 test("a call with wrong parameters or options is refused, and nothing is sent", async (t) => {
   const service = await sandbox(t);
   let sent = 0;

@@ -15,7 +15,7 @@ import { ask, runSuite } from "./lib/suite.mjs";
 const owned = (path) => (existsSync(join(path, "claims")) ? readdirSync(join(path, "claims")) : []);
 /** Whatever a command leaves to be done is begun when it ends. */
 async function settled(path, count) {
-  for (const until = Date.now() + 10_000; owned(path).length !== count && Date.now() < until; ) await new Promise((resolve) => setTimeout(resolve, 5));
+  for (const until = Date.now() + 60_000; owned(path).length !== count && Date.now() < until; ) await new Promise((resolve) => setTimeout(resolve, 5));
   return owned(path).length;
 }
 

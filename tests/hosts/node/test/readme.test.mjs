@@ -81,8 +81,9 @@ const SAYS = {
   "account.mjs": /^the budget of \S+: \{[^]*daily[^]*\}\n$/,
 };
 for (const name of Object.keys(SAYS)) {
-  test(`the README's ${name} runs as printed`, async (t) => {
-    assert.match(await run(t, name, await sandbox(t), folder()), SAYS[name]);
+  test(`the README's ${name} runs as printed, and again`, async (t) => {
+    const [service, place] = [await sandbox(t), folder()];
+    for (let n = 0; n < 2; n += 1) assert.match(await run(t, name, service, place), SAYS[name]);
   });
 }
 

@@ -18,7 +18,9 @@ function client(t, fetch, more) {
 
 /** What it ends with, or `hangs`: nothing here needs the network or a timer. */
 function ends(promise) {
-  return Promise.race([promise.catch((error) => error), new Promise((resolve) => setTimeout(resolve, 5000, "hangs"))]);
+  let timer;
+  const hangs = new Promise((resolve) => (timer = setTimeout(resolve, 60_000, "hangs")));
+  return Promise.race([promise.catch((error) => error), hangs]).finally(() => clearTimeout(timer));
 }
 
 test("resuming all ends with what ends at once, and so does closing", async (t) => {

@@ -67,7 +67,7 @@ test("a timeout is kept, and even a fetch that does not heed its signal is not w
     const began = performance.now();
     const error = await buy(service.agent({ fetch }), { timeoutMs: 200 });
     assert.deepEqual([error.kind, error.effect], ["in_doubt", "unknown"]);
-    assert.ok(performance.now() - began < 15_000);
+    assert.ok(performance.now() - began < 55_000);
   }
 });
 

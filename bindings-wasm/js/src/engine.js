@@ -58,7 +58,7 @@ export class Engine {
     const spelled = encode("client", "options", { ...spell("client", rest), api, store: store !== undefined, late_calls: store?.lateCalls === true });
     // A `fetch` of the caller's own may have done anything before it failed.
     const isGiven = fetch !== ownFetch;
-    const http = { fetch, isGiven, connection: host.connections(fetch, isGiven), secrets: () => [rest.username, rest.password].map(revealed), ...(!isGiven && host.failures) };
+    const http = { fetch, isGiven, connection: host.connections(fetch, isGiven), secrets: () => [rest.apiKey, rest.token, rest.username, rest.password].map(revealed).filter((secret) => typeof secret === "string"), ...(!isGiven && host.failures) };
     this.#make = () => {
       const core = asked(() => new Core(spelled, crypto.getRandomValues(new Uint8Array(16))), { given: options, variable });
       this.#driver = drive(core, http, store, this.#listeners);

@@ -65,7 +65,7 @@ export function exchange({ fetch, isGiven, before, connection, secrets, more }, 
   const failed = (error) => {
     try {
       const what = before?.(error) ?? { kind: error?.cause ? "closed" : "other", sent: "maybe" };
-      return { ...what, error: plain(error, [...secrets(), ...held(headers)], more?.(), isGiven) };
+      return { ...what, error: plain(error, { secrets: held(headers), own: secrets(), more: more?.(), isGiven }) };
     } catch {
       return { kind: "other", sent: "maybe", error: new Error("`fetch` threw something that can't be read") };
     }

@@ -30,11 +30,27 @@ export function isError(error) {
   }
 }
 
-/** A text without the secrets in it. */
-export function redacted(text, secrets = []) {
-  const known = secrets.reduce((text, secret) => (secret ? text.replaceAll(secret, "[redacted]") : text), text);
-  const plain = known.slice(0, LONGEST_READ).replace(LOGIN, "[redacted]").replace(NAMED, "$1[redacted]").replace(/\s+/g, " ").trim();
+/** A text without the secrets in it, nor any longer part of those in `own`, since a quotation may have cut them. */
+export function redacted(text, secrets = [], own = []) {
+  const known = [...secrets, ...own].reduce((text, secret) => (secret ? text.replaceAll(secret, "[redacted]") : text), text);
+  const plain = own.reduce(withoutParts, known.slice(0, LONGEST_READ)).replace(LOGIN, "[redacted]").replace(NAMED, "$1[redacted]").replace(/\s+/g, " ").trim();
   return plain.length > LONGEST ? `${plain.slice(0, LONGEST)}…` : plain;
+}
+
+/** The shortest part of a secret that is hidden, in letters. */
+const PART = 8;
+
+function withoutParts(text, secret = "") {
+  const parts = new Set(Array.from({ length: Math.max(secret.length - PART + 1, 0) }, (_, n) => secret.slice(n, n + PART)));
+  let [plain, from] = ["", 0];
+  for (let at = 0; at + PART <= text.length; at += 1) {
+    if (!parts.has(text.slice(at, at + PART))) continue;
+    plain += `${text.slice(from, at)}[redacted]`;
+    while (parts.has(text.slice(at + 1, at + 1 + PART))) at += 1;
+    from = at + PART;
+    at = from - 1;
+  }
+  return plain + text.slice(from);
 }
 
 /** The place of an exception, such as `my-store.mjs:12`: in the program's own files, if it came through them. */

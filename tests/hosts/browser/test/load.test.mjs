@@ -1,6 +1,6 @@
 // Every way in which the package gets into a page, and what is said when it can't.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { cpSync, readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,6 +11,7 @@ import { build, createServer } from "vite";
 import webpack from "webpack";
 
 import { WANTED, sandbox } from "../../node/test/lib/sandbox.mjs";
+import { tool } from "../../node/test/lib/tools.mjs";
 import { account, open, profile } from "./lib/chromium.mjs";
 import { PACKAGE, policy, site } from "./lib/site.mjs";
 
@@ -74,6 +75,15 @@ test("a webpack build", async (t) => {
   });
   assert.ok(!stats.hasErrors() && !stats.hasWarnings(), stats.toString());
   const answers = { "/app.html": (_, response) => response.writeHead(200, { "content-type": "text/html" }).end(readFileSync(join(APP, "index.html"))) };
+  await works(t, `${await site(t, { csp: policy(new URL(service.agent_url).origin), folders: { "/": path }, answers })}/app.html`, service);
+});
+
+test("an esbuild bundle, with the core copied beside it", async (t) => {
+  const [service, path] = [await sandbox(t), await folder(t)];
+  await tool("esbuild").build({ absWorkingDir: APP, entryPoints: ["main.js", "worker.js"], bundle: true, minify: true, format: "esm", outdir: path, logLevel: "error" });
+  cpSync(join(PACKAGE, "core.wasm"), join(path, "core.wasm"));
+  const page = readFileSync(join(APP, "index.html"));
+  const answers = { "/app.html": (_, response) => response.writeHead(200, { "content-type": "text/html" }).end(page) };
   await works(t, `${await site(t, { csp: policy(new URL(service.agent_url).origin), folders: { "/": path }, answers })}/app.html`, service);
 });
 

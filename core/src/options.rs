@@ -1,4 +1,4 @@
-//! What a caller may decide, for a client and for one call.
+//! The options of a client and of one call.
 
 use std::collections::BTreeMap;
 
@@ -19,11 +19,11 @@ options! {
         api: Api;
         /// The address of the API, with the path that belongs to it, such as `https://host/v1` or `https://host/api`.
         base_url: String;
-        /// If true, the host has a store, and is asked by [`Step::Store`](crate::client::Step::Store). Without one this client keeps its names in
-        /// its own memory.
+        /// If true, the host has a store, and carries out [`Step::Store`](crate::client::Step::Store). Without one this client keeps its
+        /// names in its own memory.
         store: bool;
-        /// If true, that store may do a call after it was answered `failed` or given up, such as a database behind a time limit of the host's
-        /// own. Then a purchase without a name whose record could not be put is never said to have had no effect.
+        /// If true, that store may carry out a call after it was answered `failed` or given up, such as a database behind a time limit of
+        /// the host's own. Then a purchase without a name whose record could not be put is never reported as without effect.
         late_calls: bool;
         /// The policy of repeats.
         retry: RetryPolicy;
@@ -32,42 +32,43 @@ options! {
         account: Option<String> => Text for [Client];
         /// If true, records of another key, login or base URL are this account's, because only those have changed.
         same_account: bool = false => Flag for [Client];
-        /// If true, a backend of your own answers, which refuses in its own words what it does not pass on. Then 401, 403, 404, 413, 422 and 429,
-        /// without the envelope or with a code that the service does not document, are `refused` with effect `none` where every send of the
-        /// write was answered so. Under an intent the key is kept until it is too old, and sent when the intent is started again. Default: yes
-        /// where there is no API key, or no username, password and token.
+        /// If true, a backend of your own answers, which refuses in its own format the requests that it does not pass on. Then 401, 403,
+        /// 404, 413, 422 and 429, without the envelope or with an undocumented code, are `refused` with effect `none` if every send of the
+        /// write was answered like that. Under an intent the key is kept until it is too old, and sent when the intent is started again.
+        /// Default: yes if there is no API key, or no username, password and token.
         backend_refuses: Option<bool> => Flag for [Client];
         /// If true, plain http is allowed to a host that is not loopback.
         allow_http: bool = false => Flag for [Client];
-        /// How many requests are out at once at most, at least 1; writes have seven of eight of them. Further ones wait, and are not sent before.
-        /// The end of a session, a login and the read of the service's time need no place. A page of a browser has 6 by default.
+        /// The most requests that are out at once, at least 1; writes have seven of eight of them. Further ones wait, and are not sent
+        /// before. A termination, a login and a read of the service's time need no place. In a page of a browser the default is 6.
         max_in_flight: u32 = 64 => Count for [Client], |n| at_least_1(*n);
         /// The longest body that is read, in bytes.
         max_body: u32 = 8_388_608 => Count for [Client], |n| at_least_1(*n);
         /// The API key. Without it, only public endpoints and a backend of your own answer.
         api_key: Option<Secret> => Secret for [AgentClient], visible;
-        /// The most, in USD, that all clients of the store with the same account buy in a UTC day, together: what was charged, what is in doubt
-        /// and what is under way; recharges do not count. Purchases beyond it are `refused` before they are sent. Each key counts at its
-        /// quote, on each day that it is sent on; a charge above its quote is counted and can pass the cap. A client without a cap does not count
-        /// what it buys, so give every client of a store the same one. The account's own limit, which holds for all stores, is
+        /// The most, in USD, that all clients of the store with the same account spend in a UTC day, together: charges, purchases in doubt
+        /// and purchases under way; recharges do not count. Purchases beyond it are `refused` before they are sent. Each key counts at its
+        /// quote, on each day that it is sent on; a charge above its quote is counted and can pass the cap. A client without a cap does not
+        /// count its purchases, so give every client of a store the same cap. The account's own limit, which holds for all stores, is
         /// `daily_limit_usd` of `update_budget`. At least 0.
         daily_cap_usd: Option<Decimal> => Decimal for [AgentClient], |usd| usd.and_then(at_least_0);
-        /// `backend_ready` as the account was registered with. If false, purchases of sessions are `refused` before they are sent, until
-        /// `get_account` says otherwise.
+        /// `backend_ready` from the account's registration. If false, purchases of sessions are `refused` before they are sent, until
+        /// `get_account` returns true.
         backend_ready: Option<bool> => Flag for [AgentClient];
-        /// The name to log in with. The client logs in by itself, once for any number of calls, when it has no token or the service refuses it.
+        /// The name to log in with. The client logs in by itself, once for any number of calls, when it has no token or the service refuses
+        /// it.
         username: Option<Secret> => Secret for [ResellerClient], login;
-        /// The password that goes with the username.
+        /// The password for the username.
         password: Option<Secret> => Secret for [ResellerClient], login;
-        /// A token to start from. Without a username and a password there is no other.
+        /// A token to start with. Without a username and a password the client has no other.
         token: Option<Secret> => Secret for [ResellerClient], visible;
         /// The service's codes that mean that the token is refused, beside HTTP 401. Default: `401`.
         token_codes: Option<Vec<String>> => Texts for [ResellerClient];
-        /// Further codes that do not say whether a write was done: then it is `in_doubt`. They come after `token_codes` and before
+        /// Further codes that do not say whether a write was done: then it is `in_doubt`. They are checked after `token_codes` and before
         /// `refusal_codes`. Each is compared as text, whole. Default: none.
         doubt_codes: Option<Vec<String>> => Texts for [ResellerClient];
-        /// Further codes that say that a write was not done: then it is `refused`, though not under HTTP 408, 409, 425, 429 and 5xx. The service
-        /// documents one code only, so which others say so is an assumption, and what is not taken for a refusal is `in_doubt`. Default: none.
+        /// Further codes that say that a write was not done: then it is `refused`, though not under HTTP 408, 409, 425, 429 and 5xx. The
+        /// service documents only one code, so the client assumes which others say so, and all others are `in_doubt`. Default: none.
         refusal_codes: Option<Vec<String>> => Texts for [ResellerClient];
         {
             /// The rule that is taken away, to show its purpose.
@@ -78,43 +79,44 @@ options! {
 }
 
 options! {
-    /// The options of one call. Omitted ones are as the client has them.
+    /// The options of one call. Omitted ones are the client's.
     #[derive(Debug, Clone, PartialEq, Eq, Hash)]
     pub struct CallOptions {
-        /// Your own name for this write, such as `job-17`: starting it again joins, resumes or returns it, with the options of the new start.
-        /// Numbers are compared as numbers: 0.5 and 0.50 are one request. Another parameter is another request and is refused, and so is one
-        /// that names a default of the service. 1 to 256 bytes.
+        /// Your own name for this write, such as `job-17`: starting it again joins, resumes or returns it, with the options of the new
+        /// start. Numbers are compared as numbers: 0.5 and 0.50 are one request. A request with another parameter is another request and is
+        /// refused, and so is one that states a default of the service. 1 to 256 bytes.
         intent: Option<String> => Text for [Write], |name| name.as_deref().and_then(intent);
-        /// A key of your own, 1 to 64 visible ASCII characters, which names the write as an intent does. It counts as sent before and is never
-        /// replaced.
+        /// A key of your own, 1 to 64 visible ASCII characters, which names the write as an intent does. The key counts as sent before and
+        /// is never replaced.
         idempotency_key: Option<String> => Text for [Keyed], |key| key.as_deref().and_then(idempotency_key);
-        /// If true, the call waits, for as long as it may take in all, while another client uses or holds what the intent or key stands for;
+        /// If true, the call waits, for as long as it may take in all, while another client uses the intent or key, or holds its session;
         /// if false, it is `busy` then.
         wait_for_intent: bool = false => Flag for [Write];
-        /// If true, a new key is bought with when the service failed. The service may have sold all the same, and then charges twice.
+        /// If true, the call buys again with a new key after a failure of the service. The service may have sold all the same, and then
+        /// charges twice.
         retry_paid: Option<bool> => Flag for [Paid];
-        /// The highest price of one unit that is paid, in USD, at least 0. The account's own list is read first, and again where the service says
-        /// that the price has changed; a higher price is `refused`.
+        /// The highest price of one unit at which the call buys, in USD, at least 0. The account's own list is read first, and again if the
+        /// service answers that the price has changed; a higher price is `refused`.
         max_unit_price: Option<Decimal> => Decimal for [Purchase], |usd| usd.and_then(at_least_0);
-        /// The expected charge, in USD. Where the client has a daily cap and no price can tell the charge, the call is `invalid` without this:
+        /// The expected charge, in USD. If the client has a daily cap and no price decides the charge, the call is `invalid` without this:
         /// a renewal, a static session with a `duration`, and a product that is not priced in USD; the last one under a highest price, too.
         expected_charge_usd: Option<Decimal> => Decimal for [Renew], |usd| usd.and_then(at_least_0);
-        /// How often the call is sent at most, the first time included.
+        /// The most sends of the call, the first one included.
         attempts: Option<u32> => Count for [Call];
         /// The time from the first send within which another may be made.
         window_ms: Option<Millis> => Time for [Call];
-        /// The time that one attempt may take.
+        /// The longest time of one attempt.
         timeout_ms: Option<u32> => Time for [Call];
         /// Further headers of the request. They are not kept in records.
         headers: BTreeMap<String, Secret> => Headers for [Call], |all| all.iter().find_map(|(name, value)| header(name, value));
-        /// The value that the read is repeated for, at growing intervals from a second on; the answer's `phase` says whether it holds.
+        /// The condition that ends a repeated read, at growing intervals from a second on; the answer's `phase` says whether it holds.
         until: Option<Until> => Until for [Read], |until| until.as_ref().and_then(Until::refusal);
-        /// If true, the username and password are wanted once the session is active. Default: yes.
+        /// If true, the username and password are requested once the session is active. Default: yes.
         credentials: Option<bool> => FlagOn for [Wait];
-        /// If true, `observe` rotates the session, a dynamic one, where it would advise to. It stays so, over a crash too.
+        /// If true, `observe` rotates the session, a dynamic one, when its advice is to rotate. The setting stays, even after a crash.
         auto_rotate: bool = false => Flag for [Wait];
-        /// The time from the start of the call after which what is known is returned. One last read is made then; a request that is out then is
-        /// waited for, and a purchase is sent in any case. Default: 5 minutes.
+        /// The time from the start of the call after which the last known state is returned. One last read is made then; a request that is
+        /// out then is waited for, and a purchase is sent in any case. Default: 5 minutes.
         deadline_ms: Option<Millis> => Time for [Read, Watch], |ms| ms.and_then(at_least_0);
         /// Further statuses that end the wait, at most 16, each of 1 to 64 bytes.
         ends: Vec<String> => Texts for [Watch], |all| ends(all);
@@ -164,21 +166,21 @@ fn header(name: &str, value: &Secret) -> Option<&'static str> {
     value.reveal().chars().any(|c| c.is_control() && c != '\t').then_some("must have values without control characters")
 }
 
-/// What options are given to, which decides what an `intent`, a key and `until` mean there.
+/// The use of options, which decides the meaning of an `intent`, a key and `until`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Use {
     /// An operation that may be repeated like this.
     Call(Safety),
     /// Waiting for an order, which reads a list by itself.
     WaitOrder,
-    /// Looking for what became of a doubt.
+    /// The lookup of a doubt.
     Reconcile,
-    /// What is resumed has an intent and a key of its own.
+    /// A resume, which has an intent and a key of its own.
     Resume,
 }
 
 impl ClientOptions {
-    /// The first option that can't be, or does not go with the others, and why.
+    /// The first option that is invalid or does not fit the others, with the rule.
     pub(crate) fn refusal(&self) -> Option<(&'static str, &'static str)> {
         let stray = match self.api {
             Api::Agent => self.first_set(Taker::ResellerClient).map(|field| (field, "belongs to the reseller API")),
@@ -208,15 +210,15 @@ impl CallOptions {
         }
     }
 
-    /// Whether they can be, and go with what is resumed.
+    /// Returns an error if an option is invalid or does not fit a resume.
     pub(crate) fn check_resume(&self) -> Result<(), Error> {
         let refusal = self.without_use(Use::Resume).or_else(|| self.refusal());
         refusal.map_or(Ok(()), |(field, rule)| Err(Error::invalid("resume", field, rule)))
     }
 
-    /// The first option that has no meaning for this, and why.
+    /// The first option that has no meaning for this use, with the rule.
     pub(crate) fn without_use(&self, used: Use) -> Option<(&'static str, &'static str)> {
-        const NAMED: &str = "can't be set when something is resumed";
+        const NAMED: &str = "can't be set on resume";
         const NO_WRITE: &str = "names a write, and this operation only reads";
         const NO_KEY: &str = "is not an option of this operation";
         const NO_READ: &str = "belongs to an operation that only reads";
@@ -236,10 +238,10 @@ impl CallOptions {
         set.into_iter().find_map(|(field, is_set, rule)| Some((field, rule.filter(|_| is_set)?)))
     }
 
-    /// The first option that can't be, and why.
+    /// The first option that is invalid, with the rule.
     pub(crate) fn refusal(&self) -> Option<(&'static str, &'static str)> {
         if self.intent.is_some() && self.idempotency_key.is_some() {
-            return Some(("idempotency_key", "is a name as an intent is, so give one of them"));
+            return Some(("idempotency_key", "names the write as an intent does, so set only one of them"));
         }
         self.wrong_value().or_else(|| self.policy(&RetryPolicy::default()).wrong_value())
     }

@@ -133,7 +133,13 @@ impl Lookup {
                 |field: &str| read.keys.iter().find(|(from, _)| *from == field).map_or(field.to_owned(), |(_, name)| (*name).to_owned());
             let matched = self.match_fields.iter().filter(|(field, value)| says(&member_of(field), value) == Some(true));
             let matched = matched.map(|(field, _)| field.clone()).collect();
-            self.found.candidates.push(Candidate { read: read.read.to_owned(), matched, item: Json::checked(item), became: None, record: None });
+            self.found.candidates.push(Candidate {
+                read: read.read.to_owned(),
+                matched,
+                item: Json::checked(item),
+                became: None,
+                record: None,
+            });
         }
         let (known, new) = self.found.candidates.split_at(before);
         let repeated = !new.is_empty() && known.ends_with(new);

@@ -1,5 +1,5 @@
-//! Prints the types and the operations of the Kotlin package. What they do is written by hand, in `bindings-uniffi/kotlin`;
-//! here are only names, types and documentation.
+//! Prints the types and the operations of the Kotlin package: names, types and documentation. Their code is written by hand, in
+//! `bindings-uniffi/kotlin`.
 
 use std::fmt::Write;
 
@@ -23,7 +23,7 @@ mod method;
 mod operations;
 mod options;
 
-/// What only the package itself is told, and its name there: the package shows it to its users in a way of its own.
+/// Types for the package itself, and their names there: the package shows them to its users in a way of its own.
 const OWN: [(&str, &str); 7] = [
     ("ErrorFields", "ErrorFields"),
     ("KnownPools", "KnownPools"),
@@ -35,19 +35,19 @@ const OWN: [(&str, &str); 7] = [
 ];
 
 /// Events of the package's own, since it is the package that sends: their words, and the members that go with them.
-const EXCHANGES: [(&str, &str); 2] = [("sent", "A request goes out."), ("answered", "A request was answered, or has failed.")];
+const EXCHANGES: [(&str, &str); 2] = [("sent", "A request was sent."), ("answered", "A request was answered, or failed.")];
 const EXCHANGE: [(&str, &str, &str); 5] = [
     ("method", "String", "Of `SENT` and `ANSWERED`: the HTTP method."),
     ("path", "String", "Of `SENT` and `ANSWERED`: the path of the URL."),
-    ("httpStatus", "Int", "Of `ANSWERED`: the HTTP status; null where there was no response."),
-    ("failure", "String", "Of `ANSWERED`: why there was no response, in a word such as `timeout`."),
-    ("duration", "Duration", "Of `ANSWERED`: how long it took."),
+    ("httpStatus", "Int", "Of `ANSWERED`: the HTTP status; null if there was no response."),
+    ("failure", "String", "Of `ANSWERED`: the reason why there was no response, in a word such as `timeout`."),
+    ("duration", "Duration", "Of `ANSWERED`: the duration of the request."),
 ];
 
 /// Lists of Hopline's own that are in nothing that is told: those of a request of the caller's own, of a walk, and of what was seen through a lease.
 const LISTS: [Shape; 4] = [Method::SHAPE, Safety::SHAPE, PagesEnd::SHAPE, LeaseAdvice::SHAPE];
 
-/// What the package hands back to the core as it came.
+/// The type that the package passes back to the core as it came.
 const UNREAD: &str = "AnswerFacts";
 
 /// The files of the package that are printed: their names and their text.
@@ -114,14 +114,14 @@ fn print_types() -> String {
     out
 }
 
-/// What a record is.
+/// The role of a record.
 #[derive(Clone, Copy, PartialEq)]
 enum Role {
-    /// What an operation is answered with.
+    /// The answer of an operation.
     Answer,
     /// A part of an answer.
     Part,
-    /// What is told beside answers: a member that is true or false is left out where it is false.
+    /// A record beside answers: a member that is true or false is left out if it is false.
     Told,
 }
 
@@ -141,7 +141,7 @@ fn print_closed(out: &mut String, words: &Words) {
     print_doc(out, "", &said(words.doc));
     let (visibility, name) = seen(words.name);
     let is_events = words.name == "EventName";
-    let level = if is_events { ", /** For whom it is. */ public val level: Level" } else { "" };
+    let level = if is_events { ", /** The audience of the event. */ public val level: Level" } else { "" };
     put!(out, "{visibility} enum class {name}(override val word: String{level}) : Word {{");
     let own = EXCHANGES.into_iter().filter(|_| is_events);
     let all: Vec<(&str, &str)> = words.words.iter().map(|word| (word.word, word.doc)).chain(own).collect();
@@ -245,7 +245,7 @@ fn is_count(field: &Field, role: Role) -> bool {
     role == Role::Told && field.shape == Shape::Integer && field.name != "lease"
 }
 
-/// What a member is where it is not there.
+/// The value of a missing member.
 fn otherwise(field: &Field, role: Role) -> &'static str {
     match field.shape {
         Shape::Bool if role == Role::Told => "false",
@@ -254,7 +254,7 @@ fn otherwise(field: &Field, role: Role) -> &'static str {
     }
 }
 
-/// Whether a member is always there. JSON that nobody documents may be null.
+/// Returns true if a member is always there. Undocumented JSON may be null.
 fn is_there(field: &Field) -> bool {
     field.required && !matches!(field.shape, Shape::Json)
 }
@@ -278,7 +278,7 @@ fn member_of(field: &Field, role: Role) -> String {
     member(name, role == Role::Answer)
 }
 
-/// What a member of something that is told says of itself: words in their own spelling, and times, which have a type, without a unit.
+/// The documentation of a member of a record beside answers: words in their own spelling, and times, which have a type, without a unit.
 fn of_told(record: &Record, field: &Field) -> Vec<String> {
     let words = |shape| match shape {
         Shape::Word(words) if words.closed => words.words,
@@ -336,7 +336,7 @@ fn option_type(kind: Kind) -> &'static str {
     }
 }
 
-/// What reads a value from what the core packed.
+/// The reader of a packed value.
 fn reader(shape: Shape) -> String {
     match shape {
         Shape::Text | Shape::Label => "text()".to_owned(),

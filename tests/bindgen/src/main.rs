@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use hopline_bindgen::{kotlin, openapi, python, swift, typescript};
 
-/// What the first line of a printed file says of itself.
+/// A part of the first line of every printed file.
 const PRINTED: &str = " by hopline-bindgen. Do not edit: ";
 
 fn main() -> ExitCode {
@@ -35,7 +35,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Writes the files. What an earlier table had printed under another name goes, so that nothing is there twice.
+/// Writes the files. A file that an earlier table had printed under another name is removed, so that nothing is there twice.
 fn write(folder: &Path, files: Vec<(String, String)>) -> std::io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let (path, name) = entry.map(|entry| (entry.path(), entry.file_name()))?;

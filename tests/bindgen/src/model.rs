@@ -11,7 +11,7 @@ pub use options::{AGENT, CLIENT, CallOption, Kind, OPTIONS, RESELLER, RETRY, USE
 /// The APIs, for each of which every host has a client.
 pub const APIS: [Api; 2] = [Api::Agent, Api::Reseller];
 
-/// What the names of a client begin with: `AgentClient`, `AgentOperations`.
+/// The beginning of the names of a client: `AgentClient`, `AgentOperations`.
 pub fn client(api: Api) -> &'static str {
     match api {
         Api::Agent => "Agent",
@@ -38,7 +38,7 @@ pub struct Walk {
     pub page: &'static Record,
     /// The member of a page that holds its items.
     pub items: &'static Field,
-    /// What an item is.
+    /// The type of an item.
     pub item: Shape,
 }
 
@@ -74,7 +74,7 @@ pub enum Type {
 }
 
 impl Type {
-    /// It, if it is an object.
+    /// The record, if the type is one.
     pub fn record(self) -> Option<&'static Record> {
         if let Type::Record(record) = self { Some(record) } else { None }
     }
@@ -97,7 +97,7 @@ pub fn types() -> Vec<Type> {
     found
 }
 
-/// What pools are asked with: the parameters of `open_pool`, `acquire` and so on.
+/// The requests about pools: the parameters of `open_pool`, `acquire` and so on.
 pub fn pool_requests() -> impl Iterator<Item = &'static Record> {
     POOL_REQUESTS.into_iter().filter_map(|shape| if let Shape::Record(record) = shape { Some(record) } else { None })
 }
@@ -172,7 +172,7 @@ pub fn named_in_camel(line: &str) -> String {
     in_camel(line, |name: &str| is_function(name) || is_parameter(name) || is_field(name))
 }
 
-/// The same for a host whose functions alone have names in `camelCase`.
+/// A line of a description for a host whose functions alone have names in `camelCase`.
 pub fn functions_in_camel(line: &str) -> String {
     in_camel(line, is_function)
 }

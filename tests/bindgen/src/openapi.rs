@@ -1,4 +1,4 @@
-//! Prints the table as an OpenAPI 3.1 document. What the contract does not document stays open.
+//! Prints the table as an OpenAPI 3.1 document. Undocumented parts stay open.
 
 mod schema;
 
@@ -30,7 +30,7 @@ const FAILURES: &[(&str, &[u16])] = &[
     ("list_transactions", &[401]),
 ];
 
-/// What follows from an answer beside its ids.
+/// An operation that follows from an answer beside its ids.
 struct Link {
     from: &'static str,
     to: &'static str,
@@ -125,7 +125,7 @@ fn parameter(field: &Field) -> Option<Value> {
     Some(json!({ "name": name, "in": place, "required": field.required, "description": text(field.doc), "schema": schema }))
 }
 
-/// The JSON body, where the request has one. It is required when a member of it is.
+/// The JSON body, where the request has one. The body is required if one of its members is.
 fn body(record: &Record) -> Option<Value> {
     if let Some(field) = record.fields.iter().find(|field| field.place == FieldPlace::Whole) {
         let schema = json!({ "type": "object", "description": text(field.doc) });

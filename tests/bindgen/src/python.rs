@@ -1,5 +1,5 @@
-//! Prints the types and the operations of the Python package. What they do is written by hand, in `python/hopline`; here
-//! are only names, types and documentation. What is there for tasks is printed for threads, too.
+//! Prints the types and the operations of the Python package: names, types and documentation. Their code is written by hand, in
+//! `python/hopline`. The files for tasks are printed for threads, too.
 
 use std::fmt::Write;
 
@@ -83,7 +83,7 @@ fn print_record(out: &mut String, record: &Record, is_answer: bool) {
         let (optional, default) = match (field.required, is_open(field.shape)) {
             (true, false) => ("", ""),
             (false, false) => (" | None", " = None"),
-            // What is not documented may hold a secret, so it does not print.
+            // An undocumented value may hold a secret, so it does not print.
             (true, true) => ("", " = field(repr=False)"),
             (false, true) => (" | None", " = field(default=None, repr=False)"),
         };
@@ -100,7 +100,7 @@ fn python_name(field: &Field) -> String {
     }
 }
 
-/// Whether a value holds what the contract does not document.
+/// Returns true if a value is undocumented.
 fn is_open(shape: Shape) -> bool {
     match shape {
         Shape::Json => true,

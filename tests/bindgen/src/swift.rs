@@ -1,5 +1,5 @@
-//! Prints the types and the operations of the Swift package. What they do is written by hand, in `Sources/Hopline`; here
-//! are only names, types and documentation.
+//! Prints the types and the operations of the Swift package: names, types and documentation. Their code is written by hand, in
+//! `Sources/Hopline`.
 
 use std::fmt::Write;
 
@@ -77,7 +77,7 @@ const RESERVED: &[&str] = &[
     "while",
 ];
 
-/// What has another name here than in the core. A name with a point is that of a type inside another one.
+/// Types with another name here than in the core. A name with a point is that of a type inside another one.
 const NAMED: &[(&str, &str)] = &[
     ("ErrorFields", "HoplineError"),
     ("Kind", "HoplineError.Kind"),
@@ -92,24 +92,24 @@ const NAMED: &[(&str, &str)] = &[
     ("Method", "HTTPMethod"),
 ];
 
-/// What the package shows in another way.
+/// Types that the package shows in another way.
 const INTERNAL: &[&str] = &["Event", "EventName", "Verdict", "VerdictName", "SavedPage", "OpenedPool", "PoolLease", "KnownPools"];
 
-/// What is told as the answer of a command of a pool, with its name in front.
+/// Types that are answers of a pool's commands, with their names in front.
 const POOL_ANSWERS: &[&str] = &["OpenedPool", "PoolLease", "PoolStatus", "KnownPools"];
 
-/// What the package only hands back.
+/// The type that the package only passes back.
 const UNREAD: &str = "AnswerFacts";
 
 /// Events of the package's own, since it is the package that sends.
 const EXCHANGES: &str = "        /// A request was handed to the transport: its method and its URL without the query.
         case sent(request: String)
-        /// A request was answered, with this HTTP status; nil where there was no response. With the time since it was sent.
+        /// A request was answered, with this HTTP status; nil if there was no response; and the time since it was sent.
         case answered(status: Int?, duration: Duration)
 ";
 
-/// What the error has beside what the core says of it.
-const NOTES: &str = "    /// What the store or the transport reported, where that is part of the failure.
+/// The member of the error beside those of the core.
+const NOTES: &str = "    /// Messages of the store or the transport about the failure.
     public internal(set) var notes: [String] = []";
 
 /// The files to write, each with its name and its text.
@@ -148,7 +148,7 @@ fn own_types() -> Vec<Type> {
     told_types().into_iter().filter(|told| told.name() != UNREAD).chain(words).collect()
 }
 
-/// What a type of the table is called here.
+/// The name of a type of the table here.
 fn type_name(known: &'static str) -> &'static str {
     NAMED.iter().find(|(core, _)| *core == known).map_or(known, |(_, here)| here)
 }
@@ -184,7 +184,7 @@ fn print_closed(out: &mut String, words: &Words) {
 
 /// The readers of each event.
 fn print_levels(out: &mut String) {
-    put!(out, "\n        /// For whom it is.\n        var level: Event.Level {{\n            switch self {{");
+    put!(out, "\n        /// The audience of the event.\n        var level: Event.Level {{\n            switch self {{");
     for level in [Level::Info, Level::Warning] {
         let events = EVENTS.iter().filter(|event| event.level == level);
         let cases: Vec<String> = events.map(|event| format!(".{}", camel(event.name))).collect();
@@ -196,7 +196,7 @@ fn print_levels(out: &mut String) {
 /// The events as an enum, and how each is made of what the core told.
 fn print_events(out: &mut String, record: &Record) {
     let words = record.fields.iter().find_map(|field| if let Shape::Word(words) = field.shape { Some(words.words) } else { None });
-    put!(out, "\nextension Event {{\n    /// What happened.\n    public enum What: Sendable {{");
+    put!(out, "\nextension Event {{\n    /// The kind of the event.\n    public enum What: Sendable {{");
     for (event, word) in EVENTS.iter().zip(words.unwrap_or_default()) {
         let members = members_of(record, event);
         let about =
@@ -230,7 +230,7 @@ fn members_of(record: &Record, event: &EventEntry) -> Vec<Member> {
     event.fields.iter().map(|field| Member::of(record, field, true)).collect()
 }
 
-/// What a case holds, if it holds anything.
+/// The values of a case, if it has any.
 fn in_brackets(members: impl Iterator<Item = String>) -> String {
     let members = members.collect::<Vec<_>>().join(", ");
     if members.is_empty() { members } else { format!("({members})") }
@@ -242,7 +242,7 @@ fn print_words(out: &mut String, words: &Words) {
     doc(out, "", lines(words.doc));
     put!(out, "public struct {}: RawRepresentable, Codable, Hashable, Sendable, Parameter, Words {{", words.name);
     put!(out, "    /// The word as it is sent and answered.\n    public let rawValue: String\n");
-    put!(out, "    /// Any word. One that the contract does not name is refused before it is sent.");
+    put!(out, "    /// Makes any word. A word that the contract does not name is refused before it is sent.");
     put!(out, "    public init(rawValue: String) {{\n        self.rawValue = rawValue\n    }}\n");
     for word in words.words {
         doc(out, "    ", lines(word.doc));
@@ -290,7 +290,7 @@ fn print_record(out: &mut String, record: &'static Record, is_told: bool) {
     print_reader(out, record, &members, is_told);
 }
 
-/// How it is read from what the core packed. What is told has no name in front.
+/// The reader of a packed record. A record beside answers has no name in front.
 fn print_reader(out: &mut String, record: &Record, members: &[Member], is_told: bool) {
     match is_told && !POOL_ANSWERS.contains(&record.name) {
         true => put!(out, "extension {} {{", type_name(record.name)),
@@ -317,15 +317,15 @@ struct Member {
     doc: String,
     kind: String,
     is_optional: bool,
-    /// What is taken where none is given.
+    /// The value if none is given.
     default: &'static str,
-    /// Whether it is of the type that it is a member of.
+    /// True if the member has the type that it is a member of.
     is_own: bool,
 }
 
 impl Member {
     fn of(record: &Record, field: &Field, is_told: bool) -> Member {
-        // What is told leaves out what is false.
+        // A record beside answers leaves out false members.
         let is_flag = is_told && !field.required && matches!(field.shape, Shape::Bool);
         let camel = match field.name {
             IS_REFUSED => "isRefusedByUs".to_owned(),
@@ -344,7 +344,7 @@ impl Member {
         }
     }
 
-    /// It as a parameter.
+    /// The member as a parameter.
     fn given(&self) -> String {
         format!("{}: {}{}{}", name(&self.name), self.kind, if self.is_optional { "?" } else { "" }, self.default)
     }
@@ -353,12 +353,12 @@ impl Member {
 /// A flag of the error, which is called as Swift calls a flag.
 const IS_REFUSED: &str = "refused_by_us";
 
-/// Whether a member is always there. JSON that nobody documents may be null.
+/// Returns true if a member is always there. Undocumented JSON may be null.
 fn is_there(field: &Field) -> bool {
     field.required && !matches!(field.shape, Shape::Json)
 }
 
-/// What reads a value from what the core packed.
+/// The reader of a packed value.
 fn reader(shape: Shape) -> String {
     match shape {
         Shape::Text | Shape::Label => "packed.text()".to_owned(),
@@ -394,7 +394,7 @@ fn answer_type(shape: Shape) -> String {
     }
 }
 
-/// What goes into a request. An object of it is the caller's own JSON.
+/// The type of a value in a request. An object in it is the caller's own JSON.
 fn request_type(shape: Shape) -> String {
     match shape {
         Shape::Json | Shape::Record(_) => "JSON".to_owned(),
@@ -513,7 +513,7 @@ mod tests {
     #[test]
     fn documentation_uses_the_names_of_swift() {
         let printed = [print_types()].into_iter().chain(APIS.map(operations::print)).collect::<String>();
-        // What is no name in Swift: members that only the service has, paths and words.
+        // Names that Swift does not have: members that only the service has, paths and words.
         let named: Vec<&str> = printed
             .lines()
             .filter(|line| line.trim_start().starts_with("///"))

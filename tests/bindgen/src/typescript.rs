@@ -55,15 +55,15 @@ fn print_operations(out: &mut String, api: Api) {
         let optional = if needed { "" } else { "?" };
         let (name, request, answer) = (camel(endpoint.name), endpoint.request.name, shape(endpoint.response, Side::Answer));
         let options = options::name(use_of(endpoint));
-        // What no contract documents is what the caller knows it to be.
+        // The caller chooses the type of an undocumented answer.
         let (of, answer) = if endpoint.response == Shape::Json { ("<Answer = unknown>", "Answer".to_owned()) } else { ("", answer) };
         out.push_str(&format!("  {name}{of}(params{optional}: {request}, options?: {options}): Promise<{answer}>;\n"));
     }
     for walk in operations(api).filter_map(Walk::of) {
-        let what = format!("Walks `{}` page by page, and gives each item, or with `.pages()` each page.", camel(walk.endpoint.name));
+        let what = format!("Walks `{}` page by page: iterating gives the items, `.pages()` gives whole pages.", camel(walk.endpoint.name));
         let sized = |field: &&Field| matches!(field.name, "limit" | "page_size" | "pageSize");
-        let size = walk.fields().find(sized).map_or(String::new(), |field| format!(" `{}` is the size of one.", field.name));
-        doc(out, "  ", &[what, format!("Where a page begins is set on the way.{size}")]);
+        let size = walk.fields().find(sized).map_or(String::new(), |field| format!(" `{}` is the size of a page.", field.name));
+        doc(out, "  ", &[what, format!("The walk itself sets where a page begins.{size}")]);
         let (name, page) = (camel(&walk.name()), shape(walk.endpoint.response, Side::Answer));
         let request = match walk.endpoint.request.field("page") {
             Some(page) => format!("Omit<{}, \"{}\">", walk.endpoint.request.name, page.name),
@@ -86,7 +86,7 @@ enum Side {
 fn print_record(out: &mut String, record: &Record, side: Side) {
     doc(out, "", &said(record.doc));
     out.push_str(&format!("export interface {} {{\n", record.name));
-    // What is always the same is sent by the core.
+    // The core sends members that always have the same value.
     let told = |field: &&Field| side == Side::Answer || !field.rules.iter().any(|rule| matches!(rule, FieldRule::Always(_)));
     for field in record.fields.iter().filter(told) {
         doc(out, "  ", &said(field.doc));
@@ -150,7 +150,7 @@ fn shape(shape: Shape, side: Side) -> String {
     }
 }
 
-/// What the contract says, as JavaScript has it: an answer is what the service wrote.
+/// The contract's text for JavaScript: an answer is what the service wrote.
 fn in_javascript(line: &str) -> String {
     functions_in_camel(&unlinked(line))
         .replace("; see `raw`", "")
@@ -166,10 +166,10 @@ fn said(doc: &str) -> Vec<String> {
     lines(doc).map(str::to_owned).collect()
 }
 
-/// What a call rejects with.
+/// The errors that a call rejects with.
 fn throws(endpoint: &Endpoint) -> Vec<String> {
     let writes =
-        ", `in_doubt` if it may have been done, `busy` if another client is at work on it, `store` if its record could not be kept";
+        ", `in_doubt` if it may have taken effect, `busy` if another client is working on it, `store` if its record could not be kept";
     let ended = ", `ended` if the session of its intent is over";
     let of = use_of(endpoint);
     vec![

@@ -18,12 +18,12 @@ pub(super) struct Method {
     /// The lines before the parameters.
     pub(super) doc: Vec<String>,
     pub(super) params: Vec<Param>,
-    /// What it does, by which it takes its options.
+    /// The use, which decides the options.
     pub(super) takes: Use,
-    /// What it takes beside, and hands on after the options.
+    /// Further parameters, which are passed on after the options.
     pub(super) beside: Vec<Param>,
     pub(super) answer: String,
-    /// What is called: its text before and after the parameters and the options.
+    /// The call: its text before and after the parameters and the options.
     pub(super) call: [String; 2],
 }
 
@@ -61,7 +61,7 @@ impl From<&CallOption> for Param {
     }
 }
 
-/// The parameters that a request has, those that it must have first. What leaves no choice is none of the caller's.
+/// The parameters of a request, required ones first. A member with only one value is not a parameter.
 pub(super) fn params<'a>(fields: impl IntoIterator<Item = &'a Field>) -> Vec<Param> {
     let (must, may): (Vec<&Field>, Vec<&Field>) = fields.into_iter().filter(|field| !is_fixed(field)).partition(|field| field.required);
     must.into_iter().chain(may).map(Param::from).collect()

@@ -8,7 +8,7 @@ use super::method::{Given, Method, Param, params};
 use super::{HEADER, answer_type, member, quoted, record_of};
 use crate::model::{Use, WALK, Walk, about, camel, client, operation, operations, use_of};
 
-/// Which parameters `request` has, by their names in the core.
+/// The parameters of `request`, by their names in the core.
 const REQUEST: [Given; 5] = [
     ("method", "Method", "", "The HTTP method."),
     ("path", "String", "", "The path below the base URL, percent-encoded, such as `/billing/invoices`."),
@@ -17,9 +17,9 @@ const REQUEST: [Given; 5] = [
         "body",
         "JsonElement?",
         " = null",
-        "The JSON body. Its record keeps what may be sent again: put no secret in it unless it is `AT_MOST_ONCE`.",
+        "The JSON body. A record keeps the body of a write that may be sent again: put no secret in it unless it is `AT_MOST_ONCE`.",
     ),
-    ("safety", "Safety?", " = null", "What may be done after a failure; of a GET it is `SAFE`, else `AT_MOST_ONCE`."),
+    ("safety", "Safety?", " = null", "The repeats that are allowed after a failure. Default: `SAFE` for a GET, else `AT_MOST_ONCE`."),
 ];
 
 /// The text of the file of an API.
@@ -82,7 +82,7 @@ fn print_walk(out: &mut String, walk: Walk) {
     .print(out);
 }
 
-/// What the methods of an API that wait answer with.
+/// The result of the methods of an API that wait.
 fn waited(api: Api) -> &'static str {
     match api {
         Api::Agent => "OpenSession",
@@ -107,14 +107,14 @@ const WAITING: [Waiting; 4] = [
         of: "create_session",
         params: |buy| params(buy.request.fields),
         takes: Use::Open,
-        doc: "Buys a session and waits until it is usable, over, or the deadline has come. It can charge money.",
+        doc: "Buys a session and waits until it is usable, over, or the deadline has come. The call can charge money.",
     },
     Waiting {
         name: "wait_session",
         of: "get_session",
         params: |read| params(read.request.field("session_id")),
         takes: Use::Wait,
-        doc: "Waits for a session that is known by its id, as [openSession] does after its purchase.",
+        doc: "Waits for a session by its id, as [openSession] does after its purchase.",
     },
     Waiting {
         name: "place_order",
@@ -129,7 +129,7 @@ const WAITING: [Waiting; 4] = [
         of: "list_static_orders",
         params: |_| vec![Param::from(&("order_no", "String", "", "Its number."))],
         takes: Use::Watch,
-        doc: "Waits for a static order that is known by its number, as [placeOrder] does once it was placed.",
+        doc: "Waits for a static order by its number, as [placeOrder] does after placing it.",
     },
 ];
 
@@ -170,7 +170,7 @@ fn print_reconcile(out: &mut String) {
 
 /// The way to what the table does not have.
 fn print_request(out: &mut String) {
-    let doc = "Sends a request that has no method here, in the account's name; the answer's `raw` is all that is known of it.";
+    let doc = "Sends a request that has no method here, in the account's name; the whole answer is in `raw`.";
     Method {
         fun: "suspend fun",
         name: "request".to_owned(),
@@ -184,7 +184,7 @@ fn print_request(out: &mut String) {
     .print(out);
 }
 
-/// What reads an answer.
+/// The reader of an answer.
 fn reader_of(record: &Record) -> String {
     format!("Reader({}, Packed::read{})", quoted(record.name), record.name)
 }
@@ -211,7 +211,7 @@ mod tests {
         }
     }
 
-    /// What a method takes, as it is printed.
+    /// The parameters of a method, as they are printed.
     fn signature<'a>(printed: &'a str, name: &str) -> &'a str {
         let start = printed.find(&format!("fun {}(\n", camel(name))).unwrap_or_else(|| panic!("{name} is not printed"));
         printed[start..].split("    ): ").next().unwrap_or_default()

@@ -15,13 +15,13 @@ pub(super) fn print() -> String {
     let client: Vec<&CallOption> = CLIENT.iter().filter(|option| option.name != PARAMETER).collect();
     let mut out = HEADER.to_owned();
     put!(out, "import java.math.BigDecimal\nimport kotlin.time.Duration\n");
-    put!(out, "/** How a client repeats, waits and reads. Omitted options keep their defaults. */\npublic data class Options(");
+    put!(out, "/** The options of repeats, waits and reads. Omitted options keep their defaults. */\npublic data class Options(");
     for option in client.iter().copied().chain(RETRY.iter()) {
         print_doc(&mut out, "    ", &[option.doc.to_owned()]);
         put!(out, "    val {}: {}? = null,", camel(option.plain()), option_type(option.kind));
     }
     put!(out, ")\n");
-    put!(out, "/** All the options of a client: those that are its own, and these. What holds a password is a secret from here on. */");
+    put!(out, "/** All the options of a client: its own ones, and these. Options with a password are secrets from here on. */");
     put!(out, "internal fun Options.told(vararg own: Pair<String, Any?>): Secret {{");
     put!(out, "    val retry = mapOf({})", pairs(&RETRY.iter().collect::<Vec<_>>()));
     put!(out, "    return Secret(encode(*own, {}, \"retry\" to retry))\n}}", pairs(&client));
@@ -29,12 +29,12 @@ pub(super) fn print() -> String {
     out
 }
 
-/// What a pool is opened with, beside its name.
+/// Prints the options of a pool, beside its name.
 fn print_pool(out: &mut String) {
     let Some(record) = record_of(OpenPool::SHAPE) else { return };
     put!(
         out,
-        "\n/** What a pool buys, how much of it, and how it lends. Omitted options keep their defaults. */\npublic data class PoolOptions("
+        "\n/** The sessions that a pool buys, their number, and the terms on which it lends them. Omitted options keep their defaults. */\npublic data class PoolOptions("
     );
     let fields = || record.fields.iter().filter(|field| field.name != "name");
     for field in fields().filter(|field| field.required).chain(fields().filter(|field| !field.required)) {

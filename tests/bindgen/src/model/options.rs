@@ -64,14 +64,14 @@ fn client_options(of: Taker) -> Vec<CallOption> {
     printed(ClientOptions::OPTIONS, |entry| entry.takers == [of])
 }
 
-/// Where an earlier walk of a list was, and how far a walk goes: no options of the core, whose pages these are.
+/// The position and the length of a walk: not options of the core, which reads single pages.
 pub const WALK: [CallOption; 2] = [
-    option("position", Kind::Text, &[], "The position of an earlier walk of this list, to go on from there."),
+    option("position", Kind::Text, &[], "The position of an earlier walk of this list, to continue from."),
     option(
         "max_pages",
         Kind::Count,
         &[],
-        "How many pages are read at most, those before the position included; one is read in any case. Default: what the walk of the position had, 1000 from the beginning.",
+        "The most pages that are read, those before the position included; one is read in any case. Default: that of the walk of the position, 1000 from the beginning.",
     ),
 ];
 
@@ -90,10 +90,10 @@ pub fn use_of(endpoint: &Endpoint) -> Use {
     }
 }
 
-/// The prose of a use, as the end of "What may be decided for".
+/// The prose of a use, as the end of "The options for".
 pub fn use_doc(of: Use) -> &'static str {
     match of {
-        Call => "one call. Whatever is left out is as the client has it",
+        Call => "one call. Omitted ones are the client's",
         Read => "a call that only reads",
         Write => "a write",
         Keyed => "a write that has an idempotency key",
@@ -104,7 +104,7 @@ pub fn use_doc(of: Use) -> &'static str {
         Wait => "waiting for a session",
         Use::Open => "a session that is bought",
         Use::Place => "an order that is placed",
-        Use::Request => "a request of your own. What belongs to reads is for one that only reads, the rest for one that writes",
+        Use::Request => "a request of your own. The options of reads are for one that only reads, the others for one that writes",
         Use::Client | Use::AgentClient | Use::ResellerClient => "a client",
     }
 }
@@ -129,7 +129,7 @@ impl CallOption {
         self.name.strip_suffix("_ms").unwrap_or(self.name)
     }
 
-    /// What it does, with the unit of times where the type of the host does not say it.
+    /// The documentation, with the unit of times if the host's type does not have one.
     pub fn told(&self, unit: &str) -> String {
         if self.kind == Kind::Time { format!("{} In {unit}.", self.doc) } else { self.doc.to_owned() }
     }

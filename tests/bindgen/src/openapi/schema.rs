@@ -51,7 +51,7 @@ pub(super) fn shape(shape: Shape) -> Value {
         Shape::Bool => json!({ "type": "boolean" }),
         Shape::Integer | Shape::Time | Shape::Span => json!({ "type": "integer" }),
         Shape::Decimal => json!({ "type": "number" }),
-        // What `data` and an event are, whatever is in them.
+        // The type of `data` and of an event, with any content.
         Shape::Json | Shape::Error => json!({ "type": "object" }),
         Shape::Word(words) => reference(words.name),
         Shape::Record(record) => reference(record.name),

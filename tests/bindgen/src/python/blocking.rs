@@ -1,6 +1,6 @@
 //! Makes the clients for threads of those for tasks, so that each is written once: the same text, in which nothing is awaited.
 
-/// What is written by hand for tasks: the names of the files, and their text.
+/// The files that are written by hand for tasks, with their text.
 const SOURCES: [(&str, &str); 6] = [
     ("_async_agent.py", include_str!("../../../../bindings-python/python/hopline/_async_agent.py")),
     ("_async_client.py", include_str!("../../../../bindings-python/python/hopline/_async_client.py")),
@@ -28,7 +28,7 @@ const NAMES: [(&str, &str); 14] = [
     ("transport_for_threads", "transport_for_tasks"),
 ];
 
-/// What is said in other words, before names are replaced.
+/// Phrases that have other words for threads, replaced before names.
 const PHRASES: &[(&str, &str)] = &[
     (" for tasks. The one for threads is printed from this one.", " for threads, printed from the one for tasks."),
     ("The client for threads is printed from this one.", "For threads; printed from the client for tasks."),

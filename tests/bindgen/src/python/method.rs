@@ -16,25 +16,25 @@ pub(super) struct Method<'a> {
     pub(super) name: &'a str,
     /// The lines before the parameters.
     pub(super) doc: Vec<String>,
-    /// What is sent; those without a default come first.
+    /// The parameters that are sent; those without a default come first.
     pub(super) params: Vec<Param>,
     /// How many of them may be given without their names.
     pub(super) positional: usize,
-    /// What it does, by which it takes its options; nothing of a pool does.
+    /// The use, which decides the options; none for a pool's method.
     pub(super) takes: Option<Use>,
-    /// What the method takes beside, and hands on after the options.
+    /// Further parameters, which are passed on after the options.
     pub(super) beside: Vec<Param>,
     pub(super) answer: String,
-    /// Whether it is awaited.
+    /// True if the method is awaited.
     pub(super) awaits: bool,
-    /// What is called: its text before and after the parameters, the options and what is beside them.
+    /// The call: its text before and after the parameters, the options and the further ones.
     pub(super) call: [String; 2],
 }
 
 /// A parameter of a method.
 pub(super) struct Param {
     name: String,
-    /// What the core calls it.
+    /// The name in the core.
     sent: &'static str,
     kind: String,
     default: &'static str,
@@ -53,7 +53,7 @@ impl From<&Field> for Param {
 }
 
 impl Param {
-    /// What a pool is opened with. A time is in seconds.
+    /// The parameter for a member of a pool's request. A time is in seconds.
     pub(super) fn of_pool(field: &'static Field) -> Self {
         let plain = Param::from(field);
         let is_time = field.name.ends_with("_ms");
@@ -70,7 +70,7 @@ impl From<&Given> for Param {
     }
 }
 
-/// The parameters that a request has, those that it must have first. What leaves no choice the core sends by itself.
+/// The parameters of a request, required ones first. The core sends a member with only one value by itself.
 pub(super) fn params<'a>(fields: impl IntoIterator<Item = &'a Field>) -> Vec<Param> {
     let chosen = fields.into_iter().filter(|field| !field.rules.iter().any(|rule| matches!(rule, FieldRule::Always(_))));
     let (must, may): (Vec<&Field>, Vec<&Field>) = chosen.partition(|field| field.required);
@@ -122,16 +122,16 @@ impl Method<'_> {
     }
 }
 
-/// What a call can raise.
+/// The exceptions of a call.
 fn raises(takes: Option<Use>) -> String {
     let Some(takes) = takes else {
-        return "Raises `Invalid` if the pool can't be opened so, and `StoreError` if the store can't be read.".to_owned();
+        return "Raises `Invalid` if the pool can't be opened with these options, and `StoreError` if the store can't be read.".to_owned();
     };
     let waits = matches!(takes, Use::Open | Use::Purchase);
     let effect = match takes {
         Use::Call | Use::Read | Use::Watch | Use::Wait => "",
         _ => {
-            " `InDoubt` if it may have been done, `Busy` if another client is at work on it, `StoreError` if its record could not be kept,"
+            " `InDoubt` if it may have taken effect, `Busy` if another client is working on it, `StoreError` if its record could not be kept,"
         }
     };
     let ended = if waits { " `Ended` if the session of its intent is over," } else { "" };
@@ -142,7 +142,7 @@ fn raises(takes: Option<Use>) -> String {
 }
 
 impl Param {
-    /// Whether it must be given.
+    /// Returns true if the parameter is required.
     pub(super) fn is_required(&self) -> bool {
         self.default.is_empty()
     }

@@ -8,23 +8,33 @@ use super::method::{Given, Method, Param, params};
 use super::{HEADER, answer_type, python_name, record_of};
 use crate::model::{Use, WALK, Walk, about, client, operation, operations, pool_requests, use_of};
 
-/// Which parameters `request` has, and what `open_session` takes beside its options.
+/// The parameters of `request`, and those of `open_session` beside its options.
 const REQUEST: [Given; 5] = [
     ("method", "Method", "", "The HTTP method."),
     ("path", "str", "", "The path below the base URL, percent-encoded, such as `/billing/invoices`."),
     ("query", "Mapping[str, str] | Unset", " = UNSET", "The parameters of the query; they are percent-encoded here."),
-    ("body", "Any", " = UNSET", "The JSON body. Its record keeps what may be sent again: put no secret in it unless it is `at_most_once`."),
-    ("safety", "Safety | Unset", " = UNSET", "What may be done after a failure; of a GET it is `safe`, else `at_most_once`."),
+    (
+        "body",
+        "Any",
+        " = UNSET",
+        "The JSON body. A record keeps the body of a write that may be sent again: put no secret in it unless it is `at_most_once`.",
+    ),
+    (
+        "safety",
+        "Safety | Unset",
+        " = UNSET",
+        "The repeats that are allowed after a failure. Default: `safe` for a GET, else `at_most_once`.",
+    ),
 ];
-const RECORD: Given = ("record", "str", "", "The record of what is in doubt, as the error and `saved` name it.");
+const RECORD: Given = ("record", "str", "", "The record in doubt, as the error and `saved` name it.");
 const ORDER: Given = ("order_no", "str", "", "Its number.");
 const OPENING: [Given; 2] = [
-    ("keep", "bool", " = False", "Whether the session lives on when the `with` block is left. A static one always does."),
+    ("keep", "bool", " = False", "True to keep the session when the `with` block is left. A static one is always kept."),
     (
         "use_with",
         "UseWith | None",
         " = None",
-        "What the proxy is to be used with. If that can't speak the session's protocol, the purchase is refused and nothing is sent.",
+        "The HTTP client that the proxy is for. If it does not support the session's protocol, the purchase is refused and nothing is sent.",
     ),
 ];
 
@@ -130,7 +140,7 @@ fn print_waiting(out: &mut String, api: Api) {
     if let Some(read) = operation(api, "get_session") {
         Method {
             name: "wait_session",
-            doc: vec!["Waits for a session that is known by its id, as `open_session` does after its purchase.".to_owned()],
+            doc: vec!["Waits for a session by its id, as `open_session` does after its purchase.".to_owned()],
             params: params(read.request.fields.iter().filter(|field| field.name == "session_id")),
             positional: 0,
             takes: Some(Use::Wait),
@@ -148,7 +158,7 @@ fn print_orders(out: &mut String, api: Api) {
     let Some(create) = operation(api, "create_static_order") else { return };
     let place = "Places a static order and waits until its proxies can be used, it is over, or the deadline has come.\n\nIt is placed once: \
                  where it may have been placed, it stays in doubt, and `reconcile` shows what it may have become.";
-    let wait = "Waits for a static order that is known by its number, as `place_order` does once it was placed.";
+    let wait = "Waits for a static order by its number, as `place_order` does after placing it.";
     let (fields, order_no) = (params(create.request.fields), vec![Param::from(&ORDER)]);
     let each = [("place_order", place, fields, Use::Place), ("wait_order", wait, order_no, Use::Watch)];
     for (name, doc, params, takes) in each {
@@ -209,8 +219,7 @@ fn print_pool(out: &mut String, open: &'static Record) {
 /// The way to what the table does not have.
 fn print_request(out: &mut String, api: Api) {
     let proof = if api == Api::Agent { "key" } else { "token" };
-    let doc =
-        format!("Sends a request that has no method here, with the account's {proof}; the answer's `raw` is all that is known of it.");
+    let doc = format!("Sends a request that has no method here, with the account's {proof}; the whole answer is in `raw`.");
     Method {
         name: "request",
         doc: vec![doc],

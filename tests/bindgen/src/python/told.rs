@@ -10,7 +10,7 @@ use hopline::policy::{CODES, FailureKind, Sent};
 use super::{HEADER, answer_type, option_type, print_doc, print_words, quoted};
 use crate::model::{CLIENT, CallOption, Kind, OPTIONS, RETRY, Type, lines, snake, told_types, unlinked};
 
-/// What the package shows in a way of its own, or only hands back.
+/// Types that the package shows in a way of its own, or only passes back.
 const OWN: [&str; 8] = ["SavedPage", "AnswerFacts", "Verdict", "VerdictName", "IpRange", "OpenedPool", "PoolLease", "KnownPools"];
 
 /// Lists that are in nothing that is told.
@@ -20,13 +20,13 @@ const LISTS: [Shape; 6] = [Method::SHAPE, Safety::SHAPE, PagesEnd::SHAPE, Failur
 const EXCEPTIONS: [(&str, &str); 2] = [("Protocol", "ProtocolError"), ("Store", "StoreError")];
 
 /// Events of the package's own, since it is the package that sends: their words, and the members that go with them.
-const EXCHANGES: [(&str, &str); 2] = [("sent", "A request goes out."), ("answered", "A request was answered, or has failed.")];
+const EXCHANGES: [(&str, &str); 2] = [("sent", "A request was sent."), ("answered", "A request was answered, or failed.")];
 const EXCHANGE: [(&str, &str, &str); 5] = [
     ("method", "str", "Of `sent` and `answered`: the HTTP method."),
     ("path", "str", "Of `sent` and `answered`: the path of the URL."),
-    ("http_status", "int", "Of `answered`: the HTTP status; `None` where there was no response."),
-    ("failure", "FailureKind", "Of `answered`: why there was no response."),
-    ("duration", "float", "Of `answered`: how long it took. In seconds."),
+    ("http_status", "int", "Of `answered`: the HTTP status; `None` if there was no response."),
+    ("failure", "FailureKind", "Of `answered`: the reason why there was no response."),
+    ("duration", "float", "Of `answered`: the duration of the request. In seconds."),
 ];
 
 /// An option that is a parameter by itself.
@@ -73,7 +73,7 @@ pub(super) fn print() -> String {
     out
 }
 
-/// What has another name here than in the table.
+/// The name of a type of the table here.
 fn name_of(name: &'static str) -> &'static str {
     match name {
         "ErrorFields" => "HoplineError",
@@ -152,10 +152,10 @@ fn exception(name: &'static str) -> &'static str {
     EXCEPTIONS.into_iter().find(|(kind, _)| *kind == name).map_or(name, |(_, own)| own)
 }
 
-/// What makes the object of what the core told as JSON.
+/// Prints the function that makes the object from the core's JSON.
 fn print_reader(out: &mut String, record: &Record, is_error: bool) {
     let name = name_of(record.name);
-    put!(out, "\n\ndef {}(told: dict[str, Any]) -> {name}:\n    \"\"\"It, as the core told it.\"\"\"", reader(record));
+    put!(out, "\n\ndef {}(told: dict[str, Any]) -> {name}:\n    \"\"\"Reads the core's JSON.\"\"\"", reader(record));
     put!(out, "    return {}(", if is_error { "KINDS[told[\"kind\"]]" } else { name });
     if is_error {
         put!(out, "        told[\"message\"],");
@@ -204,7 +204,7 @@ fn print_options(out: &mut String) {
         print_doc(out, "    ", &[in_python(&option.told("seconds"))]);
     }
     let list = |options: &mut dyn Iterator<Item = &CallOption>| options.map(|option| quoted(option.plain())).collect::<Vec<_>>().join(", ");
-    put!(out, "\n\nRETRY = ({})\n\"\"\"Those of them that say how requests are repeated.\"\"\"", list(&mut RETRY.iter()));
+    put!(out, "\n\nRETRY = ({})\n\"\"\"The options of repeats.\"\"\"", list(&mut RETRY.iter()));
     let is_new = |option: &&CallOption| !RETRY.iter().any(|known| known.name == option.name);
     let mut times = RETRY.iter().chain(OPTIONS.iter().filter(is_new)).filter(|option| option.kind == Kind::Time);
     put!(out, "SECONDS = ({})\n\"\"\"The options, also of calls, that are times.\"\"\"", list(&mut times));

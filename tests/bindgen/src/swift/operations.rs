@@ -38,7 +38,7 @@ pub(super) struct Given {
     /// Its type, with its default.
     pub(super) kind: &'static str,
     pub(super) doc: &'static str,
-    /// What the core calls it, where it is an option of the core.
+    /// The name in the core, if it is an option of the core.
     pub(super) told: Option<&'static str>,
 }
 
@@ -76,12 +76,12 @@ struct Method {
     call: String,
     /// A field that is a member here and no parameter.
     id: Option<&'static str>,
-    /// What it does, by which it takes its options; `options` comes after those that are arguments.
+    /// The use, which decides the options; `options` comes after those that are arguments.
     takes: Use,
-    /// Whether it takes the arguments of a walk.
+    /// True if the method takes the arguments of a walk.
     walks: bool,
     answer: String,
-    /// Whether it is done by the time that it returns, and need not be waited for.
+    /// True if the work is done when the method returns, so that it is not awaited.
     at_once: bool,
 }
 
@@ -103,7 +103,7 @@ impl Method {
         }
     }
 
-    /// The walk of a list that comes in pages. It has nothing to wait for until it is iterated.
+    /// The walk of a list that comes in pages. Nothing is awaited until it is iterated.
     fn walk(walk: Walk) -> Method {
         let (read, items) = (walk.endpoint.name, camel(walk.items.name));
         let doc = [
@@ -187,19 +187,19 @@ fn print_waiting(out: &mut String, api: Api) {
         method("open_session", &[doc], chosen(create.request.fields), Use::Open, "OpenSession").print(out);
     }
     if let Some(read) = operation(api, "get_session") {
-        let doc = "Waits for a session that is known by its id, as `openSession` does after its purchase.";
+        let doc = "Waits for a session by its id, as `openSession` does after its purchase.";
         method("wait_session", &[doc], handle(read, "session_id"), Use::Wait, "OpenSession").print(out);
     }
     if let Some(create) = operation(api, "create_static_order") {
         let doc = [
             "Places a static order and waits until its proxies can be used, it is over, or the deadline has come.",
             "",
-            "It is placed once: where it may have been placed, it stays in doubt, and `reconcile` shows what may have become of it.",
+            "The order is placed once: if it may have been placed, it stays in doubt, and `reconcile` shows candidates for its result.",
         ];
         method("place_order", &doc, chosen(create.request.fields), Use::Place, "OrderReply").print(out);
     }
     if let Some(cancel) = operation(api, "cancel_static_order") {
-        let doc = "Waits for a static order that is known by its number, as `placeOrder` does after it was placed.";
+        let doc = "Waits for a static order by its number, as `placeOrder` does after placing it.";
         method("wait_order", &[doc], handle(cancel, "order_no"), Use::Watch, "OrderReply").print(out);
     }
 }

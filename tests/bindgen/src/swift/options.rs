@@ -8,11 +8,11 @@ use super::operations::{Given, SENDING};
 use super::{doc, lines, request_type};
 use crate::model::{CLIENT, CallOption, OPTIONS, RETRY, camel, pool_requests};
 
-/// What a caller gives as a function, since a token may have to be renewed.
+/// An option that a caller gives as a function, since a token may have to be renewed.
 const HEADERS: Given = Given {
     name: String::new(),
     kind: "(@Sendable () async throws -> [String: Secret])? = nil",
-    doc: "Headers for every request of the client, such as the access token of your own backend; by default none. It is called before each request, so it may renew a token, and its time counts as the request's. If it throws, the request is not sent.",
+    doc: "Headers for every request of the client, such as the access token of your own backend; by default none. The function is called before each request, so it may renew a token, and its time counts as the request's. If it throws, the request is not sent.",
     told: None,
 };
 
@@ -21,8 +21,8 @@ pub(super) fn print(out: &mut String) {
     let retry = || RETRY.iter().map(given);
     let headers = Given { name: "headers".to_owned(), ..HEADERS };
     let all: Vec<Given> = client().chain(retry()).chain([headers]).collect();
-    declare(out, "ClientOptions", "How a client repeats, waits and reads. Omitted options keep their defaults.", &all);
-    put!(out, "\n    /// As the core takes them. What belongs to one API is added by its client.");
+    declare(out, "ClientOptions", "The options of repeats, waits and reads. Omitted options keep their defaults.", &all);
+    put!(out, "\n    /// The options in the core's form. Those of one API are added by its client.");
     put!(out, "    func told(_ baseURL: String) -> Parameters {{\n        var retry = Parameters()");
     retry().for_each(|given| add(out, "retry", &given));
     put!(out, "        var told = Parameters()\n        told.add(\"base_url\", baseURL)");
@@ -30,14 +30,14 @@ pub(super) fn print(out: &mut String) {
     put!(out, "        told.add(\"retry\", retry.json)\n        return told\n    }}\n}}");
 
     let call: Vec<Given> = OPTIONS.iter().filter(|option| SENDING.contains(&option.name)).map(given).collect();
-    declare(out, "CallOptions", "How one call is sent. Omitted options are the client's.", &call);
-    put!(out, "\n    /// As the core takes them.\n    var told: Parameters {{\n        var told = Parameters()");
+    declare(out, "CallOptions", "The options of one call. Omitted options are the client's.", &call);
+    put!(out, "\n    /// The options in the core's form.\n    var told: Parameters {{\n        var told = Parameters()");
     call.iter().for_each(|given| add(out, "told", given));
     put!(out, "        return told\n    }}\n}}");
     pool_requests().filter(|record| record.name == "OpenPool").for_each(|record| print_pool(out, record.doc, record.fields));
 }
 
-/// What a pool is opened with, beside its name.
+/// Prints the options of a pool, beside its name.
 fn print_pool(out: &mut String, about: &str, fields: &[Field]) {
     let (mut declared, mut given, mut set, mut told) = (String::new(), Vec::new(), String::new(), String::new());
     for field in fields.iter().filter(|field| field.name != "name") {
@@ -53,7 +53,7 @@ fn print_pool(out: &mut String, about: &str, fields: &[Field]) {
         put!(set, "        self.{name} = {member}");
         put!(told, "        told.add({:?}, {member})", field.name);
     }
-    // What must be given comes first.
+    // Required members come first.
     given.sort_by_key(|(may, _)| *may);
     let given: Vec<String> = given.into_iter().map(|(_, parameter)| parameter).collect();
     put!(out, "");
@@ -62,7 +62,7 @@ fn print_pool(out: &mut String, about: &str, fields: &[Field]) {
     put!(out, "    public init({}) {{\n{set}    }}\n", given.join(", "));
     put!(
         out,
-        "    /// As the core takes them.\n    var told: Parameters {{\n        var told = Parameters()\n{told}        return told\n    }}\n}}"
+        "    /// The options in the core's form.\n    var told: Parameters {{\n        var told = Parameters()\n{told}        return told\n    }}\n}}"
     );
 }
 

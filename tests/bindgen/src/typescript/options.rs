@@ -5,38 +5,43 @@ use std::collections::BTreeSet;
 use super::doc;
 use crate::model::{AGENT, CLIENT, CallOption, Kind, OPTIONS, RESELLER, RETRY, USES, Use, WALK, own_options, use_doc};
 
-/// What JavaScript takes beside, which is no option of the core.
+/// The options of JavaScript beside those of the core.
 const BESIDE: [(Use, &str, &str, &str); 2] = [
-    (Use::Call, "signal", "Signal", "Gives the call up: it ends with a `cancelled` error, which says whether it may have been sent."),
-    (Use::Open, "keep", "boolean", "Keeps a dynamic session when it is disposed of, which else terminates it."),
+    (
+        Use::Call,
+        "signal",
+        "Signal",
+        "Cancels the call: it ends with a `cancelled` error, whose `effect` says whether it may have been sent.",
+    ),
+    (Use::Open, "keep", "boolean", "Keeps a dynamic session when its handle is disposed of, which otherwise terminates it."),
 ];
 
-/// What a client takes of the environment it runs in: what each is called, its type, and what it is for.
+/// The options of a client that depend on its environment: their names, types and texts.
 const ENVIRONMENT: [(&str, &str, &str); 5] = [
     (
         "baseUrl",
         "string",
-        "The address of the API with the path that belongs to it, such as `https://host/v1` or `https://host/api`. In a browser, one that \
-         begins with `/` or `.` is of the page's own server. Default: in Node, the environment's `HOPLINE_BASE_URL` (agent) or \
+        "The address of the API with its path, such as `https://host/v1` or `https://host/api`. In a browser, an \
+         address that begins with `/` or `.` is on the page's own server. Default: in Node, the environment's `HOPLINE_BASE_URL` (agent) or \
          `HOPLINE_BACKEND_URL` (reseller).",
     ),
     (
         "fetch",
         "Fetch",
-        "What sends requests. It must not repeat a request or follow a redirect, and is given `redirect: \"manual\"` and a signal. Of a \
-         failure of your own it is never assumed that nothing was sent. Default: the environment's own.",
+        "The `fetch` that sends requests. The function must not repeat a request or follow a redirect, and gets `redirect: \"manual\"` and a \
+         signal. If a function of your own fails, the request may have been sent. Default: the environment's own.",
     ),
     (
         "store",
         "Store",
-        "Where records are kept. Each client needs a store of its own: a second one is refused as `misuse`. Default: the client's own \
+        "The store of records. Each client needs a store of its own: a second client is refused as `misuse`. Default: the client's own \
          memory, for as long as it lives.",
     ),
     ("retry", "RetryOptions", "How requests are repeated."),
     (
         "log",
         "Log",
-        "Is told of each event as `onEvent` gives it, by the method of its level: purchases and waits are `info`, doubts `warn`, sends \
+        "The log, which gets each event of `onEvent` by the method of its level: purchases and waits are `info`, doubts `warn`, sends \
          `debug`. `console` is one. Default: none.",
     ),
 ];
@@ -64,16 +69,16 @@ pub(super) fn print(out: &mut String) {
         own_options(of).for_each(|option| print_option(out, option));
         out.push_str("}\n\n");
     }
-    begin(out, "walking a list. The options of the call are those of each page", "WalkOptions", &[name(Use::Call)]);
+    begin(out, "walking a list. The options of the call apply to each page", "WalkOptions", &[name(Use::Call)]);
     WALK.iter().for_each(|option| print_option(out, option));
     out.push_str("}\n\n");
     declare(out, "How requests are repeated.", "RetryOptions", &[], &RETRY);
-    open(out, "What a client of either API is made of.".to_owned(), "ClientOptions", &[]);
+    open(out, "The options of a client of either API.".to_owned(), "ClientOptions", &[]);
     ENVIRONMENT.iter().for_each(|(name, kind, about)| member(out, name, kind, about));
     CLIENT.iter().for_each(|option| print_option(out, option));
     out.push_str("}\n\n");
-    declare(out, "What an `AgentClient` is made of.", "AgentClientOptions", &["ClientOptions".to_owned()], &AGENT);
-    let about = "What a `ResellerClient` is made of. In a page behind its own server the login and the token may be left out.";
+    declare(out, "The options of an `AgentClient`.", "AgentClientOptions", &["ClientOptions".to_owned()], &AGENT);
+    let about = "The options of a `ResellerClient`. In a page behind its own server the login and the token may be omitted.";
     declare(out, about, "ResellerClientOptions", &["ClientOptions".to_owned()], &RESELLER);
 }
 
@@ -93,7 +98,7 @@ fn declare(out: &mut String, about: &str, name: &str, bases: &[String], options:
 }
 
 fn begin(out: &mut String, about: &str, name: &str, bases: &[String]) {
-    open(out, format!("What may be decided for {about}."), name, bases);
+    open(out, format!("The options for {about}."), name, bases);
 }
 
 fn open(out: &mut String, about: String, name: &str, bases: &[String]) {
@@ -111,7 +116,7 @@ fn print_option(out: &mut String, option: &CallOption) {
         Kind::Flag | Kind::FlagOn => "boolean",
         Kind::Count | Kind::Time => "number",
         Kind::Decimal => "number | string",
-        // What is called `Record` elsewhere may be a type of the API one day.
+        // The global type `Record` may be hidden by a type of the API one day.
         Kind::Headers => "{ [name: string]: string } | Iterable<readonly [string, string]>",
         Kind::Until => "Until",
         Kind::Texts => "string[]",

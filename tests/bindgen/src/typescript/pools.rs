@@ -1,4 +1,4 @@
-//! What a pool is opened with: what each session is, in the wire's spelling, and the rest as options are spelled.
+//! The options of a pool: those of its sessions in the wire's spelling, and the others as options are spelled.
 
 use hopline::contract::agent::CreateSession;
 use hopline::contract::{Field, Operation, Record};
@@ -16,7 +16,7 @@ fn members() -> impl Iterator<Item = &'static Field> {
     open().flat_map(|record| record.fields).filter(|field| field.name != "name")
 }
 
-/// Whether it says what a session is.
+/// Returns true if the member is one of a session.
 fn is_sessions(field: &Field) -> bool {
     CreateSession::ENDPOINT.request.field(field.name).is_some()
 }

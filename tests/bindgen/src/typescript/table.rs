@@ -5,7 +5,7 @@ use hopline::wire::{is_secret_name, secret_endings};
 
 use crate::model::{APIS, Type, Walk, camel, client, operations, types};
 
-/// What the code needs. Each API stands by itself, so that a page that uses one of them carries no table of the other.
+/// Prints the table that the code needs. Each API stands by itself, so that a page that uses one of them carries no table of the other.
 pub(super) fn print() -> String {
     let mut out = "import { rows, walks } from \"../src/names.js\";\n\n".to_owned();
     for api in APIS {
@@ -47,7 +47,7 @@ fn records() -> impl Iterator<Item = &'static Record> {
     types().into_iter().filter_map(Type::record)
 }
 
-/// What JavaScript has to know of a member, if anything.
+/// The mark of a member, if JavaScript needs one.
 fn sealed(field: &Field) -> Option<String> {
     match field.shape {
         Shape::Secret => Some("true".to_owned()),

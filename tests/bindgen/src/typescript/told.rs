@@ -7,17 +7,17 @@ use hopline::contract::{Field, Method, Record, Safety, Shape, Shaped, Words};
 use super::{Side, doc, said};
 use crate::model::{Type, told_types};
 
-/// What has another name here than in the table.
+/// Types with another name here than in the table.
 const NAMED: [(&str, &str); 5] =
     [("Kind", "ErrorKind"), ("Event", "ClientEvent"), ("PagesEnd", "WalkEnd"), ("Method", "HttpMethod"), ("rotating", "rotated")];
 
-/// What the package reads itself, shows member by member, or does not ask for.
+/// Types that the package reads itself, shows member by member, or does not need.
 const UNPRINTED: [&str; 8] = ["AnswerFacts", "SavedPage", "EventName", "VerdictName", "OpenedPool", "PoolLease", "KnownPool", "KnownPools"];
 
 /// Lists that are in nothing that is told.
 const LISTS: [Shape; 4] = [Method::SHAPE, Safety::SHAPE, PagesEnd::SHAPE, LeaseAdvice::SHAPE];
 
-/// What a server wrote: it shows only to whoever asks for it by its name.
+/// Members with a server's text, which show only when they are read by name.
 const QUIET: [&str; 3] = ["text", "details", "raw"];
 
 pub(super) fn print(out: &mut String) {
@@ -50,7 +50,7 @@ pub(super) fn levels() -> String {
     )
 }
 
-/// What a type or a word is called here.
+/// The name of a type or a word here.
 fn named(known: &'static str) -> &'static str {
     NAMED.iter().find(|(core, _)| *core == known).map_or(known, |(_, here)| here)
 }
@@ -142,7 +142,7 @@ fn kind(record: &Record, field: &Field) -> String {
         // Why a record can't be used is a text of the core.
         ("Saved", "reason", _) => "\"damaged\" | \"other_version\" | \"other_api\" | \"other_account\"".to_owned(),
         ("Event", _, Shape::Word(words)) if !words.closed => super::shape(field.shape, Side::Answer),
-        // What is false is left out.
+        // A false member is left out.
         (_, _, Shape::Bool) => "true".to_owned(),
         (_, _, Shape::Word(words)) => named(words.name).to_owned(),
         ("Event", _, Shape::Decimal) => "string".to_owned(),
@@ -162,7 +162,7 @@ mod tests {
         out
     }
 
-    /// What is printed of a type.
+    /// The printed text of a type.
     fn of(printed: &str, begin: &str) -> String {
         let rest = printed.split_once(begin).unwrap_or_else(|| panic!("{begin} is missing")).1;
         rest.split("\n\n").next().unwrap_or_default().to_owned()

@@ -29,7 +29,7 @@ const NO_NOUNS: [&str; 12] = ["of", "as", "in", "for", "from", "with", "when", "
 
 /// The folders of each part, and how many of a thousand of its sentences may begin with one of `OPENERS`. No number may be raised.
 const PARTS: [(&str, &[&str], usize); 10] = [
-    ("core", &["core/src"], 120),
+    ("core", &["core/src"], 10),
     ("the folder store", &["core/store"], 5),
     ("Python", &["bindings-python"], 20),
     ("JavaScript", &["bindings-wasm"], 50),

@@ -1,4 +1,4 @@
-//! Whose client it is, and which records are its own.
+//! The account of a client, and its own records.
 
 use crate::contract::Secret;
 use crate::entropy::digest;
@@ -6,23 +6,23 @@ use crate::policy::{Rule, Rules};
 use crate::state::{Account, BadRecord, Data, Space};
 use crate::wire::BaseUrl;
 
-/// Whose client it is.
+/// The account of a client.
 #[derive(Debug)]
 #[cfg_attr(feature = "ablation", derive(Clone, Hash))]
 pub(super) struct Owner {
     pub(super) name: Secret,
-    /// What its records are marked with.
+    /// The mark of its records.
     pub(super) digest: Account,
-    /// Whether the caller says that records of another key or base URL are this account's.
+    /// True if the caller states that records of another key or base URL are this account's.
     pub(super) same: bool,
     /// Where its names are.
     pub(super) space: Space,
-    /// Whether the account can buy, as far as is known.
+    /// True if the account can buy, as far as is known.
     pub(super) backend_ready: Option<bool>,
 }
 
 impl Owner {
-    /// What a record says, if it is of this account.
+    /// Returns a record's data, if it is of this account.
     pub(super) fn ours(&self, data: Data, base: &BaseUrl, rules: Rules) -> Result<Data, BadRecord> {
         if self.same || !rules.holds(Rule::OthersAreLeft) {
             return Ok(data);

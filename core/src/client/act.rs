@@ -1,5 +1,5 @@
-//! What people do about what the store holds: a doubt is closed, or looked into; what is of no more use is forgotten. Each is a command
-//! that has the name for as long as it takes.
+//! The acts of people on the store's entries: settling or looking up a doubt, and forgetting a record. Each is a command that has the name
+//! for as long as it takes.
 
 use super::finishing::said;
 use super::reconcile::no_doubt;

@@ -22,7 +22,7 @@ impl Router {
             Found::Data(data) => other_than_record(&start, data, self.journal.slot(name).map(|slot| name.at(slot.version))),
             Found::Bad(bad, _) => {
                 let field = if start.options.intent.is_some() { "intent" } else { "idempotency_key" };
-                // It may be this very write.
+                // The record may be of this very write.
                 let record = self.journal.slot(name).map(|slot| name.at(slot.version).0);
                 let fields = unreadable(start.endpoint.name, bad, Effect::Unknown);
                 Error::from(ErrorFields { field: Some(field.to_owned()), record, ..fields })
@@ -55,8 +55,8 @@ impl Router {
         }
     }
 
-    /// How old its key is by this client's clock, and by the service's where that is known. It is not asked for: the backend may refuse that,
-    /// too.
+    /// The age of its key by this client's clock, and by the service's if that is known. The service's time is not requested: the backend
+    /// may refuse that, too.
     pub(super) fn age_of(&self, call: &SavedCall) -> Option<Millis> {
         self.shared.clock.about_since(call.age.at).map(|gap| call.age.ms.saturating_add(gap))
     }

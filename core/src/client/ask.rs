@@ -46,7 +46,7 @@ impl Router {
         self.deferred.push(Deferred::Tell(id, Input::Granted(Err(error))));
     }
 
-    /// What came of it, for all that wait for it.
+    /// Takes the outcome of the read, for all jobs that wait for it.
     pub(super) fn on_server_time(&mut self, step: StepId, received: SendResult<'_>) {
         let Some((exchange, heard)) = self.hear_errand(Pending::Ask, step, received) else { return };
         let now = self.shared.clock.monotonic();
@@ -54,7 +54,7 @@ impl Router {
         let failing = match heard {
             ExchangeResult::Late => return waiting.into_iter().for_each(|id| self.set_timer(id, now)),
             ExchangeResult::Failure(failing) if failing.is_page() || failing.is_throttle(&self.service) => failing,
-            // Whatever the service says, it says what time it is.
+            // Every answer of the service has its time.
             ExchangeResult::Success(_) | ExchangeResult::Failure(_) | ExchangeResult::Unfit(_) => {
                 self.errand_succeeded(Pending::Ask);
                 return waiting.into_iter().for_each(|id| self.deferred.push(Deferred::Tell(id, Input::Granted(Ok(Grant::ServerTime)))));

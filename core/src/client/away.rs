@@ -1,4 +1,4 @@
-//! Who waited for a name and can't have it: another client has it, or the store fails.
+//! The errors for a name that can't be had: another client owns it, or the store fails.
 
 use super::router::Router;
 use super::types::busy;
@@ -30,7 +30,7 @@ impl Router {
             _ => {}
         }
         let Visit { command: Some(command), purpose } = visit else { return };
-        // Whoever has an intent goes on with it; a key of the caller's own may have been sent by somebody without this store.
+        // An intent is resumed by its next start; a key of the caller's own may have been sent by a program without this store.
         let effect = match &purpose {
             Purpose::Start(start) if start.options.idempotency_key.is_none() => Effect::None,
             _ => effect,
@@ -82,7 +82,7 @@ impl Router {
         }
     }
 
-    /// What somebody asked for can't be had.
+    /// Ends a visit whose name can't be had.
     pub(super) fn turn_away(&mut self, visit: Visit, kind: Kind, what: &str, advice: Advice) {
         let Some(command) = visit.command else { return };
         let (operation, intent, effect) = visit.subject();

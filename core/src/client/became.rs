@@ -1,11 +1,11 @@
-//! What an operation in doubt may have become: the id or the number that tells one outcome of it from another.
+//! The possible results of an operation in doubt: the id or the number that distinguishes its outcomes.
 
 use crate::contract::agent::GetSession;
 use crate::contract::{Operation, json_of};
 use crate::engine::bad_order_no;
 use crate::wire::{Facts, build};
 
-/// What a write makes, if that has a name of its own.
+/// The resource that a write makes, if it has a name of its own.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Made {
     Session,
@@ -15,7 +15,7 @@ pub(super) enum Made {
 }
 
 impl Made {
-    /// What this operation makes.
+    /// The resource that this operation makes.
     pub(super) fn by(operation: &str) -> Option<Made> {
         match operation {
             "create_session" => Some(Made::Session),
@@ -26,7 +26,7 @@ impl Made {
         }
     }
 
-    /// What tells it from others.
+    /// The name that distinguishes it from others.
     pub(super) fn name(self, facts: &Facts) -> Option<String> {
         match self {
             Made::Session => facts.session_id.clone(),
@@ -36,7 +36,7 @@ impl Made {
         }
     }
 
-    /// What is known of it by its name alone, or why that can't be its name.
+    /// The facts that its name alone determines, or the reason why it can't be its name.
     fn facts(self, name: &str) -> Result<Facts, String> {
         let number = || bad_order_no(name).map_or_else(|| Ok(Some(name.to_owned())), |rule| Err(rule.to_owned()));
         match self {
@@ -56,7 +56,7 @@ impl Made {
     }
 }
 
-/// What is known of an operation that became this, or why it can't be.
+/// The facts about an operation with this result, or the reason why that is impossible.
 pub(super) fn what_became(operation: &str, became: &str) -> Result<Facts, String> {
     if became.trim() != became {
         return Err("must not begin or end with a space".to_owned());

@@ -44,7 +44,7 @@ impl Router {
                 self.tell(id, Input::Granted(Err(Error::new(Kind::Cancelled, Effect::None, "cancel", what, Advice::Nothing))));
                 None
             }
-            // It hears of it when what it waits for comes back.
+            // The command gets its result when the step that it waits for comes back.
             _ => None,
         }
     }
@@ -63,7 +63,7 @@ impl Router {
     /// A command ends before the store was asked for its name.
     pub(super) fn end_cancelled(&mut self, command: CommandId, visit: Visit) {
         let (operation, intent, effect) = visit.subject();
-        // What is under a name is not known before it was claimed, and whoever else waits for it goes on.
+        // The data under a name is not known before it was claimed, and other visits of it continue.
         let (what, advice) = match effect {
             Effect::None => ("was cancelled before it had any effect", Advice::Nothing),
             _ => ("was cancelled before it was known whether an earlier attempt took effect", Advice::Resume),
@@ -76,7 +76,7 @@ impl Router {
         self.complete(command, Err(Error::from(ErrorFields { intent, session_id, ..fields })));
     }
 
-    /// Takes back a job's request that the host has not polled yet: nobody sends it. Whether there was one.
+    /// Takes back a job's request that the host has not polled yet, so that it is never sent. Returns true if there was one.
     pub(super) fn take_back(&mut self, id: JobId, step: StepId) -> bool {
         if !self.outbox.take_back(step) {
             return false;

@@ -1,5 +1,5 @@
-//! Changes of sessions, and which of them wait for one another. What costs nothing never holds back what costs money: a termination passes
-//! everything but another termination, and a rotation in doubt is sent once more before the next one, whatever comes of that.
+//! Changes of sessions, and their order. A free change never holds back a paid one: a termination passes everything except another
+//! termination, and a rotation in doubt is sent once more before the next one, whatever its outcome.
 
 use super::go_on::bought_as_of;
 use super::router::Router;

@@ -1,5 +1,5 @@
-//! What is refused before anything is sent, by what the client knows: options that have no meaning, a second change of a session, a key
-//! that belongs to another request.
+//! The checks before anything is sent, by what the client knows: options that have no meaning, a second change of a session, a key that
+//! belongs to another request.
 
 use super::router::Router;
 use super::types::busy;

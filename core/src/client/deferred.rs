@@ -1,8 +1,7 @@
-//! What is still to be done, and in which order.
+//! The deferred work, and its order.
 //!
-//! A method calls what stands below it. Whatever would lead back up, to those who may have called it, it pushes here, and the router carries
-//! it out once the method has returned. A method does its own work first and pushes last; what has to come after something that was pushed
-//! is pushed too.
+//! A method calls only methods below it. Work that leads back up, to its possible callers, is pushed here, and the router carries it out
+//! once the method has returned. A method does its own work first and pushes last; work that has to come after pushed work is pushed too.
 
 use super::waiting::{AfterRetry, Found};
 use crate::engine::{Action, Input};
@@ -12,7 +11,7 @@ use crate::state::{CommandId, JobId, Name, WriteResult};
 pub(super) enum Deferred {
     /// A job hears what came of what it waited for.
     Tell(JobId, Input<'static>),
-    /// What a job asks for is carried out.
+    /// The action of a job is carried out.
     Act(JobId, Action),
     /// The put that a job waited for was answered.
     Stored(JobId, WriteResult),
@@ -30,9 +29,9 @@ pub(super) enum Deferred {
     PartEnded(u32, CommandId),
     /// More of them begin.
     ResumeMore(u32),
-    /// Nobody takes a result.
+    /// The result of a command is abandoned.
     Abandon(CommandId),
-    /// Nobody waits for a command.
+    /// A command is cancelled.
     Cancel(CommandId),
 }
 
@@ -49,7 +48,7 @@ impl DeferredCalls {
         self.0.len()
     }
 
-    /// What was pushed since then comes out in the order in which it was pushed.
+    /// Makes the work that was pushed since then come out in the order in which it was pushed.
     pub(super) fn turn(&mut self, from: usize) {
         if let Some(new) = self.0.get_mut(from..) {
             new.reverse();

@@ -13,7 +13,7 @@ use crate::state::{StoreAnswer, StoreCall};
 use crate::time::{Millis, Now};
 use crate::wire::Request;
 
-/// What a host makes of a request. Its `Debug` shows neither the body nor what the headers hold.
+/// The result of sending a request. `Debug` shows neither the body nor the values of headers.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Responded {
     /// A response.
@@ -24,20 +24,20 @@ pub enum Responded {
         headers: Vec<(String, String)>,
         /// At most `max_body` bytes of the body.
         body: Vec<u8>,
-        /// Whether there was more.
+        /// True if the body was longer.
         truncated: bool,
     },
     /// No response.
     Failed {
         /// Why.
         kind: FailureKind,
-        /// Whether the request may have reached the service.
+        /// The reach of the request.
         sent: Sent,
     },
 }
 
 impl Responded {
-    /// What a client takes in of it.
+    /// The outcome for a client.
     fn outcome<'a>(&'a self, headers: &'a [(&'a str, &'a str)]) -> Outcome<'a> {
         match self {
             Responded::Response { status, body, truncated, .. } => {
@@ -96,9 +96,9 @@ pub trait AsyncHost {
     fn notify(&mut self, _event: &Event) {}
 }
 
-/// What can be driven: a client, or one with pools.
+/// A client that can be driven, with or without pools.
 pub trait Driven {
-    /// What to do next.
+    /// Returns the next step.
     fn poll(&mut self, now: Now) -> Step;
     /// The client itself.
     fn client(&mut self) -> &mut Client;
@@ -127,7 +127,7 @@ pub fn drive<O: Outputs>(client: &mut impl Driven, ticket: Ticket<O>, host: &mut
     }
 }
 
-/// The same for an async host. To abandon it, drop the future and [`cancel`](Client::cancel) the command.
+/// Drives a command for an async host. To abandon it, drop the future and [`cancel`](Client::cancel) the command.
 pub async fn drive_async<O: Outputs>(client: &mut impl Driven, ticket: Ticket<O>, host: &mut impl AsyncHost) -> Result<O::Output, Error> {
     let mut result = None;
     loop {

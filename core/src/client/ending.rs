@@ -1,4 +1,4 @@
-//! How a job ends: without effect, in doubt, or for good. Whatever of it is to be known later on is put first.
+//! The end of a job: without effect, in doubt, or for good. Its lasting facts are put first.
 
 use arcstr::ArcStr;
 
@@ -63,7 +63,7 @@ impl Router {
         self.finish_after(finished);
     }
 
-    /// What those who wait are told: that a session is over is an error to who starts its intent.
+    /// The result for the waiting commands: a session that is over is an error for a start of its intent.
     fn result_of(&self, entry: &Entry, result: Result<Answered, Error>) -> Result<Answered, Error> {
         self.over_for_good(entry, &result).map_or(result, Err)
     }
@@ -80,9 +80,10 @@ impl Router {
         is_kept.then(|| self.kept_under(entry)).flatten()
     }
 
-    /// What surely bought nothing: all that was counted where the job had no effect, else a further key that was never sent, or was refused.
-    /// It counts no more once its record is gone, or says so: until then another client may go on with it. What another client has
-    /// taken over is that one's to count; of what was never put it knows nothing.
+    /// Takes the entries that certainly bought nothing: all of them if the job had no effect, else those of a further key that was never
+    /// sent, or was refused. They stop counting once the record is deleted, or no longer has them: until then another client may take the
+    /// record over. The entries of a record that another client has taken over are that client's; it knows nothing of entries that were
+    /// never put.
     fn take_unspent(&mut self, id: JobId, has_no_effect: bool) -> Vec<Counted> {
         let Some(Entry { job, custody, .. }) = self.jobs.get_mut(&id).map(|entry| &mut **entry) else { return Vec::new() };
         let is_only_ours = custody.lost && custody.last_put.is_none();
@@ -90,7 +91,7 @@ impl Router {
         if has_no_effect || is_only_ours { std::mem::take(&mut write.terms.counted) } else { write.take_unspent() }
     }
 
-    /// What is to become of the name of a job that has ended.
+    /// Decides what happens to the name of a job that has ended.
     fn leave(&mut self, name: &Name, entry: &Entry, finished: &mut Finished) {
         if matches!(&finished.result, Err(error) if error.effect == Effect::None) && self.keep_refused(name, entry, finished) {
             return;
@@ -145,7 +146,7 @@ impl Router {
         left
     }
 
-    /// What the store is still to answer before whoever waits for a job is told.
+    /// The answers of the store that come before the commands of a job get its result.
     fn after(&self, entry: &Entry) -> Vec<After> {
         let tracked = entry.subject.session_id.as_ref().and_then(|session| self.sessions.get(session));
         let of_session = tracked.and_then(|known| known.name.clone().or_else(|| Some(known.bought_as.as_ref()?.name.clone())));
@@ -237,7 +238,7 @@ impl Router {
         }
     }
 
-    /// What an answer says once it is known what it was for.
+    /// Fills an answer in with the facts about its job.
     fn fill(&self, entry: &mut Entry, answered: &mut Answered) {
         if let Job::Lookup(lookup) = &mut entry.job {
             (answered.raw, answered.shape) = (Router::reconciled(lookup), &Reconciliation::SHAPE);
@@ -277,7 +278,7 @@ impl Router {
                     (true, true) => error(Effect::Unknown, Advice::WaitForOther).not_again(),
                     (true, false) => error(Effect::None, Advice::WaitForOther),
                     (false, true) => error(Effect::Unknown, Advice::Resume).not_again(),
-                    // Who starts it again does not come to its record, but whoever resumes all does, and sends it.
+                    // A new start does not find its record, but `resume_all` does, and sends it.
                     (false, false) if self.may_be_resumed(entry) => error(Effect::Unknown, Advice::Resume),
                     (false, false) => error(Effect::None, Advice::RetryLater),
                 })
@@ -288,19 +289,19 @@ impl Router {
         }
     }
 
-    /// Whether the store has a record of this job, or may have one, that whoever finds it can send.
+    /// Returns true if the store has, or may have, a record of this job that another client can send.
     pub(super) fn may_be_resumed(&self, entry: &Entry) -> bool {
         entry.custody.last_put.is_some() && entry.saved_call(&self.shared.clock).is_some_and(|call| call.can_resume())
     }
 }
 
-/// Whether a doubt of it may be dropped some day: nothing is paid by it, and nothing goes on costing.
+/// Returns true if its doubt may be dropped some day: the operation is free, and no costs go on.
 fn may_be_dropped(endpoint: &Endpoint) -> bool {
     let is_free = endpoint.is_free_change() || endpoint.name == "report_session_event";
     is_free && endpoint.name != TerminateSession::ENDPOINT.name
 }
 
-/// What a finished operation is remembered by.
+/// The memory of a finished operation.
 fn done(entry: &Entry, result: &Result<Answered, Error>) -> Done {
     let Entry { job, subject, .. } = entry;
     let operation = subject.operation;
@@ -327,7 +328,7 @@ mod tests {
     use super::super::CallOptions;
     use super::super::testing::{BUY, agent, drain, result};
 
-    /// What a second start of an intent is given after an answer with a mode of so many bytes.
+    /// Returns the answer to a second start of an intent, after a first answer with a mode of that many bytes.
     fn remembered(padding: usize) -> String {
         let mut client = agent(7, false);
         let first = client.start_json("create_session", BUY, CallOptions::intent("job"));

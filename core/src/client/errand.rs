@@ -9,7 +9,7 @@ use crate::policy::{Again, Error};
 use crate::state::{CommandId, Errand, StepId};
 use crate::time::Millis;
 
-/// What an errand does not have: anybody's wishes.
+/// The options that a shared request does not have.
 const NO_WANTS: Wants =
     Wants { wishes: Wishes { credentials: false, auto_rotate: false, ends: ThinVec::EMPTY }, deadline_ms: 0, since: None, queued: 0 };
 
@@ -45,7 +45,7 @@ impl Router {
         errand.out.push((id, exchange));
     }
 
-    /// What came of it.
+    /// Takes the outcome of the request.
     pub(super) fn hear_errand(&mut self, which: Pending, step: StepId, received: SendResult<'_>) -> Option<(Exchange, ExchangeResult)> {
         let out = &mut self.errand(which.clone()).out;
         let at = out.iter().position(|(id, _)| *id == step)?;
@@ -73,7 +73,7 @@ impl Router {
         at
     }
 
-    /// It is over: what it took of the quota is given back.
+    /// Ends a request that succeeded: its quota is given back.
     pub(super) fn errand_succeeded(&mut self, which: Pending) {
         let attempts = self.errand(which.clone()).attempts;
         self.with_errand(|cx| attempts.succeeded(cx));

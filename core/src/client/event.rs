@@ -7,26 +7,26 @@ use crate::state::CommandId;
 /// Progress of a command.
 #[derive(Debug, Clone, PartialEq, Hash)]
 pub struct Event {
-    /// Which command, where it belongs to one.
+    /// The command, if there is one.
     pub command: Option<CommandId>,
-    /// Which operation.
+    /// The operation.
     pub operation: &'static str,
     /// The caller's own name for it.
     pub intent: Option<String>,
-    /// What happened.
+    /// The kind of the event.
     pub what: EventKind,
 }
 
 host_record! {
     /// Progress of a command, for people and metrics. Nothing depends on it.
     struct Head as "Event" {
-        /// Which command, where it belongs to one.
+        /// The command, if there is one.
         command: Option<CommandId>,
-        /// Which operation.
+        /// The operation.
         operation: &'static str,
         /// Your own name for it.
         intent: Option<String>,
-        /// What happened.
+        /// The name of the event.
         event: EventName,
     }
 }

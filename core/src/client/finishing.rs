@@ -85,14 +85,14 @@ impl Router {
         command.map_or("store", |command| command.operation)
     }
 
-    /// What these had counted counts no more, and the marker of a renewal goes; they wait for that.
+    /// Stops counting their entries, and deletes the marker of a renewal; they wait for that.
     pub(super) fn let_go_for(&mut self, finished: &mut Finished) {
         let spends = self.uncount(std::mem::take(&mut finished.counted));
         finished.after.extend(spends.into_iter().map(After::Spend));
         self.end_marker(finished);
     }
 
-    /// What the last step came to may change what is said.
+    /// Changes the result after the outcome of the last step.
     fn change(&mut self, finished: &mut Finished, name: &Name, written: WriteResult) {
         match (written, finished.last) {
             (WriteResult::Done, Last::EraseLate) => {
@@ -101,12 +101,12 @@ impl Router {
                 if let Err(error) = &finished.result {
                     finished.result = Err(Error::from(after(error, Kind::Store, Effect::Unknown, what, Advice::MendStore)));
                 }
-                // Whoever ends the record finds there what it counts.
+                // The client that ends the record finds its entries there.
                 finished.counted.clear();
                 self.keep_marker(finished);
             }
             (WriteResult::Done, _) => self.let_go_for(finished),
-            // It is tried again. Until it is done, whoever takes the record over finds there what still counts.
+            // The put is tried again. Until it is done, a client that takes the record over finds the entries that still count.
             (WriteResult::Failed, Last::Put) if !finished.counted.is_empty() || finished.marker.is_some() => {
                 let (counted, marker) = (std::mem::take(&mut finished.counted), finished.marker.take());
                 let later =
@@ -126,7 +126,7 @@ impl Router {
                 };
                 finished.last = Last::Put;
                 finished.result = Err(Error::from(ErrorFields { record, ..fields }));
-                // Whoever finds it may buy with its key, and whoever ends it finds there what it counts.
+                // A client that finds the record may buy with its key, and the client that ends it finds its entries there.
                 finished.counted.clear();
                 self.keep_marker(finished);
                 // The record may be there: whoever comes next finds it.
@@ -164,7 +164,7 @@ impl Router {
     }
 }
 
-/// Whether there was something to do.
+/// The answer to an act: true if there was something to do.
 pub(super) fn said(there: bool) -> Answered {
     Answered { raw: there.to_string().parse().unwrap_or_default(), ..Answered::of(Facts::default()) }
 }

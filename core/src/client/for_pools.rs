@@ -1,4 +1,4 @@
-//! What a pool asks of the client below it, beside what every caller may. What comes of it the pool reads as [`News`].
+//! The requests of pools to the client below them, beside those of every caller. The pool reads the results as [`News`].
 
 use arcstr::ArcStr;
 
@@ -63,7 +63,7 @@ impl Client {
         self.route(|router| router.reject(error, intent))
     }
 
-    /// What a pool is to hear next.
+    /// Returns the next event for a pool.
     pub(crate) fn next_news(&mut self) -> Option<News> {
         self.router.news.pop_front()
     }
@@ -121,23 +121,23 @@ impl Client {
         self.route(|router| router.release_slot(name));
     }
 
-    /// Whether a purchase for a slot may be made so at all.
+    /// Returns an error if no purchase for a slot may be made with this request.
     pub(crate) fn check_slot(&self, params: &str, options: &CallOptions, has_cap: bool) -> Result<(), Error> {
         super::pool_slots::check_slot(params, options, has_cap)
     }
 
-    /// Whether a claimed slot holds a session, or a purchase, of another request than this; how much is bought, and for how long, aside.
+    /// Returns true if a claimed slot holds a session, or a purchase, of another request than this; quantity and duration do not count.
     pub(crate) fn is_slot_of_another(&self, name: &Name, params: &str) -> bool {
         self.router.is_slot_of_another(name, params)
     }
 
-    /// What a record of a slot says.
+    /// Reads the content of a slot from its record.
     pub(crate) fn slot_in(&mut self, data: &[u8]) -> Slot {
         self.router.slot_in(data)
     }
 }
 
-/// What is known.
+/// The facts for pools.
 impl Client {
     /// The time is this.
     pub(crate) fn tick(&mut self, now: Now) {
@@ -171,7 +171,7 @@ impl Client {
         self.router.spending.pools.insert(pool_digest(pool), cap);
     }
 
-    /// It is closed. What of it counts otherwise later is set wherever it may count.
+    /// Forgets the cap of a closed pool. Its entries that change later are set wherever they may count.
     pub(crate) fn forget_pool_cap(&mut self, pool: &str) {
         self.router.spending.pools.remove(pool_digest(pool).as_str());
     }
@@ -187,29 +187,29 @@ impl Client {
         known.map_or_else(|| session.into(), ArcStr::clone)
     }
 
-    /// Which purchase of its slot a session is.
+    /// The number of a session's purchase in its slot.
     pub(crate) fn purchase_number(&self, session: &str) -> Option<i64> {
         let bought_as = self.router.sessions.get(session)?.bought_as.as_ref()?;
         i64::try_from(SlotPurchase::of(bought_as.intent.as_deref()?)?.number).ok()
     }
 
-    /// Whether a session is this client's, and can be used as far as is known.
+    /// Returns true if a session is this client's, and can be used as far as is known.
     pub(crate) fn is_usable(&self, session: &str) -> bool {
         self.router.sessions.get(session).is_some_and(|known| known.name.is_some() && !known.is_over())
     }
 
-    /// Whether a session is known to be over.
+    /// Returns true if a session is known to be over.
     pub(crate) fn is_over(&self, session: &str) -> bool {
         self.router.sessions.get(session).is_none_or(|known| known.is_over())
     }
 
-    /// Whether a session has expired, and may be renewed.
+    /// Returns true if a session has expired, and may be renewed.
     pub(crate) fn is_expired(&self, session: &str) -> bool {
         let known = self.router.sessions.get(session).filter(|known| known.name.is_some());
         known.is_some_and(|known| known.is_over() && !known.is_over_for_good() && known.shown.status.as_deref() == Some("expired"))
     }
 
-    /// Whether a session was rotated too lately, or too often.
+    /// Returns true if a session was rotated too recently, or too often.
     pub(crate) fn is_rotation_held_back(&self, session: &str) -> bool {
         let now = self.monotonic();
         self.router.sessions.get(session).is_some_and(|known| known.observed.held_back(now).is_some())

@@ -1,4 +1,4 @@
-//! What is under a name, as far as it can be used.
+//! The data under a name, as far as it can be used.
 
 use super::router::Router;
 use super::waiting::Found;

@@ -27,7 +27,7 @@ impl Router {
     /// go of.
     pub(super) fn drop_settings(&mut self, id: JobId, entry: &Entry) -> Vec<Name> {
         let newer_stands = self.shared.rules.holds(Rule::NewerSettingStands);
-        // What comes out of a record may be older than what is in doubt.
+        // A setting from a record may be older than the one in doubt.
         let is_restored = entry.job.write().is_some_and(|write| write.restored);
         let Some(members) = members_set(entry).filter(|_| newer_stands && !is_restored) else { return Vec::new() };
         let is_undone = |known: &SettingInDoubt| known.began < id && known.members.iter().all(|name| members.contains(name));
@@ -63,7 +63,7 @@ impl Router {
                 (finished.own, finished.last) = (Some(name.clone()), Last::Erase);
                 self.delete(&name, false);
             }
-            // It is being let go of, or was: it is claimed anew, and another client may be quicker.
+            // The name is being released, or was: it is claimed anew, and another client may be faster.
             (false, without_effect) => {
                 if let Some(error) = without_effect {
                     let (kind, advice) = match error.kind {

@@ -108,7 +108,7 @@ impl Router {
             ledger.unanswered = call.unanswered;
         }
         let mut terms = Terms::new(endpoint, &built, None, None);
-        // What the key itself counts is counted anew before it is sent again, at what it was quoted.
+        // The entries of the key itself are counted anew before it is sent again, at its quote.
         let own = call.key.as_deref().unwrap_or_default();
         terms.quote = call.counted.iter().filter(|counted| counted.is_of(own)).map(|counted| counted.usd).next_back();
         terms.counted.clone_from(&call.counted);
@@ -169,7 +169,7 @@ impl Router {
             return self.finish_visit(command, Err(error), options.intent.clone(), name);
         }
         let phase = facts.session_id.as_ref().map(|_| phase_of(facts.status.as_deref(), &options.ends));
-        // What is kept of the answer is what its type names; where that is too long there are the facts, which have its members' names.
+        // The stored answer has the documented members; if it was too long there are the facts, which have the same names.
         let of_facts = || (!facts.settled).then(|| Json::checked(json_of(&facts)));
         let raw = done.answer.clone().or_else(of_facts).unwrap_or_default();
         let shape = endpoint(operation).map_or(&Shape::Json, |endpoint| &endpoint.response);
@@ -177,7 +177,7 @@ impl Router {
     }
 }
 
-/// What its caller calls what is under a name.
+/// The caller's names for a purchase, from its record.
 pub(super) fn bought_as_of(name: &Name, data: &Data) -> Option<BoughtAs> {
     let fingerprint = data.fingerprint?;
     Some(BoughtAs {

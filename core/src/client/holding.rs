@@ -1,5 +1,4 @@
-//! Who has a session: callers whom it was given to, jobs that are about it, or nobody. Then its name is let go of, and what is known of it
-//! is forgotten.
+//! The holders of a session: callers with a handle, and jobs. Without holders its name is released, and its facts are forgotten.
 
 use std::sync::Arc;
 
@@ -11,7 +10,7 @@ use crate::engine::Wishes;
 use crate::state::{BoughtAs, CommandId, Name, SavedSession, Shown, Tracked, User, word};
 
 impl Router {
-    /// Whether the client follows a session:
+    /// Returns true if the client follows a session.
     pub(super) fn follows(&self, session: &str) -> bool {
         self.sessions.get(session).is_some_and(|known| known.name.is_some())
     }
@@ -20,7 +19,7 @@ impl Router {
     pub(super) fn hold_session(&mut self, name: &Name, session: SavedSession, bought_as: Option<BoughtAs>) {
         let id = ArcStr::from(session.id);
         if let Some(known) = self.sessions.get_mut(&id).filter(|known| known.name.as_ref().is_some_and(|known| known != name)) {
-            // It is followed already under another name: that one has it.
+            // The session is followed already under another name, which keeps it.
             known.wishes.credentials |= session.credentials;
             known.wishes.auto_rotate |= session.auto_rotate;
             return;
@@ -95,7 +94,7 @@ impl Router {
         known.into_iter().for_each(|known| _ = self.sessions.insert(session.into(), Box::new(known)));
     }
 
-    /// Whether a caller has a session, or is about to.
+    /// Returns true if a caller has a handle of the session, or is about to get one.
     pub(super) fn is_held(&self, session: &str) -> bool {
         self.sessions.get(session).is_some_and(|known| known.is_held())
     }

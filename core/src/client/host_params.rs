@@ -7,7 +7,7 @@ use crate::json::text_of;
 use crate::policy::Error;
 use crate::wire::members;
 
-/// What was given to an operation.
+/// The given values of an operation.
 pub(super) struct HostParams<'a> {
     operation: &'static str,
     all: Vec<(Cow<'a, str>, &'a str)>,

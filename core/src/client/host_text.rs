@@ -1,5 +1,5 @@
-//! What a host hands on that needs no client, as text: settings of a proxy, the beginning of a walk, events of a session, and what
-//! it refuses by itself. One function, so that a rule is in one place and each binding has one crossing for all of them.
+//! Answers of the core that need no client, as text: settings of a proxy, the beginning of a walk, events of a session, and refusals of
+//! hosts. One function, so that each rule is in one place and each binding has one crossing for all of them.
 
 mod event;
 mod proxy;
@@ -21,8 +21,8 @@ use crate::wire::time::{http_date, retry_after};
 /// | `refusal` | the `operation` that is refused, and `because`: `closed`, `forked`, `store_in_use`, `store` (with what it `said`), `base_url` (with its `variable`), `not_text` (with its `field`) | the error, always |
 /// | `walk` | the `operation` of a list, a saved `position` to go on from, and `max_pages` | the `position` at which its walk begins |
 /// | `retry_after` | the `header` Retry-After of a caller's own target, the `date` of that response where it has one, and `now`, in milliseconds since 1970 | `wait_ms`, null where it asks for no wait |
-/// | `seen` | the `chain` of an exception of the caller's HTTP client, outermost first: of each the `names` of its class and those that it is based on, behind their package; its `code`; the `status` of the response that it holds; what it `said`; and `during`, `connect` or `tls`, where that is known | what `observe` takes: `{"status":N}`, `timeout`, `proxy`, `target` or `unknown` |
-/// | `session_event` | the `facts` that were seen through a session, and `more` of the caller's own | the `event` of `report_session_event` |
+/// | `seen` | the `chain` of an exception of the caller's HTTP client, outermost first: of each the `names` of its class and those that it is based on, behind their package; its `code`; the `status` of the response that it holds; what it `said`; and `during`, `connect` or `tls`, where that is known | an observation for `observe`: `{"status":N}`, `timeout`, `proxy`, `target` or `unknown` |
+/// | `session_event` | the `facts` of an observation through a session, and `more` of the caller's own | the `event` of `report_session_event` |
 pub fn host_text(question: &str, given: &str) -> Result<String, Error> {
     let read = |operation| HostParams::read(operation, "given", given);
     match question {

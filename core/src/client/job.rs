@@ -10,7 +10,7 @@ use crate::policy::{Error, RetryPolicy};
 use crate::state::{BoughtAs, CommandId, Name, SavedCall, StepId, Version};
 use crate::time::Millis;
 
-/// What a job waits for.
+/// The thing that a job waits for.
 #[derive(Debug, Clone, Hash)]
 pub(super) enum Parked {
     /// A time.
@@ -21,7 +21,7 @@ pub(super) enum Parked {
     Storing,
     /// The store has the marker that says where its record will be.
     Marking,
-    /// It counts under the day's cap.
+    /// The count under the day's cap.
     Counting,
     /// An answer.
     Sending(StepId),
@@ -31,25 +31,25 @@ pub(super) enum Parked {
     Asking,
 }
 
-/// What a job's record is kept under, and for.
+/// The record of a job: its name and its use.
 #[derive(Debug, Clone, Default, Hash)]
 pub(super) struct Custody {
     pub(super) name: Option<Name>,
-    /// What its caller calls it.
+    /// The caller's names for it.
     pub(super) bought_as: Option<Arc<BoughtAs>>,
-    /// What the record of its session is kept under, where something was put there for it.
+    /// The name of its session's record, if one was put for it.
     pub(super) session_name: Option<Name>,
     /// The version of what is in the store under its name, or may be.
     pub(super) last_put: Option<Version>,
-    /// Whether the name was lost to another client: nothing more is sent or put for it.
+    /// True if the name was lost to another client: nothing more is sent or put for it.
     pub(super) lost: bool,
-    /// Whether it only reads what an intent was accepted as: whatever comes of that, the intent stays accepted.
+    /// True if the job only reads the accepted result of an intent: whatever the read brings, the intent stays accepted.
     pub(super) recalls: bool,
     /// Boxed, as most jobs have none of it.
     pub(super) rare: Option<Box<Rare>>,
 }
 
-/// What few jobs have.
+/// The members that few jobs have.
 #[derive(Debug, Clone, Default, Hash)]
 pub(super) struct Rare {
     /// Another name whose record goes when the result was taken: that of the session it ended.
@@ -62,7 +62,7 @@ pub(super) struct Rare {
     pub(super) marker: Option<Name>,
     /// Of a renewal: whether its session was ended meanwhile.
     pub(super) session_over: bool,
-    /// What is to count otherwise under the day's cap, and was not answered yet.
+    /// The changes under the day's cap that were not answered yet.
     pub(super) spends: Vec<u32>,
     pub(super) doubt_since: Option<Millis>,
     /// Of an order that was placed: the call that placed it.
@@ -78,9 +78,9 @@ pub(super) struct Entry {
     pub(super) place: Option<Place>,
     pub(super) subject: Subject,
     pub(super) wants: Wants,
-    /// Who is told of the end.
+    /// The commands that wait for the end.
     pub(super) waiting: SmallSet<CommandId>,
-    /// Whether anybody waits for it, or it was given up by the last who did.
+    /// True if a caller waits for the job; false after the last one has cancelled.
     pub(super) wanted: bool,
     pub(super) timer: Option<Millis>,
     pub(super) custody: Custody,
@@ -111,7 +111,7 @@ impl Entry {
         }
     }
 
-    /// What a command is told that no longer waits for it.
+    /// The error for a command that no longer waits for it.
     pub(super) fn cancelled_error(&self) -> Error {
         self.job.cancelled_error(&self.subject)
     }
@@ -127,7 +127,7 @@ impl Entry {
         }
     }
 
-    /// It goes on for that start alone, with all of its options.
+    /// Continues for that start alone, with all of its options.
     pub(super) fn take_over(&mut self, options: &CallOptions, policy: RetryPolicy) {
         self.wants.since = None;
         self.wants.deadline_ms = options.deadline_ms.unwrap_or(crate::engine::DEADLINE);

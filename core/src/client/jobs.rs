@@ -1,4 +1,4 @@
-//! Jobs as they stand: begun, parked, with a timer, a place and who waits for them. What moves them on is `run`.
+//! The state of jobs: begun, parked, with a timer, a place and waiting commands. `run` advances them.
 
 use arcstr::ArcStr;
 
@@ -69,7 +69,7 @@ impl Router {
         }
     }
 
-    /// A termination goes on without its name, whoever has that now: nothing holds it back. Whether it is one.
+    /// Lets a termination continue without its name, whichever client owns it now: nothing holds it back. Returns true if the job is one.
     pub(super) fn goes_on_unnamed(&mut self, id: JobId) -> bool {
         let Some(entry) = self.jobs.get_mut(&id).filter(|entry| entry.job.is_termination()) else { return false };
         if let Some(name) = entry.custody.name.take() {
@@ -114,7 +114,7 @@ impl Router {
         self.jobs.remove(&id).map(|entry| *entry)
     }
 
-    /// What a command is told that no longer waits for a job.
+    /// The error for a command that no longer waits for a job.
     pub(super) fn cancelled_error(&self, entry: &Entry) -> Error {
         Error::from(ErrorFields { record: self.record_of(entry).map(|record| record.0), ..entry.cancelled_error().into_fields() })
     }
@@ -125,7 +125,7 @@ impl Router {
         self.journal.slot(&name).filter(|slot| slot.is_put).map(|slot| name.at(slot.version))
     }
 
-    /// What a job is kept under, or the session that it is about.
+    /// The name of a job's record, or of its session's.
     pub(super) fn kept_under(&self, entry: &Entry) -> Option<Name> {
         let tracked = || entry.subject.session_id.as_ref().and_then(|session| self.sessions.get(session)?.name.clone());
         entry.custody.name.clone().or_else(tracked)

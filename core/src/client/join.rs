@@ -12,7 +12,7 @@ use crate::policy::{Error, ErrorFields};
 use crate::state::{CommandId, JobId};
 
 impl Router {
-    /// What a start that joins a job wants of it.
+    /// Adds the options of a start that joins a job.
     pub(super) fn join_job(&mut self, id: u32, command: CommandId, options: &CallOptions) {
         let policy = options.policy(&self.service.retry);
         let Some(entry) = self.jobs.get_mut(&id) else { return };
@@ -60,7 +60,7 @@ impl Router {
         }
     }
 
-    /// Joins a termination of the same session that is under way. Whether there is one.
+    /// Joins a termination of the same session that is under way. Returns true if there is one.
     pub(super) fn join_termination(&mut self, command: CommandId, start: &Start) -> bool {
         if start.endpoint.name != TerminateSession::ENDPOINT.name || start.bought_as.is_some() {
             return false;

@@ -16,12 +16,12 @@ use crate::state::{CommandId, Seen, StepId, Verdict};
 use crate::time::Now;
 use crate::wire::{Facts, Reading};
 
-/// What a command was answered with.
+/// The answer of a command.
 #[derive(Clone, PartialEq, Eq)]
 pub struct TakenText {
     /// The facts, a JSON object, with `http_status` (where it was asked for now) and `attempts`.
     pub facts: String,
-    /// The whole `data`, as the service wrote it. It may hold secrets, so this type has no `Debug`.
+    /// The whole `data`, as the service wrote it. The text may hold secrets, so this type has no `Debug`.
     pub raw: String,
     /// The same under the names and with the words of the table, where the service wrote it in another way: what a host reads
     /// as its type.
@@ -30,11 +30,11 @@ pub struct TakenText {
     pub phase: Option<&'static str>,
     /// Where something in it is secret, the name of its type in the table, which says what; none where nobody documents it.
     pub type_name: Option<&'static str>,
-    /// Whether a member that nobody documents has the name of a secret.
+    /// True if an undocumented member has the name of a secret.
     pub undocumented_secrets: bool,
 }
 
-/// What is known of a send beside the facts of its answer.
+/// The facts about a send beside those of its answer.
 const SENDS: [Field; 2] = [
     Field::host("http_status", prose!("The HTTP status; absent where the service was not asked now."), Shape::Integer, false),
     Field::host("attempts", prose!("How often it was sent."), Shape::Integer, true),
@@ -42,7 +42,7 @@ const SENDS: [Field; 2] = [
 static MEMBERS: [Field; Facts::FIELDS.len() + SENDS.len()] = joined(Facts::FIELDS, &SENDS);
 static FACTS: Record = Record::new("AnswerFacts", prose!("What is known of an answer, beside itself."), &MEMBERS);
 
-/// What is known of an answer beside itself: its facts, and how it was sent.
+/// The facts about an answer beside itself, and about its sends.
 #[derive(Debug, Clone, Copy)]
 pub struct AnswerFacts<'a>(pub &'a Answered);
 
@@ -152,7 +152,7 @@ impl Client {
         }
     }
 
-    /// What was seen through a session, `{"status":403}` or a word, turned into advice; `None` if this client does not follow it.
+    /// Returns advice after an observation through a session, `{"status":403}` or a word; `None` if this client does not follow it.
     pub fn observe_text(&mut self, session_id: &str, seen: &str, now: Now) -> Result<Option<Verdict>, Error> {
         let seen: Seen = read("observe", "seen", seen)?;
         Ok(self.observe(session_id, seen, now))
@@ -160,7 +160,7 @@ impl Client {
 }
 
 impl Taken {
-    /// It as text, if it fits its type.
+    /// The answer as text, if it fits its type.
     fn into_text(mut self) -> Result<TakenText, Error> {
         let Reading { misfit, rewritten, beyond_doubles, undocumented_secrets } = self.answered.reading();
         if let Some(error) = misfit {

@@ -1,4 +1,4 @@
-//! What is put under names, and when: jobs, sessions, and what finished purchases are remembered by.
+//! The records: of jobs, of sessions, and of finished purchases.
 
 use arcstr::ArcStr;
 
@@ -14,7 +14,7 @@ use crate::state::{
 };
 use crate::time::{Clock, Millis};
 
-/// What is finished is remembered for this long.
+/// The time for which a finished operation is remembered. 30 days.
 pub(super) const REMEMBERED: Millis = 30 * 24 * 3600 * 1000;
 
 impl Entry {
@@ -22,7 +22,7 @@ impl Entry {
     pub(super) fn saved_call(&self, clock: &Clock) -> Option<SavedCall> {
         let write = self.job.write()?;
         let (endpoint, built, ledger) = (write.call.exchange.endpoint, &write.call.exchange.built, &write.call.ledger);
-        // What is never sent again needs no body, and a free one may hold anything.
+        // A request that is never sent again needs no body, and the body of a caller's own request may hold anything.
         let bodiless = built.secret || endpoint.safety == Safety::AtMostOnce;
         Some(SavedCall {
             operation: endpoint.name.to_owned(),
@@ -57,8 +57,8 @@ impl Router {
         self.outbox.ask(pending, command, call, &self.shared.clock);
     }
 
-    /// Puts data under a name of this client's, as soon as no other step of it is out. Whoever waits is told; where nobody does, it is
-    /// tried again until it is done.
+    /// Puts data under a name of this client's, as soon as no other step of it is out. A waiting job gets the result; without one, the put
+    /// is tried again until it is done.
     pub(super) fn put(&mut self, name: &Name, data: Data, keep_for: Option<Millis>, release: bool, waiter: Option<JobId>) {
         if !self.journal.is_owned(name) {
             return self.put_is_lost(waiter);
@@ -131,14 +131,14 @@ impl Router {
         name
     }
 
-    /// What a job's record says now.
+    /// The present record of a job.
     pub(super) fn job_data(&self, id: JobId) -> Option<Data> {
         let entry = self.jobs.get(&id)?;
         let call = entry.custody.rare.as_ref().and_then(|rare| rare.placed.clone()).or_else(|| entry.saved_call(&self.shared.clock));
         Some(Data { call, ..self.data(entry.custody.bought_as.as_deref()) })
     }
 
-    /// Whether what a job was about has been taken over: its name is not its own any more.
+    /// Returns true if the work of a job has been taken over: its name is not its own any more.
     pub(super) fn is_lost(&self, id: JobId, entry: &Entry) -> bool {
         entry.custody.lost || entry.custody.name.as_ref().is_some_and(|name| self.journal.user(name) != Some(&User::Job(id)))
     }
@@ -169,7 +169,7 @@ impl Router {
         }
     }
 
-    /// What a session's record says now.
+    /// The present record of a session.
     pub(super) fn session_data(&self, session: &str) -> Option<Data> {
         let tracked = self.sessions.get(session)?;
         Some(Data { session: Some(saved_session(session, tracked)), ..self.data(tracked.bought_as.as_deref()) })
@@ -201,7 +201,8 @@ impl Router {
     }
 }
 
-/// How long something finished is kept. What may be a session that lives on is kept for good, so that its intent buys no other.
+/// The time for which a finished operation is kept. A purchase whose session may still be usable is kept forever, so that its intent buys
+/// no other.
 pub(super) fn kept_for(done: &Done) -> Option<Millis> {
     let is_session = done.operation == CreateSession::ENDPOINT.name;
     let is_over = is_over_for_good(done.facts.status.as_deref(), done.facts.session_type.as_deref());

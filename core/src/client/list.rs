@@ -19,7 +19,7 @@ impl Router {
         self.push_store(Pending::List(number), command, StoreCall::List { space: self.account.space.clone(), after, open });
     }
 
-    /// Gives up what reads a list, or resumes what is in it. What was begun with it ends by what is known, and nobody is told.
+    /// Stops a command that reads a list, or resumes its entries. Its other commands end with their last known state, without a report.
     pub(super) fn stop_listing(&mut self, command: CommandId) {
         let Some(number) = self.waiting.listings.iter().find(|(_, listing)| listing.command == command).map(|(number, _)| *number) else {
             return;

@@ -42,7 +42,7 @@ impl Router {
         self.jobs.iter().filter(|(_, entry)| matches!(entry.parked, Parked::LoggingIn)).map(|(id, _)| *id).collect()
     }
 
-    /// What came of the login, for all that wait for it.
+    /// Takes the outcome of the login, for all jobs that wait for it.
     pub(super) fn on_login(&mut self, step: StepId, received: SendResult<'_>) {
         let generation = self.shared.tokens.generation();
         let Some((exchange, heard)) = self.hear_errand(Pending::Login, step, received) else { return };
@@ -88,12 +88,12 @@ impl Router {
         self.no_login(&error);
     }
 
-    /// Whoever waits for the login wakes then.
+    /// Sets the timers of the jobs that wait for the login.
     fn set_login_timers(&mut self, at: Millis) {
         self.waiting_for_login().into_iter().for_each(|id| self.set_timer(id, at));
     }
 
-    /// Whoever waits for the login is sent with the token that there is.
+    /// Continues the jobs that wait for the login, with the present token.
     fn go_on_with_token(&mut self) {
         self.waiting_for_login().into_iter().for_each(|id| self.deferred.push(Deferred::Tell(id, Input::Granted(Ok(Grant::Token)))));
     }

@@ -1,4 +1,4 @@
-//! What is said of a job whose name another client has taken over: that one goes on with it.
+//! The errors of a job whose name another client has taken over and continues.
 
 use super::job::{Entry, Parked};
 use super::router::Router;
@@ -26,7 +26,7 @@ impl Router {
         }
     }
 
-    /// It ends as soon as nothing of it is out.
+    /// Ends the job as soon as nothing of it is out.
     pub(super) fn lost_job(&mut self, id: JobId) {
         let now = self.shared.clock.monotonic();
         if self.goes_on_unnamed(id) {
@@ -58,7 +58,7 @@ pub(super) fn unless_said(entry: &Entry, result: Result<Answered, Error>) -> Res
     }
 }
 
-/// What nobody has a name for can be resumed only by its record.
+/// A job without a caller's own name can be resumed only by its record.
 pub(super) fn with_record(entry: &Entry, error: Error) -> Error {
     match entry.custody.record().filter(|_| error.record.is_none() && entry.custody.bought_as.is_none()) {
         Some(record) => Error::from(ErrorFields { record: Some(record.0), ..error.into_fields() }),
@@ -66,7 +66,8 @@ pub(super) fn with_record(entry: &Entry, error: Error) -> Error {
     }
 }
 
-/// Another client has taken over what this was about, before it could be written down. Who has a name for it comes to it by that.
+/// The error if another client has taken over the operation, before its result could be stored. A caller with a name for it finds it by
+/// that.
 pub(super) fn taken_over(operation: &'static str, named: bool, result: &Result<Answered, Error>) -> Error {
     let (effect, session_id, order_no) = match result {
         Ok(Answered { facts, .. }) => (Effect::Done, &facts.session_id, &facts.order_no),

@@ -1,4 +1,4 @@
-//! What a renewal under a name of its caller's leaves at the name of its session's renewals: a marker, which says where its record is.
+//! Markers: a renewal under its caller's own name leaves one at the name of its session's renewals, which says where its record is.
 
 use super::job::Entry;
 use super::renewals::is_renewal_of;

@@ -1,7 +1,7 @@
-//! The client: one for an account. It holds every call, purchase and session, and never touches a socket or a clock.
+//! The client of one account. A client holds every call, purchase and session, and never touches a socket or a clock.
 //!
-//! A host drains [`Client::poll`] until [`Step::Wait`], does what the steps say, answers with [`Client::resolve`], and
-//! drains again. Extra polls change nothing.
+//! A host drains [`Client::poll`] until [`Step::Wait`], carries out the steps, answers with [`Client::resolve`], and drains again. Extra
+//! polls change nothing.
 
 mod account;
 mod act;
@@ -94,7 +94,7 @@ pub use session::{OpenSession, SessionReply};
 pub use types::*;
 pub use waiting::Settlement;
 
-// What only bindings need, which know texts and no types of Rust's: it is in no documentation.
+// Functions for bindings, which use texts instead of Rust's types; they are in no documentation.
 #[doc(hidden)]
 pub use crate::state::Memory;
 #[doc(hidden)]

@@ -1,5 +1,5 @@
-//! Commands wait here for the name that they are about. It is claimed once for all that wait, and each is let in by what is found under
-//! it, in the order in which they came. Who comes while a job is at work under it joins that job.
+//! The queue of commands for a name. The name is claimed once for all of them, and each is let in with the data found under it, in the
+//! order in which they came. A command that comes while a job works under the name joins that job.
 
 use super::deferred::Deferred;
 use super::router::Router;
@@ -57,7 +57,7 @@ impl Router {
                 let found = Found::Data(Box::new(Data { at: put_at.unwrap_or(data.at), ..data }));
                 self.deferred.push(Deferred::LetIn(name.clone(), Box::new(found)));
             }
-            // What is under the name is in the store only.
+            // Only the store has the data under the name.
             None => {
                 self.journal.give(name, None);
                 self.release(name);
@@ -83,7 +83,7 @@ impl Router {
     /// One was let in. The next one is, unless this one has begun something under the name.
     pub(super) fn was_let_in(&mut self, name: Name, found: Box<Found>) {
         if self.journal.user(&name).is_some() {
-            // It is not let go of, so nobody waits for that.
+            // The name is not released, so no command waits for that.
             self.answered(&After::Name(name.clone()), None);
         }
         if !self.journal.is_busy(&name) && matches!(self.journal.user(&name), None | Some(User::Session(_))) {
@@ -144,7 +144,7 @@ impl Router {
             }
             Purpose::Resume(resume) => self.join_job(id, command, &resume.options),
             Purpose::Act(act) => self.act_on_job(command, *act),
-            // It is under way again, which is said as of any other change.
+            // The rotation is under way again, which is reported like any other change.
             Purpose::Retry(start) => self.enter(command, *start),
             _ => {}
         }

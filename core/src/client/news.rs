@@ -1,4 +1,4 @@
-//! What pools hear of the client below them.
+//! The events of the client for its pools.
 
 use crate::contract::Decimal;
 use crate::state::{CommandId, Listed, Name};
@@ -6,7 +6,7 @@ use crate::state::{CommandId, Listed, Name};
 /// A number that names a pool inside the client.
 pub(crate) type PoolNo = u32;
 
-/// What a pool is to hear.
+/// An event for a pool.
 #[derive(Debug, Clone, Hash)]
 pub(crate) struct News {
     pub(crate) pool: PoolNo,
@@ -25,24 +25,24 @@ pub(crate) enum NewsOf {
     Charged(Decimal),
     /// The pool's record was claimed, or could not be.
     Found(PoolFound),
-    /// It was put or let go of; false where it was lost, or nobody knows.
+    /// The record was put or released; false if it was lost, or the outcome is unknown.
     Put(bool),
     /// A page of what the store holds, and whether more comes behind it; none where it could not be read.
     Listed(Option<(Vec<Listed>, bool)>),
 }
 
-/// What the claim of a pool's record brought.
+/// The result of claiming a pool's record.
 #[derive(Debug, Clone, Hash)]
 pub(crate) enum PoolFound {
-    /// It is this client's, with what is there.
+    /// This client owns it; holds its data.
     Mine(Option<Vec<u8>>),
     /// Another client has it for now.
     Others(Option<Vec<u8>>),
-    /// Nobody knows.
+    /// The outcome is unknown.
     Failed,
 }
 
-/// What is under a slot.
+/// The content of a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Slot {
     /// Nothing: a purchase may be made.
@@ -57,6 +57,6 @@ pub(crate) enum Slot {
     Doubt,
     /// The same, and nothing more can be sent to find out.
     DoubtForGood,
-    /// What nobody can use or replace before a person has looked at it.
+    /// A record that needs a person before the slot can be used or replaced.
     Stuck,
 }

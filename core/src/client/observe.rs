@@ -1,5 +1,5 @@
-//! What the caller's own traffic says about a session: keep it, rotate it, or it is too early to tell. A session that was
-//! opened with [`CallOptions::auto_rotate`] is rotated at once.
+//! Advice from the caller's own traffic through a session: keep it, rotate it, or it is too early to tell. A session that was opened with
+//! [`CallOptions::auto_rotate`] is rotated at once.
 
 use super::router::Router;
 use crate::contract::agent::{RotateReason, RotateSession};

@@ -24,7 +24,7 @@ pub struct OrderReply {
     pub order_no: String,
     /// Where it is.
     pub phase: Phase,
-    /// What the list of static orders shows of it.
+    /// The order, as the list of static orders shows it.
     pub order: StaticOrder,
 }
 

@@ -1,4 +1,4 @@
-//! What goes out to the host, and what its answers are for.
+//! The steps for the host, and the purposes of its answers.
 
 use std::collections::VecDeque;
 
@@ -15,7 +15,7 @@ use crate::wire::Request;
 /// There is room for so many steps all the time.
 const STEPS: usize = 16;
 
-/// Which answer is awaited.
+/// An awaited answer.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Pending {
     Claim(Name),
@@ -35,7 +35,7 @@ pub(super) enum Pending {
     Login,
 }
 
-/// What is counted before a send.
+/// An entry that is counted before a send.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Counting {
     pub(super) entry: String,
@@ -48,11 +48,11 @@ pub(super) struct Counting {
 
 #[cfg_attr(feature = "ablation", derive(Clone, Hash))]
 pub(super) struct Outbox {
-    /// What the host is to be given.
+    /// The steps for the host.
     pub(super) steps: VecDeque<Step>,
     /// The steps that are to be answered.
     pub(super) pending: IdMap<StepId, Pending>,
-    /// What of them is a call of the store that is answered with names.
+    /// The store calls among them that are answered with names.
     asked: Map<StepId, StoreCall>,
     /// The store of a client that has none of its host's.
     own: Option<OwnStore>,
@@ -81,7 +81,7 @@ impl Outbox {
         step
     }
 
-    /// What the client's own memory has answered.
+    /// The next answer of the client's own memory.
     pub(super) fn own_answer(&mut self) -> Option<(StepId, StoreAnswer)> {
         self.own.as_mut()?.answers.pop_front()
     }
@@ -103,7 +103,7 @@ impl Outbox {
         }
     }
 
-    /// What a step was for, and its answer. One that names what was not asked for is none.
+    /// The purpose of a step, and its answer. An answer with names that were not requested does not count.
     pub(super) fn answered(&mut self, id: StepId, answer: StoreAnswer, rules: Rules) -> (Option<Pending>, StoreAnswer) {
         let asked = self.asked.remove(&id).filter(|_| rules.holds(Rule::UnfitIsNoAnswer));
         let fits = asked.is_none_or(|asked| asked.is_fitted_by(&answer));
@@ -120,7 +120,7 @@ impl Outbox {
         self.steps.push_back(Step::Notify(event));
     }
 
-    /// Takes back a request that the host has not polled yet: nobody sends it. Whether there was one.
+    /// Takes back a request that the host has not polled yet, so that it is never sent. Returns true if there was one.
     pub(super) fn take_back(&mut self, step: StepId) -> bool {
         let Some(at) = self.steps.iter().position(|queued| matches!(queued, Step::Send { id, .. } if *id == step)) else { return false };
         self.steps.remove(at);

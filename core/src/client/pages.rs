@@ -27,7 +27,7 @@ pub struct Position {
     pub pages: u32,
     /// How many may be read; 1000 where it is left out.
     pub max_pages: u32,
-    /// What the cursors so far, or the items of the last numbered page, are known by again.
+    /// Digests by which the cursors so far, or the items of the last numbered page, are recognized.
     seen: Vec<String>,
 }
 
@@ -47,7 +47,7 @@ impl FromJson for Position {
     }
 }
 
-/// What comes after a page: a position to go on from, a reason to stop, or both at the cap.
+/// The continuation after a page: the next position, a reason to stop, or both at the cap.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Turn {
     /// Where to go on.
@@ -98,8 +98,8 @@ impl Position {
         Ok(format!("{{{}}}", written.join(",")))
     }
 
-    /// What comes after a page whose facts these are. An empty page that names a next one goes on. At [`PagesEnd::RepeatedPage`] the items of
-    /// this page are those that were given before.
+    /// Returns the continuation after a page with these facts. A walk continues after an empty page that names a next one. At
+    /// [`PagesEnd::RepeatedPage`] the items of this page repeat earlier ones.
     pub fn turn(mut self, facts: &Facts) -> Turn {
         self.pages = self.pages.saturating_add(1);
         let end = (self.pages >= self.max_pages).then_some(PagesEnd::PageCap);
@@ -159,7 +159,7 @@ pub(super) fn begin(given: &HostParams<'_>) -> Result<Begin, Error> {
     let saved = given.text("position").map_err(|_| not_saved(list))?;
     let mut position = saved.map_or(Ok(start), |text| read_json(&text).map_err(|_| not_saved(list)))?;
     if position.operation != list {
-        // What it names may be anything, but where it is a list.
+        // The operation in a position may be anything except a list.
         let other = position.list().map_err(|_| not_saved(list))?.name;
         return Err(Error::invalid(list, "position", &format!("is of `{other}`; give it to the walk of that list")));
     }
@@ -180,7 +180,7 @@ struct TurnAsText {
 }
 written!(TurnAsText { position, end });
 
-/// What comes after a page, all as JSON text: `{"position":"…"}`, a text like the one that it was asked with, `{"end":"last_page"}`,
+/// Returns the continuation after a page, all as JSON text: `{"position":"…"}`, in the form of the given position, `{"end":"last_page"}`,
 /// or both at the cap.
 pub fn page_turn_text(position: &str, facts: &str) -> Result<String, Error> {
     let position: Position = position.parse()?;

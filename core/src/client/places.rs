@@ -6,7 +6,7 @@ use crate::engine::Place;
 use crate::state::JobId;
 use crate::time::Millis;
 
-/// Who comes first: what may have been sent before, then who has waited for longest.
+/// The order of waiting jobs: those that may have been sent before, then those that have waited for longest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Turn {
     pub(super) is_new: bool,
@@ -37,19 +37,19 @@ impl Places {
         Places { most, reads: Kind::default(), writes: Kind::default() }
     }
 
-    /// Writes have seven of eight places, and leave one to what reads: a write keeps its place while the store is asked, and a store that
-    /// hangs stops no read. What reads may have all places, since its time runs out.
+    /// The most places of writes: seven of eight, which leaves one to reads: a write keeps its place while the store is called, and a store
+    /// that hangs stops no read. Reads may have all places, since their time runs out.
     fn most_writes(&self) -> u32 {
         let share = u64::from(self.most) * 7 / 8;
         u32::try_from(share).unwrap_or(self.most).max(1)
     }
 
-    /// It waits for a place.
+    /// Adds a job that waits for a place.
     pub(super) fn wait(&mut self, place: Place, turn: Turn) {
         self.kind(place).queue.insert(turn, ());
     }
 
-    /// It waits no more.
+    /// Removes a job that waits for a place.
     pub(super) fn leave(&mut self, place: Place, turn: &Turn) {
         self.kind(place).queue.remove(turn);
     }
@@ -67,13 +67,13 @@ impl Places {
         }
     }
 
-    /// Whether so many are out that a further one has to wait.
+    /// Returns true if so many are out that a further one has to wait.
     fn is_full(&self, place: Place) -> bool {
         let all = self.reads.out.saturating_add(self.writes.out) >= self.most;
         all || (place == Place::Write && self.writes.out >= self.most_writes())
     }
 
-    /// Whose turn it is, if a place is free for them.
+    /// The next job, if a place is free for it.
     fn first(&self) -> Option<(Place, Turn)> {
         let first = |place: Place, kind: &Kind| Some((place, *kind.queue.first()?.0)).filter(|_| !self.is_full(place));
         let (write, read) = (first(Place::Write, &self.writes), first(Place::Read, &self.reads));
@@ -112,7 +112,7 @@ mod tests {
     struct Host {
         client: Client,
         now: Now,
-        /// What is out, in the order in which it came.
+        /// The steps that are out, in the order in which they came.
         sends: VecDeque<(StepId, Request)>,
         calls: VecDeque<(StepId, StoreCall)>,
         disk: Memory,

@@ -1,6 +1,6 @@
 //! The slots of pools. A slot is one record for one purchase after the other: once its session is over, the next purchase takes its place
 //! there, in the put that comes before its send. So a crash leaves the old purchase, whose session is found to be over, or the new one,
-//! whose key is sent again. What is bought when, and for whom, the pool decides.
+//! whose key is sent again. The pool decides when to buy, and for which caller.
 
 use super::job::Entry;
 use super::keep::REMEMBERED;
@@ -47,7 +47,7 @@ impl Router {
         Some((name.clone(), slot))
     }
 
-    /// What is under a claimed slot, for whoever is let in now.
+    /// Takes the content of a claimed slot, for the visit that is let in now.
     pub(super) fn take_slot(&mut self, name: &Name) -> Found {
         self.journal.give(name, None);
         self.waiting.slots.remove(name).unwrap_or(Found::Nothing)
@@ -66,7 +66,7 @@ impl Router {
         }
     }
 
-    /// Whether a claimed slot holds a session, or a purchase, of another request than this; how much is bought, and for how long, aside.
+    /// Returns true if a claimed slot holds a session, or a purchase, of another request than this; quantity and duration do not count.
     pub(super) fn is_slot_of_another(&self, name: &Name, params: &str) -> bool {
         let Some(Found::Data(data)) = self.waiting.slots.get(name) else { return false };
         let (Some(known), Ok(built)) = (&data.members, build(CreateSession::ENDPOINT, params)) else { return false };
@@ -82,7 +82,7 @@ impl Router {
         }
     }
 
-    /// What a record of a slot says.
+    /// Reads the content of a slot from its record.
     pub(super) fn slot_in(&mut self, data: &[u8]) -> Slot {
         match self.found(data) {
             Found::Nothing => Slot::Free,
@@ -96,7 +96,7 @@ impl Router {
         let Some(known) = self.commands.get_mut(&command) else { return };
         known.asker = Asker::Pool(pool);
         if known.ended.is_some() {
-            // It was refused at once.
+            // The command was refused at once.
             self.outbox.steps.retain(|step| !matches!(step, super::types::Step::Completed { command: ended } if *ended == command));
             self.news.push_back(News { pool, what: NewsOf::Ended(command) });
         }
@@ -114,7 +114,7 @@ impl Router {
     }
 }
 
-/// Whether a purchase for a slot may be made so at all.
+/// Returns an error if no purchase for a slot may be made with this request.
 pub(super) fn check_slot(params: &str, options: &CallOptions, has_cap: bool) -> Result<(), Error> {
     let endpoint = CreateSession::ENDPOINT;
     let refuse = |field: &str, rule: &str| Error::invalid("open_pool", field, rule);
@@ -136,7 +136,7 @@ impl Start {
     }
 }
 
-/// What a record of a slot says.
+/// The content of a slot, from its record.
 pub(super) fn slot_of(data: &Data) -> Slot {
     match (&data.session, &data.call, &data.done) {
         (Some(session), ..) if is_over_for_good(session.status.as_deref(), session.session_type.as_deref()) => Slot::Over,
@@ -171,7 +171,7 @@ mod tests {
         (400, format!(r#"{{"success":false,"error":{{"code":"{code}","message":"no"}}}}"#))
     }
 
-    /// What a slot holds, by the last record that was put there: its intent, the key of its call, its session.
+    /// The content of a slot's last record: its intent, the key of its call, its session.
     fn held(client: &mut Client, disk: &mut Memory) -> Option<(String, Option<String>, Option<String>)> {
         let call = StoreCall::List { space: client.router.account.space.clone(), after: None, open: false };
         let StoreAnswer::Listed { entries, .. } = disk.call(call, NOW.unix, 0) else { panic!("is listed") };
@@ -185,7 +185,7 @@ mod tests {
         client.open_slot(0, SLOT, BUY, &options).expect("can be asked for")
     }
 
-    /// Opens the slot; each send is answered alike. What it ended with, and what was sent.
+    /// Opens the slot; each send gets the same answer. Returns the result, and the requests.
     fn opened(
         client: &mut Client,
         disk: &mut Memory,
@@ -330,7 +330,7 @@ mod tests {
         let held = |slot: &Slot| claimed.iter().filter(|(_, known)| known == slot).map(|(name, _)| name.clone()).collect::<Vec<Name>>();
         assert_eq!((held(&Slot::Taken), held(&Slot::Free).len(), claimed.len()), (vec![names[3].clone()], 1, 2));
         let free = held(&Slot::Free);
-        // What is let go of can be claimed again; what is not stays this client's.
+        // A released slot can be claimed again; another one stays this client's.
         client.release_slot(&free[0]);
         go_on(&mut client, &mut disk, NOW, |_| panic!("nothing is sent"));
         assert_eq!((client.claim_slots(9, vec![names[3].clone()], 1), client.claim_slots(9, free.clone(), 1)), (vec![], free));
@@ -348,7 +348,7 @@ mod tests {
         go_on(&mut client, &mut disk, NOW, |_| panic!("nothing is sent"));
         assert!(matches!(client.router.news.pop_front(), Some(News { what: NewsOf::Claimed(claimed), .. }) if claimed.is_empty()));
         assert!(!client.router.journal.is_owned(&name) && (client.router.waiting.slots.len() == 0));
-        // The same where it ends after it.
+        // The claim may also end after it.
         client.claim_slots(9, vec![name.clone()], 1);
         go_on(&mut client, &mut disk, NOW, |_| panic!("nothing is sent"));
         client.lost(None, NOW);

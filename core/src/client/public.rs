@@ -51,7 +51,7 @@ impl Client {
 
 /// The drive contract.
 impl Client {
-    /// What to do next. Drain it until [`Step::Wait`].
+    /// Returns the next step. Drain it until [`Step::Wait`].
     pub fn poll(&mut self, now: Now) -> Step {
         self.router.poll(now)
     }
@@ -67,9 +67,9 @@ impl Client {
         self.route(|router| router.refuse_headers(id, rule, now))
     }
 
-    /// Claims that have ended while this client lives: of these names, or of all. To be said before a claim that was made meanwhile is
-    /// answered, or that one would be forgotten, too. What is in use ends as it does when a put is lost; a
-    /// session that is held is claimed again, and given up if another client has it.
+    /// Reports claims that have ended while this client lives: of these names, or of all. Must be called before a claim that was made
+    /// meanwhile is answered, or that one would be forgotten, too. Operations under these names end as after a lost put; a session with a
+    /// handle is claimed again, and given up if another client owns it.
     pub fn lost(&mut self, names: Option<&[Name]>, now: Now) {
         self.route(|router| router.lost(names, now));
     }
@@ -82,7 +82,7 @@ impl Client {
 
 /// Commands begin.
 impl Client {
-    /// Starts an operation. Whatever is wrong with it comes back as its result.
+    /// Starts an operation. Its faults come back as its result.
     pub fn start<O: Operation>(&mut self, operation: O, options: CallOptions) -> Ticket<O> {
         let params = json_of(&operation);
         Ticket::of(self.route(|router| router.admit(O::ENDPOINT, &params, Then::End, options)))
@@ -112,8 +112,8 @@ impl Client {
         Ticket::of(self.route(|router| router.watch(session_id, options)))
     }
 
-    /// Places a static order and waits until its proxies can be used, it has ended, or the deadline has come. It is placed
-    /// once: with its effect unknown it stays in doubt, and `reconcile` shows what it may have become.
+    /// Places a static order and waits until its proxies can be used, it has ended, or the deadline has come. The order is placed once:
+    /// with an unknown effect it stays in doubt, and `reconcile` shows candidates for its result.
     pub fn place_order(&mut self, request: CreateStaticOrder, options: CallOptions) -> Ticket<PlaceOrder> {
         Ticket::of(self.route(|router| router.admit(CreateStaticOrder::ENDPOINT, &json_of(&request), Then::Follow, options)))
     }
@@ -123,9 +123,8 @@ impl Client {
         Ticket::of(self.route(|router| router.watch_order(order_no, options)))
     }
 
-    /// Stops further sends of a command. Returns the request that is out and that nobody else waits for: a host aborts it
-    /// and resolves it as failed. What was not sent ends without effect; what may have been sent stays in doubt and can
-    /// be resumed.
+    /// Stops further sends of a command. Returns the request that is out if no other command waits for it: a host aborts it and resolves it
+    /// as failed. An operation that was not sent ends without effect; one that may have been sent stays in doubt and can be resumed.
     pub fn cancel(&mut self, command: CommandId, now: Now) -> Option<StepId> {
         self.route(|router| {
             router.shared.clock.tick(now);
@@ -136,7 +135,7 @@ impl Client {
 
 /// Commands end.
 impl Client {
-    /// Whether a command is known and has not completed.
+    /// Returns true if a command is known and has not completed.
     pub fn is_pending(&self, command: CommandId) -> bool {
         self.router.commands.get(&command).is_some_and(|command| command.ended.is_none())
     }
@@ -183,7 +182,7 @@ impl Client {
         self.router.caller_of(command)
     }
 
-    /// Whether it makes no difference who takes the result of a command, since no record, session, pool, lease or other result hangs on it.
+    /// Returns true if nothing depends on who takes the result of a command: no record, session, pool, lease or other result.
     pub fn is_free_to_take(&self, command: CommandId) -> bool {
         self.router.is_free_to_take(command)
     }
@@ -200,7 +199,7 @@ impl Client {
 
 /// Sessions.
 impl Client {
-    /// Whether the client follows a session: it has a record of it, and the session has not ended as far as it knows.
+    /// Returns true if the client follows a session: it has a record of it, and the session has not ended as far as it knows.
     pub fn follows(&self, session: &str) -> bool {
         self.router.follows(session)
     }
@@ -218,11 +217,11 @@ impl Client {
     }
 }
 
-/// What the store holds.
+/// The entries of the store.
 impl Client {
-    /// Goes on with what a record stands for: a keyed call sends the same bytes with the same key, a session or an order is waited for.
-    /// What can't be sent again comes back in doubt. What was accepted gives what it was accepted with. The options are those of the
-    /// rest of it: what they leave out has its default, not what the first start had.
+    /// Resumes a record: a keyed call sends the same bytes with the same key, a session or an order is waited for. An operation that can't
+    /// be sent again comes back in doubt. An accepted operation returns its answer. The options apply to the rest of the operation: omitted
+    /// ones have their defaults, not the values of the first start.
     pub fn resume(&mut self, record: &RecordId, options: CallOptions) -> CommandId {
         self.route(|router| router.resume(record, options))
     }
@@ -248,25 +247,25 @@ impl Client {
         Ticket::of(self.route(|router| router.saved(after)))
     }
 
-    /// Looks for what became of an operation in doubt: reads what the contract has to show of it, and returns what may be it,
-    /// as the service gave it, with the parameters that it shows with the same values. It decides nothing and sends nothing
-    /// but reads; [`settle`](Self::settle) closes the doubt once somebody knows.
+    /// Looks up an operation in doubt: reads the lists of the contract, and returns candidates, as the service gave them, with the
+    /// parameters that they have with the same values. Nothing is decided and only reads are sent; [`settle`](Self::settle) ends the doubt
+    /// once a person knows the outcome.
     pub fn reconcile(&mut self, record: &RecordId, options: CallOptions) -> Ticket<Reconcile> {
         Ticket::of(self.route(|router| router.look_up(record, options)))
     }
 
-    /// Closes a doubt by hand. Its answer is whether there was a doubt. A record that has changed since it was looked at is not touched:
-    /// that is an error. Of what did not happen the record goes and the intent is free. What happened is what the intent stands for from
-    /// then on: a session or static order that was to be waited for is waited for by starting the intent again, or by resuming the
-    /// record. What only a person named, and the service has not shown, may be settled once more.
+    /// Settles a doubt by hand. The answer is true if there was a doubt. A record that has changed since it was read is an error and stays
+    /// untouched. If the operation did not happen, the record is deleted and the intent is free. If it happened, the intent stands for the
+    /// result from then on: a new start of the intent, or a resume of the record, waits for a session or static order. A result that only a
+    /// person named, and the service has not confirmed, may be settled once more.
     pub fn settle(&mut self, record: &RecordId, settlement: Settlement) -> Ticket<Acted> {
         let scans = matches!(settlement, Settlement::Became(_));
         Ticket::of(self.route(|router| router.act_on(record, What::Settle(settlement), scans)))
     }
 
-    /// Forgets a session, an order that nobody waits for, what was accepted, or a record that can't be read: the record goes. What is
-    /// under way or in doubt stays, and so does a record of another account or base URL, unless this client was made with
-    /// [`same_account`](super::ClientOptions::same_account). Its answer is whether something was forgotten. A session that this client
+    /// Forgets a session, an order that no call waits for, an accepted operation, or a record that can't be read: the record is deleted. An
+    /// operation under way or in doubt stays, and so does a record of another account or base URL, unless this client was made with
+    /// [`same_account`](super::ClientOptions::same_account). The answer is true if something was forgotten. A session that this client
     /// holds and that is not over is refused: it may cost money, and its intent would buy another one.
     /// [Terminate](crate::contract::agent::TerminateSession) it, or [release](Self::release_session) it first.
     pub fn forget(&mut self, record: &RecordId) -> Ticket<Acted> {

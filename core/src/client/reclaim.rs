@@ -26,7 +26,7 @@ impl Router {
                 None => {}
             }
             if self.journal.slot(&name).is_none() {
-                // What was to be written under it is not written any more.
+                // Waiting writes of the name are not made any more.
                 self.answered(&After::Name(name), None);
             }
         }
@@ -40,8 +40,8 @@ impl Router {
         };
         let Some(tracked) = self.sessions.get(session).filter(|known| known.name.is_none()) else { return };
         let mut saved = saved.clone();
-        // What another client has put meanwhile is newer, but where this one has just seen that it lives again. All else is as the record
-        // says: little may be known of a session that was released meanwhile.
+        // Data that another client has put meanwhile is newer, unless this one has just seen that the session is usable again. All else
+        // comes from the record: little may be known of a session that was released meanwhile.
         if tracked.lapsed || data.at.client == self.shared.clock.at().client {
             saved.status = tracked.shown.status.as_ref().map(ArcStr::to_string).or(saved.status);
             saved.session_type = tracked.shown.session_type.as_ref().map(ArcStr::to_string).or(saved.session_type);

@@ -57,7 +57,7 @@ impl Router {
         self.begin(Entry::new(Job::Lookup(Box::new(lookup)), subject, options), command);
     }
 
-    /// What was found: of each candidate the name by which it is settled, and the record that is known to have it.
+    /// The candidates, each with the name by which it is settled, and the record that is known to have it.
     pub(super) fn reconciled(lookup: &mut Lookup) -> Json {
         // From behind, so that of several records the first is the one that is said.
         let others: BTreeMap<&str, &RecordId> = lookup.others.iter().rev().map(|(became, record)| (became.as_str(), record)).collect();

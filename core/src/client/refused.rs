@@ -1,6 +1,6 @@
-//! What an app's own backend refused, under an intent: nothing came of it, for all that is known. Its record stays for as long as its key may
-//! be sent, marked as refused, and whoever starts the intent again sends the same key: if the backend did pass it on, that finds what
-//! was bought. Nobody else goes on with it.
+//! Operations that an app's own backend refused, under an intent: as far as is known they had no effect. The record stays for as long as
+//! its key may be sent, marked as refused, and a new start of the intent sends the same key: if the backend did pass the request on, that
+//! finds the purchase. No other call resumes it.
 
 use super::job::Entry;
 use super::keep::REMEMBERED;
@@ -11,7 +11,7 @@ use crate::state::{Data, Name, SavedCall};
 use crate::time::Millis;
 
 impl Router {
-    /// What a job leaves that had no effect because an app's own backend refused its key, and for how long that may be sent.
+    /// The call of a job without an effect whose key an app's own backend refused, and the time for which that key may be sent.
     fn refused_call(&self, entry: &Entry) -> Option<(SavedCall, Millis)> {
         let is_refused = entry.job.write().is_some_and(|write| write.call.ledger.refused) && entry.custody.bought_as.is_some();
         let call = entry.saved_call(&self.shared.clock).filter(|_| is_refused && self.shared.rules.holds(Rule::RefusedKeepsKey))?;
@@ -19,11 +19,11 @@ impl Router {
         (left > 0).then_some((SavedCall { refused: true, ..call }, left))
     }
 
-    /// Keeps the key of what the backend refused. That nothing came of it is said only once the record says so. Whether there is such a key.
+    /// Keeps the key of a refused call. The error is reported only once the record has it. Returns true if there is such a key.
     pub(super) fn keep_refused(&mut self, name: &Name, entry: &Entry, finished: &mut Finished) -> bool {
         let Some((call, left)) = self.refused_call(entry) else { return false };
         if entry.custody.last_put.is_none() {
-            // What is there says so already.
+            // The record has it already.
             self.release(name);
             return true;
         }

@@ -1,6 +1,6 @@
-//! Renewals of one session find each other, in every process and under whatever name they are made: each claims the name of its session's
-//! renewals before it is first sent. One without a name of its caller's is put there; another one leaves a marker there, which says where
-//! its record is. Whoever finds a renewal there that is in doubt refuses, since it may have been paid.
+//! Renewals of one session find each other, in every process and under every name: each claims the name of its session's renewals before it
+//! is first sent. A renewal without its caller's own name is put there; another one leaves a marker there, which says where its record is.
+//! A renewal that finds one in doubt there refuses, since that one may have been paid.
 
 use super::deferred::Deferred;
 use super::job::{Entry, Parked};
@@ -40,7 +40,7 @@ impl Router {
         let marked = if let Found::Data(data) = found { data.renewal.clone() } else { None };
         match marked.filter(|marked| own.as_ref() != Some(marked)) {
             _ if !entry.wanted => self.deferred.push(Deferred::Tell(id, Input::Stored(Stored::Failed))),
-            // It is under another name, if anything is.
+            // The renewal is under another name, if there is one.
             Some(marked) => {
                 self.journal.give(name, Some(User::Marker(id)));
                 self.visit(&marked, Visit::new(None, Purpose::Marked(id, name.clone())));
@@ -52,7 +52,7 @@ impl Router {
         }
     }
 
-    /// What a marker says was looked at.
+    /// Takes the data under the name of a marker.
     pub(super) fn admit_marked(&mut self, marked: &Name, id: JobId, name: &Name, found: &Found) {
         let Some(entry) = self.jobs.get(&id).filter(|entry| entry.wanted) else {
             self.let_go_of_renewals(name);

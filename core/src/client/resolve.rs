@@ -1,4 +1,4 @@
-//! What came of a step, on its way to whoever waits for it.
+//! The outcome of a step, on its way to the waiting jobs.
 
 use super::outbox::Pending;
 use super::router::Router;
@@ -47,7 +47,7 @@ impl Router {
         }
     }
 
-    /// Whoever waits for it is told what came over HTTP.
+    /// Passes an HTTP outcome to the job that waits for it.
     fn received(&mut self, step: StepId, received: engine::SendResult<'_>) {
         match self.outbox.pending.remove(&step) {
             Some(Pending::Send(job)) => self.tell(job, Input::Response(received)),
@@ -117,7 +117,7 @@ mod tests {
         }
     }
 
-    /// What a purchase says to a response that is read in this way.
+    /// Returns the result of a purchase after a response that is read in this way.
     fn bought(body: &str, outcome: impl Fn(Expected, Received<'_>, &mut dyn FnMut(Outcome<'_>))) -> String {
         let mut client = agent(7, false);
         let command = client.start_json("create_session", BUY, CallOptions::default());
@@ -128,7 +128,7 @@ mod tests {
                     outcome(request.expects, received, &mut |outcome| client.resolve(id, outcome, NOW).expect("is answered once"));
                 }
                 Step::Wait { until: None } => {
-                    // What the host has read is looked at once more where somebody asks what core would have found.
+                    // The answer is read once more for the findings of core itself.
                     let whole = |mut answered: Answered| Answered { reading: Some(answered.reading()), ..answered };
                     return format!("{:?}", client.take_answer(command).expect("has completed").map(whole));
                 }

@@ -17,7 +17,7 @@ impl Router {
         self.complete_with(command, result, Left::default());
     }
 
-    /// The same where records go once it was taken.
+    /// Completes a command that leaves records to delete once its result was taken.
     pub(super) fn complete_with(&mut self, command: CommandId, result: Result<Answered, Error>, left: Left) {
         if let Some(after) = self.waiting.after_retry.remove(&command) {
             return self.deferred.push(Deferred::AfterRetry(command, after));
@@ -43,7 +43,7 @@ impl Router {
         Some(&self.commands.get(&command)?.ended.as_deref()?.result)
     }
 
-    /// Whether it makes no difference who takes the result of a command, since no record, session, pool, lease or other result hangs on it.
+    /// Returns true if nothing depends on who takes the result of a command: no record, session, pool, lease or other result.
     pub(super) fn is_free_to_take(&self, command: CommandId) -> bool {
         let free = |known: &Command| {
             let ended = known.ended.as_deref()?;

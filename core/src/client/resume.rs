@@ -46,7 +46,7 @@ impl Router {
     pub(super) fn admit_resume(&mut self, name: &Name, command: CommandId, resume: Resume, found: &Found) {
         let Resume { options, intent } = resume;
         match found {
-            // What was refused is nothing that its intent could stand for.
+            // A refused operation can't be resumed by its intent.
             Found::Data(data) if data.refused().is_some() && intent.is_none() => {
                 let what = "was not done, because the app's own backend refused it, so nothing came of it; start its intent again to send it once more";
                 let error = Error::new(Kind::Refused, Effect::None, "resume", what, Advice::Nothing);

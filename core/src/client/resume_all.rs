@@ -47,7 +47,7 @@ impl Router {
         }
     }
 
-    /// Whether it is to be resumed with all others. Slots of pools are left to their pools.
+    /// Returns true if the entry is to be resumed with all others. Slots of pools are left to their pools.
     pub(super) fn is_to_resume(&mut self, listed: &Listed) -> bool {
         if listed.name.is_of_a_pool() {
             return false;
@@ -89,9 +89,9 @@ impl Router {
         self.deferred.push(Deferred::ResumeMore(number));
     }
 
-    /// One of those that are resumed together has ended. What another client has is passed over.
+    /// Takes the end of a part of a common resume. Entries of other clients are skipped.
     pub(super) fn part_ended(&mut self, number: u32, child: CommandId) {
-        // What a job was begun for may have been done.
+        // An operation that a job was begun for may have taken effect.
         let visit = self.commands.get(&child).filter(|command| command.job.is_none());
         let result = visit.and_then(|command| command.ended.as_deref()).map(|ended| &ended.result);
         let passed_over = matches!(result, Some(Err(error)) if error.kind == Kind::Busy || error.kind == Kind::Misuse);
@@ -110,9 +110,9 @@ impl Router {
     }
 }
 
-/// Whether a doubt is sent again without being asked for by its record: it was paid for, or the session that it was to end goes on costing.
-/// A renewal of a session that was ended since is not: nobody follows that.
-/// A setting, or an exit, may have been changed since, by somebody who relies on it.
+/// Returns true if a doubt is sent again by `resume_all`: the operation was paid for, or the session that it was to end still costs money.
+/// A renewal of a session that was ended since is not sent: no caller follows it. Nor is a setting or a rotation: it may have been changed
+/// since, by a caller that relies on it.
 fn is_worth_it(call: &SavedCall) -> bool {
     let is_known = |endpoint: &Endpoint| endpoint.paid || endpoint.name == TerminateSession::ENDPOINT.name;
     !call.session_over && endpoint(&call.operation).is_none_or(is_known)

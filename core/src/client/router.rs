@@ -46,7 +46,7 @@ pub(super) struct Router {
     pub(super) places: Places,
     pub(super) outbox: Outbox,
     pub(super) deferred: DeferredCalls,
-    /// What pools are to hear.
+    /// The events for pools.
     pub(super) news: VecDeque<News>,
 }
 
@@ -72,7 +72,7 @@ pub(super) struct Command {
     pub(super) ended: Option<Box<Ended>>,
 }
 
-/// Who is told what a command ended with.
+/// The receiver of a command's result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Asker {
     Caller,
@@ -81,7 +81,7 @@ pub(super) enum Asker {
     Pool(PoolNo),
 }
 
-/// What a command ended with.
+/// The result of a command.
 #[derive(Debug, Clone, Hash)]
 pub(super) struct Ended {
     pub(super) result: Result<Answered, Error>,
@@ -152,7 +152,7 @@ impl Router {
         })
     }
 
-    /// What to do next: whatever follows from what is due, and then the next step.
+    /// Returns the next step, after the work that is due.
     pub(super) fn poll(&mut self, now: Now) -> Step {
         self.shared.clock.tick(now);
         while self.outbox.steps.is_empty() && self.take_due(now) {
@@ -165,13 +165,13 @@ impl Router {
         step
     }
 
-    /// Takes in an answer of the client's own memory, wakes what is due, or gives a place to a send. Whether there was any of it.
+    /// Takes an answer of the client's own memory, wakes a due timer, or gives a place to a send. Returns true if there was any.
     fn take_due(&mut self, now: Now) -> bool {
         if let Some((id, answer)) = self.outbox.own_answer() {
             self.on_store(id, answer);
             return true;
         }
-        // Whoever is due is in the queue before the next one is given a place.
+        // A due job is in the queue before the next place is given.
         let Some((at, timer)) = self.timers.pop_due(now.monotonic) else { return self.give_place() };
         match timer {
             Timer::Job(id) => self.advance(id, at),

@@ -21,7 +21,7 @@ impl Router {
     pub(super) fn advance_job(&mut self, id: JobId, act: impl FnOnce(&mut Job, &mut Cx<'_>) -> Action) {
         let from = self.deferred.len();
         match self.with(id, act) {
-            // What its notes want comes first.
+            // The work from its notes comes first.
             Some(action) if self.deferred.len() > from => self.deferred.push(Deferred::Act(id, action)),
             Some(action) => self.carry_out(id, action),
             None => {}
@@ -125,7 +125,7 @@ impl Router {
     pub(super) fn go(&mut self, id: JobId, due: Millis) {
         let now = self.shared.clock.monotonic();
         let Some(entry) = self.jobs.get_mut(&id) else { return };
-        // What was given up or lost is told, and sends nothing.
+        // A job that was cancelled or lost gets its input, and sends nothing.
         let goes_on = entry.wanted && !entry.custody.lost;
         let Some(place) = entry.job.place().filter(|_| goes_on && entry.place.is_none()) else { return self.told_due(id, due) };
         if self.places.take(place) {
@@ -137,7 +137,7 @@ impl Router {
         self.places.wait(place, turn);
     }
 
-    /// Gives a place that is free to whose turn it is. Whether there was one.
+    /// Gives a free place to the next job. Returns true if there was one.
     pub(super) fn give_place(&mut self) -> bool {
         let Some((place, turn)) = self.places.give() else { return false };
         let waited = self.shared.clock.monotonic().saturating_sub(turn.since);
@@ -192,7 +192,7 @@ impl Router {
         self.wake(id, Wake::at(self.shared.clock.monotonic()));
     }
 
-    /// What a job has to say beside what it waits for.
+    /// Takes a note of a job.
     fn take_note(&mut self, id: JobId, note: Note) {
         match note {
             Note::Event(what) => {

@@ -1,4 +1,4 @@
-//! Whether a start is the request that its intent, or its caller's own key, stands for; and in what it differs where it is another one.
+//! The comparison of a start with the request of its intent, or of its caller's own key: whether they are equal, and where they differ.
 
 use super::job::Entry;
 use super::waiting::Start;
@@ -9,12 +9,12 @@ use crate::policy::{Advice, Error, ErrorFields};
 use crate::state::{Data, Fingerprint, MemberDigests};
 use crate::wire::{Built, members};
 
-/// What is under the name of another request, as far as it is known.
+/// The request under a name, as far as it is known.
 #[derive(Default)]
 struct Other<'a> {
     digests: Option<&'a MemberDigests>,
     session_id: Option<&'a str>,
-    /// Whether it bought that session, and did not change it.
+    /// True if it bought that session, and did not change it.
     bought: bool,
     status: Option<&'a str>,
     is_over: bool,
@@ -30,7 +30,7 @@ enum State {
     UnderWay,
 }
 
-/// What tells the request of a name from another one.
+/// The fingerprint of a request, by which it is distinguished from another one under its name.
 pub(super) fn fingerprint(endpoint: &Endpoint, built: &Built, then: Then) -> Fingerprint {
     // Without the account, whose key may change; and without a secret, which a digest of a short text would give away.
     let match_fields = || (!built.match_fields.is_empty()).then(|| json_of(&built.match_fields));
@@ -43,7 +43,7 @@ fn kind_of(endpoint: &Endpoint, then: Then) -> [&'static str; 2] {
     [if endpoint.name == ANY { endpoint.method.as_str() } else { endpoint.name }, if then == Then::Follow { "open" } else { "call" }]
 }
 
-/// What tells in which parameters a request differs from another one: of what it is, of its target, of each member of its body.
+/// The digests that say where a request differs from another one: its kind, its target, each member of its body.
 pub(super) fn digests(endpoint: &Endpoint, built: &Built, then: Then) -> MemberDigests {
     let given = built.body.as_deref().and_then(|body| members(body).ok()).unwrap_or_default();
     let kind = kind_of(endpoint, then).concat();
@@ -102,7 +102,7 @@ pub(super) fn other_than_job(start: &Start, entry: &Entry, status: Option<&str>,
     refusal(start, &other, record)
 }
 
-/// What a caller calls by an intent, or a key of their own, is another request than it was.
+/// The refusal of a start whose intent, or caller's own key, has another request.
 fn refusal(start: &Start, other: &Other<'_>, record: Option<RecordId>) -> Error {
     let (endpoint, is_intent) = (start.endpoint, start.options.intent.is_some());
     let (field, stands_for, one) =
@@ -117,7 +117,7 @@ fn refusal(start: &Start, other: &Other<'_>, record: Option<RecordId>) -> Error 
         (None, State::UnderWay) => format!(", {with}, which is under way"),
         (None, State::Accepted) => format!(", {with}, which was accepted"),
     };
-    // Whoever resumes the intent gets what it stands for, whichever parameters it was bought with.
+    // A resume of the intent returns its result, whichever parameters it was bought with.
     let advice = if is_intent { Advice::Resume } else { Advice::ChangeRequest };
     Error::from(ErrorFields {
         advice,

@@ -1,4 +1,4 @@
-//! What a store holds, as people are shown it, page by page.
+//! The store's entries, as people see them, page by page.
 
 use super::router::Router;
 use super::settle::UNDER_WAY;

@@ -1,4 +1,4 @@
-//! What is known of sessions.
+//! The facts about sessions.
 
 use arcstr::ArcStr;
 
@@ -49,7 +49,7 @@ impl Outputs for OpenSession {
     }
 }
 
-/// What a start is told under an intent whose session is over.
+/// The error for a start under an intent whose session is over.
 pub(super) fn ended(facts: &Facts, intent: Option<String>, record: Option<RecordId>) -> Error {
     let (id, status) = (facts.session_id.as_deref().unwrap_or_default(), facts.status.as_deref().unwrap_or_default());
     let what = format!("its session `{id}` is over (`{status}`)");
@@ -65,7 +65,7 @@ impl Router {
     /// A purchase was accepted: from here on the session is what is kept.
     pub(super) fn bought(&mut self, id: JobId, bought: Bought) {
         let now = self.shared.clock.monotonic();
-        // Whoever has taken it over holds it.
+        // The client that has taken it over holds it.
         let entry = self.jobs.get_mut(&id).filter(|entry| !entry.custody.lost);
         let Some(Entry { subject, wants, custody, .. }) = entry.map(|entry| &mut **entry) else { return };
         let Some(session_id) = subject.session_id.clone() else { return };
@@ -144,7 +144,7 @@ impl Router {
         was_there.then(|| self.terminated(session))?
     }
 
-    /// What an answer says of the session of a job; returns its id and status if the status is news.
+    /// Takes the facts about a job's session from an answer; returns its id and status if the status is news.
     pub(super) fn learn_of(&mut self, id: JobId, facts: &Facts) -> Option<(String, String)> {
         let session = self.jobs.get(&id)?.subject.session_id.clone()?;
         let before = self.sessions.get(&session).and_then(|tracked| tracked.shown.status.clone());

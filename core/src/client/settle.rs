@@ -16,7 +16,7 @@ use crate::wire::{Built, Facts};
 /// A message may be under way for so long after it was last sent, and its sender may have slept until then.
 pub(super) const UNDER_WAY: Millis = 60 * 60 * 1000;
 
-/// What there is to settle about a record.
+/// The open question of a record that can be settled.
 enum Open<'a> {
     Doubt(&'a SavedCall),
     /// A session that only a person named: the service has not shown it yet.
@@ -64,13 +64,13 @@ impl Router {
                 }
                 self.close(name, command, data, call, facts);
             }
-            // It was named or said already, and that says more.
+            // The record has more already, by an earlier name or settlement.
             (Settlement::Happened, _) => self.finish_visit(command, Ok(said(false)), None, name),
             (Settlement::Became(became), open) => self.settle_as(name, command, &became, data, open, others),
         }
     }
 
-    /// It happened, and this is what it became.
+    /// Settles the operation as happened, with this result.
     fn settle_as(
         &mut self,
         name: &Name,
@@ -122,7 +122,7 @@ impl Router {
         self.acted(name, command, Last::Put, Vec::new());
     }
 
-    /// It happened, and so much is known of it.
+    /// Settles the operation as happened, with these facts.
     fn close(&mut self, name: &Name, command: CommandId, data: &Data, call: &SavedCall, facts: Facts) {
         if !name.is_findable() {
             self.delete(name, false);

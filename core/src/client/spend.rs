@@ -44,7 +44,7 @@ impl Router {
         self.push_store(Pending::Count(id, Box::new(counting)), command, call);
     }
 
-    /// Whose day an entry counts on: a pool has one of its own.
+    /// The space of an entry's day: a pool has one of its own.
     fn space_of(&self, entry: &str, of_pool: bool) -> Space {
         match pool_of(entry).filter(|_| of_pool) {
             Some(pool) => self.account.space.of_pool(pool),
@@ -57,7 +57,7 @@ impl Router {
         self.spending.today(self.shared.clock.unix(), intent)
     }
 
-    /// It counts, or would pass the cap, or nobody knows.
+    /// Takes the outcome of a count: granted, over the cap, or unknown.
     pub(super) fn on_counted(&mut self, id: JobId, counting: Counting, answer: &StoreAnswer) {
         let Some(entry) = self.jobs.get(&id).filter(|entry| matches!(entry.parked, Parked::Counting)) else { return };
         let Counting { usd, of_pool, .. } = counting;
@@ -128,7 +128,7 @@ impl Router {
         self.push_store(Pending::Spend(number), None, call);
     }
 
-    /// It counts so, or it is tried again later: nobody waits for that.
+    /// Takes the outcome of a changed entry, which is tried again later if it failed: no command waits for that.
     pub(super) fn on_spent(&mut self, number: u32, answer: &StoreAnswer) {
         let then = self.spending.open.get_mut(number).and_then(|spend| spend.then.take());
         let has_failed = matches!(answer, StoreAnswer::Failed | StoreAnswer::Never);

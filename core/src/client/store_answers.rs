@@ -1,4 +1,4 @@
-//! What the store answered, on its way to whoever waits for it.
+//! The store's answers, on their way to the waiting commands.
 
 use super::became::Made;
 use super::deferred::Deferred;
@@ -35,12 +35,12 @@ impl Router {
         }
     }
 
-    /// What is under the name was claimed, or another client has it, or nobody knows.
+    /// Takes the outcome of a claim: the data, another owner, or unknown.
     pub(super) fn on_claimed(&mut self, name: &Name, answer: StoreAnswer) {
         match answer {
-            // It has ended before this was heard of.
+            // The claim has ended before its answer came.
             StoreAnswer::Claimed(_) if self.journal.has_ended(name) => {
-                // It is asked again for who waits; where nobody does, what the store may have granted since is let go of.
+                // The name is claimed again for waiting commands; without any, a claim that the store may have granted since is released.
                 let is_wanted = self.waiting.visits.contains_key(name);
                 self.journal.claimed(name, !is_wanted, None);
                 self.attend(name);
@@ -65,7 +65,7 @@ impl Router {
                 }
                 self.answered(&After::Name(name.clone()), None);
             }
-            // It may be this client's now.
+            // The name may be this client's now.
             _ => {
                 self.journal.claimed(name, true, None);
                 self.release(name);
@@ -123,7 +123,7 @@ impl Router {
             match data {
                 Some(data) if !has_ended => claimed.extend(self.take_in_slot(name, data)),
                 None if is_known && !has_ended => self.journal.claimed(name, false, None),
-                // It may be this client's now.
+                // The name may be this client's now.
                 _ => {
                     self.journal.claimed(name, true, None);
                     self.release(name);
@@ -176,7 +176,7 @@ impl Router {
         }
     }
 
-    /// What another record stands for.
+    /// The operation and the result of another record.
     pub(super) fn stands_for(&mut self, listed: &Listed) -> Option<(String, String, RecordId)> {
         let Found::Data(data) = self.found(&listed.data) else { return None };
         let record = listed.name.at(Version::of(&listed.data));
@@ -199,7 +199,7 @@ mod tests {
     use crate::policy::Effect;
     use crate::state::{CommandId, Listed, Space, StoreCall, Whose};
 
-    /// What a command ends with that a store answers with names that nobody asked it for.
+    /// Returns the result of a command whose store answers with names that were not requested.
     fn told(start: impl FnOnce(&mut Client) -> CommandId, wrong: impl Fn(&StoreCall) -> Option<StoreAnswer>) -> (Kind, Effect) {
         let mut client = agent(7, true);
         let command = start(&mut client);

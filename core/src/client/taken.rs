@@ -38,7 +38,7 @@ impl Router {
         session.iter().for_each(|session| self.give_session(session, command, false));
         let Ended { result, mut left } = *ended;
         if let (Ok(answered), "resume_all") = (&result, operation) {
-            // What they ended with was only to be had by its answer.
+            // The results of its parts were only accessible by its answer.
             let parts: Vec<u32> = read_json(answered.raw.text()).unwrap_or_default();
             parts.into_iter().for_each(|part| self.deferred.push(Deferred::Abandon(CommandId(part))));
         }
@@ -56,7 +56,7 @@ impl Router {
                         self.delete(&name, true);
                     }
                 }
-                // Whoever resumes it asks again with its key.
+                // A resume of it sends its key again.
                 Err(_) => self.release(&name),
             }
         }

@@ -1,4 +1,4 @@
-//! What tests of several files begin with.
+//! Helpers for the tests of several files.
 
 use super::{Client, ClientOptions, CommandId, Now, Outcome, Saved, Step};
 use crate::contract::{Api, Secret};
@@ -8,7 +8,7 @@ use crate::state::Memory;
 use crate::wire::Request;
 
 pub(super) const NOW: Now = Now { unix: 1_700_000_000_000, monotonic: 0 };
-/// The same, as the service's clock says it.
+/// The same moment by the service's clock.
 const DATE: &str = "Tue, 14 Nov 2023 22:13:20 GMT";
 pub(super) const BUY: &str = r#"{"session_type":"dynamic","product_no":"p"}"#;
 
@@ -37,7 +37,7 @@ pub(super) fn go_on(client: &mut Client, disk: &mut Memory, now: Now, mut answer
     }
 }
 
-/// The same where each send is answered alike.
+/// Drains a client whose sends all get the same answer.
 pub(super) fn drain(client: &mut Client, status: u16, body: &str) {
     go_on(client, &mut Memory::default(), NOW, |_| (status, body.to_owned()));
 }
@@ -48,7 +48,7 @@ pub(super) fn result(client: &mut Client, command: CommandId) -> Result<Answered
     client.take_answer(command).expect("has completed")
 }
 
-/// What a client with its own memory has kept.
+/// The entries of a client with its own memory.
 pub(super) fn saved(client: &mut Client) -> Vec<Saved> {
     let ticket = client.saved(None);
     go_on(client, &mut Memory::default(), NOW, |request| panic!("{} is sent", request.url));

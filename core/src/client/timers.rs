@@ -1,4 +1,4 @@
-//! What wakes, and when: each job and each name has one timer at most.
+//! The timers: each job and each name has at most one.
 
 use super::waiting::Timer;
 use crate::collections::Map;
@@ -31,7 +31,7 @@ impl Timers {
         self.due.insert((at, timer), ());
     }
 
-    /// Whether another job than this one wakes then.
+    /// Returns true if another job than this one wakes then.
     pub(super) fn has_other_job(&self, at: Millis, id: JobId) -> bool {
         let from = (at, Timer::Job(JobId::MIN));
         let mut jobs = self.due.from(&from).map(|(due, ())| due).take_while(|due| **due <= (at, Timer::Job(JobId::MAX)));

@@ -42,7 +42,7 @@ impl<O> fmt::Debug for Ticket<O> {
     }
 }
 
-/// What the host is to do next.
+/// The next thing for the host to do.
 #[derive(Debug, Clone, PartialEq, Hash)]
 pub enum Step {
     /// Ask the store, and answer with [`Outcome::Store`]. Only a client with [`ClientOptions::store`](super::ClientOptions::store)
@@ -52,7 +52,7 @@ pub enum Step {
         id: StepId,
         /// For which command, where one waits for it: a host does it where that one waits, before any send.
         command: Option<CommandId>,
-        /// What to ask.
+        /// The call.
         call: StoreCall,
     },
     /// Send the request and answer with what came of it.
@@ -61,12 +61,12 @@ pub enum Step {
         id: StepId,
         /// For which command.
         command: CommandId,
-        /// What to send.
+        /// The request.
         request: Request,
     },
     /// The command has ended: take its result, once.
     Completed {
-        /// Which command.
+        /// The command.
         command: CommandId,
     },
     /// Progress, for people and metrics; nothing depends on it.
@@ -78,10 +78,10 @@ pub enum Step {
     },
 }
 
-/// What came of a step. Its `Debug` shows neither the body nor what the headers hold.
+/// The outcome of a step. `Debug` shows neither the body nor the values of headers.
 #[derive(Clone)]
 pub enum Outcome<'a> {
-    /// What the store answered.
+    /// The store's answer.
     Store(StoreAnswer),
     /// A response.
     Response {
@@ -91,7 +91,7 @@ pub enum Outcome<'a> {
         headers: &'a [(&'a str, &'a str)],
         /// The body.
         body: &'a [u8],
-        /// Whether the body goes on beyond what was read.
+        /// True if the body is longer than what was read.
         truncated: bool,
     },
     /// A response that was read as its request [expects](Request::expects): a host that builds its own values from it reads it once.
@@ -100,7 +100,7 @@ pub enum Outcome<'a> {
     Failed {
         /// Why.
         kind: FailureKind,
-        /// Whether the request may have reached the service.
+        /// The reach of the request.
         sent: Sent,
     },
 }
@@ -143,7 +143,7 @@ pub struct Reply<T> {
     pub data: T,
     /// The whole `data`, known and unknown members alike.
     pub raw: Json,
-    /// What the engine knows of it.
+    /// The facts that the engine uses.
     pub facts: Facts,
     /// Of a session, where it is; of a read with `until`, whether that holds.
     pub phase: Option<Phase>,
@@ -160,7 +160,7 @@ impl<T> std::ops::Deref for Reply<T> {
 /// An answer that does not fit its type, and where.
 pub type ReadFailure = Box<(Answered, serde_json::Error)>;
 
-/// What a ticket can be exchanged for.
+/// The result type of a ticket.
 pub trait Outputs {
     /// The type of the answer.
     type Output;
@@ -201,7 +201,7 @@ pub(super) fn busy(operation: &'static str, what: &str) -> Error {
     Error::new(Kind::Busy, Effect::None, operation, what, Advice::WaitForOther)
 }
 
-/// What a command was answered with, to be read as what it is; that needs no client.
+/// An answer that has not been decoded yet. Decoding needs no client.
 #[derive(Clone)]
 pub struct Taken {
     pub(super) operation: &'static str,
@@ -209,7 +209,7 @@ pub struct Taken {
 }
 
 impl Taken {
-    /// What it is.
+    /// The type of the answer.
     pub fn shape(&self) -> &'static Shape {
         self.answered.shape
     }
@@ -219,7 +219,7 @@ impl Taken {
         self.answered.raw.text()
     }
 
-    /// What is known of it, for a host that has built its value from the same text before.
+    /// The facts about the answer, for a host that has built its value from the same text before.
     pub fn answered(self) -> Answered {
         self.answered
     }

@@ -1,4 +1,4 @@
-//! Who waits for a name. It is claimed once for all of them.
+//! The visits of a name, which is claimed once for all of them.
 
 use super::deferred::Deferred;
 use super::outbox::Pending;
@@ -13,7 +13,7 @@ impl Router {
             command.waits_for = Some(name.clone());
         }
         self.waiting.visits.get_or_insert_with(name.clone(), Default::default).push_back(visit);
-        // What could not be written is tried again now, since somebody waits for it.
+        // A write that failed is tried again now, since a command waits for it.
         self.journal.wake(name);
         self.push_next(name);
         match self.journal.user(name) {

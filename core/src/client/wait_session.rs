@@ -60,7 +60,7 @@ mod tests {
 
     const ACTIVE: &str = r#"{"success":true,"data":{"session_id":"s-1","session_type":"dynamic","status":"active"}}"#;
 
-    /// What is sent until a command is done.
+    /// The requests until a command is done.
     fn sent(client: &mut Client, command: CommandId) -> Vec<String> {
         let mut sent = Vec::new();
         go_on(client, &mut Memory::default(), NOW, |request| {

@@ -1,4 +1,4 @@
-//! What waits in a client: for a name, for the store, for a list. Nothing here does anything.
+//! The waiting things of a client: for a name, for the store, for a list. Nothing here acts.
 
 use std::collections::VecDeque;
 
@@ -15,14 +15,14 @@ use crate::state::{BadRecord, BoughtAs, CommandId, Data, JobId, Name};
 use crate::time::{DAY, Millis};
 use crate::wire::Built;
 
-/// What waits for anything but its own job.
+/// The waits for anything except a command's own job.
 #[derive(Debug, Clone, Default, Hash)]
 pub(super) struct Waiting {
     /// For a name.
     pub(super) visits: Map<Name, VecDeque<Visit>>,
     /// For the store to have answered.
     pub(super) finishing: Finishing,
-    /// What is under the slots that pools have claimed and have not done anything with yet.
+    /// The content of the slots that pools have claimed and not used yet.
     pub(super) slots: Map<Name, Found>,
     /// For an earlier rotation to be sent once more.
     pub(super) after_retry: Map<CommandId, AfterRetry>,
@@ -32,12 +32,12 @@ pub(super) struct Waiting {
     pub(super) listings: IdMap<u32, Listing>,
 }
 
-/// What is under a name.
+/// The data under a name.
 #[derive(Debug, Clone, Hash)]
 pub(super) enum Found {
     Nothing,
     Data(Box<Data>),
-    /// It can't be used, and the caller's own name as far as that can be read.
+    /// The record can't be used; holds the caller's own name as far as that can be read.
     Bad(BadRecord, Option<String>),
 }
 
@@ -47,14 +47,14 @@ pub(super) struct SettingInDoubt {
     /// Its job, which tells what began later.
     pub(super) began: JobId,
     pub(super) name: Name,
-    /// What it sets.
+    /// The members that it sets.
     pub(super) members: Vec<String>,
 }
 
-/// What waits for a name.
+/// A wait for a name.
 #[derive(Debug, Clone, Hash)]
 pub(super) struct Visit {
-    /// Who waits; none for the client itself.
+    /// The command that waits; `None` for the client itself.
     pub(super) command: Option<CommandId>,
     pub(super) purpose: Purpose,
 }
@@ -65,7 +65,7 @@ impl Visit {
     }
 }
 
-/// What somebody who waits for a name wants of it.
+/// The purpose of a wait for a name.
 #[derive(Debug, Clone, Hash)]
 pub(super) enum Purpose {
     /// To begin it, or go on with it.
@@ -97,7 +97,7 @@ pub(super) struct Start {
     pub(super) built: Built,
     pub(super) then: Then,
     pub(super) options: CallOptions,
-    /// What its caller calls it.
+    /// The caller's names for it.
     pub(super) bought_as: Option<BoughtAs>,
     /// The number of claims that were made in vain, and the time of the last one.
     pub(super) patience: Option<(u32, Millis)>,
@@ -107,7 +107,7 @@ pub(super) struct Start {
 #[derive(Debug, Clone, Hash)]
 pub(super) struct AfterRetry {
     pub(super) start: Box<Start>,
-    /// Whether its caller still waits for it.
+    /// True if its caller still waits for it.
     pub(super) is_wanted: bool,
 }
 
@@ -120,18 +120,18 @@ pub(super) struct Resume {
 }
 
 impl Start {
-    /// What is known of a write that ends before its name was claimed: under a name of its caller's it may have been done before.
+    /// The effect of a write that ends before its name was claimed: under its caller's own name it may have been done before.
     pub(super) fn effect(&self) -> Effect {
         if self.bought_as.is_some() { Effect::Unknown } else { Effect::None }
     }
 }
 
 impl Visit {
-    /// What it is for: the operation, the caller's own name for it, and what is known of its effect as long as the name is not claimed.
+    /// The operation, the caller's own name for it, and its effect as long as the name is not claimed.
     pub(super) fn subject(&self) -> (&'static str, Option<String>, Effect) {
         match &self.purpose {
             Purpose::Start(start) | Purpose::Retry(start) => (start.endpoint.name, start.options.intent.clone(), start.effect()),
-            // What is resumed may have been done.
+            // A resumed operation may have taken effect.
             Purpose::Resume(resume) => ("resume", resume.intent.clone(), Effect::Unknown),
             Purpose::Act(act) => (act.operation(), None, Effect::None),
             Purpose::Renewal(_) | Purpose::Marked(..) => (RenewSession::ENDPOINT.name, None, Effect::None),
@@ -140,39 +140,39 @@ impl Visit {
     }
 }
 
-/// What a person found out about an operation in doubt.
+/// A person's finding about an operation in doubt.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Settlement {
-    /// It was done.
+    /// The operation took effect.
     Happened,
-    /// It was done, and this is what it became: the id of a session or of a recharge, the number of an order or of a sub-user.
+    /// The operation took effect, with this result: the id of a session or of a recharge, the number of an order or of a sub-user.
     Became(String),
-    /// It was not done. Refused until an hour after it may have been sent last, since it may arrive for so long.
+    /// The operation did not take effect. Refused until an hour after the last send, since it may arrive for that long.
     NotHappened {
-        /// Whether to say so all the same.
+        /// True to settle before that.
         early: bool,
     },
 }
 
-/// What wakes at a time.
+/// A thing that wakes at a time.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Timer {
     Job(JobId),
-    /// What failed is tried again, and who was told that it is busy claims it again.
+    /// A failed write is tried again, and a command whose name is busy claims it again.
     Name(Name),
     Spend(u32),
     /// A session is claimed again, since the store has failed so often.
     Reclaim(Box<(Name, ArcStr, u32)>),
 }
 
-/// What is to be done about a record.
+/// An act on a record.
 #[derive(Debug, Clone, Hash)]
 pub(super) struct Act {
     /// The version that was looked at; another one is not touched.
     pub(super) version: Option<String>,
     pub(super) what: What,
-    /// What other records stand for: the operation, what it became, and the record.
+    /// The results of other records: the operation, its result, and the record.
     pub(super) others: Vec<(String, String, RecordId)>,
 }
 
@@ -206,7 +206,7 @@ pub(super) enum Reading {
     Page,
     /// All pages, for what is open.
     Open { found: Vec<Name>, options: Box<CallOptions> },
-    /// What was found is resumed: what waits, how many are under way, what has ended.
+    /// The found entries are resumed: those that wait, the number under way, and those that have ended.
     Resuming { waiting: Vec<Name>, out: usize, ended: Vec<CommandId>, options: Box<CallOptions> },
     /// All pages, for what other records stand for.
     Others(Name, Box<Act>),
@@ -219,35 +219,35 @@ pub(super) struct Spend {
     /// Under the cap of its pool, rather than the client's.
     pub(super) of_pool: bool,
     pub(super) failures: u32,
-    /// Whether the store was asked and has not answered.
+    /// True if the store was called and has not answered.
     pub(super) is_out: bool,
-    /// Who waits for it.
+    /// The command that waits for it.
     pub(super) command: Option<CommandId>,
     /// The job that counts the same entry as soon as this was answered, and at how much.
     pub(super) then: Option<(JobId, Decimal)>,
 }
 
 impl Spend {
-    /// Whether it was not answered yet: what is tried again is waited for by nobody.
+    /// Returns true if it was not answered yet: no command waits for a repeat.
     pub(super) fn is_first(&self) -> bool {
         self.failures == 0
     }
 }
 
-/// What is spent.
+/// The spending.
 #[derive(Debug, Clone, Default, Hash)]
 pub(super) struct Spending {
     /// The caller's cap on what is bought in a day.
     pub(super) cap: Option<Decimal>,
-    /// The same of each pool that was opened, by its digest: none where it has no cap of its own.
+    /// The cap of each pool that was opened, by its digest: `None` for a pool without a cap of its own.
     pub(super) pools: Map<String, Option<Decimal>>,
     /// The last day that a store has said.
     pub(super) day: i64,
-    /// What is to count otherwise.
+    /// The entries to change.
     pub(super) open: Spends,
 }
 
-/// What is to count otherwise, by its number and by its entry.
+/// The entries to change, by their numbers and by their entries.
 #[derive(Debug, Clone, Default, Hash)]
 pub(super) struct Spends {
     all: IdMap<u32, Spend>,
@@ -301,23 +301,23 @@ impl Spending {
     }
 }
 
-/// What a command waits for.
+/// The thing that a command waits for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum After {
     /// The last step of this name.
     Name(Name),
-    /// What counts otherwise under the day's cap.
+    /// A changed entry under the day's cap.
     Spend(u32),
 }
 
-/// What the last step of a name is for.
+/// The purpose of a name's last step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Last {
-    /// What is to be known later on is put. Where that fails it is tried again, and the result stands.
+    /// The lasting facts are put. If that fails it is tried again, and the result stands.
     Put,
     /// The record goes first, then it is said that there was no effect.
     Erase,
-    /// The same, of a record whose put failed and may still be done: then it may be found, and sent.
+    /// The record goes first, after its put failed and may still be done: then it may be found, and sent.
     EraseLate,
 }
 
@@ -326,17 +326,17 @@ pub(super) enum Last {
 pub(super) struct Finished {
     pub(super) commands: Vec<CommandId>,
     pub(super) result: Result<Answered, Error>,
-    /// The name that the result is about: what its last step comes to may change what is said. What else is waited for changes nothing.
+    /// The name of the result: the outcome of its last step may change the result. Other waits change nothing.
     pub(super) own: Option<Name>,
     pub(super) left: Left,
     pub(super) last: Last,
-    /// What counts no more under the day's cap once the last step was done.
+    /// The entries that stop counting under the day's cap once the last step was done.
     pub(super) counted: Vec<Counted>,
     /// The marker of a renewal, which goes once the last step was done: until then whoever finds it finds what may have been paid.
     pub(super) marker: Option<Name>,
-    /// It is what a person said of a record, which is as if it had not been said where its last step changes nothing.
+    /// True for an act of a person on a record, which counts as not done if its last step changes nothing.
     pub(super) is_act: bool,
-    /// What they wait for.
+    /// The things that they wait for.
     pub(super) after: Vec<After>,
 }
 

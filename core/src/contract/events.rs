@@ -32,14 +32,14 @@ macro_rules! events {
     ($($(#[doc = $doc:literal])* $variant:ident = $name:literal, $level:ident $({
         $($(#[doc = $field_doc:literal])* $field:ident: $ty:ty $(=> $shape:ident $(($list:ident))?)?,)*
     })?,)*) => {
-        /// What happened, with its details.
+        /// The kind of an event, with its details.
         #[derive(Debug, Clone, PartialEq, Hash)]
         pub enum EventKind {
             $($(#[doc = $doc])* $variant $({ $($(#[doc = $field_doc])* $field: $ty,)* })?,)*
         }
 
         $crate::contract::closed_enum! {
-            /// What happened.
+            /// The kind of an event, by its name.
             pub enum EventName { $($(#[doc = $doc])* $variant = $name,)* }
         }
 
@@ -119,7 +119,7 @@ const fn collect(events: &[EventEntry], members: &mut [Field]) -> usize {
     count
 }
 
-/// Whether one of these events has a member of that name.
+/// Returns true if one of these events has a member of that name.
 const fn is_earlier(events: &[EventEntry], name: &str) -> bool {
     let mut rest = events;
     while let [event, tail @ ..] = rest {

@@ -1,5 +1,5 @@
-//! When a pool buys: how many purchases at once, what holds it back, and when one is tried all the same. What is bought, and that it is
-//! wanted at all, is decided elsewhere.
+//! A pool's purchases: how many at once, what holds them back, and when one is tried during a hold. The wish to buy, and its object, are
+//! decided elsewhere.
 
 use crate::contract::pools::{PoolHold, PoolHoldReason as Reason, PoolNeeds as Needs};
 use crate::contract::stored;
@@ -17,7 +17,7 @@ const SHORT_LIVED: u32 = 3;
 const DAY: Millis = 86_400_000;
 
 impl Reason {
-    /// What a purchase ended with that bought nothing, or may have.
+    /// The reason of a purchase that failed, or may have bought.
     pub(crate) fn of_error(error: &Error) -> Self {
         match error.code.as_deref() {
             Some("PRODUCT_OUT_OF_STOCK") => Reason::OutOfStock,
@@ -28,7 +28,7 @@ impl Reason {
             Some("RATE_LIMIT_EXCEEDED" | "IDEMPOTENCY_CONFLICT") => Reason::NoAnswer,
             Some("BACKEND_ERROR" | "BACKEND_TIMEOUT" | "INTERNAL_ERROR") => Reason::Backend,
             Some("INVALID_REQUEST" | "PRODUCT_NOT_FOUND") => Reason::Request,
-            // NOT DOCUMENTED: what a further code means. It is one for a person.
+            // NOT DOCUMENTED: the meaning of further codes. They are left to a person.
             Some(_) => Reason::Account,
             None => match error.kind {
                 Kind::Invalid | Kind::Misuse => Reason::Request,
@@ -67,12 +67,12 @@ impl Reason {
         }
     }
 
-    /// Whether nothing is tried until somebody says so.
+    /// Returns true if nothing is tried until a person or program acts.
     fn stops(self) -> bool {
         matches!(self, Reason::Request | Reason::Account)
     }
 
-    /// The same for people.
+    /// The hold as people see it.
     pub(crate) fn told(self, since: Millis, retry_at: Option<Millis>) -> PoolHold {
         PoolHold { reason: self, why: self.text().to_owned(), needs: self.needs(), since, retry_at }
     }
@@ -112,7 +112,7 @@ pub(crate) struct Hold {
 }
 stored!(Hold { reason, since, retry_at, tries });
 
-/// What may be bought now.
+/// The purchases that are allowed now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum May {
     /// So many purchases may be begun.
@@ -123,7 +123,7 @@ pub(crate) enum May {
     Wait,
 }
 
-/// Which purchase a trial is.
+/// The purchase that is a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Trial {
     /// Any.
@@ -134,7 +134,7 @@ pub(crate) enum Trial {
     AfterRead,
 }
 
-/// What one client buys for a pool.
+/// The purchases of one client for a pool.
 #[derive(Debug, Clone, Hash)]
 pub(crate) struct Buyer {
     max_creating: u32,
@@ -142,10 +142,10 @@ pub(crate) struct Buyer {
     /// How many purchases may be under way at a time.
     width: u32,
     under_way: u32,
-    /// Whether one of them is a trial.
+    /// True if one of them is a trial.
     tries: bool,
     hold: Option<Hold>,
-    /// Whether the service has shown its products since the hold began.
+    /// True if the service has shown its products since the hold began.
     has_read: bool,
     /// Sessions in a row that did not live, and how often that has held.
     short_lived: u32,
@@ -167,7 +167,7 @@ impl Buyer {
         }
     }
 
-    /// What may be bought now, where so many slots of the pool are in doubt.
+    /// The purchases that are allowed now, with that many slots of the pool in doubt.
     pub(crate) fn may(&self, in_doubt: u32, unix: Millis) -> May {
         if self.is_doubtful(in_doubt) {
             return May::Wait;
@@ -200,12 +200,12 @@ impl Buyer {
         self.hold = hold;
     }
 
-    /// Whether a trial is under way.
+    /// Returns true if a trial is under way.
     pub(crate) fn is_trying(&self) -> bool {
         self.tries
     }
 
-    /// Whether nothing more is bought since too many purchases are in doubt.
+    /// Returns true if nothing more is bought since too many purchases are in doubt.
     pub(crate) fn is_doubtful(&self, in_doubt: u32) -> bool {
         in_doubt >= self.max_in_doubt
     }
@@ -215,13 +215,13 @@ impl Buyer {
         self.tries |= is_trial;
     }
 
-    /// A purchase became a session that is ready. Whether the hold has ended, which is to be written to the pool's record.
+    /// Notes that a purchase became a ready session. Returns true if the hold has ended, which is to be written to the pool's record.
     pub(crate) fn ready(&mut self, was_trial: bool) -> bool {
         self.over(was_trial);
         if self.hold.is_none() {
             self.width = self.width.saturating_add(1).min(self.max_creating);
         }
-        // What stops it, which another purchase has come to meanwhile, stays.
+        // A hold that stops it, which another purchase has met meanwhile, stays.
         was_trial && self.hold.take_if(|hold| !hold.reason.stops()).is_some()
     }
 
@@ -235,7 +235,7 @@ impl Buyer {
         self.has_read = true;
     }
 
-    /// It does not.
+    /// Postpones a trial that was not made.
     pub(crate) fn try_later(&mut self, unix: Millis) -> Option<Hold> {
         let hold = self.hold?;
         self.holds(hold.reason, hold.tries.saturating_add(1), unix)
@@ -247,11 +247,11 @@ impl Buyer {
         self.refused(was_trial, reason, unix)
     }
 
-    /// The same of what did not count as a purchase that is under way, such as a renewal.
+    /// Notes a refusal of an operation that did not count as a purchase under way, such as a renewal.
     pub(crate) fn refused(&mut self, was_trial: bool, reason: Reason, unix: Millis) -> Option<Hold> {
         self.width = 1;
         let tries = match self.hold {
-            // What was begun before the hold says nothing new, unless it is worse.
+            // An operation from before the hold gives no news, unless it is worse.
             Some(hold) if !was_trial && (hold.reason.stops() || !reason.stops()) => return None,
             Some(hold) if hold.reason == reason => hold.tries.saturating_add(1),
             _ => 0,

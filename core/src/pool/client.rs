@@ -25,12 +25,12 @@ pub struct PoolClient {
     client: Client,
     pools: BTreeMap<PoolNo, Machine>,
     last: PoolNo,
-    /// What pools were asked since the last poll.
+    /// The requests to pools since the last poll.
     asked: VecDeque<(CommandId, Asked)>,
     survey: Survey,
 }
 
-/// What a pool is asked.
+/// A request to a pool.
 #[derive(Debug)]
 enum Asked {
     Open(Box<OpenPool>),
@@ -115,7 +115,7 @@ impl PoolClient {
         Ticket::of(self.start_json("open_pool", &json_of(&open), CallOptions::default()))
     }
 
-    /// Opens a pool as others have opened it, to look at it, pause, resume or drain it. It lends and buys nothing here.
+    /// Joins a pool that others have opened, to read its status, pause, resume or drain it. A joined pool neither lends nor buys.
     pub fn join_pool(&mut self, join: JoinPool) -> Ticket<JoinPool> {
         Ticket::of(self.start_json("join_pool", &json_of(&join), CallOptions::default()))
     }
@@ -125,7 +125,7 @@ impl PoolClient {
         Ticket::of(self.start_json("list_pools", "{}", CallOptions::default()))
     }
 
-    /// Asks for a lease, and waits until a session is free. Whoever takes the lease gives it back.
+    /// Acquires a lease, and waits until a session is free. The caller that takes the lease gives it back.
     pub fn acquire(&mut self, acquire: AcquireLease) -> Ticket<AcquireLease> {
         Ticket::of(self.start_json("acquire", &json_of(&acquire), CallOptions::default()))
     }
@@ -172,7 +172,7 @@ impl PoolClient {
         };
         let Some(machine) = asked.pool().and_then(|pool| self.pools.get_mut(&pool)) else {
             let operation = self.client.command_operation(command).unwrap_or("acquire");
-            // What is closed can be closed again.
+            // A closed pool can be closed again.
             let is_closing = matches!(asked, Asked::Close(_) | Asked::Drain(_));
             return self.client.complete(command, if is_closing { Ok(Answered::of(Facts::default())) } else { Err(is_closed(operation)) });
         };
@@ -222,7 +222,7 @@ impl PoolClient {
         self.pools.values().any(|pool| pool.is_named(name))
     }
 
-    /// Whether a pool may be opened so.
+    /// Checks that a pool may be opened with this request.
     fn check(&self, open: &OpenPool) -> Result<(), Error> {
         let refuse = |field: &str, rule: &str| Err(Error::invalid("open_pool", field, rule));
         if self.client.api() != Api::Agent {
@@ -247,7 +247,7 @@ impl PoolClient {
         Ok(())
     }
 
-    /// Gives a lease back. Whether it was valid.
+    /// Gives a lease back. Returns true if it was valid.
     pub fn give_back(&mut self, lease: &LeaseRef, now: Now) -> bool {
         self.client.tick(now);
         let valid = self.is_valid(lease);
@@ -258,7 +258,7 @@ impl PoolClient {
         valid
     }
 
-    /// Whether what a lease was given for is this client's still.
+    /// Returns true if the lease is still this client's.
     pub fn is_valid(&self, lease: &LeaseRef) -> bool {
         let machine = self.pools.get(&lease.pool).zip(id_of(lease));
         machine.is_some_and(|(machine, lease)| machine.is_valid(&self.client, lease))
@@ -300,7 +300,7 @@ impl PoolClient {
         self.pools.get(&pool).map(|machine| machine.status(&self.client))
     }
 
-    /// What to do next, of the client and of its pools.
+    /// Returns the next step of the client and its pools.
     pub fn poll(&mut self, now: Now) -> Step {
         self.client.tick(now);
         while let Some((command, asked)) = self.asked.pop_front() {
@@ -377,7 +377,7 @@ impl PoolClient {
         read_json(answered.raw.text()).ok()
     }
 
-    /// Pools hear what is new to them, until nothing is. Whether there was something.
+    /// Passes the client's events on to the pools, until there are none. Returns true if there were any.
     fn tell_pools(&mut self) -> bool {
         let mut heard = false;
         while let Some(news) = self.client.next_news() {

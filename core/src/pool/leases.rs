@@ -1,4 +1,5 @@
-//! Who gets which session: first come, first served among those whom a free one fits, and of the free ones that which rested longest.
+//! The distribution of sessions: first come, first served among the callers that a free session fits, and of the free sessions the one that
+//! rested longest.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -49,15 +50,15 @@ struct Exit {
     uses: u32,
     /// When its last lease came back.
     idle_since: Millis,
-    /// Whether it is not to be lent any more at all, once its leases are back.
+    /// True if the session is not to be lent any more once its leases are back.
     stale: bool,
-    /// Whether it is looked at, or changed, and not lent meanwhile.
+    /// True if the session is being read or changed, and not lent meanwhile.
     withheld: bool,
     /// Boxed, as most exits have none of it.
     against: Option<Box<Against>>,
 }
 
-/// What is held against an exit.
+/// The observations against an exit.
 #[derive(Debug, Clone, Default, Hash)]
 struct Against {
     /// For which targets another exit is wanted, once its leases are back.
@@ -99,7 +100,7 @@ struct Lease {
     since: Millis,
 }
 
-/// What came of looking for those who wait.
+/// The result of serving the waiting callers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Served {
     pub(crate) grants: Vec<Grant>,
@@ -150,7 +151,7 @@ impl Leases {
         }
     }
 
-    /// Somebody waits. Call [`serve`](Self::serve) after it.
+    /// Adds a waiting caller. Call [`serve`](Self::serve) after it.
     pub(crate) fn ask(&mut self, target: TargetId, key: Option<Key>) -> WaiterId {
         let waiter = self.next_waiter;
         self.next_waiter += 1;
@@ -159,7 +160,7 @@ impl Leases {
         waiter
     }
 
-    /// Somebody waits no more. Whoever was granted a lease meanwhile gives it back.
+    /// Removes a waiting caller. A lease that was granted meanwhile goes back.
     pub(crate) fn leave(&mut self, waiter: WaiterId) {
         self.take_waiter(waiter);
     }
@@ -204,13 +205,13 @@ impl Leases {
         Some(taken)
     }
 
-    /// What a lease is of, while it is valid.
+    /// The slot of a lease, while it is valid.
     pub(crate) fn slot_of(&self, lease: LeaseId) -> Option<SlotNo> {
         self.lent.get(&lease).map(|lease| lease.slot)
     }
 
-    /// Gives what is free to those who wait. What is not usable after all is not offered any more before it was [looked at](Self::offer).
-    /// At most `looks` are.
+    /// Gives free sessions to waiting callers. A session that turns out to be unusable is not offered any more before it was [looked
+    /// at](Self::offer). At most `looks` are checked.
     pub(crate) fn serve(&mut self, now: Millis, looks: usize, is_usable: impl Fn(SlotNo) -> bool) -> Served {
         let (mut grants, mut later, mut in_vain, mut unusable) = (Vec::new(), None::<Millis>, BTreeSet::new(), Vec::new());
         let mut next = 0;
@@ -253,12 +254,12 @@ impl Leases {
         self.lent.len()
     }
 
-    /// Whether this is the exit that a slot is lent with.
+    /// Returns true if a slot is lent with this exit.
     pub(crate) fn is_generation(&self, slot: SlotNo, generation: u32) -> bool {
         self.exits.get(&slot).is_some_and(|exit| exit.generation == generation)
     }
 
-    /// Whether another exit is wanted.
+    /// Returns true if another exit is wanted.
     pub(crate) fn wants_another(&self, slot: SlotNo) -> bool {
         let used_up = |exit: &Exit| self.terms.rotate_after_uses.is_some_and(|most| exit.uses >= most);
         self.exits.get(&slot).is_some_and(|exit| exit.stale || !exit.due().is_empty() || used_up(exit))
@@ -341,7 +342,8 @@ impl Leases {
         changes.then_some(slot)
     }
 
-    /// What was seen through a lease: what follows, and where it was; nothing where the exit is another one since, or the lease is not valid.
+    /// Takes an observation through a lease. Returns the consequence, the slot and the target; `None` if the exit has changed since, or the
+    /// lease is not valid.
     pub(crate) fn observe(&mut self, lease: LeaseId, sight: Sight, now: Millis) -> Option<(Follows, SlotNo, TargetId)> {
         let Lease { slot, generation, target, .. } = *self.lent.get(&lease)?;
         let exit = self.exits.get_mut(&slot).filter(|exit| exit.generation == generation)?;
@@ -383,7 +385,7 @@ impl Leases {
         (since(self.lent.first_key_value()), since(self.lent.range(self.leaks_from..).next()))
     }
 
-    /// Whether a lease of the session is out.
+    /// Returns true if a lease of the session is out.
     pub(crate) fn is_lent(&self, slot: SlotNo) -> bool {
         self.exits.get(&slot).is_some_and(|exit| exit.out > 0)
     }
@@ -397,7 +399,7 @@ impl Leases {
         leaking
     }
 
-    /// What has been idle for so long, with no lease out, that other clients may have it; that which rested longest first.
+    /// The sessions without a lease that have been idle for so long that other clients may have them; the one that rested longest first.
     pub(crate) fn idle(&self, since: Millis) -> impl Iterator<Item = SlotNo> {
         let idle = self.free.iter().take_while(move |(out, idle_since, _)| *out == 0 && *idle_since <= since);
         idle.map(|(_, _, slot)| *slot)
@@ -421,7 +423,7 @@ impl Leases {
     }
 }
 
-/// Which exit each key had last, those that were used last.
+/// The last exit of each key, for the keys that were used last.
 #[derive(Debug, Clone, Default, Hash)]
 struct Keys {
     most: usize,
@@ -493,7 +495,7 @@ mod tests {
         let first = acquire(&mut leases, shop, None, 0).expect("is free");
         let waiting = [shop, NONE, NONE].map(|target| leases.ask(target, None));
         assert_eq!((serve(&mut leases, 0), leases.waiting()), ((Vec::new(), None), 3));
-        // It was blocked at the shop, so whoever wants the shop is passed over, and is told when it has rested.
+        // The session was blocked at the shop, so a caller that wants the shop is passed over, and gets the time at which it has rested.
         leases.observe(first.lease, Sight::Blocked, 0);
         assert_eq!(leases.give_back(first.lease, 0), None);
         let (grants, later) = serve(&mut leases, 0);
@@ -647,7 +649,7 @@ mod tests {
         assert_eq!((leases.idle(59_999).collect::<Vec<_>>(), leases.idle(60_000).collect::<Vec<_>>()), (vec![1, 2], vec![1, 2, 0]));
     }
 
-    /// What happens is chosen by a seed; what must hold is looked at after each step.
+    /// A seed chooses the events; the invariants are checked after each step.
     #[test]
     fn whatever_happens_no_session_is_lent_too_often_and_nobody_is_passed_over() {
         for seed in 0..300 {

@@ -1,5 +1,5 @@
-//! The record of a pool: what all clients of it have in common beside its slots. It is owned only for the moment of a change, and during
-//! the trial of a hold.
+//! The record of a pool: the state that all its clients share beside the slots. A client owns it only for the moment of a change, and
+//! during the trial of a hold.
 
 use super::buyer::Hold;
 use crate::contract::agent::CreateSession;
@@ -7,19 +7,19 @@ use crate::contract::pools::{OpenPool, PoolHoldReason};
 use crate::contract::{json_of, stored};
 use crate::wire::members;
 
-/// What is kept of a pool.
+/// The content of a pool's record.
 #[derive(Debug, Clone, Default, PartialEq, Hash)]
 pub(super) struct PoolRecord {
     /// The version of records, as in those of purchases.
     hopline: u32,
     /// Its name, for those who look at all pools.
     pub(super) name: String,
-    /// What its sessions are, as JSON.
+    /// The request for its sessions, as JSON.
     pub(super) request: String,
     /// The largest size that it was opened with.
     pub(super) size: u32,
     pub(super) paused: bool,
-    /// Whether all clients are to drain it.
+    /// True if all clients are to drain it.
     pub(super) draining: bool,
     /// The same, static sessions too.
     pub(super) draining_static: bool,
@@ -34,7 +34,7 @@ const VERSION: u32 = 2;
 /// No pool is larger.
 const LARGEST: u32 = 1_000_000;
 
-/// What is to be changed in the record.
+/// A change of the record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Change {
     /// The pool is opened, and with this request and size from now on, where that may be.
@@ -89,7 +89,7 @@ impl PoolRecord {
                 open.name.clone_into(&mut self.name);
                 self.size = self.size.max(open.size);
                 (self.draining, self.draining_static) = (false, false);
-                // What was to last until somebody opens the pool anew; and who does so may have another cap.
+                // Holds that last until the pool is opened anew end here; and the new opening may have another cap.
                 self.hold = self.hold.filter(|hold| hold.retry_at.is_some() && hold.reason != PoolHoldReason::Cap);
             }
             // Another client's hold stands, unless this says that nothing is to be tried at all.
@@ -105,7 +105,7 @@ impl PoolRecord {
     }
 }
 
-/// What the sessions of a pool are, for all of its clients. How much of it one buys, and for how long, is that client's own.
+/// The request for a pool's sessions, which all of its clients share. The quantity and the duration are each client's own.
 pub(super) fn request_of(open: &OpenPool) -> String {
     json_of(&CreateSession { quantity: None, duration: None, ..open.session() })
 }

@@ -1,4 +1,4 @@
-//! Which pools a store keeps, for people who have not opened them.
+//! The pools of a store, for callers that have not opened them.
 
 use std::collections::BTreeMap;
 
@@ -17,15 +17,15 @@ pub(super) const SURVEY: PoolNo = 0;
 /// A list of all pools, while the store is read.
 #[derive(Debug, Default)]
 pub(super) struct Survey {
-    /// Who asked for it.
+    /// The commands that asked for it.
     asks: Vec<CommandId>,
-    /// Whether a page is being read.
+    /// True if a page is being read.
     is_out: bool,
     pools: BTreeMap<String, KnownPool>,
 }
 
 impl Survey {
-    /// Somebody asks which pools there are.
+    /// Adds a command that lists the pools.
     pub(super) fn ask(&mut self, client: &mut Client, command: CommandId) {
         self.asks.push(command);
         if !self.is_out {
@@ -35,7 +35,7 @@ impl Survey {
         }
     }
 
-    /// Somebody does not wait for it any more. Whether they did.
+    /// Cancels a command's wait. Returns true if it did wait.
     pub(super) fn leave(&mut self, client: &mut Client, command: CommandId) -> bool {
         let Some(at) = self.asks.iter().position(|known| *known == command) else { return false };
         self.asks.remove(at);
@@ -64,7 +64,7 @@ impl Survey {
             self.is_out = true;
             return client.list_for(SURVEY, Some(last.name.clone()));
         }
-        // What only slots tell of was a pool once, and its record is gone.
+        // A pool that only its slots mention existed once, and its record is gone.
         let pools = std::mem::take(&mut self.pools).into_values().filter(|pool| pool.size > 0).collect();
         let known = KnownPools { pools };
         for command in std::mem::take(&mut self.asks) {

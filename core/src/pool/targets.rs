@@ -1,5 +1,5 @@
-//! What was seen through a session, for the target that its lease was taken for: how long its exit rests for that target, when it is to be
-//! changed, and when that no longer helps.
+//! Observations through a session, for the target of its lease: how long its exit rests for that target, when it is to be changed, and when
+//! a change no longer helps.
 
 use crate::collections::Map;
 use crate::policy::Backoff;
@@ -36,7 +36,7 @@ impl TargetId {
     }
 }
 
-/// What a request through a session met.
+/// An observation from a request through a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sight {
     /// An answer of the target, also one that says no to the request itself.
@@ -55,7 +55,7 @@ pub(crate) enum Sight {
 }
 
 impl Sight {
-    /// What a caller saw; `wait` is the Retry-After of the target.
+    /// Interprets a caller's observation; `wait` is the Retry-After of the target.
     pub(crate) fn of(seen: Seen, wait: Option<Millis>) -> Self {
         match seen {
             Seen::Status(403 | 999) | Seen::Captcha | Seen::Block => Sight::Blocked,
@@ -69,13 +69,13 @@ impl Sight {
     }
 }
 
-/// What follows for the exit.
+/// The consequence for the exit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Follows {
     Nothing,
-    /// It rests for this target.
+    /// The exit rests for this target.
     Rests,
-    /// It rests for this target, and another exit may do better. `at_once`: this one never did anything for it.
+    /// The exit rests for this target, and another exit may do better. `at_once`: this one never worked for it.
     Blocked {
         at_once: bool,
     },
@@ -85,7 +85,7 @@ pub(crate) enum Follows {
     Refused,
 }
 
-/// What is held against one exit. Another exit begins with none of it.
+/// The observations against one exit. Another exit begins with none of them.
 #[derive(Debug, Clone, Default, Hash)]
 pub(crate) struct Record {
     held: Vec<Held>,
@@ -96,18 +96,18 @@ pub(crate) struct Record {
     rests_until: Millis,
 }
 
-/// What is held against it for one target.
+/// The observations against it for one target.
 #[derive(Debug, Clone, Default, Hash)]
 struct Held {
     target: TargetId,
     until: Millis,
     blocks: u32,
     last: Last,
-    /// Whether the target ever answered it.
+    /// True if the target ever answered it.
     answered: bool,
 }
 
-/// What was seen last, where the second in a row counts for more.
+/// The last observation, where the second in a row counts for more.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 enum Last {
     #[default]
@@ -117,7 +117,7 @@ enum Last {
 }
 
 impl Record {
-    /// Whether it may be lent for this target now.
+    /// Returns true if the exit may be lent for this target now.
     #[cfg(test)]
     pub(crate) fn is_fit(&self, target: TargetId, now: Millis) -> bool {
         self.rested_at(target) <= now
@@ -129,7 +129,7 @@ impl Record {
         held.map_or(0, |held| held.until).max(self.rests_until)
     }
 
-    /// What was seen for this target.
+    /// Takes an observation for this target.
     pub(crate) fn saw(&mut self, target: TargetId, sight: Sight, now: Millis) -> Follows {
         let unknown = match sight {
             Sight::Failed => self.unknown,
@@ -188,7 +188,7 @@ impl Record {
 }
 
 impl Held {
-    /// Whether the same was seen just before.
+    /// Returns true if the last observation was the same.
     fn follows_on(&mut self, last: Last) -> bool {
         std::mem::replace(&mut self.last, last) == last
     }
@@ -215,7 +215,7 @@ struct Blocked {
 }
 
 impl Blocking {
-    /// What followed from something that was seen for this target.
+    /// Notes the consequence of an observation for this target.
     pub(crate) fn note(&mut self, target: TargetId, sight: Sight, follows: Follows, now: Millis) {
         match (sight, follows) {
             (Sight::Good, _) => {
@@ -234,7 +234,7 @@ impl Blocking {
         }
     }
 
-    /// Whether a new exit does not help there.
+    /// Returns true if a new exit does not help there.
     pub(crate) fn everywhere(&self, target: TargetId) -> bool {
         self.0.get(&target).is_some_and(|blocked| blocked.exits >= EXITS)
     }
@@ -244,12 +244,12 @@ impl Blocking {
         self.0.iter().filter(|(_, blocked)| blocked.exits >= EXITS).map(|(target, _)| *target)
     }
 
-    /// Whether something is held against this target.
+    /// Returns true if there are observations against this target.
     pub(crate) fn knows(&self, target: TargetId) -> bool {
         self.0.get(&target).is_some()
     }
 
-    /// Whether an exit may be changed for this target now. Whoever is told so changes it.
+    /// Returns true if an exit may be changed for this target now; the caller then changes it.
     pub(crate) fn may_rotate(&mut self, target: TargetId, now: Millis) -> bool {
         if !self.everywhere(target) {
             return true;
@@ -307,7 +307,7 @@ mod tests {
         assert_eq!(rests(&[TimedOut, TimedOut]), (FIRST, 61_000));
         assert_eq!(rests(&[TimedOut, Good, TimedOut]), (Follows::Nothing, 0));
         assert_eq!(rests(&[TimedOut, Throttled(None), TimedOut]), (Follows::Nothing, 31_000));
-        // What the target itself failed at says nothing of the exit, for good or ill.
+        // A failure of the target itself is no observation about the exit.
         assert_eq!(rests(&[TimedOut, Failed, TimedOut]), (FIRST, 62_000));
         assert_eq!(rests(&[Blocked, Blocked]), (LATER, 121_000));
     }

@@ -1,5 +1,5 @@
-//! What was seen through a session, as the `event` of `report_session_event`. The service does not document which members it reads,
-//! so the names of the facts are Hopline's own.
+//! An observation through a session, as the `event` of `report_session_event`. The service does not document which members it reads, so the
+//! names of the facts are Hopline's own.
 
 use super::super::host_params::HostParams;
 use crate::json::{quoted, text_of};
@@ -24,7 +24,7 @@ const FACTS: [Fact; 5] = [
     Fact("target", |json| target(json).is_some(), "must be a host name, or a URL that has one"),
 ];
 
-/// Whether some JSON is a number that is not negative and that a double holds, however small: clocks give such as 5.5e-17.
+/// Returns true if some JSON is a number that is not negative and that a double holds, however small: clocks return values such as 5.5e-17.
 fn is_duration(json: &str) -> bool {
     let (digits, exponent) = json.split_once(['e', 'E']).unwrap_or((json, "0"));
     let is_zero = digits.starts_with('-') && digits.bytes().all(|byte| matches!(byte, b'-' | b'0' | b'.'));

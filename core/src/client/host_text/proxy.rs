@@ -8,14 +8,14 @@ use crate::contract::written;
 use crate::policy::Error;
 use crate::wire::{encoded, is_host};
 
-/// What the client will speak.
+/// The protocol that the HTTP client will use.
 pub(super) struct Usable {
     /// None where the protocol is unknown here: then the service judges it.
     scheme: Option<&'static str>,
 }
 written!(Usable { scheme });
 
-/// A proxy in every form that a client takes. It holds secrets, so it has no `Debug`.
+/// A proxy in every format of HTTP clients. The settings hold secrets, so they have no `Debug`.
 pub(super) struct Settings {
     /// All of it, credentials included and percent-encoded.
     url: String,
@@ -57,7 +57,7 @@ const LATIN: [&str; 3] = ["requests", "aiohttp", "java.net.http"];
 /// The schemes that a proxy is reached by, and their protocols.
 const PROTOCOLS: [(&str, &str); 4] = [("http", "http"), ("https", "https"), ("socks5", "socks5"), ("socks5h", "socks5")];
 
-/// What the service sells where no protocol is named.
+/// The protocol that the service sells by default.
 const DEFAULT: &str = "socks5";
 
 /// The proxy of a session, for a client.

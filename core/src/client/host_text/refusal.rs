@@ -1,4 +1,4 @@
-//! What a host refuses before its core hears of it, so that all hosts say it in the same words.
+//! The refusals of hosts before a call reaches the core, so that all hosts word them the same.
 
 use super::super::host_params::HostParams;
 use crate::contract::endpoint;

@@ -19,30 +19,30 @@ struct Host {
     now: Now,
     /// The purchases that were sent.
     bought: usize,
-    /// What a purchase is answered, where it is not sold.
+    /// The answer to a purchase, if nothing is sold.
     answer: Option<(u16, &'static str)>,
-    /// Whether what is sold is static.
+    /// True if sold sessions are static.
     is_static: bool,
-    /// Whether what is sold is over at once.
+    /// True if sold sessions are over at once.
     stillborn: bool,
-    /// Whether reads of sessions fail; or the service says that there is no such session.
+    /// True if reads of sessions fail; `is_forgetful`: the service answers that there is no such session.
     reads_fail: bool,
     is_forgetful: bool,
-    /// What a renewal is answered, where it is not made.
+    /// The answer to a renewal, if it is not made.
     renewal: Option<(u16, &'static str)>,
     /// Reads of sessions.
     reads: usize,
-    /// Whether the store does.
+    /// True if the store fails.
     store_fails: bool,
     /// Calls that let go of slots, where these are answered late.
     late: Option<Vec<(StepId, StoreCall)>>,
     /// The name that another client has.
     taken: Option<Name>,
-    /// Whether this one has the pool's record.
+    /// True if this client has the pool's record.
     has_record: bool,
     /// The sessions that were sold: how each is, and how often it had another exit.
     sessions: Vec<(&'static str, u32)>,
-    /// What was sent, without reads of sessions and products.
+    /// The requests, without reads of sessions and products.
     log: Vec<String>,
     /// The words of the events of pools.
     events: Vec<&'static str>,
@@ -90,7 +90,7 @@ impl Host {
         }
     }
 
-    /// What the service says to a request.
+    /// The service's answer to a request.
     fn served(&mut self, method: &str, url: &str, body: &[u8]) -> (u16, String) {
         let path = url.trim_start_matches("https://api.example/v1").split('?').next().unwrap_or_default();
         if path.starts_with("/products") {
@@ -137,7 +137,7 @@ impl Host {
         (if method == "POST" { 202 } else { 200 }, format!(r#"{{"success":true,"data":{data}}}"#))
     }
 
-    /// What the store answers.
+    /// The store's answer.
     fn stored(&mut self, mut call: StoreCall) -> StoreAnswer {
         let record = self.client.pool_name("shop");
         match &mut call {
@@ -191,7 +191,7 @@ impl Host {
         }
     }
 
-    /// What was to be answered late is.
+    /// Gives the late answers.
     fn catch_up(&mut self) {
         for (id, call) in self.late.take().into_iter().flatten() {
             let answer = self.stored(call);
@@ -292,7 +292,7 @@ fn a_lease_whose_caller_is_gone_goes_back() {
     assert!(host.client.abandon(first, host.now));
     host.pass(1000);
     assert!(host.client.lease_of(second).is_some());
-    // Who gives up waiting gets none.
+    // A caller that gives up waiting gets none.
     let third = host.acquire(pool);
     host.pass(1);
     host.client.cancel(third, host.now);
@@ -618,7 +618,7 @@ fn draining_ends_what_this_client_has_and_everywhere_what_nobody_has() {
     assert!(host.client.take_answer(command).expect("has completed").is_ok());
     assert!(host.sessions.iter().all(|session| session.0 == "terminated"), "{:?}", host.sessions);
     assert!(host.client.status(pool).is_none());
-    // It can be opened again.
+    // The pool can be opened again.
     let pool = host.open(3);
     host.lease(pool);
     assert_eq!(host.bought, 4);
@@ -974,7 +974,7 @@ fn a_pool_of_other_programs_can_be_listed_joined_paused_and_drained() {
     assert!(host.client.take_answer(command).expect("has completed").is_ok());
     assert!(host.sessions.iter().all(|session| session.0 == "terminated"), "{:?}", host.sessions);
     assert_eq!((host.bought, list(&mut host).first().map(|pool| (pool.sessions, held(pool)))), (2, Some((0, Some("draining")))));
-    // Whoever opens it finds it as it was, and it buys again.
+    // A client that opens it finds it as it was, and it buys again.
     let pool = host.try_open(OpenPool { country_code: Some("DE".into()), size: 3, ..shop() }).expect("is the same pool");
     host.lease(pool);
     assert_eq!(host.bought, 3);
@@ -1324,7 +1324,7 @@ fn an_error_says_what_purchases_are_refused_for_and_a_higher_cap_counts_at_the_n
     let error = host.lease_of(command).expect_err("nothing is bought");
     let cause = error.cause.as_ref().and_then(|cause| cause.code.as_deref());
     assert_eq!((cause, error.advice), (Some("INSUFFICIENT_BALANCE"), Advice::Recharge), "{error}");
-    // What may have been bought is said, too.
+    // A possible purchase is reported, too.
     host.run("resume_pool", &format!(r#"{{"pool":{pool}}}"#)).expect("is resumed");
     host.answer = Some(refused("INTERNAL_ERROR"));
     let command = host.acquire_for(pool, 1000);
@@ -1364,7 +1364,7 @@ fn a_doubt_that_somebody_settles_as_a_session_is_lent_within_a_minute() {
     host.pass(61_000);
     host.lease(pool);
     assert_eq!(host.bought, 1);
-    // Nobody takes it out from under the pool.
+    // No caller takes a purchase away from the pool.
     let command = host.client.resume_intent("pool/shop/0#1", CallOptions::default());
     assert_eq!(host.client.take_answer(command).expect("has completed").expect_err("is refused").kind, Kind::Invalid);
 }

@@ -42,7 +42,7 @@ impl Machine {
             Some(Trial::AfterRead) => return,
             _ => {}
         }
-        // Whether anything may be bought, the pool's record says.
+        // The pool's record decides whether anything may be bought.
         if self.shared.is_fresh(now) || allowed == 0 {
             self.ask(client, now, allowed);
         }
@@ -54,7 +54,7 @@ impl Machine {
         let Some(doing) = self.slots.doing(slot) else { return };
         let now = client.monotonic();
         let soon = now.saturating_add(ASK_AGAIN.first);
-        // Whether anything may be sent, the pool's record says.
+        // The pool's record decides whether anything may be sent.
         let is_unread = !is_trial && !self.may_not_buy() && !self.shared.is_fresh(now);
         self.shared.is_asked_for |= is_unread;
         if is_unread || !self.asking.out.is_empty() || !self.claim(client, vec![slot], 1) {
@@ -104,7 +104,7 @@ impl Machine {
             self.asking.look_anew();
             return self.ask_later(now);
         }
-        // What is bought is bought within this client's own size; beyond it there may be something to take over.
+        // Purchases stay within this client's own size; beyond it there may be sessions to take over.
         let size = if self.asking.is_all { self.options.size } else { self.options.size.max(self.shared.size()) };
         let first = self.asking.from.unwrap_or_else(|| client.any_below(size));
         let slots: Vec<SlotNo> = self.slots.unknown(first, size).take(AT_ONCE).collect();
@@ -184,7 +184,7 @@ impl Machine {
                 Use::Releases => client.release_slot(name),
             }
         }
-        // What holds something comes first: where something was taken over there may be more.
+        // Slots with a session come first: after one takeover there may be more.
         let unknown = self.options.size.max(self.shared.size()).saturating_sub(self.slots.len());
         if !is_of_doubt && free.is_empty() && began {
             self.asking.look_anew();
@@ -209,7 +209,7 @@ impl Machine {
         }
     }
 
-    /// What is so for a slot that was claimed.
+    /// The situation of a claimed slot.
     fn situation(&self, client: &Client, name: &Name, slot: SlotNo, is_trial: bool) -> Situation {
         Situation {
             closes: self.closing.is_some(),
@@ -225,7 +225,7 @@ impl Machine {
         }
     }
 
-    /// Whether another session is bought where one is over.
+    /// Returns true if another session is bought for one that is over.
     pub(super) fn replaces(&self) -> bool {
         let default = if is_dynamic(&self.options) { PoolReplace::Ended } else { PoolReplace::Never };
         self.options.replace.unwrap_or(default) != PoolReplace::Never

@@ -6,14 +6,14 @@ use crate::pool::leases::WaiterId;
 use crate::state::CommandId;
 use crate::time::Millis;
 
-/// Somebody who waits for a lease.
+/// A caller that waits for a lease.
 #[derive(Debug, Clone, Copy, Hash)]
 struct Waiter {
     command: CommandId,
     until: Millis,
 }
 
-/// Somebody who waits for so many sessions to be ready.
+/// A caller that waits for a number of ready sessions.
 #[derive(Debug, Clone, Copy, Hash)]
 pub(super) struct ReadyWaiter {
     pub(super) command: CommandId,
@@ -47,7 +47,7 @@ impl Callers {
         self.by_command.get(&command).copied()
     }
 
-    /// Somebody whose time is over.
+    /// A caller whose time is over.
     pub(super) fn late(&self, now: Millis) -> Option<WaiterId> {
         self.deadlines.first().filter(|(until, _)| *until <= now).map(|(_, waiter)| *waiter)
     }
@@ -62,7 +62,7 @@ impl Callers {
         self.for_ready.extract_if(.., |waiter| waiter.count <= ready || waiter.until <= now).collect()
     }
 
-    /// Somebody who waited for sessions to be ready gives up. Whether they did wait.
+    /// Removes a caller that waits for ready sessions. Returns true if it did wait.
     pub(super) fn leave_ready(&mut self, command: CommandId) -> bool {
         let before = self.for_ready.len();
         self.for_ready.retain(|waiter| waiter.command != command);

@@ -13,8 +13,8 @@ use crate::time::Millis;
 pub(super) const GRACE: Millis = 10_000;
 
 impl Machine {
-    /// Another client drains the pool everywhere. It may have passed by what this one has let go of since, so this one looks, too; but where
-    /// the pool was opened anew meanwhile, what nobody has may be of those who opened it.
+    /// Drains after another client that drains the pool everywhere. The other one may have missed slots that this one has released since,
+    /// so this one looks, too; but if the pool was opened anew meanwhile, sessions without an owner may belong to the new opening.
     pub(super) fn drain_unheard(&mut self, client: &mut Client, everywhere: bool, include_static: bool) {
         self.begin_closing(client, None, GRACE, Some(Ends { include_static, everywhere }));
     }
@@ -22,8 +22,7 @@ impl Machine {
     pub(super) fn begin_closing(&mut self, client: &mut Client, command: Option<CommandId>, grace: Millis, ends: Option<Ends>) {
         let (now, was_everywhere) = (client.monotonic(), self.ends_what_it_finds());
         if let Some(closing) = &mut self.closing {
-            // Whoever closes it a second time waits with the first, and what is to be ended is what either of them says; there is time for
-            // that from now on.
+            // A second closing waits with the first, and ends the sessions of either; the time for that begins now.
             closing.ends = closing.ends.into_iter().chain(ends).reduce(Ends::join);
             closing.until = closing.until.max(now);
             closing.commands.extend(command);
@@ -35,12 +34,12 @@ impl Machine {
             self.closing = Some(Closing { commands: command.into_iter().collect(), is_told: command.is_none(), until, ends, look });
         }
         if !self.shared.is_open {
-            // What was not opened leaves nothing behind, and its name is free again.
+            // A pool that was not opened leaves nothing behind, and its name is free again.
             self.shared.changes.clear();
         }
         if self.ends_what_it_finds() && !was_everywhere {
             (self.asking.ends_from, self.asking.next) = (Some(0), now);
-            // What was left alone for a while is looked at, too.
+            // Slots that were left alone for a while are checked, too.
             let is_left = |held: &Held| held.session.is_none() && matches!(held.doing, Doing::Rests | Doing::Empty);
             self.slots.which(is_left).into_iter().for_each(|slot| self.slots.remove(slot));
         }
@@ -54,7 +53,7 @@ impl Machine {
         }
     }
 
-    /// Whoever closes it waits no more; it is closed all the same.
+    /// Cancels a command's wait for the closing, which goes on.
     pub(super) fn leave_closing(&mut self, client: &mut Client, command: CommandId) -> bool {
         let Some(closing) = &mut self.closing else { return false };
         let Some(at) = closing.commands.iter().position(|known| *known == command) else { return false };
@@ -101,7 +100,7 @@ impl Machine {
             return;
         }
         if is_late {
-            // What could not be ended is anybody's.
+            // Sessions that could not be ended are released.
             self.asking.ends_from = None;
             self.closing.iter_mut().for_each(|closing| closing.look = Look::Done);
             self.slots
@@ -117,8 +116,8 @@ impl Machine {
         }
     }
 
-    /// Whether the pool's record is still to be read, now that all is let go of: another client that drains the pool everywhere meanwhile
-    /// may have passed by what was not.
+    /// Returns true if the pool's record is still to be read, now that everything is released: another client that drains the pool
+    /// everywhere meanwhile may have missed a slot of this one.
     fn is_to_look(&mut self) -> bool {
         let Some(closing) = &mut self.closing else { return false };
         if closing.look == Look::Due {

@@ -71,7 +71,7 @@ impl Machine {
             Some(Phase::Ready) if has_proxy(answered) => {}
             Some(Phase::Ended) => return self.over(client, slot, answered, true),
             _ => {
-                // It is lent as one with another exit, once it can be used.
+                // The session is lent as one with another exit, once it can be used.
                 if is_another {
                     self.next_generation(slot, now);
                 }
@@ -81,7 +81,7 @@ impl Machine {
         let proxy = proxy_of(answered);
         let is_lent = self.leases.is_lent(slot);
         let Some(session) = self.slots.session_mut(slot) else { return };
-        // What could not be ended before.
+        // A session that could not be ended before is ended now.
         if session.is_doomed && !is_lent {
             return self.end(client, slot);
         }
@@ -152,7 +152,7 @@ impl Machine {
         }
     }
 
-    /// Whether an expired session of a slot is renewed, which costs money as a purchase does.
+    /// Decides whether an expired session of a slot is renewed, which costs money as a purchase does.
     pub(super) fn renewal(&self, client: &Client, slot: SlotNo) -> Renewal {
         let renews = self.options.renew_duration.is_some() && !is_dynamic(&self.options);
         if !renews || self.closing.is_some() || slot >= self.options.size || self.shared.is_replaced() {
@@ -179,7 +179,7 @@ impl Machine {
         let options = CallOptions { expected_charge_usd: self.options.expected_charge_usd, ..CallOptions::default() };
         self.leases.gone(slot);
         match self.renewal(client, slot) {
-            // Whether anything may be paid, the pool's record says.
+            // The pool's record decides whether anything may be paid.
             Renewal::Now if !self.may_pay(slot, client.monotonic()) => {
                 self.shared.is_asked_for = true;
                 self.slots.set(slot, Doing::Waits, Some(client.monotonic().saturating_add(CHANGE_AGAIN)));
@@ -188,12 +188,12 @@ impl Machine {
                 self.slots.session_mut(slot).into_iter().for_each(|session| session.renews_again = false);
                 self.begin(client, slot, Doing::Renews, &renew, options);
             }
-            // It is found expired again, and renewed once the pool buys.
+            // The session is found expired again, and renewed once the pool buys.
             Renewal::Later | Renewal::Never => self.slots.set(slot, Doing::Waits, Some(client.monotonic().saturating_add(READ_AGAIN))),
         }
     }
 
-    /// Whether the pool's record was read since this renewal was wanted.
+    /// Returns true if the pool's record was read since this renewal was wanted.
     fn may_pay(&mut self, slot: SlotNo, now: Millis) -> bool {
         let is_fresh = self.shared.is_fresh(now);
         let Some(session) = self.slots.session_mut(slot) else { return false };
@@ -205,7 +205,7 @@ impl Machine {
         may
     }
 
-    /// Goes on with a change of a session that is to be tried again. Whether there is one.
+    /// Continues a change of a session that is to be tried again. Returns true if there is one.
     pub(super) fn goes_on(&mut self, client: &mut Client, slot: SlotNo) -> bool {
         match self.slots.session(slot) {
             Some(session) if session.is_doomed => self.end(client, slot),
@@ -243,7 +243,7 @@ impl Machine {
         }
         match error.effect {
             Effect::None if is_of_session => self.session_over(client, slot),
-            // It is found expired again, and renewed once the pool buys.
+            // The session is found expired again, and renewed once the pool buys.
             Effect::None => self.slots.set(slot, Doing::Waits, Some(client.monotonic().saturating_add(READ_AGAIN))),
             Effect::Unknown | Effect::Done => {
                 let can_resume = error.effect == Effect::Unknown && error.advice == Advice::Resume;
@@ -274,7 +274,7 @@ impl Machine {
         }
     }
 
-    /// Whether what a lease was given for is this client's still.
+    /// Returns true if the lease is still this client's.
     pub(in crate::pool) fn is_valid(&self, client: &Client, lease: LeaseId) -> bool {
         let session = self.leases.slot_of(lease).and_then(|slot| self.slots.session(slot));
         session.is_some_and(|session| client.is_usable(&session.id))

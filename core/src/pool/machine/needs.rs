@@ -5,7 +5,7 @@ use crate::client::Client;
 use crate::pool::buyer::{May, Trial};
 
 impl Machine {
-    /// Whether it is not known yet what there is to be had.
+    /// Returns true if the available sessions are not known yet.
     pub(super) fn is_asking(&self) -> bool {
         !self.asking.out.is_empty() || self.asking.reads_products
     }
@@ -47,8 +47,8 @@ impl Machine {
         }
     }
 
-    /// Whether a trial is due that this client could make. Between two times that it asks for a slot it is not: the pool's record is for
-    /// others to change then.
+    /// Returns true if a trial is due that this client could make. Between two claims of a slot none is due: the pool's record is free for
+    /// others then.
     pub(super) fn wants_trial(&self, client: &Client) -> bool {
         if self.closing.is_some() || self.shared.forbids_buying().is_some() || self.asking.next > client.monotonic() {
             return false;
@@ -57,12 +57,12 @@ impl Machine {
         (trial == Trial::Same && self.slots.resendable().is_some()) || self.wanted() > 0
     }
 
-    /// Whether nothing is to be bought, but by the trial of a hold.
+    /// Returns true if nothing is to be bought, except by the trial of a hold.
     pub(super) fn may_not_buy(&self) -> bool {
         self.shared.forbids_buying().is_some() || self.buyer.hold().is_some()
     }
 
-    /// Whether a purchase would be made now, so that the pool's record is to be read before.
+    /// Returns true if a purchase would be made now, so that the pool's record is to be read before.
     pub(super) fn is_to_buy(&self, client: &Client) -> bool {
         let may_buy = || matches!(self.buyer.may(self.slots.counts.in_doubt, client.unix()), May::Buy(_));
         let is_asking = self.is_asking() || self.asking.next > client.monotonic();

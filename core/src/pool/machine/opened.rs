@@ -1,4 +1,4 @@
-//! What came of what a slot was opened for: of a purchase, or of taking over what was there.
+//! The results of opening a slot: of a purchase, or of taking over its session.
 
 use super::outcome::Came;
 use super::root::Machine;
@@ -12,7 +12,7 @@ use crate::policy::{Effect, Error};
 use crate::pool::leases::SlotNo;
 
 impl Machine {
-    /// What a slot was opened for, or its session was asked, has ended.
+    /// Takes the result of a slot's opening, or of an operation on its session.
     pub(super) fn slot_ended(&mut self, client: &mut Client, slot: SlotNo, result: Result<Answered, Error>) {
         let Some(doing) = self.slots.doing(slot) else { return };
         match (doing, result) {
@@ -24,13 +24,14 @@ impl Machine {
                 self.was_read(client, slot, &answered, true);
             }
             (Doing::Rotates, Err(error)) if error.effect != Effect::None => {
-                // It may have another exit; it is lent as one that has, once it was read. Whether it was changed is nothing to wait for.
+                // The exit may have changed; the session is lent as one with another exit, once it was read. The result of the change
+                // itself is not waited for.
                 self.next_generation(slot, client.monotonic());
                 self.read(client, slot);
             }
             (Doing::Rotates, Err(error)) => self.not_rotated(client, slot, &error),
             (Doing::Reads, Err(error)) => self.not_read(client, slot, &error),
-            // What is there now is taken over anew.
+            // The session is taken over anew.
             (Doing::Renews, Ok(_)) => self.let_go(client, slot),
             (Doing::Renews, Err(error)) => self.not_renewed(client, slot, &error),
             (Doing::Ends, result) => self.was_ended(client, slot, result.err().as_ref()),
@@ -46,7 +47,7 @@ impl Machine {
             return self.slots.set(slot, Doing::Rests, Some(now.saturating_add(DOUBT_AGAIN)));
         };
         let is_over = answered.phase == Some(Phase::Ended);
-        // What is known from before, since no read came through, says nothing of the proxy.
+        // A state from before, since no read succeeded, has no proxy.
         let is_ready = answered.phase == Some(Phase::Ready) && has_proxy(answered);
         let is_doomed = doing == Doing::Takes { ends: true };
         let is_bought = matches!(doing, Doing::Buys { .. });
@@ -71,7 +72,7 @@ impl Machine {
         }
     }
 
-    /// What was done on a slot that this client has lost meanwhile: a session that came of it is anybody's.
+    /// Takes a result on a slot that this client has lost meanwhile: its session is released.
     pub(super) fn let_stale_go(&mut self, client: &mut Client, answered: &Answered) {
         let session = answered.facts.session_id.as_deref();
         let is_here = |id: &str| self.slots.iter().any(|(_, held)| held.session.as_ref().is_some_and(|session| session.id == *id));

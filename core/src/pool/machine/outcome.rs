@@ -1,4 +1,4 @@
-//! What came of opening a slot, for the buyer and for its hold: a session, or none and why.
+//! The results of opening a slot, for the buyer and for its hold: a session, or none and why.
 
 use super::root::Machine;
 use super::slots::{Doing, Session};
@@ -30,7 +30,7 @@ impl Machine {
             // Another client has it, or its session is over: the next one takes its place when one is wanted.
             (Kind::Busy | Kind::Ended, _) => {
                 self.settle(client, doing, Came::Bought);
-                // What is over as soon as it was bought did not live.
+                // A session that is over as soon as it was bought did not live.
                 if error.kind == Kind::Ended && matches!(doing, Doing::Buys { .. }) {
                     let hold = self.buyer.ended(0, client.unix());
                     self.held(hold, false);
@@ -42,7 +42,7 @@ impl Machine {
                 self.settle(client, doing, Came::Failed(PoolHoldReason::of_error(error)));
                 self.slots.remove(slot);
             }
-            // It was bought, and what followed failed: it is found there. What the service has forgotten is over by then.
+            // The session was bought, and a later step failed: it is found there. A session that the service has forgotten is over by then.
             (_, Effect::Done) if error.session_id.is_some() => {
                 self.settle(client, doing, Came::Bought);
                 let is_missing = error.code.as_deref() == Some("SESSION_NOT_FOUND");
@@ -53,7 +53,7 @@ impl Machine {
             _ => {
                 self.settle(client, doing, Came::Failed(PoolHoldReason::of_error(error)));
                 let resends = error.kind != Kind::InDoubt;
-                // What a person has to settle may be settled soon.
+                // A doubt that a person has to settle may be settled soon.
                 let after = if resends { DOUBT_AGAIN } else { READ_AGAIN };
                 self.slots.set(slot, Doing::Doubts { resends }, Some(now.saturating_add(after)));
             }
@@ -83,10 +83,10 @@ impl Machine {
     }
 }
 
-/// What became of a purchase.
+/// The result of a purchase.
 pub(super) enum Came {
     Ready,
-    /// It was made, or found to be; the session can't be used yet, or not any more.
+    /// The purchase was made, or found to be; the session can't be used yet, or not any more.
     Bought,
     Failed(PoolHoldReason),
 }

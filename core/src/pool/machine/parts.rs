@@ -18,21 +18,21 @@ pub(super) const PATIENCE: Millis = 60_000;
 pub(super) struct Asking {
     /// The names that were asked for, while the store is.
     pub(super) out: BTreeMap<Name, SlotNo>,
-    /// Whether what is found there is the trial of a hold.
+    /// True if a session that is found there is the trial of a hold.
     pub(super) tries: bool,
-    /// Whether sessions are looked for to end them, and from which slot on.
+    /// The slot from which sessions are searched for to end them, if they are.
     pub(super) ends_from: Option<SlotNo>,
     /// Not before this.
     pub(super) next: Millis,
     pub(super) failures: u32,
-    /// Whether all that there is to take over was looked at, so that only what may be bought is asked for.
+    /// True if all slots that may have a session to take over were checked, so that only slots to buy for are claimed.
     pub(super) is_all: bool,
     /// How many slots were looked at for that, and where to go on.
     pub(super) looked: u32,
     pub(super) from: Option<SlotNo>,
-    /// Whether something may be sent that may buy for what the store is asked for: the pool's record had just been read, and allows it.
+    /// True if a request that may buy may be sent for the claimed slots: the pool's record had just been read, and allows it.
     pub(super) may_send: bool,
-    /// Whether a trial waits for the products.
+    /// True if a trial waits for the products.
     pub(super) reads_products: bool,
 }
 
@@ -45,18 +45,18 @@ impl Asking {
 
 #[derive(Debug, Clone, Hash)]
 pub(super) struct Closing {
-    /// Who waits for it.
+    /// The commands that wait for it.
     pub(super) commands: Vec<CommandId>,
-    /// Whether they were told.
+    /// True if they have their results.
     pub(super) is_told: bool,
     /// Until when leases are waited for.
     pub(super) until: Millis,
-    /// Whether sessions are ended, static ones too.
+    /// The sessions to end, static ones too, if any.
     pub(super) ends: Option<Ends>,
     pub(super) look: Look,
 }
 
-/// Whether a client that closes the pool has read its record once more.
+/// The progress of the last read of its record by a client that closes the pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Look {
     /// Once all is let go of.
@@ -68,7 +68,7 @@ pub(super) enum Look {
 #[derive(Debug, Clone, Copy, Hash)]
 pub(super) struct Ends {
     pub(super) include_static: bool,
-    /// Whether what no client has is ended, too.
+    /// True if sessions that no client has are ended, too.
     pub(super) everywhere: bool,
 }
 
@@ -86,12 +86,12 @@ impl Closing {
     }
 }
 
-/// What this client has bought on a UTC day.
+/// The spending of this client on a UTC day.
 #[derive(Debug, Clone, Default, Hash)]
 pub(super) struct Spent {
     day: i64,
     usd: Decimal,
-    /// Who asks what other clients have.
+    /// The commands that ask for the slots of other clients.
     pub(super) asks: Vec<CommandId>,
     /// The slots that hold something, as far as the store was read.
     pub(super) held_elsewhere: u32,

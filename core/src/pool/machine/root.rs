@@ -34,7 +34,7 @@ pub(super) const BLOCKS: u32 = 3;
 /// So many names of targets are remembered.
 const LABELS: usize = 512;
 
-/// What a command of the pool's is for: a slot, and which work on it.
+/// The purpose of a pool's command: a slot, and its work.
 #[derive(Debug, Clone, Copy, Hash)]
 pub(super) enum For {
     Slot(SlotNo, u32),
@@ -46,9 +46,9 @@ pub(super) enum For {
 pub(in crate::pool) struct Machine {
     pub(super) number: PoolNo,
     pub(super) options: OpenPool,
-    /// Whether it was opened as others had opened it, to look at it and to change how it buys: it neither lends nor buys.
+    /// True if the pool was joined as others had opened it, to read its status and to change how it buys: it neither lends nor buys.
     pub(super) joins: bool,
-    /// What is bought, as JSON.
+    /// The request for its sessions, as JSON.
     pub(super) params: String,
     pub(super) leases: Leases,
     pub(super) buyer: Buyer,
@@ -63,7 +63,7 @@ pub(in crate::pool) struct Machine {
     pub(super) shared: Shared,
     pub(super) closing: Option<Closing>,
     pub(super) spent: Spent,
-    /// What the last purchase came to that bought nothing, or may have.
+    /// The error of the last purchase that failed, or may have bought.
     pub(super) refused: Option<Box<Error>>,
     /// When there is something to do again.
     pub(in crate::pool) next: Option<Millis>,
@@ -130,7 +130,7 @@ impl Machine {
             more => format!(", and {more} of its purchases are in doubt"),
         };
         let what = format!("{}; the pool does not buy {}{doubts}", fields.what, hold.why);
-        // What it was refused for, where that was told to this client; and where somebody has to act, what to do about that.
+        // The cause, if this client knows it; and if a person or program has to act, the advice for that.
         let cause = self.refused.as_deref().filter(|refused| PoolHoldReason::of_error(refused) == hold.reason).cloned();
         let advice = cause.as_ref().filter(|_| hold.needs != PoolNeeds::Nobody).map_or(fields.advice, |cause| cause.advice);
         Error::from(ErrorFields { what, retry_at: hold.retry_at, cause, advice, ..fields })
@@ -144,12 +144,12 @@ impl Machine {
         &self.options.name
     }
 
-    /// Whether it is open under this name: one that is being closed stands in nobody's way.
+    /// Returns true if the pool is open under this name: one that is being closed blocks no other.
     pub(in crate::pool) fn is_named(&self, name: &str) -> bool {
         self.options.name == name && self.closing.is_none()
     }
 
-    /// The same for people.
+    /// The hold as people see it.
     pub(super) fn hold(&self, client: &Client) -> Option<PoolHold> {
         let (reason, since, retry_at) = self.held_by()?;
         let since = since.unwrap_or_else(|| client.unix());
@@ -188,12 +188,13 @@ impl Machine {
         format!("{}/{slot}", self.options.name)
     }
 
-    /// Whether what is found in slots is to be ended.
+    /// Returns true if sessions found in slots are to be ended.
     pub(super) fn ends_what_it_finds(&self) -> bool {
         self.ends().is_some_and(|ends| ends.everywhere)
     }
 
-    /// Whether slots are asked for, to end what they hold, once the pool's record says so: whoever lets go of one then hears of it.
+    /// Returns true if slots are claimed, to end their sessions, once the pool's record allows it: a client that releases one then knows of
+    /// it.
     pub(super) fn is_to_find(&self) -> bool {
         self.asking.ends_from.is_some() && self.ends_what_it_finds()
     }
@@ -208,7 +209,7 @@ impl Machine {
         (is_dynamic(&self.options) || ends.include_static).then_some(ends)
     }
 
-    /// Whether it is waited for.
+    /// Returns true if the read is waited for.
     pub(super) fn looks(&self) -> bool {
         self.closing.as_ref().is_some_and(|closing| closing.look == Look::Asked)
     }
@@ -218,7 +219,7 @@ impl Machine {
         self.closing.iter_mut().filter(|closing| closing.look == Look::Asked).for_each(|closing| closing.look = Look::Done);
     }
 
-    /// Whether nothing of it is to be done any more.
+    /// Returns true if nothing of the pool is left to do.
     pub(super) fn is_gone(&self) -> bool {
         self.closing.as_ref().is_some_and(|closing| closing.is_told && closing.look == Look::Done)
             && self.spent.asks.is_empty()
@@ -229,7 +230,7 @@ impl Machine {
             && !self.shared.is_behind()
     }
 
-    /// Whether it is closed, and nothing of it is under way.
+    /// Returns true if the pool is closed, and nothing of it is under way.
     pub(in crate::pool) fn is_closed(&self) -> bool {
         self.is_gone() && self.shared.is_idle()
     }
@@ -247,13 +248,13 @@ pub(in crate::pool) fn call_options(open: &OpenPool) -> CallOptions {
     }
 }
 
-/// What whoever asks a pool is told that is closed.
+/// The error for a request to a closed pool.
 pub(in crate::pool) fn is_closed(operation: &'static str) -> Error {
     let what = "the pool is closed or drained; open it again";
     Error::new(Kind::Misuse, Effect::None, operation, what, Advice::ChangeRequest)
 }
 
-/// What a pool answers with.
+/// The answer of a pool.
 pub(super) fn told<T: Encode + Shaped>(value: &T) -> Answered {
     answered(Json::checked(json_of(value)), const { &T::SHAPE })
 }

@@ -5,45 +5,45 @@ use crate::pool::record::{Change, PoolRecord, request_of};
 use crate::state::CommandId;
 use crate::time::Millis;
 
-/// It is read again after this, whatever happens.
+/// The interval at which the record is read again, whatever happens.
 const READ_AGAIN: Millis = 60_000;
-/// What was read is good for purchases for so long.
+/// The time for which a read record allows purchases.
 const FRESH: Millis = 1000;
-/// Whose it is, as far as this client goes.
+/// The owner of the record, as far as this client knows.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(super) enum Custody {
     #[default]
     Nobodys,
-    /// It is being claimed.
+    /// The record is being claimed.
     Claiming,
-    /// It is this client's.
+    /// This client owns the record.
     Mine,
-    /// It is being put, or let go of.
+    /// The record is being put, or released.
     Leaving,
 }
 
 #[derive(Debug, Clone, Default, Hash)]
 pub(super) struct Shared {
-    /// What the sessions of the pool are.
+    /// The request for the pool's sessions.
     pub(super) request: String,
     /// As it was read last, with what is still to be put.
     pub(super) known: PoolRecord,
     pub(super) read_at: Option<Millis>,
     pub(super) custody: Custody,
-    /// What is to be put, and how much of it is being put.
+    /// The changes to put, and the number of them that are being put.
     pub(super) changes: Vec<Change>,
     pub(super) putting: usize,
     /// Not before this.
     pub(super) next: Millis,
     pub(super) failures: u32,
-    /// Who waits for the pool to be open.
+    /// The command that waits for the pool to be open.
     pub(super) opening: Option<CommandId>,
     pub(super) is_open: bool,
     /// How often it had been drained when it was opened.
     pub(super) drains: u32,
-    /// Whether it is to be read before something is sent that may buy.
+    /// True if the record is to be read before a request that may buy is sent.
     pub(super) is_asked_for: bool,
-    /// Who waits until all changes are put.
+    /// The commands that wait until all changes are put.
     pub(super) asks: Vec<CommandId>,
     /// Why nothing is bought, and until when, as it was told last.
     pub(super) told: Option<(PoolHoldReason, Option<Millis>)>,
@@ -58,12 +58,12 @@ impl Shared {
         self.custody == Custody::Mine
     }
 
-    /// Whether it was read so lately that what it says may be bought by.
+    /// Returns true if the record was read so recently that purchases may rely on it.
     pub(super) fn is_fresh(&self, now: Millis) -> bool {
         self.custody == Custody::Mine || self.read_at.is_some_and(|at| now.saturating_sub(at) <= FRESH)
     }
 
-    /// Whether it was read since then.
+    /// Returns true if the record was read since then.
     pub(super) fn was_read_since(&self, at: Millis) -> bool {
         self.read_at.is_some_and(|read_at| read_at >= at)
     }
@@ -73,7 +73,7 @@ impl Shared {
         self.known.size
     }
 
-    /// Whether something of this client's is still to be put.
+    /// Returns true if a change of this client's is still to be put.
     pub(super) fn is_behind(&self) -> bool {
         !self.changes.is_empty()
     }
@@ -83,7 +83,7 @@ impl Shared {
         self.known.forbids_buying().or(self.is_replaced().then_some(PoolHoldReason::Replaced))
     }
 
-    /// Whether another client has opened the pool with another request, which is the pool's by now.
+    /// Returns true if another client has opened the pool with another request, which is now the pool's.
     pub(super) fn is_replaced(&self) -> bool {
         self.is_open && self.known.request != self.request
     }
@@ -95,7 +95,7 @@ impl Shared {
         (self.custody == Custody::Nobodys).then(|| at.max(self.next))
     }
 
-    /// Whether no step of it is out.
+    /// Returns true if no step of the record is out.
     pub(super) fn is_idle(&self) -> bool {
         self.custody == Custody::Nobodys
     }

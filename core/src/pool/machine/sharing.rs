@@ -18,7 +18,7 @@ use crate::time::Millis;
 const ASK_AGAIN: Backoff = Backoff { first: 250, most: 8000 };
 
 impl Machine {
-    /// Whoever opens it gives up. Whether they did open it.
+    /// Cancels the opening of the pool. Returns true if it was being opened.
     pub(super) fn leave_opening(&mut self, client: &mut Client, command: CommandId) -> bool {
         if self.shared.opening != Some(command) {
             return false;
@@ -38,7 +38,7 @@ impl Machine {
                 client.claim_pool(self.number, &self.record_name(client));
             }
             Custody::Mine if !self.shared.changes.is_empty() => self.put_shared(client),
-            // It stays this client's for as long as its trial goes on.
+            // The record stays this client's for as long as its trial goes on.
             Custody::Mine if !self.wants_trial(client) && !self.buyer.is_trying() && !self.is_asking() => {
                 self.shared.custody = Custody::Leaving;
                 client.release_pool(self.number, &self.record_name(client));
@@ -75,7 +75,7 @@ impl Machine {
         self.shared.custody = if is_mine { Custody::Mine } else { Custody::Nobodys };
         let read = data.as_deref().map_or(Some(PoolRecord::default()), PoolRecord::read);
         let Some(read) = read else {
-            // It stays as it is.
+            // The record stays as it is.
             if is_mine {
                 self.shared.custody = Custody::Leaving;
                 client.release_pool(self.number, &self.record_name(client));
@@ -119,7 +119,7 @@ impl Machine {
             self.ask_for_record_later(now);
         }
         self.adopt(client);
-        // Whoever asked for slots while it was claimed asks again, if a trial is due.
+        // Slots that could not be claimed meanwhile are claimed again, if a trial is due.
         if is_mine && matches!(self.buyer.may(self.slots.counts.in_doubt, client.unix()), May::Try(_)) {
             self.asking.next = now;
         }
@@ -129,7 +129,7 @@ impl Machine {
         }
     }
 
-    /// What the record says holds here, too.
+    /// Applies the record here, too.
     fn adopt(&mut self, client: &mut Client) {
         self.buyer.read(self.shared.known.hold);
         if self.shared.is_open && self.shared.known.drains > self.shared.drains {
@@ -155,7 +155,7 @@ impl Machine {
         self.tell_put(client);
     }
 
-    /// Whoever waits for the record to say what they said is told, once it does.
+    /// Completes the commands that wait for their changes in the record, once it has them.
     fn tell_put(&mut self, client: &mut Client) {
         if self.shared.changes.is_empty() {
             for command in std::mem::take(&mut self.shared.asks) {
@@ -164,7 +164,7 @@ impl Machine {
         }
     }
 
-    /// Whoever waits for that gives up. What they said stands.
+    /// Cancels a command's wait for the record. Its change stands.
     pub(super) fn leave_asking(&mut self, client: &mut Client, command: CommandId) -> bool {
         if let Some(at) = self.spent.asks.iter().position(|known| *known == command) {
             self.spent.asks.remove(at);
@@ -186,7 +186,7 @@ impl Machine {
         self.shared.next = now.saturating_add(wait);
     }
 
-    /// It is asked for again. Whoever opens the pool is told after a few times.
+    /// Reads the record again later. An opening gets an error after a few times.
     fn share_later(&mut self, client: &mut Client, now: Millis, why: &str) {
         self.ask_for_record_later(now);
         if self.shared.failures < 3 {

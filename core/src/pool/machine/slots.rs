@@ -12,42 +12,42 @@ use crate::pool::leases::SlotNo;
 use crate::state::Seen;
 use crate::time::Millis;
 
-/// What this client does with a slot.
+/// The work of this client on a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Doing {
-    /// It goes on with what is there. `ends`: to end that.
+    /// Takes over the slot's session. `ends`: to end it.
     Takes { ends: bool },
-    /// It buys; or tries to, during a hold.
+    /// Buys a session, or tries to, during a hold.
     Buys { is_trial: bool },
-    /// It reads the session.
+    /// Reads the session.
     Reads,
-    /// It changes the exit.
+    /// Changes the exit.
     Rotates,
-    /// It lengthens the session, a static one.
+    /// Lengthens the session, a static one.
     Renews,
-    /// It ends the session.
+    /// Ends the session.
     Ends,
-    /// It lends it.
+    /// Lends the session.
     Lends,
-    /// It waits to read the session.
+    /// Waits to read the session.
     Waits,
-    /// It waits until the exit of the session may be changed.
+    /// Waits until the exit of the session may be changed.
     Delays,
     /// The purchase is in doubt, and the slot anybody's. `resends`: its key may be sent again.
     Doubts { resends: bool },
-    /// Nobody can use it before a person has looked at it, or it is left empty.
+    /// Rests: the slot can't be used before a person has checked it, or it is left empty.
     Rests,
     /// Its session is over, and nothing is bought in its place.
     Empty,
 }
 
 impl Doing {
-    /// Whether a command of the pool's is at work on it.
+    /// Returns true if a command of the pool's works on the slot.
     pub(super) fn is_at_work(self) -> bool {
         self.is_coming() || self == Doing::Ends
     }
 
-    /// Whether a session is on its way.
+    /// Returns true if a session is on its way.
     pub(super) fn is_coming(self) -> bool {
         matches!(self, Doing::Takes { ends: false } | Doing::Buys { .. } | Doing::Reads | Doing::Rotates | Doing::Renews)
     }
@@ -89,15 +89,15 @@ pub(super) struct Session {
     /// Exits that were blocked since it was last of use, or leases where it has one exit only; and which the last one was.
     pub(super) blocks: u32,
     pub(super) last_blocked: u64,
-    /// Whether it is to be ended once its leases are back.
+    /// True if the session is to be ended once its leases are back.
     pub(super) is_doomed: bool,
-    /// Whether this client has bought it, so that its life began with it.
+    /// True if this client has bought the session, so that it has watched all of its life.
     pub(super) is_bought: bool,
     /// Since when it is to be renewed.
     pub(super) renewal_wanted_at: Option<Millis>,
-    /// Whether it may have been renewed, and nothing can be sent to find out: it is not renewed again.
+    /// True if the session may have been renewed, and nothing can be sent to find out: it is not renewed again.
     pub(super) is_unsure: bool,
-    /// Whether a renewal of it is to be gone on with before it is read again.
+    /// True if a renewal of the session is to be continued before it is read again.
     pub(super) renews_again: bool,
 }
 
@@ -224,7 +224,7 @@ impl Slots {
         wakes.into_iter().for_each(|at| _ = self.wakes.insert((at, slot)));
     }
 
-    /// It is looked at then, whatever is done with it.
+    /// Schedules the next look at a slot, whatever its work.
     pub(super) fn wake_at(&mut self, slot: SlotNo, at: Millis) {
         if let Some(doing) = self.doing(slot) {
             self.set(slot, doing, Some(at));
@@ -252,7 +252,7 @@ impl Slots {
         self.last_work
     }
 
-    /// Whether that work is the last one on the slot, as it has been since.
+    /// Returns true if that work is the last one on the slot, without a change since.
     pub(super) fn is_at(&self, slot: SlotNo, work: u32) -> bool {
         self.held.get(&slot).is_some_and(|held| held.work == work)
     }
@@ -262,7 +262,7 @@ impl Slots {
         self.resendable.first().copied()
     }
 
-    /// Whether it has a session that nothing is done about.
+    /// Returns true if there is a session without work.
     pub(super) fn has_idle_sessions(&self) -> bool {
         self.counts.lends + self.counts.waiting + self.counts.delayed > 0
     }
@@ -316,7 +316,7 @@ impl Slots {
         self.wakes.first().map(|(at, _)| *at)
     }
 
-    /// Whether it is in doubt, and nothing says when it is looked at.
+    /// The slots in doubt without a scheduled look.
     pub(super) fn forgotten_doubts(&self) -> Vec<SlotNo> {
         self.which(|held| matches!(held.doing, Doing::Doubts { .. }) && held.wakes.is_none())
     }

@@ -1,20 +1,20 @@
-//! What is done with a slot that the store has given, by what it holds.
+//! The use of a slot that the store has given, by its content.
 
 use super::slots::Doing;
 use crate::client::Slot;
 use crate::time::Millis;
 
-/// What nobody can change by itself is looked at again after this.
+/// The time after which a slot that needs a person is checked again.
 pub(super) const DOUBT_AGAIN: Millis = 600_000;
-/// What may be otherwise soon is looked at again after this.
+/// The time after which a slot that may change soon is checked again.
 pub(super) const READ_AGAIN: Millis = 60_000;
 
-/// What is done with a slot.
+/// The use of a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Use {
     /// One is bought there, if one is wanted.
     Buys,
-    /// What it holds is gone on with.
+    /// The slot's session or purchase is taken over.
     Takes,
     /// The same, which is the trial of a hold.
     Tries,
@@ -22,13 +22,13 @@ pub(super) enum Use {
     Renews,
     /// Its session is ended.
     Ends,
-    /// It is let go of, and this client does this with it, until it looks again after so long.
+    /// The slot is released, and this client notes this work for it, until it checks again after that time.
     Leaves(Doing, Option<Millis>),
-    /// It is let go of.
+    /// The slot is released.
     Releases,
 }
 
-/// Whether an expired session is renewed.
+/// The decision on renewing an expired session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Renewal {
     Now,
@@ -37,26 +37,26 @@ pub(super) enum Renewal {
     Never,
 }
 
-/// What is so for a slot, beside what it holds.
+/// The situation of a slot, beside its content.
 #[derive(Debug, Clone, Copy)]
 #[allow(clippy::struct_excessive_bools, reason = "each of them is so by itself")]
 pub(super) struct Situation {
     /// The pool is closed.
     pub(super) closes: bool,
-    /// What is found is to be ended.
+    /// Found sessions are to be ended.
     pub(super) ends: bool,
     /// Another client has opened the pool with another request, which is the pool's by now.
     pub(super) is_replaced: bool,
-    /// What the slot holds is of another request than the pool's.
+    /// The slot's content is of another request than the pool's.
     pub(super) is_old: bool,
-    /// Whether the slot may be bought for: it is below the pool's size.
+    /// True if the slot may be bought for: it is below the pool's size.
     pub(super) is_within: bool,
-    /// Whether something may be sent that may buy.
+    /// True if a request that may buy may be sent.
     pub(super) may_send: bool,
-    /// Whether that is the trial of a hold.
+    /// True if that is the trial of a hold.
     pub(super) is_trial: bool,
     pub(super) is_dynamic: bool,
-    /// Whether another session is bought where one is over.
+    /// True if another session is bought for one that is over.
     pub(super) replaces: bool,
     pub(super) renewal: Renewal,
 }

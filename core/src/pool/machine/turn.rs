@@ -1,4 +1,4 @@
-//! What a pool is told, and what it does then: each thing that comes ends with one turn, which does what there is to do now.
+//! The inputs of a pool: each input ends with one turn, which does the work that is due now.
 
 use super::callers::ReadyWaiter;
 use super::closing::GRACE;
@@ -18,7 +18,7 @@ use crate::state::{CommandId, Name, Seen};
 use crate::time::Millis;
 
 impl Machine {
-    /// Somebody waits for a lease.
+    /// Adds a caller that waits for a lease.
     pub(in crate::pool) fn acquire(&mut self, client: &mut Client, command: CommandId, asked: &AcquireLease) {
         if self.closing.is_some() {
             return client.complete(command, Err(is_closed("acquire")));
@@ -37,7 +37,7 @@ impl Machine {
         self.turn(client);
     }
 
-    /// Somebody who waits gives up. Whether they did wait.
+    /// Cancels the wait of a command. Returns true if it did wait.
     pub(in crate::pool) fn leave(&mut self, client: &mut Client, command: CommandId) -> bool {
         let error = |operation, what| Error::new(Kind::Cancelled, Effect::None, operation, what, Advice::Nothing);
         if let Some(waiter) = self.callers.waiter_of(command) {
@@ -236,7 +236,7 @@ impl Machine {
         client.complete(command, Ok(answered(Json::checked(raw), const { &crate::contract::pools::PoolLease::SHAPE })));
     }
 
-    /// Whoever can't get a session before their time is over is told so at once.
+    /// Fails the callers at once that can't get a session before their time is over.
     pub(super) fn fail_fast(&mut self, client: &mut Client, now: Millis) {
         let Some(hold) = self.hold(client) else { return };
         let counts = &self.slots.counts;
@@ -326,13 +326,13 @@ impl Machine {
         self.turn(client);
     }
 
-    /// The same where nobody waits for it.
+    /// Closes a pool that no command waits for.
     pub(in crate::pool) fn close_unheard(&mut self, client: &mut Client) {
         self.begin_closing(client, None, 0, None);
         self.turn(client);
     }
 
-    /// Somebody waits for so many sessions to be ready.
+    /// Adds a caller that waits for a number of ready sessions.
     pub(in crate::pool) fn wait_ready(&mut self, client: &mut Client, command: CommandId, asked: &WaitReady) {
         let count = asked.count.unwrap_or(1);
         if count as usize > self.ready() {

@@ -3,7 +3,7 @@
 //! A method calls only methods below it. Work that leads back up, to its possible callers, is pushed here, and the router carries it out
 //! once the method has returned. A method does its own work first and pushes last; work that has to come after pushed work is pushed too.
 
-use super::waiting::{AfterRetry, Found};
+use crate::client::waiting::{AfterRetry, Found};
 use crate::engine::{Action, Input};
 use crate::state::{CommandId, JobId, Name, WriteResult};
 

@@ -5,9 +5,9 @@ use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use super::event::Event;
-use super::public::Client;
-use super::types::{Outcome, Outputs, Step, Ticket};
+use crate::client::public::Client;
+use crate::client::text::event::Event;
+use crate::client::types::{Outcome, Outputs, Step, Ticket};
 use crate::policy::{Advice, Effect, Error, FailureKind, Kind, Sent};
 use crate::state::{StoreAnswer, StoreCall};
 use crate::time::{Millis, Now};

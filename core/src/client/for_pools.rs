@@ -2,9 +2,9 @@
 
 use arcstr::ArcStr;
 
-use super::event::Event;
-use super::news::{News, PoolNo, Slot};
-use super::public::Client;
+use crate::client::news::{News, PoolNo, Slot};
+use crate::client::public::Client;
+use crate::client::text::event::Event;
 use crate::contract::pools::SlotPurchase;
 use crate::contract::{Api, Decimal};
 use crate::engine::{Answered, EventKind, RecordId, pool_digest};
@@ -123,7 +123,7 @@ impl Client {
 
     /// Returns an error if no purchase for a slot may be made with this request.
     pub(crate) fn check_slot(&self, params: &str, options: &CallOptions, has_cap: bool) -> Result<(), Error> {
-        super::pool_slots::check_slot(params, options, has_cap)
+        crate::client::sessions::pool_slots::check_slot(params, options, has_cap)
     }
 
     /// Returns true if a claimed slot holds a session, or a purchase, of another request than this; quantity and duration do not count.

@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use super::event::Event;
-use super::news::PoolNo;
-use super::types::Step;
+use crate::client::news::PoolNo;
+use crate::client::text::event::Event;
+use crate::client::types::Step;
 use crate::collections::{IdMap, Map};
 use crate::contract::Decimal;
 use crate::policy::{Rule, Rules};

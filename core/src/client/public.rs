@@ -1,14 +1,14 @@
 //! The client's methods. Each gives the router one thing to do; the router then does whatever follows from it, before the method returns.
 
-use super::act::Acted;
-use super::order::PlaceOrder;
-use super::reconcile::Reconcile;
-use super::resume_all::Resumed;
-use super::router::Router;
-use super::saved::SavedRecords;
-use super::session::OpenSession;
-use super::types::{Misuse, Outcome, Outputs, Step, Taken, Ticket};
-use super::waiting::{Settlement, What};
+use crate::client::begin::order::PlaceOrder;
+use crate::client::begin::resume_all::Resumed;
+use crate::client::doubts::act::Acted;
+use crate::client::doubts::reconcile::Reconcile;
+use crate::client::names::saved::SavedRecords;
+use crate::client::router::Router;
+use crate::client::sessions::session::OpenSession;
+use crate::client::types::{Misuse, Outcome, Outputs, Step, Taken, Ticket};
+use crate::client::waiting::{Settlement, What};
 use crate::contract::agent::CreateSession;
 use crate::contract::reseller::CreateStaticOrder;
 use crate::contract::{AnyRequest, Operation, Secret, json_of};
@@ -148,7 +148,7 @@ impl Client {
             let ((), answered) = taken.read(&mut ())?;
             O::read(answered).map_err(|misfit| {
                 let (answered, error) = *misfit;
-                super::types::misfit(operation, answered, &format!("line {} column {}", error.line(), error.column()))
+                crate::client::types::misfit(operation, answered, &format!("line {} column {}", error.line(), error.column()))
             })
         }))
     }

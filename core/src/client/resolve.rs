@@ -1,8 +1,8 @@
 //! The outcome of a step, on its way to the waiting jobs.
 
-use super::outbox::Pending;
-use super::router::Router;
-use super::types::{Misuse, Outcome};
+use crate::client::outbox::Pending;
+use crate::client::router::Router;
+use crate::client::types::{Misuse, Outcome};
 use crate::engine::Input;
 use crate::policy::{FailureKind, Sent};
 use crate::state::{StepId, StoreAnswer};
@@ -78,9 +78,9 @@ impl Pending {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{BUY, NOW, agent, go_on, reseller, saved};
     use super::super::{CallOptions, Client, CommandId, Step, StoreCall};
     use super::*;
+    use crate::client::testing::{BUY, NOW, agent, go_on, reseller, saved};
     use crate::contract::Text;
     use crate::contract::{Endpoint, Operation};
     use crate::engine::Answered;

@@ -5,15 +5,15 @@ use std::collections::VecDeque;
 
 use arcstr::ArcStr;
 
-use super::account::Owner;
-use super::deferred::{Deferred, DeferredCalls};
-use super::job::Entry;
-use super::news::{News, PoolNo};
-use super::outbox::{Outbox, Pending};
-use super::places::Places;
-use super::timers::Timers;
-use super::types::Step;
-use super::waiting::{After, Left, Spending, Timer, Waiting};
+use crate::client::account::Owner;
+use crate::client::deferred::{Deferred, DeferredCalls};
+use crate::client::jobs::job::Entry;
+use crate::client::jobs::places::Places;
+use crate::client::news::{News, PoolNo};
+use crate::client::outbox::{Outbox, Pending};
+use crate::client::timers::Timers;
+use crate::client::types::Step;
+use crate::client::waiting::{After, Left, Spending, Timer, Waiting};
 use crate::collections::{IdMap, Map};
 use crate::contract::Secret;
 use crate::engine::{Answered, Gate, Service, Shared, Tokens};

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use super::event::Event;
+use crate::client::text::event::Event;
 use crate::contract::{AnyRequest, Json, Operation, Shape, Sink};
 use crate::policy::{Advice, Effect, Error, ErrorFields, Kind};
 use crate::state::{CommandId, StepId, StoreAnswer, StoreCall};

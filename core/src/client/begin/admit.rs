@@ -1,0 +1,90 @@
+//! How a start begins, by what is found under its name: anew, as what is there goes on, or not at all.
+
+use crate::client::begin::same_request::other_than_record;
+use crate::client::news::Slot;
+use crate::client::router::Router;
+use crate::client::sessions::pool_slots::slot_of;
+use crate::client::waiting::{Found, Start};
+use crate::policy::{Advice, Effect, Error, ErrorFields, KEY_WINDOW, Kind};
+use crate::state::{BadRecord, CommandId, Data, Name, SavedCall};
+use crate::time::Millis;
+
+impl Router {
+    /// A write begins, or what is under its name goes on.
+    pub(crate) fn admit_start(&mut self, name: &Name, command: CommandId, start: Start, found: &Found) {
+        let error = match found {
+            Found::Nothing => return self.begin_write(Some(name.clone()), command, start),
+            Found::Data(data) if data.refused().is_some() => return self.begin_refused(name, command, start, data),
+            Found::Data(data) if name.is_of_a_pool() => return self.admit_purchase(name, command, start, data),
+            Found::Data(data) if data.fingerprint == start.bought_as.as_ref().map(|known| known.fingerprint) => {
+                return self.go_on(name, command, data, &start.options, start.options.intent.as_deref());
+            }
+            Found::Data(data) => other_than_record(&start, data, self.journal.slot(name).map(|slot| name.at(slot.version))),
+            Found::Bad(bad, _) => {
+                let field = if start.options.intent.is_some() { "intent" } else { "idempotency_key" };
+                // The record may be of this very write.
+                let record = self.journal.slot(name).map(|slot| name.at(slot.version).0);
+                let fields = unreadable(start.endpoint.name, bad, Effect::Unknown);
+                Error::from(ErrorFields { field: Some(field.to_owned()), record, ..fields })
+            }
+        };
+        self.finish_visit(command, Err(error), start.options.intent.clone(), name);
+    }
+
+    /// A write begins where an app's own backend refused the last one: with its key and bytes, unless it is another request or the key is
+    /// too old.
+    pub(crate) fn begin_refused(&mut self, name: &Name, command: CommandId, mut start: Start, data: &Data) {
+        let is_same = data.fingerprint == start.bought_as.as_ref().map(|known| known.fingerprint);
+        let young = |call: &&SavedCall| is_same && self.age_of(call).is_some_and(|age| age < KEY_WINDOW);
+        let call = data.refused().filter(young).cloned();
+        if name.is_of_a_pool() {
+            start.take_number(data, call.is_some());
+        }
+        self.begin_write(Some(name.clone()), command, start);
+        let job = self.commands.get(&command).and_then(|command| command.job);
+        let (Some(call), Some(job)) = (call, job) else { return };
+        let age = self.age_of(&call).unwrap_or_default();
+        let Some(entry) = self.jobs.get_mut(&job) else { return };
+        if let (Some(key), Some(write)) = (call.key, entry.job.write_mut()) {
+            entry.subject.key = Some(key.as_str().into());
+            write.begin_refused(key, age, &self.shared.clock);
+            if !call.secret {
+                let built = &mut write.call.exchange.built;
+                (built.target, built.body) = (call.target, call.body);
+            }
+        }
+    }
+
+    /// The age of its key by this client's clock, and by the service's if that is known. The service's time is not requested: the backend
+    /// may refuse that, too.
+    pub(crate) fn age_of(&self, call: &SavedCall) -> Option<Millis> {
+        self.shared.clock.about_since(call.age.at).map(|gap| call.age.ms.saturating_add(gap))
+    }
+
+    /// Goes on with what a slot holds, or buys the next one.
+    pub(crate) fn admit_purchase(&mut self, name: &Name, command: CommandId, mut start: Start, data: &Data) {
+        if !matches!(slot_of(data), Slot::Free | Slot::Over | Slot::Expired) {
+            return self.go_on(name, command, data, &start.options, data.intent.as_deref());
+        }
+        start.take_number(data, false);
+        self.begin_write(Some(name.clone()), command, start);
+    }
+}
+
+/// Why nothing is sent before it is known what a record says.
+pub(crate) fn unreadable(operation: &'static str, bad: &BadRecord, effect: Effect) -> ErrorFields {
+    let (kind, effect, what, advice) = match bad {
+        BadRecord::OtherApi(_) | BadRecord::OtherAccount => {
+            let what = "was not sent, because its record is another API key's or base URL's: say `same_account` where only those have \
+                        changed; where it is another account, name each with `account` or use another store";
+            (Kind::Invalid, Effect::None, what.to_owned(), Advice::ChangeRequest)
+        }
+        bad => (
+            Kind::Store,
+            effect,
+            format!("was not sent, because {bad}; forget it once you have looked at the account"),
+            Advice::CheckAccount,
+        ),
+    };
+    Error::new(kind, effect, operation, what, advice).into_fields()
+}

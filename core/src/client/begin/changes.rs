@@ -1,0 +1,62 @@
+//! Changes of sessions, and their order. A free change never holds back a paid one: a termination passes everything except another
+//! termination, and a rotation in doubt is sent once more before the next one, whatever its outcome.
+
+use crate::client::begin::go_on::bought_as_of;
+use crate::client::router::Router;
+use crate::client::waiting::{AfterRetry, Found, Purpose, Start, Visit};
+use crate::contract::Operation;
+use crate::contract::agent::{RotateSession, TerminateSession};
+use crate::options::CallOptions;
+use crate::state::{CommandId, Name, SavedCall};
+
+impl Router {
+    /// An earlier rotation is sent once more, if it is still in doubt; then this one goes on.
+    pub(crate) fn retry_first(&mut self, name: &Name, command: CommandId, start: Start, found: &Found) {
+        let session = start.built.session_id.clone().unwrap_or_default();
+        if let Some(known) = self.sessions.get_mut(session.as_str()) {
+            known.free_doubts.rotation = None;
+        }
+        let is_of_session = |call: &&SavedCall| {
+            call.operation == RotateSession::ENDPOINT.name && call.session_id.as_deref() == Some(session.as_str()) && call.can_resume()
+        };
+        let Found::Data(data) = found else { return self.enter(command, start) };
+        let is_free = self.sessions.get(session.as_str()).is_none_or(|known| known.changing.is_empty());
+        match data.call.as_ref().filter(is_of_session).filter(|_| is_free) {
+            Some(call) => {
+                // One send, and no waiting: neither for a repeat nor for an earlier send of the key to end.
+                let once = CallOptions { attempts: Some(1), headers: start.options.headers.clone(), ..CallOptions::default() };
+                self.waiting.after_retry.insert(command, AfterRetry { start: Box::new(start), is_wanted: true });
+                self.go_on_with_call(name, command, call, bought_as_of(name, data), &once);
+            }
+            None => self.enter(command, start),
+        }
+    }
+
+    /// The retry of an earlier rotation has ended for a command: what it wanted itself begins.
+    pub(crate) fn begin_after_retry(&mut self, command: CommandId, after: AfterRetry) {
+        let AfterRetry { start, is_wanted } = after;
+        if !is_wanted {
+            return self.end_cancelled(command, Visit::new(Some(command), Purpose::Start(start)));
+        }
+        if let Some(known) = self.commands.get_mut(&command) {
+            known.job = None;
+        }
+        self.enter(command, *start);
+    }
+
+    /// Of those whose name can't be had, a termination begins without it, and a rotation without what it was to send first. Otherwise
+    /// gives back who waits.
+    pub(crate) fn begin_all_the_same(&mut self, visit: Visit) -> Option<Visit> {
+        match (visit.command, visit.purpose) {
+            (Some(command), Purpose::Start(start)) if start.endpoint.name == TerminateSession::ENDPOINT.name => {
+                self.begin_write(None, command, Start { bought_as: None, ..*start });
+                None
+            }
+            (Some(command), Purpose::Retry(start)) => {
+                self.enter(command, *start);
+                None
+            }
+            (command, purpose) => Some(Visit { command, purpose }),
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! The acts of people on the store's entries: settling or looking up a doubt, and forgetting a record. Each is a command that has the name
+//! for as long as it takes.
+
+use crate::client::doubts::reconcile::no_doubt;
+use crate::client::end::finishing::said;
+use crate::client::router::Router;
+use crate::client::types::{Outputs, ReadFailure};
+use crate::client::waiting::{Act, Found, Last, Purpose, Visit, What};
+use crate::engine::{Answered, RecordId};
+use crate::options::{CallOptions, Use};
+use crate::policy::{Advice, Effect, Error, ErrorFields, Kind, Rule};
+use crate::state::{BadRecord, CommandId, Name};
+
+/// Marks the ticket of what answers whether there was something to do: [`Client::settle`], [`Client::forget`].
+#[derive(Debug, Clone, Copy)]
+pub enum Acted {}
+
+impl Outputs for Acted {
+    type Output = bool;
+
+    fn read(answered: Answered) -> Result<bool, ReadFailure> {
+        answered.raw.read().map_err(|error| Box::new((answered, error)))
+    }
+}
+
+impl Router {
+    pub(crate) fn act_on(&mut self, record: &RecordId, what: What, scans: bool) -> CommandId {
+        let Some((name, version)) = Name::of(record) else {
+            let act = Act { version: None, what, others: Vec::new() };
+            let error = Error::new(Kind::Misuse, Effect::None, act.operation(), "this is not the name of a record", Advice::ChangeRequest);
+            return self.reject(error, None);
+        };
+        let act = Act { version, what, others: Vec::new() };
+        let command = self.command_for(act.operation());
+        match scans {
+            true => self.scan(command, name, act),
+            false => self.visit(&name, Visit::new(Some(command), Purpose::Act(Box::new(act)))),
+        }
+        command
+    }
+
+    /// A job is at work under the name: there is no doubt, and nothing to forget.
+    pub(crate) fn act_on_job(&mut self, command: CommandId, act: Act) {
+        let result = match act.what {
+            What::Reconcile(_) => Err(no_doubt()),
+            What::Settle(_) | What::Forget => Ok(said(false)),
+        };
+        self.complete(command, result);
+    }
+
+    /// Does it.
+    pub(crate) fn act(&mut self, name: &Name, command: CommandId, act: Act, found: &Found) {
+        let version = self.journal.slot(name).map(|slot| slot.version).unwrap_or_default();
+        let is_there = !matches!(found, Found::Nothing);
+        if is_there
+            && act.version.as_ref().is_some_and(|looked_at| *looked_at != version.to_string())
+            && self.shared.rules.holds(Rule::VersionIsNamed)
+        {
+            let what = "was not done, because the record has changed since you looked at it; look again";
+            let fields = Error::new(Kind::Refused, Effect::None, act.operation(), what, Advice::CheckAccount).into_fields();
+            let error = Error::from(ErrorFields { record: Some(name.at(version).0), ..fields });
+            return self.finish_visit(command, Err(error), None, name);
+        }
+        let others = act.others;
+        match (act.what, found) {
+            (What::Forget, _) => self.forget_found(name, command, found),
+            (What::Settle(settlement), Found::Data(data)) => self.settle_found(name, command, settlement, data, &others),
+            (What::Settle(_), _) => self.finish_visit(command, Ok(said(false)), None, name),
+            (What::Reconcile(options), Found::Data(data)) => self.reconcile_found(name, command, &options, data, others),
+            (What::Reconcile(_), _) => self.finish_visit(command, Err(no_doubt()), None, name),
+        }
+    }
+
+    /// Why a session is not forgotten: a caller has it, and it lives as far as is known.
+    fn is_still_held(&self, session: &str, name: &Name) -> Option<Error> {
+        let known = self.sessions.get(session).filter(|known| known.name.as_ref() == Some(name) && known.is_held() && !known.is_over())?;
+        if !self.shared.rules.holds(Rule::HeldIsNotForgotten) {
+            return None;
+        }
+        let status = known.shown.status.as_deref().map(|status| format!(" (`{status}`)")).unwrap_or_default();
+        let what = format!(
+            "was not done, because this client has the session `{session}`, which is not known to be over{status}: end it, or let go of it \
+             with `release_session`, before you forget it"
+        );
+        let record = self.journal.slot(name).map(|slot| name.at(slot.version).0);
+        let fields = Error::new(Kind::Refused, Effect::None, "forget", what, Advice::TerminateSession).into_fields();
+        Some(Error::from(ErrorFields { session_id: Some(session.to_owned()), record, ..fields }))
+    }
+
+    fn forget_found(&mut self, name: &Name, command: CommandId, found: &Found) {
+        match found {
+            Found::Nothing => return self.finish_visit(command, Ok(said(false)), None, name),
+            // A marker says where a renewal is that may be in doubt.
+            Found::Data(data)
+                if data.renewal.is_some() || data.call.as_ref().is_some_and(|call| call.order_no.is_none() && !call.refused) =>
+            {
+                return self.finish_visit(command, Ok(said(false)), None, name);
+            }
+            Found::Data(data) => {
+                if let Some(session) = &data.session {
+                    if let Some(error) = self.is_still_held(&session.id, name) {
+                        return self.finish_visit(command, Err(error), data.intent.clone(), name);
+                    }
+                    self.give_up_session(&session.id, name);
+                }
+            }
+            // Its owner may have it in doubt.
+            Found::Bad(BadRecord::OtherApi(_) | BadRecord::OtherAccount, _) => {
+                return self.finish_visit(command, Ok(said(false)), None, name);
+            }
+            Found::Bad(..) => {}
+        }
+        self.delete(name, false);
+        self.acted(name, command, Last::Erase, Vec::new());
+    }
+
+    pub(crate) fn look_up(&mut self, record: &RecordId, options: CallOptions) -> CommandId {
+        let error = options.refusal().or_else(|| options.without_use(Use::Reconcile));
+        match error {
+            Some((field, rule)) => self.reject(Error::invalid("reconcile", field, rule), options.intent),
+            None => self.act_on(record, What::Reconcile(Box::new(options)), true),
+        }
+    }
+}

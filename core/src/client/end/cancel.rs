@@ -1,0 +1,87 @@
+//! Giving a command up.
+
+use crate::client::jobs::job::Parked;
+use crate::client::router::Router;
+use crate::client::waiting::{Purpose, Visit};
+use crate::engine::{Input, SendResult};
+use crate::policy::{Advice, Effect, Error, ErrorFields, FailureKind, Kind, Sent};
+use crate::state::{CommandId, JobId, Name, StepId};
+
+impl Router {
+    /// Stops further sends of a command.
+    pub(crate) fn cancel(&mut self, command: CommandId) -> Option<StepId> {
+        let known = self.commands.get(&command).filter(|command| command.ended.is_none())?;
+        if let Some(name) = known.waits_for.clone() {
+            self.leave_queue(&name, command);
+            return None;
+        }
+        let Some(id) = known.job else {
+            self.stop_listing(command);
+            return None;
+        };
+        if let Some(next) = self.waiting.after_retry.get_mut(&command) {
+            next.is_wanted = false;
+        }
+        let entry = self.jobs.get(&id)?;
+        if entry.waiting.is_many() {
+            // Others wait for the same purchase: only this one lets go.
+            let error = self.cancelled_error(entry);
+            self.jobs.get_mut(&id)?.waiting.remove(&command);
+            self.complete(command, Err(error));
+            return None;
+        }
+        let entry = self.jobs.get_mut(&id)?;
+        entry.wanted = false;
+        match entry.parked.clone() {
+            Parked::Sending(step) => (!self.take_back(id, step)).then_some(step),
+            Parked::Waking | Parked::Queued { .. } => {
+                self.leave_places(id);
+                self.tell(id, Input::Due(self.shared.clock.monotonic()));
+                None
+            }
+            Parked::LoggingIn | Parked::Asking => {
+                let what = "was cancelled";
+                self.tell(id, Input::Granted(Err(Error::new(Kind::Cancelled, Effect::None, "cancel", what, Advice::Nothing))));
+                None
+            }
+            // The command gets its result when the step that it waits for comes back.
+            _ => None,
+        }
+    }
+
+    /// A command waits for a name no more: nothing was begun for it.
+    fn leave_queue(&mut self, name: &Name, command: CommandId) {
+        let Some(visits) = self.waiting.visits.get_mut(name) else { return };
+        let Some(at) = visits.iter().position(|visit| visit.command == Some(command)) else { return };
+        let Some(visit) = visits.remove(at) else { return };
+        if visits.is_empty() {
+            self.waiting.visits.remove(name);
+        }
+        self.end_cancelled(command, visit);
+    }
+
+    /// A command ends before the store was asked for its name.
+    pub(crate) fn end_cancelled(&mut self, command: CommandId, visit: Visit) {
+        let (operation, intent, effect) = visit.subject();
+        // The data under a name is not known before it was claimed, and other visits of it continue.
+        let (what, advice) = match effect {
+            Effect::None => ("was cancelled before it had any effect", Advice::Nothing),
+            _ => ("was cancelled before it was known whether an earlier attempt took effect", Advice::Resume),
+        };
+        let session_id = match visit.purpose {
+            Purpose::Start(start) | Purpose::Retry(start) => start.built.session_id,
+            _ => None,
+        };
+        let fields = Error::new(Kind::Cancelled, effect, operation, what, advice).into_fields();
+        self.complete(command, Err(Error::from(ErrorFields { intent, session_id, ..fields })));
+    }
+
+    /// Takes back a job's request that the host has not polled yet, so that it is never sent. Returns true if there was one.
+    pub(crate) fn take_back(&mut self, id: JobId, step: StepId) -> bool {
+        if !self.outbox.take_back(step) {
+            return false;
+        }
+        self.tell(id, Input::Response(SendResult::Failed(FailureKind::Aborted, Sent::Never)));
+        true
+    }
+}

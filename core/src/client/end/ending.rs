@@ -1,0 +1,347 @@
+//! The end of a job: without effect, in doubt, or for good. Its lasting facts are put first.
+
+use arcstr::ArcStr;
+
+use crate::client::end::lost::{unless_said, with_record};
+use crate::client::jobs::job::Entry;
+use crate::client::router::Router;
+use crate::client::sessions::session::ended;
+use crate::client::waiting::{After, Finished, Last, Left};
+use crate::contract::agent::{CreateSession, RotateSession, TerminateSession};
+use crate::contract::{ANY, Endpoint, Operation, Reconciliation, Shape, Shaped, endpoint};
+use crate::engine::{Answered, Counted, EventKind, Job, Phase, phase_of};
+use crate::policy::{Advice, Effect, Error, ErrorFields, Kind, Rule};
+use crate::state::{Done, JobId, Name, User};
+use crate::time::Millis;
+use crate::wire::{Facts, stored_answer};
+
+/// A doubt about a rotation or telemetry, without a name of its caller's, is kept for this long.
+const DOUBT_KEPT: Millis = 24 * 3600 * 1000;
+
+impl Router {
+    /// Ends a job for good.
+    pub(crate) fn finish(&mut self, id: JobId, mut result: Result<Answered, Error>) {
+        let unspent = self.take_unspent(id, matches!(&result, Err(error) if error.effect == Effect::None));
+        let Some(mut entry) = self.remove_job(id) else { return };
+        if let Ok(answered) = &mut result {
+            self.fill(&mut entry, answered);
+        }
+        let is_lost = self.is_lost(id, &entry);
+        if is_lost {
+            result = unless_said(&entry, result);
+        }
+        self.leave_session(id, &entry, false);
+        let marker = self.leave_marker(id, &mut entry, is_lost);
+        let result = self.result_of(&entry, result);
+        let record = self.record_name(&entry, &result);
+        let dropped = if result.is_ok() { self.drop_settings(id, &entry) } else { Vec::new() };
+        let after = self.after(&entry).into_iter().chain(dropped.into_iter().map(After::Name)).collect();
+        let own = self.answers_for(&entry, &result);
+        let left = self.sessions_left(&mut entry, &result);
+        let commands = entry.waiting.iter().collect();
+        let mut finished = Finished { commands, result, own, left, last: Last::Put, counted: unspent, marker, is_act: false, after };
+        self.drop_left_behind(&mut entry, &mut finished);
+        if let Some(name) = entry.custody.name.take() {
+            // Where it was lost, another job may have it by now.
+            if !is_lost {
+                self.journal.give(&name, None);
+                self.leave(&name, &entry, &mut finished);
+            }
+            finished.after.push(After::Name(name));
+        }
+        if is_lost || !finished.own.as_ref().is_some_and(|name| self.journal.is_busy(name)) {
+            self.let_go_for(&mut finished);
+        }
+        if !self.shared.rules.holds(Rule::KeepUntilTaken) {
+            std::mem::take(&mut finished.left).names().for_each(|name| self.delete(name, true));
+        }
+        finished.left.names().for_each(|name| self.journal.give(name, Some(User::Result)));
+        if let (Err(error), Some(name)) = (&mut finished.result, record) {
+            // By now it may have been put once more.
+            error.record = self.journal.slot(&name).map(|slot| name.at(slot.version).0);
+        }
+        self.finish_after(finished);
+    }
+
+    /// The result for the waiting commands: a session that is over is an error for a start of its intent.
+    fn result_of(&self, entry: &Entry, result: Result<Answered, Error>) -> Result<Answered, Error> {
+        self.over_for_good(entry, &result).map_or(result, Err)
+    }
+
+    /// The name of the record that an error is to say: a doubt has one, and what is cancelled, where something of it is kept.
+    fn record_name(&self, entry: &Entry, result: &Result<Answered, Error>) -> Option<Name> {
+        let error = result.as_ref().err().filter(|error| error.record.is_none())?;
+        let is_kept = match error.kind {
+            Kind::InDoubt => true,
+            // A write that had no effect has no record any more; a read may be of what has one.
+            Kind::Cancelled => error.effect != Effect::None || entry.job.write().is_none(),
+            _ => false,
+        };
+        is_kept.then(|| self.kept_under(entry)).flatten()
+    }
+
+    /// Takes the entries that certainly bought nothing: all of them if the job had no effect, else those of a further key that was never
+    /// sent, or was refused. They stop counting once the record is deleted, or no longer has them: until then another client may take the
+    /// record over. The entries of a record that another client has taken over are that client's; it knows nothing of entries that were
+    /// never put.
+    fn take_unspent(&mut self, id: JobId, has_no_effect: bool) -> Vec<Counted> {
+        let Some(Entry { job, custody, .. }) = self.jobs.get_mut(&id).map(|entry| &mut **entry) else { return Vec::new() };
+        let is_only_ours = custody.lost && custody.last_put.is_none();
+        let Some(write) = job.write_mut().filter(|_| !custody.lost || is_only_ours) else { return Vec::new() };
+        if has_no_effect || is_only_ours { std::mem::take(&mut write.terms.counted) } else { write.take_unspent() }
+    }
+
+    /// Decides what happens to the name of a job that has ended.
+    fn leave(&mut self, name: &Name, entry: &Entry, finished: &mut Finished) {
+        if matches!(&finished.result, Err(error) if error.effect == Effect::None) && self.keep_refused(name, entry, finished) {
+            return;
+        }
+        match &finished.result {
+            Err(error) if error.effect == Effect::None && name.is_of_a_pool() => self.empty_slot(name, entry),
+            Err(error) if error.effect == Effect::None => {
+                finished.last = Last::Erase;
+                if self.journal.may_be_made_late(name) && self.shared.rules.holds(Rule::LateIsNotNone) {
+                    finished.last = Last::EraseLate;
+                    let record = self.journal.slot(name).map(|slot| name.at(slot.version).0);
+                    finished.result = Err(Error::from(ErrorFields { record, ..error.clone().into_fields() }));
+                }
+                let is_put = self.journal.slot(name).is_some_and(|slot| slot.is_put);
+                if is_put && !self.shared.rules.holds(Rule::DeleteBeforeNone) {
+                    self.finish_after(Finished { left: Left::default(), after: Vec::new(), ..finished.clone() });
+                    finished.commands.clear();
+                }
+                self.delete(name, false);
+            }
+            result if entry.custody.bought_as.is_some() => {
+                let done = done(entry, result);
+                self.put_done(name, entry.custody.bought_as.as_deref(), done);
+            }
+            // A result that nobody takes holds nothing back.
+            _ if entry.job.write().is_some_and(|write| write.call.exchange.endpoint.is_free_change()) => self.delete(name, true),
+            _ => finished.left.own = Some(name.clone()),
+        }
+    }
+
+    /// The records of sessions that go once the result was taken, and what becomes of a session that nobody has.
+    fn sessions_left(&mut self, entry: &mut Entry, result: &Result<Answered, Error>) -> Left {
+        let mut left =
+            Left { own: None, others: entry.custody.rare.as_mut().and_then(|rare| rare.also_delete.take()).into_iter().collect() };
+        let Some(session) = entry.subject.session_id.clone() else { return left };
+        let missing = matches!(result, Err(error) if error.code.as_deref() == Some("SESSION_NOT_FOUND"));
+        let over = match result {
+            Ok(_) => self.take_finished_session(&session),
+            Err(_) if missing => self.take_missing_session(&session),
+            Err(_) => None,
+        };
+        let is_there = result.as_ref().map_or_else(|error| error.kind == Kind::Ended, |_| true);
+        if is_there && entry.job.follows() {
+            self.promise_session(&session, &entry.waiting);
+        }
+        self.let_go_of_session(&session);
+        // A purchase has the record of its session.
+        match over {
+            Some(name) if entry.subject.operation == CreateSession::ENDPOINT.name => left.own = Some(name),
+            over => left.others.extend(over),
+        }
+        left
+    }
+
+    /// The answers of the store that come before the commands of a job get its result.
+    fn after(&self, entry: &Entry) -> Vec<After> {
+        let tracked = entry.subject.session_id.as_ref().and_then(|session| self.sessions.get(session));
+        let of_session = tracked.and_then(|known| known.name.clone().or_else(|| Some(known.bought_as.as_ref()?.name.clone())));
+        let rare = || entry.custody.rare.as_ref().into_iter();
+        let dropped = rare().flat_map(|rare| rare.dropped.iter().cloned());
+        let names = of_session.into_iter().chain(entry.custody.session_name.clone()).chain(dropped);
+        let spends = rare().flat_map(|rare| &rare.spends);
+        names.map(After::Name).chain(spends.copied().map(After::Spend)).collect()
+    }
+
+    /// The name that the result of a job is about: its own, that of the session that it bought, or that of the one that it gives its caller.
+    fn answers_for(&self, entry: &Entry, result: &Result<Answered, Error>) -> Option<Name> {
+        let custody = &entry.custody;
+        let given = || {
+            let session = entry.subject.session_id.as_ref().filter(|_| result.is_ok())?;
+            self.sessions.get(session)?.name.clone()
+        };
+        let of_session = || custody.session_name.clone().or_else(given);
+        custody.name.clone().or_else(|| entry.job.follows().then(of_session).flatten())
+    }
+
+    /// Ends a job in doubt: its record says so, and is anybody's from here on.
+    pub(crate) fn doubt(&mut self, id: JobId, mut error: Error) {
+        let unix = self.shared.clock.unix();
+        if self.jobs.get(&id).is_some_and(|entry| self.is_lost(id, entry)) {
+            return self.end_in_doubt(id, error, Vec::new());
+        }
+        let unspent = self.take_unspent(id, false);
+        let Some(entry) = self.jobs.get_mut(&id) else { return };
+        entry.custody.rare.get_or_insert_default().doubt_since.get_or_insert(unix);
+        let (Some(name), Some(data)) = (self.name_of(id), self.job_data(id)) else { return };
+        let Some(entry) = self.jobs.get(&id) else { return };
+        let is_passing =
+            entry.custody.bought_as.is_none() && entry.job.write().is_some_and(|write| may_be_dropped(write.call.exchange.endpoint));
+        self.put(&name, data, is_passing.then_some(DOUBT_KEPT), true, None);
+        let version = self.journal.slot(&name).map(|slot| slot.version).unwrap_or_default();
+        let record = name.at(version);
+        error = Error::from(ErrorFields { record: Some(record.0.clone()), ..error.into_fields() });
+        self.notify(id, EventKind::InDoubt { record: Some(record) });
+        self.end_in_doubt(id, error, unspent);
+    }
+
+    /// Ends a job whose record stays as it is: what it follows lives on, or nothing more can be done for it here.
+    pub(crate) fn rest(&mut self, id: JobId, mut error: Error) {
+        let name = self.jobs.get(&id).filter(|entry| !self.is_lost(id, entry)).and_then(|entry| entry.custody.name.clone());
+        if let Some(name) = &name {
+            let record = self.journal.slot(name).map(|slot| name.at(slot.version).0);
+            error = Error::from(ErrorFields { record, ..error.into_fields() });
+            self.release(name);
+        }
+        self.end_in_doubt(id, error, Vec::new());
+    }
+
+    fn end_in_doubt(&mut self, id: JobId, error: Error, unspent: Vec<Counted>) {
+        let Some(mut entry) = self.remove_job(id) else { return };
+        let is_lost = self.is_lost(id, &entry);
+        let name = entry.custody.name.clone();
+        self.leave_session(id, &entry, true);
+        self.leave_marker(id, &mut entry, true);
+        self.remember_setting(id, &entry);
+        let mut after = self.after(&entry);
+        let result = if is_lost { unless_said(&entry, Err(error)) } else { Err(error) };
+        after.extend(name.iter().cloned().map(After::Name));
+        name.iter().filter(|_| !is_lost).for_each(|name| self.journal.give(name, None));
+        entry.subject.session_id.iter().for_each(|session| self.let_go_of_session(session));
+        let own = self.answers_for(&entry, &result);
+        self.finish_after(Finished {
+            commands: entry.waiting.iter().collect(),
+            result,
+            own,
+            left: Left::default(),
+            last: Last::Put,
+            counted: unspent,
+            marker: None,
+            is_act: false,
+            after,
+        });
+    }
+
+    /// A job changes its session no more. A doubt that costs nothing is remembered.
+    fn leave_session(&mut self, id: JobId, entry: &Entry, in_doubt: bool) {
+        let Some(tracked) = entry.subject.session_id.as_ref().and_then(|session| self.sessions.get_mut(session)) else { return };
+        tracked.without_job(id);
+        let Some(name) = entry.custody.name.as_ref().filter(|_| in_doubt) else { return };
+        match entry.subject.operation {
+            operation if operation == RotateSession::ENDPOINT.name => tracked.free_doubts.rotation = Some(name.clone()),
+            operation if operation == TerminateSession::ENDPOINT.name => tracked.free_doubts.termination = Some(name.clone()),
+            _ => {}
+        }
+    }
+
+    /// Fills an answer in with the facts about its job.
+    fn fill(&self, entry: &mut Entry, answered: &mut Answered) {
+        if let Job::Lookup(lookup) = &mut entry.job {
+            (answered.raw, answered.shape) = (Router::reconciled(lookup), &Reconciliation::SHAPE);
+        }
+        if entry.job.follows() {
+            let known = entry.subject.session_id.as_ref().and_then(|session| self.sessions.get(session));
+            answered.facts.charged_usd = known.and_then(|known| known.shown.charged_usd.as_ref()).map(ArcStr::to_string);
+        }
+        if let Facts { session_id: Some(_), status: Some(status), .. } = &answered.facts {
+            answered.phase.get_or_insert(phase_of(Some(status), &entry.wants.wishes.ends));
+        }
+    }
+
+    /// Of what only reads a session that an intent was accepted as: whoever starts that intent wants one that can be used.
+    fn over_for_good(&self, entry: &Entry, result: &Result<Answered, Error>) -> Option<Error> {
+        let (Some(session_id), Some(intent), true) = (&entry.subject.session_id, &entry.subject.intent, entry.custody.recalls) else {
+            return None;
+        };
+        let answered = result.as_ref().ok().filter(|answered| answered.phase == Some(Phase::Ended))?;
+        let facts = Facts { session_id: Some(session_id.to_string()), ..answered.facts.clone() };
+        // The session may have been bought under another name than that of this intent.
+        let name = self.account.space.intent(intent);
+        let record = self.journal.slot(&name).map(|slot| name.at(slot.version));
+        Some(ended(&facts, Some(intent.to_string()), record))
+    }
+
+    /// Ends a job whose name was lost with what it knows: nothing more is sent or put for it.
+    pub(crate) fn end_lost(&mut self, id: JobId) {
+        let Some(entry) = self.jobs.get(&id) else { return };
+        let error = match entry.job.write().filter(|_| !entry.job.was_accepted()) {
+            None => unless_said(entry, Err(entry.cancelled_error())).err(),
+            Some(write) => {
+                let is_open = write.call.is_open();
+                let what = "was not sent, because another client has taken it over";
+                let error = |effect, advice| entry.subject.error(Kind::Busy, effect, what, advice);
+                Some(match (entry.custody.bought_as.is_some(), is_open) {
+                    (true, true) => error(Effect::Unknown, Advice::WaitForOther).not_again(),
+                    (true, false) => error(Effect::None, Advice::WaitForOther),
+                    (false, true) => error(Effect::Unknown, Advice::Resume).not_again(),
+                    // A new start does not find its record, but `resume_all` does, and sends it.
+                    (false, false) if self.may_be_resumed(entry) => error(Effect::Unknown, Advice::Resume),
+                    (false, false) => error(Effect::None, Advice::RetryLater),
+                })
+            }
+        };
+        if let Some(error) = error {
+            self.finish(id, Err(with_record(entry, error)));
+        }
+    }
+
+    /// Returns true if the store has, or may have, a record of this job that another client can send.
+    pub(crate) fn may_be_resumed(&self, entry: &Entry) -> bool {
+        entry.custody.last_put.is_some() && entry.saved_call(&self.shared.clock).is_some_and(|call| call.can_resume())
+    }
+}
+
+/// Returns true if its doubt may be dropped some day: the operation is free, and no costs go on.
+fn may_be_dropped(endpoint: &Endpoint) -> bool {
+    let is_free = endpoint.is_free_change() || endpoint.name == "report_session_event";
+    is_free && endpoint.name != TerminateSession::ENDPOINT.name
+}
+
+/// The memory of a finished operation.
+fn done(entry: &Entry, result: &Result<Answered, Error>) -> Done {
+    let Entry { job, subject, .. } = entry;
+    let operation = subject.operation;
+    let shape = endpoint(operation).map_or(&Shape::Json, |endpoint| &endpoint.response);
+    let (facts, raw) = match result {
+        Ok(answered) => (answered.facts.clone(), Some(&answered.raw)),
+        Err(error) => {
+            let facts = Facts {
+                session_id: subject.session_id.as_ref().map(ArcStr::to_string),
+                order_no: subject.order_no.as_ref().map(ArcStr::to_string),
+                ..Facts::default()
+            };
+            (facts, error.raw.as_ref())
+        }
+    };
+    let follows = job.follows() && (subject.order_no.is_some() || subject.session_id.is_some());
+    let answer = raw.filter(|_| !follows).and_then(|raw| stored_answer(shape, raw.text()));
+    let operation = if endpoint(operation).is_some() { operation } else { ANY };
+    Done { operation: operation.to_owned(), facts, follows, answer }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::client::CallOptions;
+    use crate::client::testing::{BUY, agent, drain, result};
+
+    /// Returns the answer to a second start of an intent, after a first answer with a mode of that many bytes.
+    fn remembered(padding: usize) -> String {
+        let mut client = agent(7, false);
+        let first = client.start_json("create_session", BUY, CallOptions::intent("job"));
+        let body = format!(r#"{{"success":true,"data":{{"session_id":"s-1","provisioning_mode":"{}"}}}}"#, "x".repeat(padding));
+        drain(&mut client, 202, &body);
+        client.take_answer(first).expect("has completed").expect("was accepted");
+        let second = client.start_json("create_session", BUY, CallOptions::intent("job"));
+        result(&mut client, second).expect("was accepted").raw.text().to_owned()
+    }
+
+    #[test]
+    fn of_a_long_answer_only_the_facts_are_remembered() {
+        assert!(remembered(100).len() > 100);
+        assert_eq!(remembered(4096), r#"{"session_id":"s-1"}"#);
+    }
+}

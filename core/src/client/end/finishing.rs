@@ -1,0 +1,170 @@
+//! Commands that have their result, and wait for the store to have answered every step of theirs: a program that ends when its call
+//! returns leaves nothing to do.
+
+use crate::client::end::lost::{after, taken_over};
+use crate::client::router::Router;
+use crate::client::types::busy;
+use crate::client::waiting::{After, Finished, Last, Left};
+use crate::engine::{Answered, Counted};
+use crate::policy::{Advice, Effect, Error, ErrorFields, Kind, Rule};
+use crate::state::{CommandId, Name, StoreWrite, WriteResult};
+use crate::wire::Facts;
+
+impl Router {
+    /// Gives commands their result once the store has answered all that they wait for.
+    pub(crate) fn finish_after(&mut self, mut finished: Finished) {
+        let command = finished.commands.first().copied();
+        for after in &finished.after {
+            if let After::Spend(number) = after
+                && let Some(spend) = self.spending.open.get_mut(*number)
+            {
+                spend.command = command;
+            }
+        }
+        while let Some(after) = finished.after.last() {
+            let is_busy = match after {
+                After::Name(name) => self.journal.is_busy(name),
+                After::Spend(number) => self.spending.open.get(*number).is_some_and(|spend| spend.is_first()),
+            };
+            if is_busy {
+                let after = after.clone();
+                return self.waiting.finishing.push(after, finished);
+            }
+            finished.after.pop();
+        }
+        let Finished { commands, result, mut left, .. } = finished;
+        for command in commands {
+            self.complete_with(command, result.clone(), std::mem::take(&mut left));
+        }
+    }
+
+    /// Ends a command that found all that it asked for, once its name was let go of.
+    pub(crate) fn finish_visit(&mut self, command: CommandId, result: Result<Answered, Error>, intent: Option<String>, name: &Name) {
+        let result = result.map_err(|error| match error.intent {
+            Some(_) => error,
+            None => Error::from(ErrorFields { intent, ..error.into_fields() }),
+        });
+        let after = After::Name(name.clone());
+        let finished = Finished {
+            commands: vec![command],
+            result,
+            own: None,
+            left: Left::default(),
+            last: Last::Put,
+            counted: Vec::new(),
+            marker: None,
+            is_act: false,
+            after: vec![after.clone()],
+        };
+        match self.journal.user(name) {
+            // The name is let go of as soon as all who wait have been let in.
+            None => self.waiting.finishing.push(after, finished),
+            Some(_) => self.finish_after(finished),
+        }
+    }
+
+    /// The store has answered a step of this.
+    pub(crate) fn answered(&mut self, after: &After, written: Option<WriteResult>) {
+        if let After::Name(name) = after
+            && self.journal.is_busy(name)
+        {
+            return;
+        }
+        for mut finished in self.waiting.finishing.take(after) {
+            if let (Some(written), After::Name(name)) = (written, after)
+                && finished.own.as_ref() == Some(name)
+            {
+                self.change(&mut finished, name, written);
+            }
+            self.finish_after(finished);
+        }
+    }
+
+    fn operation_of(&self, finished: &Finished) -> &'static str {
+        let command = finished.commands.first().and_then(|command| self.commands.get(command));
+        command.map_or("store", |command| command.operation)
+    }
+
+    /// Stops counting their entries, and deletes the marker of a renewal; they wait for that.
+    pub(crate) fn let_go_for(&mut self, finished: &mut Finished) {
+        let spends = self.uncount(std::mem::take(&mut finished.counted));
+        finished.after.extend(spends.into_iter().map(After::Spend));
+        self.end_marker(finished);
+    }
+
+    /// Changes the result after the outcome of the last step.
+    fn change(&mut self, finished: &mut Finished, name: &Name, written: WriteResult) {
+        match (written, finished.last) {
+            (WriteResult::Done, Last::EraseLate) => {
+                let what = "was not sent, but the store may still keep its record, late, and whoever resumes that sends it: look at what is \
+                            saved, and settle it as not happened";
+                if let Err(error) = &finished.result {
+                    finished.result = Err(Error::from(after(error, Kind::Store, Effect::Unknown, what, Advice::MendStore)));
+                }
+                // The client that ends the record finds its entries there.
+                finished.counted.clear();
+                self.keep_marker(finished);
+            }
+            (WriteResult::Done, _) => self.let_go_for(finished),
+            // The put is tried again. Until it is done, a client that takes the record over finds the entries that still count.
+            (WriteResult::Failed, Last::Put) if !finished.counted.is_empty() || finished.marker.is_some() => {
+                let (counted, marker) = (std::mem::take(&mut finished.counted), finished.marker.take());
+                let later =
+                    Finished { commands: Vec::new(), counted, marker, left: Left::default(), after: Vec::new(), ..finished.clone() };
+                self.waiting.finishing.push(After::Name(name.clone()), later);
+            }
+            (WriteResult::Failed | WriteResult::Never, Last::Put) => {}
+            (WriteResult::Failed | WriteResult::Never, Last::Erase | Last::EraseLate) => {
+                let what = "its record could not be deleted from the store, so it stays in doubt: once the store works, resume it or settle it as not happened";
+                let record = self.journal.slot(name).map(|slot| name.at(slot.version).0);
+                let fields = match &finished.result {
+                    Err(error) => after(error, Kind::Store, Effect::Unknown, what, Advice::MendStore),
+                    Ok(_) => {
+                        let what = "may not have been done, since the store could not delete the record: look again";
+                        Error::new(Kind::Store, Effect::Unknown, self.operation_of(finished), what, Advice::MendStore).into_fields()
+                    }
+                };
+                finished.last = Last::Put;
+                finished.result = Err(Error::from(ErrorFields { record, ..fields }));
+                // A client that finds the record may buy with its key, and the client that ends it finds its entries there.
+                finished.counted.clear();
+                self.keep_marker(finished);
+                // The record may be there: whoever comes next finds it.
+                self.journal.want(name, StoreWrite::Release, None, true);
+                self.push_next(name);
+            }
+            (WriteResult::Lost, _) if self.shared.rules.holds(Rule::LostIsNotNone) => {
+                self.keep_marker(finished);
+                let operation = self.operation_of(finished);
+                finished.left = Left::default();
+                finished.result = Err(match finished.is_act {
+                    true => busy(operation, "another client has taken the record over"),
+                    false => taken_over(operation, name.is_findable(), &finished.result),
+                });
+            }
+            (WriteResult::Lost, _) => {}
+        }
+    }
+
+    /// A record goes, or is written, and its name is let go of: then that is said. Once it is gone, what it counted counts no more.
+    pub(crate) fn acted(&mut self, name: &Name, command: CommandId, last: Last, counted: Vec<Counted>) {
+        self.journal.give(name, None);
+        let own = Some(name.clone());
+        self.finish_after(Finished {
+            commands: vec![command],
+            result: Ok(said(true)),
+            own,
+            left: Left::default(),
+            last,
+            counted,
+            marker: None,
+            is_act: true,
+            after: vec![After::Name(name.clone())],
+        });
+    }
+}
+
+/// The answer to an act: true if there was something to do.
+pub(crate) fn said(there: bool) -> Answered {
+    Answered { raw: there.to_string().parse().unwrap_or_default(), ..Answered::of(Facts::default()) }
+}

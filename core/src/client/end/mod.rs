@@ -1,0 +1,9 @@
+//! Jobs and commands end: what is kept, what is said, and when.
+
+pub(crate) mod cancel;
+pub(crate) mod ending;
+pub(crate) mod finishing;
+pub(crate) mod lost;
+pub(crate) mod refused;
+pub(crate) mod results;
+pub(crate) mod taken;

@@ -1,0 +1,142 @@
+//! The state of jobs: begun, parked, with a timer, a place and waiting commands. `run` advances them.
+
+use arcstr::ArcStr;
+
+use crate::client::jobs::job::{Entry, Parked};
+use crate::client::router::Router;
+use crate::client::text::event::Event;
+use crate::collections::SmallSet;
+use crate::contract::agent::RotateSession;
+use crate::contract::{Endpoint, Operation};
+use crate::engine::{EventKind, RecordId};
+use crate::policy::{Error, ErrorFields};
+use crate::state::{CommandId, JobId, Name};
+use crate::time::Millis;
+
+impl Router {
+    pub(crate) fn park(&mut self, id: JobId, parked: Parked) {
+        if let Some(entry) = self.jobs.get_mut(&id) {
+            entry.parked = parked;
+        }
+    }
+
+    /// A job waits for no place any more.
+    pub(crate) fn leave_places(&mut self, id: JobId) {
+        let Some(entry) = self.jobs.get_mut(&id) else { return };
+        if let Parked::Queued { place, turn, .. } = entry.parked {
+            entry.parked = Parked::Waking;
+            self.places.leave(place, &turn);
+        }
+    }
+
+    /// A job that waits for neither an answer nor the store lets others send meanwhile.
+    pub(crate) fn free_place(&mut self, id: JobId) {
+        if let Some(place) = self.jobs.get_mut(&id).and_then(|entry| entry.place.take()) {
+            self.places.free(place);
+        }
+    }
+
+    pub(crate) fn wait_for(&mut self, id: JobId, spends: Vec<u32>) {
+        if let (Some(entry), false) = (self.jobs.get_mut(&id), spends.is_empty()) {
+            entry.custody.rare.get_or_insert_default().spends.extend(spends);
+        }
+    }
+
+    pub(crate) fn notify(&mut self, id: JobId, what: EventKind) {
+        if let Some(Entry { waiting, subject, .. }) = self.jobs.get(&id).map(|entry| &**entry) {
+            let event = Event {
+                command: waiting.first(),
+                operation: subject.operation,
+                intent: subject.intent.as_ref().map(ArcStr::to_string),
+                what,
+            };
+            self.outbox.notify(event);
+        }
+    }
+
+    pub(crate) fn clear_timer(&mut self, id: JobId) {
+        let was = self.jobs.get_mut(&id).and_then(|entry| entry.timer.take());
+        self.timers.move_job(id, was, None);
+    }
+
+    pub(crate) fn set_timer(&mut self, id: JobId, at: Millis) {
+        #[cfg(test)]
+        {
+            self.timers.set += 1;
+        }
+        if let Some(job) = self.jobs.get_mut(&id) {
+            self.timers.move_job(id, job.timer.replace(at), Some(at));
+        }
+    }
+
+    /// Lets a termination continue without its name, whichever client owns it now: nothing holds it back. Returns true if the job is one.
+    pub(crate) fn goes_on_unnamed(&mut self, id: JobId) -> bool {
+        let Some(entry) = self.jobs.get_mut(&id).filter(|entry| entry.job.is_termination()) else { return false };
+        if let Some(name) = entry.custody.name.take() {
+            entry.custody.rare.get_or_insert_default().left_behind = Some(name);
+        }
+        entry.custody.bought_as = None;
+        true
+    }
+
+    /// Queues a job.
+    pub(crate) fn begin(&mut self, mut entry: Entry, command: CommandId) -> JobId {
+        entry.waiting = SmallSet::one(command);
+        let session = entry.subject.session_id.clone();
+        let id = self.jobs.insert(Box::new(entry));
+        if let Some(known) = self.commands.get_mut(&command) {
+            known.job = Some(id);
+        }
+        if let Some(tracked) = session.as_ref().and_then(|session| self.sessions.get_mut(session)) {
+            tracked.jobs.insert(id);
+        }
+        self.set_timer(id, NOW);
+        id
+    }
+
+    /// A job changes a session.
+    pub(crate) fn changes(&mut self, id: JobId, session: Option<ArcStr>, endpoint: &Endpoint) {
+        let Some(session) = session else { return };
+        let now = self.shared.clock.monotonic();
+        let tracked = self.sessions.get_or_insert_with(session, Box::default);
+        tracked.jobs.insert(id);
+        tracked.changing.insert(id);
+        if endpoint.name == RotateSession::ENDPOINT.name {
+            tracked.observed.asked(now);
+        }
+    }
+
+    /// A job is no more: nothing wakes it, and its place is free.
+    pub(crate) fn remove_job(&mut self, id: JobId) -> Option<Entry> {
+        self.clear_timer(id);
+        self.leave_places(id);
+        self.free_place(id);
+        self.jobs.remove(&id).map(|entry| *entry)
+    }
+
+    /// The error for a command that no longer waits for a job.
+    pub(crate) fn cancelled_error(&self, entry: &Entry) -> Error {
+        Error::from(ErrorFields { record: self.record_of(entry).map(|record| record.0), ..entry.cancelled_error().into_fields() })
+    }
+
+    /// The record of a job that is at work, or of the session that it is about, where something was put there.
+    pub(crate) fn record_of(&self, entry: &Entry) -> Option<RecordId> {
+        let name = self.kept_under(entry)?;
+        self.journal.slot(&name).filter(|slot| slot.is_put).map(|slot| name.at(slot.version))
+    }
+
+    /// The name of a job's record, or of its session's.
+    pub(crate) fn kept_under(&self, entry: &Entry) -> Option<Name> {
+        let tracked = || entry.subject.session_id.as_ref().and_then(|session| self.sessions.get(session)?.name.clone());
+        entry.custody.name.clone().or_else(tracked)
+    }
+
+    /// The job that opens a session, while it is at it.
+    pub(crate) fn opening(&self, session: &str) -> Option<JobId> {
+        let tracked = self.sessions.get(session)?;
+        tracked.changing.iter().find(|id| self.jobs.get(id).is_some_and(|entry| entry.job.follows()))
+    }
+}
+
+/// Due at once.
+const NOW: Millis = Millis::MIN;

@@ -1,0 +1,88 @@
+//! Errands: requests of the client's own that jobs wait for, a login or the service's time. One of each is under way at a time, and
+//! its send names one of the commands that wait for it.
+
+use crate::client::outbox::Pending;
+use crate::client::router::Router;
+use crate::collections::ThinVec;
+use crate::engine::{Action, Cx, Exchange, ExchangeResult, FailedSend, SendResult, Subject, Wants, Wishes};
+use crate::policy::{Again, Error};
+use crate::state::{CommandId, Errand, StepId};
+use crate::time::Millis;
+
+/// The options that a shared request does not have.
+const NO_WANTS: Wants =
+    Wants { wishes: Wishes { credentials: false, auto_rotate: false, ends: ThinVec::EMPTY }, deadline_ms: 0, since: None, queued: 0 };
+
+impl Router {
+    pub(crate) fn errand(&mut self, which: Pending) -> &mut Errand {
+        if which == Pending::Login { &mut self.errands.login } else { &mut self.errands.time }
+    }
+
+    /// Lets an errand's part do something.
+    fn with_errand<T>(&mut self, act: impl FnOnce(&mut Cx<'_>) -> T) -> T {
+        let (mut notes, mut subject) = (Vec::new(), Subject::default());
+        act(&mut Cx {
+            shared: &mut self.shared,
+            service: &self.service,
+            notes: &mut notes,
+            subject: &mut subject,
+            wanted: true,
+            wants: &NO_WANTS,
+            known: None,
+            has_session: &|_| false,
+            day: None,
+        })
+    }
+
+    /// Sends it, for a command that waits.
+    pub(crate) fn send_errand(&mut self, which: Pending, mut exchange: Exchange, command: CommandId) {
+        let Action::Send(request) = self.with_errand(|cx| exchange.send(None, Millis::MAX, cx)) else { return };
+        let (id, now) = (self.outbox.send(which.clone(), command, request), self.shared.clock.monotonic());
+        let errand = self.errand(which);
+        exchange.late = errand.late;
+        errand.attempts.sent(now);
+        errand.sends = errand.sends.saturating_add(1);
+        errand.out.push((id, exchange));
+    }
+
+    /// Takes the outcome of the request.
+    pub(crate) fn hear_errand(&mut self, which: Pending, step: StepId, received: SendResult<'_>) -> Option<(Exchange, ExchangeResult)> {
+        let out = &mut self.errand(which.clone()).out;
+        let at = out.iter().position(|(id, _)| *id == step)?;
+        let (_, mut exchange) = out.remove(at);
+        let heard = self.with_errand(|cx| exchange.take_in(received, cx));
+        let errand = self.errand(which);
+        errand.late = exchange.late;
+        if matches!(heard, ExchangeResult::Late) {
+            errand.attempts.unsent();
+            errand.sends = errand.sends.saturating_sub(1);
+        }
+        Some((exchange, heard))
+    }
+
+    /// When it is sent again, if it is.
+    pub(crate) fn repeat_errand(&mut self, which: Pending, exchange: &Exchange, passing: bool, asked: Millis) -> Option<Millis> {
+        let again = if passing { Again::Same } else { Again::No };
+        let now = self.shared.clock.monotonic();
+        let mut attempts = self.errand(which.clone()).attempts;
+        let delay = self.with_errand(|cx| attempts.next_delay(again, asked, exchange.sent_at(), false, cx));
+        let at = delay.map(|delay| now.saturating_add(delay));
+        let errand = self.errand(which);
+        errand.attempts = attempts;
+        errand.not_before = at.or(errand.not_before);
+        at
+    }
+
+    /// Ends a request that succeeded: its quota is given back.
+    pub(crate) fn errand_succeeded(&mut self, which: Pending) {
+        let attempts = self.errand(which.clone()).attempts;
+        self.with_errand(|cx| attempts.succeeded(cx));
+        let now = self.shared.clock.monotonic();
+        self.errand(which).done(0, now);
+    }
+
+    /// Puts what the service said into an error, without a secret.
+    pub(crate) fn describe_errand(&mut self, exchange: &Exchange, error: &mut Error, failing: &FailedSend) {
+        self.with_errand(|cx| exchange.describe(error, failing, cx));
+    }
+}

@@ -1,0 +1,140 @@
+//! A job as the client keeps it: its machine, who waits for it, what it waits for, and the record that it is kept under.
+
+use std::sync::Arc;
+
+use crate::client::jobs::places::Turn;
+use crate::collections::SmallSet;
+use crate::engine::{Job, Place, RecordId, Subject, Wants, Wishes};
+use crate::options::CallOptions;
+use crate::policy::{Error, RetryPolicy};
+use crate::state::{BoughtAs, CommandId, Name, SavedCall, StepId, Version};
+use crate::time::Millis;
+
+/// The thing that a job waits for.
+#[derive(Debug, Clone, Hash)]
+pub(crate) enum Parked {
+    /// A time.
+    Waking,
+    /// A place among the sends that are out; its time came then.
+    Queued { place: Place, turn: Turn, due: Millis },
+    /// The store has its record.
+    Storing,
+    /// The store has the marker that says where its record will be.
+    Marking,
+    /// The count under the day's cap.
+    Counting,
+    /// An answer.
+    Sending(StepId),
+    /// A login.
+    LoggingIn,
+    /// The service's time.
+    Asking,
+}
+
+/// The record of a job: its name and its use.
+#[derive(Debug, Clone, Default, Hash)]
+pub(crate) struct Custody {
+    pub(crate) name: Option<Name>,
+    /// The caller's names for it.
+    pub(crate) bought_as: Option<Arc<BoughtAs>>,
+    /// The name of its session's record, if one was put for it.
+    pub(crate) session_name: Option<Name>,
+    /// The version of what is in the store under its name, or may be.
+    pub(crate) last_put: Option<Version>,
+    /// True if the name was lost to another client: nothing more is sent or put for it.
+    pub(crate) lost: bool,
+    /// True if the job only reads the accepted result of an intent: whatever the read brings, the intent stays accepted.
+    pub(crate) recalls: bool,
+    /// Boxed, as most jobs have none of it.
+    pub(crate) rare: Option<Box<Rare>>,
+}
+
+/// The members that few jobs have.
+#[derive(Debug, Clone, Default, Hash)]
+pub(crate) struct Rare {
+    /// Another name whose record goes when the result was taken: that of the session it ended.
+    pub(crate) also_delete: Option<Name>,
+    /// Further names that are let go of with it: doubts about the session that it ended, the name of the session's renewals.
+    pub(crate) dropped: Vec<Name>,
+    /// Of a termination that goes on without its name: that name, where its record may be left.
+    pub(crate) left_behind: Option<Name>,
+    /// Of a renewal that has a name of its caller's: where the marker is that says so.
+    pub(crate) marker: Option<Name>,
+    /// Of a renewal: whether its session was ended meanwhile.
+    pub(crate) session_over: bool,
+    /// The changes under the day's cap that were not answered yet.
+    pub(crate) spends: Vec<u32>,
+    pub(crate) doubt_since: Option<Millis>,
+    /// Of an order that was placed: the call that placed it.
+    pub(crate) placed: Option<SavedCall>,
+}
+
+/// A job.
+#[derive(Debug, Clone, Hash)]
+pub(crate) struct Entry {
+    pub(crate) job: Job,
+    pub(crate) parked: Parked,
+    /// The place that it has.
+    pub(crate) place: Option<Place>,
+    pub(crate) subject: Subject,
+    pub(crate) wants: Wants,
+    /// The commands that wait for the end.
+    pub(crate) waiting: SmallSet<CommandId>,
+    /// True if a caller waits for the job; false after the last one has cancelled.
+    pub(crate) wanted: bool,
+    pub(crate) timer: Option<Millis>,
+    pub(crate) custody: Custody,
+}
+
+impl Custody {
+    /// Its record, as it was put last.
+    pub(crate) fn record(&self) -> Option<RecordId> {
+        Some(self.name.as_ref()?.at(self.last_put?))
+    }
+}
+
+impl Entry {
+    pub(crate) fn new(job: Job, subject: Subject, options: &CallOptions) -> Self {
+        let credentials = options.credentials.unwrap_or_else(|| job.is_of_session());
+        let wishes = Wishes { credentials, auto_rotate: options.auto_rotate, ends: options.ends.clone().into() };
+        let wants = Wants { wishes, deadline_ms: options.deadline_ms.unwrap_or(crate::engine::DEADLINE), since: None, queued: 0 };
+        Entry {
+            job,
+            parked: Parked::Waking,
+            place: None,
+            subject,
+            wants,
+            waiting: SmallSet::default(),
+            wanted: true,
+            timer: None,
+            custody: Custody::default(),
+        }
+    }
+
+    /// The error for a command that no longer waits for it.
+    pub(crate) fn cancelled_error(&self) -> Error {
+        self.job.cancelled_error(&self.subject)
+    }
+
+    /// Takes in the options of a start that joins it: whatever more is wanted of the session. If the job goes on only for
+    /// that start, all of them count, since those of the first start are not kept in records.
+    pub(crate) fn join(&mut self, options: &CallOptions, policy: RetryPolicy) {
+        self.wants.wishes.credentials |= options.credentials.unwrap_or_else(|| self.job.is_of_session());
+        self.wants.wishes.auto_rotate |= options.auto_rotate;
+        self.wants.wishes.want_ends(&options.ends);
+        if !self.wanted {
+            self.take_over(options, policy);
+        }
+    }
+
+    /// Continues for that start alone, with all of its options.
+    pub(crate) fn take_over(&mut self, options: &CallOptions, policy: RetryPolicy) {
+        self.wants.since = None;
+        self.wants.deadline_ms = options.deadline_ms.unwrap_or(crate::engine::DEADLINE);
+        self.job.take_options(headers(options), policy, options.max_unit_price, options.expected_charge_usd);
+    }
+}
+
+pub(crate) fn headers(options: &CallOptions) -> Vec<(String, String)> {
+    options.headers.iter().map(|(name, value)| (name.to_ascii_lowercase(), value.reveal().to_owned())).collect()
+}

@@ -1,0 +1,10 @@
+//! Jobs: what is under way, what moves it on, and the places, caps and logins that it waits for.
+
+pub(crate) mod ask;
+pub(crate) mod entries;
+pub(crate) mod errand;
+pub(crate) mod job;
+pub(crate) mod login;
+pub(crate) mod places;
+pub(crate) mod run;
+pub(crate) mod spend;

@@ -1,0 +1,238 @@
+//! The only place where what a job asks for is carried out, and where it is told what came of it.
+
+use crate::client::deferred::Deferred;
+use crate::client::jobs::job::{Entry, Parked};
+use crate::client::jobs::places::Turn;
+use crate::client::outbox::Pending;
+use crate::client::router::Router;
+use crate::engine::{Action, Cx, EventKind, Grant, Input, Job, Need, Note, Stored, Wake};
+use crate::policy::{Rule, jittered};
+use crate::state::{CommandId, JobId, WriteResult};
+use crate::time::Millis;
+use crate::wire::Request;
+
+impl Router {
+    /// Tells a job what came of what it waited for, and carries out what it asks for next.
+    pub(crate) fn tell(&mut self, id: JobId, input: Input<'_>) {
+        self.advance_job(id, |job, cx| job.handle(input, cx));
+    }
+
+    /// Advances a job, and then carries out what it asks for.
+    pub(crate) fn advance_job(&mut self, id: JobId, act: impl FnOnce(&mut Job, &mut Cx<'_>) -> Action) {
+        let from = self.deferred.len();
+        match self.with(id, act) {
+            // The work from its notes comes first.
+            Some(action) if self.deferred.len() > from => self.deferred.push(Deferred::Act(id, action)),
+            Some(action) => self.carry_out(id, action),
+            None => {}
+        }
+    }
+
+    /// Lets a job do something, and takes in what it has to say beside.
+    pub(crate) fn with<T>(&mut self, id: JobId, act: impl FnOnce(&mut Job, &mut Cx<'_>) -> T) -> Option<T> {
+        let Entry { job, subject, wants, wanted, .. } = &mut **self.jobs.get_mut(&id)?;
+        let day = self.spending.today(self.shared.clock.unix(), subject.intent.as_deref());
+        let known = subject.session_id.as_deref().and_then(|session| self.sessions.get(session)).map(|tracked| tracked.known());
+        let has_session = &|session: &str| self.sessions.get(session).is_some_and(|tracked| tracked.is_had());
+        let (mut notes, wanted) = (Vec::new(), *wanted);
+        let mut cx =
+            Cx { shared: &mut self.shared, service: &self.service, notes: &mut notes, subject, wanted, wants, known, has_session, day };
+        let result = act(job, &mut cx);
+        notes.into_iter().for_each(|note| self.take_note(id, note));
+        Some(result)
+    }
+
+    /// Carries out what a job asks for.
+    pub(crate) fn carry_out(&mut self, id: JobId, action: Action) {
+        let is_lost = self.jobs.get(&id).is_some_and(|entry| entry.custody.lost);
+        match action {
+            Action::Send(_) | Action::Put | Action::Wake(_) | Action::Need(_) if is_lost => self.end_lost(id),
+            Action::Send(request) => self.push_send(id, request),
+            Action::Put => {
+                self.park(id, Parked::Storing);
+                match self.renewals_to_claim(id) {
+                    Some(name) => self.claim_renewals(id, &name),
+                    None => self.put_job(id, Some(id)),
+                }
+            }
+            Action::Wake(wake) => self.wake(id, wake),
+            Action::Need(Need::Token) => {
+                self.free_place(id);
+                self.park(id, Parked::LoggingIn);
+                match self.shared.tokens.refused.clone() {
+                    Some(error) => self.deferred.push(Deferred::Tell(id, Input::Granted(Err(error)))),
+                    None => self.ask_login(id),
+                }
+            }
+            Action::Need(Need::ServerTime) => {
+                self.free_place(id);
+                self.park(id, Parked::Asking);
+                match self.shared.clock.knows_server() {
+                    true => self.deferred.push(Deferred::Tell(id, Input::Granted(Ok(Grant::ServerTime)))),
+                    false => self.set_timer(id, self.shared.clock.monotonic()),
+                }
+            }
+            Action::Need(Need::Count { entry, usd }) => self.count(id, entry, usd),
+            Action::Erase(error) => self.finish(id, Err(error)),
+            Action::Doubt(error) => self.doubt(id, error),
+            Action::Rest(error) => self.rest(id, error),
+            Action::End(result) => self.finish(id, result.map(|answered| *answered)),
+        }
+    }
+
+    fn push_send(&mut self, id: JobId, request: Request) {
+        let Some(entry) = self.jobs.get_mut(&id) else { return };
+        let command = entry.waiting.first().unwrap_or(CommandId(0));
+        entry.parked = Parked::Sending(self.outbox.send(Pending::Send(id), command, request));
+    }
+
+    /// Wakes a job then. As a throttle ends, one call goes on at once; the others that wait for that moment are spread over the first
+    /// backoff after it, where they may be.
+    fn wake(&mut self, id: JobId, wake: Wake) {
+        self.park(id, Parked::Waking);
+        let others = || self.timers.has_other_job(wake.at, id);
+        let at = match wake.latest {
+            Some(latest) if wake.at == self.shared.gate.until() && others() => {
+                let after = jittered(self.service.retry.ceiling(0, true), self.shared.rng.jitter());
+                wake.at.saturating_add(after).min(latest)
+            }
+            Some(latest) => wake.at.min(latest),
+            None => wake.at,
+        };
+        if at > self.shared.clock.monotonic() {
+            self.free_place(id);
+        }
+        self.set_timer(id, at);
+    }
+
+    /// Moves on a job whose time has come; `due` is when it was to come.
+    pub(crate) fn advance(&mut self, id: JobId, due: Millis) {
+        let now = self.shared.clock.monotonic();
+        let Some(entry) = self.jobs.get_mut(&id) else { return };
+        entry.timer = None;
+        if !matches!(entry.parked, Parked::Waking) {
+            entry.wants.begin(now);
+        }
+        match entry.parked {
+            Parked::Waking => self.go(id, due),
+            Parked::Asking => self.ask_due(id),
+            Parked::LoggingIn => self.ask_login(id),
+            _ => {}
+        }
+    }
+
+    /// A job whose time has come goes on, once it has a place.
+    pub(crate) fn go(&mut self, id: JobId, due: Millis) {
+        let now = self.shared.clock.monotonic();
+        let Some(entry) = self.jobs.get_mut(&id) else { return };
+        // A job that was cancelled or lost gets its input, and sends nothing.
+        let goes_on = entry.wanted && !entry.custody.lost;
+        let Some(place) = entry.job.place().filter(|_| goes_on && entry.place.is_none()) else { return self.told_due(id, due) };
+        if self.places.take(place) {
+            entry.place = Some(place);
+            return self.told_due(id, due);
+        }
+        let turn = Turn { is_new: !entry.job.may_have_been_sent(), since: now, id };
+        entry.parked = Parked::Queued { place, turn, due };
+        self.places.wait(place, turn);
+    }
+
+    /// Gives a free place to the next job. Returns true if there was one.
+    pub(crate) fn give_place(&mut self) -> bool {
+        let Some((place, turn)) = self.places.give() else { return false };
+        let waited = self.shared.clock.monotonic().saturating_sub(turn.since);
+        if let Some(entry) = self.jobs.get_mut(&turn.id)
+            && let Parked::Queued { due, .. } = entry.parked
+        {
+            (entry.place, entry.parked) = (Some(place), Parked::Waking);
+            entry.wants.queued = entry.wants.queued.saturating_add(waited);
+            self.told_due(turn.id, due.saturating_add(waited));
+        }
+        true
+    }
+
+    fn told_due(&mut self, id: JobId, due: Millis) {
+        let now = self.shared.clock.monotonic();
+        if let Some(entry) = self.jobs.get_mut(&id) {
+            entry.wants.begin(now);
+            self.tell(id, Input::Due(due));
+        }
+    }
+
+    /// The put that a job waited for was answered.
+    pub(crate) fn stored(&mut self, id: JobId, written: WriteResult) {
+        let parked = self.jobs.get(&id).map(|entry| entry.parked.clone());
+        if let (Some(Parked::Marking), WriteResult::Done) = (&parked, written) {
+            self.park(id, Parked::Storing);
+            return self.put_job(id, Some(id));
+        }
+        if matches!(parked, Some(Parked::Storing | Parked::Marking)) {
+            match written {
+                WriteResult::Lost if self.goes_on_unnamed(id) => self.tell(id, Input::Stored(Stored::Failed)),
+                WriteResult::Lost if self.shared.rules.holds(Rule::LostNameEnds) => self.end_lost(id),
+                WriteResult::Done | WriteResult::Lost => self.tell(id, Input::Stored(Stored::Done)),
+                WriteResult::Failed | WriteResult::Never => self.tell(id, Input::Stored(Stored::Failed)),
+            }
+        }
+    }
+
+    /// The name that a job made up is there already: the host has given the same bytes as to a client before. From here on names and keys
+    /// are others, and what was counted for this one is that client's.
+    pub(crate) fn rename(&mut self, id: JobId) {
+        self.shared.rng.turn();
+        let Some(entry) = self.jobs.get_mut(&id) else { return };
+        (entry.custody.name, entry.custody.lost) = (None, false);
+        if let Some(write) = entry.job.write_mut()
+            && let Some(key) = &mut write.call.ledger.key
+        {
+            write.terms.take_counted(key);
+            *key = self.shared.rng.key(None);
+            entry.subject.key = Some(key.as_str().into());
+        }
+        self.wake(id, Wake::at(self.shared.clock.monotonic()));
+    }
+
+    /// Takes a note of a job.
+    fn take_note(&mut self, id: JobId, note: Note) {
+        match note {
+            Note::Event(what) => {
+                if let EventKind::Charged { charged_usd: Some(usd), .. } = &what
+                    && let Ok(usd) = usd.parse()
+                {
+                    self.tell_pool_of_charge(id, usd);
+                }
+                self.notify(id, what);
+            }
+            Note::Bought(bought) => self.bought(id, *bought),
+            Note::Shown(facts, phase) => {
+                if let (Some((session_id, status)), Some(phase)) = (self.learn_of(id, &facts), phase) {
+                    self.notify(id, EventKind::Status { session_id, status, phase });
+                }
+            }
+            Note::Learnt(facts) => self.learn_and_save(&facts),
+            Note::Moved => {
+                let now = self.shared.clock.monotonic();
+                let session = self.jobs.get(&id).and_then(|entry| entry.subject.session_id.as_ref());
+                if let Some(tracked) = session.and_then(|session| self.sessions.get_mut(session)) {
+                    tracked.observed.changed(now);
+                }
+            }
+            Note::Gone => self.gone(id),
+            Note::Placed(order_no) => self.placed(id, &order_no),
+            Note::OrderShown => {
+                if let Some(call) = self.jobs.get_mut(&id).and_then(|entry| entry.custody.rare.as_mut()?.placed.as_mut()) {
+                    call.unanswered = false;
+                }
+            }
+            Note::Charged(counted, charge) => {
+                let spends = self.charged(counted, charge);
+                self.wait_for(id, spends);
+            }
+            Note::Freed(counted) => {
+                let spends = self.uncount(counted);
+                self.wait_for(id, spends);
+            }
+            Note::BackendReady(ready) => self.account.backend_ready = Some(ready),
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! The errors for a name that can't be had: another client owns it, or the store fails.
+
+use crate::client::router::Router;
+use crate::client::types::busy;
+use crate::client::waiting::{Found, Purpose, Timer, Visit};
+use crate::engine::DEADLINE;
+use crate::policy::{Advice, Backoff, Effect, Error, ErrorFields, Kind, Rule};
+use crate::state::{Name, STORE_AGAIN, User};
+
+/// Claims of a name that another living client has, by a start that waits for it.
+const BUSY: Backoff = Backoff { first: 200, most: 5000 };
+
+impl Router {
+    /// Another living client has it.
+    pub(crate) fn is_busy(&mut self, name: &Name, visit: Visit, found: &Found) {
+        let Some(visit) = self.begin_all_the_same(visit) else { return };
+        let known = if let Found::Data(data) = found { Some(&**data) } else { None };
+        let (session, status) = known
+            .and_then(|data| data.session.as_ref())
+            .map(|session| (Some(session.id.clone()), session.status.clone()))
+            .unwrap_or_default();
+        let status = status.map(|status| format!(", which is {status}")).unwrap_or_default();
+        let with = session.as_ref().map(|session| format!(", with the session `{session}`{status}")).unwrap_or_default();
+        let now = self.shared.clock.monotonic();
+        let (operation, intent, effect) = visit.subject();
+        match visit.purpose {
+            Purpose::Reclaim(session, _) => return self.lost_by(User::Session(session), name),
+            Purpose::Renewal(id) => return self.renewal_is_busy(id, None),
+            Purpose::Marked(id, marker) => return self.renewal_is_busy(id, Some(&marker)),
+            _ => {}
+        }
+        let Visit { command: Some(command), purpose } = visit else { return };
+        // An intent is resumed by its next start; a key of the caller's own may have been sent by a program without this store.
+        let effect = match &purpose {
+            Purpose::Start(start) if start.options.idempotency_key.is_none() => Effect::None,
+            _ => effect,
+        };
+        if let Purpose::Start(mut start) = purpose
+            && start.options.wait_for_intent
+        {
+            let until = now.saturating_add(start.options.deadline_ms.unwrap_or(DEADLINE));
+            let (waits, until) = start.patience.unwrap_or((0, until));
+            if now < until {
+                let at = now.saturating_add(BUSY.wait(waits)).min(until);
+                start.patience = Some((waits.saturating_add(1), until));
+                let visit = Visit::new(Some(command), Purpose::Start(start));
+                self.waiting.visits.get_or_insert_with(name.clone(), Default::default).push_back(visit);
+                if let Some(known) = self.commands.get_mut(&command) {
+                    known.waits_for = Some(name.clone());
+                }
+                self.timers.set_name(name, at);
+                return;
+            }
+        }
+        let fields = busy(operation, &format!("another client has it{with}")).into_fields();
+        let error = Error::from(ErrorFields { session_id: session, intent, effect, ..fields });
+        self.complete(command, Err(error));
+    }
+
+    /// The store fails: those who wait for the name are told so. `what` ends a sentence that begins with "the store". A session that is to be
+    /// taken back is somebody's still, so that is tried again.
+    pub(crate) fn store_fails(&mut self, name: &Name, what: &str) {
+        for visit in self.waiting.visits.remove(name).unwrap_or_default() {
+            let Some(visit) = self.begin_all_the_same(visit) else { continue };
+            match visit.purpose {
+                Purpose::Reclaim(session, failures) => {
+                    let at = self.shared.clock.monotonic().saturating_add(STORE_AGAIN.wait(failures));
+                    self.timers.add(at, Timer::Reclaim(Box::new((name.clone(), session, failures.saturating_add(1)))));
+                }
+                Purpose::Renewal(id) => self.renewal_not_stored(id, None),
+                Purpose::Marked(id, marker) => self.renewal_not_stored(id, Some(&marker)),
+                _ => {
+                    let (what, advice) = match &visit.purpose {
+                        Purpose::Start(start) if start.effect() == Effect::Unknown => {
+                            (format!("sent nothing, and an earlier call may have done it: repair the store, which {what}"), Advice::Resume)
+                        }
+                        _ => (format!("sent nothing, because the store {what}"), Advice::MendStore),
+                    };
+                    self.turn_away(visit, Kind::Store, &what, advice);
+                }
+            }
+        }
+    }
+
+    /// Ends a visit whose name can't be had.
+    pub(crate) fn turn_away(&mut self, visit: Visit, kind: Kind, what: &str, advice: Advice) {
+        let Some(command) = visit.command else { return };
+        let (operation, intent, effect) = visit.subject();
+        let is_said = kind == Kind::Misuse || !self.shared.rules.holds(Rule::UnaskedIsUnknown);
+        let effect = if is_said { Effect::None } else { effect };
+        let fields = Error::new(kind, effect, operation, what, advice).into_fields();
+        self.complete(command, Err(Error::from(ErrorFields { intent, ..fields })));
+    }
+}

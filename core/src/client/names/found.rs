@@ -1,0 +1,34 @@
+//! The data under a name, as far as it can be used.
+
+use crate::client::router::Router;
+use crate::client::waiting::Found;
+use crate::policy::Rule;
+use crate::state::{BadRecord, Data, intent_of};
+
+impl Router {
+    /// Reads what is under a name.
+    pub(crate) fn found(&mut self, data: &[u8]) -> Found {
+        match Data::read(data, self.service.api).and_then(|data| self.account.ours(data, &self.service.base, self.shared.rules)) {
+            Ok(data) => {
+                self.avoid(data.call.as_ref().and_then(|call| call.key.as_deref()));
+                Found::Data(Box::new(data))
+            }
+            Err(bad) if !self.shared.rules.holds(Rule::UnreadableIsSomething) && matches!(bad, BadRecord::Damaged(_)) => Found::Nothing,
+            Err(bad) => Found::Bad(bad, intent_of(data)),
+        }
+    }
+
+    /// Where this client's 16 bytes gave a key before, they are used up: a key that is sent again with another request would be a
+    /// purchase that nobody knows of.
+    fn avoid(&mut self, key: Option<&str>) {
+        if key.is_some_and(|key| self.shared.rng.may_have_named(key)) {
+            let ours = |client: &Router, key: &str| {
+                let mut keys = client.jobs.values().filter_map(|entry| entry.job.write()?.call.ledger.key.as_deref());
+                keys.any(|known| known == key)
+            };
+            if !key.is_some_and(|key| ours(self, key)) {
+                self.shared.rng.turn();
+            }
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! The records: of jobs, of sessions, and of finished purchases.
+
+use arcstr::ArcStr;
+
+use crate::client::deferred::Deferred;
+use crate::client::jobs::job::Entry;
+use crate::client::outbox::Pending;
+use crate::client::router::Router;
+use crate::contract::agent::CreateSession;
+use crate::contract::{ANY, Operation, Safety};
+use crate::engine::is_over_for_good;
+use crate::state::{
+    BoughtAs, CommandId, Data, Done, JobId, Name, SavedCall, SavedSession, StoreCall, StoreWrite, Tracked, User, Version, WriteResult,
+};
+use crate::time::{Clock, Millis};
+
+/// The time for which a finished operation is remembered. 30 days.
+pub(crate) const REMEMBERED: Millis = 30 * 24 * 3600 * 1000;
+
+impl Entry {
+    /// The part of its record that is the call itself.
+    pub(crate) fn saved_call(&self, clock: &Clock) -> Option<SavedCall> {
+        let write = self.job.write()?;
+        let (endpoint, built, ledger) = (write.call.exchange.endpoint, &write.call.exchange.built, &write.call.ledger);
+        // A request that is never sent again needs no body, and the body of a caller's own request may hold anything.
+        let bodiless = built.secret || endpoint.safety == Safety::AtMostOnce;
+        Some(SavedCall {
+            operation: endpoint.name.to_owned(),
+            any: (endpoint.name == ANY).then_some((endpoint.method, endpoint.safety)),
+            target: if built.secret { endpoint.path.to_owned() } else { built.target.clone() },
+            body: if bodiless { None } else { built.body.clone() },
+            secret: built.secret,
+            session_id: self.subject.session_id.as_ref().map(ArcStr::to_string),
+            key: ledger.key.clone(),
+            given: ledger.given,
+            may_have_sold: ledger.may_have_sold,
+            unanswered: ledger.unanswered,
+            key_settled: write.key.settled,
+            follows: self.job.follows(),
+            credentials: self.wants.wishes.credentials,
+            auto_rotate: self.wants.wishes.auto_rotate,
+            ends: self.wants.wishes.ends.to_vec(),
+            age: write.key.saved_age(clock),
+            doubt_since: self.custody.rare.as_ref().and_then(|rare| rare.doubt_since),
+            counted: write.terms.counted.clone(),
+            match_fields: built.match_fields.clone(),
+            order_no: None,
+            session_over: self.custody.rare.as_ref().is_some_and(|rare| rare.session_over),
+            refused: false,
+        })
+    }
+}
+
+impl Router {
+    /// Asks the store, or this client's own memory where it has none.
+    pub(crate) fn push_store(&mut self, pending: Pending, command: Option<CommandId>, call: StoreCall) {
+        self.outbox.ask(pending, command, call, &self.shared.clock);
+    }
+
+    /// Puts data under a name of this client's, as soon as no other step of it is out. A waiting job gets the result; without one, the put
+    /// is tried again until it is done.
+    pub(crate) fn put(&mut self, name: &Name, data: Data, keep_for: Option<Millis>, release: bool, waiter: Option<JobId>) {
+        if !self.journal.is_owned(name) {
+            return self.put_is_lost(waiter);
+        }
+        let insists = waiter.is_none();
+        self.push_put(name, data, keep_for, release, (waiter, insists));
+    }
+
+    /// A put goes under no name that is somebody else's: whoever waits for it hears that.
+    fn put_is_lost(&mut self, waiter: Option<JobId>) {
+        if let Some(id) = waiter {
+            self.deferred.push(Deferred::Stored(id, WriteResult::Lost));
+        }
+    }
+
+    /// Puts data under a name of this client's, lets go of it, and tries that once.
+    pub(crate) fn put_once(&mut self, name: &Name, data: Data, keep_for: Millis) {
+        if self.journal.is_owned(name) {
+            self.push_put(name, data, Some(keep_for), true, (None, false));
+        }
+    }
+
+    fn push_put(&mut self, name: &Name, data: Data, keep_for: Option<Millis>, release: bool, (waiter, insists): (Option<JobId>, bool)) {
+        let puts = self.journal.slot(name).map_or(0, |slot| slot.puts).saturating_add(1);
+        let kept = Data { puts, ..data };
+        let data = kept.bytes();
+        self.journal.note(name, &kept, Version::of(&data));
+        self.journal.want(name, StoreWrite::Put { data, keep_for, release }, waiter, insists);
+        self.push_next(name);
+    }
+
+    /// Deletes what is under a name of this client's, or lets go of it where nothing is.
+    pub(crate) fn delete(&mut self, name: &Name, insists: bool) {
+        let write = if self.journal.slot(name).is_some_and(|slot| slot.is_put) { StoreWrite::Delete } else { StoreWrite::Release };
+        self.write(name, write, insists);
+    }
+
+    /// Lets go of a name, as it is.
+    pub(crate) fn release(&mut self, name: &Name) {
+        self.write(name, StoreWrite::Release, true);
+    }
+
+    fn write(&mut self, name: &Name, write: StoreWrite, insists: bool) {
+        if self.journal.is_owned(name) {
+            self.journal.want(name, write, None, insists);
+            self.push_next(name);
+        }
+    }
+
+    /// The next step of a name, if none is out.
+    pub(crate) fn push_next(&mut self, name: &Name) {
+        let Some(call) = self.journal.next(name) else { return };
+        self.push_store(Pending::Write(name.clone()), None, call);
+    }
+
+    /// The name of a job, a new one where it has none.
+    pub(crate) fn name_of(&mut self, id: JobId) -> Option<Name> {
+        if let Some(name) = &self.jobs.get(&id)?.custody.name {
+            return Some(name.clone());
+        }
+        let name = self.make_name(Some(User::Job(id)));
+        self.jobs.get_mut(&id)?.custody.name = Some(name.clone());
+        Some(name)
+    }
+
+    /// A name that nobody has had.
+    pub(crate) fn make_name(&mut self, user: Option<User>) -> Name {
+        let name = self.account.space.random(&self.shared.rng.record());
+        self.journal.make(name.clone(), user);
+        name
+    }
+
+    /// The present record of a job.
+    pub(crate) fn job_data(&self, id: JobId) -> Option<Data> {
+        let entry = self.jobs.get(&id)?;
+        let call = entry.custody.rare.as_ref().and_then(|rare| rare.placed.clone()).or_else(|| entry.saved_call(&self.shared.clock));
+        Some(Data { call, ..self.data(entry.custody.bought_as.as_deref()) })
+    }
+
+    /// Returns true if the work of a job has been taken over: its name is not its own any more.
+    pub(crate) fn is_lost(&self, id: JobId, entry: &Entry) -> bool {
+        entry.custody.lost || entry.custody.name.as_ref().is_some_and(|name| self.journal.user(name) != Some(&User::Job(id)))
+    }
+
+    /// Puts a job's record as it is now. A job whose name was lost puts nothing there, also where this client has claimed it again since.
+    pub(crate) fn put_job(&mut self, id: JobId, waiter: Option<JobId>) {
+        if self.jobs.get(&id).is_some_and(|entry| self.is_lost(id, entry)) {
+            return self.put_is_lost(waiter);
+        }
+        let Some(name) = self.name_of(id) else { return };
+        if let Some(data) = self.job_data(id) {
+            self.put(&name, data, None, false, waiter);
+        }
+    }
+
+    /// Puts a session as it is; one that is over is let go of. Nothing waits for it. One that can live again is kept for good, so that its
+    /// intent buys no other; where it is of a slot, its pool renews it or lets go of it.
+    pub(crate) fn put_session(&mut self, session: &str) {
+        let (Some(tracked), Some(data)) = (self.sessions.get(session), self.session_data(session)) else { return };
+        let Some(name) = tracked.name.clone() else { return };
+        let is_for_good = tracked.is_over_for_good();
+        let is_finished = tracked.is_over() && name.is_findable() && (is_for_good || !name.is_of_a_pool());
+        let keep_for = (is_finished && is_for_good).then_some(REMEMBERED);
+        self.put(&name, data, keep_for, is_finished, None);
+        if let (true, Some(tracked)) = (is_finished, self.sessions.get_mut(session)) {
+            (tracked.name, tracked.lapsed) = (None, true);
+            self.journal.give(&name, None);
+        }
+    }
+
+    /// The present record of a session.
+    pub(crate) fn session_data(&self, session: &str) -> Option<Data> {
+        let tracked = self.sessions.get(session)?;
+        Some(Data { session: Some(saved_session(session, tracked)), ..self.data(tracked.bought_as.as_deref()) })
+    }
+
+    /// Puts what something ended with, and lets go of its name.
+    pub(crate) fn put_done(&mut self, name: &Name, bought_as: Option<&BoughtAs>, done: Done) {
+        let keep_for = kept_for(&done);
+        let data = Data { done: Some(done), ..self.data(bought_as) };
+        self.put(name, data, keep_for, true, None);
+    }
+
+    pub(crate) fn data(&self, bought_as: Option<&BoughtAs>) -> Data {
+        Data {
+            hopline: Data::version(),
+            puts: 0,
+            base_url: self.service.base.to_string(),
+            account: self.account.digest.clone(),
+            at: self.shared.clock.at(),
+            intent: bought_as.and_then(|known| known.intent.as_ref().map(ArcStr::to_string)),
+            key: bought_as.and_then(|known| known.key.as_ref().map(ArcStr::to_string)),
+            fingerprint: bought_as.map(|known| known.fingerprint),
+            members: bought_as.map(|known| known.members.clone()),
+            call: None,
+            session: None,
+            done: None,
+            renewal: None,
+        }
+    }
+}
+
+/// The time for which a finished operation is kept. A purchase whose session may still be usable is kept forever, so that its intent buys
+/// no other.
+pub(crate) fn kept_for(done: &Done) -> Option<Millis> {
+    let is_session = done.operation == CreateSession::ENDPOINT.name;
+    let is_over = is_over_for_good(done.facts.status.as_deref(), done.facts.session_type.as_deref());
+    (!is_session || is_over).then_some(REMEMBERED)
+}
+
+pub(crate) fn saved_session(id: &str, tracked: &Tracked) -> SavedSession {
+    SavedSession {
+        id: id.to_owned(),
+        session_type: tracked.shown.session_type.as_ref().map(ArcStr::to_string),
+        status: tracked.shown.status.as_ref().map(ArcStr::to_string),
+        credentials: tracked.wishes.credentials,
+        auto_rotate: tracked.wishes.auto_rotate,
+        ends: tracked.wishes.ends.to_vec(),
+        only_named: tracked.shown.only_named,
+        charged_usd: tracked.shown.charged_usd.as_ref().map(ArcStr::to_string),
+    }
+}

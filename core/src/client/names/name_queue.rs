@@ -1,0 +1,152 @@
+//! The queue of commands for a name. The name is claimed once for all of them, and each is let in with the data found under it, in the
+//! order in which they came. A command that comes while a job works under the name joins that job.
+
+use crate::client::begin::same_request::other_than_job;
+use crate::client::deferred::Deferred;
+use crate::client::router::Router;
+use crate::client::types::busy;
+use crate::client::waiting::{After, Found, Purpose, Visit};
+use crate::policy::{Advice, Kind};
+use crate::state::{BoughtAs, Data, JobId, Name, User};
+
+impl Router {
+    /// Lets in the first of those who wait for a name, and then the others: at once where it is this client's, else once it is claimed,
+    /// and not while it is on its way out.
+    pub(crate) fn attend(&mut self, name: &Name) {
+        if !self.waiting.visits.contains_key(name) || self.journal.is_leaving(name) {
+            return;
+        }
+        match self.journal.user(name).cloned() {
+            Some(User::Job(id) | User::Marker(id)) => self.join_next(name, id),
+            Some(User::Session(session)) => match self.opening(&session) {
+                Some(id) => self.join_next(name, id),
+                None => self.let_in_to_session(name, &session),
+            },
+            Some(User::Pool) => {
+                let found = self.take_slot(name);
+                self.deferred.push(Deferred::LetIn(name.clone(), Box::new(found)));
+            }
+            // A result that nobody takes holds no other renewal back.
+            Some(User::Result) if self.is_next_a_renewal(name) => {
+                self.journal.give(name, None);
+                self.deferred.push(Deferred::LetIn(name.clone(), Box::new(Found::Nothing)));
+            }
+            Some(User::Result) => {
+                let visit = self.next_visit(name);
+                let what = "another call of this client has just ended with this record, and its result is there";
+                visit.into_iter().for_each(|visit| self.turn_away(visit, Kind::Misuse, what, Advice::Wait));
+            }
+            None => return self.claim_for_visits(name),
+        }
+        self.deferred.push(Deferred::Attend(name.clone()));
+    }
+
+    /// A job is at work under the name, or opens the session whose name it is.
+    fn join_next(&mut self, name: &Name, id: JobId) {
+        if let Some(visit) = self.next_visit(name) {
+            self.join(id, visit);
+        }
+    }
+
+    /// The name is a session's.
+    fn let_in_to_session(&mut self, name: &Name, session: &str) {
+        let is_its_name = self.sessions.get(session).is_some_and(|known| known.name.as_ref() == Some(name));
+        match self.session_data(session).filter(|_| is_its_name) {
+            Some(data) => {
+                let put_at = self.journal.slot(name).and_then(|slot| slot.named_at.as_deref().copied());
+                let found = Found::Data(Box::new(Data { at: put_at.unwrap_or(data.at), ..data }));
+                self.deferred.push(Deferred::LetIn(name.clone(), Box::new(found)));
+            }
+            // Only the store has the data under the name.
+            None => {
+                self.journal.give(name, None);
+                self.release(name);
+            }
+        }
+    }
+
+    fn is_next_a_renewal(&self, name: &Name) -> bool {
+        let visits = self.waiting.visits.get(name);
+        visits.and_then(|visits| visits.front()).is_some_and(|visit| matches!(visit.purpose, Purpose::Renewal(_)))
+    }
+
+    /// Lets in the next of those who wait. Where nobody does, what nobody uses is let go of.
+    pub(crate) fn let_in(&mut self, name: Name, found: Box<Found>) {
+        if let Some(visit) = self.next_visit(&name) {
+            self.receive(&name, visit, &found);
+            self.deferred.push(Deferred::WasLetIn(name, found));
+        } else if self.journal.user(&name).is_none() && !self.journal.is_leaving(&name) {
+            self.release(&name);
+        }
+    }
+
+    /// One was let in. The next one is, unless this one has begun something under the name.
+    pub(crate) fn was_let_in(&mut self, name: Name, found: Box<Found>) {
+        if self.journal.user(&name).is_some() {
+            // The name is not released, so no command waits for that.
+            self.answered(&After::Name(name.clone()), None);
+        }
+        if !self.journal.is_busy(&name) && matches!(self.journal.user(&name), None | Some(User::Session(_))) {
+            self.deferred.push(Deferred::LetIn(name, found));
+        }
+    }
+
+    fn receive(&mut self, name: &Name, visit: Visit, found: &Found) {
+        let visit = if matches!(found, Found::Bad(..)) { self.begin_all_the_same(visit) } else { Some(visit) };
+        let Some(Visit { command, purpose }) = visit else { return };
+        match (purpose, command) {
+            (Purpose::Start(start), Some(command)) => self.admit_start(name, command, *start, found),
+            (Purpose::Resume(resume), Some(command)) => self.admit_resume(name, command, *resume, found),
+            (Purpose::Act(act), Some(command)) => self.act(name, command, *act, found),
+            (Purpose::Retry(start), Some(command)) => self.retry_first(name, command, *start, found),
+            (Purpose::DropDoubt, _) => self.drop_doubt(name, found),
+            (Purpose::Renewal(id), _) => self.admit_renewal(name, id, found),
+            (Purpose::Marked(id, marker), _) => self.admit_marked(name, id, &marker, found),
+            (Purpose::DropMarker(own), _) => self.drop_marker(name, &own, found),
+            (Purpose::SessionOver(session), _) => self.session_is_over(name, &session, found),
+            (Purpose::Reclaim(session, _), _) => self.reclaimed(name, &session, found),
+            (_, None) => {}
+        }
+    }
+
+    /// The time has come to ask again for a name, or to try again to write what could not be written.
+    pub(crate) fn wake_name(&mut self, name: &Name) {
+        self.timers.name_woke(name);
+        self.journal.wake(name);
+        self.push_next(name);
+        self.attend(name);
+    }
+
+    /// A job is at work under the name: who wants the same joins it.
+    pub(crate) fn join(&mut self, id: JobId, visit: Visit) {
+        match &visit.purpose {
+            Purpose::Renewal(other) => return self.renewal_is_busy(*other, None),
+            Purpose::Marked(other, marker) => return self.renewal_is_busy(*other, Some(marker)),
+            _ => {}
+        }
+        let Some(command) = visit.command else { return };
+        let Some(entry) = self.jobs.get(&id) else {
+            // Its record is being written for the last time.
+            let (operation, ..) = visit.subject();
+            return self.complete(command, Err(busy(operation, "it has just ended and is still being stored")));
+        };
+        match visit.purpose {
+            Purpose::Start(start) => {
+                let fingerprint = |known: &BoughtAs| known.fingerprint;
+                let is_another = entry.custody.bought_as.as_deref().map(fingerprint) != start.bought_as.as_ref().map(fingerprint);
+                if is_another && !entry.custody.name.as_ref().is_some_and(Name::is_of_a_pool) {
+                    let tracked = entry.subject.session_id.as_ref().and_then(|session| self.sessions.get(session));
+                    let status = tracked.and_then(|known| known.shown.status.as_deref());
+                    let error = other_than_job(&start, entry, status, self.record_of(entry));
+                    return self.complete(command, Err(error));
+                }
+                self.join_job(id, command, &start.options);
+            }
+            Purpose::Resume(resume) => self.join_job(id, command, &resume.options),
+            Purpose::Act(act) => self.act_on_job(command, *act),
+            // The rotation is under way again, which is reported like any other change.
+            Purpose::Retry(start) => self.enter(command, *start),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! The store's entries, as people see them, page by page.
+
+use crate::client::doubts::settle::UNDER_WAY;
+use crate::client::router::Router;
+use crate::client::types::{Outputs, ReadFailure};
+use crate::client::waiting::{Found, Listing, Reading};
+use crate::contract::Operation;
+use crate::contract::agent::CreateSession;
+use crate::engine::{Answered, Phase, RecordId, phase_of};
+use crate::state::{CommandId, Data, Listed, Name, RecordKind, Saved, SavedCall, SavedPage, User, Version, Whose};
+
+/// Marks the ticket of [`Client::saved`].
+#[derive(Debug, Clone, Copy)]
+pub enum SavedRecords {}
+
+impl Outputs for SavedRecords {
+    type Output = SavedPage;
+
+    fn read(answered: Answered) -> Result<SavedPage, ReadFailure> {
+        answered.raw.read().map_err(|error| Box::new((answered, error)))
+    }
+}
+
+impl Router {
+    /// A page of what the store holds, behind that name.
+    pub(crate) fn saved(&mut self, after: Option<Name>) -> CommandId {
+        let command = self.command_for("saved");
+        self.list(Listing { command, what: Reading::Page }, after, false);
+        command
+    }
+
+    /// One name as people are shown it. A result that waits to be taken is nobody's business yet.
+    pub(crate) fn shown(&mut self, listed: &Listed) -> Option<Saved> {
+        let user = self.journal.user(&listed.name).cloned();
+        if user == Some(User::Result) || listed.name.is_a_pool() {
+            return None;
+        }
+        let record = listed.name.at(Version::of(&listed.data));
+        let mut saved = match self.found(&listed.data) {
+            Found::Data(data) if data.done.as_ref().is_some_and(|done| done.facts.nothing) || data.renewal.is_some() => return None,
+            Found::Data(data) => of_data(&data, record, listed.whose),
+            Found::Bad(bad, intent) => {
+                Saved { intent, reason: Some(bad.as_str().to_owned()), ..empty(record, listed.whose, "unknown", RecordKind::Refused) }
+            }
+            Found::Nothing => return None,
+        };
+        let is_at_work = matches!(user, Some(User::Job(_))) || listed.whose == Whose::Other && saved.holds == RecordKind::InDoubt;
+        if is_at_work {
+            (saved.holds, saved.in_doubt_since, saved.settle_from) = (RecordKind::UnderWay, None, None);
+        }
+        if let Some(User::Session(id)) = &user {
+            saved.status = self.sessions.get(id).and_then(|tracked| Some(tracked.shown.status.as_ref()?.to_string())).or(saved.status);
+        }
+        Some(saved)
+    }
+}
+
+fn empty(record: RecordId, whose: Whose, operation: &str, holds: RecordKind) -> Saved {
+    Saved {
+        record,
+        whose,
+        operation: operation.to_owned(),
+        intent: None,
+        session_id: None,
+        order_no: None,
+        status: None,
+        holds,
+        reason: None,
+        in_doubt_since: None,
+        settle_from: None,
+        session_over: None,
+    }
+}
+
+fn of_data(data: &Data, record: RecordId, whose: Whose) -> Saved {
+    let intent = data.intent.clone();
+    if let Some(session) = &data.session {
+        let over = phase_of(session.status.as_deref(), &session.ends) == Phase::Ended;
+        let holds = if over { RecordKind::Accepted } else { RecordKind::Session };
+        let of = empty(record, whose, CreateSession::ENDPOINT.name, holds);
+        return Saved { intent, session_id: Some(session.id.clone()), status: session.status.clone(), ..of };
+    }
+    if let Some(call) = data.refused() {
+        let reason = Some("backend".to_owned());
+        return Saved { intent, session_id: call.session_id.clone(), reason, ..empty(record, whose, &call.operation, RecordKind::Refused) };
+    }
+    if let Some(call) = &data.call {
+        let holds = match call {
+            SavedCall { order_no: Some(_), .. } => RecordKind::Order,
+            call if call.can_resume() => RecordKind::InDoubt,
+            _ => RecordKind::InDoubtForGood,
+        };
+        let in_doubt = call.order_no.is_none();
+        let since = call.doubt_since.unwrap_or(data.at.unix);
+        return Saved {
+            intent,
+            session_id: call.session_id.clone(),
+            order_no: call.order_no.clone(),
+            in_doubt_since: in_doubt.then_some(since),
+            settle_from: in_doubt.then(|| data.at.unix.saturating_add(UNDER_WAY)),
+            session_over: call.session_over.then_some(true),
+            ..empty(record, whose, &call.operation, holds)
+        };
+    }
+    let (operation, facts) = data.done.as_ref().map(|done| (done.operation.as_str(), done.facts.clone())).unwrap_or_default();
+    Saved {
+        intent,
+        session_id: facts.session_id,
+        order_no: facts.order_no,
+        status: facts.status,
+        ..empty(record, whose, operation, RecordKind::Accepted)
+    }
+}

@@ -1,0 +1,103 @@
+//! Doubts about what costs nothing: remembered, so that the next change of its kind finds them, and dropped once they are of no use any more.
+
+use std::collections::VecDeque;
+
+use crate::client::end::lost::after;
+use crate::client::jobs::job::Entry;
+use crate::client::router::Router;
+use crate::client::waiting::{After, Finished, Found, Last, Purpose, SettingInDoubt, Visit};
+use crate::contract::Operation;
+use crate::contract::agent::UpdateBudget;
+use crate::policy::{Advice, Effect, Error, Kind, Rule};
+use crate::state::{JobId, Name};
+use crate::wire::members;
+
+impl Router {
+    /// A session is over: what is in doubt of its free changes is of no use any more. Returns the names that are let go of.
+    pub(crate) fn drop_free_doubts(&mut self, session: &str) -> Vec<Name> {
+        let Some(known) = self.sessions.get_mut(session) else { return Vec::new() };
+        let names: Vec<Name> = std::mem::take(&mut known.free_doubts).into_names().collect();
+        for name in &names {
+            self.visit(name, Visit::new(None, Purpose::DropDoubt));
+        }
+        names
+    }
+
+    /// A setting was accepted: what is in doubt of earlier ones that change nothing else would only undo it. Returns the names that are let
+    /// go of.
+    pub(crate) fn drop_settings(&mut self, id: JobId, entry: &Entry) -> Vec<Name> {
+        let newer_stands = self.shared.rules.holds(Rule::NewerSettingStands);
+        // A setting from a record may be older than the one in doubt.
+        let is_restored = entry.job.write().is_some_and(|write| write.restored);
+        let Some(members) = members_set(entry).filter(|_| newer_stands && !is_restored) else { return Vec::new() };
+        let is_undone = |known: &SettingInDoubt| known.began < id && known.members.iter().all(|name| members.contains(name));
+        let (undone, left) = std::mem::take(&mut self.waiting.settings_in_doubt).into_iter().partition(is_undone);
+        self.waiting.settings_in_doubt = left;
+        let undone: VecDeque<SettingInDoubt> = undone;
+        let names: Vec<Name> = undone.into_iter().map(|known| known.name).collect();
+        for name in &names {
+            self.visit(name, Visit::new(None, Purpose::DropDoubt));
+        }
+        names
+    }
+
+    /// A setting is in doubt.
+    pub(crate) fn remember_setting(&mut self, id: JobId, entry: &Entry) {
+        let Some((name, members)) = entry.custody.name.clone().zip(members_set(entry)) else { return };
+        let known = &mut self.waiting.settings_in_doubt;
+        known.push_back(SettingInDoubt { began: id, name, members });
+        while known.len() > SETTINGS {
+            known.pop_front();
+        }
+    }
+
+    /// A termination has ended that lost its name on the way: a record that it left there would be resumed, so it goes. Where what it
+    /// said to have had no effect may come all the same, that is not said.
+    pub(crate) fn drop_left_behind(&mut self, entry: &mut Entry, finished: &mut Finished) {
+        let Some(name) = entry.custody.rare.as_mut().and_then(|rare| rare.left_behind.take()) else { return };
+        let without_effect = finished.result.as_ref().err().filter(|error| error.effect == Effect::None);
+        match (self.journal.is_owned(&name) && !self.journal.is_out(&name), without_effect) {
+            // A put that was answered just now has made it.
+            (true, None) => self.delete(&name, true),
+            (true, Some(_)) => {
+                (finished.own, finished.last) = (Some(name.clone()), Last::Erase);
+                self.delete(&name, false);
+            }
+            // The name is being released, or was: it is claimed anew, and another client may be faster.
+            (false, without_effect) => {
+                if let Some(error) = without_effect {
+                    let (kind, advice) = match error.kind {
+                        Kind::Cancelled => (Kind::Cancelled, Advice::ReadSession),
+                        _ => (Kind::InDoubt, Advice::TerminateAgain),
+                    };
+                    finished.result = Err(Error::from(after(error, kind, Effect::Unknown, LEFT_BEHIND, advice)));
+                }
+                self.visit(&name, Visit::new(None, Purpose::DropDoubt));
+            }
+        }
+        finished.after.push(After::Name(name));
+    }
+
+    /// Deletes what is in doubt under a name, if it is a free change of a session, or a setting without a name of its caller's.
+    pub(crate) fn drop_doubt(&mut self, name: &Name, found: &Found) {
+        let Found::Data(data) = found else { return };
+        let Some(call) = &data.call else { return };
+        let is_free = call.endpoint(self.service.api).is_some_and(|endpoint| endpoint.is_free_change());
+        let is_setting = call.operation == UpdateBudget::ENDPOINT.name && data.fingerprint.is_none();
+        if is_free || is_setting {
+            self.delete(name, true);
+        }
+    }
+}
+
+/// The members that a setting without a name of its caller's sets.
+fn members_set(entry: &Entry) -> Option<Vec<String>> {
+    let is_setting = entry.subject.operation == UpdateBudget::ENDPOINT.name && entry.custody.bought_as.is_none();
+    let body = entry.job.write().filter(|_| is_setting)?.call.exchange.built.body.as_deref()?;
+    Some(members(body).ok()?.into_iter().map(|(name, _)| name.to_string()).collect())
+}
+
+/// So many settings in doubt are remembered.
+const SETTINGS: usize = 16;
+
+const LEFT_BEHIND: &str = "was not done, but another client may have found its record, and does it then";

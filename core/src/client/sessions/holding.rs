@@ -1,0 +1,209 @@
+//! The holders of a session: callers with a handle, and jobs. Without holders its name is released, and its facts are forgotten.
+
+use std::sync::Arc;
+
+use arcstr::ArcStr;
+
+use crate::client::router::{Asker, Router};
+use crate::collections::SmallSet;
+use crate::engine::Wishes;
+use crate::state::{BoughtAs, CommandId, Name, SavedSession, Shown, Tracked, User, word};
+
+impl Router {
+    /// Returns true if the client follows a session.
+    pub(crate) fn follows(&self, session: &str) -> bool {
+        self.sessions.get(session).is_some_and(|known| known.name.is_some())
+    }
+
+    /// From here on a session is this client's, under that name.
+    pub(crate) fn hold_session(&mut self, name: &Name, session: SavedSession, bought_as: Option<BoughtAs>) {
+        let id = ArcStr::from(session.id);
+        if let Some(known) = self.sessions.get_mut(&id).filter(|known| known.name.as_ref().is_some_and(|known| known != name)) {
+            // The session is followed already under another name, which keeps it.
+            known.wishes.credentials |= session.credentials;
+            known.wishes.auto_rotate |= session.auto_rotate;
+            return;
+        }
+        let before = self.sessions.remove(&id).unwrap_or_default();
+        self.journal.give(name, Some(User::Session(id.clone())));
+        let tracked = Tracked {
+            name: Some(name.clone()),
+            shown: Shown {
+                session_type: session.session_type.as_deref().map(word),
+                status: session.status.as_deref().map(word),
+                seen: before.shown.seen,
+                only_named: session.only_named && !before.shown.seen,
+                charged_usd: session.charged_usd.as_deref().map(ArcStr::from),
+            },
+            wishes: Wishes {
+                credentials: session.credentials,
+                auto_rotate: session.auto_rotate || before.wishes.auto_rotate,
+                ends: session.ends.into(),
+            },
+            bought_as: bought_as.map(Arc::new),
+            lapsed: false,
+            ..*before
+        };
+        self.sessions.insert(id, Box::new(tracked));
+    }
+
+    /// Follows a session no more, without ending it:
+    pub(crate) fn release_session(&mut self, session: &str) -> bool {
+        let follows = self.follows(session);
+        if let Some(known) = self.sessions.get_mut(session) {
+            known.held = false;
+            known.promised.clear();
+        }
+        self.let_go_of_session(session);
+        follows
+    }
+
+    /// These commands end with a session, so their callers have it, as soon as they take it. Not one that is over, but where it is of a
+    /// slot and may live again: its pool renews it. And not one that was resumed with all others and has a name of its caller's: whoever
+    /// starts that asks for it.
+    pub(crate) fn promise_session(&mut self, session: &ArcStr, commands: &SmallSet<CommandId>) {
+        let is_pools = |known: &Tracked| known.name.as_ref().is_some_and(Name::is_of_a_pool) && !known.is_over_for_good();
+        let Some(tracked) = self.sessions.get_mut(session).filter(|known| !known.is_over() || is_pools(known)) else { return };
+        let is_callers = tracked.name.as_ref().is_some_and(Name::is_findable);
+        for id in commands.iter() {
+            if let Some(command) = self.commands.get_mut(&id).filter(|command| !is_callers || !matches!(command.asker, Asker::List(_))) {
+                tracked.promised.insert(id);
+                command.session = Some(session.clone());
+            }
+        }
+    }
+
+    /// A command that ended with a session was taken, or its caller is gone.
+    pub(crate) fn give_session(&mut self, session: &str, command: CommandId, taken: bool) {
+        if let Some(known) = self.sessions.get_mut(session) {
+            known.held |= known.promised.remove(&command) && taken;
+        }
+        self.let_go_of_session(session);
+    }
+
+    /// Lets go of a session that no caller has and no job is about: whoever wants it next finds its record.
+    pub(crate) fn let_go_of_session(&mut self, session: &str) {
+        let Some(tracked) = self.sessions.get(session).filter(|known| !known.is_held() && known.jobs.is_empty()) else { return };
+        if let Some(name) = tracked.name.clone() {
+            if let Some(data) = self.session_data(session) {
+                self.put(&name, data, None, true, None);
+            }
+            self.journal.give(&name, None);
+        }
+        let known = self.sessions.remove(session).and_then(|known| known.without_name());
+        known.into_iter().for_each(|known| _ = self.sessions.insert(session.into(), Box::new(known)));
+    }
+
+    /// Returns true if a caller has a handle of the session, or is about to get one.
+    pub(crate) fn is_held(&self, session: &str) -> bool {
+        self.sessions.get(session).is_some_and(|known| known.is_held())
+    }
+
+    /// A name is a session's no more, so nobody here has it by that name. Changes of it that are under way or in doubt are known all the
+    /// same.
+    pub(crate) fn give_up_session(&mut self, session: &str, name: &Name) {
+        let Some(known) = self.sessions.get_mut(session).filter(|known| known.may_be_under(name)) else { return };
+        let Tracked { shown, free_doubts, jobs, changing, .. } = std::mem::take(&mut **known);
+        **known = Tracked { shown: Shown { only_named: false, ..shown }, free_doubts, jobs, changing, ..Tracked::default() };
+        self.let_go_of_session(session);
+    }
+
+    /// From now on what is seen through a session may rotate it.
+    pub(crate) fn rotate_when_seen(&mut self, session_id: &str) {
+        let tracked = self.sessions.get_or_insert_with(session_id.into(), Box::default);
+        if !std::mem::replace(&mut tracked.wishes.auto_rotate, true) {
+            self.put_session(session_id);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::testing::{BUY, agent, drain, saved};
+    use crate::client::{CallOptions, Client, Whose};
+
+    const ACTIVE: &str = r#"{"success":true,"data":{"session_id":"s-1","session_type":"dynamic","status":"active"}}"#;
+
+    /// A client in which so many callers wait for one session that is usable by now.
+    fn opened(callers: usize) -> (Client, Vec<CommandId>) {
+        let mut client = agent(7, false);
+        let commands = (0..callers).map(|_| client.start_json("open_session", BUY, CallOptions::intent("job"))).collect();
+        drain(&mut client, 202, ACTIVE);
+        (client, commands)
+    }
+
+    fn whose(client: &mut Client) -> Vec<Whose> {
+        drain(client, 500, "");
+        saved(client).into_iter().map(|saved| saved.whose).collect()
+    }
+
+    #[test]
+    fn a_session_whose_callers_are_all_gone_is_let_go_of() {
+        let (mut client, commands) = opened(2);
+        assert!(client.abandon(commands[0]));
+        assert_eq!((client.follows("s-1"), whose(&mut client)), (true, vec![Whose::Mine]));
+        assert!(client.abandon(commands[1]));
+        assert_eq!((client.follows("s-1"), whose(&mut client)), (false, vec![Whose::Free]));
+    }
+
+    #[test]
+    fn a_caller_who_took_it_has_it_until_it_is_released() {
+        let (mut client, commands) = opened(2);
+        client.take_answer(commands[0]).expect("has completed").expect("was bought");
+        assert!(client.abandon(commands[1]) && client.follows("s-1"));
+        assert!(client.release_session("s-1"));
+        assert_eq!((client.follows("s-1"), whose(&mut client)), (false, vec![Whose::Free]));
+        // One that was released before its result was taken stays so.
+        let (mut client, commands) = opened(1);
+        assert!(client.release_session("s-1"));
+        client.take_answer(commands[0]).expect("has completed").expect("was bought");
+        assert!(!client.follows("s-1"));
+    }
+
+    #[test]
+    fn what_is_abandoned_with_all_that_was_resumed_is_let_go_of() {
+        let mut client = agent(7, false);
+        let open = client.start_json("open_session", BUY, CallOptions::default());
+        drain(&mut client, 202, ACTIVE);
+        client.take_answer(open).expect("has completed").expect("was bought");
+        assert!(client.release_session("s-1"));
+        assert_eq!(whose(&mut client), [Whose::Free]);
+        let all = client.resume_all(CallOptions::default()).command;
+        drain(&mut client, 200, ACTIVE);
+        assert_eq!((client.follows("s-1"), client.router.commands.len()), (true, 2));
+        assert!(client.abandon(all));
+        assert_eq!((client.follows("s-1"), client.router.commands.len(), whose(&mut client)), (false, 0, vec![Whose::Free]));
+    }
+
+    #[test]
+    fn nothing_stays_known_of_sessions_that_nobody_has() {
+        let mut client = agent(7, false);
+        for number in 0..20 {
+            let session = format!("s-{number}");
+            let body = |status: &str| {
+                format!(r#"{{"success":true,"data":{{"session_id":"{session}","session_type":"dynamic","status":"{status}"}}}}"#)
+            };
+            let named = format!(r#"{{"session_id":"{session}"}}"#);
+            let options = if number % 2 == 0 { CallOptions::default() } else { CallOptions::intent(&session) };
+            let steps = [("open_session", BUY, options, "active"), ("get_session", &named, CallOptions::default(), "expired")];
+            for (operation, params, options, status) in steps {
+                let command = client.start_json(operation, params, options);
+                drain(&mut client, 200, &body(status));
+                client.take_answer(command).expect("has completed").expect("was accepted");
+            }
+            // Another one is only rotated, and a third one only watched.
+            for (operation, auto_rotate) in [("rotate_session", false), ("wait_session", true)] {
+                let command = client.start_json(operation, &named, CallOptions { auto_rotate, ..CallOptions::default() });
+                drain(&mut client, 200, &body("active"));
+                client.take_answer(command).expect("has completed").expect("was accepted");
+                client.release_session(&session);
+            }
+        }
+        drain(&mut client, 500, "");
+        assert_eq!(
+            (client.router.sessions.len(), client.router.commands.len(), client.router.waiting.visits.len(), client.router.timers.names()),
+            (0, 0, 0, 0)
+        );
+    }
+}

@@ -1,0 +1,113 @@
+//! Advice from the caller's own traffic through a session: keep it, rotate it, or it is too early to tell. A session that was opened with
+//! [`CallOptions::auto_rotate`] is rotated at once.
+
+use crate::client::router::Router;
+use crate::contract::agent::{RotateReason, RotateSession};
+use crate::contract::{Operation, json_of};
+use crate::engine::{Phase, Then, phase_of};
+use crate::options::CallOptions;
+use crate::state::{Seen, Verdict};
+use crate::time::Now;
+
+impl Router {
+    /// Turns what was seen through a session into advice, and sends nothing:
+    pub(crate) fn observe(&mut self, session_id: &str, seen: Seen, now: Now) -> Option<Verdict> {
+        self.shared.clock.tick(now);
+        let tracked = self.sessions.get_mut(session_id)?;
+        let reason = match tracked.observed.judge(seen) {
+            Verdict::Rotate(reason) => reason,
+            verdict => return Some(verdict),
+        };
+        let auto = tracked.wishes.auto_rotate;
+        let changing = tracked.changing.iter().next().and_then(|id| self.jobs.get(&id).map(|entry| (id, entry)));
+        let phase = phase_of(tracked.shown.status.as_deref(), &tracked.wishes.ends);
+        Some(match changing {
+            _ if tracked.shown.session_type.as_deref() == Some("static") => Verdict::Unsure("a static session can't be rotated"),
+            Some((id, entry)) if auto && entry.subject.operation == RotateSession::ENDPOINT.name => {
+                let command = self.command(RotateSession::ENDPOINT);
+                self.attach(id, command);
+                Verdict::Rotating(reason, command)
+            }
+            Some(_) => Verdict::Unsure("a change of the session is under way"),
+            None if matches!(phase, Phase::Pending | Phase::Ended) => Verdict::Unsure("the session is not active, as far as is known"),
+            None => match tracked.observed.held_back(now.monotonic) {
+                Some(why) => Verdict::Unsure(why),
+                None if auto => self.rotate(session_id, reason),
+                None => Verdict::Rotate(reason),
+            },
+        })
+    }
+
+    fn rotate(&mut self, session_id: &str, reason: RotateReason) -> Verdict {
+        let now = self.shared.clock.monotonic();
+        let credentials = self.sessions.get_mut(session_id).is_some_and(|tracked| {
+            // One that was left in doubt is sent once more first; meanwhile nothing is seen as news.
+            if tracked.free_doubts.rotation.is_some() {
+                tracked.observed.asked(now);
+            }
+            tracked.wishes.credentials
+        });
+        let rotation = RotateSession {
+            session_id: session_id.to_owned(),
+            include_credentials: credentials.then_some(true),
+            reason: Some(reason.clone()),
+        };
+        Verdict::Rotating(reason, self.admit(RotateSession::ENDPOINT, &json_of(&rotation), Then::End, CallOptions::default()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::{Client, ClientOptions, Step, StoreCall};
+    use crate::contract::agent::TerminateSession;
+    use crate::engine::Wishes;
+    use crate::state::{Shown, Tracked};
+
+    const NOW: Now = Now { unix: 1_700_000_000_000, monotonic: 1_000_000 };
+
+    fn following(auto_rotate: bool) -> Client {
+        let options = ClientOptions { base_url: "https://api.example/v1".into(), store: true, ..ClientOptions::default() };
+        let mut client = Client::new(options, [7; 16]).expect("the options are sound");
+        let shown = Shown { status: Some("active".into()), session_type: Some("dynamic".into()), ..Shown::default() };
+        let active = Tracked { wishes: Wishes { auto_rotate, ..Wishes::default() }, shown, ..Tracked::default() };
+        client.router.sessions.insert("s-1".into(), Box::new(active));
+        client
+    }
+
+    fn seen(client: &mut Client) -> Verdict {
+        client.observe("s-1", Seen::Status(403), NOW).expect("is followed")
+    }
+
+    #[test]
+    fn advice_sends_nothing_and_a_session_that_rotates_by_itself_saves_its_rotation_first() {
+        let mut client = following(false);
+        assert_eq!(seen(&mut client), Verdict::Rotate(RotateReason::Http403));
+        assert!(matches!(client.poll(NOW), Step::Wait { .. }));
+        let mut client = following(true);
+        assert!(matches!(seen(&mut client), Verdict::Rotating(RotateReason::Http403, _)));
+        assert!(matches!(client.poll(NOW), Step::Store { call: StoreCall::Put { .. }, .. }));
+        assert!(matches!(client.poll(NOW), Step::Wait { .. }));
+    }
+
+    #[test]
+    fn whoever_sees_a_block_during_a_rotation_waits_for_that_one() {
+        let mut client = following(true);
+        let (Verdict::Rotating(_, one), Verdict::Rotating(_, other)) = (seen(&mut client), seen(&mut client)) else {
+            panic!("both wait for a rotation")
+        };
+        assert!(one != other && client.router.jobs.len() == 1);
+        assert_eq!(client.cancel(one, NOW), None);
+        assert!(!client.is_pending(one) && client.is_pending(other));
+    }
+
+    #[test]
+    fn what_changes_the_session_otherwise_keeps_it_from_rotating() {
+        let mut client = following(true);
+        client.start(TerminateSession { session_id: "s-1".into() }, CallOptions::default());
+        assert!(matches!(seen(&mut client), Verdict::Unsure(why) if why.contains("under way")));
+        let mut client = following(true);
+        client.router.sessions.get_mut("s-1").expect("is there").shown.status = Some("expired".into());
+        assert!(matches!(seen(&mut client), Verdict::Unsure(why) if why.contains("not active")));
+    }
+}

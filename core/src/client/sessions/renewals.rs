@@ -1,0 +1,180 @@
+//! Renewals of one session find each other, in every process and under every name: each claims the name of its session's renewals before it
+//! is first sent. A renewal without its caller's own name is put there; another one leaves a marker there, which says where its record is.
+//! A renewal that finds one in doubt there refuses, since that one may have been paid.
+
+use crate::client::deferred::Deferred;
+use crate::client::jobs::job::{Entry, Parked};
+use crate::client::router::Router;
+use crate::client::types::busy;
+use crate::client::waiting::{Found, Purpose, Visit};
+use crate::contract::Operation;
+use crate::contract::agent::RenewSession;
+use crate::engine::{Input, Stored};
+use crate::policy::{Advice, Effect, Error, ErrorFields, Kind, Rule, look_advice};
+use crate::state::{Data, JobId, Name, SavedCall, User};
+
+impl Router {
+    /// The name that a renewal is to claim before its record is put: none where it has it, and of what is no renewal. One that came out of
+    /// its record has it.
+    pub(crate) fn renewals_to_claim(&self, id: JobId) -> Option<Name> {
+        let entry = self.jobs.get(&id)?;
+        let write = entry.job.write().filter(|write| write.call.exchange.endpoint.name == RenewSession::ENDPOINT.name)?;
+        let custody = &entry.custody;
+        let has_it = match custody.bought_as {
+            Some(_) => custody.rare.as_ref().is_some_and(|rare| rare.marker.is_some()),
+            None => custody.name.is_some(),
+        };
+        let shares = self.shared.rules.holds(Rule::RenewalsShareAName);
+        (shares && !has_it && !write.restored).then(|| self.account.space.renewals(entry.subject.session_id.as_deref().unwrap_or_default()))
+    }
+
+    /// Claims it.
+    pub(crate) fn claim_renewals(&mut self, id: JobId, name: &Name) {
+        self.visit(name, Visit::new(None, Purpose::Renewal(id)));
+    }
+
+    /// The name of its session's renewals is claimed for one: it is put there, unless another one is in doubt.
+    pub(crate) fn admit_renewal(&mut self, name: &Name, id: JobId, found: &Found) {
+        let Some(entry) = self.jobs.get(&id) else { return };
+        let (own, session) = (entry.custody.name.clone(), entry.subject.session_id.clone().unwrap_or_default());
+        let marked = if let Found::Data(data) = found { data.renewal.clone() } else { None };
+        match marked.filter(|marked| own.as_ref() != Some(marked)) {
+            _ if !entry.wanted => self.deferred.push(Deferred::Tell(id, Input::Stored(Stored::Failed))),
+            // The renewal is under another name, if there is one.
+            Some(marked) => {
+                self.journal.give(name, Some(User::Marker(id)));
+                self.visit(&marked, Visit::new(None, Purpose::Marked(id, name.clone())));
+            }
+            None => match self.refusal_by(name, found, &session) {
+                Some(fields) => self.refuse_renewal(id, fields, [name].into_iter()),
+                None => self.put_renewal(name, id),
+            },
+        }
+    }
+
+    /// Takes the data under the name of a marker.
+    pub(crate) fn admit_marked(&mut self, marked: &Name, id: JobId, name: &Name, found: &Found) {
+        let Some(entry) = self.jobs.get(&id).filter(|entry| entry.wanted) else {
+            self.let_go_of_renewals(name);
+            return self.deferred.push(Deferred::Tell(id, Input::Stored(Stored::Failed)));
+        };
+        let session = entry.subject.session_id.clone().unwrap_or_default();
+        match self.refusal_by(marked, found, &session) {
+            Some(fields) => self.refuse_renewal(id, fields, [marked, name].into_iter()),
+            None => self.put_renewal(name, id),
+        }
+    }
+
+    /// Another client, or another call of this one, has the name of the session's renewals, or what the marker there says.
+    pub(crate) fn renewal_is_busy(&mut self, id: JobId, marker: Option<&Name>) {
+        let what = "was not sent, because another renewal of this session is under way";
+        self.refuse_renewal(id, busy(RenewSession::ENDPOINT.name, what).into_fields(), marker.into_iter());
+    }
+
+    /// The store could not say what is there.
+    pub(crate) fn renewal_not_stored(&mut self, id: JobId, marker: Option<&Name>) {
+        marker.into_iter().for_each(|name| self.let_go_of_renewals(name));
+        self.deferred.push(Deferred::Tell(id, Input::Stored(Stored::Failed)));
+    }
+
+    /// Why a renewal is not sent, by what is under a name.
+    fn refusal_by(&self, name: &Name, found: &Found, session: &str) -> Option<ErrorFields> {
+        let operation = RenewSession::ENDPOINT.name;
+        let record = self.journal.slot(name).map(|slot| name.at(slot.version).0);
+        match found {
+            Found::Nothing => None,
+            Found::Bad(bad, _) => Some(ErrorFields { record, ..crate::client::begin::admit::unreadable(operation, bad, Effect::None) }),
+            Found::Data(data) => data.call.as_ref().filter(|call| is_renewal_of(call, session)).map(|call| {
+                let what = "was not sent, because an earlier renewal of this session may have been paid; resume or settle that one first";
+                let advice =
+                    if call.can_resume() { Advice::Resume } else { look_advice(RenewSession::ENDPOINT).unwrap_or(Advice::CheckAccount) };
+                ErrorFields { record, ..Error::new(Kind::Busy, Effect::None, operation, what, advice).into_fields() }
+            }),
+        }
+    }
+
+    /// Ends a renewal that was not sent, once these names were let go of.
+    fn refuse_renewal<'a>(&mut self, id: JobId, fields: ErrorFields, names: impl Iterator<Item = &'a Name>) {
+        for name in names {
+            self.let_go_of_renewals(name);
+            if let Some(entry) = self.jobs.get_mut(&id) {
+                entry.custody.rare.get_or_insert_default().dropped.push(name.clone());
+            }
+        }
+        let Some(Entry { subject, .. }) = self.jobs.get(&id).map(|entry| &**entry) else { return };
+        let session_id = subject.session_id.as_ref().map(|session| session.to_string());
+        let intent = subject.intent.as_ref().map(|intent| intent.to_string());
+        self.finish(id, Err(Error::from(ErrorFields { session_id, intent, ..fields })));
+    }
+
+    /// Nothing holds it back: its record is put under the name of the session's renewals, or a marker, and then its record.
+    fn put_renewal(&mut self, name: &Name, id: JobId) {
+        let Some(entry) = self.jobs.get_mut(&id) else { return };
+        match entry.custody.name.clone() {
+            None => {
+                entry.custody.name = Some(name.clone());
+                self.journal.give(name, Some(User::Job(id)));
+                self.put_job(id, Some(id));
+            }
+            Some(own) => {
+                entry.custody.rare.get_or_insert_default().marker = Some(name.clone());
+                entry.parked = Parked::Marking;
+                self.journal.give(name, Some(User::Marker(id)));
+                let data = Data { renewal: Some(own), ..self.data(None) };
+                self.put(name, data, None, false, Some(id));
+            }
+        }
+    }
+}
+
+pub(crate) fn is_renewal_of(call: &SavedCall, session: &str) -> bool {
+    call.operation == RenewSession::ENDPOINT.name && call.session_id.as_deref() == Some(session) && !call.refused
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::testing::{NOW, agent, go_on};
+    use crate::client::{CallOptions, Client, Outcome, Step, StoreAnswer, StoreCall};
+    use crate::state::Memory;
+
+    const RENEWAL: &str = r#"{"session_id":"s-1","duration":1}"#;
+
+    /// Answers what the store is asked next, and returns that.
+    fn answer(client: &mut Client, disk: &mut Memory) -> StoreCall {
+        let Step::Store { id, call, .. } = client.poll(NOW) else { panic!("the store is asked") };
+        client.resolve(id, Outcome::Store(disk.call(call.clone(), NOW.unix, NOW.monotonic)), NOW).expect("is out");
+        call
+    }
+
+    #[test]
+    fn a_renewal_whose_name_is_lost_while_it_claims_that_of_its_session_puts_nothing_and_holds_up_nobody() {
+        let (mut client, mut disk) = (agent(7, true), Memory::default());
+        let start = |client: &mut Client| client.start_json("renew_session", RENEWAL, CallOptions::intent("job"));
+        let lost = start(&mut client);
+        answer(&mut client, &mut disk);
+        let Step::Store { id: of_renewals, call, .. } = client.poll(NOW) else { panic!("the name of the renewals is claimed") };
+        client.lost(None, NOW);
+        let claimed = disk.call(call, NOW.unix, NOW.monotonic);
+        client.resolve(of_renewals, Outcome::Store(claimed), NOW).expect("is out");
+        let Step::Store { id: of_renewals, call: again, .. } = client.poll(NOW) else { panic!("it is claimed again") };
+        // Meanwhile somebody asks for its intent, so its name is this client's once more, and the store does not let go of it.
+        client.resume_intent("job", CallOptions::default());
+        answer(&mut client, &mut disk);
+        let Step::Store { id: release, call: StoreCall::Release { .. }, .. } = client.poll(NOW) else { panic!("it is let go of") };
+        client.resolve(release, Outcome::Store(StoreAnswer::Failed), NOW).expect("is out");
+        let claimed = disk.call(again, NOW.unix, NOW.monotonic);
+        client.resolve(of_renewals, Outcome::Store(claimed), NOW).expect("is out");
+        go_on(&mut client, &mut disk, NOW, |request| panic!("{} is sent", request.url));
+        let error = client.take_answer(lost).expect("has completed").expect_err("has lost its name");
+        assert_eq!((error.kind, error.effect), (Kind::Busy, Effect::None), "{error}");
+        let next = start(&mut client);
+        let mut sends = 0;
+        go_on(&mut client, &mut disk, NOW, |_| {
+            sends += 1;
+            (200, r#"{"success":true,"data":{"session_id":"s-1"}}"#.to_owned())
+        });
+        client.take_answer(next).expect("has completed").expect("was renewed");
+        assert_eq!(sends, 1);
+    }
+}

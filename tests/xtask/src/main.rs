@@ -43,7 +43,7 @@ cargo xtask test [HOST…]                every check and test; of all hosts, or
 cargo xtask check NAME                  one of those checks by itself, such as `lints`, once what it needs is there; without a name, all names
 cargo xtask only HOST WORDS             the tests of a host that have these words in their names (kotlin: `Class`, `Class#method`; swift: a pattern)
 cargo xtask vector WORDS [HOST]         the vectors that have these words in their names, in Rust or another host
-cargo xtask sentences                   writes anew what errors say, into tests/vectors/sentences.txt, to read before a commit
+cargo xtask sentences                   writes anew what errors say, into tests/vectors/sentences.txt, to read before a commit, and the table of codes
 cargo xtask gen                         prints the types and clients of python, node, kotlin and swift from the table, to look at
 cargo xtask package HOST                makes the wheel (python), the npm tarball (node), the jar (kotlin) or the folder (swift), and says where it is
 cargo xtask sizes [--accept]            what the packages weigh, and weighed; --accept keeps it in tests/bench/sizes.txt
@@ -110,7 +110,7 @@ fn demo(arguments: &[String]) -> Result<ExitCode, Fail> {
     }
 }
 
-/// Writes down what the errors of the vectors say, by the test that compares it.
+/// Writes down what the errors of the vectors say and the table of codes, by the tests that compare them.
 fn sentences() -> Result<ExitCode, Fail> {
     let mut test = cargo::development("test");
     let status = test.args(["--test", "sentences"]).env("HOPLINE_WRITE_SENTENCES", "1").status()?;

@@ -30,7 +30,7 @@ options! {
         /// The name of the account in the store: purchases of another account are then not found. Without it, each account needs a store of its
         /// own.
         account: Option<String> => Text for [Client];
-        /// If true, records of another key, login or base URL are this account's, because only those have changed.
+        /// If true, records of another key, login or base URL are of this account, because only those have changed.
         same_account: bool = false => Flag for [Client];
         /// If true, a backend of your own answers, which refuses in its own format the requests that it does not pass on. Then 401, 403,
         /// 404, 413, 422 and 429, without the envelope or with an undocumented code, are `refused` with effect `none` if every send of the
@@ -46,14 +46,14 @@ options! {
         max_body: u32 = 8_388_608 => Count for [Client], |n| at_least_1(*n);
         /// The API key. Without it, only public endpoints and a backend of your own answer.
         api_key: Option<Secret> => Secret for [AgentClient], visible;
-        /// The most, in USD, that all clients of the store with the same account spend in a UTC day, together: charges, purchases in doubt
-        /// and purchases under way; recharges do not count. Purchases beyond it are `refused` before they are sent. Each key counts at its
-        /// quote, on each day that it is sent on; a charge above its quote is counted and can pass the cap. A client without a cap does not
-        /// count its purchases, so give every client of a store the same cap. The account's own limit, which holds for all stores, is
-        /// `daily_limit_usd` of `update_budget`. At least 0.
+        /// The most, in USD, that all clients of the store with the same `account` spend in a UTC day, together: charges, purchases in
+        /// doubt and purchases under way; recharges do not count. A purchase beyond it is `refused` before it is sent. Each key counts at
+        /// its quote, on each day that it is sent on; a charge above its quote is counted and can pass the cap. A client without a cap
+        /// does not count its purchases, so give every client of a store the same cap. The account's own limit, which holds for all
+        /// stores, is `daily_limit_usd` of `update_budget`.
         daily_cap_usd: Option<Decimal> => Decimal for [AgentClient], |usd| usd.and_then(at_least_0);
-        /// `backend_ready` from the account's registration. If false, purchases of sessions are `refused` before they are sent, until
-        /// `get_account` returns true.
+        /// `backend_ready` from the answer of `register_account`. If false, purchases of sessions are `refused` before they are sent,
+        /// until `get_account` says otherwise.
         backend_ready: Option<bool> => Flag for [AgentClient];
         /// The name to log in with. The client logs in by itself, once for any number of calls, when it has no token or the service refuses
         /// it.
@@ -62,13 +62,13 @@ options! {
         password: Option<Secret> => Secret for [ResellerClient], login;
         /// A token to start with. Without a username and a password the client has no other.
         token: Option<Secret> => Secret for [ResellerClient], visible;
-        /// The service's codes that mean that the token is refused, beside HTTP 401. Default: `401`.
+        /// The codes that mean that the token is refused, beside HTTP 401. Default: `401`.
         token_codes: Option<Vec<String>> => Texts for [ResellerClient];
         /// Further codes that do not say whether a write was done: then it is `in_doubt`. They are checked after `token_codes` and before
         /// `refusal_codes`. Each is compared as text, whole. Default: none.
         doubt_codes: Option<Vec<String>> => Texts for [ResellerClient];
         /// Further codes that say that a write was not done: then it is `refused`, though not under HTTP 408, 409, 425, 429 and 5xx. The
-        /// service documents only one code, so the client assumes which others say so, and all others are `in_doubt`. Default: none.
+        /// service documents only one code, so the client assumes which others say so, and leaves all others in doubt. Default: none.
         refusal_codes: Option<Vec<String>> => Texts for [ResellerClient];
         {
             /// The rule that is taken away, to show its purpose.

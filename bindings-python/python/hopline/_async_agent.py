@@ -58,10 +58,12 @@ class AsyncAgentClient(AsyncAgentOperations):
             same_account: True if records of another key or base URL are of this account, because only those have changed.
             on_event: Called with each `Event`, in the thread or task that caused it; it should return at once.
             daily_cap_usd: The most, in USD, that all clients of the store with the same `account` spend in a UTC day, together: charges,
-                purchases in doubt and purchases under way; recharges do not count. A client without a cap does not count its purchases, so
-                give every client of a store the same cap. The account's own limit, which holds for all stores, is `daily_limit_usd` of
-                `update_budget`.
-            backend_ready: `backend_ready` from the answer of `register_account`. If false, purchases are refused.
+                purchases in doubt and purchases under way; recharges do not count. A purchase beyond it is `refused` before it is sent.
+                Each key counts at its quote, on each day that it is sent on; a charge above its quote is counted and can pass the cap. A
+                client without a cap does not count its purchases, so give every client of a store the same cap. The account's own limit,
+                which holds for all stores, is `daily_limit_usd` of `update_budget`.
+            backend_ready: `backend_ready` from the answer of `register_account`. If false, purchases of sessions are `refused` before they
+                are sent, until `get_account` says otherwise.
             options: How to repeat, wait and read; see `Options`.
         """
         # The key is a secret from here on, so that no traceback can show it.

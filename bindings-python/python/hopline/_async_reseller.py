@@ -51,10 +51,11 @@ class AsyncResellerClient(AsyncResellerOperations):
             password: The password for the username.
             token: A token to start with. Without a username and a password the client has no other.
             token_codes: The codes that mean that the token is refused, beside HTTP 401. Default: `401`.
-            doubt_codes: Further codes that do not say whether a write was done: then it is in doubt. They are checked after `token_codes`
-                and before `refusal_codes`. Each is compared as text, whole.
-            refusal_codes: Further codes that say that a write was not done, though not under HTTP 408, 409, 425, 429 and 5xx. The service
-                documents only one code, so the client assumes which others say so, and leaves all others in doubt.
+            doubt_codes: Further codes that do not say whether a write was done: then it is `in_doubt`. They are checked after `token_codes`
+                and before `refusal_codes`. Each is compared as text, whole. Default: none.
+            refusal_codes: Further codes that say that a write was not done: then it is `refused`, though not under HTTP 408, 409, 425, 429
+                and 5xx. The service documents only one code, so the client assumes which others say so, and leaves all others in doubt.
+                Default: none.
             base_url: The address of the API, such as `https://host/api`. Default: the environment's HOPLINE_BACKEND_URL.
             http: An `httpx.AsyncClient`, `aiohttp.ClientSession`, one that blocking clients take, or any callable that takes a `Request`
                 and returns a `Response` or awaits it. Default: the standard library in threads.

@@ -399,6 +399,7 @@ fn print_doc(out: &mut String, indent: &str, said: &[String]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::{AGENT, RESELLER, assert_documents};
 
     #[test]
     fn every_type_is_printed_with_its_members() {
@@ -440,5 +441,11 @@ mod tests {
             "as [HoplineException.isRefusedByUs] tells, unless it is [Effect.DONE]"
         );
         assert_eq!(quoted("a \"$\" b"), "\"a \\\"\\$\\\" b\"");
+    }
+
+    #[test]
+    fn constructors_say_of_their_options_what_the_table_says() {
+        assert_documents("bindings-uniffi/kotlin/src/main/kotlin/hopline/AgentClient.kt", &AGENT);
+        assert_documents("bindings-uniffi/kotlin/src/main/kotlin/hopline/ResellerClient.kt", &RESELLER);
     }
 }

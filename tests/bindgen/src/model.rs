@@ -6,6 +6,8 @@ use hopline::contract::{Api, Endpoint, Field, REPLIES, Record, Shape, Words, end
 
 mod options;
 
+#[cfg(test)]
+pub use options::assert_documents;
 pub use options::{AGENT, CLIENT, CallOption, Kind, OPTIONS, RESELLER, RETRY, USES, Use, WALK, options_of, own_options, use_doc, use_of};
 
 /// The APIs, for each of which every host has a client.

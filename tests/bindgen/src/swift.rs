@@ -449,6 +449,7 @@ fn in_swift(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::{AGENT, RESELLER, assert_documents};
 
     #[test]
     fn what_holds_a_secret_is_never_written() {
@@ -528,5 +529,11 @@ mod tests {
         assert_eq!([name("default"), name("type"), name(&lower("OnDemand"))], ["`default`", "type", "onDemand"]);
         let printed = APIS.map(operations::print).concat();
         assert!(printed.contains("        protocol: Protocol? = nil,") || printed.contains("        `protocol`: Protocol? = nil,"));
+    }
+
+    #[test]
+    fn constructors_say_of_their_options_what_the_table_says() {
+        assert_documents("bindings-uniffi/swift/Sources/Hopline/AgentClient.swift", &AGENT);
+        assert_documents("bindings-uniffi/swift/Sources/Hopline/ResellerClient.swift", &RESELLER);
     }
 }

@@ -15,9 +15,12 @@ public final class AgentClient: HoplineClient, @unchecked Sendable {
     ///     with the client.
     ///   - transport: The HTTP client.
     ///   - dailyCapUsd: The most, in USD, that all clients of the store with the same `account` spend in a UTC day, together: charges,
-    ///     purchases in doubt and purchases under way; recharges do not count. A client without a cap does not count its purchases, so give
-    ///     every client of a store the same cap. The account's own limit, which holds for all stores, is `dailyLimitUsd` of `updateBudget`.
-    ///   - backendReady: `backendReady` from the answer of `registerAccount`. If false, purchases are refused.
+    ///     purchases in doubt and purchases under way; recharges do not count. A purchase beyond it is `refused` before it is sent. Each
+    ///     key counts at its quote, on each day that it is sent on; a charge above its quote is counted and can pass the cap. A client
+    ///     without a cap does not count its purchases, so give every client of a store the same cap. The account's own limit, which holds
+    ///     for all stores, is `dailyLimitUsd` of `updateBudget`.
+    ///   - backendReady: `backendReady` from the answer of `registerAccount`. If false, purchases of sessions are `refused` before they are
+    ///     sent, until `getAccount` says otherwise.
     ///   - options: How to repeat, wait and read.
     ///   - file: The place where the client is made, for a warning that it was not closed.
     ///   - line: The line of that place.

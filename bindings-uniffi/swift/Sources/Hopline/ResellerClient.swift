@@ -13,12 +13,13 @@ public final class ResellerClient: HoplineClient, @unchecked Sendable {
     ///     HOPLINE_PASSWORD; without any, only a backend of your own will answer.
     ///   - password: The password for the username.
     ///   - baseURL: The address of the API, such as `https://host/api`. Default: the environment's HOPLINE_BACKEND_URL.
-    ///   - token: A token to start with, such as an earlier `token`. Without a username and a password the client has no other.
+    ///   - token: A token to start with. Without a username and a password the client has no other.
     ///   - tokenCodes: The codes that mean that the token is refused, beside HTTP 401. Default: `401`.
-    ///   - doubtCodes: Further codes that do not say whether a write was done: then it is in doubt. They are checked after `tokenCodes` and
-    ///     before `refusalCodes`. Each is compared as text, whole.
-    ///   - refusalCodes: Further codes that say that a write was not done, though not under HTTP 408, 409, 425, 429 and 5xx. The service
-    ///     documents only one code, so the client assumes which others say so, and leaves all others in doubt.
+    ///   - doubtCodes: Further codes that do not say whether a write was done: then it is `inDoubt`. They are checked after `tokenCodes`
+    ///     and before `refusalCodes`. Each is compared as text, whole. Default: none.
+    ///   - refusalCodes: Further codes that say that a write was not done: then it is `refused`, though not under HTTP 408, 409, 425, 429
+    ///     and 5xx. The service documents only one code, so the client assumes which others say so, and leaves all others in doubt.
+    ///     Default: none.
     ///   - store: The store of records, such as a `FolderStore`; an object for this client alone. By default they are in memory and end
     ///     with the client.
     ///   - transport: The HTTP client.

@@ -135,6 +135,23 @@ impl CallOption {
     }
 }
 
+/// Holds that a hand-written constructor says of its options what the table says, with names and sentences in the host's own spelling. Credentials are no part of
+/// this, since hosts say where in the environment they look for them.
+#[cfg(test)]
+pub fn assert_documents(file: &str, options: &[CallOption]) {
+    let plain = |text: &str| {
+        let lines = text.lines().map(|line| line.trim().trim_start_matches(['/', '*']).trim());
+        let words =
+            lines.collect::<Vec<_>>().join(" ").replace(['[', ']'], "`").replace(['.', ';', ':'], " ").replace('_', "").to_lowercase();
+        words.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(file);
+    let documented = plain(&std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{file}: {error}")));
+    for option in options.iter().filter(|option| !["api_key", "username", "password"].contains(&option.name)) {
+        assert!(documented.contains(&plain(option.doc)), "{file} does not say of `{}`: {}", option.name, option.doc);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use hopline::Client;

@@ -228,6 +228,7 @@ fn said(doc: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::{AGENT, RESELLER, assert_documents};
 
     #[test]
     fn every_member_and_every_word_is_printed_once_with_its_documentation() {
@@ -284,5 +285,11 @@ mod tests {
         assert!(printed.contains(
             "SECONDS = (\"window\", \"timeout\", \"backoff\", \"throttled_backoff\", \"max_backoff\", \"conflict\", \"deadline\")"
         ));
+    }
+
+    #[test]
+    fn constructors_say_of_their_options_what_the_table_says() {
+        assert_documents("bindings-python/python/hopline/_async_agent.py", &AGENT);
+        assert_documents("bindings-python/python/hopline/_async_reseller.py", &RESELLER);
     }
 }

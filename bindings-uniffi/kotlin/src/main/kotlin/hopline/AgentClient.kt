@@ -18,9 +18,12 @@ import kotlinx.serialization.json.JsonObject
  * @param options how to repeat, wait and read
  * @param sameAccount true if records of another key or base URL are of this account, because only those have changed; default: false
  * @param dailyCapUsd the most, in USD, that all clients of the store with the same `account` spend in a UTC day, together: charges,
- * purchases in doubt and purchases under way; recharges do not count. A client without a cap does not count its purchases, so give every
- * client of a store the same cap. The account's own limit, which holds for all stores, is that of `updateBudget`
- * @param backendReady `backendReady` from the account's registration; if false, purchases are refused
+ * purchases in doubt and purchases under way; recharges do not count. A purchase beyond it is `refused` before it is sent. Each key counts
+ * at its quote, on each day that it is sent on; a charge above its quote is counted and can pass the cap. A client without a cap does not
+ * count its purchases, so give every client of a store the same cap. The account's own limit, which holds for all stores, is
+ * `dailyLimitUsd` of `updateBudget`
+ * @param backendReady `backendReady` from the answer of `registerAccount`. If false, purchases of sessions are `refused` before they are
+ * sent, until `getAccount` says otherwise
  * @param headers headers of your own, such as the token of your user at your own backend. The function is called before each send, repeats
  * included, so that an expired token is renewed; an exception from it ends that send before it begins. Hopline's own headers can't be
  * replaced

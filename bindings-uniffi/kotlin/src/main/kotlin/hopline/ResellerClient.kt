@@ -11,12 +11,12 @@ import kotlinx.coroutines.Dispatchers
  * `HOPLINE_PASSWORD`
  * @param password the password for the username
  * @param baseUrl the address of the API, such as `https://host/api`; default: the environment's `HOPLINE_BACKEND_URL`
- * @param token a token to start with, such as an earlier [ResellerClient.token]; without a username and a password the client has no other
- * @param tokenCodes the codes that mean that the token is refused, beside HTTP 401; default: `401`
- * @param doubtCodes further codes that do not say whether a write was done: then it is in doubt. They are checked after [tokenCodes] and
- * before [refusalCodes]. Each is compared as text, whole
- * @param refusalCodes further codes that say that a write was not done, though not under HTTP 408, 409, 425, 429 and 5xx. The service
- * documents only one code, so the client assumes which others say so, and leaves all others in doubt
+ * @param token a token to start with. Without a username and a password the client has no other
+ * @param tokenCodes the codes that mean that the token is refused, beside HTTP 401. Default: `401`
+ * @param doubtCodes further codes that do not say whether a write was done: then it is `in_doubt`. They are checked after `tokenCodes` and
+ * before `refusalCodes`. Each is compared as text, whole. Default: none
+ * @param refusalCodes further codes that say that a write was not done: then it is `refused`, though not under HTTP 408, 409, 425, 429 and
+ * 5xx. The service documents only one code, so the client assumes which others say so, and leaves all others in doubt. Default: none
  * @param transport the HTTP client: [OkHttpTransport], or [JavaHttpTransport] (the default; Android has no `java.net.http`), or your own
  * @param store the store of purchases, sessions and orders, such as a [FolderStore], one for each client; default: the client's own memory
  * @param options how to repeat, wait and read

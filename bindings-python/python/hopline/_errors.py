@@ -42,11 +42,11 @@ def told(question: Callable[..., T], *given: Any) -> T:
 
 def ask(question: str, **given: Any) -> dict[str, Any]:
     """Asks the core a question that needs no client, and raises its error."""
+    members = dumps(given)
     for name, value in given.items():
         if not is_text(value):
             refuse(question, "not_text", field=name)
-    members = ",".join(f"{dumps(name)}:{dumps(value)}" for name, value in given.items())
-    answer: dict[str, Any] = loads(told(_hopline.host_text, question, f"{{{members}}}"))
+    answer: dict[str, Any] = loads(told(_hopline.host_text, question, members))
     return answer
 
 

@@ -118,7 +118,7 @@ def _unsendable(members: Any) -> str | None:
         try:
             _encoder().encode(value)
         except TypeError as why:
-            return f"`{name}`: {why}"
+            return _unsendable(value) or f"`{name}`: {why}"
     return None
 
 
@@ -128,6 +128,8 @@ _MARK = os.urandom(16).hex()
 
 def _finite(value: Any) -> Any:
     """A value that JSON can't hold becomes a text, which the core refuses by the name of its member."""
+    if isinstance(value, dict):
+        return {name: _finite(one) for name, one in value.items()}
     return str(value) if isinstance(value, float) and not abs(value) < _INFINITE else value
 
 

@@ -1,16 +1,30 @@
 """Limits on what is paid, and reads that are repeated until something holds."""
 
 import asyncio
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import hopline
 import pytest
+from canned import never
 from conftest import BUY
 from sandbox import Sandbox
 
 SOUND = {"base_url": "https://api.example/v1", "api_key": "key"}
+
+
+def refused(request: hopline.Request) -> hopline.Response:
+    return hopline.Response(status=401, body=b'{"success":false,"error":{"code":"UNAUTHORIZED","message":"no"}}')
+
+
+def came_of(use: Callable[..., object], limit: dict[str, Any]) -> str:
+    with hopline.AgentClient(**SOUND, http=refused) as agent:
+        try:
+            return type(use(agent, **limit)).__name__
+        except hopline.HoplineError as error:
+            return f"{type(error).__name__} {error}"
 
 
 def price_of(agent: hopline.AgentClient) -> Decimal:
@@ -55,6 +69,15 @@ def test_a_client_buys_no_more_than_its_cap_a_day_also_after_a_restart(sandbox: 
         with pytest.raises(hopline.Refused, match="of the daily cap"):
             agent.create_session(**BUY)
     assert sandbox.charges() == 2
+
+
+def test_a_cap_in_digits_is_a_cap(sandbox: Sandbox) -> None:
+    cap: Any = "0.01"
+    with hopline.AgentClient(**sandbox.account, daily_cap_usd=cap) as agent, pytest.raises(hopline.Refused, match="of the daily cap"):
+        agent.create_session(**BUY)
+    with hopline.AgentClient(**sandbox.account) as agent, pytest.raises(hopline.Refused, match="0.01"):
+        agent.create_session(**BUY, max_unit_price=cap)
+    assert sandbox.charges() == 0
 
 
 def test_tasks_and_threads_at_once_stay_under_one_cap(sandbox: Sandbox) -> None:
@@ -160,3 +183,40 @@ def test_conditions_and_caps_of_another_kind_are_refused() -> None:
             hopline.AgentClient(**SOUND, daily_cap_usd=cap)  # type: ignore[arg-type]
     with hopline.AgentClient(**SOUND) as agent, pytest.raises(TypeError, match="until"):
         agent.terminate_session(session_id="s", until=hopline.Until(at="/x", is_=["y"]))  # type: ignore[call-arg]
+
+
+# Whatever limits, given as something that is no limit, is refused by its name before anything is sent.
+
+NO_LIMITS = [float("nan"), Decimal("NaN"), float("inf"), "5", "much", object(), Decimal]
+MONEY = ("daily_cap_usd", "max_unit_price", "expected_charge_usd")
+"""For these a text of digits is the number that it says."""
+CLIENTS = ["daily_cap_usd", *(name for name, kind in get_type_hints(hopline.Options).items() if kind in (int, float))]
+CALLS = ["max_unit_price", "expected_charge_usd", "attempts", "window", "timeout", "deadline"]
+POOLS = ["size", "ready", "max_creating", "max_in_doubt", "daily_cap_usd", "max_unit_price", "expected_charge_usd", "leases_per_session"]
+POOLS += ["rotate_after_uses", "rotate_after", "idle_release", "check_after", "leak_after", "max_lease", "renew_duration"]
+POOL: dict[str, Any] = {"size": 1, **BUY, "daily_cap_usd": 5}
+USES: dict[str, Callable[..., object]] = {
+    "client": lambda agent, **limit: hopline.AgentClient(**SOUND, **limit),
+    "open_session": lambda agent, **limit: agent.open_session(**BUY, **limit),
+    "open_pool": lambda agent, **limit: agent.open_pool("shop", **POOL | limit),
+    "walk_products": lambda agent, **limit: list(agent.walk_products(**limit)),
+}
+LIMITS = [(use, name) for use, names in zip(USES, (CLIENTS, CALLS, POOLS, ["max_pages"]), strict=True) for name in names]
+
+
+@pytest.mark.parametrize(("use", "name"), LIMITS)
+def test_what_is_no_limit_is_refused_by_name_and_nothing_is_sent(use: str, name: str) -> None:
+    with hopline.AgentClient(**SOUND, http=never) as agent:
+        for wrong in NO_LIMITS:
+            if wrong == "5" and name in MONEY:
+                continue
+            with pytest.raises((hopline.Invalid, hopline.Misuse, TypeError)) as caught:
+                USES[use](agent, **{name: wrong})
+            assert f"`{name}`" in str(caught.value), (wrong, caught.value)
+
+
+@pytest.mark.parametrize(("use", "name"), [limit for limit in LIMITS if limit != ("open_pool", "size")])
+def test_a_limit_that_is_none_is_one_that_is_left_out(use: str, name: str) -> None:
+    """As its default says. A pool has to have a cap all the same."""
+    with_none, without = (came_of(USES[use], limit) for limit in ({name: None}, {}))
+    assert with_none == without or (use, name) == ("open_pool", "daily_cap_usd") and "`daily_cap_usd`" in with_none

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -17,12 +18,12 @@ PROGRAMS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 FIRST_CALL, PURCHASE, TASKS, POOL, RESELLER = range(5)
 
 
-def start(number: int, sandbox: Sandbox, folder: Path, *arguments: str) -> "subprocess.Popen[str]":
+def start(number: int, sandbox: Sandbox, folder: Path, *arguments: str, within: Sequence[str] = ()) -> "subprocess.Popen[str]":
     (folder / "program.py").write_text(PROGRAMS[number])
     account = {"HOPLINE_BASE_URL": sandbox.ready["agent_url"], "HOPLINE_API_KEY": sandbox.ready["api_key"]}
     account |= {"HOPLINE_BACKEND_URL": sandbox.ready["backend_url"]}
     account |= {"HOPLINE_USERNAME": sandbox.ready["username"], "HOPLINE_PASSWORD": sandbox.ready["password"]}
-    run = [sys.executable, "program.py", *arguments]
+    run = [*within, sys.executable, "program.py", *arguments]
     return subprocess.Popen(run, cwd=folder, env=os.environ | account, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -110,3 +111,12 @@ def test_the_program_with_a_pool_shares_its_sessions_with_those_that_come_after_
     for _ in range(2):
         assert ran(POOL, sandbox, tmp_path, site, site) == f"{site} 200 keep\n" * 2 + "1 sessions are ready None\n"
     assert [session["status"] for session in sandbox.state()["sessions"]] == ["active"] and sandbox.charges() == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it has no such limit")
+def test_the_program_with_a_pool_reads_many_pages_with_few_descriptors(sandbox: Sandbox, tmp_path: Path) -> None:
+    site = sandbox.ready["target_url"]
+    started = start(POOL, sandbox, tmp_path, *[site] * 1500, within=["sh", "-c", 'ulimit -n 1024; exec "$0" "$@"'])
+    out, err = started.communicate(timeout=500)
+    assert (started.returncode, err) == (0, "") and out.count(f"{site} 200 keep\n") == 1500, (out[-1000:], err)
+    assert sandbox.charges() == 1

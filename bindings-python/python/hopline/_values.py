@@ -103,12 +103,11 @@ def _scanner() -> Any:
 
 def dumps(value: Any) -> str:
     """Writes a value as JSON; of parameters or options without those that are `UNSET`."""
-    if isinstance(value, dict):
-        value = {name: _finite(one) for name, one in value.items() if one is not UNSET}
+    told = _sendable(value)
     try:
-        text = _encoder().encode(value)
+        text = _encoder().encode(told)
     except TypeError as why:
-        raise TypeError(_unsendable(value) or str(why)) from None
+        raise TypeError(_unsendable(told) or str(why)) from None
     return re.sub(f'"{_MARK}([^"]*)"', r"\1", text) if _MARK in text else text
 
 
@@ -126,10 +125,10 @@ def _unsendable(members: Any) -> str | None:
 _MARK = os.urandom(16).hex()
 
 
-def _finite(value: Any) -> Any:
-    """A value that JSON can't hold becomes a text, which the core refuses by the name of its member."""
+def _sendable(value: Any) -> Any:
+    """A value without members that are `UNSET`. A number that JSON can't hold becomes a text, which the core refuses by the name of its member."""
     if isinstance(value, dict):
-        return {name: _finite(one) for name, one in value.items()}
+        return {name: _sendable(one) for name, one in value.items() if one is not UNSET}
     return str(value) if isinstance(value, float) and not abs(value) < _INFINITE else value
 
 

@@ -3,7 +3,7 @@
 //! A method calls only methods below it. Work that leads back up, to its possible callers, is pushed here, and the router carries it out
 //! once the method has returned. A method does its own work first and pushes last; work that has to come after pushed work is pushed too.
 
-use crate::client::waiting::{AfterRetry, Found};
+use crate::client::waiting::{AfterRetry, StoredRecord};
 use crate::engine::{Action, Input};
 use crate::state::{CommandId, JobId, Name, WriteResult};
 
@@ -18,9 +18,9 @@ pub(super) enum Deferred {
     /// The next of those who wait for a name is let in, if it can be.
     Attend(Name),
     /// The next of them is let in, by what is under the name.
-    LetIn(Name, Box<Found>),
+    LetIn(Name, Box<StoredRecord>),
     /// One was let in.
-    WasLetIn(Name, Box<Found>),
+    WasLetIn(Name, Box<StoredRecord>),
     /// The next step of a name is asked for, if none is out.
     Next(Name),
     /// The retry of an earlier rotation has ended for a command.

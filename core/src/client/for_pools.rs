@@ -1,8 +1,8 @@
-//! The requests of pools to the client below them, beside those of every caller. The pool reads the results as [`News`].
+//! The requests of pools to the client below them, beside those of every caller. The pool reads the results as [`PoolEvent`].
 
 use arcstr::ArcStr;
 
-use crate::client::news::{News, PoolNo, Slot};
+use crate::client::news::{PoolEvent, PoolNo, Slot};
 use crate::client::public::Client;
 use crate::client::text::event::Event;
 use crate::contract::pools::SlotPurchase;
@@ -64,7 +64,7 @@ impl Client {
     }
 
     /// Returns the next event for a pool.
-    pub(crate) fn next_news(&mut self) -> Option<News> {
+    pub(crate) fn next_news(&mut self) -> Option<PoolEvent> {
         self.router.news.pop_front()
     }
 

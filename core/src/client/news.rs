@@ -8,13 +8,13 @@ pub(crate) type PoolNo = u32;
 
 /// An event for a pool.
 #[derive(Debug, Clone, Hash)]
-pub(crate) struct News {
+pub(crate) struct PoolEvent {
     pub(crate) pool: PoolNo,
-    pub(crate) what: NewsOf,
+    pub(crate) what: PoolEventKind,
 }
 
 #[derive(Debug, Clone, Hash)]
-pub(crate) enum NewsOf {
+pub(crate) enum PoolEventKind {
     /// These slots of those that it asked for are this client's. Each is to be [opened](super::Client::open_slot) or let go of.
     Claimed(Vec<(Name, Slot)>),
     /// The store could not be asked.

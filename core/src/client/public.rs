@@ -8,7 +8,7 @@ use crate::client::names::saved::SavedRecords;
 use crate::client::router::Router;
 use crate::client::sessions::session::OpenSession;
 use crate::client::types::{Misuse, Outcome, Outputs, Step, Taken, Ticket};
-use crate::client::waiting::{Settlement, What};
+use crate::client::waiting::{ActKind, Settlement};
 use crate::contract::agent::CreateSession;
 use crate::contract::reseller::CreateStaticOrder;
 use crate::contract::{AnyRequest, Operation, Secret, json_of};
@@ -260,7 +260,7 @@ impl Client {
     /// person named, and the service has not confirmed, may be settled once more.
     pub fn settle(&mut self, record: &RecordId, settlement: Settlement) -> Ticket<Acted> {
         let scans = matches!(settlement, Settlement::Became(_));
-        Ticket::of(self.route(|router| router.act_on(record, What::Settle(settlement), scans)))
+        Ticket::of(self.route(|router| router.act_on(record, ActKind::Settle(settlement), scans)))
     }
 
     /// Forgets a session, an order that no call waits for, an accepted operation, or a record that can't be read: the record is deleted. An
@@ -269,6 +269,6 @@ impl Client {
     /// holds and that is not over is refused: it may cost money, and its intent would buy another one.
     /// [Terminate](crate::contract::agent::TerminateSession) it, or [release](Self::release_session) it first.
     pub fn forget(&mut self, record: &RecordId) -> Ticket<Acted> {
-        Ticket::of(self.route(|router| router.act_on(record, What::Forget, false)))
+        Ticket::of(self.route(|router| router.act_on(record, ActKind::Forget, false)))
     }
 }

@@ -9,18 +9,18 @@ use crate::client::account::Owner;
 use crate::client::deferred::{Deferred, DeferredCalls};
 use crate::client::jobs::job::Entry;
 use crate::client::jobs::places::Places;
-use crate::client::news::{News, PoolNo};
+use crate::client::news::{PoolEvent, PoolNo};
 use crate::client::outbox::{Outbox, Pending};
 use crate::client::timers::Timers;
 use crate::client::types::Step;
-use crate::client::waiting::{After, Left, Spending, Timer, Waiting};
+use crate::client::waiting::{PendingWrite, RecordsToDelete, Spending, Timer, Waiting};
 use crate::collections::{IdMap, Map};
 use crate::contract::Secret;
 use crate::engine::{Answered, Gate, Service, Shared, Tokens};
 use crate::entropy::Entropy;
 use crate::options::ClientOptions;
 use crate::policy::{Codes, Error, ErrorFields, Quota, Rule, Rules};
-use crate::state::{Account, CommandId, Errand, JobId, Journal, Name, Space, StepId, Tracked, User};
+use crate::state::{Account, CommandId, JobId, Journal, Name, SharedRequest, Space, StepId, Tracked, User};
 use crate::time::{Clock, Now};
 use crate::wire::BaseUrl;
 
@@ -47,16 +47,16 @@ pub(super) struct Router {
     pub(super) outbox: Outbox,
     pub(super) deferred: DeferredCalls,
     /// The events for pools.
-    pub(super) news: VecDeque<News>,
+    pub(super) news: VecDeque<PoolEvent>,
 }
 
 /// The requests of the client's own.
 #[derive(Debug)]
 #[cfg_attr(feature = "ablation", derive(Clone, Hash))]
 pub(super) struct Errands {
-    pub(super) login: Errand,
+    pub(super) login: SharedRequest,
     /// The service's time.
-    pub(super) time: Errand,
+    pub(super) time: SharedRequest,
 }
 
 /// A command, until its result is taken.
@@ -85,7 +85,7 @@ pub(super) enum Asker {
 #[derive(Debug, Clone, Hash)]
 pub(super) struct Ended {
     pub(super) result: Result<Answered, Error>,
-    pub(super) left: Left,
+    pub(super) left: RecordsToDelete,
 }
 
 impl Router {
@@ -143,7 +143,7 @@ impl Router {
             sessions: Map::default(),
             journal: Journal::new(options.late_calls),
             waiting: Waiting::default(),
-            errands: Errands { login: Errand::new(options.retry), time: Errand::new(options.retry) },
+            errands: Errands { login: SharedRequest::new(options.retry), time: SharedRequest::new(options.retry) },
             timers: Timers::default(),
             places: Places::new(if rules.holds(Rule::FewAreOut) { options.max_in_flight } else { u32::MAX }),
             outbox: Outbox::new(options.store),
@@ -220,7 +220,7 @@ impl Router {
                     Some(User::Job(id) | User::Marker(id)) => self.jobs.get(id).and_then(|entry| entry.waiting.first()),
                     _ => None,
                 };
-                user.or_else(|| self.waiting.finishing.command(&After::Name(name.clone())))
+                user.or_else(|| self.waiting.finishing.command(&PendingWrite::Name(name.clone())))
             }
             Pending::Spend(number) => self.spending.open.get(*number)?.command,
             _ => None,

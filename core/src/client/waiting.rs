@@ -11,7 +11,7 @@ use crate::contract::pools::SlotPurchase;
 use crate::contract::{Decimal, Endpoint, Operation};
 use crate::engine::{Answered, Counted, RecordId, Then, pool_digest, pool_of};
 use crate::policy::{Effect, Error};
-use crate::state::{BadRecord, BoughtAs, CommandId, Data, JobId, Name};
+use crate::state::{BadRecord, CommandId, Data, JobId, Name, RequestIdentity};
 use crate::time::{DAY, Millis};
 use crate::wire::Built;
 
@@ -19,11 +19,11 @@ use crate::wire::Built;
 #[derive(Debug, Clone, Default, Hash)]
 pub(super) struct Waiting {
     /// For a name.
-    pub(super) visits: Map<Name, VecDeque<Visit>>,
+    pub(super) visits: Map<Name, VecDeque<NameRequest>>,
     /// For the store to have answered.
     pub(super) finishing: Finishing,
     /// The content of the slots that pools have claimed and not used yet.
-    pub(super) slots: Map<Name, Found>,
+    pub(super) slots: Map<Name, StoredRecord>,
     /// For an earlier rotation to be sent once more.
     pub(super) after_retry: Map<CommandId, AfterRetry>,
     /// Settings without a name of their caller's that are in doubt.
@@ -34,11 +34,11 @@ pub(super) struct Waiting {
 
 /// The data under a name.
 #[derive(Debug, Clone, Hash)]
-pub(super) enum Found {
-    Nothing,
-    Data(Box<Data>),
+pub(super) enum StoredRecord {
+    Empty,
+    Readable(Box<Data>),
     /// The record can't be used; holds the caller's own name as far as that can be read.
-    Bad(BadRecord, Option<String>),
+    Unreadable(BadRecord, Option<String>),
 }
 
 /// A setting that is in doubt.
@@ -53,21 +53,21 @@ pub(super) struct SettingInDoubt {
 
 /// A wait for a name.
 #[derive(Debug, Clone, Hash)]
-pub(super) struct Visit {
+pub(super) struct NameRequest {
     /// The command that waits; `None` for the client itself.
     pub(super) command: Option<CommandId>,
-    pub(super) purpose: Purpose,
+    pub(super) purpose: RequestKind,
 }
 
-impl Visit {
-    pub(super) fn new(command: Option<CommandId>, purpose: Purpose) -> Self {
-        Visit { command, purpose }
+impl NameRequest {
+    pub(super) fn new(command: Option<CommandId>, purpose: RequestKind) -> Self {
+        NameRequest { command, purpose }
     }
 }
 
 /// The purpose of a wait for a name.
 #[derive(Debug, Clone, Hash)]
-pub(super) enum Purpose {
+pub(super) enum RequestKind {
     /// To begin it, or go on with it.
     Start(Box<Start>),
     /// To go on with it.
@@ -98,7 +98,7 @@ pub(super) struct Start {
     pub(super) then: Then,
     pub(super) options: CallOptions,
     /// The caller's names for it.
-    pub(super) bought_as: Option<BoughtAs>,
+    pub(super) bought_as: Option<RequestIdentity>,
     /// The number of claims that were made in vain, and the time of the last one.
     pub(super) patience: Option<(u32, Millis)>,
 }
@@ -126,16 +126,18 @@ impl Start {
     }
 }
 
-impl Visit {
+impl NameRequest {
     /// The operation, the caller's own name for it, and its effect as long as the name is not claimed.
     pub(super) fn subject(&self) -> (&'static str, Option<String>, Effect) {
         match &self.purpose {
-            Purpose::Start(start) | Purpose::Retry(start) => (start.endpoint.name, start.options.intent.clone(), start.effect()),
+            RequestKind::Start(start) | RequestKind::Retry(start) => (start.endpoint.name, start.options.intent.clone(), start.effect()),
             // A resumed operation may have taken effect.
-            Purpose::Resume(resume) => ("resume", resume.intent.clone(), Effect::Unknown),
-            Purpose::Act(act) => (act.operation(), None, Effect::None),
-            Purpose::Renewal(_) | Purpose::Marked(..) => (RenewSession::ENDPOINT.name, None, Effect::None),
-            Purpose::Reclaim(..) | Purpose::DropDoubt | Purpose::DropMarker(_) | Purpose::SessionOver(_) => ("store", None, Effect::None),
+            RequestKind::Resume(resume) => ("resume", resume.intent.clone(), Effect::Unknown),
+            RequestKind::Act(act) => (act.operation(), None, Effect::None),
+            RequestKind::Renewal(_) | RequestKind::Marked(..) => (RenewSession::ENDPOINT.name, None, Effect::None),
+            RequestKind::Reclaim(..) | RequestKind::DropDoubt | RequestKind::DropMarker(_) | RequestKind::SessionOver(_) => {
+                ("store", None, Effect::None)
+            }
         }
     }
 }
@@ -171,13 +173,13 @@ pub(super) enum Timer {
 pub(super) struct Act {
     /// The version that was looked at; another one is not touched.
     pub(super) version: Option<String>,
-    pub(super) what: What,
+    pub(super) what: ActKind,
     /// The results of other records: the operation, its result, and the record.
     pub(super) others: Vec<(String, String, RecordId)>,
 }
 
 #[derive(Debug, Clone, Hash)]
-pub(super) enum What {
+pub(super) enum ActKind {
     Settle(Settlement),
     Forget,
     Reconcile(Box<CallOptions>),
@@ -186,9 +188,9 @@ pub(super) enum What {
 impl Act {
     pub(super) fn operation(&self) -> &'static str {
         match self.what {
-            What::Settle(_) => "settle",
-            What::Forget => "forget",
-            What::Reconcile(_) => "reconcile",
+            ActKind::Settle(_) => "settle",
+            ActKind::Forget => "forget",
+            ActKind::Reconcile(_) => "reconcile",
         }
     }
 }
@@ -197,11 +199,11 @@ impl Act {
 #[derive(Debug, Clone, Hash)]
 pub(super) struct Listing {
     pub(super) command: CommandId,
-    pub(super) what: Reading,
+    pub(super) what: ListingPurpose,
 }
 
 #[derive(Debug, Clone, Hash)]
-pub(super) enum Reading {
+pub(super) enum ListingPurpose {
     /// One page for people.
     Page,
     /// All pages, for what is open.
@@ -303,7 +305,7 @@ impl Spending {
 
 /// The thing that a command waits for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum After {
+pub(super) enum PendingWrite {
     /// The last step of this name.
     Name(Name),
     /// A changed entry under the day's cap.
@@ -312,7 +314,7 @@ pub(super) enum After {
 
 /// The purpose of a name's last step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Last {
+pub(super) enum FinalWrite {
     /// The lasting facts are put. If that fails it is tried again, and the result stands.
     Put,
     /// The record goes first, then it is said that there was no effect.
@@ -328,8 +330,8 @@ pub(super) struct Finished {
     pub(super) result: Result<Answered, Error>,
     /// The name of the result: the outcome of its last step may change the result. Other waits change nothing.
     pub(super) own: Option<Name>,
-    pub(super) left: Left,
-    pub(super) last: Last,
+    pub(super) left: RecordsToDelete,
+    pub(super) last: FinalWrite,
     /// The entries that stop counting under the day's cap once the last step was done.
     pub(super) counted: Vec<Counted>,
     /// The marker of a renewal, which goes once the last step was done: until then whoever finds it finds what may have been paid.
@@ -337,40 +339,40 @@ pub(super) struct Finished {
     /// True for an act of a person on a record, which counts as not done if its last step changes nothing.
     pub(super) is_act: bool,
     /// The things that they wait for.
-    pub(super) after: Vec<After>,
+    pub(super) after: Vec<PendingWrite>,
 }
 
 /// All of them, by what they wait for next.
 #[derive(Debug, Clone, Default, Hash)]
-pub(super) struct Finishing(Map<After, Vec<Finished>>);
+pub(super) struct Finishing(Map<PendingWrite, Vec<Finished>>);
 
 impl Finishing {
     /// A command that waits for this.
-    pub(super) fn command(&self, after: &After) -> Option<CommandId> {
+    pub(super) fn command(&self, after: &PendingWrite) -> Option<CommandId> {
         self.0.get(after)?.iter().find_map(|finished| finished.commands.first().copied())
     }
 
     /// Those that waited for this.
-    pub(super) fn take(&mut self, after: &After) -> Vec<Finished> {
+    pub(super) fn take(&mut self, after: &PendingWrite) -> Vec<Finished> {
         self.0.remove(after).unwrap_or_default()
     }
 
     /// These wait for that.
-    pub(super) fn push(&mut self, after: After, finished: Finished) {
+    pub(super) fn push(&mut self, after: PendingWrite, finished: Finished) {
         self.0.get_or_insert_with(after, Vec::new).push(finished);
     }
 }
 
 /// The names whose records go once a result was taken.
 #[derive(Debug, Default, Clone, Hash)]
-pub(super) struct Left {
+pub(super) struct RecordsToDelete {
     /// The operation's own.
     pub(super) own: Option<Name>,
     /// Those of sessions that are over.
     pub(super) others: Vec<Name>,
 }
 
-impl Left {
+impl RecordsToDelete {
     pub(super) fn names(&self) -> impl Iterator<Item = &Name> {
         self.others.iter().chain(&self.own)
     }

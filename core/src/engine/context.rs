@@ -47,7 +47,7 @@ pub(crate) struct Cx<'a> {
     /// True if a caller still waits for the job. If not, the machine makes no further send and ends with what it has.
     pub(crate) wanted: bool,
     /// The combined options of all callers that wait for the job.
-    pub(crate) wants: &'a Wants,
+    pub(crate) wants: &'a WaitOptions,
     /// The facts about its session.
     pub(crate) known: Option<Known<'a>>,
     /// Returns true if this client has a session of that id.
@@ -190,7 +190,7 @@ pub(crate) const DEADLINE: Millis = 5 * 60 * 1000;
 
 /// A caller's options for a session or an order.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Wishes {
+pub(crate) struct SessionOptions {
     /// True if a session's username and password are wanted.
     pub(crate) credentials: bool,
     /// True if observations through the session may rotate it.
@@ -199,7 +199,7 @@ pub(crate) struct Wishes {
     pub(crate) ends: ThinVec<String>,
 }
 
-impl Wishes {
+impl SessionOptions {
     /// Adds statuses that end it.
     pub(crate) fn want_ends(&mut self, ends: &[String]) {
         let more: Vec<String> = ends.iter().filter(|end| !self.ends.contains(end)).cloned().collect();
@@ -209,8 +209,8 @@ impl Wishes {
 
 /// The combined options of all callers that wait for a job.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Wants {
-    pub(crate) wishes: Wishes,
+pub(crate) struct WaitOptions {
+    pub(crate) session_options: SessionOptions,
     pub(crate) deadline_ms: Millis,
     /// The moment since when they wait, in [the job's own time](Cx::job_time): its start or resume.
     pub(crate) since: Option<Millis>,
@@ -218,7 +218,7 @@ pub(crate) struct Wants {
     pub(crate) queued: Millis,
 }
 
-impl Wants {
+impl WaitOptions {
     /// Begins the wait of the callers, if it has not begun, monotonic.
     pub(crate) fn begin(&mut self, now: Millis) {
         self.since.get_or_insert(now.saturating_sub(self.queued));

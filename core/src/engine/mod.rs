@@ -30,7 +30,7 @@ mod write;
 pub use self::answer::{Answered, Phase};
 pub(crate) use self::attempts::Attempts;
 pub(crate) use self::call::TOO_LONG;
-pub(crate) use self::context::{Cx, DEADLINE, Known, Service, Shared, Subject, Wants, Wishes};
+pub(crate) use self::context::{Cx, DEADLINE, Known, Service, SessionOptions, Shared, Subject, WaitOptions};
 pub(crate) use self::cost::Terms;
 pub(crate) use self::counted::{Counted, pool_digest, pool_of, stored_entry, sum};
 pub use self::event::{EVENTS, EventKind, EventName, RecordId};

@@ -30,7 +30,7 @@ pub(crate) struct Order {
     /// True if the record stays when no caller waits any more: the order has no intent to find it by, or its number may be wrong.
     pub(crate) outlives_wait: bool,
     /// True if a person named the order, and the service has not confirmed it yet.
-    pub(crate) only_named: bool,
+    pub(crate) unconfirmed: bool,
     /// The last status that was read.
     pub(crate) status: Option<String>,
     /// The last order that was read.
@@ -88,7 +88,7 @@ impl Order {
         call.attempts.limit = Limit::Deadline;
         let pages = Pages { page: 1, items: Vec::new() };
         let poller = Poller::default();
-        Order { order_no, placed, outlives_wait: false, only_named: false, status: None, last: None, call, poller, pages }
+        Order { order_no, placed, outlives_wait: false, unconfirmed: false, status: None, last: None, call, poller, pages }
     }
 
     /// Takes the options of another caller that follows the order.
@@ -144,14 +144,14 @@ impl Order {
             return Action::Wake(Wake::at(cx.now()));
         }
         let items = std::mem::take(&mut self.pages.items);
-        if self.only_named && !items.is_empty() {
-            (self.only_named, self.outlives_wait) = (false, self.outlives_wait && cx.subject.intent.is_none());
+        if self.unconfirmed && !items.is_empty() {
+            (self.unconfirmed, self.outlives_wait) = (false, self.outlives_wait && cx.subject.intent.is_none());
             cx.notes.push(Note::OrderShown);
         }
         let status = status_of(&items);
         let seen = status.as_deref().or(self.status.as_deref());
         let known = StaticOrder { order_no: self.order_no.clone(), status: seen.map(Into::into), items, truncated: more };
-        let phase = phase_of_order(status.as_deref(), &cx.wants.wishes.ends);
+        let phase = phase_of_order(status.as_deref(), &cx.wants.session_options.ends);
         self.last = Some(Json::checked(json_of(&known)));
         if let Some(status) = status.filter(|status| self.status.as_ref() != Some(status)) {
             self.status = Some(status.clone());
@@ -203,11 +203,11 @@ impl Order {
 
     /// Ends the wait with the last known state of the order.
     fn end(&mut self, http_status: Option<u16>, cx: &Cx<'_>) -> Action {
-        if self.only_named && self.outlives_wait {
+        if self.unconfirmed && self.outlives_wait {
             let what = "was settled as an order that the service does not show; settle it as another order, or as not happened";
             return Action::Rest(cx.subject.error(Kind::InDoubt, Effect::Unknown, what, Advice::CheckAccount));
         }
-        let phase = Some(phase_of_order(self.status.as_deref(), &cx.wants.wishes.ends));
+        let phase = Some(phase_of_order(self.status.as_deref(), &cx.wants.session_options.ends));
         let (order_no, status) = (self.order_no.clone(), self.status.as_deref().map(Into::into));
         let known = StaticOrder { order_no, status, items: Vec::new(), truncated: false };
         let of_known = || Json::checked(json_of(&known));

@@ -73,8 +73,8 @@ impl Follow {
         if !cx.wanted {
             return Action::End(Err(self.cancelled_error(cx)));
         }
-        let ready = phase_of(answered.facts.status.as_deref(), &cx.wants.wishes.ends) == Phase::Ready;
-        if ready && !resent && !cx.wants.wishes.credentials {
+        let ready = phase_of(answered.facts.status.as_deref(), &cx.wants.session_options.ends) == Phase::Ready;
+        if ready && !resent && !cx.wants.session_options.credentials {
             return self.shown(answered, false, cx);
         }
         let wait = if ready { 0 } else { self.poller.wait(cx) };
@@ -127,7 +127,7 @@ impl Follow {
         }
         // Credentials exist only once the session is active, so they are requested only then.
         let active = cx.known.is_none_or(|known| phase_of(known.status, &[]) == Phase::Ready);
-        self.asked_credentials = cx.wants.wishes.credentials && active;
+        self.asked_credentials = cx.wants.session_options.credentials && active;
         self.since.get_or_insert(now);
         let session_id = cx.subject.session_id.as_deref().unwrap_or_default();
         let built = read_of(session_id, self.asked_credentials).unwrap_or_else(|| Built::at(GetSession::ENDPOINT.path));
@@ -140,10 +140,10 @@ impl Follow {
 
     /// Takes a state of the session, and decides whether the wait is over.
     fn shown(&mut self, answered: Answered, by_read: bool, cx: &mut Cx<'_>) -> Action {
-        let phase = phase_of(answered.facts.status.as_deref(), &cx.wants.wishes.ends);
+        let phase = phase_of(answered.facts.status.as_deref(), &cx.wants.session_options.ends);
         cx.notes.push(Note::Shown(answered.facts.clone(), Some(phase)));
         match phase {
-            Phase::Ready if cx.wants.wishes.credentials && !self.asked_credentials && by_read => Action::Wake(Wake::at(cx.now())),
+            Phase::Ready if cx.wants.session_options.credentials && !self.asked_credentials && by_read => Action::Wake(Wake::at(cx.now())),
             Phase::Pending | Phase::Unknown if !cx.is_past_deadline() => self.read_again(0, cx),
             _ => Action::End(Ok(Box::new(Answered { phase: Some(phase), ..answered }))),
         }
@@ -192,7 +192,7 @@ impl Follow {
     /// Ends the wait at the deadline without a read: the caller gets the last known state, not an error that drops the session.
     fn end_with_what_is_known(&self, cx: &Cx<'_>) -> Action {
         let (facts, raw) = shown(cx.subject.session_id.as_deref().unwrap_or_default(), cx.known);
-        let phase = phase_of(facts.status.as_deref(), &cx.wants.wishes.ends);
+        let phase = phase_of(facts.status.as_deref(), &cx.wants.session_options.ends);
         Action::End(Ok(Box::new(Answered { raw, shape: &Session::SHAPE, phase: Some(phase), ..Answered::of(facts) })))
     }
 }

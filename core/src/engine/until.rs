@@ -118,7 +118,7 @@ impl UntilRead {
         let value = self.until.value(answered.raw.text()).map(Cow::into_owned);
         // An event holds only a word or a number, never a secret, and nothing of an answer with credentials.
         let plain = |value: &String| value.len() <= 64 && !value.starts_with(['{', '[']);
-        let is_secret = cx.wants.wishes.credentials || self.until.is_secret(self.call.exchange.endpoint.response);
+        let is_secret = cx.wants.session_options.credentials || self.until.is_secret(self.call.exchange.endpoint.response);
         let shown = value.clone().filter(|value| !is_secret && plain(value));
         if self.seen.replace(shown.clone()) != Some(shown.clone()) {
             cx.note(EventKind::Watched { value: shown });

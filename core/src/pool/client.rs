@@ -6,7 +6,7 @@ use std::ops::{Deref, DerefMut};
 use super::leases::LeaseId;
 use super::machine::{Machine, call_options, is_closed};
 use super::survey::{SURVEY, Survey};
-use crate::client::{CallOptions, Client, ClientOptions, Driven, NewsOf, Outputs, PoolNo, ReadFailure, Step, StepId, Ticket};
+use crate::client::{CallOptions, Client, ClientOptions, Driven, Outputs, PoolEventKind, PoolNo, ReadFailure, Step, StepId, Ticket};
 use crate::contract::pools::{
     AcquireLease, ClosePool, DrainPool, JoinPool, KnownPools, LeaseAdvice, LeaseRef, OpenPool, OpenedPool, PoolLease, PoolRef, PoolStatus,
     PoolStatusOf, WaitReady,
@@ -383,7 +383,7 @@ impl PoolClient {
         while let Some(news) = self.client.next_news() {
             heard = true;
             match (news.what, self.pools.get_mut(&news.pool)) {
-                (NewsOf::Listed(page), _) if news.pool == SURVEY => self.survey.listed(&mut self.client, page),
+                (PoolEventKind::Listed(page), _) if news.pool == SURVEY => self.survey.listed(&mut self.client, page),
                 (what, Some(machine)) => machine.on_client_event(&mut self.client, what),
                 _ => {}
             }

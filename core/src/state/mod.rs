@@ -1,6 +1,5 @@
 //! State that outlives a job: names and their data, sessions, logins.
 
-mod errand;
 mod fingerprint;
 mod ids;
 mod journal;
@@ -9,10 +8,10 @@ mod observed;
 mod record;
 mod saved;
 mod sessions;
+mod shared_request;
 mod slot;
 mod store;
 
-pub(crate) use self::errand::Errand;
 pub(crate) use self::fingerprint::{Fingerprint, MemberDigests};
 pub use self::ids::{CommandId, StepId};
 pub(crate) use self::journal::Journal;
@@ -23,7 +22,8 @@ pub use self::observed::{Seen, Verdict, VerdictName};
 pub(crate) use self::record::{Account, Data, Done, SavedCall, SavedSession, intent_of};
 pub use self::record::{BadRecord, Description, describe};
 pub use self::saved::{RecordKind, Saved, SavedPage};
-pub(crate) use self::sessions::{BoughtAs, Shown, Tracked, forbidden, word};
+pub(crate) use self::sessions::{RequestIdentity, Shown, Tracked, forbidden, word};
+pub(crate) use self::shared_request::SharedRequest;
 pub(crate) use self::slot::{JobId, StoreWrite, User, WriteResult};
 pub(crate) use self::store::STORE_AGAIN;
 pub use self::store::{Listed, Memory, StoreAnswer, StoreCall, Whose};

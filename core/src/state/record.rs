@@ -107,7 +107,7 @@ pub(crate) struct SavedSession {
     /// Further statuses that end the session.
     pub(crate) ends: Vec<String>,
     /// True if a person named the session, and the service has not confirmed it yet.
-    pub(crate) only_named: bool,
+    pub(crate) unconfirmed: bool,
     /// The charge of the purchase in USD, if the service stated it.
     pub(crate) charged_usd: Option<String>,
 }
@@ -150,7 +150,7 @@ stored!(SavedCall {
     session_over,
     refused,
 });
-stored!(SavedSession { id, session_type, status, credentials, auto_rotate, ends, only_named, charged_usd });
+stored!(SavedSession { id, session_type, status, credentials, auto_rotate, ends, unconfirmed as "only_named", charged_usd });
 stored!(Done { operation, facts, follows as "opened", answer });
 
 impl FromJson for (Method, Safety) {

@@ -10,7 +10,7 @@ use super::names::Name;
 use super::observed::Observed;
 use super::slot::JobId;
 use crate::collections::SmallSet;
-use crate::engine::{Known, Phase, Wishes, is_over_for_good, phase_of, refuses_renewal, refuses_rotation};
+use crate::engine::{Known, Phase, SessionOptions, is_over_for_good, phase_of, refuses_renewal, refuses_rotation};
 
 /// A session that this client follows.
 #[derive(Debug, Clone, Default, Hash)]
@@ -18,14 +18,14 @@ pub(crate) struct Tracked {
     /// The name of its record, if this client has it.
     pub(crate) name: Option<Name>,
     /// The identity of its purchase, if its caller can find it by a name of their own.
-    pub(crate) bought_as: Option<Arc<BoughtAs>>,
+    pub(crate) bought_as: Option<Arc<RequestIdentity>>,
     /// True if a caller has a handle of the session, from `open_session` or `resume`.
     pub(crate) held: bool,
     /// The commands that have ended with the session and were not taken yet.
     pub(crate) promised: SmallSet<CommandId>,
     pub(crate) shown: Shown,
     /// The combined options of all callers that opened the session or wait for it.
-    pub(crate) wishes: Wishes,
+    pub(crate) session_options: SessionOptions,
     /// True if the name was released when the session was over: if the session becomes usable again, as a renewed one does, the name is
     /// claimed again.
     pub(crate) lapsed: bool,
@@ -63,7 +63,7 @@ pub(crate) struct Shown {
     /// True if a read has shown the session.
     pub(crate) seen: bool,
     /// True if a person named the session, and the service has not confirmed it yet.
-    pub(crate) only_named: bool,
+    pub(crate) unconfirmed: bool,
 }
 
 impl Shown {
@@ -72,7 +72,7 @@ impl Shown {
         self.seen = true;
         self.status = status.map(word).or(self.status.take());
         self.session_type = session_type.map(word).or(self.session_type.take());
-        std::mem::take(&mut self.only_named)
+        std::mem::take(&mut self.unconfirmed)
     }
 }
 
@@ -91,7 +91,7 @@ pub(crate) fn word(word: &str) -> ArcStr {
 
 /// The caller's names for a purchase.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct BoughtAs {
+pub(crate) struct RequestIdentity {
     pub(crate) name: Name,
     /// The intent, or the caller's own key.
     pub(crate) intent: Option<ArcStr>,
@@ -115,7 +115,7 @@ impl Tracked {
             status: self.shown.status.as_deref(),
             session_type: self.shown.session_type.as_deref(),
             seen: self.shown.seen,
-            named: self.shown.only_named.then_some(intent),
+            named: self.shown.unconfirmed.then_some(intent),
         }
     }
 
@@ -125,7 +125,7 @@ impl Tracked {
     }
 
     pub(crate) fn is_over(&self) -> bool {
-        phase_of(self.shown.status.as_deref(), &self.wishes.ends) == Phase::Ended
+        phase_of(self.shown.status.as_deref(), &self.session_options.ends) == Phase::Ended
     }
 
     /// Returns true if a caller has a handle of the session, or is about to get one. A session that is over for good and was released does

@@ -175,7 +175,7 @@ impl NameEntry {
     /// Notes data that is under the name, or is about to be put there.
     pub(super) fn note(&mut self, data: &Data, version: Version) {
         (self.puts, self.version) = (data.puts, version);
-        let is_only_named = data.session.as_ref().is_some_and(|session| session.only_named);
+        let is_only_named = data.session.as_ref().is_some_and(|session| session.unconfirmed);
         self.named_at = is_only_named.then(|| Box::new(data.at));
     }
 

@@ -4,23 +4,23 @@ use crate::client::begin::same_request::other_than_record;
 use crate::client::news::Slot;
 use crate::client::router::Router;
 use crate::client::sessions::pool_slots::slot_of;
-use crate::client::waiting::{Found, Start};
+use crate::client::waiting::{Start, StoredRecord};
 use crate::policy::{Advice, Effect, Error, ErrorFields, KEY_WINDOW, Kind};
 use crate::state::{BadRecord, CommandId, Data, Name, SavedCall};
 use crate::time::Millis;
 
 impl Router {
     /// A write begins, or what is under its name goes on.
-    pub(crate) fn admit_start(&mut self, name: &Name, command: CommandId, start: Start, found: &Found) {
+    pub(crate) fn admit_start(&mut self, name: &Name, command: CommandId, start: Start, found: &StoredRecord) {
         let error = match found {
-            Found::Nothing => return self.begin_write(Some(name.clone()), command, start),
-            Found::Data(data) if data.refused().is_some() => return self.begin_refused(name, command, start, data),
-            Found::Data(data) if name.is_of_a_pool() => return self.admit_purchase(name, command, start, data),
-            Found::Data(data) if data.fingerprint == start.bought_as.as_ref().map(|known| known.fingerprint) => {
+            StoredRecord::Empty => return self.begin_write(Some(name.clone()), command, start),
+            StoredRecord::Readable(data) if data.refused().is_some() => return self.begin_refused(name, command, start, data),
+            StoredRecord::Readable(data) if name.is_of_a_pool() => return self.admit_purchase(name, command, start, data),
+            StoredRecord::Readable(data) if data.fingerprint == start.bought_as.as_ref().map(|known| known.fingerprint) => {
                 return self.go_on(name, command, data, &start.options, start.options.intent.as_deref());
             }
-            Found::Data(data) => other_than_record(&start, data, self.journal.slot(name).map(|slot| name.at(slot.version))),
-            Found::Bad(bad, _) => {
+            StoredRecord::Readable(data) => other_than_record(&start, data, self.journal.slot(name).map(|slot| name.at(slot.version))),
+            StoredRecord::Unreadable(bad, _) => {
                 let field = if start.options.intent.is_some() { "intent" } else { "idempotency_key" };
                 // The record may be of this very write.
                 let record = self.journal.slot(name).map(|slot| name.at(slot.version).0);

@@ -3,7 +3,7 @@
 
 use crate::client::begin::go_on::bought_as_of;
 use crate::client::router::Router;
-use crate::client::waiting::{AfterRetry, Found, Purpose, Start, Visit};
+use crate::client::waiting::{AfterRetry, NameRequest, RequestKind, Start, StoredRecord};
 use crate::contract::Operation;
 use crate::contract::agent::{RotateSession, TerminateSession};
 use crate::options::CallOptions;
@@ -11,7 +11,7 @@ use crate::state::{CommandId, Name, SavedCall};
 
 impl Router {
     /// An earlier rotation is sent once more, if it is still in doubt; then this one goes on.
-    pub(crate) fn retry_first(&mut self, name: &Name, command: CommandId, start: Start, found: &Found) {
+    pub(crate) fn retry_first(&mut self, name: &Name, command: CommandId, start: Start, found: &StoredRecord) {
         let session = start.built.session_id.clone().unwrap_or_default();
         if let Some(known) = self.sessions.get_mut(session.as_str()) {
             known.free_doubts.rotation = None;
@@ -19,7 +19,7 @@ impl Router {
         let is_of_session = |call: &&SavedCall| {
             call.operation == RotateSession::ENDPOINT.name && call.session_id.as_deref() == Some(session.as_str()) && call.can_resume()
         };
-        let Found::Data(data) = found else { return self.enter(command, start) };
+        let StoredRecord::Readable(data) = found else { return self.enter(command, start) };
         let is_free = self.sessions.get(session.as_str()).is_none_or(|known| known.changing.is_empty());
         match data.call.as_ref().filter(is_of_session).filter(|_| is_free) {
             Some(call) => {
@@ -36,7 +36,7 @@ impl Router {
     pub(crate) fn begin_after_retry(&mut self, command: CommandId, after: AfterRetry) {
         let AfterRetry { start, is_wanted } = after;
         if !is_wanted {
-            return self.end_cancelled(command, Visit::new(Some(command), Purpose::Start(start)));
+            return self.end_cancelled(command, NameRequest::new(Some(command), RequestKind::Start(start)));
         }
         if let Some(known) = self.commands.get_mut(&command) {
             known.job = None;
@@ -46,17 +46,17 @@ impl Router {
 
     /// Of those whose name can't be had, a termination begins without it, and a rotation without what it was to send first. Otherwise
     /// gives back who waits.
-    pub(crate) fn begin_all_the_same(&mut self, visit: Visit) -> Option<Visit> {
+    pub(crate) fn begin_all_the_same(&mut self, visit: NameRequest) -> Option<NameRequest> {
         match (visit.command, visit.purpose) {
-            (Some(command), Purpose::Start(start)) if start.endpoint.name == TerminateSession::ENDPOINT.name => {
+            (Some(command), RequestKind::Start(start)) if start.endpoint.name == TerminateSession::ENDPOINT.name => {
                 self.begin_write(None, command, Start { bought_as: None, ..*start });
                 None
             }
-            (Some(command), Purpose::Retry(start)) => {
+            (Some(command), RequestKind::Retry(start)) => {
                 self.enter(command, *start);
                 None
             }
-            (command, purpose) => Some(Visit { command, purpose }),
+            (command, purpose) => Some(NameRequest { command, purpose }),
         }
     }
 }

@@ -7,7 +7,7 @@ use arcstr::ArcStr;
 
 use crate::client::begin::check::check_rotation;
 use crate::client::doubts::became::Made;
-use crate::client::jobs::job::{Custody, Entry};
+use crate::client::jobs::job::{Entry, JobRecord};
 use crate::client::router::Router;
 use crate::client::sessions::session::ended;
 use crate::client::types::misfit;
@@ -16,7 +16,7 @@ use crate::contract::{ANY, Json, Operation, Shape, endpoint, json_of};
 use crate::engine::{Age, Answered, Exchange, Job, Subject, Terms, Then, Write, is_over_for_good, phase_of, requested_type};
 use crate::options::CallOptions;
 use crate::policy::{Advice, Effect, Error, Kind, Ledger, Rule};
-use crate::state::{BoughtAs, CommandId, Data, Done, Name, SavedCall, SavedSession, User};
+use crate::state::{CommandId, Data, Done, Name, RequestIdentity, SavedCall, SavedSession, User};
 use crate::wire::{Built, Facts};
 
 impl Router {
@@ -48,7 +48,7 @@ impl Router {
         name: &Name,
         command: CommandId,
         session: &SavedSession,
-        bought_as: Option<BoughtAs>,
+        bought_as: Option<RequestIdentity>,
         options: &CallOptions,
     ) {
         let id = session.id.clone();
@@ -74,7 +74,7 @@ impl Router {
         name: &Name,
         command: CommandId,
         call: &SavedCall,
-        bought_as: Option<BoughtAs>,
+        bought_as: Option<RequestIdentity>,
         options: &CallOptions,
     ) {
         let endpoint = call.endpoint(self.service.api).unwrap_or(CreateSession::ENDPOINT);
@@ -84,7 +84,7 @@ impl Router {
         }
         let entry = self.entry_of(call, bought_as, options);
         let last_put = self.journal.slot(name).map(|slot| slot.version);
-        let id = self.begin(Entry { custody: Custody { name: Some(name.clone()), last_put, ..entry.custody }, ..entry }, command);
+        let id = self.begin(Entry { custody: JobRecord { name: Some(name.clone()), last_put, ..entry.custody }, ..entry }, command);
         self.journal.give(name, Some(User::Job(id)));
         let session = call.session_id.as_deref().filter(|_| endpoint.changes_session());
         self.changes(id, session.map(ArcStr::from), endpoint);
@@ -93,7 +93,7 @@ impl Router {
     }
 
     /// The job of a call that may have been sent.
-    fn entry_of(&self, call: &SavedCall, bought_as: Option<BoughtAs>, options: &CallOptions) -> Entry {
+    fn entry_of(&self, call: &SavedCall, bought_as: Option<RequestIdentity>, options: &CallOptions) -> Entry {
         let endpoint = call.endpoint(self.service.api).unwrap_or(CreateSession::ENDPOINT);
         let built = Built {
             body: call.body.clone(),
@@ -125,12 +125,12 @@ impl Router {
             key: call.key.as_deref().map(ArcStr::from),
             ..Subject::default()
         };
-        let mut custody = Custody::default();
+        let mut custody = JobRecord::default();
         let rare = custody.rare.get_or_insert_default();
         (rare.doubt_since, rare.session_over) = (call.doubt_since.or(Some(call.age.at.unix)), call.session_over);
         if let (Job::PlaceOrder(job), Some(order_no)) = (&mut job, call.order_no.clone()) {
             let order = job.become_order(order_no, None, bought_as.is_none() || call.unanswered);
-            order.only_named = call.unanswered;
+            order.unconfirmed = call.unanswered;
             custody.rare.get_or_insert_default().placed = Some(call.clone());
         }
         custody.bought_as = bought_as.map(Arc::new);
@@ -178,9 +178,9 @@ impl Router {
 }
 
 /// The caller's names for a purchase, from its record.
-pub(crate) fn bought_as_of(name: &Name, data: &Data) -> Option<BoughtAs> {
+pub(crate) fn bought_as_of(name: &Name, data: &Data) -> Option<RequestIdentity> {
     let fingerprint = data.fingerprint?;
-    Some(BoughtAs {
+    Some(RequestIdentity {
         name: name.clone(),
         intent: data.intent.as_deref().map(ArcStr::from),
         key: data.key.as_deref().map(ArcStr::from),

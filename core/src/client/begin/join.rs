@@ -29,16 +29,16 @@ impl Router {
         }
         let operation = entry.subject.operation;
         entry.join(options, policy);
-        let wishes = entry.wants.wishes.clone();
+        let session_options = entry.wants.session_options.clone();
         let session = entry.subject.session_id.clone().filter(|_| entry.job.follows());
         if let Some(known) = self.commands.get_mut(&command) {
             known.operation = operation;
         }
         if let Some(tracked) =
             session.as_ref().and_then(|session| self.sessions.get_mut(session)).filter(|known| known.changing.contains(&id))
-            && tracked.wishes != wishes
+            && tracked.session_options != session_options
         {
-            tracked.wishes = wishes;
+            tracked.session_options = session_options;
             session.iter().for_each(|session| self.put_session(session));
         }
         self.attach(id, command);

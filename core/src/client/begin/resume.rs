@@ -1,7 +1,7 @@
 //! Going on with what a record or an intent stands for, because somebody asks for it. Nothing new is ever bought.
 
 use crate::client::router::Router;
-use crate::client::waiting::{Found, Purpose, Resume, Visit};
+use crate::client::waiting::{NameRequest, RequestKind, Resume, StoredRecord};
 use crate::contract::pools::SlotPurchase;
 use crate::engine::{Answered, RecordId};
 use crate::options::CallOptions;
@@ -38,42 +38,42 @@ impl Router {
 
     pub(crate) fn resume_name(&mut self, name: &Name, resume: Resume) -> CommandId {
         let command = self.command_for("resume");
-        self.visit(name, Visit::new(Some(command), Purpose::Resume(Box::new(resume))));
+        self.visit(name, NameRequest::new(Some(command), RequestKind::Resume(Box::new(resume))));
         command
     }
 
     /// Goes on with what is under a name, for somebody who asked for that.
-    pub(crate) fn admit_resume(&mut self, name: &Name, command: CommandId, resume: Resume, found: &Found) {
+    pub(crate) fn admit_resume(&mut self, name: &Name, command: CommandId, resume: Resume, found: &StoredRecord) {
         let Resume { options, intent } = resume;
         match found {
             // A refused operation can't be resumed by its intent.
-            Found::Data(data) if data.refused().is_some() && intent.is_none() => {
+            StoredRecord::Readable(data) if data.refused().is_some() && intent.is_none() => {
                 let what = "was not done, because the app's own backend refused it, so nothing came of it; start its intent again to send it once more";
                 let error = Error::new(Kind::Refused, Effect::None, "resume", what, Advice::Nothing);
                 self.finish_visit(command, Err(error), data.intent.clone(), name);
             }
-            Found::Data(data) if data.refused().is_some() => {
+            StoredRecord::Readable(data) if data.refused().is_some() => {
                 let answered = Answered::of(Facts { nothing: true, ..Facts::default() });
                 self.finish_visit(command, Ok(answered), intent, name);
             }
             // A renewal under a name of its caller's has left its marker where another one was.
-            Found::Data(data) if data.renewal.is_some() && !name.is_findable() => {
-                let next = Visit::new(Some(command), Purpose::Resume(Box::new(Resume { options, intent })));
+            StoredRecord::Readable(data) if data.renewal.is_some() && !name.is_findable() => {
+                let next = NameRequest::new(Some(command), RequestKind::Resume(Box::new(Resume { options, intent })));
                 data.renewal.iter().for_each(|marked| self.visit(marked, next.clone()));
             }
-            Found::Data(data) => {
+            StoredRecord::Readable(data) => {
                 let options = CallOptions { intent: data.intent.clone(), ..options };
                 self.go_on(name, command, data, &options, data.intent.as_deref());
             }
-            Found::Nothing if intent.is_some() => {
+            StoredRecord::Empty if intent.is_some() => {
                 let answered = Answered::of(Facts { nothing: true, ..Facts::default() });
                 self.finish_visit(command, Ok(answered), intent, name);
             }
-            Found::Nothing => {
+            StoredRecord::Empty => {
                 let error = Error::new(Kind::Misuse, Effect::None, "resume", "there is no such record", Advice::ChangeRequest);
                 self.finish_visit(command, Err(error), intent, name);
             }
-            Found::Bad(bad, known) => {
+            StoredRecord::Unreadable(bad, known) => {
                 let what = format!("can't go on, because {bad}; forget it once you have looked at the account");
                 let record = self.journal.slot(name).map(|slot| name.at(slot.version).0);
                 let fields = Error::new(Kind::Store, Effect::Unknown, "resume", what, Advice::CheckAccount).into_fields();

@@ -3,7 +3,7 @@
 use crate::client::deferred::Deferred;
 use crate::client::router::{Asker, Router};
 use crate::client::types::{Outputs, ReadFailure};
-use crate::client::waiting::{Found, Listing, Purpose, Reading, Resume, Visit};
+use crate::client::waiting::{Listing, ListingPurpose, NameRequest, RequestKind, Resume, StoredRecord};
 use crate::contract::agent::TerminateSession;
 use crate::contract::{Endpoint, Json, Operation, endpoint, json_of};
 use crate::engine::{Answered, Phase, phase_of};
@@ -34,7 +34,7 @@ impl Router {
             return self.reject(error, None);
         }
         let command = self.command_for("resume_all");
-        let what = Reading::Open { found: Vec::new(), options: Box::new(options) };
+        let what = ListingPurpose::Open { found: Vec::new(), options: Box::new(options) };
         self.list(Listing { command, what }, None, true);
         command
     }
@@ -52,7 +52,7 @@ impl Router {
         if listed.name.is_of_a_pool() {
             return false;
         }
-        let Found::Data(data) = self.found(&listed.data) else { return false };
+        let StoredRecord::Readable(data) = self.found(&listed.data) else { return false };
         let named = listed.name.is_findable();
         let in_doubt = data.call.as_ref().is_some_and(|call| call.order_no.is_none() && call.can_resume() && is_worth_it(call));
         let open = data.session.as_ref().is_some_and(|session| phase_of(session.status.as_deref(), &session.ends) != Phase::Ended);
@@ -62,7 +62,8 @@ impl Router {
 
     /// Begins the next ones, as long as there are and not too many are under way.
     pub(crate) fn resume_more(&mut self, number: u32) {
-        let Some(Listing { command, what: Reading::Resuming { waiting, out, ended, options } }) = self.waiting.listings.get_mut(&number)
+        let Some(Listing { command, what: ListingPurpose::Resuming { waiting, out, ended, options } }) =
+            self.waiting.listings.get_mut(&number)
         else {
             return;
         };
@@ -85,7 +86,7 @@ impl Router {
             known.asker = Asker::List(number);
         }
         let resume = Resume { options, intent: None };
-        self.visit(&name, Visit::new(Some(child), Purpose::Resume(Box::new(resume))));
+        self.visit(&name, NameRequest::new(Some(child), RequestKind::Resume(Box::new(resume))));
         self.deferred.push(Deferred::ResumeMore(number));
     }
 
@@ -98,7 +99,7 @@ impl Router {
         if passed_over {
             self.commands.remove(&child);
         }
-        let Some(Listing { what: Reading::Resuming { out, ended, .. }, .. }) = self.waiting.listings.get_mut(&number) else {
+        let Some(Listing { what: ListingPurpose::Resuming { out, ended, .. }, .. }) = self.waiting.listings.get_mut(&number) else {
             self.abandon(child);
             return;
         };

@@ -6,9 +6,9 @@ use arcstr::ArcStr;
 
 use crate::client::begin::check::check_rotation;
 use crate::client::begin::same_request::{digests, fingerprint};
-use crate::client::jobs::job::{Custody, Entry, headers};
+use crate::client::jobs::job::{Entry, JobRecord, headers};
 use crate::client::router::Router;
-use crate::client::waiting::{Purpose, Start, Visit};
+use crate::client::waiting::{NameRequest, RequestKind, Start};
 use crate::contract::agent::{CreateSession, GetSession, RotateSession};
 use crate::contract::pools::SlotPurchase;
 use crate::contract::reseller::{CreateStaticOrder, ListStaticOrders};
@@ -16,7 +16,7 @@ use crate::contract::{ANY, Endpoint, Operation, ReconcileRecord, Safety, WaitOrd
 use crate::engine::{Exchange, Job, RecordId, Subject, Terms, Then, Write, requested_type};
 use crate::options::CallOptions;
 use crate::policy::{Error, Kind, Ledger, Rule};
-use crate::state::{BoughtAs, CommandId, Fingerprint, Name, User};
+use crate::state::{CommandId, Fingerprint, Name, RequestIdentity, User};
 use crate::wire::{Built, Refusal, build, build_any, params_of};
 
 impl Router {
@@ -83,7 +83,7 @@ impl Router {
             (_, Some(key)) if endpoint.safety == Safety::Keyed => Some(self.account.space.key(key)),
             _ => None,
         };
-        let bought_as = name.map(|name| BoughtAs {
+        let bought_as = name.map(|name| RequestIdentity {
             name,
             intent: options.intent.as_deref().map(ArcStr::from),
             key: options.idempotency_key.as_deref().map(ArcStr::from),
@@ -102,7 +102,7 @@ impl Router {
     /// A write goes to its name; what has none begins.
     pub(crate) fn enter(&mut self, command: CommandId, start: Start) {
         match start.bought_as.as_ref().map(|known| known.name.clone()) {
-            Some(name) => self.visit(&name, Visit::new(Some(command), Purpose::Start(Box::new(start)))),
+            Some(name) => self.visit(&name, NameRequest::new(Some(command), RequestKind::Start(Box::new(start)))),
             None => self.begin_write(None, command, start),
         }
     }
@@ -123,7 +123,7 @@ impl Router {
         }
         let entry = self.new_entry(endpoint, built, then, &options, bought_as);
         let session = entry.subject.session_id.clone().filter(|_| endpoint.changes_session());
-        let custody = Custody { name: name.clone(), ..entry.custody };
+        let custody = JobRecord { name: name.clone(), ..entry.custody };
         let id = self.begin(Entry { custody, ..entry }, command);
         name.iter().for_each(|name| self.journal.give(name, Some(User::Job(id))));
         self.changes(id, session, endpoint);
@@ -136,7 +136,7 @@ impl Router {
         built: Built,
         then: Then,
         options: &CallOptions,
-        bought_as: Option<BoughtAs>,
+        bought_as: Option<RequestIdentity>,
     ) -> Entry {
         let policy = options.policy(&self.service.retry);
         let (session_id, credentials) = (built.session_id.as_deref().map(ArcStr::from), built.credentials);
@@ -157,7 +157,7 @@ impl Router {
             Job::write_then(Write::new(exchange, policy, ledger, terms), then)
         };
         let mut entry = Entry::new(job, subject, options);
-        entry.wants.wishes.credentials |= credentials;
+        entry.wants.session_options.credentials |= credentials;
         entry.custody.bought_as = bought_as.map(Arc::new);
         entry
     }
@@ -166,7 +166,7 @@ impl Router {
     /// doubt, sent once more.
     pub(crate) fn enter_change(&mut self, command: CommandId, start: Start) {
         match self.rotation_in_doubt(&start) {
-            Some(name) => self.visit(&name, Visit::new(Some(command), Purpose::Retry(Box::new(start)))),
+            Some(name) => self.visit(&name, NameRequest::new(Some(command), RequestKind::Retry(Box::new(start)))),
             None => self.enter(command, start),
         }
     }

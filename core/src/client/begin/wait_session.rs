@@ -38,13 +38,13 @@ impl Router {
         if options.auto_rotate {
             self.rotate_when_seen(&session_id);
         }
-        let ends = self.sessions.get(&session_id).map(|tracked| tracked.wishes.ends.clone()).unwrap_or_default();
+        let ends = self.sessions.get(&session_id).map(|tracked| tracked.session_options.ends.clone()).unwrap_or_default();
         let timeout_ms = options.policy(&self.service.retry).timeout_ms;
         let follow = Follow::new(endpoint.paid, headers(options), timeout_ms);
         let (operation, intent) = (endpoint.name, options.intent.as_deref().map(ArcStr::from));
         let subject = Subject { operation, intent, session_id: Some(session_id), ..Subject::default() };
         let mut entry = Entry::new(Job::WaitSession(Box::new(follow)), subject, options);
-        entry.wants.wishes.want_ends(&ends);
+        entry.wants.session_options.want_ends(&ends);
         entry.custody.recalls = true;
         self.begin(entry, command);
     }

@@ -5,7 +5,7 @@ use crate::client::doubts::reconcile::no_doubt;
 use crate::client::end::finishing::said;
 use crate::client::router::Router;
 use crate::client::types::{Outputs, ReadFailure};
-use crate::client::waiting::{Act, Found, Last, Purpose, Visit, What};
+use crate::client::waiting::{Act, ActKind, FinalWrite, NameRequest, RequestKind, StoredRecord};
 use crate::engine::{Answered, RecordId};
 use crate::options::{CallOptions, Use};
 use crate::policy::{Advice, Effect, Error, ErrorFields, Kind, Rule};
@@ -24,7 +24,7 @@ impl Outputs for Acted {
 }
 
 impl Router {
-    pub(crate) fn act_on(&mut self, record: &RecordId, what: What, scans: bool) -> CommandId {
+    pub(crate) fn act_on(&mut self, record: &RecordId, what: ActKind, scans: bool) -> CommandId {
         let Some((name, version)) = Name::of(record) else {
             let act = Act { version: None, what, others: Vec::new() };
             let error = Error::new(Kind::Misuse, Effect::None, act.operation(), "this is not the name of a record", Advice::ChangeRequest);
@@ -34,7 +34,7 @@ impl Router {
         let command = self.command_for(act.operation());
         match scans {
             true => self.scan(command, name, act),
-            false => self.visit(&name, Visit::new(Some(command), Purpose::Act(Box::new(act)))),
+            false => self.visit(&name, NameRequest::new(Some(command), RequestKind::Act(Box::new(act)))),
         }
         command
     }
@@ -42,16 +42,16 @@ impl Router {
     /// A job is at work under the name: there is no doubt, and nothing to forget.
     pub(crate) fn act_on_job(&mut self, command: CommandId, act: Act) {
         let result = match act.what {
-            What::Reconcile(_) => Err(no_doubt()),
-            What::Settle(_) | What::Forget => Ok(said(false)),
+            ActKind::Reconcile(_) => Err(no_doubt()),
+            ActKind::Settle(_) | ActKind::Forget => Ok(said(false)),
         };
         self.complete(command, result);
     }
 
     /// Does it.
-    pub(crate) fn act(&mut self, name: &Name, command: CommandId, act: Act, found: &Found) {
+    pub(crate) fn act(&mut self, name: &Name, command: CommandId, act: Act, found: &StoredRecord) {
         let version = self.journal.slot(name).map(|slot| slot.version).unwrap_or_default();
-        let is_there = !matches!(found, Found::Nothing);
+        let is_there = !matches!(found, StoredRecord::Empty);
         if is_there
             && act.version.as_ref().is_some_and(|looked_at| *looked_at != version.to_string())
             && self.shared.rules.holds(Rule::VersionIsNamed)
@@ -63,11 +63,11 @@ impl Router {
         }
         let others = act.others;
         match (act.what, found) {
-            (What::Forget, _) => self.forget_found(name, command, found),
-            (What::Settle(settlement), Found::Data(data)) => self.settle_found(name, command, settlement, data, &others),
-            (What::Settle(_), _) => self.finish_visit(command, Ok(said(false)), None, name),
-            (What::Reconcile(options), Found::Data(data)) => self.reconcile_found(name, command, &options, data, others),
-            (What::Reconcile(_), _) => self.finish_visit(command, Err(no_doubt()), None, name),
+            (ActKind::Forget, _) => self.forget_found(name, command, found),
+            (ActKind::Settle(settlement), StoredRecord::Readable(data)) => self.settle_found(name, command, settlement, data, &others),
+            (ActKind::Settle(_), _) => self.finish_visit(command, Ok(said(false)), None, name),
+            (ActKind::Reconcile(options), StoredRecord::Readable(data)) => self.reconcile_found(name, command, &options, data, others),
+            (ActKind::Reconcile(_), _) => self.finish_visit(command, Err(no_doubt()), None, name),
         }
     }
 
@@ -87,16 +87,16 @@ impl Router {
         Some(Error::from(ErrorFields { session_id: Some(session.to_owned()), record, ..fields }))
     }
 
-    fn forget_found(&mut self, name: &Name, command: CommandId, found: &Found) {
+    fn forget_found(&mut self, name: &Name, command: CommandId, found: &StoredRecord) {
         match found {
-            Found::Nothing => return self.finish_visit(command, Ok(said(false)), None, name),
+            StoredRecord::Empty => return self.finish_visit(command, Ok(said(false)), None, name),
             // A marker says where a renewal is that may be in doubt.
-            Found::Data(data)
+            StoredRecord::Readable(data)
                 if data.renewal.is_some() || data.call.as_ref().is_some_and(|call| call.order_no.is_none() && !call.refused) =>
             {
                 return self.finish_visit(command, Ok(said(false)), None, name);
             }
-            Found::Data(data) => {
+            StoredRecord::Readable(data) => {
                 if let Some(session) = &data.session {
                     if let Some(error) = self.is_still_held(&session.id, name) {
                         return self.finish_visit(command, Err(error), data.intent.clone(), name);
@@ -105,20 +105,20 @@ impl Router {
                 }
             }
             // Its owner may have it in doubt.
-            Found::Bad(BadRecord::OtherApi(_) | BadRecord::OtherAccount, _) => {
+            StoredRecord::Unreadable(BadRecord::OtherApi(_) | BadRecord::OtherAccount, _) => {
                 return self.finish_visit(command, Ok(said(false)), None, name);
             }
-            Found::Bad(..) => {}
+            StoredRecord::Unreadable(..) => {}
         }
         self.delete(name, false);
-        self.acted(name, command, Last::Erase, Vec::new());
+        self.acted(name, command, FinalWrite::Erase, Vec::new());
     }
 
     pub(crate) fn look_up(&mut self, record: &RecordId, options: CallOptions) -> CommandId {
         let error = options.refusal().or_else(|| options.without_use(Use::Reconcile));
         match error {
             Some((field, rule)) => self.reject(Error::invalid("reconcile", field, rule), options.intent),
-            None => self.act_on(record, What::Reconcile(Box::new(options)), true),
+            None => self.act_on(record, ActKind::Reconcile(Box::new(options)), true),
         }
     }
 }

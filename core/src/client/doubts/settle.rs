@@ -4,7 +4,7 @@ use crate::client::doubts::became::what_became;
 use crate::client::end::finishing::said;
 use crate::client::names::keep::kept_for;
 use crate::client::router::Router;
-use crate::client::waiting::{Last, Settlement};
+use crate::client::waiting::{FinalWrite, Settlement};
 use crate::contract::Operation;
 use crate::contract::agent::{CreateSession, RenewSession, TerminateSession};
 use crate::engine::{RecordId, requested_type};
@@ -36,7 +36,7 @@ impl Router {
     ) {
         let open = match (&data.call, &data.session, &data.done) {
             (Some(call), ..) if (call.order_no.is_none() && !call.refused) || call.unanswered => Open::Doubt(call),
-            (_, Some(session), _) if session.only_named => Open::Session(session),
+            (_, Some(session), _) if session.unconfirmed => Open::Session(session),
             (.., Some(done)) if done.facts.settled => Open::Said(done),
             _ => return self.finish_visit(command, Ok(said(false)), None, name),
         };
@@ -54,7 +54,7 @@ impl Router {
                     self.give_up_session(&session.id, name);
                 }
                 self.delete(name, false);
-                self.acted(name, command, Last::Erase, counted);
+                self.acted(name, command, FinalWrite::Erase, counted);
             }
             (Settlement::Happened, Open::Doubt(call)) if call.order_no.is_none() => {
                 let facts = Facts { session_id: call.session_id.clone(), settled: true, ..Facts::default() };
@@ -119,14 +119,14 @@ impl Router {
         }
         let keep_for = next.done.as_ref().and_then(kept_for);
         self.put(name, Data { at: self.shared.clock.at(), ..next }, keep_for, true, None);
-        self.acted(name, command, Last::Put, Vec::new());
+        self.acted(name, command, FinalWrite::Put, Vec::new());
     }
 
     /// Settles the operation as happened, with these facts.
     fn close(&mut self, name: &Name, command: CommandId, data: &Data, call: &SavedCall, facts: Facts) {
         if !name.is_findable() {
             self.delete(name, false);
-            return self.acted(name, command, Last::Erase, Vec::new());
+            return self.acted(name, command, FinalWrite::Erase, Vec::new());
         }
         if let Some(session) = call.session_id.as_deref().filter(|_| call.operation == RenewSession::ENDPOINT.name) {
             self.drop_marker_to(name.clone(), session);
@@ -135,7 +135,7 @@ impl Router {
         let keep_for = kept_for(&done);
         let data = Data { done: Some(done), call: None, at: self.shared.clock.at(), ..data.clone() };
         self.put(name, data, keep_for, true, None);
-        self.acted(name, command, Last::Put, Vec::new());
+        self.acted(name, command, FinalWrite::Put, Vec::new());
     }
 }
 
@@ -147,7 +147,7 @@ fn named_session(id: String, call: Option<&SavedCall>) -> SavedSession {
         credentials: call.is_some_and(|call| call.credentials),
         auto_rotate: call.is_some_and(|call| call.auto_rotate),
         ends: call.map(|call| call.ends.clone()).unwrap_or_default(),
-        only_named: true,
+        unconfirmed: true,
         ..SavedSession::default()
     }
 }

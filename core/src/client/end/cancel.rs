@@ -2,7 +2,7 @@
 
 use crate::client::jobs::job::Parked;
 use crate::client::router::Router;
-use crate::client::waiting::{Purpose, Visit};
+use crate::client::waiting::{NameRequest, RequestKind};
 use crate::engine::{Input, SendResult};
 use crate::policy::{Advice, Effect, Error, ErrorFields, FailureKind, Kind, Sent};
 use crate::state::{CommandId, JobId, Name, StepId};
@@ -61,7 +61,7 @@ impl Router {
     }
 
     /// A command ends before the store was asked for its name.
-    pub(crate) fn end_cancelled(&mut self, command: CommandId, visit: Visit) {
+    pub(crate) fn end_cancelled(&mut self, command: CommandId, visit: NameRequest) {
         let (operation, intent, effect) = visit.subject();
         // The data under a name is not known before it was claimed, and other visits of it continue.
         let (what, advice) = match effect {
@@ -69,7 +69,7 @@ impl Router {
             _ => ("was cancelled before it was known whether an earlier attempt took effect", Advice::Resume),
         };
         let session_id = match visit.purpose {
-            Purpose::Start(start) | Purpose::Retry(start) => start.built.session_id,
+            RequestKind::Start(start) | RequestKind::Retry(start) => start.built.session_id,
             _ => None,
         };
         let fields = Error::new(Kind::Cancelled, effect, operation, what, advice).into_fields();

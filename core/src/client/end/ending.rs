@@ -6,7 +6,7 @@ use crate::client::end::lost::{unless_said, with_record};
 use crate::client::jobs::job::Entry;
 use crate::client::router::Router;
 use crate::client::sessions::session::ended;
-use crate::client::waiting::{After, Finished, Last, Left};
+use crate::client::waiting::{FinalWrite, Finished, PendingWrite, RecordsToDelete};
 use crate::contract::agent::{CreateSession, RotateSession, TerminateSession};
 use crate::contract::{ANY, Endpoint, Operation, Reconciliation, Shape, Shaped, endpoint};
 use crate::engine::{Answered, Counted, EventKind, Job, Phase, phase_of};
@@ -35,11 +35,11 @@ impl Router {
         let result = self.result_of(&entry, result);
         let record = self.record_name(&entry, &result);
         let dropped = if result.is_ok() { self.drop_settings(id, &entry) } else { Vec::new() };
-        let after = self.after(&entry).into_iter().chain(dropped.into_iter().map(After::Name)).collect();
+        let after = self.after(&entry).into_iter().chain(dropped.into_iter().map(PendingWrite::Name)).collect();
         let own = self.answers_for(&entry, &result);
         let left = self.sessions_left(&mut entry, &result);
         let commands = entry.waiting.iter().collect();
-        let mut finished = Finished { commands, result, own, left, last: Last::Put, counted: unspent, marker, is_act: false, after };
+        let mut finished = Finished { commands, result, own, left, last: FinalWrite::Put, counted: unspent, marker, is_act: false, after };
         self.drop_left_behind(&mut entry, &mut finished);
         if let Some(name) = entry.custody.name.take() {
             // Where it was lost, another job may have it by now.
@@ -47,7 +47,7 @@ impl Router {
                 self.journal.give(&name, None);
                 self.leave(&name, &entry, &mut finished);
             }
-            finished.after.push(After::Name(name));
+            finished.after.push(PendingWrite::Name(name));
         }
         if is_lost || !finished.own.as_ref().is_some_and(|name| self.journal.is_busy(name)) {
             self.let_go_for(&mut finished);
@@ -99,15 +99,15 @@ impl Router {
         match &finished.result {
             Err(error) if error.effect == Effect::None && name.is_of_a_pool() => self.empty_slot(name, entry),
             Err(error) if error.effect == Effect::None => {
-                finished.last = Last::Erase;
+                finished.last = FinalWrite::Erase;
                 if self.journal.may_be_made_late(name) && self.shared.rules.holds(Rule::LateIsNotNone) {
-                    finished.last = Last::EraseLate;
+                    finished.last = FinalWrite::EraseLate;
                     let record = self.journal.slot(name).map(|slot| name.at(slot.version).0);
                     finished.result = Err(Error::from(ErrorFields { record, ..error.clone().into_fields() }));
                 }
                 let is_put = self.journal.slot(name).is_some_and(|slot| slot.is_put);
                 if is_put && !self.shared.rules.holds(Rule::DeleteBeforeNone) {
-                    self.finish_after(Finished { left: Left::default(), after: Vec::new(), ..finished.clone() });
+                    self.finish_after(Finished { left: RecordsToDelete::default(), after: Vec::new(), ..finished.clone() });
                     finished.commands.clear();
                 }
                 self.delete(name, false);
@@ -123,9 +123,11 @@ impl Router {
     }
 
     /// The records of sessions that go once the result was taken, and what becomes of a session that nobody has.
-    fn sessions_left(&mut self, entry: &mut Entry, result: &Result<Answered, Error>) -> Left {
-        let mut left =
-            Left { own: None, others: entry.custody.rare.as_mut().and_then(|rare| rare.also_delete.take()).into_iter().collect() };
+    fn sessions_left(&mut self, entry: &mut Entry, result: &Result<Answered, Error>) -> RecordsToDelete {
+        let mut left = RecordsToDelete {
+            own: None,
+            others: entry.custody.rare.as_mut().and_then(|rare| rare.also_delete.take()).into_iter().collect(),
+        };
         let Some(session) = entry.subject.session_id.clone() else { return left };
         let missing = matches!(result, Err(error) if error.code.as_deref() == Some("SESSION_NOT_FOUND"));
         let over = match result {
@@ -147,14 +149,14 @@ impl Router {
     }
 
     /// The answers of the store that come before the commands of a job get its result.
-    fn after(&self, entry: &Entry) -> Vec<After> {
+    fn after(&self, entry: &Entry) -> Vec<PendingWrite> {
         let tracked = entry.subject.session_id.as_ref().and_then(|session| self.sessions.get(session));
         let of_session = tracked.and_then(|known| known.name.clone().or_else(|| Some(known.bought_as.as_ref()?.name.clone())));
         let rare = || entry.custody.rare.as_ref().into_iter();
         let dropped = rare().flat_map(|rare| rare.dropped.iter().cloned());
         let names = of_session.into_iter().chain(entry.custody.session_name.clone()).chain(dropped);
         let spends = rare().flat_map(|rare| &rare.spends);
-        names.map(After::Name).chain(spends.copied().map(After::Spend)).collect()
+        names.map(PendingWrite::Name).chain(spends.copied().map(PendingWrite::Spend)).collect()
     }
 
     /// The name that the result of a job is about: its own, that of the session that it bought, or that of the one that it gives its caller.
@@ -209,7 +211,7 @@ impl Router {
         self.remember_setting(id, &entry);
         let mut after = self.after(&entry);
         let result = if is_lost { unless_said(&entry, Err(error)) } else { Err(error) };
-        after.extend(name.iter().cloned().map(After::Name));
+        after.extend(name.iter().cloned().map(PendingWrite::Name));
         name.iter().filter(|_| !is_lost).for_each(|name| self.journal.give(name, None));
         entry.subject.session_id.iter().for_each(|session| self.let_go_of_session(session));
         let own = self.answers_for(&entry, &result);
@@ -217,8 +219,8 @@ impl Router {
             commands: entry.waiting.iter().collect(),
             result,
             own,
-            left: Left::default(),
-            last: Last::Put,
+            left: RecordsToDelete::default(),
+            last: FinalWrite::Put,
             counted: unspent,
             marker: None,
             is_act: false,
@@ -248,7 +250,7 @@ impl Router {
             answered.facts.charged_usd = known.and_then(|known| known.shown.charged_usd.as_ref()).map(ArcStr::to_string);
         }
         if let Facts { session_id: Some(_), status: Some(status), .. } = &answered.facts {
-            answered.phase.get_or_insert(phase_of(Some(status), &entry.wants.wishes.ends));
+            answered.phase.get_or_insert(phase_of(Some(status), &entry.wants.session_options.ends));
         }
     }
 

@@ -4,7 +4,7 @@
 use crate::client::end::lost::{after, taken_over};
 use crate::client::router::Router;
 use crate::client::types::busy;
-use crate::client::waiting::{After, Finished, Last, Left};
+use crate::client::waiting::{FinalWrite, Finished, PendingWrite, RecordsToDelete};
 use crate::engine::{Answered, Counted};
 use crate::policy::{Advice, Effect, Error, ErrorFields, Kind, Rule};
 use crate::state::{CommandId, Name, StoreWrite, WriteResult};
@@ -15,7 +15,7 @@ impl Router {
     pub(crate) fn finish_after(&mut self, mut finished: Finished) {
         let command = finished.commands.first().copied();
         for after in &finished.after {
-            if let After::Spend(number) = after
+            if let PendingWrite::Spend(number) = after
                 && let Some(spend) = self.spending.open.get_mut(*number)
             {
                 spend.command = command;
@@ -23,8 +23,8 @@ impl Router {
         }
         while let Some(after) = finished.after.last() {
             let is_busy = match after {
-                After::Name(name) => self.journal.is_busy(name),
-                After::Spend(number) => self.spending.open.get(*number).is_some_and(|spend| spend.is_first()),
+                PendingWrite::Name(name) => self.journal.is_busy(name),
+                PendingWrite::Spend(number) => self.spending.open.get(*number).is_some_and(|spend| spend.is_first()),
             };
             if is_busy {
                 let after = after.clone();
@@ -44,13 +44,13 @@ impl Router {
             Some(_) => error,
             None => Error::from(ErrorFields { intent, ..error.into_fields() }),
         });
-        let after = After::Name(name.clone());
+        let after = PendingWrite::Name(name.clone());
         let finished = Finished {
             commands: vec![command],
             result,
             own: None,
-            left: Left::default(),
-            last: Last::Put,
+            left: RecordsToDelete::default(),
+            last: FinalWrite::Put,
             counted: Vec::new(),
             marker: None,
             is_act: false,
@@ -64,14 +64,14 @@ impl Router {
     }
 
     /// The store has answered a step of this.
-    pub(crate) fn answered(&mut self, after: &After, written: Option<WriteResult>) {
-        if let After::Name(name) = after
+    pub(crate) fn answered(&mut self, after: &PendingWrite, written: Option<WriteResult>) {
+        if let PendingWrite::Name(name) = after
             && self.journal.is_busy(name)
         {
             return;
         }
         for mut finished in self.waiting.finishing.take(after) {
-            if let (Some(written), After::Name(name)) = (written, after)
+            if let (Some(written), PendingWrite::Name(name)) = (written, after)
                 && finished.own.as_ref() == Some(name)
             {
                 self.change(&mut finished, name, written);
@@ -88,14 +88,14 @@ impl Router {
     /// Stops counting their entries, and deletes the marker of a renewal; they wait for that.
     pub(crate) fn let_go_for(&mut self, finished: &mut Finished) {
         let spends = self.uncount(std::mem::take(&mut finished.counted));
-        finished.after.extend(spends.into_iter().map(After::Spend));
+        finished.after.extend(spends.into_iter().map(PendingWrite::Spend));
         self.end_marker(finished);
     }
 
     /// Changes the result after the outcome of the last step.
     fn change(&mut self, finished: &mut Finished, name: &Name, written: WriteResult) {
         match (written, finished.last) {
-            (WriteResult::Done, Last::EraseLate) => {
+            (WriteResult::Done, FinalWrite::EraseLate) => {
                 let what = "was not sent, but the store may still keep its record, late, and whoever resumes that sends it: look at what is \
                             saved, and settle it as not happened";
                 if let Err(error) = &finished.result {
@@ -107,14 +107,20 @@ impl Router {
             }
             (WriteResult::Done, _) => self.let_go_for(finished),
             // The put is tried again. Until it is done, a client that takes the record over finds the entries that still count.
-            (WriteResult::Failed, Last::Put) if !finished.counted.is_empty() || finished.marker.is_some() => {
+            (WriteResult::Failed, FinalWrite::Put) if !finished.counted.is_empty() || finished.marker.is_some() => {
                 let (counted, marker) = (std::mem::take(&mut finished.counted), finished.marker.take());
-                let later =
-                    Finished { commands: Vec::new(), counted, marker, left: Left::default(), after: Vec::new(), ..finished.clone() };
-                self.waiting.finishing.push(After::Name(name.clone()), later);
+                let later = Finished {
+                    commands: Vec::new(),
+                    counted,
+                    marker,
+                    left: RecordsToDelete::default(),
+                    after: Vec::new(),
+                    ..finished.clone()
+                };
+                self.waiting.finishing.push(PendingWrite::Name(name.clone()), later);
             }
-            (WriteResult::Failed | WriteResult::Never, Last::Put) => {}
-            (WriteResult::Failed | WriteResult::Never, Last::Erase | Last::EraseLate) => {
+            (WriteResult::Failed | WriteResult::Never, FinalWrite::Put) => {}
+            (WriteResult::Failed | WriteResult::Never, FinalWrite::Erase | FinalWrite::EraseLate) => {
                 let what = "its record could not be deleted from the store, so it stays in doubt: once the store works, resume it or settle it as not happened";
                 let record = self.journal.slot(name).map(|slot| name.at(slot.version).0);
                 let fields = match &finished.result {
@@ -124,7 +130,7 @@ impl Router {
                         Error::new(Kind::Store, Effect::Unknown, self.operation_of(finished), what, Advice::MendStore).into_fields()
                     }
                 };
-                finished.last = Last::Put;
+                finished.last = FinalWrite::Put;
                 finished.result = Err(Error::from(ErrorFields { record, ..fields }));
                 // A client that finds the record may buy with its key, and the client that ends it finds its entries there.
                 finished.counted.clear();
@@ -136,7 +142,7 @@ impl Router {
             (WriteResult::Lost, _) if self.shared.rules.holds(Rule::LostIsNotNone) => {
                 self.keep_marker(finished);
                 let operation = self.operation_of(finished);
-                finished.left = Left::default();
+                finished.left = RecordsToDelete::default();
                 finished.result = Err(match finished.is_act {
                     true => busy(operation, "another client has taken the record over"),
                     false => taken_over(operation, name.is_findable(), &finished.result),
@@ -147,19 +153,19 @@ impl Router {
     }
 
     /// A record goes, or is written, and its name is let go of: then that is said. Once it is gone, what it counted counts no more.
-    pub(crate) fn acted(&mut self, name: &Name, command: CommandId, last: Last, counted: Vec<Counted>) {
+    pub(crate) fn acted(&mut self, name: &Name, command: CommandId, last: FinalWrite, counted: Vec<Counted>) {
         self.journal.give(name, None);
         let own = Some(name.clone());
         self.finish_after(Finished {
             commands: vec![command],
             result: Ok(said(true)),
             own,
-            left: Left::default(),
+            left: RecordsToDelete::default(),
             last,
             counted,
             marker: None,
             is_act: true,
-            after: vec![After::Name(name.clone())],
+            after: vec![PendingWrite::Name(name.clone())],
         });
     }
 }

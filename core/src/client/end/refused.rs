@@ -5,7 +5,7 @@
 use crate::client::jobs::job::Entry;
 use crate::client::names::keep::REMEMBERED;
 use crate::client::router::Router;
-use crate::client::waiting::{Finished, Last};
+use crate::client::waiting::{FinalWrite, Finished};
 use crate::policy::{KEY_WINDOW, Rule};
 use crate::state::{Data, Name, SavedCall};
 use crate::time::Millis;
@@ -27,7 +27,7 @@ impl Router {
             self.release(name);
             return true;
         }
-        finished.last = Last::Erase;
+        finished.last = FinalWrite::Erase;
         // A slot's record tells which purchase is the next one, too.
         let keep_for = if name.is_of_a_pool() { REMEMBERED } else { left };
         let data = Data { call: Some(call), ..self.data(entry.custody.bought_as.as_deref()) };

@@ -2,10 +2,10 @@
 //! have been, stays to be seen.
 
 use crate::client::deferred::Deferred;
-use crate::client::news::{News, NewsOf};
+use crate::client::news::{PoolEvent, PoolEventKind};
 use crate::client::router::{Asker, Command, Ended, Router};
 use crate::client::types::Step;
-use crate::client::waiting::Left;
+use crate::client::waiting::RecordsToDelete;
 use crate::contract::Endpoint;
 use crate::engine::Answered;
 use crate::policy::{Error, ErrorFields};
@@ -14,11 +14,11 @@ use crate::state::{CommandId, User};
 impl Router {
     /// Gives a command its result.
     pub(crate) fn complete(&mut self, command: CommandId, result: Result<Answered, Error>) {
-        self.complete_with(command, result, Left::default());
+        self.complete_with(command, result, RecordsToDelete::default());
     }
 
     /// Completes a command that leaves records to delete once its result was taken.
-    pub(crate) fn complete_with(&mut self, command: CommandId, result: Result<Answered, Error>, left: Left) {
+    pub(crate) fn complete_with(&mut self, command: CommandId, result: Result<Answered, Error>, left: RecordsToDelete) {
         if let Some(after) = self.waiting.after_retry.remove(&command) {
             return self.deferred.push(Deferred::AfterRetry(command, after));
         }
@@ -34,7 +34,7 @@ impl Router {
             match entry.asker {
                 Asker::Caller => self.outbox.steps.push_back(Step::Completed { command }),
                 Asker::List(number) => self.deferred.push(Deferred::PartEnded(number, command)),
-                Asker::Pool(pool) => self.news.push_back(News { pool, what: NewsOf::Ended(command) }),
+                Asker::Pool(pool) => self.news.push_back(PoolEvent { pool, what: PoolEventKind::Ended(command) }),
             }
         }
     }

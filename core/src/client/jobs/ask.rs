@@ -48,7 +48,7 @@ impl Router {
 
     /// Takes the outcome of the read, for all jobs that wait for it.
     pub(crate) fn on_server_time(&mut self, step: StepId, received: SendResult<'_>) {
-        let Some((exchange, heard)) = self.hear_errand(Pending::Ask, step, received) else { return };
+        let Some((exchange, heard)) = self.on_shared_response(Pending::Ask, step, received) else { return };
         let now = self.shared.clock.monotonic();
         let waiting: Vec<JobId> = self.jobs.iter().filter(|(_, entry)| matches!(entry.parked, Parked::Asking)).map(|(id, _)| *id).collect();
         let failing = match heard {
@@ -72,7 +72,7 @@ impl Router {
         self.errands.time.done(failing.asks_to_wait(), now);
         let what = failing.what(self.service.api);
         let mut error = Error::new(Kind::Unavailable, Effect::None, exchange.endpoint.name, what, Advice::RetryLater);
-        self.describe_errand(&exchange, &mut error, &failing);
+        self.describe_shared_request(&exchange, &mut error, &failing);
         waiting.into_iter().for_each(|id| self.deferred.push(Deferred::Tell(id, Input::Granted(Err(error.clone())))));
     }
 }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use crate::client::jobs::places::Turn;
 use crate::collections::SmallSet;
-use crate::engine::{Job, Place, RecordId, Subject, Wants, Wishes};
+use crate::engine::{Job, Place, RecordId, SessionOptions, Subject, WaitOptions};
 use crate::options::CallOptions;
 use crate::policy::{Error, RetryPolicy};
-use crate::state::{BoughtAs, CommandId, Name, SavedCall, StepId, Version};
+use crate::state::{CommandId, Name, RequestIdentity, SavedCall, StepId, Version};
 use crate::time::Millis;
 
 /// The thing that a job waits for.
@@ -33,10 +33,10 @@ pub(crate) enum Parked {
 
 /// The record of a job: its name and its use.
 #[derive(Debug, Clone, Default, Hash)]
-pub(crate) struct Custody {
+pub(crate) struct JobRecord {
     pub(crate) name: Option<Name>,
     /// The caller's names for it.
-    pub(crate) bought_as: Option<Arc<BoughtAs>>,
+    pub(crate) bought_as: Option<Arc<RequestIdentity>>,
     /// The name of its session's record, if one was put for it.
     pub(crate) session_name: Option<Name>,
     /// The version of what is in the store under its name, or may be.
@@ -46,12 +46,12 @@ pub(crate) struct Custody {
     /// True if the job only reads the accepted result of an intent: whatever the read brings, the intent stays accepted.
     pub(crate) recalls: bool,
     /// Boxed, as most jobs have none of it.
-    pub(crate) rare: Option<Box<Rare>>,
+    pub(crate) rare: Option<Box<JobExtras>>,
 }
 
 /// The members that few jobs have.
 #[derive(Debug, Clone, Default, Hash)]
-pub(crate) struct Rare {
+pub(crate) struct JobExtras {
     /// Another name whose record goes when the result was taken: that of the session it ended.
     pub(crate) also_delete: Option<Name>,
     /// Further names that are let go of with it: doubts about the session that it ended, the name of the session's renewals.
@@ -77,16 +77,16 @@ pub(crate) struct Entry {
     /// The place that it has.
     pub(crate) place: Option<Place>,
     pub(crate) subject: Subject,
-    pub(crate) wants: Wants,
+    pub(crate) wants: WaitOptions,
     /// The commands that wait for the end.
     pub(crate) waiting: SmallSet<CommandId>,
     /// True if a caller waits for the job; false after the last one has cancelled.
     pub(crate) wanted: bool,
     pub(crate) timer: Option<Millis>,
-    pub(crate) custody: Custody,
+    pub(crate) custody: JobRecord,
 }
 
-impl Custody {
+impl JobRecord {
     /// Its record, as it was put last.
     pub(crate) fn record(&self) -> Option<RecordId> {
         Some(self.name.as_ref()?.at(self.last_put?))
@@ -96,8 +96,9 @@ impl Custody {
 impl Entry {
     pub(crate) fn new(job: Job, subject: Subject, options: &CallOptions) -> Self {
         let credentials = options.credentials.unwrap_or_else(|| job.is_of_session());
-        let wishes = Wishes { credentials, auto_rotate: options.auto_rotate, ends: options.ends.clone().into() };
-        let wants = Wants { wishes, deadline_ms: options.deadline_ms.unwrap_or(crate::engine::DEADLINE), since: None, queued: 0 };
+        let session_options = SessionOptions { credentials, auto_rotate: options.auto_rotate, ends: options.ends.clone().into() };
+        let wants =
+            WaitOptions { session_options, deadline_ms: options.deadline_ms.unwrap_or(crate::engine::DEADLINE), since: None, queued: 0 };
         Entry {
             job,
             parked: Parked::Waking,
@@ -107,7 +108,7 @@ impl Entry {
             waiting: SmallSet::default(),
             wanted: true,
             timer: None,
-            custody: Custody::default(),
+            custody: JobRecord::default(),
         }
     }
 
@@ -119,9 +120,9 @@ impl Entry {
     /// Takes in the options of a start that joins it: whatever more is wanted of the session. If the job goes on only for
     /// that start, all of them count, since those of the first start are not kept in records.
     pub(crate) fn join(&mut self, options: &CallOptions, policy: RetryPolicy) {
-        self.wants.wishes.credentials |= options.credentials.unwrap_or_else(|| self.job.is_of_session());
-        self.wants.wishes.auto_rotate |= options.auto_rotate;
-        self.wants.wishes.want_ends(&options.ends);
+        self.wants.session_options.credentials |= options.credentials.unwrap_or_else(|| self.job.is_of_session());
+        self.wants.session_options.auto_rotate |= options.auto_rotate;
+        self.wants.session_options.want_ends(&options.ends);
         if !self.wanted {
             self.take_over(options, policy);
         }

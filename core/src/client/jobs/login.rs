@@ -45,7 +45,7 @@ impl Router {
     /// Takes the outcome of the login, for all jobs that wait for it.
     pub(crate) fn on_login(&mut self, step: StepId, received: SendResult<'_>) {
         let generation = self.shared.tokens.generation();
-        let Some((exchange, heard)) = self.hear_errand(Pending::Login, step, received) else { return };
+        let Some((exchange, heard)) = self.on_shared_response(Pending::Login, step, received) else { return };
         let (mut error, passing, asked) = match heard {
             ExchangeResult::Success(_) if self.shared.tokens.generation() != generation => {
                 self.errand_succeeded(Pending::Login);
@@ -69,7 +69,7 @@ impl Router {
                     () => (Kind::Protocol, Advice::CheckBaseUrl),
                 };
                 let mut error = Error::new(kind, Effect::None, LOGIN, failing.what(self.service.api), advice);
-                self.describe_errand(&exchange, &mut error, &failing);
+                self.describe_shared_request(&exchange, &mut error, &failing);
                 (error, failing.passing, failing.asks_to_wait())
             }
         };

@@ -2,9 +2,9 @@
 
 pub(crate) mod ask;
 pub(crate) mod entries;
-pub(crate) mod errand;
 pub(crate) mod job;
 pub(crate) mod login;
 pub(crate) mod places;
 pub(crate) mod run;
+pub(crate) mod shared_request;
 pub(crate) mod spend;

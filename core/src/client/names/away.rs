@@ -2,7 +2,7 @@
 
 use crate::client::router::Router;
 use crate::client::types::busy;
-use crate::client::waiting::{Found, Purpose, Timer, Visit};
+use crate::client::waiting::{NameRequest, RequestKind, StoredRecord, Timer};
 use crate::engine::DEADLINE;
 use crate::policy::{Advice, Backoff, Effect, Error, ErrorFields, Kind, Rule};
 use crate::state::{Name, STORE_AGAIN, User};
@@ -12,9 +12,9 @@ const BUSY: Backoff = Backoff { first: 200, most: 5000 };
 
 impl Router {
     /// Another living client has it.
-    pub(crate) fn is_busy(&mut self, name: &Name, visit: Visit, found: &Found) {
+    pub(crate) fn is_busy(&mut self, name: &Name, visit: NameRequest, found: &StoredRecord) {
         let Some(visit) = self.begin_all_the_same(visit) else { return };
-        let known = if let Found::Data(data) = found { Some(&**data) } else { None };
+        let known = if let StoredRecord::Readable(data) = found { Some(&**data) } else { None };
         let (session, status) = known
             .and_then(|data| data.session.as_ref())
             .map(|session| (Some(session.id.clone()), session.status.clone()))
@@ -24,18 +24,18 @@ impl Router {
         let now = self.shared.clock.monotonic();
         let (operation, intent, effect) = visit.subject();
         match visit.purpose {
-            Purpose::Reclaim(session, _) => return self.lost_by(User::Session(session), name),
-            Purpose::Renewal(id) => return self.renewal_is_busy(id, None),
-            Purpose::Marked(id, marker) => return self.renewal_is_busy(id, Some(&marker)),
+            RequestKind::Reclaim(session, _) => return self.lost_by(User::Session(session), name),
+            RequestKind::Renewal(id) => return self.renewal_is_busy(id, None),
+            RequestKind::Marked(id, marker) => return self.renewal_is_busy(id, Some(&marker)),
             _ => {}
         }
-        let Visit { command: Some(command), purpose } = visit else { return };
+        let NameRequest { command: Some(command), purpose } = visit else { return };
         // An intent is resumed by its next start; a key of the caller's own may have been sent by a program without this store.
         let effect = match &purpose {
-            Purpose::Start(start) if start.options.idempotency_key.is_none() => Effect::None,
+            RequestKind::Start(start) if start.options.idempotency_key.is_none() => Effect::None,
             _ => effect,
         };
-        if let Purpose::Start(mut start) = purpose
+        if let RequestKind::Start(mut start) = purpose
             && start.options.wait_for_intent
         {
             let until = now.saturating_add(start.options.deadline_ms.unwrap_or(DEADLINE));
@@ -43,7 +43,7 @@ impl Router {
             if now < until {
                 let at = now.saturating_add(BUSY.wait(waits)).min(until);
                 start.patience = Some((waits.saturating_add(1), until));
-                let visit = Visit::new(Some(command), Purpose::Start(start));
+                let visit = NameRequest::new(Some(command), RequestKind::Start(start));
                 self.waiting.visits.get_or_insert_with(name.clone(), Default::default).push_back(visit);
                 if let Some(known) = self.commands.get_mut(&command) {
                     known.waits_for = Some(name.clone());
@@ -63,15 +63,15 @@ impl Router {
         for visit in self.waiting.visits.remove(name).unwrap_or_default() {
             let Some(visit) = self.begin_all_the_same(visit) else { continue };
             match visit.purpose {
-                Purpose::Reclaim(session, failures) => {
+                RequestKind::Reclaim(session, failures) => {
                     let at = self.shared.clock.monotonic().saturating_add(STORE_AGAIN.wait(failures));
                     self.timers.add(at, Timer::Reclaim(Box::new((name.clone(), session, failures.saturating_add(1)))));
                 }
-                Purpose::Renewal(id) => self.renewal_not_stored(id, None),
-                Purpose::Marked(id, marker) => self.renewal_not_stored(id, Some(&marker)),
+                RequestKind::Renewal(id) => self.renewal_not_stored(id, None),
+                RequestKind::Marked(id, marker) => self.renewal_not_stored(id, Some(&marker)),
                 _ => {
                     let (what, advice) = match &visit.purpose {
-                        Purpose::Start(start) if start.effect() == Effect::Unknown => {
+                        RequestKind::Start(start) if start.effect() == Effect::Unknown => {
                             (format!("sent nothing, and an earlier call may have done it: repair the store, which {what}"), Advice::Resume)
                         }
                         _ => (format!("sent nothing, because the store {what}"), Advice::MendStore),
@@ -83,7 +83,7 @@ impl Router {
     }
 
     /// Ends a visit whose name can't be had.
-    pub(crate) fn turn_away(&mut self, visit: Visit, kind: Kind, what: &str, advice: Advice) {
+    pub(crate) fn turn_away(&mut self, visit: NameRequest, kind: Kind, what: &str, advice: Advice) {
         let Some(command) = visit.command else { return };
         let (operation, intent, effect) = visit.subject();
         let is_said = kind == Kind::Misuse || !self.shared.rules.holds(Rule::UnaskedIsUnknown);

@@ -1,20 +1,22 @@
 //! The data under a name, as far as it can be used.
 
 use crate::client::router::Router;
-use crate::client::waiting::Found;
+use crate::client::waiting::StoredRecord;
 use crate::policy::Rule;
 use crate::state::{BadRecord, Data, intent_of};
 
 impl Router {
     /// Reads what is under a name.
-    pub(crate) fn found(&mut self, data: &[u8]) -> Found {
+    pub(crate) fn found(&mut self, data: &[u8]) -> StoredRecord {
         match Data::read(data, self.service.api).and_then(|data| self.account.ours(data, &self.service.base, self.shared.rules)) {
             Ok(data) => {
                 self.avoid(data.call.as_ref().and_then(|call| call.key.as_deref()));
-                Found::Data(Box::new(data))
+                StoredRecord::Readable(Box::new(data))
             }
-            Err(bad) if !self.shared.rules.holds(Rule::UnreadableIsSomething) && matches!(bad, BadRecord::Damaged(_)) => Found::Nothing,
-            Err(bad) => Found::Bad(bad, intent_of(data)),
+            Err(bad) if !self.shared.rules.holds(Rule::UnreadableIsSomething) && matches!(bad, BadRecord::Damaged(_)) => {
+                StoredRecord::Empty
+            }
+            Err(bad) => StoredRecord::Unreadable(bad, intent_of(data)),
         }
     }
 

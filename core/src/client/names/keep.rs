@@ -10,7 +10,8 @@ use crate::contract::agent::CreateSession;
 use crate::contract::{ANY, Operation, Safety};
 use crate::engine::is_over_for_good;
 use crate::state::{
-    BoughtAs, CommandId, Data, Done, JobId, Name, SavedCall, SavedSession, StoreCall, StoreWrite, Tracked, User, Version, WriteResult,
+    CommandId, Data, Done, JobId, Name, RequestIdentity, SavedCall, SavedSession, StoreCall, StoreWrite, Tracked, User, Version,
+    WriteResult,
 };
 use crate::time::{Clock, Millis};
 
@@ -37,9 +38,9 @@ impl Entry {
             unanswered: ledger.unanswered,
             key_settled: write.key.settled,
             follows: self.job.follows(),
-            credentials: self.wants.wishes.credentials,
-            auto_rotate: self.wants.wishes.auto_rotate,
-            ends: self.wants.wishes.ends.to_vec(),
+            credentials: self.wants.session_options.credentials,
+            auto_rotate: self.wants.session_options.auto_rotate,
+            ends: self.wants.session_options.ends.to_vec(),
             age: write.key.saved_age(clock),
             doubt_since: self.custody.rare.as_ref().and_then(|rare| rare.doubt_since),
             counted: write.terms.counted.clone(),
@@ -176,13 +177,13 @@ impl Router {
     }
 
     /// Puts what something ended with, and lets go of its name.
-    pub(crate) fn put_done(&mut self, name: &Name, bought_as: Option<&BoughtAs>, done: Done) {
+    pub(crate) fn put_done(&mut self, name: &Name, bought_as: Option<&RequestIdentity>, done: Done) {
         let keep_for = kept_for(&done);
         let data = Data { done: Some(done), ..self.data(bought_as) };
         self.put(name, data, keep_for, true, None);
     }
 
-    pub(crate) fn data(&self, bought_as: Option<&BoughtAs>) -> Data {
+    pub(crate) fn data(&self, bought_as: Option<&RequestIdentity>) -> Data {
         Data {
             hopline: Data::version(),
             puts: 0,
@@ -214,10 +215,10 @@ pub(crate) fn saved_session(id: &str, tracked: &Tracked) -> SavedSession {
         id: id.to_owned(),
         session_type: tracked.shown.session_type.as_ref().map(ArcStr::to_string),
         status: tracked.shown.status.as_ref().map(ArcStr::to_string),
-        credentials: tracked.wishes.credentials,
-        auto_rotate: tracked.wishes.auto_rotate,
-        ends: tracked.wishes.ends.to_vec(),
-        only_named: tracked.shown.only_named,
+        credentials: tracked.session_options.credentials,
+        auto_rotate: tracked.session_options.auto_rotate,
+        ends: tracked.session_options.ends.to_vec(),
+        unconfirmed: tracked.shown.unconfirmed,
         charged_usd: tracked.shown.charged_usd.as_ref().map(ArcStr::to_string),
     }
 }

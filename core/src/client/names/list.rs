@@ -3,14 +3,14 @@
 use crate::client::deferred::Deferred;
 use crate::client::outbox::Pending;
 use crate::client::router::{Asker, Router};
-use crate::client::waiting::{Act, Listing, Reading};
+use crate::client::waiting::{Act, Listing, ListingPurpose};
 use crate::policy::{Advice, Effect, Error, Kind};
 use crate::state::{CommandId, Name, StoreCall};
 
 impl Router {
     /// Looks through what other records stand for, before something is done about one.
     pub(crate) fn scan(&mut self, command: CommandId, name: Name, act: Act) {
-        self.list(Listing { command, what: Reading::Others(name, Box::new(act)) }, None, false);
+        self.list(Listing { command, what: ListingPurpose::Others(name, Box::new(act)) }, None, false);
     }
 
     pub(crate) fn list(&mut self, listing: Listing, after: Option<Name>, open: bool) {

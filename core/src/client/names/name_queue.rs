@@ -5,9 +5,9 @@ use crate::client::begin::same_request::other_than_job;
 use crate::client::deferred::Deferred;
 use crate::client::router::Router;
 use crate::client::types::busy;
-use crate::client::waiting::{After, Found, Purpose, Visit};
+use crate::client::waiting::{NameRequest, PendingWrite, RequestKind, StoredRecord};
 use crate::policy::{Advice, Kind};
-use crate::state::{BoughtAs, Data, JobId, Name, User};
+use crate::state::{Data, JobId, Name, RequestIdentity, User};
 
 impl Router {
     /// Lets in the first of those who wait for a name, and then the others: at once where it is this client's, else once it is claimed,
@@ -29,7 +29,7 @@ impl Router {
             // A result that nobody takes holds no other renewal back.
             Some(User::Result) if self.is_next_a_renewal(name) => {
                 self.journal.give(name, None);
-                self.deferred.push(Deferred::LetIn(name.clone(), Box::new(Found::Nothing)));
+                self.deferred.push(Deferred::LetIn(name.clone(), Box::new(StoredRecord::Empty)));
             }
             Some(User::Result) => {
                 let visit = self.next_visit(name);
@@ -54,7 +54,7 @@ impl Router {
         match self.session_data(session).filter(|_| is_its_name) {
             Some(data) => {
                 let put_at = self.journal.slot(name).and_then(|slot| slot.named_at.as_deref().copied());
-                let found = Found::Data(Box::new(Data { at: put_at.unwrap_or(data.at), ..data }));
+                let found = StoredRecord::Readable(Box::new(Data { at: put_at.unwrap_or(data.at), ..data }));
                 self.deferred.push(Deferred::LetIn(name.clone(), Box::new(found)));
             }
             // Only the store has the data under the name.
@@ -67,11 +67,11 @@ impl Router {
 
     fn is_next_a_renewal(&self, name: &Name) -> bool {
         let visits = self.waiting.visits.get(name);
-        visits.and_then(|visits| visits.front()).is_some_and(|visit| matches!(visit.purpose, Purpose::Renewal(_)))
+        visits.and_then(|visits| visits.front()).is_some_and(|visit| matches!(visit.purpose, RequestKind::Renewal(_)))
     }
 
     /// Lets in the next of those who wait. Where nobody does, what nobody uses is let go of.
-    pub(crate) fn let_in(&mut self, name: Name, found: Box<Found>) {
+    pub(crate) fn let_in(&mut self, name: Name, found: Box<StoredRecord>) {
         if let Some(visit) = self.next_visit(&name) {
             self.receive(&name, visit, &found);
             self.deferred.push(Deferred::WasLetIn(name, found));
@@ -81,30 +81,30 @@ impl Router {
     }
 
     /// One was let in. The next one is, unless this one has begun something under the name.
-    pub(crate) fn was_let_in(&mut self, name: Name, found: Box<Found>) {
+    pub(crate) fn was_let_in(&mut self, name: Name, found: Box<StoredRecord>) {
         if self.journal.user(&name).is_some() {
             // The name is not released, so no command waits for that.
-            self.answered(&After::Name(name.clone()), None);
+            self.answered(&PendingWrite::Name(name.clone()), None);
         }
         if !self.journal.is_busy(&name) && matches!(self.journal.user(&name), None | Some(User::Session(_))) {
             self.deferred.push(Deferred::LetIn(name, found));
         }
     }
 
-    fn receive(&mut self, name: &Name, visit: Visit, found: &Found) {
-        let visit = if matches!(found, Found::Bad(..)) { self.begin_all_the_same(visit) } else { Some(visit) };
-        let Some(Visit { command, purpose }) = visit else { return };
+    fn receive(&mut self, name: &Name, visit: NameRequest, found: &StoredRecord) {
+        let visit = if matches!(found, StoredRecord::Unreadable(..)) { self.begin_all_the_same(visit) } else { Some(visit) };
+        let Some(NameRequest { command, purpose }) = visit else { return };
         match (purpose, command) {
-            (Purpose::Start(start), Some(command)) => self.admit_start(name, command, *start, found),
-            (Purpose::Resume(resume), Some(command)) => self.admit_resume(name, command, *resume, found),
-            (Purpose::Act(act), Some(command)) => self.act(name, command, *act, found),
-            (Purpose::Retry(start), Some(command)) => self.retry_first(name, command, *start, found),
-            (Purpose::DropDoubt, _) => self.drop_doubt(name, found),
-            (Purpose::Renewal(id), _) => self.admit_renewal(name, id, found),
-            (Purpose::Marked(id, marker), _) => self.admit_marked(name, id, &marker, found),
-            (Purpose::DropMarker(own), _) => self.drop_marker(name, &own, found),
-            (Purpose::SessionOver(session), _) => self.session_is_over(name, &session, found),
-            (Purpose::Reclaim(session, _), _) => self.reclaimed(name, &session, found),
+            (RequestKind::Start(start), Some(command)) => self.admit_start(name, command, *start, found),
+            (RequestKind::Resume(resume), Some(command)) => self.admit_resume(name, command, *resume, found),
+            (RequestKind::Act(act), Some(command)) => self.act(name, command, *act, found),
+            (RequestKind::Retry(start), Some(command)) => self.retry_first(name, command, *start, found),
+            (RequestKind::DropDoubt, _) => self.drop_doubt(name, found),
+            (RequestKind::Renewal(id), _) => self.admit_renewal(name, id, found),
+            (RequestKind::Marked(id, marker), _) => self.admit_marked(name, id, &marker, found),
+            (RequestKind::DropMarker(own), _) => self.drop_marker(name, &own, found),
+            (RequestKind::SessionOver(session), _) => self.session_is_over(name, &session, found),
+            (RequestKind::Reclaim(session, _), _) => self.reclaimed(name, &session, found),
             (_, None) => {}
         }
     }
@@ -118,10 +118,10 @@ impl Router {
     }
 
     /// A job is at work under the name: who wants the same joins it.
-    pub(crate) fn join(&mut self, id: JobId, visit: Visit) {
+    pub(crate) fn join(&mut self, id: JobId, visit: NameRequest) {
         match &visit.purpose {
-            Purpose::Renewal(other) => return self.renewal_is_busy(*other, None),
-            Purpose::Marked(other, marker) => return self.renewal_is_busy(*other, Some(marker)),
+            RequestKind::Renewal(other) => return self.renewal_is_busy(*other, None),
+            RequestKind::Marked(other, marker) => return self.renewal_is_busy(*other, Some(marker)),
             _ => {}
         }
         let Some(command) = visit.command else { return };
@@ -131,8 +131,8 @@ impl Router {
             return self.complete(command, Err(busy(operation, "it has just ended and is still being stored")));
         };
         match visit.purpose {
-            Purpose::Start(start) => {
-                let fingerprint = |known: &BoughtAs| known.fingerprint;
+            RequestKind::Start(start) => {
+                let fingerprint = |known: &RequestIdentity| known.fingerprint;
                 let is_another = entry.custody.bought_as.as_deref().map(fingerprint) != start.bought_as.as_ref().map(fingerprint);
                 if is_another && !entry.custody.name.as_ref().is_some_and(Name::is_of_a_pool) {
                     let tracked = entry.subject.session_id.as_ref().and_then(|session| self.sessions.get(session));
@@ -142,10 +142,10 @@ impl Router {
                 }
                 self.join_job(id, command, &start.options);
             }
-            Purpose::Resume(resume) => self.join_job(id, command, &resume.options),
-            Purpose::Act(act) => self.act_on_job(command, *act),
+            RequestKind::Resume(resume) => self.join_job(id, command, &resume.options),
+            RequestKind::Act(act) => self.act_on_job(command, *act),
             // The rotation is under way again, which is reported like any other change.
-            Purpose::Retry(start) => self.enter(command, *start),
+            RequestKind::Retry(start) => self.enter(command, *start),
             _ => {}
         }
     }

@@ -3,7 +3,7 @@
 use crate::client::doubts::settle::UNDER_WAY;
 use crate::client::router::Router;
 use crate::client::types::{Outputs, ReadFailure};
-use crate::client::waiting::{Found, Listing, Reading};
+use crate::client::waiting::{Listing, ListingPurpose, StoredRecord};
 use crate::contract::Operation;
 use crate::contract::agent::CreateSession;
 use crate::engine::{Answered, Phase, RecordId, phase_of};
@@ -25,7 +25,7 @@ impl Router {
     /// A page of what the store holds, behind that name.
     pub(crate) fn saved(&mut self, after: Option<Name>) -> CommandId {
         let command = self.command_for("saved");
-        self.list(Listing { command, what: Reading::Page }, after, false);
+        self.list(Listing { command, what: ListingPurpose::Page }, after, false);
         command
     }
 
@@ -37,12 +37,14 @@ impl Router {
         }
         let record = listed.name.at(Version::of(&listed.data));
         let mut saved = match self.found(&listed.data) {
-            Found::Data(data) if data.done.as_ref().is_some_and(|done| done.facts.nothing) || data.renewal.is_some() => return None,
-            Found::Data(data) => of_data(&data, record, listed.whose),
-            Found::Bad(bad, intent) => {
+            StoredRecord::Readable(data) if data.done.as_ref().is_some_and(|done| done.facts.nothing) || data.renewal.is_some() => {
+                return None;
+            }
+            StoredRecord::Readable(data) => of_data(&data, record, listed.whose),
+            StoredRecord::Unreadable(bad, intent) => {
                 Saved { intent, reason: Some(bad.as_str().to_owned()), ..empty(record, listed.whose, "unknown", RecordKind::Refused) }
             }
-            Found::Nothing => return None,
+            StoredRecord::Empty => return None,
         };
         let is_at_work = matches!(user, Some(User::Job(_))) || listed.whose == Whose::Other && saved.holds == RecordKind::InDoubt;
         if is_at_work {

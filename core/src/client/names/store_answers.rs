@@ -2,11 +2,11 @@
 
 use crate::client::deferred::Deferred;
 use crate::client::doubts::became::Made;
-use crate::client::news::{News, NewsOf, PoolNo};
+use crate::client::news::{PoolEvent, PoolEventKind, PoolNo};
 use crate::client::outbox::Pending;
 use crate::client::router::Router;
 use crate::client::text::event::Event;
-use crate::client::waiting::{After, Found, Listing, Purpose, Reading, Visit};
+use crate::client::waiting::{Listing, ListingPurpose, NameRequest, PendingWrite, RequestKind, StoredRecord};
 use crate::contract::agent::CreateSession;
 use crate::contract::{Json, Operation, json_of};
 use crate::engine::{Answered, EventKind, RecordId};
@@ -29,7 +29,7 @@ impl Router {
             Some(Pending::Count(job, counting)) => self.on_counted(job, *counting, &answer),
             Some(Pending::Spend(number)) => {
                 self.on_spent(number, &answer);
-                self.answered(&After::Spend(number), None);
+                self.answered(&PendingWrite::Spend(number), None);
             }
             Some(Pending::Send(_) | Pending::Ask | Pending::Login) | None => {}
         }
@@ -49,9 +49,9 @@ impl Router {
             StoreAnswer::Claimed(names) => {
                 let data = names.into_iter().find(|(known, _)| known == name).and_then(|(_, data)| data);
                 let version = data.as_ref().map(|data| Version::of(data));
-                let found = data.map_or(Found::Nothing, |data| self.found(&data));
+                let found = data.map_or(StoredRecord::Empty, |data| self.found(&data));
                 self.journal.claimed(name, true, version);
-                if let (Found::Data(data), Some(version)) = (&found, version) {
+                if let (StoredRecord::Readable(data), Some(version)) = (&found, version) {
                     self.journal.note(name, data, version);
                 }
                 self.deferred.push(Deferred::LetIn(name.clone(), Box::new(found)));
@@ -59,11 +59,11 @@ impl Router {
             }
             StoreAnswer::Busy(data) => {
                 self.journal.claimed(name, false, None);
-                let found = data.map_or(Found::Nothing, |data| self.found(&data));
+                let found = data.map_or(StoredRecord::Empty, |data| self.found(&data));
                 for visit in self.waiting.visits.remove(name).unwrap_or_default() {
                     self.is_busy(name, visit, &found);
                 }
-                self.answered(&After::Name(name.clone()), None);
+                self.answered(&PendingWrite::Name(name.clone()), None);
             }
             // The name may be this client's now.
             _ => {
@@ -95,7 +95,7 @@ impl Router {
         if let Some(user) = after.lost {
             self.lost_by(user, name);
         }
-        self.answered(&After::Name(name.clone()), Some(after.result));
+        self.answered(&PendingWrite::Name(name.clone()), Some(after.result));
         for id in after.waiters {
             if after.was_there {
                 self.rename(id);
@@ -129,11 +129,11 @@ impl Router {
                     self.release(name);
                 }
             }
-            self.answered(&After::Name(name.clone()), None);
+            self.answered(&PendingWrite::Name(name.clone()), None);
             self.attend(name);
         }
         let claimed = claimed.into_iter().filter(|(name, _)| self.journal.user(name) == Some(&User::Pool)).collect();
-        self.news.push_back(News { pool, what: if is_known { NewsOf::Claimed(claimed) } else { NewsOf::NotClaimed } });
+        self.news.push_back(PoolEvent { pool, what: if is_known { PoolEventKind::Claimed(claimed) } else { PoolEventKind::NotClaimed } });
     }
 
     /// A page was read, or could not be.
@@ -146,39 +146,39 @@ impl Router {
         };
         let after = entries.last().filter(|_| more).map(|listed| listed.name.clone());
         match what {
-            Reading::Page => {
+            ListingPurpose::Page => {
                 let entries = entries.into_iter().filter_map(|listed| self.shown(&listed)).collect();
                 let raw = Json::checked(json_of(&SavedPage { entries, after }));
                 self.complete(command, Ok(Answered { raw, ..Answered::of(Facts::default()) }));
             }
-            Reading::Open { mut found, options } => {
+            ListingPurpose::Open { mut found, options } => {
                 found.extend(entries.into_iter().filter(|listed| self.is_to_resume(listed)).map(|listed| listed.name));
                 if after.is_some() {
-                    return self.list(Listing { command, what: Reading::Open { found, options } }, after, true);
+                    return self.list(Listing { command, what: ListingPurpose::Open { found, options } }, after, true);
                 }
                 if !found.is_empty() {
                     let at = usize::try_from(self.shared.rng.jitter() % found.len() as u64).unwrap_or_default();
                     found.rotate_left(at);
                 }
                 found.reverse();
-                let what = Reading::Resuming { waiting: found, out: 0, ended: Vec::new(), options };
+                let what = ListingPurpose::Resuming { waiting: found, out: 0, ended: Vec::new(), options };
                 self.waiting.listings.put_back(number, Listing { command, what });
                 self.resume_more(number);
             }
-            Reading::Others(name, mut act) => {
+            ListingPurpose::Others(name, mut act) => {
                 act.others.extend(entries.iter().filter_map(|listed| self.stands_for(listed)));
                 match after {
-                    Some(after) => self.list(Listing { command, what: Reading::Others(name, act) }, Some(after), false),
-                    None => self.visit(&name, Visit::new(Some(command), Purpose::Act(act))),
+                    Some(after) => self.list(Listing { command, what: ListingPurpose::Others(name, act) }, Some(after), false),
+                    None => self.visit(&name, NameRequest::new(Some(command), RequestKind::Act(act))),
                 }
             }
-            Reading::Resuming { .. } => {}
+            ListingPurpose::Resuming { .. } => {}
         }
     }
 
     /// The operation and the result of another record.
     pub(crate) fn stands_for(&mut self, listed: &Listed) -> Option<(String, String, RecordId)> {
-        let Found::Data(data) = self.found(&listed.data) else { return None };
+        let StoredRecord::Readable(data) = self.found(&listed.data) else { return None };
         let record = listed.name.at(Version::of(&listed.data));
         let (operation, facts) = match (data.session, data.call, data.done) {
             (Some(session), ..) => (CreateSession::ENDPOINT.name.to_owned(), Facts { session_id: Some(session.id), ..Facts::default() }),

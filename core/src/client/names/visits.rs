@@ -3,12 +3,12 @@
 use crate::client::deferred::Deferred;
 use crate::client::outbox::Pending;
 use crate::client::router::Router;
-use crate::client::waiting::{Purpose, Visit};
+use crate::client::waiting::{NameRequest, RequestKind};
 use crate::state::{CommandId, Name, StoreCall};
 
 impl Router {
     /// Lets somebody wait for a name.
-    pub(crate) fn visit(&mut self, name: &Name, visit: Visit) {
+    pub(crate) fn visit(&mut self, name: &Name, visit: NameRequest) {
         if let Some(command) = visit.command.and_then(|command| self.commands.get_mut(&command)) {
             command.waits_for = Some(name.clone());
         }
@@ -33,14 +33,14 @@ impl Router {
     }
 
     /// The command for which somebody waits for a name.
-    pub(crate) fn who_waits(&self, visit: &Visit) -> Option<CommandId> {
+    pub(crate) fn who_waits(&self, visit: &NameRequest) -> Option<CommandId> {
         match visit.purpose {
-            Purpose::Renewal(id) | Purpose::Marked(id, _) => self.jobs.get(&id)?.waiting.first(),
+            RequestKind::Renewal(id) | RequestKind::Marked(id, _) => self.jobs.get(&id)?.waiting.first(),
             _ => visit.command,
         }
     }
 
-    pub(crate) fn next_visit(&mut self, name: &Name) -> Option<Visit> {
+    pub(crate) fn next_visit(&mut self, name: &Name) -> Option<NameRequest> {
         let visits = self.waiting.visits.get_mut(name)?;
         let visit = visits.pop_front();
         if visits.is_empty() {

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::client::end::lost::after;
 use crate::client::jobs::job::Entry;
 use crate::client::router::Router;
-use crate::client::waiting::{After, Finished, Found, Last, Purpose, SettingInDoubt, Visit};
+use crate::client::waiting::{FinalWrite, Finished, NameRequest, PendingWrite, RequestKind, SettingInDoubt, StoredRecord};
 use crate::contract::Operation;
 use crate::contract::agent::UpdateBudget;
 use crate::policy::{Advice, Effect, Error, Kind, Rule};
@@ -18,7 +18,7 @@ impl Router {
         let Some(known) = self.sessions.get_mut(session) else { return Vec::new() };
         let names: Vec<Name> = std::mem::take(&mut known.free_doubts).into_names().collect();
         for name in &names {
-            self.visit(name, Visit::new(None, Purpose::DropDoubt));
+            self.visit(name, NameRequest::new(None, RequestKind::DropDoubt));
         }
         names
     }
@@ -36,7 +36,7 @@ impl Router {
         let undone: VecDeque<SettingInDoubt> = undone;
         let names: Vec<Name> = undone.into_iter().map(|known| known.name).collect();
         for name in &names {
-            self.visit(name, Visit::new(None, Purpose::DropDoubt));
+            self.visit(name, NameRequest::new(None, RequestKind::DropDoubt));
         }
         names
     }
@@ -60,7 +60,7 @@ impl Router {
             // A put that was answered just now has made it.
             (true, None) => self.delete(&name, true),
             (true, Some(_)) => {
-                (finished.own, finished.last) = (Some(name.clone()), Last::Erase);
+                (finished.own, finished.last) = (Some(name.clone()), FinalWrite::Erase);
                 self.delete(&name, false);
             }
             // The name is being released, or was: it is claimed anew, and another client may be faster.
@@ -72,15 +72,15 @@ impl Router {
                     };
                     finished.result = Err(Error::from(after(error, kind, Effect::Unknown, LEFT_BEHIND, advice)));
                 }
-                self.visit(&name, Visit::new(None, Purpose::DropDoubt));
+                self.visit(&name, NameRequest::new(None, RequestKind::DropDoubt));
             }
         }
-        finished.after.push(After::Name(name));
+        finished.after.push(PendingWrite::Name(name));
     }
 
     /// Deletes what is in doubt under a name, if it is a free change of a session, or a setting without a name of its caller's.
-    pub(crate) fn drop_doubt(&mut self, name: &Name, found: &Found) {
-        let Found::Data(data) = found else { return };
+    pub(crate) fn drop_doubt(&mut self, name: &Name, found: &StoredRecord) {
+        let StoredRecord::Readable(data) = found else { return };
         let Some(call) = &data.call else { return };
         let is_free = call.endpoint(self.service.api).is_some_and(|endpoint| endpoint.is_free_change());
         let is_setting = call.operation == UpdateBudget::ENDPOINT.name && data.fingerprint.is_none();

@@ -6,8 +6,8 @@ use arcstr::ArcStr;
 
 use crate::client::router::{Asker, Router};
 use crate::collections::SmallSet;
-use crate::engine::Wishes;
-use crate::state::{BoughtAs, CommandId, Name, SavedSession, Shown, Tracked, User, word};
+use crate::engine::SessionOptions;
+use crate::state::{CommandId, Name, RequestIdentity, SavedSession, Shown, Tracked, User, word};
 
 impl Router {
     /// Returns true if the client follows a session.
@@ -16,12 +16,12 @@ impl Router {
     }
 
     /// From here on a session is this client's, under that name.
-    pub(crate) fn hold_session(&mut self, name: &Name, session: SavedSession, bought_as: Option<BoughtAs>) {
+    pub(crate) fn hold_session(&mut self, name: &Name, session: SavedSession, bought_as: Option<RequestIdentity>) {
         let id = ArcStr::from(session.id);
         if let Some(known) = self.sessions.get_mut(&id).filter(|known| known.name.as_ref().is_some_and(|known| known != name)) {
             // The session is followed already under another name, which keeps it.
-            known.wishes.credentials |= session.credentials;
-            known.wishes.auto_rotate |= session.auto_rotate;
+            known.session_options.credentials |= session.credentials;
+            known.session_options.auto_rotate |= session.auto_rotate;
             return;
         }
         let before = self.sessions.remove(&id).unwrap_or_default();
@@ -32,12 +32,12 @@ impl Router {
                 session_type: session.session_type.as_deref().map(word),
                 status: session.status.as_deref().map(word),
                 seen: before.shown.seen,
-                only_named: session.only_named && !before.shown.seen,
+                unconfirmed: session.unconfirmed && !before.shown.seen,
                 charged_usd: session.charged_usd.as_deref().map(ArcStr::from),
             },
-            wishes: Wishes {
+            session_options: SessionOptions {
                 credentials: session.credentials,
-                auto_rotate: session.auto_rotate || before.wishes.auto_rotate,
+                auto_rotate: session.auto_rotate || before.session_options.auto_rotate,
                 ends: session.ends.into(),
             },
             bought_as: bought_as.map(Arc::new),
@@ -104,14 +104,14 @@ impl Router {
     pub(crate) fn give_up_session(&mut self, session: &str, name: &Name) {
         let Some(known) = self.sessions.get_mut(session).filter(|known| known.may_be_under(name)) else { return };
         let Tracked { shown, free_doubts, jobs, changing, .. } = std::mem::take(&mut **known);
-        **known = Tracked { shown: Shown { only_named: false, ..shown }, free_doubts, jobs, changing, ..Tracked::default() };
+        **known = Tracked { shown: Shown { unconfirmed: false, ..shown }, free_doubts, jobs, changing, ..Tracked::default() };
         self.let_go_of_session(session);
     }
 
     /// From now on what is seen through a session may rotate it.
     pub(crate) fn rotate_when_seen(&mut self, session_id: &str) {
         let tracked = self.sessions.get_or_insert_with(session_id.into(), Box::default);
-        if !std::mem::replace(&mut tracked.wishes.auto_rotate, true) {
+        if !std::mem::replace(&mut tracked.session_options.auto_rotate, true) {
             self.put_session(session_id);
         }
     }

@@ -3,7 +3,7 @@
 use crate::client::jobs::job::Entry;
 use crate::client::router::Router;
 use crate::client::sessions::renewals::is_renewal_of;
-use crate::client::waiting::{After, Finished, Found, Purpose, Visit};
+use crate::client::waiting::{Finished, NameRequest, PendingWrite, RequestKind, StoredRecord};
 use crate::contract::Operation;
 use crate::contract::agent::RenewSession;
 use crate::engine::EventKind;
@@ -39,9 +39,9 @@ impl Router {
                 self.journal.give(&marker, None);
                 self.delete(&marker, true);
             }
-            _ => self.visit(&marker, Visit::new(None, Purpose::DropMarker(own))),
+            _ => self.visit(&marker, NameRequest::new(None, RequestKind::DropMarker(own))),
         }
-        finished.after.push(After::Name(marker));
+        finished.after.push(PendingWrite::Name(marker));
     }
 
     /// The marker of a renewal stays, since its record does.
@@ -54,11 +54,11 @@ impl Router {
     /// A renewal that has a name of its caller's is in doubt no more: a marker that says where it is goes.
     pub(crate) fn drop_marker_to(&mut self, own: Name, session: &str) {
         let name = self.account.space.renewals(session);
-        self.visit(&name, Visit::new(None, Purpose::DropMarker(own)));
+        self.visit(&name, NameRequest::new(None, RequestKind::DropMarker(own)));
     }
 
-    pub(crate) fn drop_marker(&mut self, name: &Name, own: &Name, found: &Found) {
-        if matches!(found, Found::Data(data) if data.renewal.as_ref() == Some(own)) {
+    pub(crate) fn drop_marker(&mut self, name: &Name, own: &Name, found: &StoredRecord) {
+        if matches!(found, StoredRecord::Readable(data) if data.renewal.as_ref() == Some(own)) {
             self.delete(name, true);
         }
     }
@@ -75,15 +75,15 @@ impl Router {
             }
         }
         let name = self.account.space.renewals(session);
-        self.visit(&name, Visit::new(None, Purpose::SessionOver(session.into())));
+        self.visit(&name, NameRequest::new(None, RequestKind::SessionOver(session.into())));
         Some(name)
     }
 
     /// A renewal in doubt of a session that was ended is marked so, and that is said.
-    pub(crate) fn session_is_over(&mut self, name: &Name, session: &str, found: &Found) {
-        let Found::Data(data) = found else { return };
+    pub(crate) fn session_is_over(&mut self, name: &Name, session: &str, found: &StoredRecord) {
+        let StoredRecord::Readable(data) = found else { return };
         if let Some(marked) = data.renewal.as_ref().filter(|_| !name.is_findable()) {
-            return self.visit(&marked.clone(), Visit::new(None, Purpose::SessionOver(session.into())));
+            return self.visit(&marked.clone(), NameRequest::new(None, RequestKind::SessionOver(session.into())));
         }
         let Some(call) = data.call.as_ref().filter(|call| is_renewal_of(call, session)) else { return };
         let call = SavedCall { session_over: true, ..call.clone() };

@@ -18,9 +18,9 @@ impl Router {
             Verdict::Rotate(reason) => reason,
             verdict => return Some(verdict),
         };
-        let auto = tracked.wishes.auto_rotate;
+        let auto = tracked.session_options.auto_rotate;
         let changing = tracked.changing.iter().next().and_then(|id| self.jobs.get(&id).map(|entry| (id, entry)));
-        let phase = phase_of(tracked.shown.status.as_deref(), &tracked.wishes.ends);
+        let phase = phase_of(tracked.shown.status.as_deref(), &tracked.session_options.ends);
         Some(match changing {
             _ if tracked.shown.session_type.as_deref() == Some("static") => Verdict::Unsure("a static session can't be rotated"),
             Some((id, entry)) if auto && entry.subject.operation == RotateSession::ENDPOINT.name => {
@@ -45,7 +45,7 @@ impl Router {
             if tracked.free_doubts.rotation.is_some() {
                 tracked.observed.asked(now);
             }
-            tracked.wishes.credentials
+            tracked.session_options.credentials
         });
         let rotation = RotateSession {
             session_id: session_id.to_owned(),
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
     use crate::client::{Client, ClientOptions, Step, StoreCall};
     use crate::contract::agent::TerminateSession;
-    use crate::engine::Wishes;
+    use crate::engine::SessionOptions;
     use crate::state::{Shown, Tracked};
 
     const NOW: Now = Now { unix: 1_700_000_000_000, monotonic: 1_000_000 };
@@ -70,7 +70,7 @@ mod tests {
         let options = ClientOptions { base_url: "https://api.example/v1".into(), store: true, ..ClientOptions::default() };
         let mut client = Client::new(options, [7; 16]).expect("the options are sound");
         let shown = Shown { status: Some("active".into()), session_type: Some("dynamic".into()), ..Shown::default() };
-        let active = Tracked { wishes: Wishes { auto_rotate, ..Wishes::default() }, shown, ..Tracked::default() };
+        let active = Tracked { session_options: SessionOptions { auto_rotate, ..SessionOptions::default() }, shown, ..Tracked::default() };
         client.router.sessions.insert("s-1".into(), Box::new(active));
         client
     }

@@ -1,6 +1,6 @@
 //! The record of a pool, for the pool: read and changed by steps of its own, since no command waits under its name.
 
-use crate::client::news::{News, NewsOf, PoolFound, PoolNo};
+use crate::client::news::{PoolEvent, PoolEventKind, PoolFound, PoolNo};
 use crate::client::outbox::Pending;
 use crate::client::router::Router;
 use crate::state::{Listed, Name, StoreAnswer, StoreCall};
@@ -41,16 +41,16 @@ impl Router {
             StoreAnswer::Busy(data) => PoolFound::Others(data),
             _ => PoolFound::Failed,
         };
-        self.news.push_back(News { pool, what: NewsOf::Found(found) });
+        self.news.push_back(PoolEvent { pool, what: PoolEventKind::Found(found) });
     }
 
     pub(crate) fn on_pool_put(&mut self, pool: PoolNo, answer: &StoreAnswer) {
-        self.news.push_back(News { pool, what: NewsOf::Put(*answer == StoreAnswer::Done) });
+        self.news.push_back(PoolEvent { pool, what: PoolEventKind::Put(*answer == StoreAnswer::Done) });
     }
 
     pub(crate) fn on_pool_listed(&mut self, pool: PoolNo, answer: StoreAnswer) {
         let page: Option<(Vec<Listed>, bool)> =
             if let StoreAnswer::Listed { entries, more } = answer { Some((entries, more)) } else { None };
-        self.news.push_back(News { pool, what: NewsOf::Listed(page) });
+        self.news.push_back(PoolEvent { pool, what: PoolEventKind::Listed(page) });
     }
 }

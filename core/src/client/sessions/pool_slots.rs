@@ -5,10 +5,10 @@
 use crate::client::begin::same_request::{differing_members, digests};
 use crate::client::jobs::job::Entry;
 use crate::client::names::keep::REMEMBERED;
-use crate::client::news::{News, NewsOf, PoolNo, Slot};
+use crate::client::news::{PoolEvent, PoolEventKind, PoolNo, Slot};
 use crate::client::outbox::Pending;
 use crate::client::router::{Asker, Router};
-use crate::client::waiting::{Found, Start};
+use crate::client::waiting::{Start, StoredRecord};
 use crate::contract::agent::CreateSession;
 use crate::contract::pools::SlotPurchase;
 use crate::contract::{Decimal, Operation};
@@ -32,15 +32,15 @@ impl Router {
     /// A slot is this client's: it waits for what its pool does with it.
     pub(crate) fn take_in_slot(&mut self, name: &Name, data: Option<Vec<u8>>) -> Option<(Name, Slot)> {
         let version = data.as_ref().map(|data| Version::of(data));
-        let found = data.map_or(Found::Nothing, |data| self.found(&data));
+        let found = data.map_or(StoredRecord::Empty, |data| self.found(&data));
         self.journal.claimed(name, true, version);
-        if let (Found::Data(data), Some(version)) = (&found, version) {
+        if let (StoredRecord::Readable(data), Some(version)) = (&found, version) {
             self.journal.note(name, data, version);
         }
         let slot = match &found {
-            Found::Nothing => Slot::Free,
-            Found::Data(data) => slot_of(data),
-            Found::Bad(..) => Slot::Stuck,
+            StoredRecord::Empty => Slot::Free,
+            StoredRecord::Readable(data) => slot_of(data),
+            StoredRecord::Unreadable(..) => Slot::Stuck,
         };
         self.journal.give(name, Some(User::Pool));
         self.waiting.slots.insert(name.clone(), found);
@@ -48,9 +48,9 @@ impl Router {
     }
 
     /// Takes the content of a claimed slot, for the visit that is let in now.
-    pub(crate) fn take_slot(&mut self, name: &Name) -> Found {
+    pub(crate) fn take_slot(&mut self, name: &Name) -> StoredRecord {
         self.journal.give(name, None);
-        self.waiting.slots.remove(name).unwrap_or(Found::Nothing)
+        self.waiting.slots.remove(name).unwrap_or(StoredRecord::Empty)
     }
 
     /// A claimed slot is this client's no more.
@@ -68,7 +68,7 @@ impl Router {
 
     /// Returns true if a claimed slot holds a session, or a purchase, of another request than this; quantity and duration do not count.
     pub(crate) fn is_slot_of_another(&self, name: &Name, params: &str) -> bool {
-        let Some(Found::Data(data)) = self.waiting.slots.get(name) else { return false };
+        let Some(StoredRecord::Readable(data)) = self.waiting.slots.get(name) else { return false };
         let (Some(known), Ok(built)) = (&data.members, build(CreateSession::ENDPOINT, params)) else { return false };
         let own = digests(CreateSession::ENDPOINT, &built, Then::Follow);
         differing_members(CreateSession::ENDPOINT, known, &own).into_iter().any(|name| !matches!(name, "quantity" | "duration"))
@@ -78,16 +78,16 @@ impl Router {
     pub(crate) fn tell_pool_of_charge(&mut self, id: JobId, usd: Decimal) {
         let command = self.jobs.get(&id).and_then(|entry| entry.waiting.first());
         if let Some(Asker::Pool(pool)) = command.and_then(|command| self.commands.get(&command)).map(|command| command.asker) {
-            self.news.push_back(News { pool, what: NewsOf::Charged(usd) });
+            self.news.push_back(PoolEvent { pool, what: PoolEventKind::Charged(usd) });
         }
     }
 
     /// Reads the content of a slot from its record.
     pub(crate) fn slot_in(&mut self, data: &[u8]) -> Slot {
         match self.found(data) {
-            Found::Nothing => Slot::Free,
-            Found::Data(data) => slot_of(&data),
-            Found::Bad(..) => Slot::Stuck,
+            StoredRecord::Empty => Slot::Free,
+            StoredRecord::Readable(data) => slot_of(&data),
+            StoredRecord::Unreadable(..) => Slot::Stuck,
         }
     }
 
@@ -98,7 +98,7 @@ impl Router {
         if known.ended.is_some() {
             // The command was refused at once.
             self.outbox.steps.retain(|step| !matches!(step, crate::client::types::Step::Completed { command: ended } if *ended == command));
-            self.news.push_back(News { pool, what: NewsOf::Ended(command) });
+            self.news.push_back(PoolEvent { pool, what: PoolEventKind::Ended(command) });
         }
     }
 
@@ -199,7 +199,7 @@ mod tests {
             answer(request)
         });
         assert!(
-            client.router.news.iter().any(|news| matches!(news.what, NewsOf::Ended(ended) if ended == command)),
+            client.router.news.iter().any(|news| matches!(news.what, PoolEventKind::Ended(ended) if ended == command)),
             "the pool hears of it"
         );
         (client.take_answer(command).expect("has completed"), sent)
@@ -270,7 +270,7 @@ mod tests {
                 .router
                 .news
                 .iter()
-                .any(|news| matches!(&news.what, NewsOf::Claimed(claimed) if matches!(claimed[..], [(_, Slot::Free)])))
+                .any(|news| matches!(&news.what, PoolEventKind::Claimed(claimed) if matches!(claimed[..], [(_, Slot::Free)])))
         );
         let (refused, again) = opened(&mut second, &mut disk, |_| (403, "no".to_owned()));
         assert!(refused.is_err() && again == [key.clone()]);
@@ -326,7 +326,9 @@ mod tests {
         let names: Vec<Name> = (0..5).map(|slot| client.slot_name(&format!("shop/{slot}"))).collect();
         assert_eq!(client.claim_slots(9, names.clone(), 2), names);
         go_on(&mut client, &mut disk, NOW, |_| panic!("nothing is sent"));
-        let Some(News { pool: 9, what: NewsOf::Claimed(claimed) }) = client.router.news.pop_front() else { panic!("are claimed") };
+        let Some(PoolEvent { pool: 9, what: PoolEventKind::Claimed(claimed) }) = client.router.news.pop_front() else {
+            panic!("are claimed")
+        };
         let held = |slot: &Slot| claimed.iter().filter(|(_, known)| known == slot).map(|(name, _)| name.clone()).collect::<Vec<Name>>();
         assert_eq!((held(&Slot::Taken), held(&Slot::Free).len(), claimed.len()), (vec![names[3].clone()], 1, 2));
         let free = held(&Slot::Free);
@@ -346,7 +348,9 @@ mod tests {
         client.claim_slots(9, vec![name.clone()], 1);
         client.lost(None, NOW);
         go_on(&mut client, &mut disk, NOW, |_| panic!("nothing is sent"));
-        assert!(matches!(client.router.news.pop_front(), Some(News { what: NewsOf::Claimed(claimed), .. }) if claimed.is_empty()));
+        assert!(
+            matches!(client.router.news.pop_front(), Some(PoolEvent { what: PoolEventKind::Claimed(claimed), .. }) if claimed.is_empty())
+        );
         assert!(!client.router.journal.is_owned(&name) && (client.router.waiting.slots.len() == 0));
         // The claim may also end after it.
         client.claim_slots(9, vec![name.clone()], 1);

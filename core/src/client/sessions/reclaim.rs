@@ -5,7 +5,7 @@ use arcstr::ArcStr;
 
 use crate::client::begin::go_on::bought_as_of;
 use crate::client::router::Router;
-use crate::client::waiting::{After, Found};
+use crate::client::waiting::{PendingWrite, StoredRecord};
 use crate::state::{Name, User};
 use crate::time::Now;
 
@@ -27,14 +27,14 @@ impl Router {
             }
             if self.journal.slot(&name).is_none() {
                 // Waiting writes of the name are not made any more.
-                self.answered(&After::Name(name), None);
+                self.answered(&PendingWrite::Name(name), None);
             }
         }
     }
 
     /// A session lives again, or its name was lost: its record says what is known of it, if it is still its own.
-    pub(crate) fn reclaimed(&mut self, name: &Name, session: &str, found: &Found) {
-        let data = if let Found::Data(data) = found { Some(&**data) } else { None };
+    pub(crate) fn reclaimed(&mut self, name: &Name, session: &str, found: &StoredRecord) {
+        let data = if let StoredRecord::Readable(data) = found { Some(&**data) } else { None };
         let Some((data, saved)) = data.and_then(|data| Some((data, data.session.as_ref().filter(|saved| saved.id == session)?))) else {
             return self.lost_by(User::Session(session.into()), name);
         };
@@ -45,9 +45,9 @@ impl Router {
         if tracked.lapsed || data.at.client == self.shared.clock.at().client {
             saved.status = tracked.shown.status.as_ref().map(ArcStr::to_string).or(saved.status);
             saved.session_type = tracked.shown.session_type.as_ref().map(ArcStr::to_string).or(saved.session_type);
-            saved.credentials |= tracked.wishes.credentials;
-            if !tracked.wishes.ends.is_empty() {
-                saved.ends = tracked.wishes.ends.to_vec();
+            saved.credentials |= tracked.session_options.credentials;
+            if !tracked.session_options.ends.is_empty() {
+                saved.ends = tracked.session_options.ends.to_vec();
             }
         }
         self.hold_session(name, saved, bought_as_of(name, data));

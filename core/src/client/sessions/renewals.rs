@@ -6,7 +6,7 @@ use crate::client::deferred::Deferred;
 use crate::client::jobs::job::{Entry, Parked};
 use crate::client::router::Router;
 use crate::client::types::busy;
-use crate::client::waiting::{Found, Purpose, Visit};
+use crate::client::waiting::{NameRequest, RequestKind, StoredRecord};
 use crate::contract::Operation;
 use crate::contract::agent::RenewSession;
 use crate::engine::{Input, Stored};
@@ -30,20 +30,20 @@ impl Router {
 
     /// Claims it.
     pub(crate) fn claim_renewals(&mut self, id: JobId, name: &Name) {
-        self.visit(name, Visit::new(None, Purpose::Renewal(id)));
+        self.visit(name, NameRequest::new(None, RequestKind::Renewal(id)));
     }
 
     /// The name of its session's renewals is claimed for one: it is put there, unless another one is in doubt.
-    pub(crate) fn admit_renewal(&mut self, name: &Name, id: JobId, found: &Found) {
+    pub(crate) fn admit_renewal(&mut self, name: &Name, id: JobId, found: &StoredRecord) {
         let Some(entry) = self.jobs.get(&id) else { return };
         let (own, session) = (entry.custody.name.clone(), entry.subject.session_id.clone().unwrap_or_default());
-        let marked = if let Found::Data(data) = found { data.renewal.clone() } else { None };
+        let marked = if let StoredRecord::Readable(data) = found { data.renewal.clone() } else { None };
         match marked.filter(|marked| own.as_ref() != Some(marked)) {
             _ if !entry.wanted => self.deferred.push(Deferred::Tell(id, Input::Stored(Stored::Failed))),
             // The renewal is under another name, if there is one.
             Some(marked) => {
                 self.journal.give(name, Some(User::Marker(id)));
-                self.visit(&marked, Visit::new(None, Purpose::Marked(id, name.clone())));
+                self.visit(&marked, NameRequest::new(None, RequestKind::Marked(id, name.clone())));
             }
             None => match self.refusal_by(name, found, &session) {
                 Some(fields) => self.refuse_renewal(id, fields, [name].into_iter()),
@@ -53,7 +53,7 @@ impl Router {
     }
 
     /// Takes the data under the name of a marker.
-    pub(crate) fn admit_marked(&mut self, marked: &Name, id: JobId, name: &Name, found: &Found) {
+    pub(crate) fn admit_marked(&mut self, marked: &Name, id: JobId, name: &Name, found: &StoredRecord) {
         let Some(entry) = self.jobs.get(&id).filter(|entry| entry.wanted) else {
             self.let_go_of_renewals(name);
             return self.deferred.push(Deferred::Tell(id, Input::Stored(Stored::Failed)));
@@ -78,13 +78,15 @@ impl Router {
     }
 
     /// Why a renewal is not sent, by what is under a name.
-    fn refusal_by(&self, name: &Name, found: &Found, session: &str) -> Option<ErrorFields> {
+    fn refusal_by(&self, name: &Name, found: &StoredRecord, session: &str) -> Option<ErrorFields> {
         let operation = RenewSession::ENDPOINT.name;
         let record = self.journal.slot(name).map(|slot| name.at(slot.version).0);
         match found {
-            Found::Nothing => None,
-            Found::Bad(bad, _) => Some(ErrorFields { record, ..crate::client::begin::admit::unreadable(operation, bad, Effect::None) }),
-            Found::Data(data) => data.call.as_ref().filter(|call| is_renewal_of(call, session)).map(|call| {
+            StoredRecord::Empty => None,
+            StoredRecord::Unreadable(bad, _) => {
+                Some(ErrorFields { record, ..crate::client::begin::admit::unreadable(operation, bad, Effect::None) })
+            }
+            StoredRecord::Readable(data) => data.call.as_ref().filter(|call| is_renewal_of(call, session)).map(|call| {
                 let what = "was not sent, because an earlier renewal of this session may have been paid; resume or settle that one first";
                 let advice =
                     if call.can_resume() { Advice::Resume } else { look_advice(RenewSession::ENDPOINT).unwrap_or(Advice::CheckAccount) };

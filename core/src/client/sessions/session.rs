@@ -6,7 +6,7 @@ use crate::client::jobs::job::Entry;
 use crate::client::names::keep::REMEMBERED;
 use crate::client::router::Router;
 use crate::client::types::{Outputs, ReadFailure};
-use crate::client::waiting::{Purpose, Visit};
+use crate::client::waiting::{NameRequest, RequestKind};
 use crate::collections::SmallSet;
 use crate::contract::agent::{CreateSession, Session};
 use crate::contract::{Json, Operation};
@@ -79,7 +79,7 @@ impl Router {
                 charged_usd: bought.facts.estimated_charge_usd.as_deref().map(Into::into),
                 ..Shown::default()
             },
-            wishes: wants.wishes.clone(),
+            session_options: wants.session_options.clone(),
             jobs: SmallSet::one(id),
             changing: SmallSet::one(id),
             bought_as: custody.bought_as.clone(),
@@ -89,8 +89,8 @@ impl Router {
             // A replay of a purchase that is followed already under another name: that one has it.
             Some(known) if known.name.is_some() => {
                 known.jobs.insert(id);
-                known.wishes.credentials |= tracked.wishes.credentials;
-                known.wishes.auto_rotate |= tracked.wishes.auto_rotate;
+                known.session_options.credentials |= tracked.session_options.credentials;
+                known.session_options.auto_rotate |= tracked.session_options.auto_rotate;
                 return self.put_session(&session_id);
             }
             Some(known) => {
@@ -140,7 +140,7 @@ impl Router {
     pub(crate) fn take_missing_session(&mut self, session: &str) -> Option<Name> {
         let is_own = |known: &Tracked| known.shown.seen || known.name.as_ref().is_some_and(Name::is_of_a_pool);
         let tracked = self.sessions.get(session).filter(|tracked| is_own(tracked) && tracked.changing.is_empty())?;
-        let was_there = phase_of(tracked.shown.status.as_deref(), &tracked.wishes.ends) != Phase::Pending;
+        let was_there = phase_of(tracked.shown.status.as_deref(), &tracked.session_options.ends) != Phase::Pending;
         was_there.then(|| self.terminated(session))?
     }
 
@@ -192,7 +192,7 @@ impl Router {
 
     /// A session that is this client's still, for all that is known, is claimed again.
     pub(crate) fn reclaim(&mut self, name: &Name, session: ArcStr, failures: u32) {
-        self.visit(name, Visit::new(None, Purpose::Reclaim(session, failures)));
+        self.visit(name, NameRequest::new(None, RequestKind::Reclaim(session, failures)));
     }
 
     /// A session that was over lives again: its record is taken back, or made anew.

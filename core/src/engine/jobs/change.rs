@@ -58,13 +58,13 @@ impl Change {
         if !cx.wanted && !matches!(input, Input::Response(_)) {
             return end_cancelled(cx);
         }
-        let confirmed = match confirm.handle(input, cx.wants.wishes.credentials, cx) {
+        let confirmed = match confirm.handle(input, cx.wants.session_options.credentials, cx) {
             Part::Asks(action) => return action,
             Part::Done(confirmed) => confirmed,
         };
         match confirmed {
             Confirmed::Shown(answered) => {
-                let phase = phase_of(answered.facts.status.as_deref(), &cx.wants.wishes.ends);
+                let phase = phase_of(answered.facts.status.as_deref(), &cx.wants.session_options.ends);
                 cx.notes.push(Note::Shown(answered.facts.clone(), None));
                 if cx.wanted { Action::End(Ok(Box::new(Answered { phase: Some(phase), ..*answered }))) } else { end_cancelled(cx) }
             }
@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn credentials_that_are_wanted_are_read_along() {
         let mut given = Given::agent();
-        given.wants.wishes.credentials = true;
+        given.wants.session_options.credentials = true;
         let mut job = resent(&mut given);
         assert_eq!(given.tell(&mut job, [due()]), ["send GET /sessions/s-1?include_credentials=true"]);
     }

@@ -88,7 +88,7 @@ impl Terminate {
                 gone(Answered { phase: Some(Phase::Ended), ..Answered::of(facts) }, cx)
             }
             Confirmed::Shown(answered) => {
-                let phase = phase_of(answered.facts.status.as_deref(), &cx.wants.wishes.ends);
+                let phase = phase_of(answered.facts.status.as_deref(), &cx.wants.session_options.ends);
                 cx.notes.push(Note::Shown(answered.facts.clone(), None));
                 match phase {
                     _ if !cx.wanted => self.write.stop(cx),

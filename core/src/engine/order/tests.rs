@@ -35,7 +35,7 @@ fn an_order_is_read_until_it_is_usable_and_each_status_is_reported_once() {
 #[test]
 fn a_status_that_the_caller_named_ends_it() {
     let mut given = Given::reseller();
-    given.wants.wishes.ends = vec!["odd".to_owned()].into();
+    given.wants.session_options.ends = vec!["odd".to_owned()].into();
     let mut order = order(&mut given, true);
     assert_eq!(given.tell(&mut order, [due(), is("odd")])[1], "end: done Ended");
 }
@@ -100,7 +100,7 @@ fn an_order_that_only_a_person_named_and_the_service_does_not_show_stays_in_doub
     let mut given = Given::reseller();
     given.wants.deadline_ms = 0;
     let mut order = order(&mut given, true);
-    (order.only_named, order.outlives_wait) = (true, true);
+    (order.unconfirmed, order.outlives_wait) = (true, true);
     assert_eq!(given.tell(&mut order, [due(), none()])[1], "rest: InDoubt Unknown CheckAccount");
     order.resume(&mut given.cx());
     assert_eq!(given.tell(&mut order, [due(), is("processing")])[1], "end: done Pending");
@@ -133,7 +133,7 @@ fn an_order_that_only_a_person_named_is_kept_by_its_intent_once_the_service_show
         let mut given = Given::reseller();
         given.subject.intent = intent.map(arcstr::ArcStr::from);
         let mut order = order(&mut given, true);
-        (order.only_named, order.outlives_wait) = (true, true);
+        (order.unconfirmed, order.outlives_wait) = (true, true);
         assert_eq!(given.tell(&mut order, [due(), is("processing")])[1], "wake");
         given.wanted = false;
         assert_eq!(given.tell(&mut order, [due()]), [ends]);

@@ -41,7 +41,7 @@ fn a_session_is_read_until_it_is_usable_or_over() {
     assert_eq!(given.notes(), ["shown creating Pending", "shown odd Unknown", "shown active Ready"]);
     let mut follow = self::follow(false);
     assert_eq!(given.tell(&mut follow, [due(), is("expired")]), [READ, "end: done Ended"]);
-    given.wants.wishes.ends = vec!["odd".to_owned()].into();
+    given.wants.session_options.ends = vec!["odd".to_owned()].into();
     let mut follow = self::follow(false);
     assert_eq!(given.tell(&mut follow, [due(), is("odd")]), [READ, "end: done Ended"]);
 }
@@ -52,7 +52,7 @@ fn the_answer_to_a_purchase_is_enough_where_it_says_all_that_is_wanted() {
     assert_eq!(bought(&mut given, "active", false).1, "end: done Ready");
     // An answer to a second send may be a replay of an earlier state, and shows no credentials.
     assert_eq!((bought(&mut given, "active", true).1, given.wait()), ("wake".to_owned(), 0));
-    given.wants.wishes.credentials = true;
+    given.wants.session_options.credentials = true;
     assert_eq!((bought(&mut given, "active", false).1, given.wait()), ("wake".to_owned(), 0));
     assert_eq!(bought(&mut given, "creating", false).1, "wake");
     assert!((900..=1100).contains(&given.wait()));
@@ -63,7 +63,7 @@ fn the_answer_to_a_purchase_is_enough_where_it_says_all_that_is_wanted() {
 #[test]
 fn credentials_are_asked_for_only_once_the_session_is_known_to_be_active() {
     let mut given = session();
-    (given.wants.wishes.credentials, given.session) = (true, Some(("creating", true)));
+    (given.wants.session_options.credentials, given.session) = (true, Some(("creating", true)));
     let mut follow = follow(true);
     assert_eq!(given.tell(&mut follow, [due(), is("creating"), due(), is("active")]), [READ, "wake", READ, "wake"]);
     assert_eq!(given.wait(), 0);

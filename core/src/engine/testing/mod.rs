@@ -16,7 +16,7 @@ use self::tell::What;
 pub(crate) use self::tell::*;
 use super::answer::Answered;
 use super::call::Call;
-use super::context::{Cx, DEADLINE, Known, Service, Shared, Subject, Wants, Wishes};
+use super::context::{Cx, DEADLINE, Known, Service, SessionOptions, Shared, Subject, WaitOptions};
 use super::cost::Terms;
 use super::exchange::Exchange;
 use super::gate::Gate;
@@ -44,7 +44,7 @@ pub(crate) struct Given {
     notes: Vec<Note>,
     pub(crate) subject: Subject,
     pub(crate) wanted: bool,
-    pub(crate) wants: Wants,
+    pub(crate) wants: WaitOptions,
     /// The status of the session that is known, and whether a read has shown it.
     pub(crate) session: Option<(&'static str, bool)>,
     /// True if a person named the session, and the service has not confirmed it yet.
@@ -93,7 +93,12 @@ impl Given {
             notes: Vec::new(),
             subject: Subject::default(),
             wanted: true,
-            wants: Wants { wishes: Wishes { credentials, auto_rotate, ends }, deadline_ms: DEADLINE, since: Some(0), queued: 0 },
+            wants: WaitOptions {
+                session_options: SessionOptions { credentials, auto_rotate, ends },
+                deadline_ms: DEADLINE,
+                since: Some(0),
+                queued: 0,
+            },
             session: None,
             named: false,
             day: None,

@@ -6,7 +6,7 @@ use super::parts::{CREATING, Ends};
 use super::root::{BLOCKS, CHECK, For, IDLE, LEAKS, Machine, TIMEOUT, answered, hash, is_closed, is_dynamic};
 use super::slots::{Doing, Session};
 use super::status::READY_TIMEOUT;
-use crate::client::{Client, NewsOf};
+use crate::client::{Client, PoolEventKind};
 use crate::contract::pools::{AcquireLease, DrainPool, LeaseAdvice, PoolReplace, WaitReady};
 use crate::contract::{Json, Shaped, json_of};
 use crate::engine::EventKind;
@@ -116,21 +116,21 @@ impl Machine {
     }
 
     /// The client below has something to say.
-    pub(in crate::pool) fn on_client_event(&mut self, client: &mut Client, what: NewsOf) {
+    pub(in crate::pool) fn on_client_event(&mut self, client: &mut Client, what: PoolEventKind) {
         match what {
-            NewsOf::Claimed(claimed) => self.claimed(client, &claimed),
-            NewsOf::NotClaimed => self.not_claimed(client),
-            NewsOf::Ended(command) => match (self.commands.remove(&command), client.take_answer(command)) {
+            PoolEventKind::Claimed(claimed) => self.claimed(client, &claimed),
+            PoolEventKind::NotClaimed => self.not_claimed(client),
+            PoolEventKind::Ended(command) => match (self.commands.remove(&command), client.take_answer(command)) {
                 (Some(For::Slot(slot, work)), Some(result)) if self.slots.is_at(slot, work) => self.slot_ended(client, slot, result),
                 // The slot was lost meanwhile, and may be this client's again, with another session.
                 (Some(For::Slot(..)), Some(Ok(answered))) => self.let_stale_go(client, &answered),
                 (Some(For::Products), Some(result)) => self.products_read(client, &result),
                 _ => {}
             },
-            NewsOf::Charged(usd) => self.spent.add(client.unix(), usd),
-            NewsOf::Found(found) => self.found(client, found),
-            NewsOf::Put(is_done) => self.shared_put(client, is_done),
-            NewsOf::Listed(page) => self.listed(client, page),
+            PoolEventKind::Charged(usd) => self.spent.add(client.unix(), usd),
+            PoolEventKind::Found(found) => self.found(client, found),
+            PoolEventKind::Put(is_done) => self.shared_put(client, is_done),
+            PoolEventKind::Listed(page) => self.listed(client, page),
         }
         self.turn(client);
     }

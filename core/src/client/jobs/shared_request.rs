@@ -4,22 +4,26 @@
 use crate::client::outbox::Pending;
 use crate::client::router::Router;
 use crate::collections::ThinVec;
-use crate::engine::{Action, Cx, Exchange, ExchangeResult, FailedSend, SendResult, Subject, Wants, Wishes};
+use crate::engine::{Action, Cx, Exchange, ExchangeResult, FailedSend, SendResult, SessionOptions, Subject, WaitOptions};
 use crate::policy::{Again, Error};
-use crate::state::{CommandId, Errand, StepId};
+use crate::state::{CommandId, SharedRequest, StepId};
 use crate::time::Millis;
 
 /// The options that a shared request does not have.
-const NO_WANTS: Wants =
-    Wants { wishes: Wishes { credentials: false, auto_rotate: false, ends: ThinVec::EMPTY }, deadline_ms: 0, since: None, queued: 0 };
+const NO_WANTS: WaitOptions = WaitOptions {
+    session_options: SessionOptions { credentials: false, auto_rotate: false, ends: ThinVec::EMPTY },
+    deadline_ms: 0,
+    since: None,
+    queued: 0,
+};
 
 impl Router {
-    pub(crate) fn errand(&mut self, which: Pending) -> &mut Errand {
+    pub(crate) fn errand(&mut self, which: Pending) -> &mut SharedRequest {
         if which == Pending::Login { &mut self.errands.login } else { &mut self.errands.time }
     }
 
     /// Lets an errand's part do something.
-    fn with_errand<T>(&mut self, act: impl FnOnce(&mut Cx<'_>) -> T) -> T {
+    fn with_shared_request<T>(&mut self, act: impl FnOnce(&mut Cx<'_>) -> T) -> T {
         let (mut notes, mut subject) = (Vec::new(), Subject::default());
         act(&mut Cx {
             shared: &mut self.shared,
@@ -36,7 +40,7 @@ impl Router {
 
     /// Sends it, for a command that waits.
     pub(crate) fn send_errand(&mut self, which: Pending, mut exchange: Exchange, command: CommandId) {
-        let Action::Send(request) = self.with_errand(|cx| exchange.send(None, Millis::MAX, cx)) else { return };
+        let Action::Send(request) = self.with_shared_request(|cx| exchange.send(None, Millis::MAX, cx)) else { return };
         let (id, now) = (self.outbox.send(which.clone(), command, request), self.shared.clock.monotonic());
         let errand = self.errand(which);
         exchange.late = errand.late;
@@ -46,11 +50,16 @@ impl Router {
     }
 
     /// Takes the outcome of the request.
-    pub(crate) fn hear_errand(&mut self, which: Pending, step: StepId, received: SendResult<'_>) -> Option<(Exchange, ExchangeResult)> {
+    pub(crate) fn on_shared_response(
+        &mut self,
+        which: Pending,
+        step: StepId,
+        received: SendResult<'_>,
+    ) -> Option<(Exchange, ExchangeResult)> {
         let out = &mut self.errand(which.clone()).out;
         let at = out.iter().position(|(id, _)| *id == step)?;
         let (_, mut exchange) = out.remove(at);
-        let heard = self.with_errand(|cx| exchange.take_in(received, cx));
+        let heard = self.with_shared_request(|cx| exchange.take_in(received, cx));
         let errand = self.errand(which);
         errand.late = exchange.late;
         if matches!(heard, ExchangeResult::Late) {
@@ -65,7 +74,7 @@ impl Router {
         let again = if passing { Again::Same } else { Again::No };
         let now = self.shared.clock.monotonic();
         let mut attempts = self.errand(which.clone()).attempts;
-        let delay = self.with_errand(|cx| attempts.next_delay(again, asked, exchange.sent_at(), false, cx));
+        let delay = self.with_shared_request(|cx| attempts.next_delay(again, asked, exchange.sent_at(), false, cx));
         let at = delay.map(|delay| now.saturating_add(delay));
         let errand = self.errand(which);
         errand.attempts = attempts;
@@ -76,13 +85,13 @@ impl Router {
     /// Ends a request that succeeded: its quota is given back.
     pub(crate) fn errand_succeeded(&mut self, which: Pending) {
         let attempts = self.errand(which.clone()).attempts;
-        self.with_errand(|cx| attempts.succeeded(cx));
+        self.with_shared_request(|cx| attempts.succeeded(cx));
         let now = self.shared.clock.monotonic();
         self.errand(which).done(0, now);
     }
 
     /// Puts what the service said into an error, without a secret.
-    pub(crate) fn describe_errand(&mut self, exchange: &Exchange, error: &mut Error, failing: &FailedSend) {
-        self.with_errand(|cx| exchange.describe(error, failing, cx));
+    pub(crate) fn describe_shared_request(&mut self, exchange: &Exchange, error: &mut Error, failing: &FailedSend) {
+        self.with_shared_request(|cx| exchange.describe(error, failing, cx));
     }
 }

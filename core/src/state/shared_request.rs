@@ -7,7 +7,7 @@ use crate::time::Millis;
 
 /// A shared request.
 #[derive(Debug, Clone, Hash)]
-pub(crate) struct Errand {
+pub(crate) struct SharedRequest {
     pub(crate) attempts: Attempts,
     pub(crate) sends: u32,
     /// The number of sends that the host got to too late.
@@ -18,9 +18,9 @@ pub(crate) struct Errand {
     pub(crate) not_before: Option<Millis>,
 }
 
-impl Errand {
+impl SharedRequest {
     pub(crate) fn new(policy: RetryPolicy) -> Self {
-        Errand { attempts: Attempts::of_shared_request(policy), sends: 0, late: 0, out: Vec::new(), not_before: None }
+        SharedRequest { attempts: Attempts::of_shared_request(policy), sends: 0, late: 0, out: Vec::new(), not_before: None }
     }
 
     pub(crate) fn is_out(&self) -> bool {

@@ -6,14 +6,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use hopline::policy::Rule;
-use hopline_world::{Kind, Limits, SCOPES, Scope, explore, seeded};
+use hopline_world::{Kind, Limits, SCOPES, Scope, explore, pool_life, seeded};
 
 const HELP: &str = "\
 cargo xtask world scope NAME [FAULTS,TROUBLES,ACTS] [RULE]   every world of the scopes whose name has this in it
 cargo xtask world seed KIND N [RULE]                         one life: agent, capped, reseller, or with more programs on one
                                                              store: shared, sharedcap, sharedreseller
+cargo xtask world seed pools N                               one life of a pool
 cargo xtask world deep                                       every scope, with more that goes wrong than in every run
-cargo xtask swarm [--minutes N] [--seed S]                   lives on all cores, from a seed on";
+cargo xtask swarm [--minutes N] [--seed S] [--pools]         lives on all cores, from a seed on; lives of pools in their place";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -21,6 +22,7 @@ fn main() -> ExitCode {
     let is_well = match words.as_slice() {
         ["scope", name, rest @ ..] => scope(name, rest),
         ["deep"] => deep(),
+        ["seed", "pools", seed] => one_of_pools(seed),
         ["seed", kind, seed, rest @ ..] => kind_of(kind).and_then(|kind| one(kind, seed, rest.first().copied())),
         ["swarm", rest @ ..] => swarm(rest),
         [] => {
@@ -87,8 +89,18 @@ fn kind_of(name: &str) -> Result<Kind, String> {
     found.ok_or_else(|| format!("there are no lives of the kind `{name}`; they are {}", Kind::ALL.map(name_of).join(", ")))
 }
 
+fn number_of(seed: &str) -> Result<u64, String> {
+    seed.parse().map_err(|_| format!("`{seed}` is no number"))
+}
+
+fn one_of_pools(seed: &str) -> Result<bool, String> {
+    let lived = pool_life(number_of(seed)?);
+    println!("{}", lived.as_ref().map_or_else(String::clone, |lived| format!("{lived:?}, and everything is as it should be")));
+    Ok(lived.is_ok())
+}
+
 fn one(kind: Kind, seed: &str, without: Option<&str>) -> Result<bool, String> {
-    let seed = seed.parse().map_err(|_| format!("`{seed}` is no number"))?;
+    let seed = number_of(seed)?;
     match seeded(kind, seed, rule(without)?) {
         Ok(steps) => println!("{steps} steps, and everything is as it should be"),
         Err(found) => {
@@ -104,20 +116,29 @@ fn swarm(rest: &[&str]) -> Result<bool, String> {
         let at = rest.iter().position(|word| *word == name)?;
         Some(rest.get(at + 1).and_then(|number| number.parse::<u64>().ok()).ok_or_else(|| format!("`{name}` takes a number")))
     };
-    if let Some(other) = rest.iter().find(|word| word.starts_with("--") && !["--minutes", "--seed"].contains(*word)) {
-        return Err(format!("there is no option `{other}`; the options are --minutes and --seed"));
+    if let Some(other) = rest.iter().find(|word| word.starts_with("--") && !["--minutes", "--seed", "--pools"].contains(*word)) {
+        return Err(format!("there is no option `{other}`; the options are --minutes, --seed and --pools"));
     }
     let minutes = number("--minutes").transpose()?.unwrap_or(1);
     let first = number("--seed").transpose()?.unwrap_or(0);
+    let one_of = |kind: Kind, seed: u64| {
+        let lived = seeded(kind, seed, None);
+        lived.map_err(|found| format!("{found}\n  again: cargo xtask world seed {} {seed}", name_of(kind)))
+    };
+    let one_pool = |seed: u64| {
+        let lived = pool_life(seed).map(|lived| lived.steps);
+        lived.map_err(|wrong| format!("{wrong}\n  again: cargo xtask world seed pools {seed}"))
+    };
+    let kinds: &[Option<Kind>] = if rest.contains(&"--pools") { &[None] } else { &Kind::ALL.map(Some) };
     let (next, steps, is_wrong, begun) = (AtomicU64::new(first), AtomicU64::new(0), AtomicBool::new(false), Instant::now());
     let live = || {
         while begun.elapsed() < Duration::from_secs(60 * minutes) && !is_wrong.load(Ordering::Relaxed) {
             let seed = next.fetch_add(1, Ordering::Relaxed);
-            for kind in Kind::ALL {
-                match seeded(kind, seed, None) {
+            for kind in kinds {
+                match kind.map_or_else(|| one_pool(seed), |kind| one_of(kind, seed)) {
                     Ok(some) => _ = steps.fetch_add(some, Ordering::Relaxed),
-                    Err(found) => {
-                        println!("{found}\n  again: cargo xtask world seed {} {seed}", name_of(kind));
+                    Err(wrong) => {
+                        println!("{wrong}");
                         is_wrong.store(true, Ordering::Relaxed);
                     }
                 }
@@ -129,7 +150,7 @@ fn swarm(rest: &[&str]) -> Result<bool, String> {
             scope.spawn(live);
         }
     });
-    let (lives, steps) = (Kind::ALL.len() as u64 * (next.into_inner() - first), steps.into_inner());
+    let (lives, steps) = (kinds.len() as u64 * (next.into_inner() - first), steps.into_inner());
     println!("{lives} lives, {steps} steps in {:.0} s", begun.elapsed().as_secs_f64());
     Ok(!is_wrong.into_inner())
 }

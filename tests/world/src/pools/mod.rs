@@ -11,7 +11,7 @@ use hopline::client::{
 };
 use hopline::contract::Secret;
 use hopline::contract::agent::SessionType;
-use hopline::contract::pools::{AcquireLease, ClosePool, LeaseAdvice, LeaseRef, OpenPool};
+use hopline::contract::pools::{AcquireLease, ClosePool, LeaseAdvice, LeaseRef, OpenPool, PoolReplace};
 use hopline::pool::PoolClient;
 use hopline::wire::Request;
 use hopline_sandbox::{Config, ErrorFault, Fault, FaultRule, Service};
@@ -85,6 +85,31 @@ fn is_purchase(request: &Request) -> bool {
     request.url.ends_with("/sessions") && request.method.as_str() == "POST"
 }
 
+/// The terms on which a pool lends; each life draws its own.
+#[derive(Debug, Clone, Default)]
+struct Terms {
+    replace: Option<PoolReplace>,
+    leases_per_session: Option<u32>,
+    rotate_after_uses: Option<u32>,
+    rotate_after_ms: Option<Millis>,
+    idle_release_ms: Option<Millis>,
+    max_lease_ms: Option<Millis>,
+}
+
+impl Terms {
+    fn draw(chance: &mut impl Source) -> Terms {
+        let mut draw = |of: [Option<Millis>; 4]| of[chance.below(4)];
+        Terms {
+            replace: draw([None, None, None, Some(0)]).map(|_| PoolReplace::Failing),
+            leases_per_session: draw([None, None, Some(2), Some(3)]).map(|most| most as u32),
+            rotate_after_uses: draw([None, None, Some(1), Some(3)]).map(|most| most as u32),
+            rotate_after_ms: draw([None, None, None, Some(5 * MINUTE)]),
+            idle_release_ms: draw([None, None, Some(0), Some(5000)]),
+            max_lease_ms: draw([None, None, None, Some(MINUTE)]),
+        }
+    }
+}
+
 /// One life.
 struct Life {
     chance: Xoshiro256PlusPlus,
@@ -98,6 +123,8 @@ struct Life {
     /// The largest size that the pool was opened with.
     size: u32,
     ready: u32,
+    /// The terms on which it lends.
+    terms: Terms,
     /// What may be bought in a day, in USD.
     cap: i64,
     watch: Watch,
@@ -130,6 +157,7 @@ impl Life {
         let ready = [0, 0, 1, size][chance.below(4)];
         let mut life = Life::of(chance, service, size, ready);
         life.cap = [5000, 5000, 5000, 40][life.chance.below(4)];
+        life.terms = Terms::draw(&mut life.chance);
         life.faults = [0, 1, 4][life.chance.below(3)];
         life.store_fails = true;
         life.is_wanted = life.chance.below(8) > 0;
@@ -150,6 +178,7 @@ impl Life {
             late: Vec::new(),
             size,
             ready,
+            terms: Terms::default(),
             cap: 1_000_000,
             watch: Watch::default(),
             faults: 0,
@@ -206,7 +235,14 @@ impl Life {
     }
 
     fn request(&self, size: u32) -> OpenPool {
+        let Terms { replace, leases_per_session, rotate_after_uses, rotate_after_ms, idle_release_ms, max_lease_ms } = self.terms.clone();
         OpenPool {
+            replace,
+            leases_per_session,
+            rotate_after_uses,
+            rotate_after_ms,
+            idle_release_ms,
+            max_lease_ms,
             name: NAME.to_owned(),
             size,
             ready: Some(self.ready.min(size)),
@@ -587,11 +623,16 @@ impl Life {
             return Err("something was bought that nobody waits for".into());
         }
         let rotations: BTreeMap<&str, u32> = sessions.iter().map(|view| (view.session_id.as_str(), view.rotations)).collect();
-        let mut lent: BTreeMap<&str, u8> = BTreeMap::new();
+        let mut lent: BTreeMap<&str, (u8, u32)> = BTreeMap::new();
         for program in &self.programs {
             for (lease, (session, had)) in program.leases.iter().filter(|(lease, _)| program.client.is_valid(&lease_ref(**lease))) {
-                if let Some(other) = lent.insert(session, program.number) {
-                    return Err(format!("{session} is lent twice, by programs {other} and {}", program.number));
+                let (lender, times) = lent.entry(session).or_insert((program.number, 0));
+                *times += 1;
+                if *lender != program.number {
+                    return Err(format!("{session} is lent twice, by programs {lender} and {}", program.number));
+                }
+                if *times > self.terms.leases_per_session.unwrap_or(1) {
+                    return Err(format!("{session} is lent {times} times by program {lender}"));
                 }
                 if rotations.get(session.as_str()) != Some(had) {
                     return Err(format!("the exit of {session} was changed under the lease {lease:?} of program {}", program.number));

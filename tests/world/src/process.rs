@@ -268,7 +268,16 @@ impl World {
             self.tell(|| format!("command {} is to send for purchase {} of {job:?}, {key:?}", command.0, about.purchase));
         }
         let (total, clocks) = (self.scope.cap.map(|_| self.store.total()), self.clocks());
-        self.checker.sends(&Sending { command, about: whose, request: &request, beside_login, store_is_idle, total, clocks })?;
+        self.checker.sends(&Sending {
+            command,
+            about: whose,
+            request: &request,
+            beside_login,
+            store_is_idle,
+            total,
+            clocks,
+            now: self.now,
+        })?;
         if let Some(process) = &mut self.process {
             process.out.push_back(Out::Send { id, command, request, about });
         }

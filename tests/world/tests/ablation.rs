@@ -63,8 +63,9 @@ fn shown(rule: Rule) -> Option<Shown> {
         Rule::RenewalsShareAName => shown(RENEWED_TWICE, (1, 1, 1), DOUBLED, agent),
         Rule::NewerSettingStands => shown(SET_TWICE, (1, 0, 2), STALE, None),
         Rule::LateIsNotNone => shown(LATE, (0, 1, 1), DENIED, agent),
-        // A backend that keeps to what is assumed of it has not passed it on; and no job is a write without a key at the agent API.
-        Rule::RefusedKeepsKey | Rule::LaterIsUnanswered => None,
+        Rule::RefusedKeepsKey => shown(RELAYED, (1, 0, 1), REKEYED, shared),
+        // No job is a write without a key at the agent API.
+        Rule::LaterIsUnanswered => None,
         Rule::TokenRefusalHasEnvelope => shown(PLACED, (1, 0, 0), RESENT, reseller),
         Rule::RenewOnce => shown(SHARED, (3, 0, 0), RENEWED, reseller),
         Rule::RefusedLoginRests => shown(PLACED, (1, 1, 0), REFUSED, reseller),

@@ -109,6 +109,8 @@ pub(crate) struct Sending<'a> {
     /// The newest total that the store has.
     pub(crate) total: Option<Total>,
     pub(crate) clocks: Clocks,
+    /// The time, by no program's clock.
+    pub(crate) now: Millis,
 }
 
 /// Reads the history as it happens. Its own state is part of a world's: two worlds that are alike, and were told alike, go on alike.
@@ -343,7 +345,7 @@ impl Checker {
     /// A request goes out.
     pub(crate) fn sends(&mut self, sending: &Sending<'_>) -> Result<(), Harm> {
         if let (Some(key), Some((about, job))) = (sending.request.header("idempotency-key"), sending.about) {
-            if let Some(replaced) = self.jobs[about.job].key_goes_out(about.purchase, job, key, self.terms.retry_paid)? {
+            if let Some(replaced) = self.jobs[about.job].key_goes_out(about.purchase, job, key, (self.terms.retry_paid, sending.now))? {
                 self.spending.replaced(&replaced);
                 self.changes.replaced(&replaced, key);
             }
@@ -379,7 +381,8 @@ impl Checker {
         clocks: Clocks,
     ) {
         if let (Some(key), Some(about)) = (request.header("idempotency-key"), about) {
-            self.jobs[about.job].hears(about.purchase, key, response);
+            let refused_at = (self.terms.relayed && response.is_backends()).then_some(now);
+            self.jobs[about.job].hears(about.purchase, key, response, refused_at);
             self.spending.hears(key, response);
             self.changes.hears(key, response, self.terms.relayed);
         }

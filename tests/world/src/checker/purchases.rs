@@ -2,13 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use hopline::client::{Answered, Saved};
+use hopline::client::{Answered, Millis, Saved};
 use hopline::contract::{Safety, endpoint};
-use hopline::{Advice, Effect as Said, Error};
+use hopline::{Advice, Effect as Said, Error, Kind};
 
 use super::{DENIED, FORGOTTEN, Harm, INVENTED, LOST, REKEYED, RESENT, TWICE, is_refused_start};
 use crate::job::{Job, Name, Task};
 use crate::service::{Effect, Response};
+
+/// A key that an app's own backend refused is sent again for so long at least.
+const STILL_YOUNG: Millis = 12 * 3_600_000;
 
 /// A key that was sent.
 #[derive(Debug, Clone, Hash)]
@@ -16,6 +19,8 @@ struct Key {
     key: String,
     /// The status of the failure that the service itself answered it with last, where that settles it.
     failed: Option<u16>,
+    /// The time at which an app's own backend refused it, if that was its last answer.
+    refused_at: Option<Millis>,
 }
 
 /// What the first record of a job begins, with all its keys, until it is said that nothing happened or a person ends it.
@@ -67,6 +72,8 @@ pub(super) struct History {
     pub(super) misled: usize,
     /// So often it was started again without a name: each is one of its own.
     more: usize,
+    /// The key that an app's own backend refused, and when: the next start sends the same one.
+    refused: Option<(String, Millis)>,
     /// Two calls of it were started that nothing tells from one another, so that what is said of one does not hold for both.
     is_ambiguous: bool,
 }
@@ -178,8 +185,18 @@ impl History {
     }
 
     /// A key goes out. The key that it takes the place of, if the service has refused that one for good.
-    pub(super) fn key_goes_out(&mut self, purchase: usize, job: Job, key: &str, retry_paid: bool) -> Result<Option<String>, Harm> {
+    pub(super) fn key_goes_out(
+        &mut self,
+        purchase: usize,
+        job: Job,
+        key: &str,
+        (retry_paid, now): (bool, Millis),
+    ) -> Result<Option<String>, Harm> {
         let Some(purchase) = self.purchases.get_mut(purchase) else { return Ok(None) };
+        let refused = self.refused.take().filter(|(_, at)| self.misled == 0 && now - at < STILL_YOUNG);
+        if refused.is_some_and(|(refused, _)| refused != key) {
+            return Err(REKEYED);
+        }
         let replaced = match purchase.keys.last() {
             Some(last) if last.key == key => return Ok(None),
             Some(last) => match last.failed {
@@ -191,7 +208,7 @@ impl History {
             },
             None => None,
         };
-        purchase.keys.push(Key { key: key.to_owned(), failed: None });
+        purchase.keys.push(Key { key: key.to_owned(), failed: None, refused_at: None });
         Ok(replaced)
     }
 
@@ -206,10 +223,10 @@ impl History {
     }
 
     /// A key is answered.
-    pub(super) fn hears(&mut self, purchase: usize, key: &str, response: &Response) {
+    pub(super) fn hears(&mut self, purchase: usize, key: &str, response: &Response, refused_at: Option<Millis>) {
         let sent = self.purchases.get_mut(purchase).and_then(|purchase| purchase.keys.iter_mut().find(|sent| sent.key == key));
         if let Some(sent) = sent {
-            sent.failed = response.failure();
+            (sent.failed, sent.refused_at) = (response.failure(), refused_at);
         }
     }
 
@@ -231,6 +248,9 @@ impl History {
             }
             // What was given a key goes on under it, whatever is said.
             (purchase.denied, purchase.closed) = (!self.is_ambiguous, job.name != Name::Key);
+            let is_refused = job.name == Name::Intent && result.as_ref().is_err_and(|error| error.kind == Kind::Refused);
+            let last = purchase.keys.last().filter(|_| is_refused);
+            self.refused = last.and_then(|last| Some((last.key.clone(), last.refused_at?))).or(self.refused.take());
         }
         let is_done = result.as_ref().map_or_else(|error| error.effect, |_| Said::Done) == Said::Done;
         let was_done = if is_one { was_ever_done } else { !purchase.effects.is_empty() };
@@ -275,6 +295,7 @@ impl History {
     }
 
     pub(super) fn settled(&mut self, purchase: usize, job: Job, happened: bool) {
+        self.refused = None;
         let Some(purchase) = self.purchases.get_mut(purchase) else { return };
         // Nothing may come of it any more; what was given a key goes on under it.
         purchase.closed |= !happened;
@@ -287,6 +308,7 @@ impl History {
     }
 
     pub(super) fn guessed(&mut self, purchase: usize, happened: bool) {
+        self.refused = None;
         let Some(purchase) = self.purchases.get_mut(purchase) else { return };
         purchase.guessed = true;
         purchase.closed |= !happened;

@@ -84,7 +84,7 @@ fn begun(terms: Terms, job: Job) -> (Checker, About) {
 /// Sends a request, for a job or for none.
 fn send(checker: &mut Checker, about: Option<(About, Job)>, request: &Request, total: Option<Total>, clocks: Clocks) -> Result<(), Harm> {
     let command = CommandId(1);
-    checker.sends(&Sending { command, about, request, beside_login: false, store_is_idle: true, total, clocks })
+    checker.sends(&Sending { command, about, request, beside_login: false, store_is_idle: true, total, clocks, now: clocks.monotonic })
 }
 
 fn buy(checker: &mut Checker, about: About, key: &str, total: Option<Total>) -> Result<(), Harm> {
@@ -395,6 +395,7 @@ fn logins_are_one_at_a_time_and_not_without_need() {
         store_is_idle: true,
         total: None,
         clocks: at(0),
+        now: 0,
     };
     let mut checker = Checker::new(Terms::default());
     assert_eq!((checker.sends(&sending(true)), checker.sends(&sending(false))), (Err(LOGINS), Ok(())));
@@ -477,6 +478,25 @@ fn a_renewal_in_doubt_is_followed_by_no_other_one_of_its_session_named_or_not() 
     assert_eq!(second(&answered(502, "<html>")), Err(DOUBLED));
     assert_eq!([second(&answered(200, DONE)), second(&answered(402, REFUSAL))], [Ok(()), Ok(())]);
     assert_eq!(second(&|checker, about| checker.settled(about, named, true)), Ok(()));
+}
+
+#[test]
+fn what_an_apps_own_backend_refused_is_sent_again_with_its_key_while_that_is_young() {
+    let second = |relayed, answer: &Response, result: Result<Answered, Error>, key, now| {
+        let (mut checker, first) = begun(Terms { relayed, ..Terms::default() }, CREATE);
+        buy(&mut checker, first, "a", None).unwrap();
+        hear(&mut checker, first, "a", answer);
+        checker.ends(first, CREATE, &result).unwrap();
+        let about = checker.begun(0, CREATE);
+        let request = request(Method::Post, "/v1/sessions", &[("idempotency-key", key)]);
+        send(&mut checker, Some((about, CREATE)), &request, None, at(now))
+    };
+    let page = response(403, "<html>");
+    assert_eq!(second(true, &page, told(402, REFUSAL), "b", 1000), Err(REKEYED));
+    assert_eq!(second(true, &page, told(402, REFUSAL), "a", 1000), Ok(()));
+    assert_eq!(second(true, &page, told(402, REFUSAL), "b", 24 * 3_600_000), Ok(()));
+    assert_eq!(second(true, &response(402, REFUSAL), told(402, REFUSAL), "b", 1000), Ok(()));
+    assert_eq!(second(false, &page, told(402, REFUSAL), "b", 1000), Ok(()));
 }
 
 #[test]

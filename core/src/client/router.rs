@@ -19,7 +19,7 @@ use crate::contract::Secret;
 use crate::engine::{Answered, Gate, Service, Shared, Tokens};
 use crate::entropy::Entropy;
 use crate::options::ClientOptions;
-use crate::policy::{Codes, Error, ErrorFields, Quota, Rule, Rules};
+use crate::policy::{Codes, Error, Quota, Rule, Rules};
 use crate::state::{Account, CommandId, JobId, Journal, Name, SharedRequest, Space, StepId, Tracked, User};
 use crate::time::{Clock, Now};
 use crate::wire::BaseUrl;
@@ -93,7 +93,7 @@ impl Router {
     pub(super) fn new(options: ClientOptions, entropy: [u8; 16]) -> Result<Router, Error> {
         let refuse = |field: &str, rule: &str| Error::invalid("client", field, rule);
         let base = BaseUrl::new(&options.base_url, options.allow_http)
-            .map_err(|error| Error::from(ErrorFields { what: error.to_string(), ..refuse("base_url", "is refused").into_fields() }))?;
+            .map_err(|error| refuse("base_url", "is refused").with(|new| new.what = error.to_string()))?;
         if let Some((field, rule)) = options.refusal() {
             return Err(refuse(field, rule));
         }

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use crate::client::text::event::Event;
 use crate::contract::{AnyRequest, Json, Operation, Shape, Sink};
-use crate::policy::{Advice, Effect, Error, ErrorFields, Kind};
+use crate::policy::{Advice, Effect, Error, Kind};
 use crate::state::{CommandId, StepId, StoreAnswer, StoreCall};
 
 pub use crate::contract::{EventEntry, Level};
@@ -234,8 +234,7 @@ impl Taken {
 
     /// The error that says where it does not fit its type.
     pub(super) fn unfit(self, error: DecodeError) -> Error {
-        let fields = misfit(self.operation, self.answered, &error.to_string()).into_fields();
-        Error::from(ErrorFields { field: Some(error.place), ..fields })
+        misfit(self.operation, self.answered, &error.to_string()).with(|new| new.field = Some(error.place))
     }
 }
 
@@ -249,14 +248,13 @@ pub(super) fn misfit(operation: &'static str, answered: Answered, place: &str) -
         true => ("was settled by hand as happened, so there is no answer to read".to_owned(), Advice::CheckAccount),
         false => (format!("the answer does not fit its type: {place}"), Advice::ReadRaw),
     };
-    Error::from(ErrorFields {
-        session_id: answered.facts.session_id,
-        order_no: answered.facts.order_no,
-        request_id: answered.facts.request_id,
-        raw: Some(answered.raw),
-        status: answered.http_status,
-        attempts: answered.attempts,
-        ..Error::new(Kind::Decode, effect, operation, what, advice).into_fields()
+    Error::new(Kind::Decode, effect, operation, what, advice).with(|new| {
+        new.session_id = answered.facts.session_id;
+        new.order_no = answered.facts.order_no;
+        new.request_id = answered.facts.request_id;
+        new.raw = Some(answered.raw);
+        new.status = answered.http_status;
+        new.attempts = answered.attempts;
     })
 }
 

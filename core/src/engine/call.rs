@@ -9,7 +9,7 @@ use super::gate::Wake;
 use super::machine::{Action, Input, Need, Note, SendResult};
 use crate::contract::agent::GetSession;
 use crate::contract::{Api, Endpoint, Operation, Safety};
-use crate::policy::{Advice, Again, Effect, Error, ErrorFields, JudgeContext, Judgement, Kind, Ledger, RetryPolicy, SendFailure, judge};
+use crate::policy::{Advice, Again, Effect, Error, JudgeContext, Judgement, Kind, Ledger, RetryPolicy, SendFailure, judge};
 use crate::time::Millis;
 use crate::wire::Content;
 
@@ -109,15 +109,14 @@ impl Call {
             _ => "the login failed",
         };
         let (judgement, ended) = self.ending(error.kind, &format!("was not sent, because {why}: {}", error.what), error.advice, cx);
-        let fields = ErrorFields {
-            code: error.code.clone(),
-            field: error.field.clone(),
-            status: error.status,
-            text: error.text.clone(),
-            retry_at: error.retry_at,
-            cause: Some(error.clone()),
-            ..ended.into_fields()
-        };
+        let fields = ended.with(|new| {
+            new.code = error.code.clone();
+            new.field = error.field.clone();
+            new.status = error.status;
+            new.text = error.text.clone();
+            new.retry_at = error.retry_at;
+            new.cause = Some(error.clone());
+        });
         CallOutcome::Failed(judgement, Error::from(fields))
     }
 

@@ -10,8 +10,7 @@ use crate::collections::ThinVec;
 use crate::contract::{Api, Secret};
 use crate::entropy::Entropy;
 use crate::policy::{
-    Advice, Automatic, Codes, Effect, Error, ErrorFields, Kind, Quota, RetryPolicy, Rule, Rules, code as code_row, is_passing,
-    is_passing_read,
+    Advice, Automatic, Codes, Effect, Error, Kind, Quota, RetryPolicy, Rule, Rules, code as code_row, is_passing, is_passing_read,
 };
 use crate::time::{Clock, Millis};
 use crate::wire::{Answer, BaseUrl, Content, Failure};
@@ -161,14 +160,13 @@ pub(crate) struct Subject {
 
 impl Subject {
     pub(crate) fn error(&self, kind: Kind, effect: Effect, what: impl Into<String>, advice: Advice) -> Error {
-        Error::from(ErrorFields {
-            idempotency_key: self.key.as_ref().map(ArcStr::to_string),
-            intent: self.intent.as_ref().map(ArcStr::to_string),
-            session_id: self.session_id.as_ref().map(ArcStr::to_string),
-            order_no: self.order_no.as_ref().map(ArcStr::to_string),
-            attempts: self.attempts,
-            cause: self.cause.clone(),
-            ..Error::new(kind, effect, self.operation, what, advice).into_fields()
+        Error::new(kind, effect, self.operation, what, advice).with(|new| {
+            new.idempotency_key = self.key.as_ref().map(ArcStr::to_string);
+            new.intent = self.intent.as_ref().map(ArcStr::to_string);
+            new.session_id = self.session_id.as_ref().map(ArcStr::to_string);
+            new.order_no = self.order_no.as_ref().map(ArcStr::to_string);
+            new.attempts = self.attempts;
+            new.cause = self.cause.clone();
         })
     }
 

@@ -155,6 +155,12 @@ impl Error {
         self.kind == Kind::Unavailable || (self.kind == Kind::Protocol && passing)
     }
 
+    /// Sets what else is known of it.
+    pub(crate) fn with(mut self, set: impl FnOnce(&mut ErrorFields)) -> Self {
+        set(&mut self);
+        self
+    }
+
     /// Takes the fields, to change some of them.
     pub(crate) fn into_fields(self) -> ErrorFields {
         self.0.fields

@@ -293,7 +293,7 @@ impl Buyer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::{Effect, ErrorFields};
+    use crate::policy::Effect;
 
     /// An hour after a UTC midnight.
     const NOW: Millis = 20_000 * DAY + 3_600_000;
@@ -447,8 +447,8 @@ mod tests {
     #[test]
     fn what_a_purchase_ended_with_is_a_reason() {
         let reason = |kind, code: Option<&str>, advice| {
-            let fields = Error::new(kind, Effect::None, "create_session", "", advice).into_fields();
-            Reason::of_error(&Error::from(ErrorFields { code: code.map(str::to_owned), ..fields }))
+            let error = Error::new(kind, Effect::None, "create_session", "", advice);
+            Reason::of_error(&error.with(|new| new.code = code.map(str::to_owned)))
         };
         let of_code = |code| reason(Kind::Refused, Some(code), Advice::Stop);
         let refused = [

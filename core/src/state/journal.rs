@@ -5,6 +5,7 @@ use super::record::Data;
 use super::slot::{AfterWrite, JobId, NameEntry, StoreWrite, User, WriteResult};
 use super::store::StoreCall;
 use crate::collections::Map;
+use crate::engine::RecordId;
 
 /// The names of this client.
 #[derive(Debug, Clone, Default, Hash)]
@@ -22,6 +23,11 @@ impl Journal {
 
     pub(crate) fn slot(&self, name: &Name) -> Option<&NameEntry> {
         self.slots.get(name).map(|slot| &**slot)
+    }
+
+    /// Returns the record of a name, in its present version.
+    pub(crate) fn record_of(&self, name: &Name) -> Option<RecordId> {
+        self.slot(name).map(|slot| name.at(slot.version))
     }
 
     fn slot_mut(&mut self, name: &Name) -> Option<&mut NameEntry> {

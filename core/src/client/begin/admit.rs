@@ -5,7 +5,7 @@ use crate::client::news::Slot;
 use crate::client::router::Router;
 use crate::client::sessions::pool_slots::slot_of;
 use crate::client::waiting::{Start, StoredRecord};
-use crate::policy::{Advice, Effect, Error, ErrorFields, KEY_WINDOW, Kind};
+use crate::policy::{Advice, Effect, Error, KEY_WINDOW, Kind};
 use crate::state::{BadRecord, CommandId, Data, Name, SavedCall};
 use crate::time::Millis;
 
@@ -19,13 +19,16 @@ impl Router {
             StoredRecord::Readable(data) if data.fingerprint == start.bought_as.as_ref().map(|known| known.fingerprint) => {
                 return self.go_on(name, command, data, &start.options, start.options.intent.as_deref());
             }
-            StoredRecord::Readable(data) => other_than_record(&start, data, self.journal.slot(name).map(|slot| name.at(slot.version))),
+            StoredRecord::Readable(data) => other_than_record(&start, data, self.journal.record_of(name)),
             StoredRecord::Unreadable(bad, _) => {
                 let field = if start.options.intent.is_some() { "intent" } else { "idempotency_key" };
                 // The record may be of this very write.
-                let record = self.journal.slot(name).map(|slot| name.at(slot.version).0);
-                let fields = unreadable(start.endpoint.name, bad, Effect::Unknown);
-                Error::from(ErrorFields { field: Some(field.to_owned()), record, ..fields })
+                let record = self.journal.record_of(name).map(|record| record.0);
+                let error = unreadable(start.endpoint.name, bad, Effect::Unknown);
+                error.with(|new| {
+                    new.field = Some(field.to_owned());
+                    new.record = record;
+                })
             }
         };
         self.finish_visit(command, Err(error), start.options.intent.clone(), name);
@@ -72,7 +75,7 @@ impl Router {
 }
 
 /// Why nothing is sent before it is known what a record says.
-pub(crate) fn unreadable(operation: &'static str, bad: &BadRecord, effect: Effect) -> ErrorFields {
+pub(crate) fn unreadable(operation: &'static str, bad: &BadRecord, effect: Effect) -> Error {
     let (kind, effect, what, advice) = match bad {
         BadRecord::OtherApi(_) | BadRecord::OtherAccount => {
             let what = "was not sent, because its record is another API key's or base URL's: say `same_account` where only those have \
@@ -86,5 +89,5 @@ pub(crate) fn unreadable(operation: &'static str, bad: &BadRecord, effect: Effec
             Advice::CheckAccount,
         ),
     };
-    Error::new(kind, effect, operation, what, advice).into_fields()
+    Error::new(kind, effect, operation, what, advice)
 }

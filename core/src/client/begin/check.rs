@@ -8,7 +8,7 @@ use crate::contract::{Endpoint, Operation};
 use crate::engine::{Exchange, Then};
 use crate::entropy::Entropy;
 use crate::options::{CallOptions, Use};
-use crate::policy::{Advice, Effect, Error, ErrorFields, Kind};
+use crate::policy::{Advice, Effect, Error, Kind};
 use crate::state::forbidden;
 use crate::wire::Built;
 
@@ -36,10 +36,9 @@ impl Router {
         }
         self.check_changing(endpoint, id)?;
         match forbidden(endpoint.name, tracked) {
-            Some(rule) => Err(Error::from(ErrorFields {
-                session_id: Some(id.to_owned()),
-                advice: Advice::ReadSession,
-                ..Error::invalid(endpoint.name, "session_id", &rule).into_fields()
+            Some(rule) => Err(Error::invalid(endpoint.name, "session_id", &rule).with(|new| {
+                new.session_id = Some(id.to_owned());
+                new.advice = Advice::ReadSession;
             })),
             None => Ok(()),
         }
@@ -65,7 +64,7 @@ impl Router {
         }
         let Some(other) = self.sessions.get(session).and_then(|known| known.changing.iter().next()) else { return Ok(()) };
         let what = format!("the session's {} is under way", self.jobs.get(&other).map_or("change", |entry| entry.subject.operation));
-        Err(Error::from(ErrorFields { session_id: Some(session.to_owned()), ..busy(endpoint.name, &what).into_fields() }))
+        Err(busy(endpoint.name, &what).with(|new| new.session_id = Some(session.to_owned())))
     }
 }
 

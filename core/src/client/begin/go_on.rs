@@ -54,7 +54,7 @@ impl Router {
         let id = session.id.clone();
         if is_over_for_good(session.status.as_deref(), session.session_type.as_deref()) {
             let facts = Facts { session_id: Some(id), status: session.status.clone(), ..Facts::default() };
-            let record = self.journal.slot(name).map(|slot| name.at(slot.version));
+            let record = self.journal.record_of(name);
             let error = ended(&facts, bought_as.and_then(|known| Some(known.intent?.to_string())), record);
             return self.finish_visit(command, Err(error), None, name);
         }
@@ -162,7 +162,7 @@ impl Router {
         let is_open = endpoint(operation).is_none_or(|endpoint| matches!(endpoint.response, Shape::Json));
         if facts.settled && !is_open {
             let mut error = misfit(operation, Answered::of(facts), "all");
-            error.record = self.journal.slot(name).map(|slot| name.at(slot.version).0);
+            error.record = self.journal.record_of(name).map(|record| record.0);
             if Made::by(operation).is_some() {
                 error.what.push_str(": settle it again with the id of what it became");
             }

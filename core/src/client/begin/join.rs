@@ -8,7 +8,6 @@ use crate::contract::Operation;
 use crate::contract::agent::TerminateSession;
 use crate::engine::{Then, requested_type};
 use crate::options::CallOptions;
-use crate::policy::{Error, ErrorFields};
 use crate::state::{CommandId, JobId};
 
 impl Router {
@@ -24,8 +23,7 @@ impl Router {
         };
         let then = if entry.job.follows() { Then::Follow } else { Then::End };
         if let Err(error) = check_rotation(entry.subject.operation, then, session_type.as_deref(), options) {
-            let fields = error.into_fields();
-            return self.complete(command, Err(Error::from(ErrorFields { intent: options.intent.clone(), ..fields })));
+            return self.complete(command, Err(error.with(|new| new.intent = options.intent.clone())));
         }
         let operation = entry.subject.operation;
         entry.join(options, policy);

@@ -5,7 +5,7 @@ use crate::client::waiting::{NameRequest, RequestKind, Resume, StoredRecord};
 use crate::contract::pools::SlotPurchase;
 use crate::engine::{Answered, RecordId};
 use crate::options::CallOptions;
-use crate::policy::{Advice, Effect, Error, ErrorFields, Kind};
+use crate::policy::{Advice, Effect, Error, Kind};
 use crate::state::{CommandId, Name};
 use crate::wire::Facts;
 
@@ -75,9 +75,9 @@ impl Router {
             }
             StoredRecord::Unreadable(bad, known) => {
                 let what = format!("can't go on, because {bad}; forget it once you have looked at the account");
-                let record = self.journal.slot(name).map(|slot| name.at(slot.version).0);
-                let fields = Error::new(Kind::Store, Effect::Unknown, "resume", what, Advice::CheckAccount).into_fields();
-                let error = Error::from(ErrorFields { record, ..fields });
+                let record = self.journal.record_of(name).map(|record| record.0);
+                let error = Error::new(Kind::Store, Effect::Unknown, "resume", what, Advice::CheckAccount);
+                let error = error.with(|new| new.record = record);
                 self.finish_visit(command, Err(error), intent.or_else(|| known.clone()), name);
             }
         }

@@ -5,7 +5,7 @@ use crate::client::waiting::Start;
 use crate::contract::agent::CreateSession;
 use crate::contract::{ANY, Endpoint, FieldPlace, Operation, json_of};
 use crate::engine::{Phase, RecordId, Then, phase_of};
-use crate::policy::{Advice, Error, ErrorFields};
+use crate::policy::{Advice, Error};
 use crate::state::{Data, Fingerprint, MemberDigests};
 use crate::wire::{Built, members};
 
@@ -119,13 +119,12 @@ fn refusal(start: &Start, other: &Other<'_>, record: Option<RecordId>) -> Error 
     };
     // A resume of the intent returns its result, whichever parameters it was bought with.
     let advice = if is_intent { Advice::Resume } else { Advice::ChangeRequest };
-    Error::from(ErrorFields {
-        advice,
-        intent: start.options.intent.clone(),
-        session_id: other.session_id.map(str::to_owned),
-        order_no: other.order_no.map(str::to_owned),
-        record: record.map(|record| record.0),
-        ..Error::invalid(endpoint.name, field, &format!("{stands_for} another request{which}")).into_fields()
+    Error::invalid(endpoint.name, field, &format!("{stands_for} another request{which}")).with(|new| {
+        new.advice = advice;
+        new.intent = start.options.intent.clone();
+        new.session_id = other.session_id.map(str::to_owned);
+        new.order_no = other.order_no.map(str::to_owned);
+        new.record = record.map(|record| record.0);
     })
 }
 

@@ -8,7 +8,7 @@ use crate::client::types::{Outputs, ReadFailure};
 use crate::client::waiting::{Act, ActKind, FinalWrite, NameRequest, RequestKind, StoredRecord};
 use crate::engine::{Answered, RecordId};
 use crate::options::{CallOptions, Use};
-use crate::policy::{Advice, Effect, Error, ErrorFields, Kind, Rule};
+use crate::policy::{Advice, Effect, Error, Kind, Rule};
 use crate::state::{BadRecord, CommandId, Name};
 
 /// Marks the ticket of what answers whether there was something to do: [`Client::settle`], [`Client::forget`].
@@ -57,8 +57,8 @@ impl Router {
             && self.shared.rules.holds(Rule::VersionIsNamed)
         {
             let what = "was not done, because the record has changed since you looked at it; look again";
-            let fields = Error::new(Kind::Refused, Effect::None, act.operation(), what, Advice::CheckAccount).into_fields();
-            let error = Error::from(ErrorFields { record: Some(name.at(version).0), ..fields });
+            let error = Error::new(Kind::Refused, Effect::None, act.operation(), what, Advice::CheckAccount);
+            let error = error.with(|new| new.record = Some(name.at(version).0));
             return self.finish_visit(command, Err(error), None, name);
         }
         let others = act.others;
@@ -82,9 +82,12 @@ impl Router {
             "was not done, because this client has the session `{session}`, which is not known to be over{status}: end it, or let go of it \
              with `release_session`, before you forget it"
         );
-        let record = self.journal.slot(name).map(|slot| name.at(slot.version).0);
-        let fields = Error::new(Kind::Refused, Effect::None, "forget", what, Advice::TerminateSession).into_fields();
-        Some(Error::from(ErrorFields { session_id: Some(session.to_owned()), record, ..fields }))
+        let record = self.journal.record_of(name).map(|record| record.0);
+        let error = Error::new(Kind::Refused, Effect::None, "forget", what, Advice::TerminateSession);
+        Some(error.with(|new| {
+            new.session_id = Some(session.to_owned());
+            new.record = record;
+        }))
     }
 
     fn forget_found(&mut self, name: &Name, command: CommandId, found: &StoredRecord) {

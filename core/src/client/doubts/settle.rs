@@ -8,7 +8,7 @@ use crate::client::waiting::{FinalWrite, Settlement};
 use crate::contract::Operation;
 use crate::contract::agent::{CreateSession, RenewSession, TerminateSession};
 use crate::engine::{RecordId, requested_type};
-use crate::policy::{Advice, Effect, Error, ErrorFields, Kind, Rule};
+use crate::policy::{Advice, Effect, Error, Kind, Rule};
 use crate::state::{CommandId, Data, Done, Name, SavedCall, SavedSession};
 use crate::time::Millis;
 use crate::wire::{Built, Facts};
@@ -45,9 +45,9 @@ impl Router {
                 let left = UNDER_WAY.saturating_sub(self.shared.clock.at_least_since(data.at));
                 if left > 0 && !early && self.shared.rules.holds(Rule::HourBeforeNone) {
                     let what = "may still be under way: settle it as not happened after an hour, or with `early` if you know better";
-                    let fields = Error::new(Kind::Refused, Effect::None, "settle", what, Advice::Wait).into_fields();
+                    let error = Error::new(Kind::Refused, Effect::None, "settle", what, Advice::Wait);
                     let retry_at = Some(self.shared.clock.unix().saturating_add(left));
-                    return self.finish_visit(command, Err(Error::from(ErrorFields { retry_at, ..fields })), None, name);
+                    return self.finish_visit(command, Err(error.with(|new| new.retry_at = retry_at)), None, name);
                 }
                 let counted = if let Open::Doubt(call) = &open { call.counted.clone() } else { Vec::new() };
                 if let Open::Session(session) = &open {

@@ -4,7 +4,7 @@ use crate::client::jobs::job::Parked;
 use crate::client::router::Router;
 use crate::client::waiting::{NameRequest, RequestKind};
 use crate::engine::{Input, SendResult};
-use crate::policy::{Advice, Effect, Error, ErrorFields, FailureKind, Kind, Sent};
+use crate::policy::{Advice, Effect, Error, FailureKind, Kind, Sent};
 use crate::state::{CommandId, JobId, Name, StepId};
 
 impl Router {
@@ -72,8 +72,14 @@ impl Router {
             RequestKind::Start(start) | RequestKind::Retry(start) => start.built.session_id,
             _ => None,
         };
-        let fields = Error::new(Kind::Cancelled, effect, operation, what, advice).into_fields();
-        self.complete(command, Err(Error::from(ErrorFields { intent, session_id, ..fields })));
+        let error = Error::new(Kind::Cancelled, effect, operation, what, advice);
+        self.complete(
+            command,
+            Err(error.with(|new| {
+                new.intent = intent;
+                new.session_id = session_id;
+            })),
+        );
     }
 
     /// Takes back a job's request that the host has not polled yet, so that it is never sent. Returns true if there was one.

@@ -10,7 +10,7 @@ use crate::client::waiting::{FinalWrite, Finished, PendingWrite, RecordsToDelete
 use crate::contract::agent::{CreateSession, RotateSession, TerminateSession};
 use crate::contract::{ANY, Endpoint, Operation, Reconciliation, Shape, Shaped, endpoint};
 use crate::engine::{Answered, Counted, EventKind, Job, Phase, phase_of};
-use crate::policy::{Advice, Effect, Error, ErrorFields, Kind, Rule};
+use crate::policy::{Advice, Effect, Error, Kind, Rule};
 use crate::state::{Done, JobId, Name, User};
 use crate::time::Millis;
 use crate::wire::{Facts, stored_answer};
@@ -58,7 +58,7 @@ impl Router {
         finished.left.names().for_each(|name| self.journal.give(name, Some(User::Result)));
         if let (Err(error), Some(name)) = (&mut finished.result, record) {
             // By now it may have been put once more.
-            error.record = self.journal.slot(&name).map(|slot| name.at(slot.version).0);
+            error.record = self.journal.record_of(&name).map(|record| record.0);
         }
         self.finish_after(finished);
     }
@@ -102,8 +102,8 @@ impl Router {
                 finished.last = FinalWrite::Erase;
                 if self.journal.may_be_made_late(name) && self.shared.rules.holds(Rule::LateIsNotNone) {
                     finished.last = FinalWrite::EraseLate;
-                    let record = self.journal.slot(name).map(|slot| name.at(slot.version).0);
-                    finished.result = Err(Error::from(ErrorFields { record, ..error.clone().into_fields() }));
+                    let record = self.journal.record_of(name).map(|record| record.0);
+                    finished.result = Err(error.clone().with(|new| new.record = record));
                 }
                 let is_put = self.journal.slot(name).is_some_and(|slot| slot.is_put);
                 if is_put && !self.shared.rules.holds(Rule::DeleteBeforeNone) {
@@ -186,7 +186,7 @@ impl Router {
         self.put(&name, data, is_passing.then_some(DOUBT_KEPT), true, None);
         let version = self.journal.slot(&name).map(|slot| slot.version).unwrap_or_default();
         let record = name.at(version);
-        error = Error::from(ErrorFields { record: Some(record.0.clone()), ..error.into_fields() });
+        error.record = Some(record.0.clone());
         self.notify(id, EventKind::InDoubt { record: Some(record) });
         self.end_in_doubt(id, error, unspent);
     }
@@ -195,8 +195,8 @@ impl Router {
     pub(crate) fn rest(&mut self, id: JobId, mut error: Error) {
         let name = self.jobs.get(&id).filter(|entry| !self.is_lost(id, entry)).and_then(|entry| entry.custody.name.clone());
         if let Some(name) = &name {
-            let record = self.journal.slot(name).map(|slot| name.at(slot.version).0);
-            error = Error::from(ErrorFields { record, ..error.into_fields() });
+            let record = self.journal.record_of(name).map(|record| record.0);
+            error.record = record;
             self.release(name);
         }
         self.end_in_doubt(id, error, Vec::new());
@@ -263,7 +263,7 @@ impl Router {
         let facts = Facts { session_id: Some(session_id.to_string()), ..answered.facts.clone() };
         // The session may have been bought under another name than that of this intent.
         let name = self.account.space.intent(intent);
-        let record = self.journal.slot(&name).map(|slot| name.at(slot.version));
+        let record = self.journal.record_of(&name);
         Some(ended(&facts, Some(intent.to_string()), record))
     }
 

@@ -6,7 +6,7 @@ use crate::client::router::Router;
 use crate::client::types::busy;
 use crate::client::waiting::{FinalWrite, Finished, PendingWrite, RecordsToDelete};
 use crate::engine::{Answered, Counted};
-use crate::policy::{Advice, Effect, Error, ErrorFields, Kind, Rule};
+use crate::policy::{Advice, Effect, Error, Kind, Rule};
 use crate::state::{CommandId, Name, StoreWrite, WriteResult};
 use crate::wire::Facts;
 
@@ -42,7 +42,7 @@ impl Router {
     pub(crate) fn finish_visit(&mut self, command: CommandId, result: Result<Answered, Error>, intent: Option<String>, name: &Name) {
         let result = result.map_err(|error| match error.intent {
             Some(_) => error,
-            None => Error::from(ErrorFields { intent, ..error.into_fields() }),
+            None => error.with(|new| new.intent = intent),
         });
         let after = PendingWrite::Name(name.clone());
         let finished = Finished {
@@ -99,7 +99,7 @@ impl Router {
                 let what = "was not sent, but the store may still keep its record, late, and whoever resumes that sends it: look at what is \
                             saved, and settle it as not happened";
                 if let Err(error) = &finished.result {
-                    finished.result = Err(Error::from(after(error, Kind::Store, Effect::Unknown, what, Advice::MendStore)));
+                    finished.result = Err(after(error, Kind::Store, Effect::Unknown, what, Advice::MendStore));
                 }
                 // The client that ends the record finds its entries there.
                 finished.counted.clear();
@@ -122,16 +122,16 @@ impl Router {
             (WriteResult::Failed | WriteResult::Never, FinalWrite::Put) => {}
             (WriteResult::Failed | WriteResult::Never, FinalWrite::Erase | FinalWrite::EraseLate) => {
                 let what = "its record could not be deleted from the store, so it stays in doubt: once the store works, resume it or settle it as not happened";
-                let record = self.journal.slot(name).map(|slot| name.at(slot.version).0);
-                let fields = match &finished.result {
+                let record = self.journal.record_of(name).map(|record| record.0);
+                let error = match &finished.result {
                     Err(error) => after(error, Kind::Store, Effect::Unknown, what, Advice::MendStore),
                     Ok(_) => {
                         let what = "may not have been done, since the store could not delete the record: look again";
-                        Error::new(Kind::Store, Effect::Unknown, self.operation_of(finished), what, Advice::MendStore).into_fields()
+                        Error::new(Kind::Store, Effect::Unknown, self.operation_of(finished), what, Advice::MendStore)
                     }
                 };
                 finished.last = FinalWrite::Put;
-                finished.result = Err(Error::from(ErrorFields { record, ..fields }));
+                finished.result = Err(error.with(|new| new.record = record));
                 // A client that finds the record may buy with its key, and the client that ends it finds its entries there.
                 finished.counted.clear();
                 self.keep_marker(finished);

@@ -3,7 +3,7 @@
 use crate::client::jobs::job::{Entry, Parked};
 use crate::client::router::Router;
 use crate::engine::Answered;
-use crate::policy::{Advice, Effect, Error, ErrorFields, Kind, Rule};
+use crate::policy::{Advice, Effect, Error, Kind, Rule};
 use crate::state::{JobId, Name, User};
 
 const TAKEN_OVER: &str = "another client has taken it over and goes on with it";
@@ -52,7 +52,7 @@ pub(crate) fn unless_said(entry: &Entry, result: Result<Answered, Error>) -> Res
         Err(error) if error.kind == Kind::Busy => Err(error),
         // A read changed nothing, whoever has what it is about.
         Err(error) if error.effect == Effect::None && entry.job.write().is_none() => {
-            Err(Error::from(after(&error, Kind::Busy, Effect::None, TAKEN_OVER, error.advice)))
+            Err(after(&error, Kind::Busy, Effect::None, TAKEN_OVER, error.advice))
         }
         result => Err(with_record(entry, taken_over(entry.subject.operation, named, &result))),
     }
@@ -61,7 +61,7 @@ pub(crate) fn unless_said(entry: &Entry, result: Result<Answered, Error>) -> Res
 /// A job without a caller's own name can be resumed only by its record.
 pub(crate) fn with_record(entry: &Entry, error: Error) -> Error {
     match entry.custody.record().filter(|_| error.record.is_none() && entry.custody.bought_as.is_none()) {
-        Some(record) => Error::from(ErrorFields { record: Some(record.0), ..error.into_fields() }),
+        Some(record) => error.with(|new| new.record = Some(record.0)),
         None => error,
     }
 }
@@ -81,29 +81,27 @@ pub(crate) fn taken_over(operation: &'static str, named: bool, result: &Result<A
         Effect::Done => Advice::CheckAccount,
         Effect::Unknown | Effect::None => Advice::Resume,
     };
-    Error::from(match result {
-        Ok(answered) => ErrorFields {
-            session_id: session_id.clone(),
-            order_no: order_no.clone(),
-            request_id: answered.facts.request_id.clone(),
-            status: answered.http_status,
-            attempts: answered.attempts,
-            ..Error::new(Kind::Busy, effect, operation, TAKEN_OVER, advice).into_fields()
-        },
+    match result {
+        Ok(answered) => Error::new(Kind::Busy, effect, operation, TAKEN_OVER, advice).with(|new| {
+            new.session_id = session_id.clone();
+            new.order_no = order_no.clone();
+            new.request_id = answered.facts.request_id.clone();
+            new.status = answered.http_status;
+            new.attempts = answered.attempts;
+        }),
         Err(error) => after(error, Kind::Busy, effect, TAKEN_OVER, advice),
-    })
+    }
 }
 
 /// An error of the same operation that came of another one.
-pub(crate) fn after(error: &Error, kind: Kind, effect: Effect, what: &str, advice: Advice) -> ErrorFields {
-    ErrorFields {
-        idempotency_key: error.idempotency_key.clone(),
-        intent: error.intent.clone(),
-        session_id: error.session_id.clone(),
-        order_no: error.order_no.clone(),
-        attempts: error.attempts,
-        record: error.record.clone(),
-        cause: Some(error.clone()),
-        ..Error::new(kind, effect, error.operation, what, advice).into_fields()
-    }
+pub(crate) fn after(error: &Error, kind: Kind, effect: Effect, what: &str, advice: Advice) -> Error {
+    Error::new(kind, effect, error.operation, what, advice).with(|new| {
+        new.idempotency_key = error.idempotency_key.clone();
+        new.intent = error.intent.clone();
+        new.session_id = error.session_id.clone();
+        new.order_no = error.order_no.clone();
+        new.attempts = error.attempts;
+        new.record = error.record.clone();
+        new.cause = Some(error.clone());
+    })
 }

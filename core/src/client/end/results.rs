@@ -8,7 +8,7 @@ use crate::client::types::Step;
 use crate::client::waiting::RecordsToDelete;
 use crate::contract::Endpoint;
 use crate::engine::Answered;
-use crate::policy::{Error, ErrorFields};
+use crate::policy::Error;
 use crate::state::{CommandId, User};
 
 impl Router {
@@ -65,7 +65,7 @@ impl Router {
     /// A command that ended before it began.
     pub(crate) fn reject(&mut self, error: Error, intent: Option<String>) -> CommandId {
         let command = self.command_for(error.operation);
-        let error = Error::from(ErrorFields { intent: intent.clone(), ..error.into_fields() });
+        let error = error.with(|new| new.intent = intent.clone());
         self.complete(command, Err(error));
         command
     }

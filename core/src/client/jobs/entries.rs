@@ -9,7 +9,7 @@ use crate::collections::SmallSet;
 use crate::contract::agent::RotateSession;
 use crate::contract::{Endpoint, Operation};
 use crate::engine::{EventKind, RecordId};
-use crate::policy::{Error, ErrorFields};
+use crate::policy::Error;
 use crate::state::{CommandId, JobId, Name};
 use crate::time::Millis;
 
@@ -116,7 +116,7 @@ impl Router {
 
     /// The error for a command that no longer waits for a job.
     pub(crate) fn cancelled_error(&self, entry: &Entry) -> Error {
-        Error::from(ErrorFields { record: self.record_of(entry).map(|record| record.0), ..entry.cancelled_error().into_fields() })
+        entry.cancelled_error().with(|new| new.record = self.record_of(entry).map(|record| record.0))
     }
 
     /// The record of a job that is at work, or of the session that it is about, where something was put there.

@@ -8,7 +8,7 @@ use crate::client::router::Router;
 use crate::client::waiting::{Spend, Timer};
 use crate::contract::Decimal;
 use crate::engine::{Counted, Grant, Input, pool_of, stored_entry};
-use crate::policy::{Advice, Effect, Error, ErrorFields, Kind, Rule};
+use crate::policy::{Advice, Effect, Error, Kind, Rule};
 use crate::state::{JobId, STORE_AGAIN, Space, StoreAnswer, StoreCall};
 use crate::time::DAY;
 
@@ -78,13 +78,13 @@ impl Router {
                 let what = format!(
                     "was not sent, because it costs {usd} USD, and {total} USD of {whose} daily cap of {cap} USD are used until {until}"
                 );
-                let fields = entry.subject.error(Kind::Refused, Effect::None, what, Advice::RaiseBudget).into_fields();
+                let error = entry.subject.error(Kind::Refused, Effect::None, what, Advice::RaiseBudget);
                 let retry_at = (usd <= cap).then(|| day.saturating_add(1).saturating_mul(DAY));
                 if let Some(day) = counting.granted_by_pool {
                     let counted = Counted { entry: counting.entry, day, usd: Decimal::from(0) };
                     self.spend_in(counted, true);
                 }
-                Err(Error::from(ErrorFields { retry_at, ..fields }))
+                Err(error.with(|new| new.retry_at = retry_at))
             }
             _ => Err(Error::new(Kind::Store, Effect::None, "store", "could not count it under the day's cap", Advice::MendStore)),
         };

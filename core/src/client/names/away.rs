@@ -4,7 +4,7 @@ use crate::client::router::Router;
 use crate::client::types::busy;
 use crate::client::waiting::{NameRequest, RequestKind, StoredRecord, Timer};
 use crate::engine::DEADLINE;
-use crate::policy::{Advice, Backoff, Effect, Error, ErrorFields, Kind, Rule};
+use crate::policy::{Advice, Backoff, Effect, Error, Kind, Rule};
 use crate::state::{Name, STORE_AGAIN, User};
 
 /// Claims of a name that another living client has, by a start that waits for it.
@@ -52,8 +52,12 @@ impl Router {
                 return;
             }
         }
-        let fields = busy(operation, &format!("another client has it{with}")).into_fields();
-        let error = Error::from(ErrorFields { session_id: session, intent, effect, ..fields });
+        let error = busy(operation, &format!("another client has it{with}"));
+        let error = error.with(|new| {
+            new.session_id = session;
+            new.intent = intent;
+            new.effect = effect;
+        });
         self.complete(command, Err(error));
     }
 
@@ -88,7 +92,7 @@ impl Router {
         let (operation, intent, effect) = visit.subject();
         let is_said = kind == Kind::Misuse || !self.shared.rules.holds(Rule::UnaskedIsUnknown);
         let effect = if is_said { Effect::None } else { effect };
-        let fields = Error::new(kind, effect, operation, what, advice).into_fields();
-        self.complete(command, Err(Error::from(ErrorFields { intent, ..fields })));
+        let error = Error::new(kind, effect, operation, what, advice);
+        self.complete(command, Err(error.with(|new| new.intent = intent)));
     }
 }

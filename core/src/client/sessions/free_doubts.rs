@@ -8,7 +8,7 @@ use crate::client::router::Router;
 use crate::client::waiting::{FinalWrite, Finished, NameRequest, PendingWrite, RequestKind, SettingInDoubt, StoredRecord};
 use crate::contract::Operation;
 use crate::contract::agent::UpdateBudget;
-use crate::policy::{Advice, Effect, Error, Kind, Rule};
+use crate::policy::{Advice, Effect, Kind, Rule};
 use crate::state::{JobId, Name};
 use crate::wire::members;
 
@@ -70,7 +70,7 @@ impl Router {
                         Kind::Cancelled => (Kind::Cancelled, Advice::ReadSession),
                         _ => (Kind::InDoubt, Advice::TerminateAgain),
                     };
-                    finished.result = Err(Error::from(after(error, kind, Effect::Unknown, LEFT_BEHIND, advice)));
+                    finished.result = Err(after(error, kind, Effect::Unknown, LEFT_BEHIND, advice));
                 }
                 self.visit(&name, NameRequest::new(None, RequestKind::DropDoubt));
             }

@@ -10,7 +10,7 @@ use crate::client::waiting::{NameRequest, RequestKind, StoredRecord};
 use crate::contract::Operation;
 use crate::contract::agent::RenewSession;
 use crate::engine::{Input, Stored};
-use crate::policy::{Advice, Effect, Error, ErrorFields, Kind, Rule, look_advice};
+use crate::policy::{Advice, Effect, Error, Kind, Rule, look_advice};
 use crate::state::{Data, JobId, Name, SavedCall, User};
 
 impl Router {
@@ -68,7 +68,7 @@ impl Router {
     /// Another client, or another call of this one, has the name of the session's renewals, or what the marker there says.
     pub(crate) fn renewal_is_busy(&mut self, id: JobId, marker: Option<&Name>) {
         let what = "was not sent, because another renewal of this session is under way";
-        self.refuse_renewal(id, busy(RenewSession::ENDPOINT.name, what).into_fields(), marker.into_iter());
+        self.refuse_renewal(id, busy(RenewSession::ENDPOINT.name, what), marker.into_iter());
     }
 
     /// The store could not say what is there.
@@ -78,25 +78,25 @@ impl Router {
     }
 
     /// Why a renewal is not sent, by what is under a name.
-    fn refusal_by(&self, name: &Name, found: &StoredRecord, session: &str) -> Option<ErrorFields> {
+    fn refusal_by(&self, name: &Name, found: &StoredRecord, session: &str) -> Option<Error> {
         let operation = RenewSession::ENDPOINT.name;
-        let record = self.journal.slot(name).map(|slot| name.at(slot.version).0);
+        let record = self.journal.record_of(name).map(|record| record.0);
         match found {
             StoredRecord::Empty => None,
             StoredRecord::Unreadable(bad, _) => {
-                Some(ErrorFields { record, ..crate::client::begin::admit::unreadable(operation, bad, Effect::None) })
+                Some(crate::client::begin::admit::unreadable(operation, bad, Effect::None).with(|new| new.record = record))
             }
             StoredRecord::Readable(data) => data.call.as_ref().filter(|call| is_renewal_of(call, session)).map(|call| {
                 let what = "was not sent, because an earlier renewal of this session may have been paid; resume or settle that one first";
                 let advice =
                     if call.can_resume() { Advice::Resume } else { look_advice(RenewSession::ENDPOINT).unwrap_or(Advice::CheckAccount) };
-                ErrorFields { record, ..Error::new(Kind::Busy, Effect::None, operation, what, advice).into_fields() }
+                Error::new(Kind::Busy, Effect::None, operation, what, advice).with(|new| new.record = record)
             }),
         }
     }
 
     /// Ends a renewal that was not sent, once these names were let go of.
-    fn refuse_renewal<'a>(&mut self, id: JobId, fields: ErrorFields, names: impl Iterator<Item = &'a Name>) {
+    fn refuse_renewal<'a>(&mut self, id: JobId, error: Error, names: impl Iterator<Item = &'a Name>) {
         for name in names {
             self.let_go_of_renewals(name);
             if let Some(entry) = self.jobs.get_mut(&id) {
@@ -106,7 +106,13 @@ impl Router {
         let Some(Entry { subject, .. }) = self.jobs.get(&id).map(|entry| &**entry) else { return };
         let session_id = subject.session_id.as_ref().map(|session| session.to_string());
         let intent = subject.intent.as_ref().map(|intent| intent.to_string());
-        self.finish(id, Err(Error::from(ErrorFields { session_id, intent, ..fields })));
+        self.finish(
+            id,
+            Err(error.with(|new| {
+                new.session_id = session_id;
+                new.intent = intent;
+            })),
+        );
     }
 
     /// Nothing holds it back: its record is put under the name of the session's renewals, or a marker, and then its record.

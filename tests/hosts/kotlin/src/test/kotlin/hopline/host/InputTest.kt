@@ -23,11 +23,14 @@ import kotlin.time.Duration.Companion.milliseconds
 import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.runBlocking
 import kotlinx.serialization.json.JsonArray
+import kotlinx.serialization.json.JsonObject
+import kotlinx.serialization.json.JsonPrimitive
 import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertNull
 import org.junit.jupiter.api.Assertions.assertThrows
 import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Test
+import org.junit.jupiter.api.Timeout
 import org.junit.jupiter.api.io.TempDir
 
 /** Bad input, misuse, failing stores, and answers that do not fit: a clear error, and nothing is lost. */
@@ -200,6 +203,19 @@ class InputTest {
         }
         client(Scripted { hopline.Response(99_999, emptyList(), ByteArray(0)) }, options = Options(attempts = 1)).use { agent ->
             fails<HoplineException>("create_session") { agent.createSession(SessionType.Dynamic, "p") }
+        }
+    }
+
+    @Test
+    @Timeout(300)
+    fun `an error of a transport that quotes a long body shows none of it, and is told soon`(): Unit = runBlocking {
+        // Every part of the one is in it once, and that of the other everywhere.
+        for (note in listOf(List(4_000) { "canary-$it" }.joinToString(" "), "a".repeat(60_000))) {
+            val quoting = Scripted { request -> error("can't send " + request.body!!.decodeToString().drop(100).take(10_000)) }
+            client(quoting, options = Options(attempts = 1)).use { agent ->
+                val failure = fails<HoplineException>("request") { agent.request(Method.POST, "/x", body = JsonObject(mapOf("note" to JsonPrimitive(note)))) }
+                assertTrue("can't send [redacted]" in failure.notes.single() && "canary-" !in "$failure ${failure.notes}", "${failure.notes}".take(1000))
+            }
         }
     }
 

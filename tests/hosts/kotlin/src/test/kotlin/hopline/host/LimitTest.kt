@@ -9,7 +9,9 @@ import hopline.FolderStore
 import hopline.HoplineException
 import hopline.JavaHttpTransport
 import hopline.OkHttpTransport
+import hopline.Options
 import hopline.Phase
+import hopline.PoolOptions
 import hopline.Secret
 import hopline.SessionType
 import hopline.Until
@@ -21,10 +23,12 @@ import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.async
 import kotlinx.coroutines.awaitAll
 import kotlinx.coroutines.flow.first
+import kotlinx.coroutines.flow.toList
 import kotlinx.coroutines.launch
 import kotlinx.coroutines.runBlocking
 import kotlinx.coroutines.yield
 import org.junit.jupiter.api.Assertions.assertEquals
+import org.junit.jupiter.api.Assertions.assertNotNull
 import org.junit.jupiter.api.Assertions.assertNull
 import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Test
@@ -167,5 +171,39 @@ class LimitTest {
         }
         assertTrue(nobody.sent.isEmpty())
         AgentClient(Secret("k"), url, JavaHttpTransport(), dailyCapUsd = BigDecimal.ZERO).close()
+    }
+
+    @Test
+    fun `no limit is switched off by a number that is none`(): Unit = runBlocking {
+        val nobody = Scripted { error("nothing was to be sent") }
+        val url = "https://api.example/v1"
+        val (less, never) = BigDecimal(-1) to (-1).seconds
+        val options =
+            listOf(
+                Options(maxInFlight = -1), Options(maxInFlight = 0), Options(maxBody = -1), Options(attempts = -1), Options(attempts = 0), Options(window = never),
+                Options(timeout = never), Options(backoff = never), Options(throttledBackoff = never), Options(maxBackoff = never), Options(conflict = never),
+            )
+        for (given in options) assertNotNull(fails<HoplineException.Invalid>("client: ") { AgentClient(Secret("k"), url, nobody, options = given) }.field, "$given")
+        val shop = PoolOptions(2, SessionType.Dynamic, "p", dailyCapUsd = BigDecimal.TEN)
+        val pools =
+            listOf(
+                shop.copy(size = -1), shop.copy(size = 0), shop.copy(dailyCapUsd = less), shop.copy(maxUnitPrice = less), shop.copy(expectedChargeUsd = less),
+                shop.copy(ready = -1), shop.copy(ready = 3), shop.copy(maxCreating = -1), shop.copy(maxInDoubt = -1), shop.copy(leasesPerSession = -1),
+                shop.copy(rotateAfterUses = -1), shop.copy(rotateAfter = never), shop.copy(idleRelease = never), shop.copy(checkAfter = never),
+                shop.copy(leakAfter = never), shop.copy(maxLease = never), shop.copy(quantity = less),
+            )
+        AgentClient(Secret("k"), url, nobody).use { agent ->
+            for (given in pools) assertNotNull(fails<HoplineException.Invalid>("open_pool: ") { agent.openPool("shop", given) }.field, "$given")
+            val pool = agent.openPool("shop", shop)
+            val calls: List<suspend () -> Any?> =
+                listOf(
+                    { agent.getBalance(timeout = never) }, { agent.getBalance(until = Until("/x", listOf("y")), deadline = never) }, { agent.resumeAll(deadline = never) },
+                    { agent.openSession(SessionType.Dynamic, "p", deadline = never) }, { agent.walkProducts(maxPages = -1).items().toList() },
+                    { agent.walkProducts(maxPages = 0).items().toList() }, { pool.withLease(timeout = never) { } }, { pool.waitReady(-1) }, { pool.waitReady(timeout = never) },
+                    { pool.drain(never) },
+                )
+            for ((number, call) in calls.withIndex()) assertNotNull(fails<HoplineException.Invalid>("") { call() }.field, "call $number")
+        }
+        assertTrue(nobody.sent.isEmpty(), "${nobody.sent}")
     }
 }

@@ -1,12 +1,15 @@
 package hopline.host
 
 import hopline.FolderStore
+import hopline.Holds
 import hopline.JavaHttpTransport
 import hopline.OkHttpTransport
+import hopline.Options
 import hopline.Phase
 import hopline.SessionType
 import hopline.Transport
 import java.nio.file.Path
+import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.async
 import kotlinx.coroutines.awaitAll
@@ -49,6 +52,19 @@ class ManyTest {
                 assertTrue(most - before < 350, "${most - before} threads more")
                 coroutineScope { opened.forEach { launch { it.terminate() } } }
             }
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("transports")
+    fun `a thousand purchases at once are a thousand sessions, and none is in doubt`(transport: Transport): Unit = runBlocking {
+        Sandbox("--seed", "53", "--provisioning-ms", "0", "--balance", "1000000", "--session-limit", "2000", "--rate-limit", "1000000").use { sandbox ->
+            sandbox.client(transport, options = Options(timeout = 240.seconds, window = 300.seconds)).use { agent ->
+                val bought = withContext(Dispatchers.Default) { List(1000) { async { agent.createSession(SessionType.Dynamic, "dynamic-world", intent = "job-$it") } }.awaitAll() }
+                assertEquals(1000, bought.map { it.sessionId }.toSet().size)
+                assertEquals(setOf(Holds.ACCEPTED), agent.saved().map { it.holds }.toSet())
+            }
+            assertEquals(1000 to 1000, sandbox.counts())
         }
     }
 

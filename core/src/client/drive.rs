@@ -116,7 +116,7 @@ impl Driven for Client {
 
 /// Runs a client until a command has completed, and takes its result. Other commands go on meanwhile.
 pub fn drive<O: Outputs>(client: &mut impl Driven, ticket: Ticket<O>, host: &mut impl Host) -> Result<O::Output, Error> {
-    let mut host = Blocking(host);
+    let mut host = BlockingHost(host);
     let mut running = pin!(drive_async(client, ticket, &mut host));
     let mut context = Context::from_waker(Waker::noop());
     loop {
@@ -169,9 +169,9 @@ async fn answer(client: &mut Client, step: Step, host: &mut impl AsyncHost) {
 }
 
 /// A blocking host as an async one whose futures are ready at once.
-struct Blocking<'a, H>(&'a mut H);
+struct BlockingHost<'a, H>(&'a mut H);
 
-impl<H: Host> AsyncHost for Blocking<'_, H> {
+impl<H: Host> AsyncHost for BlockingHost<'_, H> {
     fn now(&mut self) -> Now {
         self.0.now()
     }

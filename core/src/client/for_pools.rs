@@ -2,7 +2,7 @@
 
 use arcstr::ArcStr;
 
-use crate::client::news::{PoolEvent, PoolNo, Slot};
+use crate::client::news::{PoolEvent, PoolNo, SlotState};
 use crate::client::public::Client;
 use crate::client::text::event::Event;
 use crate::contract::pools::SlotPurchase;
@@ -132,7 +132,7 @@ impl Client {
     }
 
     /// Reads the content of a slot from its record.
-    pub(crate) fn slot_in(&mut self, data: &[u8]) -> Slot {
+    pub(crate) fn slot_in(&mut self, data: &[u8]) -> SlotState {
         self.router.slot_in(data)
     }
 }

@@ -39,7 +39,7 @@ pub use doubts::act::Acted;
 pub use doubts::reconcile::Reconcile;
 pub use drive::{AsyncHost, Driven, Host, Responded, drive, drive_async};
 pub use names::saved::SavedRecords;
-pub(crate) use news::{PoolEventKind, PoolFound, PoolNo, Slot};
+pub(crate) use news::{PoolEventKind, PoolFound, PoolNo, SlotState};
 pub use public::Client;
 pub use router::RESPONSE_HEADERS;
 pub use sessions::session::{OpenSession, SessionReply};

@@ -16,7 +16,7 @@ pub(crate) struct PoolEvent {
 #[derive(Debug, Clone, Hash)]
 pub(crate) enum PoolEventKind {
     /// These slots of those that it asked for are this client's. Each is to be [opened](super::Client::open_slot) or let go of.
-    Claimed(Vec<(Name, Slot)>),
+    Claimed(Vec<(Name, SlotState)>),
     /// The store could not be asked.
     NotClaimed,
     /// A command of the pool's has ended.
@@ -44,7 +44,7 @@ pub(crate) enum PoolFound {
 
 /// The content of a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Slot {
+pub(crate) enum SlotState {
     /// Nothing: a purchase may be made.
     Free,
     /// Nothing that is not over, but there was a session: a purchase may take its place where sessions are replaced.

@@ -37,12 +37,12 @@ pub(crate) struct Order {
     last: Option<Json>,
     call: Call,
     poller: Poller,
-    pages: Pages,
+    pages: OrderPages,
 }
 
 /// The page that is read, and the items of those before it.
 #[derive(Debug, Clone, Hash)]
-struct Pages {
+struct OrderPages {
     page: u32,
     items: Vec<Json>,
 }
@@ -86,7 +86,7 @@ impl Order {
         let built = page_of(&order_no, 1).unwrap_or_else(|| Built::at(ListStaticOrders::ENDPOINT.path));
         let mut call = Call::new(Exchange::new(ListStaticOrders::ENDPOINT, built, headers, policy.timeout_ms), policy);
         call.attempts.limit = Limit::Deadline;
-        let pages = Pages { page: 1, items: Vec::new() };
+        let pages = OrderPages { page: 1, items: Vec::new() };
         let poller = Poller::default();
         Order { order_no, placed, outlives_wait: false, unconfirmed: false, status: None, last: None, call, poller, pages }
     }
@@ -189,7 +189,7 @@ impl Order {
         if !cx.wanted {
             return self.stop(cx);
         }
-        self.pages = Pages { page: 1, items: Vec::new() };
+        self.pages = OrderPages { page: 1, items: Vec::new() };
         self.turn_to_page(cx);
         Action::Wake(wake)
     }

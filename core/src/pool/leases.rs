@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::targets::{Follows, Record, Sight, TargetId};
+use super::targets::{Consequence, Observation, TargetHistory, TargetId};
 use crate::time::Millis;
 
 /// So many keys of callers are remembered for each session that there may be.
@@ -16,11 +16,11 @@ pub(crate) type WaiterId = u64;
 /// A lease; they are numbered as they are granted.
 pub(crate) type LeaseId = u64;
 /// A key of a caller's own, hashed: the same key gets the same session.
-pub(crate) type Key = u64;
+pub(crate) type CallerKey = u64;
 
 /// How sessions are lent.
 #[derive(Debug, Clone, Copy, Hash)]
-pub(crate) struct Terms {
+pub(crate) struct LeaseTerms {
     /// So many leases of one session at a time.
     pub(crate) per_session: u32,
     /// After so many uses an exit is to be changed.
@@ -33,7 +33,7 @@ pub(crate) struct Terms {
 
 /// A lease that was granted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Grant {
+pub(crate) struct LeaseGrant {
     pub(crate) waiter: WaiterId,
     pub(crate) lease: LeaseId,
     pub(crate) slot: SlotNo,
@@ -63,7 +63,7 @@ struct Exit {
 struct Against {
     /// For which targets another exit is wanted, once its leases are back.
     due: Vec<TargetId>,
-    record: Record,
+    record: TargetHistory,
 }
 
 impl Exit {
@@ -87,9 +87,9 @@ impl Exit {
 }
 
 #[derive(Debug, Clone, Copy, Hash)]
-struct Waiter {
+struct LeaseWaiter {
     target: TargetId,
-    key: Option<Key>,
+    key: Option<CallerKey>,
 }
 
 #[derive(Debug, Clone, Copy, Hash)]
@@ -103,7 +103,7 @@ struct Lease {
 /// The result of serving the waiting callers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Served {
-    pub(crate) grants: Vec<Grant>,
+    pub(crate) grants: Vec<LeaseGrant>,
     /// When a rest ends that somebody waits for.
     pub(crate) later: Option<Millis>,
     /// Sessions that are to be looked at.
@@ -113,15 +113,15 @@ pub(crate) struct Served {
 /// All leases of one pool in this client.
 #[derive(Debug, Clone, Hash)]
 pub(crate) struct Leases {
-    terms: Terms,
+    terms: LeaseTerms,
     exits: BTreeMap<SlotNo, Exit>,
     /// The sessions that can be lent once more: that with the fewest leases out, of those the one that rested longest.
     free: BTreeSet<(u32, Millis, SlotNo)>,
     /// How many of them have no lease out.
     idle: usize,
-    waiters: BTreeMap<WaiterId, Waiter>,
+    waiters: BTreeMap<WaiterId, LeaseWaiter>,
     /// Those of them who have a key.
-    keyed: BTreeMap<WaiterId, Key>,
+    keyed: BTreeMap<WaiterId, CallerKey>,
     lent: BTreeMap<LeaseId, Lease>,
     /// The same by slot.
     lent_of: BTreeSet<(SlotNo, LeaseId)>,
@@ -133,7 +133,7 @@ pub(crate) struct Leases {
 }
 
 impl Leases {
-    pub(crate) fn new(terms: Terms) -> Self {
+    pub(crate) fn new(terms: LeaseTerms) -> Self {
         let most = KEYS.saturating_mul(terms.size as usize);
         Leases {
             terms,
@@ -152,10 +152,10 @@ impl Leases {
     }
 
     /// Adds a waiting caller. Call [`serve`](Self::serve) after it.
-    pub(crate) fn ask(&mut self, target: TargetId, key: Option<Key>) -> WaiterId {
+    pub(crate) fn ask(&mut self, target: TargetId, key: Option<CallerKey>) -> WaiterId {
         let waiter = self.next_waiter;
         self.next_waiter += 1;
-        self.waiters.insert(waiter, Waiter { target, key });
+        self.waiters.insert(waiter, LeaseWaiter { target, key });
         key.into_iter().for_each(|key| _ = self.keyed.insert(waiter, key));
         waiter
     }
@@ -165,7 +165,7 @@ impl Leases {
         self.take_waiter(waiter);
     }
 
-    fn take_waiter(&mut self, waiter: WaiterId) -> Option<Waiter> {
+    fn take_waiter(&mut self, waiter: WaiterId) -> Option<LeaseWaiter> {
         self.keyed.remove(&waiter);
         self.waiters.remove(&waiter)
     }
@@ -314,7 +314,7 @@ impl Leases {
     }
 
     /// A use counts when it is granted.
-    fn grant(&mut self, waiter: WaiterId, Waiter { target, key }: Waiter, slot: SlotNo, now: Millis) -> Option<Grant> {
+    fn grant(&mut self, waiter: WaiterId, LeaseWaiter { target, key }: LeaseWaiter, slot: SlotNo, now: Millis) -> Option<LeaseGrant> {
         self.take_waiter(waiter)?;
         self.unlist(slot);
         let exit = self.exits.get_mut(&slot)?;
@@ -326,7 +326,7 @@ impl Leases {
         self.lent.insert(lease, Lease { slot, generation, target, since: now });
         self.lent_of.insert((slot, lease));
         key.into_iter().for_each(|key| self.keys.remember(key, slot, generation));
-        Some(Grant { waiter, lease, slot, generation })
+        Some(LeaseGrant { waiter, lease, slot, generation })
     }
 
     /// A lease came back. Returns the slot whose exit is to be changed now: until it is [`ready`](Self::ready) again, nobody gets it.
@@ -344,7 +344,7 @@ impl Leases {
 
     /// Takes an observation through a lease. Returns the consequence, the slot and the target; `None` if the exit has changed since, or the
     /// lease is not valid.
-    pub(crate) fn observe(&mut self, lease: LeaseId, sight: Sight, now: Millis) -> Option<(Follows, SlotNo, TargetId)> {
+    pub(crate) fn observe(&mut self, lease: LeaseId, sight: Observation, now: Millis) -> Option<(Consequence, SlotNo, TargetId)> {
         let Lease { slot, generation, target, .. } = *self.lent.get(&lease)?;
         let exit = self.exits.get_mut(&slot).filter(|exit| exit.generation == generation)?;
         Some((exit.against().record.saw(target, sight, now), slot, target))
@@ -427,20 +427,20 @@ impl Leases {
 #[derive(Debug, Clone, Default, Hash)]
 struct Keys {
     most: usize,
-    exits: BTreeMap<Key, (SlotNo, u32, u64)>,
+    exits: BTreeMap<CallerKey, (SlotNo, u32, u64)>,
     /// The keys by when they were used.
-    order: BTreeMap<u64, Key>,
+    order: BTreeMap<u64, CallerKey>,
     uses: u64,
 }
 
 impl Keys {
     /// The slot of this key, while this client has it and its exit has not changed.
-    fn slot(&self, key: Key, exits: &BTreeMap<SlotNo, Exit>) -> Option<SlotNo> {
+    fn slot(&self, key: CallerKey, exits: &BTreeMap<SlotNo, Exit>) -> Option<SlotNo> {
         let (slot, generation, _) = self.exits.get(&key)?;
         exits.get(slot).filter(|exit| exit.generation == *generation).map(|_| *slot)
     }
 
-    fn remember(&mut self, key: Key, slot: SlotNo, generation: u32) {
+    fn remember(&mut self, key: CallerKey, slot: SlotNo, generation: u32) {
         self.uses += 1;
         if let Some((_, _, used)) = self.exits.insert(key, (slot, generation, self.uses)) {
             self.order.remove(&used);
@@ -458,22 +458,22 @@ mod tests {
     use super::*;
 
     const NONE: TargetId = TargetId::NONE;
-    const TERMS: Terms = Terms { per_session: 1, rotate_after_uses: None, leak_after: 600_000, size: 3 };
+    const TERMS: LeaseTerms = LeaseTerms { per_session: 1, rotate_after_uses: None, leak_after: 600_000, size: 3 };
 
     /// A pool whose slots became ready a second apart, from 0 on.
-    fn pool(terms: Terms, slots: u32) -> Leases {
+    fn pool(terms: LeaseTerms, slots: u32) -> Leases {
         let mut leases = Leases::new(terms);
         (0..slots).for_each(|slot| leases.ready(slot, 1, Millis::from(slot) * 1000));
         leases
     }
 
-    fn serve(leases: &mut Leases, now: Millis) -> (Vec<Grant>, Option<Millis>) {
+    fn serve(leases: &mut Leases, now: Millis) -> (Vec<LeaseGrant>, Option<Millis>) {
         let served = leases.serve(now, usize::MAX, |_| true);
         assert!(served.unusable.is_empty());
         (served.grants, served.later)
     }
 
-    fn acquire(leases: &mut Leases, target: TargetId, key: Option<Key>, now: Millis) -> Option<Grant> {
+    fn acquire(leases: &mut Leases, target: TargetId, key: Option<CallerKey>, now: Millis) -> Option<LeaseGrant> {
         let waiter = leases.ask(target, key);
         serve(leases, now).0.into_iter().find(|grant| grant.waiter == waiter)
     }
@@ -496,7 +496,7 @@ mod tests {
         let waiting = [shop, NONE, NONE].map(|target| leases.ask(target, None));
         assert_eq!((serve(&mut leases, 0), leases.waiting()), ((Vec::new(), None), 3));
         // The session was blocked at the shop, so a caller that wants the shop is passed over, and gets the time at which it has rested.
-        leases.observe(first.lease, Sight::Blocked, 0);
+        leases.observe(first.lease, Observation::Blocked, 0);
         assert_eq!(leases.give_back(first.lease, 0), None);
         let (grants, later) = serve(&mut leases, 0);
         assert_eq!((grants.iter().map(|grant| grant.waiter).collect::<Vec<_>>(), later), (vec![waiting[1]], Some(60_000)));
@@ -529,7 +529,7 @@ mod tests {
 
     #[test]
     fn a_lease_given_back_twice_is_given_back_once() {
-        let mut leases = pool(Terms { per_session: 2, ..TERMS }, 1);
+        let mut leases = pool(LeaseTerms { per_session: 2, ..TERMS }, 1);
         let [a, b] = [0, 0].map(|_| acquire(&mut leases, NONE, None, 0).expect("has room"));
         leases.give_back(a.lease, 1);
         leases.give_back(a.lease, 1);
@@ -540,7 +540,7 @@ mod tests {
     #[test]
     fn an_exit_is_not_changed_under_a_lease() {
         let shop = TargetId::of(Some("shop.example"));
-        let mut leases = pool(Terms { per_session: 3, ..TERMS }, 1);
+        let mut leases = pool(LeaseTerms { per_session: 3, ..TERMS }, 1);
         let [a, b] = [0, 0].map(|_| acquire(&mut leases, shop, None, 0).expect("has room"));
         assert!(!leases.change(0, shop));
         // Not for that target, but for others; and it is changed when the last one is back.
@@ -578,7 +578,7 @@ mod tests {
         let grant = acquire(&mut leases, NONE, None, 0).expect("is free");
         assert_eq!(leases.gone(0), [grant.lease]);
         leases.ready(0, 2, 1);
-        assert_eq!(leases.observe(grant.lease, Sight::Blocked, 1), None);
+        assert_eq!(leases.observe(grant.lease, Observation::Blocked, 1), None);
         assert_eq!((leases.slot_of(grant.lease).is_some(), leases.give_back(grant.lease, 2)), (false, None));
         assert!(acquire(&mut leases, NONE, None, 2).is_some());
     }
@@ -603,7 +603,7 @@ mod tests {
 
     #[test]
     fn keys_are_remembered_within_bounds_those_used_last() {
-        let mut leases = pool(Terms { size: 1, ..TERMS }, 1);
+        let mut leases = pool(LeaseTerms { size: 1, ..TERMS }, 1);
         for key in 0..100 {
             let grant = acquire(&mut leases, NONE, Some(key), 0).expect("is free");
             leases.give_back(grant.lease, 0);
@@ -614,7 +614,7 @@ mod tests {
 
     #[test]
     fn a_use_counts_when_it_is_granted() {
-        let mut leases = pool(Terms { per_session: 5, rotate_after_uses: Some(2), ..TERMS }, 1);
+        let mut leases = pool(LeaseTerms { per_session: 5, rotate_after_uses: Some(2), ..TERMS }, 1);
         let [a, b] = [0, 0].map(|_| acquire(&mut leases, NONE, None, 0).expect("has room"));
         assert!(acquire(&mut leases, NONE, None, 0).is_none());
         assert_eq!((leases.give_back(a.lease, 0), leases.give_back(b.lease, 0)), (None, Some(0)));
@@ -622,7 +622,7 @@ mod tests {
 
     #[test]
     fn fewer_leases_come_before_a_longer_rest() {
-        let mut leases = pool(Terms { per_session: 2, ..TERMS }, 2);
+        let mut leases = pool(LeaseTerms { per_session: 2, ..TERMS }, 2);
         let slots = [0, 0, 0, 0].map(|_| acquire(&mut leases, NONE, None, 5000).map(|grant| grant.slot));
         assert_eq!(slots, [Some(0), Some(1), Some(0), Some(1)]);
         assert!(acquire(&mut leases, NONE, None, 5000).is_none());
@@ -642,7 +642,7 @@ mod tests {
 
     #[test]
     fn what_nobody_uses_may_go_to_others() {
-        let mut leases = pool(Terms { per_session: 2, ..TERMS }, 3);
+        let mut leases = pool(LeaseTerms { per_session: 2, ..TERMS }, 3);
         let grant = acquire(&mut leases, NONE, None, 2000).expect("is free");
         assert_eq!(leases.idle(60_000).collect::<Vec<_>>(), [1, 2]);
         leases.give_back(grant.lease, 60_000);
@@ -656,8 +656,8 @@ mod tests {
             let mut random = Random(seed);
             let per_session = 1 + random.below(3) as u32;
             let rotate_after_uses = (random.below(3) == 0).then_some(4);
-            let mut leases = Leases::new(Terms { per_session, rotate_after_uses, size: 4, ..TERMS });
-            let (mut out, mut changing, mut gone_by) = (Vec::<Grant>::new(), BTreeSet::new(), BTreeSet::new());
+            let mut leases = Leases::new(LeaseTerms { per_session, rotate_after_uses, size: 4, ..TERMS });
+            let (mut out, mut changing, mut gone_by) = (Vec::<LeaseGrant>::new(), BTreeSet::new(), BTreeSet::new());
             for step in 0..200 {
                 let now = step * 7000;
                 let target = [NONE, TargetId::of(Some("a")), TargetId::of(Some("b"))][random.below(3)];
@@ -683,12 +683,12 @@ mod tests {
                     }
                     4 | 5 if !out.is_empty() => {
                         let grant = out.swap_remove(random.below(out.len()));
-                        let sight = [Sight::Good, Sight::Blocked, Sight::Throttled(None)][random.below(3)];
+                        let sight = [Observation::Good, Observation::Blocked, Observation::Throttled(None)][random.below(3)];
                         assert!(leases.observe(grant.lease, sight, now).is_some());
                         changing.extend(leases.give_back(grant.lease, now));
                     }
                     _ => {
-                        leases.ask(target, (random.below(3) == 0).then_some(random.below(5) as Key));
+                        leases.ask(target, (random.below(3) == 0).then_some(random.below(5) as CallerKey));
                     }
                 }
                 let before = leases.waiters.clone();

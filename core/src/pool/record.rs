@@ -36,7 +36,7 @@ const LARGEST: u32 = 1_000_000;
 
 /// A change of the record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Change {
+pub(super) enum RecordChange {
     /// The pool is opened, and with this request and size from now on, where that may be.
     Opened,
     /// Nothing is bought, by the trial of a hold or by another purchase.
@@ -79,10 +79,10 @@ impl PoolRecord {
     }
 
     /// Changes it.
-    pub(super) fn apply(&mut self, change: &Change, open: &OpenPool, request: &str) {
+    pub(super) fn apply(&mut self, change: &RecordChange, open: &OpenPool, request: &str) {
         self.hopline = VERSION;
         match *change {
-            Change::Opened => {
+            RecordChange::Opened => {
                 if self.request != request {
                     request.clone_into(&mut self.request);
                 }
@@ -93,11 +93,11 @@ impl PoolRecord {
                 self.hold = self.hold.filter(|hold| hold.retry_at.is_some() && hold.reason != PoolHoldReason::Cap);
             }
             // Another client's hold stands, unless this says that nothing is to be tried at all.
-            Change::Held { hold, was_trial } if was_trial || self.hold.is_none() || hold.retry_at.is_none() => self.hold = Some(hold),
-            Change::Held { .. } => {}
-            Change::Freed => self.hold = None,
-            Change::Paused(paused) => self.paused = paused,
-            Change::Drained { include_static } => {
+            RecordChange::Held { hold, was_trial } if was_trial || self.hold.is_none() || hold.retry_at.is_none() => self.hold = Some(hold),
+            RecordChange::Held { .. } => {}
+            RecordChange::Freed => self.hold = None,
+            RecordChange::Paused(paused) => self.paused = paused,
+            RecordChange::Drained { include_static } => {
                 (self.draining, self.draining_static) = (true, include_static);
                 self.drains = self.drains.saturating_add(1);
             }
@@ -152,8 +152,8 @@ mod tests {
     #[test]
     fn a_record_is_read_as_it_was_written_and_another_one_is_not() {
         let mut record = PoolRecord::default();
-        record.apply(&Change::Opened, &of_size(4), "{}");
-        record.apply(&Change::Paused(true), &of_size(4), "{}");
+        record.apply(&RecordChange::Opened, &of_size(4), "{}");
+        record.apply(&RecordChange::Paused(true), &of_size(4), "{}");
         assert_eq!(PoolRecord::read(&record.bytes()), Some(record));
         for data in ["", "{}", r#"{"hopline":2,"request":"{}","size":4000000000}"#, r#"{"hopline":1,"request":"{}","size":4}"#, "nonsense"]
         {
@@ -166,29 +166,29 @@ mod tests {
         let mut record = PoolRecord::default();
         assert_eq!(record.reopened(), None);
         let pool = OpenPool { protocol: Some(Protocol::Http), country_code: Some("de".into()), quantity: "3".parse().ok(), ..open() };
-        record.apply(&Change::Opened, &pool, &request_of(&pool));
+        record.apply(&RecordChange::Opened, &pool, &request_of(&pool));
         assert_eq!(record.reopened(), Some(OpenPool { quantity: None, ..pool }));
     }
 
     #[test]
     fn the_largest_size_stays_and_opening_ends_what_was_to_last_until_then() {
         let mut record = PoolRecord::default();
-        record.apply(&Change::Opened, &of_size(4), "{}");
-        record.apply(&Change::Held { hold: Hold::default(), was_trial: false }, &of_size(4), "{}");
-        record.apply(&Change::Drained { include_static: true }, &of_size(4), "{}");
+        record.apply(&RecordChange::Opened, &of_size(4), "{}");
+        record.apply(&RecordChange::Held { hold: Hold::default(), was_trial: false }, &of_size(4), "{}");
+        record.apply(&RecordChange::Drained { include_static: true }, &of_size(4), "{}");
         assert!(record.hold.is_some() && record.draining && record.draining_static);
-        record.apply(&Change::Opened, &of_size(2), "{}");
+        record.apply(&RecordChange::Opened, &of_size(2), "{}");
         assert_eq!((record.size, record.hold, record.draining, record.draining_static), (4, None, false, false));
         let lasting = Hold { retry_at: Some(7), ..Hold::default() };
-        record.apply(&Change::Held { hold: lasting, was_trial: false }, &of_size(4), "{}");
+        record.apply(&RecordChange::Held { hold: lasting, was_trial: false }, &of_size(4), "{}");
         // A purchase that was begun before says nothing new; the trial does.
-        record.apply(&Change::Held { hold: Hold { retry_at: Some(9), ..lasting }, was_trial: false }, &of_size(4), "{}");
+        record.apply(&RecordChange::Held { hold: Hold { retry_at: Some(9), ..lasting }, was_trial: false }, &of_size(4), "{}");
         assert_eq!(record.hold.and_then(|hold| hold.retry_at), Some(7));
-        record.apply(&Change::Held { hold: Hold { retry_at: Some(9), ..lasting }, was_trial: true }, &of_size(4), "{}");
+        record.apply(&RecordChange::Held { hold: Hold { retry_at: Some(9), ..lasting }, was_trial: true }, &of_size(4), "{}");
         assert_eq!(record.hold.and_then(|hold| hold.retry_at), Some(9));
-        record.apply(&Change::Opened, &of_size(4), "{}");
+        record.apply(&RecordChange::Opened, &of_size(4), "{}");
         assert!(record.hold.is_some(), "it ends by itself");
-        record.apply(&Change::Freed, &of_size(4), "{}");
+        record.apply(&RecordChange::Freed, &of_size(4), "{}");
         assert_eq!(record.hold, None);
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::record::PoolRecord;
-use crate::client::{Client, PoolNo, Slot};
+use crate::client::{Client, PoolNo, SlotState};
 use crate::contract::pools::{KnownPool, KnownPools, SlotPurchase};
 use crate::contract::{Json, Shaped, json_of};
 use crate::engine::Answered;
@@ -92,9 +92,9 @@ impl Survey {
         let slot = client.slot_in(data);
         let pool = self.pool(purchase.pool());
         match slot {
-            Slot::Taken => pool.sessions += 1,
-            Slot::Doubt | Slot::DoubtForGood | Slot::Stuck => pool.in_doubt += 1,
-            Slot::Free | Slot::Over | Slot::Expired => {}
+            SlotState::Taken => pool.sessions += 1,
+            SlotState::Doubt | SlotState::DoubtForGood | SlotState::Stuck => pool.in_doubt += 1,
+            SlotState::Free | SlotState::Over | SlotState::Expired => {}
         }
     }
 }

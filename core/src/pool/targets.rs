@@ -38,7 +38,7 @@ impl TargetId {
 
 /// An observation from a request through a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sight {
+pub(crate) enum Observation {
     /// An answer of the target, also one that says no to the request itself.
     Good,
     /// 429, with the time that the target asks to wait, if it does.
@@ -54,24 +54,24 @@ pub(crate) enum Sight {
     Unknown,
 }
 
-impl Sight {
+impl Observation {
     /// Interprets a caller's observation; `wait` is the Retry-After of the target.
     pub(crate) fn of(seen: Seen, wait: Option<Millis>) -> Self {
         match seen {
-            Seen::Status(403 | 999) | Seen::Captcha | Seen::Block => Sight::Blocked,
-            Seen::Status(407) => Sight::Proxy,
-            Seen::Status(429) => Sight::Throttled(wait),
-            Seen::Status(500..) => Sight::Failed,
-            Seen::Status(_) => Sight::Good,
-            Seen::Timeout => Sight::TimedOut,
-            Seen::Unknown => Sight::Unknown,
+            Seen::Status(403 | 999) | Seen::Captcha | Seen::Block => Observation::Blocked,
+            Seen::Status(407) => Observation::Proxy,
+            Seen::Status(429) => Observation::Throttled(wait),
+            Seen::Status(500..) => Observation::Failed,
+            Seen::Status(_) => Observation::Good,
+            Seen::Timeout => Observation::TimedOut,
+            Seen::Unknown => Observation::Unknown,
         }
     }
 }
 
 /// The consequence for the exit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Follows {
+pub(crate) enum Consequence {
     Nothing,
     /// The exit rests for this target.
     Rests,
@@ -87,8 +87,8 @@ pub(crate) enum Follows {
 
 /// The observations against one exit. Another exit begins with none of them.
 #[derive(Debug, Clone, Default, Hash)]
-pub(crate) struct Record {
-    held: Vec<Held>,
+pub(crate) struct TargetHistory {
+    held: Vec<Rest>,
     proxy_failures: Vec<Millis>,
     /// So many failures in a row may be the proxy's.
     unknown: u32,
@@ -98,25 +98,25 @@ pub(crate) struct Record {
 
 /// The observations against it for one target.
 #[derive(Debug, Clone, Default, Hash)]
-struct Held {
+struct Rest {
     target: TargetId,
     until: Millis,
     blocks: u32,
-    last: Last,
+    last: LastSeen,
     /// True if the target ever answered it.
     answered: bool,
 }
 
 /// The last observation, where the second in a row counts for more.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-enum Last {
+enum LastSeen {
     #[default]
     Other,
     Throttled,
     TimedOut,
 }
 
-impl Record {
+impl TargetHistory {
     /// Returns true if the exit may be lent for this target now.
     #[cfg(test)]
     pub(crate) fn is_fit(&self, target: TargetId, now: Millis) -> bool {
@@ -130,53 +130,53 @@ impl Record {
     }
 
     /// Takes an observation for this target.
-    pub(crate) fn saw(&mut self, target: TargetId, sight: Sight, now: Millis) -> Follows {
+    pub(crate) fn saw(&mut self, target: TargetId, sight: Observation, now: Millis) -> Consequence {
         let unknown = match sight {
-            Sight::Failed => self.unknown,
+            Observation::Failed => self.unknown,
             _ => std::mem::take(&mut self.unknown),
         };
         match sight {
-            Sight::Failed => Follows::Nothing,
-            Sight::Unknown if unknown + 1 >= UNKNOWN => self.proxy_failed(now),
-            Sight::Unknown => {
+            Observation::Failed => Consequence::Nothing,
+            Observation::Unknown if unknown + 1 >= UNKNOWN => self.proxy_failed(now),
+            Observation::Unknown => {
                 self.unknown = unknown + 1;
-                Follows::Nothing
+                Consequence::Nothing
             }
-            Sight::Proxy => self.proxy_failed(now),
-            Sight::Good => {
-                self.change(target, |held| *held = Held { target, answered: true, ..Held::default() });
-                Follows::Nothing
+            Observation::Proxy => self.proxy_failed(now),
+            Observation::Good => {
+                self.change(target, |held| *held = Rest { target, answered: true, ..Rest::default() });
+                Consequence::Nothing
             }
-            Sight::Throttled(wait) => self.change(target, |held| {
+            Observation::Throttled(wait) => self.change(target, |held| {
                 held.until = held.until.max(now.saturating_add(wait.unwrap_or(THROTTLED).max(0)));
-                match held.follows_on(Last::Throttled) {
+                match held.follows_on(LastSeen::Throttled) {
                     true => held.block(now),
-                    false => Follows::Rests,
+                    false => Consequence::Rests,
                 }
             }),
-            Sight::TimedOut => self.change(target, |held| match held.follows_on(Last::TimedOut) {
+            Observation::TimedOut => self.change(target, |held| match held.follows_on(LastSeen::TimedOut) {
                 true => held.block(now),
-                false => Follows::Nothing,
+                false => Consequence::Nothing,
             }),
-            Sight::Blocked => self.change(target, |held| held.block(now)),
+            Observation::Blocked => self.change(target, |held| held.block(now)),
         }
     }
 
-    fn proxy_failed(&mut self, now: Millis) -> Follows {
+    fn proxy_failed(&mut self, now: Millis) -> Consequence {
         self.proxy_failures.retain(|at| now.saturating_sub(*at) < MINUTE);
         self.proxy_failures.push(now);
         if self.proxy_failures.len() >= PROXY_FAILURES {
             self.proxy_failures.clear();
             self.rests_until = now.saturating_add(BLOCKED.first);
-            return Follows::Refused;
+            return Consequence::Refused;
         }
-        Follows::Read
+        Consequence::Read
     }
 
     /// Changes what is held for this target; for a further target, that goes whose rest ends first.
-    fn change<T>(&mut self, target: TargetId, how: impl FnOnce(&mut Held) -> T) -> T {
+    fn change<T>(&mut self, target: TargetId, how: impl FnOnce(&mut Rest) -> T) -> T {
         let known = self.held.iter().position(|held| held.target == target);
-        let mut held = known.map_or(Held { target, ..Held::default() }, |at| self.held.remove(at));
+        let mut held = known.map_or(Rest { target, ..Rest::default() }, |at| self.held.remove(at));
         if self.held.len() >= TARGETS {
             let first = self.held.iter().enumerate().min_by_key(|(_, held)| held.until).map(|(at, _)| at);
             first.map(|at| self.held.remove(at));
@@ -187,24 +187,24 @@ impl Record {
     }
 }
 
-impl Held {
+impl Rest {
     /// Returns true if the last observation was the same.
-    fn follows_on(&mut self, last: Last) -> bool {
+    fn follows_on(&mut self, last: LastSeen) -> bool {
         std::mem::replace(&mut self.last, last) == last
     }
 
-    fn block(&mut self, now: Millis) -> Follows {
+    fn block(&mut self, now: Millis) -> Consequence {
         let rest = BLOCKED.wait(self.blocks);
         let at_once = !self.answered && self.blocks == 0;
-        (self.blocks, self.last) = (self.blocks.saturating_add(1), Last::Other);
+        (self.blocks, self.last) = (self.blocks.saturating_add(1), LastSeen::Other);
         self.until = self.until.max(now.saturating_add(rest));
-        Follows::Blocked { at_once }
+        Consequence::Blocked { at_once }
     }
 }
 
 /// The targets that blocked exits of a pool at their first use, so that rotations stop where a new exit does not help.
 #[derive(Debug, Clone, Default, Hash)]
-pub(crate) struct Blocking(Map<TargetId, Blocked>);
+pub(crate) struct BlockTracker(Map<TargetId, Blocked>);
 
 #[derive(Debug, Clone, Default, Hash)]
 struct Blocked {
@@ -214,14 +214,14 @@ struct Blocked {
     seen_at: Millis,
 }
 
-impl Blocking {
+impl BlockTracker {
     /// Notes the consequence of an observation for this target.
-    pub(crate) fn note(&mut self, target: TargetId, sight: Sight, follows: Follows, now: Millis) {
+    pub(crate) fn note(&mut self, target: TargetId, sight: Observation, follows: Consequence, now: Millis) {
         match (sight, follows) {
-            (Sight::Good, _) => {
+            (Observation::Good, _) => {
                 self.0.remove(&target);
             }
-            (_, Follows::Blocked { at_once: true }) => {
+            (_, Consequence::Blocked { at_once: true }) => {
                 let blocked = self.0.get_or_insert_with(target, Blocked::default);
                 blocked.exits = blocked.exits.saturating_add(1);
                 blocked.seen_at = now;
@@ -271,42 +271,42 @@ mod tests {
     const NEWS: TargetId = TargetId(2);
 
     /// When an exit may be used again for the shop after it saw these, a second apart, from 0 on.
-    fn rests(sights: &[Sight]) -> (Follows, Millis) {
-        let mut record = Record::default();
-        let mut follows = Follows::Nothing;
+    fn rests(sights: &[Observation]) -> (Consequence, Millis) {
+        let mut record = TargetHistory::default();
+        let mut follows = Consequence::Nothing;
         for (second, sight) in sights.iter().enumerate() {
             follows = record.saw(SHOP, *sight, second as Millis * 1000);
         }
         (follows, record.rested_at(SHOP))
     }
 
-    const FIRST: Follows = Follows::Blocked { at_once: true };
-    const LATER: Follows = Follows::Blocked { at_once: false };
+    const FIRST: Consequence = Consequence::Blocked { at_once: true };
+    const LATER: Consequence = Consequence::Blocked { at_once: false };
 
     #[test]
     fn what_follows_from_what_was_seen() {
-        use Sight::{Blocked, Failed, Good, Proxy, Throttled, TimedOut};
-        assert_eq!(rests(&[Good]), (Follows::Nothing, 0));
-        assert_eq!(rests(&[Failed]), (Follows::Nothing, 0));
+        use Observation::{Blocked, Failed, Good, Proxy, Throttled, TimedOut};
+        assert_eq!(rests(&[Good]), (Consequence::Nothing, 0));
+        assert_eq!(rests(&[Failed]), (Consequence::Nothing, 0));
         assert_eq!(rests(&[Blocked]), (FIRST, 60_000));
         assert_eq!(rests(&[Good, Blocked]), (LATER, 61_000));
-        assert_eq!(rests(&[Throttled(None)]), (Follows::Rests, 30_000));
-        assert_eq!(rests(&[Throttled(Some(90_000))]), (Follows::Rests, 90_000));
-        assert_eq!(rests(&[Throttled(Some(-1))]), (Follows::Rests, 0));
-        assert_eq!(rests(&[Throttled(Some(Millis::MAX)), Good]), (Follows::Nothing, 0));
-        assert_eq!(rests(&[TimedOut]), (Follows::Nothing, 0));
-        assert_eq!(rests(&[Proxy]), (Follows::Read, 0));
+        assert_eq!(rests(&[Throttled(None)]), (Consequence::Rests, 30_000));
+        assert_eq!(rests(&[Throttled(Some(90_000))]), (Consequence::Rests, 90_000));
+        assert_eq!(rests(&[Throttled(Some(-1))]), (Consequence::Rests, 0));
+        assert_eq!(rests(&[Throttled(Some(Millis::MAX)), Good]), (Consequence::Nothing, 0));
+        assert_eq!(rests(&[TimedOut]), (Consequence::Nothing, 0));
+        assert_eq!(rests(&[Proxy]), (Consequence::Read, 0));
     }
 
     #[test]
     fn the_second_in_a_row_is_a_block() {
-        use Sight::{Blocked, Failed, Good, Throttled, TimedOut};
+        use Observation::{Blocked, Failed, Good, Throttled, TimedOut};
         assert_eq!(rests(&[Throttled(None), Throttled(None)]), (FIRST, 61_000));
         assert_eq!(rests(&[Throttled(None), Throttled(Some(300_000))]), (FIRST, 301_000));
-        assert_eq!(rests(&[Throttled(None), Good, Throttled(None)]), (Follows::Rests, 32_000));
+        assert_eq!(rests(&[Throttled(None), Good, Throttled(None)]), (Consequence::Rests, 32_000));
         assert_eq!(rests(&[TimedOut, TimedOut]), (FIRST, 61_000));
-        assert_eq!(rests(&[TimedOut, Good, TimedOut]), (Follows::Nothing, 0));
-        assert_eq!(rests(&[TimedOut, Throttled(None), TimedOut]), (Follows::Nothing, 31_000));
+        assert_eq!(rests(&[TimedOut, Good, TimedOut]), (Consequence::Nothing, 0));
+        assert_eq!(rests(&[TimedOut, Throttled(None), TimedOut]), (Consequence::Nothing, 31_000));
         // A failure of the target itself is no observation about the exit.
         assert_eq!(rests(&[TimedOut, Failed, TimedOut]), (FIRST, 62_000));
         assert_eq!(rests(&[Blocked, Blocked]), (LATER, 121_000));
@@ -314,40 +314,40 @@ mod tests {
 
     #[test]
     fn the_third_failure_in_a_row_that_says_nothing_counts_as_one_of_the_proxy() {
-        use Sight::{Failed, Good, Unknown};
-        assert_eq!(rests(&[Unknown, Unknown]), (Follows::Nothing, 0));
-        assert_eq!(rests(&[Unknown, Unknown, Unknown]), (Follows::Read, 0));
-        assert_eq!(rests(&[Unknown, Unknown, Failed, Unknown]), (Follows::Read, 0));
-        assert_eq!(rests(&[Unknown, Unknown, Good, Unknown]), (Follows::Nothing, 0));
-        assert_eq!(rests(&[Unknown; 5]), (Follows::Nothing, 0));
-        assert_eq!(rests(&[Unknown; 9]), (Follows::Refused, 68_000));
+        use Observation::{Failed, Good, Unknown};
+        assert_eq!(rests(&[Unknown, Unknown]), (Consequence::Nothing, 0));
+        assert_eq!(rests(&[Unknown, Unknown, Unknown]), (Consequence::Read, 0));
+        assert_eq!(rests(&[Unknown, Unknown, Failed, Unknown]), (Consequence::Read, 0));
+        assert_eq!(rests(&[Unknown, Unknown, Good, Unknown]), (Consequence::Nothing, 0));
+        assert_eq!(rests(&[Unknown; 5]), (Consequence::Nothing, 0));
+        assert_eq!(rests(&[Unknown; 9]), (Consequence::Refused, 68_000));
     }
 
     #[test]
     fn a_rest_doubles_up_to_an_hour_and_a_good_answer_ends_it() {
-        let mut record = Record::default();
+        let mut record = TargetHistory::default();
         let rests: Vec<Millis> = (0..8)
             .map(|_| {
-                record.saw(SHOP, Sight::Blocked, 0);
+                record.saw(SHOP, Observation::Blocked, 0);
                 record.rested_at(SHOP)
             })
             .collect();
         assert_eq!(rests, [1, 2, 4, 8, 16, 32, 60, 60].map(|minutes| minutes * 60_000));
-        record.saw(SHOP, Sight::Good, 0);
+        record.saw(SHOP, Observation::Good, 0);
         assert!(record.is_fit(SHOP, 0));
-        record.saw(SHOP, Sight::Blocked, 0);
+        record.saw(SHOP, Observation::Blocked, 0);
         assert_eq!((record.rested_at(SHOP), record.is_fit(SHOP, 59_999), record.is_fit(SHOP, 60_000)), (60_000, false, true));
     }
 
     #[test]
     fn a_rest_is_that_of_one_target_and_four_are_remembered() {
-        let mut record = Record::default();
-        record.saw(SHOP, Sight::Blocked, 0);
+        let mut record = TargetHistory::default();
+        record.saw(SHOP, Observation::Blocked, 0);
         assert!(record.is_fit(NEWS, 0) && record.is_fit(TargetId::NONE, 0));
         // Those that matter least go first: a target that only answered, then the rest that ends first.
-        record.saw(NEWS, Sight::Good, 0);
+        record.saw(NEWS, Observation::Good, 0);
         (3..7).for_each(|other| {
-            record.saw(TargetId(other), Sight::Throttled(None), 0);
+            record.saw(TargetId(other), Observation::Throttled(None), 0);
         });
         assert_eq!(record.held.len(), TARGETS);
         assert!(!record.is_fit(SHOP, 0) && !record.is_fit(TargetId(6), 0) && record.is_fit(TargetId(3), 0));
@@ -355,36 +355,36 @@ mod tests {
 
     #[test]
     fn the_third_failure_of_the_proxy_within_a_minute_rests_it_for_everybody() {
-        let mut record = Record::default();
+        let mut record = TargetHistory::default();
         for at in [0, 59_000, 60_000] {
-            assert_eq!(record.saw(SHOP, Sight::Proxy, at), Follows::Read);
+            assert_eq!(record.saw(SHOP, Observation::Proxy, at), Consequence::Read);
             assert!(record.is_fit(SHOP, at));
         }
-        assert_eq!(record.saw(SHOP, Sight::Proxy, 61_000), Follows::Refused);
+        assert_eq!(record.saw(SHOP, Observation::Proxy, 61_000), Consequence::Refused);
         assert_eq!((record.rested_at(SHOP), record.rested_at(NEWS)), (121_000, 121_000));
     }
 
     #[test]
     fn where_three_exits_were_blocked_at_once_a_new_one_is_rarely_tried() {
-        let mut blocking = Blocking::default();
+        let mut blocking = BlockTracker::default();
         for exit in 0..3 {
             assert!(blocking.may_rotate(SHOP, exit) && blocking.may_rotate(SHOP, exit));
-            let follows = Record::default().saw(SHOP, Sight::Blocked, exit);
-            blocking.note(SHOP, Sight::Blocked, follows, exit);
+            let follows = TargetHistory::default().saw(SHOP, Observation::Blocked, exit);
+            blocking.note(SHOP, Observation::Blocked, follows, exit);
         }
         assert!(blocking.everywhere(SHOP) && !blocking.everywhere(NEWS));
         assert!(blocking.may_rotate(SHOP, 10) && !blocking.may_rotate(SHOP, 60_009) && blocking.may_rotate(SHOP, 60_010));
         assert!(blocking.may_rotate(NEWS, 10) && blocking.may_rotate(NEWS, 10));
-        blocking.note(SHOP, Sight::Good, Follows::Nothing, 20);
+        blocking.note(SHOP, Observation::Good, Consequence::Nothing, 20);
         assert!(!blocking.everywhere(SHOP) && blocking.may_rotate(SHOP, 20) && blocking.may_rotate(SHOP, 20));
     }
 
     #[test]
     fn an_exit_that_worked_before_is_no_sign_that_none_does() {
-        let mut blocking = Blocking::default();
+        let mut blocking = BlockTracker::default();
         for _ in 0..5 {
-            let mut record = Record::default();
-            for sight in [Sight::Good, Sight::Blocked] {
+            let mut record = TargetHistory::default();
+            for sight in [Observation::Good, Observation::Blocked] {
                 let follows = record.saw(SHOP, sight, 0);
                 blocking.note(SHOP, sight, follows, 0);
             }
@@ -394,9 +394,9 @@ mod tests {
 
     #[test]
     fn targets_that_block_are_remembered_within_bounds() {
-        let mut blocking = Blocking::default();
+        let mut blocking = BlockTracker::default();
         for target in 0..1000 {
-            blocking.note(TargetId(target), Sight::Blocked, FIRST, target as Millis);
+            blocking.note(TargetId(target), Observation::Blocked, FIRST, target as Millis);
         }
         assert_eq!(blocking.0.len(), BLOCKING);
         assert!(blocking.0.get(&TargetId(999)).is_some() && blocking.0.get(&TargetId(0)).is_none());
@@ -410,10 +410,16 @@ mod tests {
 
     #[test]
     fn what_a_caller_saw_is_one_of_these() {
-        let sight = |seen| Sight::of(seen, Some(5));
+        let sight = |seen| Observation::of(seen, Some(5));
         let statuses = [200, 404, 403, 999, 407, 429, 500, 503].map(|status| sight(Seen::Status(status)));
-        let (good, failed) = (Sight::Good, Sight::Failed);
-        assert_eq!(statuses, [good, good, Sight::Blocked, Sight::Blocked, Sight::Proxy, Sight::Throttled(Some(5)), failed, failed]);
-        assert_eq!([Seen::Captcha, Seen::Block, Seen::Timeout].map(sight), [Sight::Blocked, Sight::Blocked, Sight::TimedOut]);
+        let (good, failed) = (Observation::Good, Observation::Failed);
+        assert_eq!(
+            statuses,
+            [good, good, Observation::Blocked, Observation::Blocked, Observation::Proxy, Observation::Throttled(Some(5)), failed, failed]
+        );
+        assert_eq!(
+            [Seen::Captcha, Seen::Block, Seen::Timeout].map(sight),
+            [Observation::Blocked, Observation::Blocked, Observation::TimedOut]
+        );
     }
 }

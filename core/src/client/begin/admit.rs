@@ -1,7 +1,7 @@
 //! How a start begins, by what is found under its name: anew, as what is there goes on, or not at all.
 
 use crate::client::begin::same_request::other_than_record;
-use crate::client::news::Slot;
+use crate::client::news::SlotState;
 use crate::client::router::Router;
 use crate::client::sessions::pool_slots::slot_of;
 use crate::client::waiting::{Start, StoredRecord};
@@ -66,7 +66,7 @@ impl Router {
 
     /// Goes on with what a slot holds, or buys the next one.
     pub(crate) fn admit_purchase(&mut self, name: &Name, command: CommandId, mut start: Start, data: &Data) {
-        if !matches!(slot_of(data), Slot::Free | Slot::Over | Slot::Expired) {
+        if !matches!(slot_of(data), SlotState::Free | SlotState::Over | SlotState::Expired) {
             return self.go_on(name, command, data, &start.options, data.intent.as_deref());
         }
         start.take_number(data, false);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::client::jobs::places::Turn;
+use crate::client::jobs::places::QueueTurn;
 use crate::collections::SmallSet;
 use crate::engine::{Job, Place, RecordId, SessionOptions, Subject, WaitOptions};
 use crate::options::CallOptions;
@@ -16,7 +16,7 @@ pub(crate) enum Parked {
     /// A time.
     Waking,
     /// A place among the sends that are out; its time came then.
-    Queued { place: Place, turn: Turn, due: Millis },
+    Queued { place: Place, turn: QueueTurn, due: Millis },
     /// The store has its record.
     Storing,
     /// The store has the marker that says where its record will be.

@@ -8,7 +8,7 @@ use crate::time::Millis;
 
 /// The order of waiting jobs: those that may have been sent before, then those that have waited for longest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Turn {
+pub(crate) struct QueueTurn {
     pub(crate) is_new: bool,
     /// Since when it waits, monotonic.
     pub(crate) since: Millis,
@@ -20,21 +20,21 @@ pub(crate) struct Turn {
 #[cfg_attr(feature = "ablation", derive(Clone, Hash))]
 pub(crate) struct Places {
     most: u32,
-    reads: Kind,
-    writes: Kind,
+    reads: PlaceQueue,
+    writes: PlaceQueue,
 }
 
 /// Those who read, or those who write.
 #[derive(Debug, Default)]
 #[cfg_attr(feature = "ablation", derive(Clone, Hash))]
-struct Kind {
+struct PlaceQueue {
     out: u32,
-    queue: Map<Turn, ()>,
+    queue: Map<QueueTurn, ()>,
 }
 
 impl Places {
     pub(crate) fn new(most: u32) -> Self {
-        Places { most, reads: Kind::default(), writes: Kind::default() }
+        Places { most, reads: PlaceQueue::default(), writes: PlaceQueue::default() }
     }
 
     /// The most places of writes: seven of eight, which leaves one to reads: a write keeps its place while the store is called, and a store
@@ -45,12 +45,12 @@ impl Places {
     }
 
     /// Adds a job that waits for a place.
-    pub(crate) fn wait(&mut self, place: Place, turn: Turn) {
+    pub(crate) fn wait(&mut self, place: Place, turn: QueueTurn) {
         self.kind(place).queue.insert(turn, ());
     }
 
     /// Removes a job that waits for a place.
-    pub(crate) fn leave(&mut self, place: Place, turn: &Turn) {
+    pub(crate) fn leave(&mut self, place: Place, turn: &QueueTurn) {
         self.kind(place).queue.remove(turn);
     }
 
@@ -60,7 +60,7 @@ impl Places {
         kind.out = kind.out.saturating_sub(1);
     }
 
-    fn kind(&mut self, place: Place) -> &mut Kind {
+    fn kind(&mut self, place: Place) -> &mut PlaceQueue {
         match place {
             Place::Read => &mut self.reads,
             Place::Write => &mut self.writes,
@@ -74,8 +74,8 @@ impl Places {
     }
 
     /// The next job, if a place is free for it.
-    fn first(&self) -> Option<(Place, Turn)> {
-        let first = |place: Place, kind: &Kind| Some((place, *kind.queue.first()?.0)).filter(|_| !self.is_full(place));
+    fn first(&self) -> Option<(Place, QueueTurn)> {
+        let first = |place: Place, kind: &PlaceQueue| Some((place, *kind.queue.first()?.0)).filter(|_| !self.is_full(place));
         let (write, read) = (first(Place::Write, &self.writes), first(Place::Read, &self.reads));
         write.into_iter().chain(read).min_by_key(|(_, turn)| *turn)
     }
@@ -88,7 +88,7 @@ impl Places {
     }
 
     /// Gives a place that is free to whose turn it is.
-    pub(crate) fn give(&mut self) -> Option<(Place, Turn)> {
+    pub(crate) fn give(&mut self) -> Option<(Place, QueueTurn)> {
         let (place, turn) = self.first()?;
         self.leave(place, &turn);
         self.kind(place).out += 1;

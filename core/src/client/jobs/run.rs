@@ -2,7 +2,7 @@
 
 use crate::client::deferred::Deferred;
 use crate::client::jobs::job::{Entry, Parked};
-use crate::client::jobs::places::Turn;
+use crate::client::jobs::places::QueueTurn;
 use crate::client::outbox::Pending;
 use crate::client::router::Router;
 use crate::engine::{Action, Cx, EventKind, Grant, Input, Job, Need, Note, Stored, Wake};
@@ -132,7 +132,7 @@ impl Router {
             entry.place = Some(place);
             return self.told_due(id, due);
         }
-        let turn = Turn { is_new: !entry.job.may_have_been_sent(), since: now, id };
+        let turn = QueueTurn { is_new: !entry.job.may_have_been_sent(), since: now, id };
         entry.parked = Parked::Queued { place, turn, due };
         self.places.wait(place, turn);
     }

@@ -5,7 +5,7 @@
 use crate::client::begin::same_request::{differing_members, digests};
 use crate::client::jobs::job::Entry;
 use crate::client::names::keep::REMEMBERED;
-use crate::client::news::{PoolEvent, PoolEventKind, PoolNo, Slot};
+use crate::client::news::{PoolEvent, PoolEventKind, PoolNo, SlotState};
 use crate::client::outbox::Pending;
 use crate::client::router::{Asker, Router};
 use crate::client::waiting::{Start, StoredRecord};
@@ -30,7 +30,7 @@ impl Router {
     }
 
     /// A slot is this client's: it waits for what its pool does with it.
-    pub(crate) fn take_in_slot(&mut self, name: &Name, data: Option<Vec<u8>>) -> Option<(Name, Slot)> {
+    pub(crate) fn take_in_slot(&mut self, name: &Name, data: Option<Vec<u8>>) -> Option<(Name, SlotState)> {
         let version = data.as_ref().map(|data| Version::of(data));
         let found = data.map_or(StoredRecord::Empty, |data| self.found(&data));
         self.journal.claimed(name, true, version);
@@ -38,9 +38,9 @@ impl Router {
             self.journal.note(name, data, version);
         }
         let slot = match &found {
-            StoredRecord::Empty => Slot::Free,
+            StoredRecord::Empty => SlotState::Free,
             StoredRecord::Readable(data) => slot_of(data),
-            StoredRecord::Unreadable(..) => Slot::Stuck,
+            StoredRecord::Unreadable(..) => SlotState::Stuck,
         };
         self.journal.give(name, Some(User::Pool));
         self.waiting.slots.insert(name.clone(), found);
@@ -83,11 +83,11 @@ impl Router {
     }
 
     /// Reads the content of a slot from its record.
-    pub(crate) fn slot_in(&mut self, data: &[u8]) -> Slot {
+    pub(crate) fn slot_in(&mut self, data: &[u8]) -> SlotState {
         match self.found(data) {
-            StoredRecord::Empty => Slot::Free,
+            StoredRecord::Empty => SlotState::Free,
             StoredRecord::Readable(data) => slot_of(&data),
-            StoredRecord::Unreadable(..) => Slot::Stuck,
+            StoredRecord::Unreadable(..) => SlotState::Stuck,
         }
     }
 
@@ -137,17 +137,17 @@ impl Start {
 }
 
 /// The content of a slot, from its record.
-pub(crate) fn slot_of(data: &Data) -> Slot {
+pub(crate) fn slot_of(data: &Data) -> SlotState {
     match (&data.session, &data.call, &data.done) {
-        (Some(session), ..) if is_over_for_good(session.status.as_deref(), session.session_type.as_deref()) => Slot::Over,
-        (Some(session), ..) if phase_of(session.status.as_deref(), &session.ends) == Phase::Ended => Slot::Expired,
-        (Some(_), ..) => Slot::Taken,
-        (_, Some(call), _) if call.refused => Slot::Free,
-        (_, Some(call), _) if call.can_resume() => Slot::Doubt,
-        (_, Some(_), _) => Slot::DoubtForGood,
-        (_, _, Some(done)) if done.facts.nothing => Slot::Free,
-        (_, _, Some(done)) if is_over_for_good(done.facts.status.as_deref(), done.facts.session_type.as_deref()) => Slot::Over,
-        _ => Slot::Stuck,
+        (Some(session), ..) if is_over_for_good(session.status.as_deref(), session.session_type.as_deref()) => SlotState::Over,
+        (Some(session), ..) if phase_of(session.status.as_deref(), &session.ends) == Phase::Ended => SlotState::Expired,
+        (Some(_), ..) => SlotState::Taken,
+        (_, Some(call), _) if call.refused => SlotState::Free,
+        (_, Some(call), _) if call.can_resume() => SlotState::Doubt,
+        (_, Some(_), _) => SlotState::DoubtForGood,
+        (_, _, Some(done)) if done.facts.nothing => SlotState::Free,
+        (_, _, Some(done)) if is_over_for_good(done.facts.status.as_deref(), done.facts.session_type.as_deref()) => SlotState::Over,
+        _ => SlotState::Stuck,
     }
 }
 
@@ -270,7 +270,7 @@ mod tests {
                 .router
                 .news
                 .iter()
-                .any(|news| matches!(&news.what, PoolEventKind::Claimed(claimed) if matches!(claimed[..], [(_, Slot::Free)])))
+                .any(|news| matches!(&news.what, PoolEventKind::Claimed(claimed) if matches!(claimed[..], [(_, SlotState::Free)])))
         );
         let (refused, again) = opened(&mut second, &mut disk, |_| (403, "no".to_owned()));
         assert!(refused.is_err() && again == [key.clone()]);
@@ -329,9 +329,10 @@ mod tests {
         let Some(PoolEvent { pool: 9, what: PoolEventKind::Claimed(claimed) }) = client.router.news.pop_front() else {
             panic!("are claimed")
         };
-        let held = |slot: &Slot| claimed.iter().filter(|(_, known)| known == slot).map(|(name, _)| name.clone()).collect::<Vec<Name>>();
-        assert_eq!((held(&Slot::Taken), held(&Slot::Free).len(), claimed.len()), (vec![names[3].clone()], 1, 2));
-        let free = held(&Slot::Free);
+        let held =
+            |slot: &SlotState| claimed.iter().filter(|(_, known)| known == slot).map(|(name, _)| name.clone()).collect::<Vec<Name>>();
+        assert_eq!((held(&SlotState::Taken), held(&SlotState::Free).len(), claimed.len()), (vec![names[3].clone()], 1, 2));
+        let free = held(&SlotState::Free);
         // A released slot can be claimed again; another one stays this client's.
         client.release_slot(&free[0]);
         go_on(&mut client, &mut disk, NOW, |_| panic!("nothing is sent"));

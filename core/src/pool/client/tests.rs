@@ -6,7 +6,7 @@ use crate::contract::Secret;
 use crate::contract::agent::SessionType;
 use crate::contract::pools::{KnownPool, PoolOnChange, PoolReplace};
 use crate::engine::RecordId;
-use crate::pool::record::{Change, PoolRecord};
+use crate::pool::record::{PoolRecord, RecordChange};
 use crate::state::{Memory, StoreAnswer, StoreCall};
 
 const START: Now = Now { unix: 1_700_000_000_000, monotonic: 0 };
@@ -630,7 +630,7 @@ fn drain_elsewhere(host: &mut Host) {
     let claim = StoreCall::Claim { names: vec![name.clone()], most: 1 };
     let StoreAnswer::Claimed(claimed) = host.disk.call(claim, host.now.unix, host.now.monotonic) else { panic!("nobody has it") };
     let mut record = claimed.into_iter().find_map(|(_, data)| PoolRecord::read(&data?)).expect("it was opened");
-    record.apply(&Change::Drained { include_static: false }, &shop(), "");
+    record.apply(&RecordChange::Drained { include_static: false }, &shop(), "");
     let put = StoreCall::Put { name, data: record.bytes(), new: false, keep_for: None, release: true };
     assert!(matches!(host.disk.call(put, host.now.unix, host.now.monotonic), StoreAnswer::Done));
 }
@@ -1260,7 +1260,7 @@ fn a_client_with_pools_is_driven_with_its_pools() {
     assert_eq!(host.client.status(opened.pool).map(|status| status.elsewhere), Some(2));
 }
 
-fn change_elsewhere(host: &mut Host, change: &Change) {
+fn change_elsewhere(host: &mut Host, change: &RecordChange) {
     let name = host.client.pool_name("shop");
     let claim = StoreCall::Claim { names: vec![name.clone()], most: 1 };
     let StoreAnswer::Claimed(claimed) = host.disk.call(claim, host.now.unix, host.now.monotonic) else { panic!("nobody has it") };
@@ -1283,8 +1283,8 @@ fn what_was_bought_since_the_pool_was_opened_anew_is_not_ended_by_whoever_hears_
     let pool = host.open(2);
     let lease = host.lease(pool);
     host.pass(1000);
-    change_elsewhere(&mut host, &Change::Drained { include_static: false });
-    change_elsewhere(&mut host, &Change::Opened);
+    change_elsewhere(&mut host, &RecordChange::Drained { include_static: false });
+    change_elsewhere(&mut host, &RecordChange::Opened);
     host.pass(70_000);
     host.client.give_back(&lease, host.now);
     host.pass(70_000);
@@ -1444,12 +1444,12 @@ fn nothing_is_renewed_once_another_client_has_paused_the_pool() {
     let pool = host.try_open(fixed_of(1)).expect("can be opened");
     let lease = host.lease(pool);
     host.pass(5000);
-    change_elsewhere(&mut host, &Change::Paused(true));
+    change_elsewhere(&mut host, &RecordChange::Paused(true));
     host.sessions[0].0 = "expired";
     host.see(&lease, Seen::Status(407));
     host.pass(10_000);
     assert!(!host.log.iter().any(|sent| sent.ends_with("/renew")), "{:?}", host.log);
-    change_elsewhere(&mut host, &Change::Paused(false));
+    change_elsewhere(&mut host, &RecordChange::Paused(false));
     host.pass(130_000);
     assert!(host.log.iter().any(|sent| sent.ends_with("/renew")), "{:?}", host.log);
 }

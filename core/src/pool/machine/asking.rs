@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use super::parts::CREATING;
 use super::root::{For, Machine, call_options, is_dynamic};
 use super::slots::Doing;
-use super::takeover::{READ_AGAIN, Situation, Use};
-use crate::client::{CallOptions, Client, Slot};
+use super::takeover::{READ_AGAIN, Situation, SlotUse};
+use crate::client::{CallOptions, Client, SlotState};
 use crate::contract::pools::PoolReplace;
 use crate::engine::Answered;
 use crate::policy::{Backoff, Error};
@@ -151,7 +151,7 @@ impl Machine {
     }
 
     /// The store has given slots: what is there is taken over, and where nothing is, one may be bought.
-    pub(super) fn claimed(&mut self, client: &mut Client, claimed: &[(Name, Slot)]) {
+    pub(super) fn claimed(&mut self, client: &mut Client, claimed: &[(Name, SlotState)]) {
         let now = client.monotonic();
         let (asked, is_trial) = (std::mem::take(&mut self.asking.out), std::mem::take(&mut self.asking.tries));
         // A slot in doubt that was asked for is nobody's doubt any more, or another client has it.
@@ -163,25 +163,25 @@ impl Machine {
         for (name, found) in claimed {
             let Some(slot) = asked.get(name).copied() else { continue };
             let used = self.situation(client, name, slot, is_trial).use_of(*found);
-            began |= matches!(used, Use::Takes | Use::Tries | Use::Renews);
+            began |= matches!(used, SlotUse::Takes | SlotUse::Tries | SlotUse::Renews);
             match used {
-                Use::Buys => free.push((name, slot)),
-                Use::Takes => self.fill_slot(client, slot, Doing::Takes { ends: false }),
-                Use::Ends => self.fill_slot(client, slot, Doing::Takes { ends: true }),
-                Use::Tries => {
+                SlotUse::Buys => free.push((name, slot)),
+                SlotUse::Takes => self.fill_slot(client, slot, Doing::Takes { ends: false }),
+                SlotUse::Ends => self.fill_slot(client, slot, Doing::Takes { ends: true }),
+                SlotUse::Tries => {
                     self.buyer.begun(true);
                     self.fill_slot(client, slot, Doing::Buys { is_trial: true });
                 }
-                Use::Renews => {
+                SlotUse::Renews => {
                     self.slots.set(slot, Doing::Takes { ends: false }, None);
                     let command = client.resume_slot(self.number, name, self.slot_options(false));
                     self.works(slot, command);
                 }
-                Use::Leaves(doing, after) => {
+                SlotUse::Leaves(doing, after) => {
                     client.release_slot(name);
                     self.slots.set(slot, doing, after.map(|after| now.saturating_add(after)));
                 }
-                Use::Releases => client.release_slot(name),
+                SlotUse::Releases => client.release_slot(name),
             }
         }
         // Slots with a session come first: after one takeover there may be more.

@@ -8,7 +8,7 @@ use crate::time::Millis;
 
 /// A caller that waits for a lease.
 #[derive(Debug, Clone, Copy, Hash)]
-struct Waiter {
+struct LeaseCaller {
     command: CommandId,
     until: Millis,
 }
@@ -23,7 +23,7 @@ pub(super) struct ReadyWaiter {
 
 #[derive(Debug, Clone, Default, Hash)]
 pub(super) struct Callers {
-    waiters: BTreeMap<WaiterId, Waiter>,
+    waiters: BTreeMap<WaiterId, LeaseCaller>,
     by_command: BTreeMap<CommandId, WaiterId>,
     deadlines: BTreeSet<(Millis, WaiterId)>,
     pub(super) for_ready: Vec<ReadyWaiter>,
@@ -31,13 +31,13 @@ pub(super) struct Callers {
 
 impl Callers {
     pub(super) fn add(&mut self, waiter: WaiterId, command: CommandId, until: Millis) {
-        self.waiters.insert(waiter, Waiter { command, until });
+        self.waiters.insert(waiter, LeaseCaller { command, until });
         self.by_command.insert(command, waiter);
         self.deadlines.insert((until, waiter));
     }
 
     pub(super) fn remove(&mut self, waiter: WaiterId) -> Option<CommandId> {
-        let Waiter { command, until } = self.waiters.remove(&waiter)?;
+        let LeaseCaller { command, until } = self.waiters.remove(&waiter)?;
         self.by_command.remove(&command);
         self.deadlines.remove(&(until, waiter));
         Some(command)

@@ -2,7 +2,7 @@
 
 use super::parts::{Closing, Ends, Look, PATIENCE};
 use super::root::Machine;
-use super::slots::{Doing, Held, Session};
+use super::slots::{Doing, HeldSlot, Session};
 use crate::client::Client;
 use crate::policy::{Advice, Effect, Error, Kind};
 use crate::pool::leases::SlotNo;
@@ -40,7 +40,7 @@ impl Machine {
         if self.ends_what_it_finds() && !was_everywhere {
             (self.asking.ends_from, self.asking.next) = (Some(0), now);
             // Slots that were left alone for a while are checked, too.
-            let is_left = |held: &Held| held.session.is_none() && matches!(held.doing, Doing::Rests | Doing::Empty);
+            let is_left = |held: &HeldSlot| held.session.is_none() && matches!(held.doing, Doing::Rests | Doing::Empty);
             self.slots.which(is_left).into_iter().for_each(|slot| self.slots.remove(slot));
         }
         for waiter in self.callers.gone_by(None) {
@@ -68,7 +68,7 @@ impl Machine {
     pub(super) fn close_slot(&mut self, client: &mut Client, slot: SlotNo) {
         match self.ends() {
             Some(_) => self.end(client, slot),
-            None => self.let_go(client, slot),
+            None => self.release_idle(client, slot),
         }
     }
 
@@ -80,8 +80,8 @@ impl Machine {
             return;
         }
         // One that could not be ended is tried again when its time has come.
-        let rests = |held: &Held| {
-            let is_to_be_ended = |session: &Session| !session.is_doomed || held.doing != Doing::Waits;
+        let rests = |held: &HeldSlot| {
+            let is_to_be_ended = |session: &Session| !session.ends_after_leases || held.doing != Doing::Waits;
             held.session.as_deref().is_some_and(is_to_be_ended) && !held.doing.is_at_work()
         };
         if self.slots.has_idle_sessions() {
@@ -106,7 +106,7 @@ impl Machine {
             self.slots
                 .which(|held| held.session.is_some() && !held.doing.is_at_work())
                 .into_iter()
-                .for_each(|slot| self.let_go(client, slot));
+                .for_each(|slot| self.release_idle(client, slot));
         }
         let Some(closing) = &mut self.closing else { return };
         closing.is_told = true;

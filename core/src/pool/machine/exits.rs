@@ -2,7 +2,7 @@
 
 use super::opened::{has_proxy, proxy_of};
 use super::root::{IDLE, Machine, is_dynamic};
-use super::slots::{Doing, Held};
+use super::slots::{Doing, HeldSlot};
 use super::takeover::{READ_AGAIN, Renewal};
 use crate::client::{CallOptions, Client, Name};
 use crate::contract::agent::{GetSession, RenewSession, RotateSession, TerminateSession};
@@ -45,7 +45,7 @@ impl Machine {
     /// Changes the exit of a session, of which no lease is out, and not more often than it may be; or ends it, where that is what it came to.
     pub(super) fn rotate(&mut self, client: &mut Client, slot: SlotNo) {
         let Some(session) = self.slots.session(slot) else { return };
-        if session.is_doomed {
+        if session.ends_after_leases {
             return self.end(client, slot);
         }
         if self.slots.counts.rotating >= ROTATIONS || client.is_rotation_held_back(&session.id) {
@@ -82,7 +82,7 @@ impl Machine {
         let is_lent = self.leases.is_lent(slot);
         let Some(session) = self.slots.session_mut(slot) else { return };
         // A session that could not be ended before is ended now.
-        if session.is_doomed && !is_lent {
+        if session.ends_after_leases && !is_lent {
             return self.end(client, slot);
         }
         session.is_unsure = false;
@@ -144,7 +144,8 @@ impl Machine {
 
     /// A session has expired: a static one may be renewed, and keeps its address.
     pub(super) fn expired(&mut self, client: &mut Client, slot: SlotNo, counts: bool) {
-        let renews = self.slots.session(slot).is_some_and(|session| !session.is_doomed) && self.renewal(client, slot) != Renewal::Never;
+        let renews =
+            self.slots.session(slot).is_some_and(|session| !session.ends_after_leases) && self.renewal(client, slot) != Renewal::Never;
         match renews {
             true => self.renew(client, slot),
             false if counts => self.session_over(client, slot),
@@ -208,7 +209,7 @@ impl Machine {
     /// Continues a change of a session that is to be tried again. Returns true if there is one.
     pub(super) fn goes_on(&mut self, client: &mut Client, slot: SlotNo) -> bool {
         match self.slots.session(slot) {
-            Some(session) if session.is_doomed => self.end(client, slot),
+            Some(session) if session.ends_after_leases => self.end(client, slot),
             Some(session) if session.renews_again => self.renew(client, slot),
             _ => return false,
         }
@@ -267,7 +268,7 @@ impl Machine {
         match error {
             Some(error) if error.code.as_deref() != Some("SESSION_NOT_FOUND") => {
                 let again = client.monotonic().saturating_add(READ_AGAIN);
-                self.slots.session_mut(slot).into_iter().for_each(|session| session.is_doomed = true);
+                self.slots.session_mut(slot).into_iter().for_each(|session| session.ends_after_leases = true);
                 self.slots.set(slot, Doing::Waits, Some(again));
             }
             _ => self.give_up(client, slot),
@@ -282,7 +283,7 @@ impl Machine {
 
     /// Claims have ended: what is not this client's any more is not lent on.
     pub(super) fn give_up_lost(&mut self, client: &mut Client) {
-        let is_lost = |held: &Held| held.session.as_ref().is_some_and(|session| !client.is_usable(&session.id));
+        let is_lost = |held: &HeldSlot| held.session.as_ref().is_some_and(|session| !client.is_usable(&session.id));
         self.slots.which(is_lost).into_iter().for_each(|slot| self.session_over(client, slot));
     }
 
@@ -323,10 +324,10 @@ impl Machine {
         let since = now.saturating_sub(self.options.idle_release_ms.unwrap_or(IDLE));
         let spare = self.leases.idle_count().saturating_sub(self.ready());
         let idle: Vec<SlotNo> = self.leases.idle(since).take(spare).collect();
-        idle.into_iter().for_each(|slot| self.let_go(client, slot));
+        idle.into_iter().for_each(|slot| self.release_idle(client, slot));
     }
 
-    pub(super) fn let_go(&mut self, client: &mut Client, slot: SlotNo) {
+    pub(super) fn release_idle(&mut self, client: &mut Client, slot: SlotNo) {
         self.give_up(client, slot);
         self.asking.look_anew();
     }

@@ -32,7 +32,7 @@ impl Machine {
             (Doing::Rotates, Err(error)) => self.not_rotated(client, slot, &error),
             (Doing::Reads, Err(error)) => self.not_read(client, slot, &error),
             // The session is taken over anew.
-            (Doing::Renews, Ok(_)) => self.let_go(client, slot),
+            (Doing::Renews, Ok(_)) => self.release_idle(client, slot),
             (Doing::Renews, Err(error)) => self.not_renewed(client, slot, &error),
             (Doing::Ends, result) => self.was_ended(client, slot, result.err().as_ref()),
             (Doing::Lends | Doing::Waits | Doing::Delays | Doing::Doubts { .. } | Doing::Rests | Doing::Empty, _) => {}
@@ -49,9 +49,9 @@ impl Machine {
         let is_over = answered.phase == Some(Phase::Ended);
         // A state from before, since no read succeeded, has no proxy.
         let is_ready = answered.phase == Some(Phase::Ready) && has_proxy(answered);
-        let is_doomed = doing == Doing::Takes { ends: true };
+        let ends_after_leases = doing == Doing::Takes { ends: true };
         let is_bought = matches!(doing, Doing::Buys { .. });
-        let session = Session { is_doomed, is_bought, ..Session::new(client.shared_id(id), proxy_of(answered), now) };
+        let session = Session { ends_after_leases, is_bought, ..Session::new(client.shared_id(id), proxy_of(answered), now) };
         self.settle(client, doing, if is_ready { Came::Ready } else { Came::Bought });
         self.asking.next = now;
         self.slots.set(slot, Doing::Waits, Some(now.saturating_add(READ_AGAIN)));
@@ -62,7 +62,7 @@ impl Machine {
                 self.held(hold, false);
                 self.over(client, slot, answered, false);
             }
-            () if is_doomed => self.end(client, slot),
+            () if ends_after_leases => self.end(client, slot),
             () if self.closing.is_some() => self.close_slot(client, slot),
             () if is_ready => {
                 self.lends(slot);

@@ -8,7 +8,7 @@ use crate::contract::Json;
 use crate::contract::pools::PoolHoldReason;
 use crate::policy::{Effect, Error, Kind};
 use crate::pool::leases::SlotNo;
-use crate::pool::record::Change;
+use crate::pool::record::RecordChange;
 use crate::time::Millis;
 
 impl Machine {
@@ -23,8 +23,8 @@ impl Machine {
             (Kind::Ended, _) if error.session_id.as_deref().is_some_and(|id| client.is_expired(id)) => {
                 self.settle(client, doing, Came::Bought);
                 let id = client.shared_id(error.session_id.as_deref().unwrap_or_default());
-                let is_doomed = doing == Doing::Takes { ends: true };
-                self.slots.set_session(slot, Session { is_doomed, ..Session::new(id, Json::default(), now) });
+                let ends_after_leases = doing == Doing::Takes { ends: true };
+                self.slots.set_session(slot, Session { ends_after_leases, ..Session::new(id, Json::default(), now) });
                 self.expired(client, slot, false);
             }
             // Another client has it, or its session is over: the next one takes its place when one is wanted.
@@ -66,7 +66,7 @@ impl Machine {
         match came {
             Came::Ready => {
                 if self.buyer.ready(is_trial) {
-                    self.change(Change::Freed);
+                    self.change(RecordChange::Freed);
                 }
             }
             Came::Bought => {

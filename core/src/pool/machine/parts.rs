@@ -88,7 +88,7 @@ impl Closing {
 
 /// The spending of this client on a UTC day.
 #[derive(Debug, Clone, Default, Hash)]
-pub(super) struct Spent {
+pub(super) struct SpentToday {
     day: i64,
     usd: Decimal,
     /// The commands that ask for the slots of other clients.
@@ -99,7 +99,7 @@ pub(super) struct Spent {
     pub(super) names: Map<Name, SlotNo>,
 }
 
-impl Spent {
+impl SpentToday {
     pub(super) fn add(&mut self, unix: Millis, usd: Decimal) {
         let day = unix.div_euclid(DAY);
         if day != self.day {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use arcstr::ArcStr;
 
 use super::callers::Callers;
-use super::parts::{Asking, CREATING, Closing, Ends, Look, Spent};
-use super::shared::Shared;
+use super::parts::{Asking, CREATING, Closing, Ends, Look, SpentToday};
+use super::shared::SharedRecord;
 use super::slots::Slots;
 use crate::client::{CallOptions, Client, PoolNo};
 use crate::collections::Map;
@@ -15,9 +15,9 @@ use crate::contract::{Encode, Json, Shape, Shaped, json_of};
 use crate::engine::Answered;
 use crate::policy::{Advice, Effect, Error, Kind};
 use crate::pool::buyer::{Buyer, Hold};
-use crate::pool::leases::{Leases, SlotNo, Terms, WaiterId};
-use crate::pool::record::Change;
-use crate::pool::targets::{Blocking, TargetId};
+use crate::pool::leases::{LeaseTerms, Leases, SlotNo, WaiterId};
+use crate::pool::record::RecordChange;
+use crate::pool::targets::{BlockTracker, TargetId};
 use crate::state::{CommandId, Name};
 use crate::time::Millis;
 
@@ -52,7 +52,7 @@ pub(in crate::pool) struct Machine {
     pub(super) params: String,
     pub(super) leases: Leases,
     pub(super) buyer: Buyer,
-    pub(super) blocking: Blocking,
+    pub(super) blocking: BlockTracker,
     /// The names of targets, for people.
     pub(super) labels: Map<TargetId, ArcStr>,
     pub(super) slots: Slots,
@@ -60,9 +60,9 @@ pub(in crate::pool) struct Machine {
     /// The pool's own commands.
     pub(super) commands: BTreeMap<CommandId, For>,
     pub(super) asking: Asking,
-    pub(super) shared: Shared,
+    pub(super) shared: SharedRecord,
     pub(super) closing: Option<Closing>,
-    pub(super) spent: Spent,
+    pub(super) spent: SpentToday,
     /// The error of the last purchase that failed, or may have bought.
     pub(super) refused: Option<Box<Error>>,
     /// When there is something to do again.
@@ -71,7 +71,7 @@ pub(in crate::pool) struct Machine {
 
 impl Machine {
     pub(in crate::pool) fn new(number: PoolNo, options: OpenPool) -> Self {
-        let terms = Terms {
+        let terms = LeaseTerms {
             per_session: options.leases_per_session.unwrap_or(1),
             rotate_after_uses: options.rotate_after_uses.filter(|_| is_dynamic(&options)),
             leak_after: options.leak_after_ms.unwrap_or(LEAKS),
@@ -82,15 +82,15 @@ impl Machine {
             params: json_of(&options.session()),
             leases: Leases::new(terms),
             buyer: Buyer::new(options.size, options.max_creating.unwrap_or(CREATING), options.max_in_doubt),
-            blocking: Blocking::default(),
+            blocking: BlockTracker::default(),
             labels: Map::default(),
             slots: Slots::new(options.size),
             callers: Callers::default(),
             commands: BTreeMap::new(),
             asking: Asking::default(),
-            shared: Shared::new(&options),
+            shared: SharedRecord::new(&options),
             closing: None,
-            spent: Spent::default(),
+            spent: SpentToday::default(),
             refused: None,
             next: None,
             joins: false,
@@ -101,7 +101,7 @@ impl Machine {
     /// A pool that others have opened.
     pub(in crate::pool) fn joining(number: PoolNo, name: String) -> Self {
         let machine = Machine::new(number, OpenPool { name, size: 1, ..OpenPool::default() });
-        Machine { joins: true, shared: Shared::default(), ..machine }
+        Machine { joins: true, shared: SharedRecord::default(), ..machine }
     }
 
     pub(super) fn label(&mut self, target: TargetId, label: &str) {
@@ -170,10 +170,10 @@ impl Machine {
 
     /// Nothing is bought from now on, which all clients are to know.
     pub(super) fn held(&mut self, hold: Option<Hold>, was_trial: bool) {
-        hold.into_iter().for_each(|hold| self.change(Change::Held { hold, was_trial }));
+        hold.into_iter().for_each(|hold| self.change(RecordChange::Held { hold, was_trial }));
     }
 
-    pub(super) fn change(&mut self, change: Change) {
+    pub(super) fn change(&mut self, change: RecordChange) {
         self.shared.known.apply(&change, &self.options, &self.shared.request);
         self.shared.changes.push(change);
     }

@@ -1,7 +1,7 @@
 //! The pool's record, as this client knows it, and whose it is.
 
 use crate::contract::pools::{OpenPool, PoolHoldReason};
-use crate::pool::record::{Change, PoolRecord, request_of};
+use crate::pool::record::{PoolRecord, RecordChange, request_of};
 use crate::state::CommandId;
 use crate::time::Millis;
 
@@ -23,7 +23,7 @@ pub(super) enum Custody {
 }
 
 #[derive(Debug, Clone, Default, Hash)]
-pub(super) struct Shared {
+pub(super) struct SharedRecord {
     /// The request for the pool's sessions.
     pub(super) request: String,
     /// As it was read last, with what is still to be put.
@@ -31,7 +31,7 @@ pub(super) struct Shared {
     pub(super) read_at: Option<Millis>,
     pub(super) custody: Custody,
     /// The changes to put, and the number of them that are being put.
-    pub(super) changes: Vec<Change>,
+    pub(super) changes: Vec<RecordChange>,
     pub(super) putting: usize,
     /// Not before this.
     pub(super) next: Millis,
@@ -49,9 +49,9 @@ pub(super) struct Shared {
     pub(super) told: Option<(PoolHoldReason, Option<Millis>)>,
 }
 
-impl Shared {
+impl SharedRecord {
     pub(super) fn new(open: &OpenPool) -> Self {
-        Shared { request: request_of(open), changes: vec![Change::Opened], ..Shared::default() }
+        SharedRecord { request: request_of(open), changes: vec![RecordChange::Opened], ..SharedRecord::default() }
     }
 
     pub(super) fn is_owned(&self) -> bool {

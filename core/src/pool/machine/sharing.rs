@@ -10,7 +10,7 @@ use crate::contract::pools::{OpenPool, OpenedPool, PoolOnChange};
 use crate::engine::EventKind;
 use crate::policy::{Advice, Backoff, Effect, Error, Kind};
 use crate::pool::buyer::May;
-use crate::pool::record::{Change, PoolRecord, differing, request_of};
+use crate::pool::record::{PoolRecord, RecordChange, differing, request_of};
 use crate::state::CommandId;
 use crate::time::Millis;
 
@@ -95,7 +95,7 @@ impl Machine {
         }
         let differs = !is_new && read.request != self.shared.request;
         let may_replace = self.options.on_change == Some(PoolOnChange::Replace);
-        if differs && self.shared.changes.contains(&Change::Opened) && !may_replace {
+        if differs && self.shared.changes.contains(&RecordChange::Opened) && !may_replace {
             let names: Vec<String> = differing(&read.request, &self.shared.request).iter().map(|name| format!("`{name}`")).collect();
             let rule = format!(
                 "is that of a pool with another {}; choose another name, or say `on_change` to replace what it buys",

@@ -66,7 +66,7 @@ impl Doing {
 
 /// A slot of which this client knows something.
 #[derive(Debug, Clone, Hash)]
-pub(super) struct Held {
+pub(super) struct HeldSlot {
     pub(super) doing: Doing,
     pub(super) session: Option<Box<Session>>,
     /// When it is looked at again.
@@ -90,7 +90,7 @@ pub(super) struct Session {
     pub(super) blocks: u32,
     pub(super) last_blocked: u64,
     /// True if the session is to be ended once its leases are back.
-    pub(super) is_doomed: bool,
+    pub(super) ends_after_leases: bool,
     /// True if this client has bought the session, so that it has watched all of its life.
     pub(super) is_bought: bool,
     /// Since when it is to be renewed.
@@ -114,7 +114,7 @@ impl Session {
             seen: None,
             blocks: 0,
             last_blocked: 0,
-            is_doomed: false,
+            ends_after_leases: false,
             is_bought: false,
             renewal_wanted_at: None,
             is_unsure: false,
@@ -175,7 +175,7 @@ impl Counts {
 
 #[derive(Debug, Clone, Default, Hash)]
 pub(super) struct Slots {
-    held: BTreeMap<SlotNo, Held>,
+    held: BTreeMap<SlotNo, HeldSlot>,
     /// The slots of which nothing is known.
     unknown: FreeRanges,
     /// The size of the pool here, and how many of the slots below it are known.
@@ -205,7 +205,7 @@ impl Slots {
             self.counts.resting += 1;
             self.unknown.take(slot);
             self.within += u32::from(slot < self.size);
-            Held { doing: Doing::Rests, session: None, wakes: None, work: 0 }
+            HeldSlot { doing: Doing::Rests, session: None, wakes: None, work: 0 }
         });
         *self.counts.of(held.doing) -= 1;
         *self.counts.of(doing) += 1;
@@ -285,12 +285,12 @@ impl Slots {
         }
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (SlotNo, &Held)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (SlotNo, &HeldSlot)> {
         self.held.iter().map(|(slot, held)| (*slot, held))
     }
 
     /// Those of which something holds.
-    pub(super) fn which(&self, holds: impl Fn(&Held) -> bool) -> Vec<SlotNo> {
+    pub(super) fn which(&self, holds: impl Fn(&HeldSlot) -> bool) -> Vec<SlotNo> {
         self.iter().filter(|(_, held)| holds(held)).map(|(slot, _)| slot).collect()
     }
 

@@ -1,8 +1,8 @@
 //! How a pool is, for people; and those who wait for its sessions to be ready.
 
 use super::root::{Machine, told};
-use super::slots::{Doing, Held};
-use crate::client::{Client, Slot};
+use super::slots::{Doing, HeldSlot};
+use crate::client::{Client, SlotState};
 use crate::collections::Map;
 use crate::contract::pools::{PoolSlot, PoolSlotReason, PoolStatus, PoolStatusOf};
 use crate::policy::{Advice, Effect, Error, Kind};
@@ -19,7 +19,7 @@ impl Machine {
         let counts = self.slots.counts;
         let ready = u32::try_from(self.leases.idle_count()).unwrap_or(u32::MAX).min(counts.lends);
         let now = client.monotonic();
-        let slot = |(slot, held): (SlotNo, &Held)| {
+        let slot = |(slot, held): (SlotNo, &HeldSlot)| {
             let session = held.session.as_ref();
             Some(PoolSlot {
                 slot,
@@ -81,7 +81,8 @@ impl Machine {
         let last = entries.last().map(|listed| listed.name.clone());
         for listed in &entries {
             let Some(slot) = self.spent.names.get(&listed.name) else { continue };
-            let holds = matches!(client.slot_in(&listed.data), Slot::Taken | Slot::Doubt | Slot::DoubtForGood | Slot::Stuck);
+            let holds =
+                matches!(client.slot_in(&listed.data), SlotState::Taken | SlotState::Doubt | SlotState::DoubtForGood | SlotState::Stuck);
             if !self.slots.is_known(*slot) && (holds || listed.whose == Whose::Other) {
                 self.spent.held_elsewhere = self.spent.held_elsewhere.saturating_add(1);
             }
@@ -114,7 +115,7 @@ impl Machine {
 }
 
 /// Why the session of a slot can't be lent.
-fn reason_of(held: &Held) -> Option<PoolSlotReason> {
+fn reason_of(held: &HeldSlot) -> Option<PoolSlotReason> {
     let session = held.session.as_deref();
     Some(match held.doing {
         Doing::Lends | Doing::Empty => return None,
@@ -124,7 +125,7 @@ fn reason_of(held: &Held) -> Option<PoolSlotReason> {
         Doing::Rotates => PoolSlotReason::Rotating,
         Doing::Renews => PoolSlotReason::Renewing,
         Doing::Ends | Doing::Takes { ends: true } => PoolSlotReason::Ending,
-        Doing::Waits if session.is_some_and(|session| session.is_doomed) => PoolSlotReason::Ending,
+        Doing::Waits if session.is_some_and(|session| session.ends_after_leases) => PoolSlotReason::Ending,
         Doing::Waits if session.is_some_and(|session| session.renews_again) => PoolSlotReason::Renewing,
         Doing::Waits if session.is_some_and(|session| session.is_unsure) => PoolSlotReason::InDoubt,
         Doing::Delays => PoolSlotReason::ToRotate,

@@ -1,7 +1,7 @@
 //! The use of a slot that the store has given, by its content.
 
 use super::slots::Doing;
-use crate::client::Slot;
+use crate::client::SlotState;
 use crate::time::Millis;
 
 /// The time after which a slot that needs a person is checked again.
@@ -11,7 +11,7 @@ pub(super) const READ_AGAIN: Millis = 60_000;
 
 /// The use of a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Use {
+pub(super) enum SlotUse {
     /// One is bought there, if one is wanted.
     Buys,
     /// The slot's session or purchase is taken over.
@@ -62,30 +62,30 @@ pub(super) struct Situation {
 }
 
 impl Situation {
-    pub(super) fn use_of(self, slot: Slot) -> Use {
+    pub(super) fn use_of(self, slot: SlotState) -> SlotUse {
         let for_next = match (self.is_within, self.replaces) {
-            (false, _) => Use::Releases,
-            (true, true) => Use::Buys,
-            (true, false) => Use::Leaves(Doing::Empty, None),
+            (false, _) => SlotUse::Releases,
+            (true, true) => SlotUse::Buys,
+            (true, false) => SlotUse::Leaves(Doing::Empty, None),
         };
         match slot {
-            Slot::Taken if self.ends => Use::Ends,
-            _ if self.closes || self.is_replaced => Use::Releases,
+            SlotState::Taken if self.ends => SlotUse::Ends,
+            _ if self.closes || self.is_replaced => SlotUse::Releases,
             // A static one is left, since it is not refunded.
-            Slot::Taken if self.is_old && self.is_dynamic => Use::Ends,
-            Slot::Taken if self.is_old => Use::Leaves(Doing::Rests, Some(DOUBT_AGAIN)),
-            Slot::Taken => Use::Takes,
-            Slot::Doubt if !self.is_old && self.is_trial => Use::Tries,
-            Slot::Doubt if !self.is_old && self.may_send => Use::Takes,
-            Slot::Doubt => Use::Leaves(Doing::Doubts { resends: !self.is_old }, Some(DOUBT_AGAIN)),
+            SlotState::Taken if self.is_old && self.is_dynamic => SlotUse::Ends,
+            SlotState::Taken if self.is_old => SlotUse::Leaves(Doing::Rests, Some(DOUBT_AGAIN)),
+            SlotState::Taken => SlotUse::Takes,
+            SlotState::Doubt if !self.is_old && self.is_trial => SlotUse::Tries,
+            SlotState::Doubt if !self.is_old && self.may_send => SlotUse::Takes,
+            SlotState::Doubt => SlotUse::Leaves(Doing::Doubts { resends: !self.is_old }, Some(DOUBT_AGAIN)),
             // A person may settle it.
-            Slot::DoubtForGood => Use::Leaves(Doing::Doubts { resends: false }, Some(READ_AGAIN)),
-            Slot::Free if self.is_within => Use::Buys,
-            Slot::Free => Use::Releases,
-            Slot::Expired if !self.is_old && self.renewal == Renewal::Now => Use::Renews,
-            Slot::Expired if !self.is_old && self.renewal == Renewal::Later => Use::Leaves(Doing::Rests, Some(READ_AGAIN)),
-            Slot::Over | Slot::Expired => for_next,
-            Slot::Stuck => Use::Leaves(Doing::Rests, Some(DOUBT_AGAIN)),
+            SlotState::DoubtForGood => SlotUse::Leaves(Doing::Doubts { resends: false }, Some(READ_AGAIN)),
+            SlotState::Free if self.is_within => SlotUse::Buys,
+            SlotState::Free => SlotUse::Releases,
+            SlotState::Expired if !self.is_old && self.renewal == Renewal::Now => SlotUse::Renews,
+            SlotState::Expired if !self.is_old && self.renewal == Renewal::Later => SlotUse::Leaves(Doing::Rests, Some(READ_AGAIN)),
+            SlotState::Over | SlotState::Expired => for_next,
+            SlotState::Stuck => SlotUse::Leaves(Doing::Rests, Some(DOUBT_AGAIN)),
         }
     }
 }
@@ -106,42 +106,65 @@ mod tests {
         replaces: true,
         renewal: Renewal::Never,
     };
-    const ALL: [Slot; 7] = [Slot::Free, Slot::Over, Slot::Expired, Slot::Taken, Slot::Doubt, Slot::DoubtForGood, Slot::Stuck];
-    const LEFT: Use = Use::Leaves(Doing::Rests, Some(DOUBT_AGAIN));
+    const ALL: [SlotState; 7] = [
+        SlotState::Free,
+        SlotState::Over,
+        SlotState::Expired,
+        SlotState::Taken,
+        SlotState::Doubt,
+        SlotState::DoubtForGood,
+        SlotState::Stuck,
+    ];
+    const LEFT: SlotUse = SlotUse::Leaves(Doing::Rests, Some(DOUBT_AGAIN));
 
-    const FOR_GOOD: Use = Use::Leaves(Doing::Doubts { resends: false }, Some(READ_AGAIN));
+    const FOR_GOOD: SlotUse = SlotUse::Leaves(Doing::Doubts { resends: false }, Some(READ_AGAIN));
 
-    fn doubts(resends: bool) -> Use {
-        Use::Leaves(Doing::Doubts { resends }, Some(DOUBT_AGAIN))
+    fn doubts(resends: bool) -> SlotUse {
+        SlotUse::Leaves(Doing::Doubts { resends }, Some(DOUBT_AGAIN))
     }
 
     #[test]
     fn what_is_done_with_each_slot() {
         let uses = |situation: Situation| ALL.map(|slot| situation.use_of(slot));
         let renews = Situation { is_dynamic: false, replaces: false, ..USUAL };
-        let empty = Use::Leaves(Doing::Empty, None);
-        let (free, over) = (Use::Releases, Use::Releases);
+        let empty = SlotUse::Leaves(Doing::Empty, None);
+        let (free, over) = (SlotUse::Releases, SlotUse::Releases);
         for (situation, expected) in [
-            (USUAL, [Use::Buys, Use::Buys, Use::Buys, Use::Takes, Use::Takes, FOR_GOOD, LEFT]),
-            (Situation { may_send: false, ..USUAL }, [Use::Buys, Use::Buys, Use::Buys, Use::Takes, doubts(true), FOR_GOOD, LEFT]),
-            (Situation { is_trial: true, ..USUAL }, [Use::Buys, Use::Buys, Use::Buys, Use::Takes, Use::Tries, FOR_GOOD, LEFT]),
-            (Situation { is_within: false, ..USUAL }, [free, over, over, Use::Takes, Use::Takes, FOR_GOOD, LEFT]),
-            (Situation { is_old: true, ..USUAL }, [Use::Buys, Use::Buys, Use::Buys, Use::Ends, doubts(false), FOR_GOOD, LEFT]),
-            (Situation { is_old: true, ..renews }, [Use::Buys, empty, empty, LEFT, doubts(false), FOR_GOOD, LEFT]),
-            (renews, [Use::Buys, empty, empty, Use::Takes, Use::Takes, FOR_GOOD, LEFT]),
-            (Situation { renewal: Renewal::Now, ..renews }, [Use::Buys, empty, Use::Renews, Use::Takes, Use::Takes, FOR_GOOD, LEFT]),
-            (Situation { renewal: Renewal::Now, is_old: true, ..renews }, [Use::Buys, empty, empty, LEFT, doubts(false), FOR_GOOD, LEFT]),
+            (USUAL, [SlotUse::Buys, SlotUse::Buys, SlotUse::Buys, SlotUse::Takes, SlotUse::Takes, FOR_GOOD, LEFT]),
+            (
+                Situation { may_send: false, ..USUAL },
+                [SlotUse::Buys, SlotUse::Buys, SlotUse::Buys, SlotUse::Takes, doubts(true), FOR_GOOD, LEFT],
+            ),
+            (
+                Situation { is_trial: true, ..USUAL },
+                [SlotUse::Buys, SlotUse::Buys, SlotUse::Buys, SlotUse::Takes, SlotUse::Tries, FOR_GOOD, LEFT],
+            ),
+            (Situation { is_within: false, ..USUAL }, [free, over, over, SlotUse::Takes, SlotUse::Takes, FOR_GOOD, LEFT]),
+            (
+                Situation { is_old: true, ..USUAL },
+                [SlotUse::Buys, SlotUse::Buys, SlotUse::Buys, SlotUse::Ends, doubts(false), FOR_GOOD, LEFT],
+            ),
+            (Situation { is_old: true, ..renews }, [SlotUse::Buys, empty, empty, LEFT, doubts(false), FOR_GOOD, LEFT]),
+            (renews, [SlotUse::Buys, empty, empty, SlotUse::Takes, SlotUse::Takes, FOR_GOOD, LEFT]),
+            (
+                Situation { renewal: Renewal::Now, ..renews },
+                [SlotUse::Buys, empty, SlotUse::Renews, SlotUse::Takes, SlotUse::Takes, FOR_GOOD, LEFT],
+            ),
+            (
+                Situation { renewal: Renewal::Now, is_old: true, ..renews },
+                [SlotUse::Buys, empty, empty, LEFT, doubts(false), FOR_GOOD, LEFT],
+            ),
             (
                 Situation { renewal: Renewal::Later, ..renews },
-                [Use::Buys, empty, Use::Leaves(Doing::Rests, Some(READ_AGAIN)), Use::Takes, Use::Takes, FOR_GOOD, LEFT],
+                [SlotUse::Buys, empty, SlotUse::Leaves(Doing::Rests, Some(READ_AGAIN)), SlotUse::Takes, SlotUse::Takes, FOR_GOOD, LEFT],
             ),
         ] {
             assert_eq!(uses(situation), expected, "{situation:?}");
         }
         for situation in [Situation { closes: true, ..USUAL }, Situation { is_replaced: true, ..USUAL }] {
-            assert_eq!(uses(situation), [Use::Releases; 7], "{situation:?}");
+            assert_eq!(uses(situation), [SlotUse::Releases; 7], "{situation:?}");
         }
         let drains = uses(Situation { closes: true, ends: true, ..USUAL });
-        assert_eq!((drains[3], drains.iter().filter(|used| **used == Use::Releases).count()), (Use::Ends, 6));
+        assert_eq!((drains[3], drains.iter().filter(|used| **used == SlotUse::Releases).count()), (SlotUse::Ends, 6));
     }
 }

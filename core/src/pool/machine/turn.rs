@@ -11,9 +11,9 @@ use crate::contract::pools::{AcquireLease, DrainPool, LeaseAdvice, PoolReplace, 
 use crate::contract::{Json, Shaped, json_of};
 use crate::engine::EventKind;
 use crate::policy::{Advice, Effect, Error, Kind};
-use crate::pool::leases::{Grant, LeaseId, SlotNo};
-use crate::pool::record::Change;
-use crate::pool::targets::{Follows, Sight, TargetId};
+use crate::pool::leases::{LeaseGrant, LeaseId, SlotNo};
+use crate::pool::record::RecordChange;
+use crate::pool::targets::{Consequence, Observation, TargetId};
 use crate::state::{CommandId, Name, Seen};
 use crate::time::Millis;
 
@@ -75,40 +75,40 @@ impl Machine {
         seen: Seen,
         wait: Option<Millis>,
     ) -> Option<LeaseAdvice> {
-        let (now, sight) = (client.monotonic(), Sight::of(seen, wait));
+        let (now, sight) = (client.monotonic(), Observation::of(seen, wait));
         let (follows, slot, target) = self.leases.observe(lease, sight, now)?;
         self.blocking.note(target, sight, follows, now);
         let everywhere = self.blocking.everywhere(target);
         let advice = match follows {
-            Follows::Nothing => LeaseAdvice::Keep,
-            Follows::Rests | Follows::Read | Follows::Refused => LeaseAdvice::GiveBack,
-            Follows::Blocked { .. } if everywhere => LeaseAdvice::Wait,
-            Follows::Blocked { .. } => LeaseAdvice::GiveBack,
+            Consequence::Nothing => LeaseAdvice::Keep,
+            Consequence::Rests | Consequence::Read | Consequence::Refused => LeaseAdvice::GiveBack,
+            Consequence::Blocked { .. } if everywhere => LeaseAdvice::Wait,
+            Consequence::Blocked { .. } => LeaseAdvice::GiveBack,
         };
         let failing = self.options.replace == Some(PoolReplace::Failing);
         let is_dynamic = is_dynamic(&self.options);
         if let Some(session) = self.slots.session_mut(slot) {
             match follows {
-                Follows::Blocked { .. } => {
+                Consequence::Blocked { .. } => {
                     session.seen = Some(seen);
                     session.blocked(if is_dynamic { u64::from(session.generation) } else { lease });
                 }
                 // A new exit does not help there, and none is asked for.
-                Follows::Refused => session.blocked(lease),
-                Follows::Nothing if sight == Sight::Good => session.blocks = 0,
+                Consequence::Refused => session.blocked(lease),
+                Consequence::Nothing if sight == Observation::Good => session.blocks = 0,
                 _ => {}
             }
-            session.is_doomed |= failing && session.blocks >= BLOCKS && !everywhere;
+            session.ends_after_leases |= failing && session.blocks >= BLOCKS && !everywhere;
         }
-        let is_doomed = self.slots.session(slot).is_some_and(|session| session.is_doomed);
+        let ends_after_leases = self.slots.session(slot).is_some_and(|session| session.ends_after_leases);
         let changes = match follows {
-            Follows::Blocked { .. } | Follows::Refused if is_doomed => self.leases.retire(slot),
-            Follows::Blocked { .. } => is_dynamic && self.blocking.may_rotate(target, now) && self.leases.change(slot, target),
+            Consequence::Blocked { .. } | Consequence::Refused if ends_after_leases => self.leases.retire(slot),
+            Consequence::Blocked { .. } => is_dynamic && self.blocking.may_rotate(target, now) && self.leases.change(slot, target),
             _ => false,
         };
         if changes {
             self.rotate(client, slot);
-        } else if matches!(follows, Follows::Read | Follows::Refused) {
+        } else if matches!(follows, Consequence::Read | Consequence::Refused) {
             self.read(client, slot);
         }
         self.turn(client);
@@ -221,7 +221,7 @@ impl Machine {
         }
     }
 
-    pub(super) fn grant(&mut self, client: &mut Client, grant: Grant) {
+    pub(super) fn grant(&mut self, client: &mut Client, grant: LeaseGrant) {
         let Some(command) = self.callers.remove(grant.waiter) else { return };
         let Some(session) = self.slots.session(grant.slot) else { return };
         let raw = format!(
@@ -284,15 +284,15 @@ impl Machine {
     /// Buys nothing from here on, nowhere; what there is is lent.
     pub(in crate::pool) fn pause(&mut self, client: &mut Client, command: CommandId) {
         self.shared.asks.push(command);
-        self.change(Change::Paused(true));
+        self.change(RecordChange::Paused(true));
         self.turn(client);
     }
 
     /// Buys again, everywhere, also where a hold was to last until this is said.
     pub(in crate::pool) fn resume(&mut self, client: &mut Client, command: CommandId) {
         self.shared.asks.push(command);
-        self.change(Change::Paused(false));
-        self.change(Change::Freed);
+        self.change(RecordChange::Paused(false));
+        self.change(RecordChange::Freed);
         self.buyer.read(None);
         self.look_at_doubts(client.monotonic());
         self.turn(client);
@@ -319,7 +319,7 @@ impl Machine {
         let everywhere = drain.everywhere.unwrap_or_default();
         let include_static = drain.include_static.unwrap_or_default();
         if everywhere {
-            self.change(Change::Drained { include_static });
+            self.change(RecordChange::Drained { include_static });
         }
         let ends = Ends { include_static, everywhere };
         self.begin_closing(client, Some(command), drain.grace_ms.unwrap_or(GRACE), Some(ends));

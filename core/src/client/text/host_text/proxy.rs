@@ -36,19 +36,19 @@ pub(super) struct Settings {
 written!(Settings { url, scheme, host, port, server, username, password, authorization, curl });
 
 /// An HTTP client: its name, the schemes that it speaks to a proxy, and why not the others.
-struct Client(&'static str, &'static [&'static str], &'static str);
+struct HttpClient(&'static str, &'static [&'static str], &'static str);
 
 /// In a URL `socks5h` leaves names for the proxy to look up; httpx does so in any case, and only its later versions know the word.
-const CLIENTS: [Client; 9] = [
-    Client("any", &["http", "https", "socks5h"], ""),
-    Client("requests", &["http", "https", "socks5h"], ""),
-    Client("httpx", &["http", "https", "socks5"], ""),
-    Client("aiohttp", &["http", "https"], "aiohttp does not support SOCKS5"),
-    Client("playwright", &["http", "https"], "Playwright can't log in to a SOCKS5 proxy"),
-    Client("curl", &["http", "https", "socks5h"], ""),
-    Client("undici", &["http", "https"], "undici supports SOCKS5 with a password only as an experiment"),
-    Client("okhttp", &["http"], "OkHttp can't log in to such a proxy"),
-    Client("java.net.http", &["http"], "java.net.http can't log in to such a proxy"),
+const CLIENTS: [HttpClient; 9] = [
+    HttpClient("any", &["http", "https", "socks5h"], ""),
+    HttpClient("requests", &["http", "https", "socks5h"], ""),
+    HttpClient("httpx", &["http", "https", "socks5"], ""),
+    HttpClient("aiohttp", &["http", "https"], "aiohttp does not support SOCKS5"),
+    HttpClient("playwright", &["http", "https"], "Playwright can't log in to a SOCKS5 proxy"),
+    HttpClient("curl", &["http", "https", "socks5h"], ""),
+    HttpClient("undici", &["http", "https"], "undici supports SOCKS5 with a password only as an experiment"),
+    HttpClient("okhttp", &["http"], "OkHttp can't log in to such a proxy"),
+    HttpClient("java.net.http", &["http"], "java.net.http can't log in to such a proxy"),
 ];
 
 /// Clients that write the login of an HTTP proxy as Latin-1, one letter a byte. A proxy reads UTF-8, so its bytes are the letters they get.
@@ -108,7 +108,7 @@ pub(super) fn settings(given: &HostParams<'_>) -> Result<Settings, Error> {
 }
 
 /// A part of a login as a client has to be given it.
-fn spelled(Client(client, ..): &Client, protocol: &str, text: String) -> String {
+fn spelled(HttpClient(client, ..): &HttpClient, protocol: &str, text: String) -> String {
     let is_latin = LATIN.contains(client) && protocol != "socks5";
     if is_latin { text.bytes().map(char::from).collect() } else { text }
 }
@@ -122,21 +122,21 @@ pub(super) fn check(given: &HostParams<'_>) -> Result<Usable, Error> {
 }
 
 /// How long a name or a password of a SOCKS5 login may be, in bytes: 255 by RFC 1929; the SOCKS5 client of requests breaks it from 128 on.
-fn longest(Client(client, ..): &Client) -> usize {
+fn longest(HttpClient(client, ..): &HttpClient) -> usize {
     if *client == "requests" { 127 } else { 255 }
 }
 
 /// The client of that name, which the caller knows as `field`.
-fn known(given: &HostParams<'_>, field: &str) -> Result<&'static Client, Error> {
+fn known(given: &HostParams<'_>, field: &str) -> Result<&'static HttpClient, Error> {
     let name = given.text("client")?.unwrap_or_default();
-    CLIENTS.iter().find(|Client(known, ..)| *known == name).ok_or_else(|| {
-        let names = CLIENTS.map(|Client(name, ..)| format!("`{name}`")).join(", ");
+    CLIENTS.iter().find(|HttpClient(known, ..)| *known == name).ok_or_else(|| {
+        let names = CLIENTS.map(|HttpClient(name, ..)| format!("`{name}`")).join(", ");
         given.refuse(field, &format!("must be one of {names}"))
     })
 }
 
 /// The scheme by which a client speaks a protocol.
-fn speaks(given: &HostParams<'_>, Client(_, schemes, why): &Client, protocol: &str) -> Result<&'static str, Error> {
+fn speaks(given: &HostParams<'_>, HttpClient(_, schemes, why): &HttpClient, protocol: &str) -> Result<&'static str, Error> {
     let scheme = schemes.iter().find(|scheme| protocol_of(scheme) == Some(protocol)).copied();
     scheme.ok_or_else(|| given.refuse("protocol", &format!("is {protocol}, and {why}; buy the session with `protocol` http")))
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::doc;
-use crate::model::{AGENT, CLIENT, CallOption, Kind, OPTIONS, RESELLER, RETRY, USES, Use, WALK, own_options, use_doc};
+use crate::model::{AGENT, CLIENT, CallOption, Kind, OPTIONS, RESELLER, RETRY, USES, Use, WALK, in_camel, own_options, use_doc};
 
 /// The options of JavaScript beside those of the core.
 const BESIDE: [(Use, &str, &str, &str); 2] = [
@@ -84,9 +84,7 @@ pub(super) fn print(out: &mut String) {
 
 /// The module with the names of the options of more than one word, as the core spells them.
 pub(super) fn names() -> String {
-    let options = OPTIONS.iter().chain(WALK.iter()).chain(CLIENT.iter()).chain(AGENT.iter()).chain(RESELLER.iter()).chain(RETRY.iter());
-    let names: BTreeSet<&str> =
-        options.map(|option| option.name).chain(["base_url", "at_least"]).filter(|name| name.contains('_')).collect();
+    let names: BTreeSet<&str> = all().map(|option| option.name).chain(["base_url", "at_least"]).filter(|name| name.contains('_')).collect();
     let list = names.into_iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ");
     format!("/** The options of more than one word, as the core spells them. */\nexport const optionNames = [{list}];\n")
 }
@@ -123,10 +121,30 @@ fn print_option(out: &mut String, option: &CallOption) {
     };
     let in_node = IN_NODE.iter().find(|(name, _)| *name == option.name);
     let default = in_node.map_or_else(String::new, |(_, variable)| format!(" Default: in Node, the environment's {variable}."));
-    member(out, &crate::model::camel(option.name), kind, &(option.told("milliseconds") + &default));
+    // Its own name is that of a member of an answer.
+    let about = in_camel(&option.told("milliseconds"), |name| name != option.name && all().any(|known| known.name == name));
+    member(out, &crate::model::camel(option.name), kind, &(about + &default));
+}
+
+/// Every option, whoever takes it.
+fn all() -> impl Iterator<Item = &'static CallOption> {
+    OPTIONS.iter().chain(WALK.iter()).chain(CLIENT.iter()).chain(AGENT.iter()).chain(RESELLER.iter()).chain(RETRY.iter())
 }
 
 fn member(out: &mut String, name: &str, kind: &str, about: &str) {
     doc(out, "  ", &[about.to_owned()]);
     out.push_str(&format!("  {name}?: {kind} | undefined;\n"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_named_in_prose_as_they_are_called_here() {
+        let mut printed = String::new();
+        print(&mut printed);
+        assert!(printed.contains("`tokenCodes`") && !printed.contains("`token_codes`"));
+        assert!(printed.contains("`backend_ready`"), "a member of an answer keeps its name");
+    }
 }

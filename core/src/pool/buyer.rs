@@ -50,7 +50,7 @@ impl Reason {
         match self {
             Reason::OutOfStock => "since the product is out of stock",
             Reason::Price => "since the price is not known, or above `max_unit_price`",
-            Reason::SessionLimit => "since the account has as many sessions as it may",
+            Reason::SessionLimit => "since the account has reached its session limit",
             Reason::Balance => "since the balance is too low",
             Reason::Budget => "since the account's budget is used up",
             Reason::Cap => "since the day's cap is reached",

@@ -145,7 +145,7 @@ impl PoolClient {
         let command = self.client.command_for(operation);
         match asked {
             _ if options != CallOptions::default() => {
-                let what = "does not take the options of a request; what a pool needs is among its parameters";
+                let what = "does not take the options of a request; the settings of a pool are among its parameters";
                 self.client.complete(command, Err(Error::invalid(operation, "options", what)));
             }
             Ok(asked) => self.asked.push_back((command, asked)),
@@ -236,7 +236,7 @@ impl PoolClient {
         }
         self.client.check_slot(&json_of(&open.session()), &call_options(open), self.client.has_cap() || open.daily_cap_usd.is_some())?;
         if !self.client.has_cap() && open.daily_cap_usd.is_none() {
-            return refuse("daily_cap_usd", "is required of the pool or its client, since a pool buys by itself");
+            return refuse("daily_cap_usd", "is required for the pool or its client, since a pool buys by itself");
         }
         if open.renew_duration.is_some() && !self.client.has_cap() {
             return refuse("renew_duration", "needs a daily cap of the client, since renewals count there and not under the pool's own");
@@ -431,7 +431,7 @@ outputs! {
     OpenPool => OpenedPool, JoinPool => OpenedPool, KnownPools => KnownPools, AcquireLease => PoolLease, WaitReady => PoolStatus, PoolStatusOf => PoolStatus, PoolRef => PoolStatus,
 }
 
-const IS_OPEN: &str = "is that of a pool that this client has open";
+const IS_OPEN: &str = "belongs to a pool that this client already has open";
 
 fn no_agent(operation: &'static str) -> Error {
     Error::new(Kind::Misuse, Effect::None, operation, "belongs to the agent API", Advice::ChangeRequest)

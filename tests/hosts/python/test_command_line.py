@@ -141,7 +141,7 @@ def test_a_pool_that_is_joined_lends_and_buys_nothing(sandbox: Sandbox, tmp_path
 
 def test_a_failure_is_one_sentence(sandbox: Sandbox, tmp_path: Path) -> None:
     unknown = run(sandbox, "pool", "status", "none", "--store", str(tmp_path), code=1)
-    assert unknown.startswith("hopline: join_pool: `name` is that of no pool that the store keeps; ") and unknown.count("\n") == 1
+    assert unknown.startswith("hopline: join_pool: `name` does not belong to a pool in the store; ") and unknown.count("\n") == 1
     missing = tmp_path / "missing"
     assert run(sandbox, "pool", "list", "--store", str(missing), code=1) == f"hopline: there is no folder `{missing}`\n"
     assert not missing.exists()

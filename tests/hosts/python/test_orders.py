@@ -142,7 +142,7 @@ def test_an_order_that_never_arrived_has_no_candidate_and_may_be_placed_anew(san
         with pytest.raises(hopline.Refused, match="has changed since you looked"):
             reseller.reconcile(caught.value.record)
         [placed] = reseller.saved()
-        with pytest.raises(hopline.Misuse, match="is for a record in doubt"):
+        with pytest.raises(hopline.Misuse, match="takes a record in doubt"):
             reseller.reconcile(placed.record)
         with pytest.raises(hopline.Misuse, match="not the name of a record"):
             reseller.reconcile("none")

@@ -111,7 +111,7 @@ def test_a_position_that_was_never_saved_is_refused(position: str) -> None:
 
 def test_what_else_can_not_be_walked_is_refused_before_anything_is_sent() -> None:
     agent = client(pages())
-    with pytest.raises(hopline.Invalid, match="is of `list_public_products`"):
+    with pytest.raises(hopline.Invalid, match="belongs to `list_public_products`"):
         agent.walk_products(position=agent.walk_public_products().position)
     for wrong in (0, -1, True, "3", 1 << 32):
         with pytest.raises(hopline.Invalid, match="`max_pages` must be"):

@@ -78,16 +78,13 @@ impl Router {
 pub(crate) fn unreadable(operation: &'static str, bad: &BadRecord, effect: Effect) -> Error {
     let (kind, effect, what, advice) = match bad {
         BadRecord::OtherApi(_) | BadRecord::OtherAccount => {
-            let what = "was not sent, because its record is another API key's or base URL's: say `same_account` where only those have \
-                        changed; where it is another account, name each with `account` or use another store";
+            let what = "was not sent, because its record has another API key or base URL: set `same_account` if only those have changed; \
+                        if it is another account, name each account with `account` or use another store";
             (Kind::Invalid, Effect::None, what.to_owned(), Advice::ChangeRequest)
         }
-        bad => (
-            Kind::Store,
-            effect,
-            format!("was not sent, because {bad}; forget it once you have looked at the account"),
-            Advice::CheckAccount,
-        ),
+        bad => {
+            (Kind::Store, effect, format!("was not sent, because {bad}; forget it once you have checked the account"), Advice::CheckAccount)
+        }
     };
     Error::new(kind, effect, operation, what, advice)
 }

@@ -21,7 +21,7 @@ impl Router {
             return Err(Error::new(Kind::Misuse, Effect::None, endpoint.name, what, Advice::ChangeRequest));
         }
         if self.account.backend_ready == Some(false) && endpoint.name == "create_session" {
-            let what = "was not sent, because the account's backend is not ready for sessions; `get_account` says when it is";
+            let what = "was not sent, because the account's backend is not ready for sessions; `get_account` shows when it is";
             return Err(Error::new(Kind::Refused, Effect::None, endpoint.name, what, Advice::RetryLater));
         }
         let refusal = options.without_use(Use::Call(endpoint.safety));

@@ -164,7 +164,7 @@ impl Router {
             let mut error = misfit(operation, Answered::of(facts), "all");
             error.record = self.journal.record_of(name).map(|record| record.0);
             if Made::by(operation).is_some() {
-                error.what.push_str(": settle it again with the id of what it became");
+                error.what.push_str(": settle it again with the id of its result");
             }
             return self.finish_visit(command, Err(error), options.intent.clone(), name);
         }

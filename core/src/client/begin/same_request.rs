@@ -112,7 +112,7 @@ fn refusal(start: &Start, other: &Other<'_>, record: Option<RecordId>) -> Error 
     let status = other.status.map(|status| format!(" (`{status}`)")).unwrap_or_default();
     let which = match (session, other.state) {
         (Some(id), _) if other.is_over => format!(": the session `{id}`, bought {with}, is over{status}"),
-        (Some(id), _) => format!(": the session `{id}`, bought {with}, is not known to be over{status}; one more needs {one} of its own"),
+        (Some(id), _) => format!(": the session `{id}`, bought {with}, may not be over{status}; another session needs {one} of its own"),
         (None, State::InDoubt) => format!(", {with}, which may have been done"),
         (None, State::UnderWay) => format!(", {with}, which is under way"),
         (None, State::Accepted) => format!(", {with}, which was accepted"),

@@ -79,8 +79,8 @@ impl Router {
         }
         let status = known.shown.status.as_deref().map(|status| format!(" (`{status}`)")).unwrap_or_default();
         let what = format!(
-            "was not done, because this client has the session `{session}`, which is not known to be over{status}: end it, or let go of it \
-             with `release_session`, before you forget it"
+            "was not done, because this client has the session `{session}`, which may not be over{status}: terminate it, or release it with \
+             `release_session`, before you forget it"
         );
         let record = self.journal.record_of(name).map(|record| record.0);
         let error = Error::new(Kind::Refused, Effect::None, "forget", what, Advice::TerminateSession);

@@ -6,7 +6,7 @@ use crate::engine::Answered;
 use crate::policy::{Advice, Effect, Error, Kind, Rule};
 use crate::state::{JobId, Name, User};
 
-const TAKEN_OVER: &str = "another client has taken it over and goes on with it";
+const TAKEN_OVER: &str = "another client has taken it over and continues it";
 
 impl Router {
     /// Another client has a name that this one had.

@@ -138,7 +138,7 @@ mod tests {
         assert_ne!(shown(&mut client).record, before);
         let settle = client.settle(&before, Settlement::NotHappened { early: true }).command;
         let error = result(&mut client, settle).expect_err("has changed");
-        assert!(error.to_string().contains("has changed since you looked at it"), "{error}");
+        assert!(error.to_string().contains("has changed since you read it"), "{error}");
     }
 
     #[test]

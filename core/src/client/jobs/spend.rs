@@ -76,7 +76,7 @@ impl Router {
                 let is_ahead = *day > self.shared.clock.unix().div_euclid(DAY);
                 let until = if is_ahead { "the store's day ends, which is ahead of this clock's" } else { "midnight UTC" };
                 let what = format!(
-                    "was not sent, because it costs {usd} USD, and {total} USD of {whose} daily cap of {cap} USD are used until {until}"
+                    "was not sent, because it costs {usd} USD, and {total} USD of {whose} daily cap of {cap} USD are already used, until {until}"
                 );
                 let error = entry.subject.error(Kind::Refused, Effect::None, what, Advice::RaiseBudget);
                 let retry_at = (usd <= cap).then(|| day.saturating_add(1).saturating_mul(DAY));
@@ -86,7 +86,7 @@ impl Router {
                 }
                 Err(error.with(|new| new.retry_at = retry_at))
             }
-            _ => Err(Error::new(Kind::Store, Effect::None, "store", "could not count it under the day's cap", Advice::MendStore)),
+            _ => Err(Error::new(Kind::Store, Effect::None, "store", "could not count its charge under the daily cap", Advice::MendStore)),
         };
         self.deferred.push(Deferred::Tell(id, Input::Granted(granted)));
     }

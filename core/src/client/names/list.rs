@@ -32,7 +32,8 @@ impl Router {
             self.deferred.push(if has_ended { Deferred::Abandon(part) } else { Deferred::Cancel(part) });
         }
         let operation = self.commands.get(&command).map_or("list", |command| command.operation);
-        let error = Error::new(Kind::Cancelled, Effect::None, operation, "was cancelled; `saved` shows what is under way", Advice::Nothing);
+        let error =
+            Error::new(Kind::Cancelled, Effect::None, operation, "was cancelled; `saved` shows the operations under way", Advice::Nothing);
         self.complete(command, Err(error));
     }
 }

@@ -33,7 +33,7 @@ impl Router {
             }
             Some(User::Result) => {
                 let visit = self.next_visit(name);
-                let what = "another call of this client has just ended with this record, and its result is there";
+                let what = "another call of this client has just ended with this record, and its result has not been taken";
                 visit.into_iter().for_each(|visit| self.turn_away(visit, Kind::Misuse, what, Advice::Wait));
             }
             None => return self.claim_for_visits(name),

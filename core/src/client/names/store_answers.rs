@@ -69,7 +69,7 @@ impl Router {
             _ => {
                 self.journal.claimed(name, true, None);
                 self.release(name);
-                self.store_fails(name, "could not be asked about it");
+                self.store_fails(name, "could not be read");
             }
         }
     }
@@ -90,7 +90,7 @@ impl Router {
         }
         if let Some(again) = after.again {
             self.timers.set_name(name, self.shared.clock.monotonic().saturating_add(again));
-            self.store_fails(name, "could not write what is under its name");
+            self.store_fails(name, "could not write its record");
         }
         if let Some(user) = after.lost {
             self.lost_by(user, name);

@@ -100,4 +100,4 @@ fn members_set(entry: &Entry) -> Option<Vec<String>> {
 /// So many settings in doubt are remembered.
 const SETTINGS: usize = 16;
 
-const LEFT_BEHIND: &str = "was not done, but another client may have found its record, and does it then";
+const LEFT_BEHIND: &str = "was not done, but another client may have found its record and may do it";

@@ -33,7 +33,7 @@ pub fn host_text(question: &str, given: &str) -> Result<String, Error> {
         "seen" => seen::seen(&read("observe")?),
         "retry_after" => wait(&read("observe")?),
         "walk" => Ok(json_of(&pages::begin(&read("pages")?)?)),
-        _ => Err(Error::invalid("host_text", "question", "is not one that is answered")),
+        _ => Err(Error::invalid("host_text", "question", "is not a known question")),
     }
 }
 

@@ -161,7 +161,7 @@ pub(crate) fn begin(given: &HostParams<'_>) -> Result<Begin, Error> {
     if position.operation != list {
         // The operation in a position may be anything except a list.
         let other = position.list().map_err(|_| not_saved(list))?.name;
-        return Err(Error::invalid(list, "position", &format!("is of `{other}`; give it to the walk of that list")));
+        return Err(Error::invalid(list, "position", &format!("belongs to `{other}`; pass it to the walk of that list")));
     }
     if let Some(most) = given.get("max_pages") {
         let most = most.parse().ok().filter(|most| *most > 0);
@@ -171,7 +171,7 @@ pub(crate) fn begin(given: &HostParams<'_>) -> Result<Begin, Error> {
 }
 
 fn not_saved(operation: &'static str) -> Error {
-    Error::invalid(operation, "position", "is not a position of a walk; begin again without it")
+    Error::invalid(operation, "position", "is not a valid position; start again without it")
 }
 
 struct TurnAsText {

@@ -90,7 +90,7 @@ impl Machine {
         if self.joins && !self.shared.is_open {
             match read.reopened() {
                 Some(open) if !is_new => self.take_request(open),
-                _ => return self.refuse_opening(client, "is that of no pool that the store keeps"),
+                _ => return self.refuse_opening(client, "does not belong to a pool in the store"),
             }
         }
         let differs = !is_new && read.request != self.shared.request;
@@ -98,7 +98,7 @@ impl Machine {
         if differs && self.shared.changes.contains(&RecordChange::Opened) && !may_replace {
             let names: Vec<String> = differing(&read.request, &self.shared.request).iter().map(|name| format!("`{name}`")).collect();
             let rule = format!(
-                "is that of a pool with another {}; choose another name, or say `on_change` to replace what it buys",
+                "belongs to a pool with another {}; choose another name, or set `on_change` to `replace`",
                 names.join(" and another ")
             );
             return self.refuse_opening(client, &rule);

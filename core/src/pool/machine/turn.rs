@@ -246,7 +246,7 @@ impl Machine {
         }
         let tried_at = hold.retry_at.map(|at| now.saturating_add(at.saturating_sub(client.unix())));
         for waiter in self.callers.gone_by(tried_at) {
-            let error = Error::new(Kind::Unavailable, Effect::None, "acquire", "no session is there", Advice::RetryLater);
+            let error = Error::new(Kind::Unavailable, Effect::None, "acquire", "no session is free", Advice::RetryLater);
             self.end_wait(client, waiter, self.why(client, error));
         }
     }

@@ -226,7 +226,7 @@ test("two tabs show what either has bought, either can end it, and what a closed
   await other.click('dialog >> text="Terminate"');
   await pill(other, "terminated");
   await other.click("text=Remove from the list");
-  await other.locator(".session .outcome").getByText("another client has it").waitFor();
+  await other.locator(".session .outcome").getByText("another client owns it").waitFor();
   await refresh(at.page);
   await at.sessions("terminated");
   await refresh(other);
@@ -259,7 +259,7 @@ test("where the browser keeps nothing, nothing is bought, and the page says why"
   // What could not be read is not said to be empty.
   assert.equal(await at.page.getByText("No sessions yet").count(), 0);
   await at.order.click();
-  await at.page.locator("#ticket .outcome").getByText(/repair the store, which could not be asked about it: .+; money may have moved/).waitFor();
+  await at.page.locator("#ticket .outcome").getByText(/repair the store, which could not be read: .+; money may have moved/).waitFor();
   assert.deepEqual(await at.charges(), []);
 });
 

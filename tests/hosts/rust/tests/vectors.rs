@@ -168,7 +168,7 @@ fn a_walk_is_compared_with_what_is_expected() {
     fails(&format!(r#""pages":[{last}],"end":"last_page","error":{{}}"#), "expected the error");
     fails(r#""from":"v""#, "no walk to go on from");
     fails(r#""position_text":"x","from":"v""#, "one too many");
-    fails(r#""position_text":"x""#, "is not a position of a walk");
+    fails(r#""position_text":"x""#, "is not a valid position");
     fails(r#""hurry":1"#, "unknown field `hurry`");
 }
 

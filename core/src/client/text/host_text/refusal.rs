@@ -43,7 +43,7 @@ pub(super) fn refusal(given: &HostParams<'_>) -> Result<Error, Error> {
             Error::invalid(operation, "base_url", &format!("is missing; give it{or_set}"))
         }
         "not_text" => Error::invalid(operation, &text("field")?, "holds half of a surrogate pair, which is not text"),
-        _ => given.refuse("because", "is not a reason that is known"),
+        _ => given.refuse("because", "is not a known reason"),
     })
 }
 

@@ -100,7 +100,7 @@ struct WalkTests {
             #expect(error.kind == .invalid && error.effect == .none, "\(position): \(error)")
         }
         let other = try await failure { try agent.walkProducts(position: agent.walkPublicProducts().position) }
-        #expect(other.field == "position" && other.message.contains("is of `list_public_products`"))
+        #expect(other.field == "position" && other.message.contains("belongs to `list_public_products`"))
         for pages in [0, -1, 1 << 32] {
             let error = try await failure { try agent.walkProducts(maxPages: pages) }
             #expect(error.kind == .invalid && error.field == "max_pages" && error.effect == .none)

@@ -63,7 +63,7 @@ impl Router {
             return Ok(());
         }
         let Some(other) = self.sessions.get(session).and_then(|known| known.changing.iter().next()) else { return Ok(()) };
-        let what = format!("the session's {} is under way", self.jobs.get(&other).map_or("change", |entry| entry.subject.operation));
+        let what = format!("a {} of this session is under way", self.jobs.get(&other).map_or("change", |entry| entry.subject.operation));
         Err(busy(endpoint.name, &what).with(|new| new.session_id = Some(session.to_owned())))
     }
 }

@@ -48,7 +48,8 @@ impl Router {
         match found {
             // A refused operation can't be resumed by its intent.
             StoredRecord::Readable(data) if data.refused().is_some() && intent.is_none() => {
-                let what = "was not done, because the app's own backend refused it, so nothing came of it; start its intent again to send it once more";
+                let what =
+                    "was not done, because the app's own backend refused it, so it had no effect; start its intent again to send it again";
                 let error = Error::new(Kind::Refused, Effect::None, "resume", what, Advice::Nothing);
                 self.finish_visit(command, Err(error), data.intent.clone(), name);
             }
@@ -74,7 +75,7 @@ impl Router {
                 self.finish_visit(command, Err(error), intent, name);
             }
             StoredRecord::Unreadable(bad, known) => {
-                let what = format!("can't go on, because {bad}; forget it once you have looked at the account");
+                let what = format!("can't go on, because {bad}; forget it once you have checked the account");
                 let record = self.journal.record_of(name).map(|record| record.0);
                 let error = Error::new(Kind::Store, Effect::Unknown, "resume", what, Advice::CheckAccount);
                 let error = error.with(|new| new.record = record);

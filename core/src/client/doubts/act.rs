@@ -56,7 +56,7 @@ impl Router {
             && act.version.as_ref().is_some_and(|looked_at| *looked_at != version.to_string())
             && self.shared.rules.holds(Rule::VersionIsNamed)
         {
-            let what = "was not done, because the record has changed since you looked at it; look again";
+            let what = "was not done, because the record has changed since you read it; read it again";
             let error = Error::new(Kind::Refused, Effect::None, act.operation(), what, Advice::CheckAccount);
             let error = error.with(|new| new.record = Some(name.at(version).0));
             return self.finish_visit(command, Err(error), None, name);

@@ -70,5 +70,5 @@ impl Router {
 }
 
 pub(crate) fn no_doubt() -> Error {
-    Error::new(Kind::Misuse, Effect::None, "reconcile", "is for a record in doubt, and this one is not", Advice::ChangeRequest)
+    Error::new(Kind::Misuse, Effect::None, "reconcile", "takes a record in doubt, and this one is not in doubt", Advice::ChangeRequest)
 }

@@ -96,8 +96,8 @@ impl Router {
     fn change(&mut self, finished: &mut Finished, name: &Name, written: WriteResult) {
         match (written, finished.last) {
             (WriteResult::Done, FinalWrite::EraseLate) => {
-                let what = "was not sent, but the store may still keep its record, late, and whoever resumes that sends it: look at what is \
-                            saved, and settle it as not happened";
+                let what = "was not sent, but the store may still write its record later, and resuming that record would send it: check the \
+                            saved entries, and settle it as not happened";
                 if let Err(error) = &finished.result {
                     finished.result = Err(after(error, Kind::Store, Effect::Unknown, what, Advice::MendStore));
                 }
@@ -126,7 +126,7 @@ impl Router {
                 let error = match &finished.result {
                     Err(error) => after(error, Kind::Store, Effect::Unknown, what, Advice::MendStore),
                     Ok(_) => {
-                        let what = "may not have been done, since the store could not delete the record: look again";
+                        let what = "may not have been done, since the store could not delete the record: check again";
                         Error::new(Kind::Store, Effect::Unknown, self.operation_of(finished), what, Advice::MendStore)
                     }
                 };

@@ -52,7 +52,7 @@ impl Router {
                 return;
             }
         }
-        let error = busy(operation, &format!("another client has it{with}"));
+        let error = busy(operation, &format!("another client owns it{with}"));
         let error = error.with(|new| {
             new.session_id = session;
             new.intent = intent;

@@ -1,11 +1,11 @@
 package hopline.host
 
 import hopline.FolderStore
-import hopline.Holds
 import hopline.JavaHttpTransport
 import hopline.OkHttpTransport
 import hopline.Options
 import hopline.Phase
+import hopline.RecordKind
 import hopline.SessionType
 import hopline.Transport
 import java.nio.file.Path
@@ -62,7 +62,7 @@ class ManyTest {
             sandbox.client(transport, options = Options(timeout = 240.seconds, window = 300.seconds)).use { agent ->
                 val bought = withContext(Dispatchers.Default) { List(1000) { async { agent.createSession(SessionType.Dynamic, "dynamic-world", intent = "job-$it") } }.awaitAll() }
                 assertEquals(1000, bought.map { it.sessionId }.toSet().size)
-                assertEquals(setOf(Holds.ACCEPTED), agent.saved().map { it.holds }.toSet())
+                assertEquals(setOf(RecordKind.ACCEPTED), agent.saved().map { it.holds }.toSet())
             }
             assertEquals(1000 to 1000, sandbox.counts())
         }

@@ -230,7 +230,10 @@ class PeersTest {
                         val proxy = peers.proxy(manner, "user", "password")
                         runCatching { visit("https://shop.example/", proxy) }.fold({ Seen.Status(it) }, { Seen.of(it) })
                     }
-                    for (sure in listOf("dead", "refuses_login", "forbids")) assertEquals(Seen.Proxy, seen[sure], "$name $sure")
+                    for (sure in listOf("dead", "forbids")) assertEquals(Seen.Proxy, seen[sure], "$name $sure")
+                    // Java 25 fails by itself at the third 407, with a NullPointerException, which says nothing of the proxy.
+                    val refused = if (name == "OkHttp" || Runtime.version().feature() < 25) setOf(Seen.Proxy) else setOf(Seen.Proxy, Seen.Unknown)
+                    assertTrue(seen["refuses_login"] in refused, "$name ${seen["refuses_login"]}")
                     assertTrue(seen["hangs"] in setOf(Seen.Proxy, Seen.Timeout), "$name ${seen["hangs"]}")
                     assertTrue(seen["closes"] in setOf(Seen.Proxy, Seen.Unknown), "$name ${seen["closes"]}")
                 }

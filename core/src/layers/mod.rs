@@ -69,6 +69,7 @@ fn readme_names_functions_that_exist() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let readme = std::fs::read_to_string(root.join("README.md")).expect("is there");
     let (_, flow) = readme.split_once("# One purchase").expect("has the flow");
+    let (flow, _) = flow.split_once("# To change something").expect("has what to touch");
     let (mut file, mut found) = (String::new(), 0);
     for name in flow.split('`').skip(1).step_by(2) {
         if name.ends_with(".rs") {
@@ -82,4 +83,17 @@ fn readme_names_functions_that_exist() {
         }
     }
     assert!(found > 25, "only {found} names were read");
+}
+
+/// The README's table of what to touch names files and folders of core's sources or of the repository.
+#[test]
+fn readme_names_files_that_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let readme = std::fs::read_to_string(root.join("README.md")).expect("is there");
+    let (_, table) = readme.split_once("# To change something").expect("has what to touch");
+    let paths: Vec<&str> = table.split('`').skip(1).step_by(2).collect();
+    assert!(paths.len() > 25, "only {} paths were read", paths.len());
+    for path in paths {
+        assert!(root.join("src").join(path).exists() || root.join("..").join(path).exists(), "there is no `{path}`");
+    }
 }

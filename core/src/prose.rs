@@ -35,7 +35,7 @@ const PARTS: [(&str, &[&str], usize); 10] = [
     ("JavaScript", &["bindings-wasm"], 50),
     ("Kotlin and Swift", &["bindings-uniffi"], 20),
     ("the sandbox", &["tests/sandbox"], 128),
-    ("the proof", &["tests/world"], 359),
+    ("the proof", &["tests/world"], 5),
     ("the hosts' tests", &["tests/hosts"], 210),
     (
         "other tests and tools",

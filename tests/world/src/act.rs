@@ -1,4 +1,4 @@
-//! What may happen next in a world.
+//! ! The acts that may happen next in a world.
 
 use hopline::client::{CommandId, Millis, StoreCall};
 use hopline::contract::Method;
@@ -16,16 +16,16 @@ use crate::world::{Out, Process, World};
 pub enum Act {
     /// The store answers.
     Keep {
-        /// Which of what is waited for.
+        /// The index of the step that is waited for.
         at: usize,
-        /// What comes of it.
+        /// The result of the step.
         result: StoreResult,
     },
     /// A request meets what comes of it.
     Deliver {
-        /// Which of what is waited for.
+        /// The index of the request that is waited for.
         at: usize,
-        /// What comes of it.
+        /// The delivery of the request.
         delivery: Delivery,
     },
     /// A message that is under way arrives.
@@ -41,7 +41,7 @@ pub enum Act {
     Pass,
     /// The program dies.
     Crash {
-        /// What is left of what it waited for first.
+        /// The state in which the crash leaves the step that was waited for first.
         leaves: Leaves,
     },
     /// A program starts.
@@ -50,7 +50,7 @@ pub enum Act {
         after: Millis,
         /// How far its wall clock is off.
         skew: Millis,
-        /// What it does first.
+        /// The plan that the program follows first.
         plan: Plan,
     },
     /// The program does something.
@@ -59,21 +59,21 @@ pub enum Act {
     Start(Job, Manner),
     /// The intent of a job is resumed.
     Resume(usize),
-    /// Whoever waited for a command that has completed is gone.
+    /// The caller that waited for a completed command is gone.
     Abandon(CommandId),
-    /// Somebody ends a doubt without looking.
+    /// A person ends a doubt without checking the service.
     Guess {
         /// Which.
         at: usize,
-        /// What they say.
+        /// The person's statement: the operation happened, or not.
         happened: bool,
     },
-    /// Somebody drops a record too early.
+    /// A person deletes a record too early.
     Forget {
-        /// Which of those that are listed.
+        /// The index of the record in the list.
         at: usize,
     },
-    /// Nobody waits for a command any more.
+    /// The caller stops waiting for a command.
     Cancel(CommandId),
     /// The machine sleeps for a night.
     Sleep,
@@ -81,14 +81,14 @@ pub enum Act {
     Clock(Millis),
     /// The claims of the program end while it lives.
     Lose {
-        /// Whether its client is told at once.
+        /// True if the client is told at once.
         is_told: bool,
     },
     /// Its client is told that its claims have ended.
     Told,
     /// One of the others that share the store does something.
     Of {
-        /// Which: 1 is the first of them.
+        /// The program's number, from 1.
         program: usize,
         /// What.
         act: Box<Act>,
@@ -103,12 +103,12 @@ impl Act {
     }
 }
 
-/// What is left of a step that a program waited for when it died.
+/// The state in which a crash leaves the step that the program waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leaves {
-    /// It was not done.
+    /// The step was not done.
     Nothing,
-    /// It was done.
+    /// The step was done.
     All,
     /// A record was written in part.
     Part,
@@ -149,7 +149,7 @@ impl World {
         acts
     }
 
-    /// What may come of what a program waits for.
+    /// The results that a step which a program waits for may have.
     fn answers(&self, process: &Process) -> Vec<Act> {
         let mut acts = Vec::new();
         let places = if self.scope.any_order { process.out.len() } else { process.out.len().min(1) };
@@ -164,7 +164,7 @@ impl World {
         acts
     }
 
-    /// What a program may do that waits for nobody.
+    /// The acts of a program that need no answer first.
     fn plans(&self, process: &Process) -> Vec<Act> {
         let mut acts = Vec::new();
         let is_pending = process.is_pending();
@@ -193,7 +193,7 @@ impl World {
         acts
     }
 
-    /// Whether several programs share the store.
+    /// True if several programs share the store.
     pub(crate) fn shares(&self) -> bool {
         !self.others.is_empty()
     }
@@ -245,7 +245,7 @@ impl World {
         }
     }
 
-    /// Whether the store may do it later than it answers.
+    /// True if the store may execute the call later than it answers.
     pub(crate) fn may_come_true_late(&self, call: &StoreCall) -> bool {
         self.scope.late_calls && matches!(call, StoreCall::Put { new: true, .. })
     }
@@ -255,7 +255,7 @@ impl World {
     }
 
     fn network_acts(&self, process: &Process, at: usize, request: &Request, about: Option<About>, acts: &mut Vec<Act>) {
-        // What is not sent any more meets nothing on its way.
+        // A request that is too late to be sent meets no fault.
         let is_late = self.is_late(process, request);
         let deliveries = if self.budget.faults > 0 && !is_late { self.deliveries_of(request, about) } else { Delivery::HONEST };
         acts.extend(deliveries.iter().map(|delivery| Act::Deliver { at, delivery: *delivery }));
@@ -267,7 +267,7 @@ impl World {
         }
     }
 
-    /// What can come of a request while faults happen.
+    /// The deliveries that a request may meet while there are faults.
     pub(crate) fn deliveries_of(&self, request: &Request, about: Option<About>) -> &'static [Delivery] {
         let job = about.map(|about| self.jobs[about.job]);
         if self.scope.seldom {

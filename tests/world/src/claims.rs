@@ -1,4 +1,4 @@
-//! Who owns which name: claims end while their program lives, and what leaves a program must still be its own.
+//! ! Ownership of names: claims end while their program lives, and each step that leaves a program must still be for a name of its own.
 
 use hopline::client::{FailureKind, Millis, Name, Outcome, RecordKind, Saved, Sent, StepId, StoreCall, describe};
 use hopline::contract::Method;
@@ -17,13 +17,13 @@ pub(crate) const OUTLASTS: Millis = 61_000;
 const LATEST: Millis = 21_000;
 
 impl World {
-    /// A claim was answered. Who waited for the name joins the purchase that is under it; where nothing is, they begin one of their own,
-    /// if the one before has ended.
+    /// Records the answer to a claim. The commands that waited for the name join the purchase of its record; without one, they begin a
+    /// purchase of their own, if the earlier one has ended.
     pub(crate) fn claimed(&mut self, name: &Name, data: Option<&[u8]>) {
         let (Some(job), Some(process)) = (self.job_of(name), &mut self.process) else { return };
         let admitted = Admitted { next: process.next_command(), was_left: false };
         let before = process.admitted.insert(name.clone(), admitted);
-        // What was given a key goes on under it; and the name of a session's renewals is none that a start waits for.
+        // A job with a key continues under it; and no start waits for the name of a session's renewals.
         let is_of_renewals = self.jobs[job].task == Task::Renew && name.as_str().contains(".r");
         // Nor does anybody who starts a change without a name wait for an earlier one of its kind.
         let is_own = self.jobs[job].name == JobName::None && self.jobs[job].is_change();
@@ -33,12 +33,12 @@ impl World {
         let about = match data {
             Some(data) => {
                 let about = self.checker.of_key(job, describe(data).and_then(|told| told.key).as_deref());
-                // What an app's own backend has refused begins once more, with its key.
+                // A purchase that an app's own backend refused begins again, with its key.
                 let is_open = |about: &About| !self.scope.relayed || !self.checker.is_denied(*about);
                 let current = self.checker.current(job).filter(is_open);
                 about.filter(is_open).or(current).or_else(|| self.checker.begins_anew(job, false))
             }
-            // What another program began there is not this one's.
+            // A purchase that another program began there does not belong to this program.
             None => {
                 let current = self.checker.current(job);
                 let mut others = self.others.iter().flatten().flat_map(|other| other.commands.values());
@@ -48,7 +48,7 @@ impl World {
         };
         let Some(about) = about else { return };
         let (client, checker) = (&process.client, &self.checker);
-        // Who still waits after what they waited for has ended was not let in to it.
+        // A command that still waits after its purchase has ended was not admitted to it.
         let is_new = |command| before.is_none_or(|before| command >= before.next);
         let waits = |command, known: About| client.is_pending(command) && (is_new(command) || checker.has_ended(known));
         let known = process.commands.iter_mut().filter_map(|(command, known)| Some((*command, known.as_mut()?)));
@@ -65,8 +65,8 @@ impl World {
         process.client.resolve(id, late, now).map_err(|misuse| misuse.to_string())
     }
 
-    /// Whether the store has told this program, not long ago, that it keeps the record of a write: one with its key or, where there are
-    /// no keys, of its job.
+    /// True if the store has recently told this program that it has the record of a write: a record with the key of the write or, without
+    /// keys, of its job.
     pub(crate) fn is_kept(&self, process: &Process, request: &Request, about: Option<About>) -> bool {
         if !is_put_first(request) {
             return true;
@@ -83,7 +83,7 @@ impl World {
         })
     }
 
-    /// Whether a program comes to a request when it must not be sent any more.
+    /// True if a program reaches a request after the last time at which it may be sent.
     pub(crate) fn is_late(&self, process: &Process, request: &Request) -> bool {
         self.clock_of(process).monotonic > request.send_before
     }
@@ -99,7 +99,7 @@ impl World {
         foreign.next().map_or(Ok(()), |name| Err(format!("{FOREIGN}: {name}")))
     }
 
-    /// Whether a write is what is under a name: it has its key or, where there are no keys, it is of its intent.
+    /// True if the record under a name is the record of this write: it has its key or, without keys, its intent.
     fn is_its_name(&self, name: &Name, request: &Request, about: Option<About>) -> bool {
         match request.header("idempotency-key") {
             Some(key) => {
@@ -153,7 +153,7 @@ impl World {
             world.start_all(Manner::Usual)?;
             world.settle_all()
         })?;
-        // What a store could not do is tried again, at the latest after a minute.
+        // A call that failed in the store is tried again, after a minute at the latest.
         self.pass(OUTLASTS)?;
         self.each(|world| world.drain().and_then(|()| world.settle_all()))?;
         self.each(World::owns_what_it_has)
@@ -170,12 +170,12 @@ impl World {
     }
 }
 
-/// Whether a key may be in a record: most others need not be read.
+/// True if a key may be in a record: most other records need not be parsed.
 fn has(data: &[u8], key: &str) -> bool {
     data.windows(key.len()).any(|part| part == key.as_bytes())
 }
 
-/// Whether a request is one that must not be sent before its record is put.
+/// True if a request must not be sent before its record is put.
 fn is_put_first(request: &Request) -> bool {
     !matches!(request.method, Method::Get | Method::Delete) && !is_login(request)
 }

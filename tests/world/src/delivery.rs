@@ -1,6 +1,6 @@
-//! What can come of a message, and of a step of the store.
+//! ! The results that a message, and a step of the store, may have.
 
-/// What comes of a request.
+/// The fate of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Delivery {
     /// Executed and answered.
@@ -74,9 +74,9 @@ pub enum Delivery {
 }
 
 impl Delivery {
-    /// What a message can come to that nobody else has a say in.
+    /// The only delivery without faults.
     pub(crate) const HONEST: &[Delivery] = &[Delivery::Answered];
-    /// What can come of a write with a key that may cost money.
+    /// The deliveries of a write with a key that may cost money.
     pub(crate) const PAID: &[Delivery] = &[
         Delivery::Answered,
         Delivery::LostBefore,
@@ -91,7 +91,7 @@ impl Delivery {
         Delivery::Cut,
         Delivery::Refused,
         Delivery::Locked,
-        // What a free write is not tried with begins here.
+        // A free write does not meet the deliveries from here on.
         Delivery::StoredSale,
         Delivery::CopyLater,
         Delivery::Twice,
@@ -102,7 +102,7 @@ impl Delivery {
         Delivery::Unknown,
         Delivery::Mismatch,
     ];
-    /// The same where an app's own backend stands between: what is refused at a door was not passed on.
+    /// The deliveries of such a write through an app's own backend: a request that the backend refuses was not passed on.
     pub(crate) const RELAYED: &[Delivery] = &[
         Delivery::Answered,
         Delivery::LostBefore,
@@ -120,15 +120,15 @@ impl Delivery {
         Delivery::CopyLater,
         Delivery::NotPassedOn,
     ];
-    /// The same for a write that is repeated after a stored failure: that it was done all the same is allowed, since it costs
+    /// The deliveries of a write that is repeated after a stored failure: the service may have done it all the same, since it costs
     /// nothing.
     pub(crate) const FREE: &[Delivery] = Delivery::PAID.split_at(13).0;
-    /// What seldom comes of a message, and of any message alike.
+    /// The deliveries that are rare, for any kind of message.
     pub(crate) const SELDOM: &[Delivery] =
         &[Delivery::Answered, Delivery::Truncated, Delivery::Late, Delivery::Unavailable, Delivery::ThrottledUntil, Delivery::LostAfter];
-    /// What a network does that mixes up its answers.
+    /// The deliveries of a network that mixes up its answers.
     pub(crate) const MIXED_UP: &[Delivery] = &[Delivery::Answered, Delivery::Shifted];
-    /// What can come of a purchase under a cap.
+    /// The deliveries of a purchase under a cap.
     pub(crate) const CAPPED: &[Delivery] = &[
         Delivery::Answered,
         Delivery::LostBefore,
@@ -140,7 +140,7 @@ impl Delivery {
         Delivery::Refused,
         Delivery::Mismatch,
     ];
-    /// What can come of a read.
+    /// The deliveries of a read.
     pub(crate) const READ: &[Delivery] = &[
         Delivery::Answered,
         Delivery::LostBefore,
@@ -151,7 +151,7 @@ impl Delivery {
         Delivery::Cut,
         Delivery::Locked,
     ];
-    /// What can come of the end of a session.
+    /// The deliveries of a termination.
     pub(crate) const END: &[Delivery] = &[
         Delivery::Answered,
         Delivery::LostBefore,
@@ -164,8 +164,8 @@ impl Delivery {
         Delivery::Cut,
         Delivery::Locked,
     ];
-    /// What can come of a write of the reseller API, which has no keys. That the network brings a write twice is none of it:
-    /// no client can help that.
+    /// The deliveries of a write of the reseller API, which has no keys. A network that delivers a write twice is left out, since no client
+    /// can prevent that.
     pub(crate) const KEYLESS: &[Delivery] = &[
         Delivery::Answered,
         Delivery::LostBefore,
@@ -186,7 +186,7 @@ impl Delivery {
         Delivery::OddAfter,
         Delivery::OddRefusal,
     ];
-    /// What can come of a read of the reseller API.
+    /// The deliveries of a read of the reseller API.
     pub(crate) const TOKEN_READ: &[Delivery] = &[
         Delivery::Answered,
         Delivery::LostBefore,
@@ -198,7 +198,7 @@ impl Delivery {
         Delivery::ThrottledLong,
         Delivery::Cut,
     ];
-    /// What can come of a login.
+    /// The deliveries of a login.
     pub(crate) const LOGIN: &[Delivery] = &[
         Delivery::Answered,
         Delivery::LostBefore,
@@ -211,7 +211,7 @@ impl Delivery {
     ];
 }
 
-/// What comes of a step of the store.
+/// The result of a step of the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StoreResult {
     /// Done.
@@ -236,9 +236,9 @@ impl StoreResult {
     /// Every one.
     pub(crate) const ALL: [StoreResult; 4] =
         [StoreResult::Done, StoreResult::Failed, StoreResult::FailedButDone, StoreResult::DoneAfterSleep];
-    /// What may come of a call in a life, beside what may come of it elsewhere.
+    /// The additional results of a call in a life.
     pub(crate) const OF_LIVES: [StoreResult; 3] = [StoreResult::Never, StoreResult::FailedThenDone, StoreResult::Unfit];
-    /// What may come of a call where claims may end, and nights are for one program alone.
+    /// The results of a call where claims may end, and the machine sleeps for one program alone.
     pub(crate) const SHARED: [StoreResult; 4] =
         [StoreResult::Done, StoreResult::Failed, StoreResult::FailedButDone, StoreResult::DoneAfterEnd];
 }

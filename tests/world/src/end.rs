@@ -15,7 +15,7 @@ use crate::process::{SHOWN, shows};
 use crate::time::HOUR;
 use crate::world::{Budget, Out, World, Wrong};
 
-/// What could be done and was started was not done.
+/// An operation that was started and was possible was not done.
 const UNDONE: &str = "an intent that was started again at the end was not done";
 
 /// No run needs more steps than this to come to its end.
@@ -34,7 +34,7 @@ impl World {
                     Out::Send { .. } => self.deliver(0, Delivery::Answered)?,
                 }
             } else if !process.commands.keys().any(|command| process.client.is_pending(*command)) {
-                // What is neither under way nor was taken was lost on the way.
+                // A command that is neither under way nor taken was lost.
                 return if process.commands.is_empty() { Ok(()) } else { Err("a command went without an end".into()) };
             } else if process.wakes.is_some() {
                 self.act(&Act::Pass)?;
@@ -87,7 +87,7 @@ impl World {
             }
         }
         self.total_is_right()?;
-        // What a cap refuses is not done.
+        // A purchase that a cap refuses is not done.
         for (at, job) in self.jobs.iter().enumerate().filter(|_| self.scope.cap.is_none()) {
             let done = self.checker.done(at);
             // A session that is over is neither rotated nor renewed, and a user's name is taken once: both happen in lives.
@@ -102,14 +102,15 @@ impl World {
         Ok(())
     }
 
-    /// Whoever has a session can change it and end it once the network works, whatever is in doubt: each program does so with its share.
+    /// The owner of a session can change it and end it once the network works, even with operations in doubt: each program does so with its
+    /// share.
     fn sessions_can_be_ended(mut self, changes: &[&str]) -> Result<(), Wrong> {
         if self.scope.api != Api::Agent || !(self.scope.is_life() || self.scope.changes()) {
             return Ok(());
         }
         self.pass(2 * HOUR)?;
         self.each(World::settle_all)?;
-        // What is asked for here is none of the jobs.
+        // The session requests here are no jobs.
         (self.checker, self.jobs, self.named) = (Checker::new(self.checker.terms()), Vec::new(), BTreeMap::new());
         let living = |world: &World| -> Vec<(String, bool)> {
             let sessions = world.remote.service.sessions(world.now).into_iter();
@@ -138,7 +139,7 @@ impl World {
         Ok(())
     }
 
-    /// What comes of something that is asked for while nothing goes wrong.
+    /// The result of a request that is no job, while there are no faults.
     fn asked(&mut self, operation: &str, params: &serde_json::Value) -> Result<Option<Result<String, hopline::Error>>, Wrong> {
         self.tell(|| format!("asked for {operation} {params}"));
         self.shown = None;

@@ -12,25 +12,25 @@ use crate::act::Act;
 use crate::scope::Scope;
 use crate::world::{Budget, World, Wrong};
 
-/// What came of looking.
+/// The result of an exploration.
 #[derive(Debug, Clone, Default)]
 pub struct Explored {
     /// Different worlds.
     pub states: u64,
     /// Worlds that were brought to a fair end.
     pub ends: u64,
-    /// What was found to be wrong first.
+    /// The first violation.
     pub found: Option<Found>,
 }
 
 /// Something wrong, and how to come there again.
 #[derive(Debug, Clone)]
 pub struct Found {
-    /// What is wrong.
+    /// The violation.
     pub wrong: String,
-    /// What was chosen, from the beginning; from there on the first of all that may happen.
+    /// The choices from the beginning; after them, the first of the possible acts is taken each time.
     pub choices: Vec<u16>,
-    /// What happened.
+    /// The story: one line for each act.
     pub story: Vec<String>,
 }
 
@@ -54,7 +54,7 @@ pub fn explore(scope: &'static Scope, limits: Limits, without: Option<Rule>) -> 
     walk(scope, limits, without, false)
 }
 
-/// The same, with the last first where they are turned round.
+/// Walks the worlds of a scope, from the last choice to the first where `is_turned` is set.
 fn walk(scope: &'static Scope, limits: Limits, without: Option<Rule>, is_turned: bool) -> Explored {
     let first = match begin(scope, limits, without, false) {
         Ok(world) => world,
@@ -122,7 +122,7 @@ fn begin(scope: &'static Scope, limits: Limits, without: Option<Rule>, tells: bo
     Ok(world)
 }
 
-/// Comes to a world again by what was chosen, and goes on as if nothing more went wrong. What is wrong, if anything, with its story.
+/// Replays a world from its choices, and continues without further faults. Returns the violation, if there is one, with its story.
 pub fn replay(scope: &'static Scope, limits: Limits, without: Option<Rule>, choices: &[u16]) -> Option<Found> {
     let mut world = match begin(scope, limits, without, true) {
         Ok(world) => world,

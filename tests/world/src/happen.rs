@@ -1,4 +1,4 @@
-//! What happens to a world when an act is chosen.
+//! ! The effect of an act on a world.
 
 use hopline::client::{CommandId, Millis, Name, Outcome, Sent, StepId, StoreAnswer, StoreCall, describe};
 
@@ -19,7 +19,7 @@ use hopline_sandbox::Service;
 const LATE: Millis = HOUR / 10;
 
 impl World {
-    /// What is waited for there, if it is of that kind: a life that is shortened may have something else in its place.
+    /// Takes the step at an index, if it is of the expected kind: a life that was shortened may have another step there.
     fn answer(&mut self, at: usize, is_it: impl Fn(&Out) -> bool) -> Option<Out> {
         let process = self.process.as_mut()?;
         process.out.get(at).filter(|out| is_it(out))?;
@@ -29,7 +29,7 @@ impl World {
     /// Answers a call of the store.
     pub(crate) fn keep(&mut self, at: usize, result: StoreResult) -> Result<(), Wrong> {
         let is_it = |out: &Out| matches!(out, Out::Store { .. });
-        // Who gives a program names knows that those before are not its own any more, and says so first.
+        // A step that gives a program names shows that it has lost the earlier ones, so the program is told first.
         let gives = |out: &Out| matches!(out, Out::Store { call: StoreCall::Claim { .. } | StoreCall::Put { new: true, .. }, .. });
         if self.process.as_ref().is_some_and(|process| process.out.get(at).is_some_and(gives)) {
             self.told()?;
@@ -75,7 +75,7 @@ impl World {
         }
         let has_ended = self.process.as_mut().is_some_and(|process| process.ended.remove(&id));
         if let (StoreCall::Claim { names, .. }, None, false) = (&call, command, !fails && matches!(answer, StoreAnswer::Claimed(_))) {
-            // What could not be claimed again is given up.
+            // A name that could not be claimed again is given up.
             let sessions = names.iter().filter_map(|name| describe(self.store.data(name)?)?.session_id);
             let has = self.process.as_mut().map(|process| &mut process.has);
             has.into_iter().zip([sessions]).for_each(|(has, sessions)| sessions.for_each(|session| _ = has.remove(&session)));
@@ -91,7 +91,7 @@ impl World {
             StoreResult::DoneAfterSleep => self.pass(self.scope.night)?,
             _ => {}
         }
-        // What it was told it was told only now.
+        // A record that the client was told of only now counts as kept from now on.
         if matches!(result, StoreResult::DoneAfterSleep | StoreResult::DoneAfterEnd)
             && let (Some(process), StoreCall::Put { name, .. }) = (&mut self.process, &call)
             && let Some(kept) = process.kept.get_mut(name)
@@ -114,7 +114,7 @@ impl World {
     /// The store does what it was asked.
     fn store_does(&mut self, command: Option<CommandId>, call: &StoreCall) -> StoreAnswer {
         let client = self.process.as_ref().map_or(self.clients, |process| process.number);
-        // What a person has deleted is theirs to tell.
+        // The result of a record that a person has deleted belongs to that person.
         let is_persons = self.process.as_ref().zip(command).is_some_and(|(process, command)| process.commands.get(&command) == Some(&None));
         let before = if let (StoreCall::Delete { name }, false) = (call, is_persons) { self.job_of_call(name) } else { None };
         let answer = self.store.call(call, client, self.now);
@@ -197,15 +197,15 @@ impl World {
         }
     }
 
-    /// Whether it is the first send of its key; from here on it was sent.
+    /// True if the request is the first send of its key; the key counts as sent from here on.
     fn is_first_send(&mut self, request: &Request) -> bool {
         let Some(key) = request.header("idempotency-key").filter(|_| self.scope.may_mix_up()) else { return true };
         let is_own = self.process.as_ref().is_some_and(|process| self.made_by.get(key) == Some(&process.number));
         self.sent.insert(key.to_owned()) && is_own
     }
 
-    /// The earlier answer that a network gives that mixes them up; what it answered otherwise is noted. It is about a session that the
-    /// client asked nothing about or, if it buys one, that it has already.
+    /// Returns the earlier answer that a network which mixes up answers gives, and stores the present one. The answer is about a session
+    /// that the client did not ask about or, for a purchase, about a session that it already has.
     fn earlier(&mut self, operation: &'static str, request: &Request, response: &Response, is_shifted: bool) -> Option<Response> {
         let session = |response: &Response| response.json()["data"]["session_id"].as_str().map(str::to_owned);
         let key = request.header("idempotency-key");
@@ -213,7 +213,7 @@ impl World {
         let process = self.process.as_mut()?;
         let known = process.answers.get(operation).filter(|_| is_shifted);
         let earlier = known.filter(|known| session(known).is_some_and(|other| other != own && process.client.follows(&other))).cloned();
-        // What a key of the caller's own bought before is theirs to know, so an answer to it may name any session.
+        // The caller knows the earlier purchases of its own key, so an answer to it may name any session.
         match earlier.filter(|_| key.is_none_or(|key| !key.starts_with("mine-"))) {
             Some(earlier) => Some(earlier),
             None => {
@@ -351,7 +351,7 @@ impl World {
         }
     }
 
-    /// The program dies. What it waited for first is done, or not, or in part; the rest is lost.
+    /// The program dies. The step that it waited for first is done, not done, or done in part; the others are lost.
     fn crash(&mut self, leaves: Leaves) -> Result<(), Wrong> {
         self.checker.crashed();
         let Some(process) = &mut self.process else { return Ok(()) };
@@ -369,7 +369,7 @@ impl World {
             (_, Leaves::Nothing) | (None, _) => {}
             (Some(Out::Send { request, .. }), _) if now > request.send_before => {}
             (Some(Out::Store { call, .. }), Leaves::Part) => {
-                // Nobody cuts short what is another's.
+                // A crash truncates only records of the program that died.
                 let is_its = self.store.clone().call(&call, number, self.now) == StoreAnswer::Done;
                 if let (StoreCall::Put { name, data, .. }, true) = (call, is_its) {
                     self.cut(name, data);
@@ -387,7 +387,7 @@ impl World {
         Ok(())
     }
 
-    /// What a program does next by its own plan.
+    /// Does the next act of a program's plan.
     fn follow(&mut self, plan: Plan) -> Result<(), Wrong> {
         match plan {
             Plan::Nothing => Ok(()),
@@ -433,7 +433,7 @@ fn said(call: &StoreCall) -> String {
     }
 }
 
-/// What a response must not show elsewhere: passwords and tokens, and how to log in to a proxy.
+/// The secrets of a response, which must not appear elsewhere: passwords, tokens, and the login of a proxy.
 fn passwords(response: &Response) -> Vec<String> {
     let data = &response.json()["data"];
     let of_proxy = ["username", "password", "full_url"].map(|member| &data["proxy"][member]);

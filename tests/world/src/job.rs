@@ -1,10 +1,10 @@
-//! What people want done. Each job has a mark in its request, so that whatever the service does tells whose it was.
+//! ! The jobs that people want done. Each job has a mark in its requests, so that every effect of the service shows its job.
 
 use hopline::client::CallOptions;
 use hopline::contract::Decimal;
 use serde_json::Value;
 
-/// What is wanted.
+/// The kind of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Task {
     /// `open_session`.
@@ -102,27 +102,27 @@ impl Job {
         (self.name == Name::Intent).then(|| format!("{:?}-{}", self.task, self.number).to_lowercase())
     }
 
-    /// Whether the service is to do something for it once at most.
+    /// True if the service has to do something for it, once at most.
     pub fn has_effect(self) -> bool {
         !matches!(self.task, Task::Wait | Task::Read | Task::Balance)
     }
 
-    /// Whether it can cost money, so that it is not tried again with a new key.
+    /// True if it can cost money, so that it is not tried again with a new key.
     pub fn is_paid(self) -> bool {
         matches!(self.task, Task::Open | Task::Create | Task::Rent | Task::Renew | Task::Recharge)
     }
 
-    /// Whether a daily cap counts it.
+    /// True if a daily cap counts it.
     pub(crate) fn is_counted(self) -> bool {
         matches!(self.task, Task::Open | Task::Create)
     }
 
-    /// Whether nothing tells its requests from one another, so that it is sent once at most.
+    /// True if its requests cannot be told from one another, so that it is sent once at most.
     pub(crate) fn is_keyless(self) -> bool {
         matches!(self.task, Task::Order | Task::Adjust | Task::User)
     }
 
-    /// Which session it is about, of those that were bought: many jobs may be about one.
+    /// The index of its session among those that were bought: many jobs may have the same session.
     pub(crate) fn session(self) -> usize {
         usize::from(self.number % SESSIONS)
     }
@@ -132,28 +132,28 @@ impl Job {
         1 + u64::from(self.number / SESSIONS)
     }
 
-    /// Whether it changes what is there, so that each start without a name is one of its own.
+    /// True if it changes an existing session, so that each start without a name is a job of its own.
     pub(crate) fn is_change(self) -> bool {
         matches!(self.task, Task::Rotate | Task::Renew | Task::Budget)
     }
 
-    /// Whether it sets what another one sets, too, so that the last one counts.
+    /// True if it sets a value that other jobs set too, so that the last one counts.
     pub(crate) fn is_setting(self) -> bool {
         self.task == Task::Budget
     }
 
-    /// Whether a record says that it was done: of what costs nothing none need say so, as none does once its session was ended or another
+    /// True if its record says that it was done. A free operation needs no record, nor does any once its session has ended or another
     /// setting was accepted.
     pub(crate) fn is_remembered(self) -> bool {
         !(matches!(self.task, Task::Terminate | Task::Rotate) || (self.is_setting() && self.name == Name::None))
     }
 
-    /// Whether what comes of it has an id of its own that a caller must come to know.
+    /// True if its result has an id of its own that the caller must learn.
     pub(crate) fn names_what_it_gets(self) -> bool {
         matches!(self.task, Task::Open | Task::Create | Task::Rent | Task::Order)
     }
 
-    /// What it is started with: the operation, its parameters, its options.
+    /// Returns the operation, the parameters and the options of its start.
     pub(crate) fn start(self, sessions: &[String], manner: Manner) -> (&'static str, String, CallOptions) {
         let number = self.number;
         let none = "none".to_owned();
@@ -188,7 +188,7 @@ impl Job {
         (operation, params, CallOptions { credentials: Some(self.task == Task::Open), ..options })
     }
 
-    /// Whether a write is one of this job's: by the operation and the mark in its body or path.
+    /// True if a write belongs to this job, by the operation and the mark in its body or path.
     pub(crate) fn sends(self, operation: &str, url: &str, body: &Value, sessions: &[String]) -> bool {
         let of_session = || sessions.get(self.session()).is_some_and(|id| url.contains(id.as_str()));
         match (self.task, operation) {
@@ -214,12 +214,12 @@ pub(crate) const SESSIONS: u16 = 256;
 /// The password of every sub-user.
 pub(crate) const PASSWORD: &str = "canary-password";
 
-/// What a purchase buys, in GB.
+/// The quantity of a purchase, in GB.
 fn quantity(number: u16) -> Decimal {
     Decimal(rust_decimal::Decimal::new(1000 + i64::from(number), 3).normalize())
 }
 
-/// What a purchase costs at a price for one GB, in thousandths of a dollar.
+/// The cost of a purchase at a price for one GB, in thousandths of a dollar.
 pub(crate) fn cost(job: Job, price: i64) -> i64 {
     price * (1000 + i64::from(job.number))
 }

@@ -67,7 +67,7 @@ fn scope(name: &str, rest: &[&str]) -> Result<bool, String> {
     if any { Ok(is_well) } else { Err(format!("no scope has `{name}` in its name")) }
 }
 
-/// Walks one scope, and says what came of it. Whether everything is as it should be.
+/// Walks one scope and prints the result. Returns true if there is no violation.
 fn walk(scope: &'static Scope, limits: Limits, without: Option<Rule>) -> bool {
     let begun = Instant::now();
     let explored = explore(scope, limits, without);

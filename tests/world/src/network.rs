@@ -9,7 +9,7 @@ use hopline_sandbox::{ErrorFault, Fault, FaultRule};
 use crate::delivery::Delivery;
 use crate::service::{Arrival, Effects, ExchangeResult, Remote, Response};
 
-/// What does not say whether a write was done: an HTTP status, a code and data of the reseller API.
+/// Responses that do not say if a write was done: an HTTP status, a code and data of the reseller API.
 const ODD: &[(u16, &str, &str)] = &[
     (200, r#""upstream_timeout""#, "null"),
     (200, "-1", "null"),
@@ -20,7 +20,7 @@ const ODD: &[(u16, &str, &str)] = &[
     (425, "1001", "null"),
     (200, r#""0000""#, "null"),
 ];
-/// What says that it was not, by its number or its words.
+/// Responses that say that a write was not done, by their number or their words.
 const REFUSALS: &[(u16, &str, &str)] =
     &[(200, "1002", "null"), (400, r#""balance_insufficient""#, "null"), (422, r#""USER_NOT_FOUND""#, "{}")];
 
@@ -145,7 +145,7 @@ impl Remote {
         response(status, headers, &format!(r#"{{"code":{status},"message":"no","data":null}}"#))
     }
 
-    /// The same, with a time until which to wait.
+    /// A refusal with a time until which to wait.
     fn refusal_until(&self, now: Millis) -> ExchangeResult {
         let date = |at: Millis| httpdate::fmt_http_date(std::time::UNIX_EPOCH + std::time::Duration::from_millis(at.unsigned_abs()));
         let mut result = self.refusal(429, 0);

@@ -1,4 +1,5 @@
-//! What people do, and what they must be able to rely on: they resume what is saved, look at the service, end doubts; and they err.
+//! ! The acts of people, and the guarantees that they rely on: they resume saved records, check the service, end doubts; and they make
+//! mistakes.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +18,7 @@ use crate::process::name_of;
 use crate::time::HOUR;
 use crate::world::{Out, Process, World, Wrong};
 
-/// What a reconcile answers.
+/// The answer of a reconcile.
 #[derive(Deserialize)]
 struct Reconciled {
     candidates: Vec<Candidate>,
@@ -35,12 +36,12 @@ const MAX_STEPS: usize = 1_000;
 /// The number of the client of another account.
 const INTRUDER: u8 = u8::MAX;
 
-/// What came of it when a person did something about a record.
+/// The result of a person's act on a record.
 #[derive(Debug, PartialEq, Eq)]
 enum Acted {
     Done,
     Not,
-    /// It is too early, by the clock of the client.
+    /// The act is too early, by the clock of the client.
     Wait {
         until: Millis,
     },
@@ -55,7 +56,7 @@ impl World {
         records.iter().try_for_each(|record| self.resume(record))
     }
 
-    /// Does something about a record while nothing goes wrong. What came of it; nothing where it has to wait for something else.
+    /// Does an act on a record while there are no faults. Returns its result, or nothing if it has to wait for something else.
     fn at_once(&mut self, command: CommandId) -> Result<Option<Result<Answered, Error>>, Wrong> {
         for _ in 0..MAX_STEPS {
             self.drain()?;
@@ -70,7 +71,7 @@ impl World {
             let is_its = |out: &Out| matches!(out, Out::Store { command: Some(of), .. } if *of == command);
             match process.out.iter().position(is_its) {
                 Some(at) => self.keep(at, StoreResult::Done)?,
-                // What could not be written before is tried again first.
+                // A write that failed before is tried again first.
                 None => match process.out.iter().position(|out| matches!(out, Out::Store { .. })) {
                     Some(at) => self.keep(at, StoreResult::Done)?,
                     None => break,
@@ -120,7 +121,7 @@ impl World {
         if waits { Ok(()) } else { self.settle_noted() }
     }
 
-    /// What was noted is settled, as it was shown then.
+    /// Settles the doubts that were noted, with the result that was shown then.
     pub(crate) fn settle_noted(&mut self) -> Result<(), Wrong> {
         if self.noted.is_empty() {
             return Ok(());
@@ -141,7 +142,7 @@ impl World {
         open.map(|saved| saved.record).collect()
     }
 
-    /// Somebody who knows nothing of it gives the key of a purchase to another one.
+    /// A person who does not know of a purchase uses its key for another one.
     pub(crate) fn misuse(&mut self) -> Result<(), Wrong> {
         let is_open = !self.open_doubts().is_empty();
         let Some(job) = self.jobs.iter().copied().find(|job| is_open && job.name == Name::Key) else { return Ok(()) };
@@ -158,7 +159,7 @@ impl World {
         self.drain()?;
         self.settle_all()?;
         for record in self.open_doubts() {
-            // Whoever is at work on it will know.
+            // The program that works on the purchase will know.
             if !self.is_anothers(&record) {
                 self.end_doubt(record)?;
             }
@@ -202,7 +203,7 @@ impl World {
         Err(format!("the doubt of {record} can't be settled"))
     }
 
-    /// Whether another program that lives has the name of a record.
+    /// True if another living program owns the name of a record.
     fn is_anothers(&self, record: &RecordId) -> bool {
         let name = name_of(record);
         self.others.iter().flatten().any(|other| self.store.owned_by(other.number).any(|owned| Some(owned) == name.as_ref()))
@@ -221,7 +222,7 @@ impl World {
                 return Err(format!("{record} can't be dropped"));
             }
             match about {
-                // Whoever starts it once more buys it once more.
+                // A start after this one buys once more.
                 Some(about) if self.checker.was_done(about.job) => self.checker.dropped(about),
                 Some(about) => self.checker.settled(about, self.jobs[about.job], false),
                 None => {}
@@ -243,7 +244,7 @@ impl World {
         self.drain()
     }
 
-    /// Whoever waited for a command is gone.
+    /// The caller that waited for a command is gone.
     pub(crate) fn abandon(&mut self, command: CommandId) -> Result<(), Wrong> {
         let Some(process) = &mut self.process else { return Ok(()) };
         if process.client.abandon(command) {
@@ -256,7 +257,7 @@ impl World {
         drained
     }
 
-    /// Somebody ends a doubt without looking.
+    /// A person ends a doubt without checking the service.
     pub(crate) fn guess(&mut self, at: usize, happened: bool) -> Result<(), Wrong> {
         let Some(record) = self.open_doubts().get(at).cloned() else { return Ok(()) };
         let about = self.about_of(&record);
@@ -269,14 +270,14 @@ impl World {
         self.drain()
     }
 
-    /// Somebody drops a record too early. What they hold is not dropped before they have let go of it.
+    /// A person deletes a record too early. The record of a held session is not deleted before the session is released.
     pub(crate) fn forget(&mut self, at: usize) -> Result<(), Wrong> {
         let is_of_use = |saved: &Saved| saved.holds != RecordKind::Refused;
         let Some(mut saved) = self.saved().into_iter().nth(at).filter(is_of_use) else { return Ok(()) };
         let about = self.about_of(&saved.record);
         let mut is_forgotten = self.is_forgotten(&saved.record)?;
         let held = saved.session_id.clone().filter(|_| self.holds(&saved));
-        // It may have been ended while it was being dropped.
+        // The session may have ended while its record was being deleted.
         if let Some(session) = held.filter(|session| !is_forgotten || !self.remote.has_ended(session, self.now)) {
             if is_forgotten {
                 return Err(HELD.into());
@@ -305,7 +306,7 @@ impl World {
         self.drain()
     }
 
-    /// A client of another account comes to the same store. Whatever it does there, what is another's stays as it is.
+    /// A client of another account uses the same store. Its acts must leave the records of the other account unchanged.
     pub(crate) fn intrude(&mut self) -> Result<(), Wrong> {
         let reseller = self.scope.api == Api::Reseller;
         let another = || Some(Secret::new("another-account"));
@@ -322,10 +323,10 @@ impl World {
         let mut client = Client::new(options, [INTRUDER; 16]).map_err(|error| error.to_string())?;
         let ticket = client.saved(None);
         self.drive_apart(&mut client)?;
-        // What was kept for a time that is over is gone by then.
+        // Records that were kept for a limited time are gone by then.
         let before = self.store.clone();
         let records = client.take(ticket).and_then(Result::ok).map(|page| page.entries).unwrap_or_default();
-        // What can't be read says nothing of whose it is, and people drop that who know.
+        // An unreadable record does not show its account, and people who know it delete it.
         let is_whole = |record: &RecordId| name_of(record).is_some_and(|name| !self.damaged.contains(&name));
         let records: Vec<RecordId> = records.into_iter().map(|saved| saved.record).filter(is_whole).collect();
         for record in records {
@@ -356,7 +357,7 @@ impl World {
         Err("the client never waits".into())
     }
 
-    /// Whether somebody in this program has a session that lives.
+    /// True if a caller in this program has a living session.
     fn holds(&self, saved: &Saved) -> bool {
         let is_living = saved.holds == RecordKind::Session
             && saved.whose == Whose::Mine
@@ -371,7 +372,7 @@ impl World {
         Ok(self.acted(command)? == Acted::Done)
     }
 
-    /// A reconcile shows what may be it. Whether it could look.
+    /// A reconcile shows the candidates. Returns true if the service could be read.
     fn reconcile(&mut self, record: &RecordId, job: Job, id: Option<String>, done: bool) -> Result<bool, Wrong> {
         self.shown = None;
         self.ask("reconcile", &serde_json::json!({ "record": record.to_string() }).to_string())?;
@@ -406,7 +407,7 @@ mod tests {
         world.settle_all().unwrap();
         world.restart(0).unwrap();
         world.intrude().unwrap();
-        // What is in the store is as the intruder's own: then it may.
+        // With records of the intruder's own account in the store, the acts are allowed.
         let own: Vec<(StoreName, Vec<u8>)> =
             world.store.names().map(|name| (name.clone(), world.store.data(name).unwrap().clone())).collect();
         for (name, data) in own {

@@ -75,7 +75,7 @@ impl World {
 
     /// Starts a job.
     pub(crate) fn start(&mut self, job: Job, manner: Manner) -> Result<(), Wrong> {
-        // Nobody ends or changes a session that they do not have, unless by a name that they gave it before.
+        // A caller ends or changes only sessions that it has, unless by a name that it gave before.
         let is_change = matches!(job.task, Task::Terminate | Task::Rotate | Task::Renew) && job.name == JobName::None;
         if is_change && job.session() >= self.remote.sessions.len() {
             return Ok(());
@@ -99,8 +99,8 @@ impl World {
         self.drain()
     }
 
-    /// What this program is at work on for a job, where several share a store: whoever starts it here joins that, whatever others do, unless
-    /// it has ended and only who resumes its record does not know yet.
+    /// The purchase that this program works on for a job, where several programs share a store: a start here joins that purchase, unless it
+    /// has ended and only the command that resumes its record does not know yet.
     pub(crate) fn at_work(&self, job: usize) -> Option<About> {
         let process = self.process.as_ref().filter(|_| self.shares())?;
         let pending = process.commands.iter().rev().filter(|(command, _)| process.client.is_pending(**command));
@@ -240,12 +240,12 @@ impl World {
         let own = asked.filter(|about| is_read || jobs.is_empty() || jobs.contains(&about.job));
         let key = request.header("idempotency-key");
         let mut by_key = jobs.iter().filter(|job| self.jobs[**job].name != JobName::Key);
-        // What an app's own backend has refused is sent with its key by whoever starts it again.
+        // A new start of a purchase that an app's own backend refused sends its key again.
         let is_open = |about: &About| !self.scope.relayed || !self.checker.is_denied(*about);
         let by_key = by_key.find_map(|job| self.checker.of_sent_key(*job, key?).filter(is_open));
         let about = by_key.or(own).or_else(|| self.checker.current(*jobs.first()?));
         let about = match about.filter(|about| !is_read && !is_open(about)) {
-            // Whoever starts again what an app's own backend has refused begins a purchase of their own.
+            // A new start of a purchase that an app's own backend refused begins a purchase of its own.
             Some(refused) => {
                 let current = self.checker.current(refused.job).filter(|current| !self.checker.is_denied(*current));
                 let about = current.or_else(|| self.checker.begins_anew(refused.job, false));
@@ -284,7 +284,7 @@ impl World {
         self.has_places()
     }
 
-    /// What is bought or changed has a place from before its record is put until it is answered, and there are only so many. A
+    /// A purchase or a change takes a place from before its record is put until its answer, and the number of places is limited. A
     /// termination needs none.
     fn has_places(&self) -> Result<(), Wrong> {
         let Some((process, places)) = self.process.as_ref().zip(self.scope.places) else { return Ok(()) };
@@ -327,7 +327,7 @@ impl World {
         if let Some(key) = put.as_ref().and_then(|told| told.key.as_ref()).filter(|_| self.scope.may_mix_up()) {
             self.made_by.entry(key.clone()).or_insert(process.number);
         }
-        // Who makes a name is let in to it, and waits for no claim of it later.
+        // A command that makes a name is admitted to it, and waits for no later claim of it.
         if let (StoreCall::Put { name, new: true, .. }, false) = (&call, self.others.is_empty()) {
             let admitted = Admitted { next: process.next_command(), was_left: false };
             process.admitted.entry(name.clone()).or_insert(admitted);
@@ -363,7 +363,7 @@ impl World {
         self.has_places()
     }
 
-    /// What the store has, as the program that runs would show it.
+    /// The entries of the store, as the running program lists them.
     pub(crate) fn saved(&self) -> Vec<Saved> {
         let Some(process) = &self.process else { return Vec::new() };
         let (mut client, mut store, now) = (process.client.clone(), self.store.clone(), self.clock());
@@ -402,7 +402,7 @@ impl World {
     }
 }
 
-/// Whether an intent that was to be resumed stands for nothing.
+/// True if the intent that was resumed has no record.
 pub(crate) fn is_nothing(result: &Result<Answered, hopline::Error>) -> bool {
     result.as_ref().is_ok_and(|answered| answered.facts.nothing)
 }
@@ -416,7 +416,7 @@ pub(crate) fn name_of(record: &RecordId) -> Option<Name> {
 /// A secret is shown.
 pub(crate) const SHOWN: &str = "a secret is shown";
 
-/// Whether a text shows what must stay secret.
+/// True if a text shows a secret.
 pub(crate) fn shows(secrets: &BTreeSet<String>, text: &str) -> bool {
     secrets.iter().any(|secret| text.contains(secret.as_str()))
 }

@@ -1,4 +1,4 @@
-//! What is looked at: which jobs, and how much may go wrong with them.
+//! ! The scopes of the proof: their jobs, and the number of faults.
 
 use hopline::client::Millis;
 use hopline::contract::Api;
@@ -6,16 +6,16 @@ use hopline::contract::Api;
 use crate::job::{Job, Manner, SESSIONS, Task};
 use crate::time::{HOUR, HOURS, NIGHT, OVERNIGHT};
 
-/// What a program, or a person, does by a plan.
+/// The next act of a program or a person, by a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Plan {
     /// Nothing by itself.
     Nothing,
-    /// It starts its jobs again, by their intents.
+    /// The program starts its jobs again, by their intents.
     Again,
     /// The same, by somebody who does not wait.
     Hurry,
-    /// It resumes what the store holds.
+    /// The program resumes all records of the store.
     ResumeAll,
     /// A person looks at the service and ends every doubt by what it shows, an hour after the last message was sent.
     Look,
@@ -25,30 +25,30 @@ pub enum Plan {
     Note,
     /// The person who noted that settles it.
     SettleNoted,
-    /// Somebody gives the key of a purchase in doubt to another one.
+    /// A person uses the key of a purchase in doubt for another one.
     Misuse,
-    /// Somebody drops the first record.
+    /// A person deletes the first record.
     Forget,
     /// A client of another account comes to the same store, and would forget, settle and resume all that is there.
     Intrude,
-    /// It sets another budget.
+    /// The program sets another budget.
     Reset,
-    /// It reads a balance, three hours later.
+    /// The program reads a balance, three hours later.
     Read,
 }
 
 /// A world to begin with, and how much may happen in it.
 #[derive(Debug)]
 pub struct Scope {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
-    /// Which API.
+    /// The API of its jobs.
     pub api: Api,
-    /// What was done before, without faults.
+    /// The jobs that were done before, without faults.
     pub before: &'static [Job],
-    /// Whether the records of that are gone.
+    /// True if the records of those are gone.
     pub forgets: bool,
-    /// What is started, all at once.
+    /// The jobs that are started, all at once.
     pub jobs: &'static [Job],
     /// How many programs besides start them, too, on the same store, whose claims may end while they live.
     pub others: u8,
@@ -62,56 +62,56 @@ pub struct Scope {
     pub acts: u8,
     /// The same three where there is more time than in every run.
     pub deep: (u8, u8, u8),
-    /// What they may do.
+    /// The plans that programs and people may follow.
     pub plans: &'static [Plan],
-    /// Whether reads may go wrong, too.
+    /// True if reads may fail, too.
     pub reads: bool,
-    /// Whether what is waited for is answered in any order.
+    /// True if waiting steps are answered in any order.
     pub any_order: bool,
-    /// Whether commands may be cancelled.
+    /// True if commands may be cancelled.
     pub cancels: bool,
     /// By how much wall clocks may jump.
     pub clocks: &'static [Millis],
     /// How long a machine sleeps: over a night in which keys grow too old, or only into another day.
     pub night: Millis,
-    /// What may be bought in a day, in thousandths of a dollar.
+    /// The daily cap, in thousandths of a dollar.
     pub cap: Option<i64>,
-    /// Whether callers allow a purchase that the service failed to be made again with another key.
+    /// True if callers allow another key for a purchase that the service failed.
     pub retry_paid: bool,
-    /// Whether messages meet what seldom comes of one, in place of what often does.
+    /// True if messages meet the rare deliveries in place of the common ones.
     pub seldom: bool,
-    /// Whether an app's own backend, which has the key and may refuse, stands between the programs and the service.
+    /// True if an app's own backend, which has the key and may refuse, stands between the programs and the service.
     pub relayed: bool,
-    /// Whether the store may do what makes a name later than it says to have failed at it, and says so.
+    /// True if the store may execute a call that makes a name after it has reported a failure, and says so.
     pub late_calls: bool,
-    /// Whether the store may answer a claim with a name that nobody asked it for.
+    /// True if the store may answer a claim with a name that was not requested.
     pub answers_oddly: bool,
-    /// Whether the network answers with what it answered before.
+    /// True if the network answers with earlier answers.
     pub mixes_up: bool,
     /// How many sends of a client may be out at once.
     pub places: Option<u32>,
-    /// Whether a client of the reseller API starts with a token.
+    /// True if a client of the reseller API starts with a token.
     pub has_token: bool,
 }
 
 impl Scope {
-    /// Whether it is about what is changed of a session.
+    /// True if its jobs change sessions.
     pub(crate) fn changes(&self) -> bool {
         self.jobs.iter().any(|job| matches!(job.task, Task::Rotate | Task::Renew | Task::Terminate))
     }
 
-    /// Whether the network may mix up its answers.
+    /// True if the network may mix up its answers.
     pub(crate) fn may_mix_up(&self) -> bool {
         self.mixes_up || self.is_life()
     }
 
-    /// Whether whatever draws the acts says what is started.
+    /// True if the jobs are drawn with the acts.
     pub(crate) fn is_life(&self) -> bool {
         self.jobs.is_empty()
     }
 }
 
-/// What most scopes have in common.
+/// The values that most scopes share.
 const AGENT: Scope = Scope {
     name: "",
     api: Api::Agent,
@@ -397,7 +397,7 @@ pub static SCOPES: &[Scope] = &[
     },
 ];
 
-/// What a long life is about.
+/// The subject of a long life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Many jobs of the agent API.

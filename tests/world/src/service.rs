@@ -14,7 +14,7 @@ pub(crate) struct Response {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
-    /// Whether the body went on.
+    /// True if the body was cut short.
     pub(crate) truncated: bool,
 }
 
@@ -24,12 +24,12 @@ impl Response {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
 
-    /// Whether it is an answer that says yes.
+    /// True if the answer reports success.
     pub(crate) fn is_success(&self) -> bool {
         !self.truncated && self.status < 300 && self.json()["success"] == true
     }
 
-    /// Whether the reseller API itself says that it did nothing.
+    /// True if the reseller API itself says that it did nothing.
     pub(crate) fn is_refusal(&self) -> bool {
         let (body, is_later) = (self.json(), matches!(self.status, 408 | 409 | 425 | 429 | 500..));
         let says_no = |code: &Value| match code {
@@ -47,7 +47,7 @@ impl Response {
         charge.as_str().map(str::to_owned).or_else(|| charge.is_number().then(|| charge.to_string()))
     }
 
-    /// Whether an app's own backend, where there is one, refuses by it and has passed nothing on.
+    /// True if the response is a refusal of an app's own backend, which has passed nothing on.
     pub(crate) fn is_backends(&self) -> bool {
         let names = |code: &Value| code.as_str().is_some_and(|code| code != "SOMETHING_ELSE");
         matches!(self.status, 401 | 403 | 404 | 413 | 422 | 429) && !names(&self.json()["error"]["code"])
@@ -70,7 +70,7 @@ impl Response {
     }
 }
 
-/// What comes of a request for whoever sent it.
+/// The result of a request for its sender.
 #[derive(Debug, Clone)]
 pub(crate) enum ExchangeResult {
     Response(Response),
@@ -85,7 +85,7 @@ pub(crate) struct Arrival<'a> {
     pub(crate) now: Millis,
 }
 
-/// What the service did, each with the job that it was for.
+/// The effects of the service, each with the index of its job.
 pub(crate) type Effects = Vec<(usize, Effect)>;
 
 /// Something that the service did once.
@@ -117,17 +117,17 @@ pub(crate) struct Remote {
     pub(crate) service: Service,
     /// The token that a client starts from.
     pub(crate) token: Option<String>,
-    /// What was changed so far, and when, as a number: two services with one number do the same from here on.
+    /// A digest of all changes and their times: two services with the same digest behave alike from here on.
     pub(crate) digest: u64,
     pub(crate) requests: u64,
     counts: Counts,
     /// The sessions that were accepted, in order.
     pub(crate) sessions: Vec<String>,
-    /// What is worked on: whose it is.
+    /// The operation that the service works on: the job and its key.
     pub(crate) working: Option<(usize, Option<String>)>,
-    /// Whether an app's own backend stands before it, which has the key.
+    /// True if an app's own backend, which has the key, stands before the service.
     pub(crate) relayed: bool,
-    /// What one GB costs, in whole dollars.
+    /// The price of one GB, in whole dollars.
     pub(crate) price: i64,
 }
 
@@ -212,7 +212,7 @@ impl Remote {
         }
     }
 
-    /// Whether a session was ended.
+    /// True if a session was ended.
     pub(crate) fn has_ended(&mut self, session: &str, now: Millis) -> bool {
         self.service.sessions(now).iter().any(|known| known.session_id == session && known.status == "terminated")
     }
@@ -291,7 +291,7 @@ fn reseller() -> (Service, String) {
     (service, token)
 }
 
-/// Whether a request is a login.
+/// True if a request is a login.
 pub(crate) fn is_login(request: &Request) -> bool {
     request.url.ends_with("/auth/login")
 }

@@ -1,5 +1,5 @@
-//! The store of a world: names with owners, and what is counted under the day's cap. It is asked by steps and answers at once; what may
-//! go wrong between the two is chosen elsewhere.
+//! ! The store of a world: names with owners, and the charges under the day's cap. Its steps are answered at once; the faults between the
+//! call and the answer are chosen elsewhere.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::checker::Total;
 
 const DAY: Millis = 24 * 3_600_000;
 
-/// What is under a name.
+/// The record of a name.
 #[derive(Debug, Clone, Hash)]
 struct Kept {
     data: Vec<u8>,
@@ -21,9 +21,9 @@ struct Kept {
 #[derive(Debug, Clone, Default, Hash)]
 pub(crate) struct Store {
     kept: BTreeMap<Name, Kept>,
-    /// Who owns a name, by the number of their client.
+    /// The owner of each name, by the number of the client.
     owners: BTreeMap<Name, u8>,
-    /// Whether it changes what is under a name for whoever asks.
+    /// True if any client may change a record, not only its owner.
     pub(crate) is_open: bool,
     /// The day by the store's own clock, which never goes back, and what its entries count, in thousandths of a dollar.
     day: i64,
@@ -31,7 +31,7 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// What is under a name.
+    /// The record of a name.
     pub(crate) fn data(&self, name: &Name) -> Option<&Vec<u8>> {
         self.kept.get(name).map(|kept| &kept.data)
     }
@@ -54,7 +54,7 @@ impl Store {
         self.owners.retain(|_, owner| *owner != client);
     }
 
-    /// What a client owns.
+    /// The names that a client owns.
     pub(crate) fn owned_by(&self, client: u8) -> impl Iterator<Item = &Name> {
         self.owners.iter().filter(move |(_, owner)| **owner == client).map(|(name, _)| name)
     }
@@ -64,21 +64,21 @@ impl Store {
         self.kept.insert(name, Kept { data, until: None });
     }
 
-    /// What the newest day's entries come to.
+    /// The total of the entries of the newest day.
     pub(crate) fn total(&self) -> Total {
         let of_day = self.entries.iter().filter(|((day, ..), _)| *day == self.day);
         let amount = of_day.fold(rust_decimal::Decimal::ZERO, |sum, (_, usd)| sum + usd.0);
         Total { day: self.day, amount: crate::checker::thousandths(&amount.to_string()).unwrap_or_default() }
     }
 
-    /// What each entry of the newest day counts.
+    /// The amount of each entry of the newest day.
     pub(crate) fn entries(&self) -> BTreeMap<String, i64> {
         let of_day = self.entries.iter().filter(|((day, ..), _)| *day == self.day);
         let amount = |usd: &Decimal| crate::checker::thousandths(&usd.0.to_string()).unwrap_or_default();
         of_day.map(|((.., entry), usd)| (entry.clone(), amount(usd))).collect()
     }
 
-    /// What it answers to the client of that number.
+    /// Executes a call of the client with this number.
     pub(crate) fn call(&mut self, call: &StoreCall, client: u8, now: Millis) -> StoreAnswer {
         self.day = self.day.max(now.div_euclid(DAY));
         let owners = &self.owners;

@@ -22,7 +22,7 @@ use crate::world::{Out, Process, Transcript, World};
 pub trait Source {
     /// A number below `most`, which is at least 1.
     fn below(&mut self, most: usize) -> usize;
-    /// Whether there is nothing more to choose from.
+    /// True if the source has no more choices.
     fn is_over(&self) -> bool {
         false
     }
@@ -59,7 +59,7 @@ struct Weights {
     faults: usize,
     /// Of 64 steps so many are a trouble of the program, the store or the machine.
     troubles: usize,
-    /// What there is of that, by a bit each.
+    /// The chosen kinds, one bit for each.
     deliveries: usize,
     acts: usize,
     /// Of 16 chances so many are taken by people who err.
@@ -85,7 +85,7 @@ impl Weights {
     }
 }
 
-/// One life, and how many steps it took. What is wrong in it, if anything, with its shortest story.
+/// Lives one life, and returns the number of its steps. An error is the violation with its shortest story.
 pub fn live(kind: Kind, source: &mut impl Source, without: Option<Rule>) -> Result<u64, Box<Found>> {
     let scope = kind.scope();
     let weights = Weights::draw(scope, source);
@@ -113,7 +113,7 @@ pub fn seeded(kind: Kind, seed: u64, without: Option<Rule>) -> Result<u64, Box<F
     live(kind, &mut Xoshiro256PlusPlus::seed_from_u64(seed), without)
 }
 
-/// What all steps of the life that a seed makes come to: two libraries that give the same numbers do the same.
+/// The digest of all steps of the life of a seed: two libraries with the same digest behave alike.
 pub fn transcript(kind: Kind, seed: u64) -> u64 {
     let source = &mut Xoshiro256PlusPlus::seed_from_u64(seed);
     let weights = Weights::draw(kind.scope(), source);
@@ -204,8 +204,8 @@ impl World {
         }
     }
 
-    /// What happens only where programs share a store: claims end while they live, they wait for one another, and a person settles what
-    /// another one may have gone on with.
+    /// Draws the acts that need several programs on one store: claims end while their program lives, programs wait for one another, and a
+    /// person settles a record that another program may have resumed.
     fn draw_shared(&self, process: &Process, weights: &Weights, source: &mut impl Source) -> Option<Act> {
         match source.below(32) {
             0 | 1 if process.untold => Some(Act::Told),
@@ -231,7 +231,7 @@ impl World {
         }
     }
 
-    /// What somebody does who does not look.
+    /// Draws the act of a person who does not check the service.
     fn draw_error(&self, process: &Process, source: &mut impl Source) -> Act {
         match source.below(5) {
             4 => Act::Plan(Plan::Intrude),
@@ -242,7 +242,7 @@ impl World {
         }
     }
 
-    /// Whether so much time may pass: a request is under way for an hour at most.
+    /// True if so much time may pass: a request is under way for an hour at most.
     fn is_idle(&self, most: i64) -> bool {
         let Some(process) = &self.process else { return true };
         let sends = process.out.iter().any(|out| matches!(out, Out::Send { .. }));

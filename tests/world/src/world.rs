@@ -14,7 +14,7 @@ use crate::service::{API_KEY, Arrival, Effects, Remote, Response};
 use crate::store::Store;
 use crate::time::{HOUR, NIGHT};
 
-/// What a client waits for.
+/// A step that a client waits for.
 #[derive(Clone, Hash)]
 pub(crate) enum Out {
     Send { id: StepId, command: CommandId, request: Request, about: Option<About> },
@@ -40,7 +40,7 @@ pub(crate) struct Process {
     pub(crate) number: u8,
     /// The names that the store has put something under for it, as far as it was told, and when.
     pub(crate) kept: BTreeMap<Name, Millis>,
-    /// Who was let in to what was under each name.
+    /// The commands that were admitted to each name.
     pub(crate) admitted: BTreeMap<Name, Admitted>,
     /// The claims that have ended before they were answered: they let nobody in.
     pub(crate) ended: BTreeSet<StepId>,
@@ -51,7 +51,7 @@ pub(crate) struct Process {
     /// When its monotonic clock was 0, and how far its wall clock is off.
     pub(crate) began: Millis,
     pub(crate) skew: Millis,
-    /// Whether its wall clock was right all the time.
+    /// True if the wall clock was right all the time.
     pub(crate) is_right: bool,
     /// Its store was opened: it has answered something.
     pub(crate) has_store: bool,
@@ -63,12 +63,12 @@ pub(crate) struct Process {
     pub(crate) wakes: Option<Millis>,
 }
 
-/// Who was let in to what was under a name.
+/// The commands that were admitted to a name.
 #[derive(Clone, Copy, Hash)]
 pub(crate) struct Admitted {
     /// The first command that was not.
     pub(crate) next: CommandId,
-    /// Whether the name was let go of since.
+    /// True if the name was released since.
     pub(crate) was_left: bool,
 }
 
@@ -78,22 +78,22 @@ impl Process {
         CommandId(self.commands.last_key_value().map_or(0, |(last, _)| last.0 + 1))
     }
 
-    /// Whether a request of it waits to be sent.
+    /// True if a request waits to be sent.
     pub(crate) fn sends(&self) -> bool {
         self.out.iter().any(|out| matches!(out, Out::Send { .. }))
     }
 
-    /// Whether it waits for something that somebody else has to do.
+    /// True if another party has to act first.
     pub(crate) fn is_busy(&self) -> bool {
         !self.completed.is_empty() || !self.out.is_empty()
     }
 
-    /// Whether it waits for time to pass.
+    /// True if the program waits for time to pass.
     pub(crate) fn waits(&self) -> bool {
         self.wakes.is_some() && self.is_pending()
     }
 
-    /// Whether a command of it has not ended.
+    /// True if one of its commands has not ended.
     pub(crate) fn is_pending(&self) -> bool {
         self.commands.keys().any(|command| self.client.is_pending(*command))
     }
@@ -117,10 +117,10 @@ pub struct World {
     pub(crate) store: Store,
     /// The jobs of names, from the first step of each on.
     pub(crate) named: BTreeMap<Name, usize>,
-    /// What was cut short on its way into the store.
+    /// The names whose records were cut short on their way into the store.
     pub(crate) damaged: BTreeSet<Name>,
     pub(crate) network: VecDeque<Message>,
-    /// What the store does later than it has answered, and for whom.
+    /// The calls that the store executes after its answer, each with its client.
     pub(crate) late_calls: VecDeque<(u8, StoreCall)>,
     /// Where the network mixes up its answers, the keys that were sent: only the answer to the first send is taken for none where it names another session.
     pub(crate) sent: BTreeSet<String>,
@@ -139,14 +139,14 @@ pub struct World {
     pub(crate) clients: u8,
     /// The charge of each key that a program was told of; no later step depends on it, so it is no part of a state.
     pub(crate) charged: BTreeMap<(u8, String), Option<String>>,
-    /// What must never be shown.
+    /// The secrets, which must never be shown.
     pub(crate) secrets: BTreeSet<String>,
-    /// What somebody has looked at and not settled yet: the record, its job, and whether it was done.
+    /// The doubts that a person has checked and not settled yet: the record, its job, and true if the job was done.
     pub(crate) noted: Vec<(RecordId, About, bool)>,
-    /// What came of what somebody asked for beside the jobs: what was shown.
+    /// The result of a call that is not a job: the text that was shown.
     pub(crate) shown: Option<Result<String, hopline::Error>>,
     pub(crate) steps: u64,
-    /// What all steps so far come to, if somebody wants to compare them.
+    /// The digest of all steps so far, if it is compared.
     pub(crate) transcript: Option<Transcript>,
     /// The story, if somebody wants to read it.
     pub(crate) story: Option<Vec<String>>,
@@ -192,7 +192,7 @@ impl Hasher for Transcript {
     }
 }
 
-/// What was found to be wrong.
+/// A violation that was found.
 pub(crate) type Wrong = String;
 
 impl World {
@@ -241,7 +241,7 @@ impl World {
         if scope.forgets {
             world.store.clear();
         }
-        // What came before is not what is looked for, and its rules held.
+        // The jobs before the scope are not explored, and the rules held for them.
         world.without = without;
         world.store.is_open = without == Some(Rule::OnlyOwnersPut);
         world.budget = Budget { faults: scope.faults, troubles: scope.troubles, acts: scope.acts };
@@ -270,7 +270,7 @@ impl World {
         }
     }
 
-    /// The same for every program, one after the other.
+    /// Runs a closure for every program, one after the other.
     pub(crate) fn each(&mut self, mut run: impl FnMut(&mut World) -> Result<(), Wrong>) -> Result<(), Wrong> {
         (0..=self.others.len()).try_for_each(|at| self.turn(at, &mut run))
     }

@@ -33,8 +33,8 @@ const MIXED_UP: &str = "two sessions are bought while the network mixes up its a
 const ONE_AT_A_TIME: &str = "two sessions are bought where one may be bought at a time";
 const UNDER_A_CAP: &str = "three sessions are bought under a cap for two";
 
-/// What goes wrong without a rule. The match has no other arm, so that a new rule needs its harm.
-/// None of a rule whose harm the network of the proof does not come to yet.
+/// The harm without a rule. The match has no other arm, so that a new rule needs its harm. None for a rule whose harm the network of the
+/// proof does not reach.
 fn shown(rule: Rule) -> Option<Shown> {
     let shown = |scope, limits, harm, lives| Some(Shown { scope, limits, harm, lives });
     let (agent, capped, reseller) = (Some(Kind::Agent), Some(Kind::Capped), Some(Kind::Reseller));

@@ -1,5 +1,5 @@
-//! What the client does in 6000 lives, as one number. A change of its inside changes no byte of it; a change of what it does changes
-//! it once, with a word in the change's description. `TRANSCRIPTS=FILE` writes the number of each life.
+//! ! The behaviour of the client in 6000 lives, as one number. A refactoring leaves it unchanged; a change of behaviour changes it once,
+//! and the description of that change says so. `TRANSCRIPTS=FILE` writes the number of each life.
 
 use hopline_world::{Kind, side_by_side, transcript};
 

@@ -27,9 +27,9 @@ struct Asked {
     number: usize,
     /// So many wait for it.
     waiting: usize,
-    /// Whether its caller has a name for it: it undoes what has none, and is not known to.
+    /// True if its caller has a name for it: it undoes settings without a name, and no setting without a name is known to it.
     is_named: bool,
-    /// It is known to be so.
+    /// The setting is known to be accepted.
     is_accepted: bool,
 }
 
@@ -45,26 +45,26 @@ pub(super) struct Changes {
 }
 
 impl Changes {
-    /// Somebody asks for something, or for it again.
+    /// A caller asks for something, or asks again.
     pub(super) fn begun(&mut self, about: About, job: Job) {
         if job.is_setting() {
             self.asked += 1;
             let asked = Asked { number: self.asked, waiting: 0, is_named: job.name != Name::None, is_accepted: false };
-            // What is accepted is only said once more.
+            // An accepted setting is only reported once more.
             let known = self.settings.get(&about).filter(|known| known.is_accepted).copied();
             let waiting = 1 + self.settings.get(&about).map_or(0, |known| known.waiting);
             self.settings.insert(about, Asked { waiting, ..known.unwrap_or(asked) });
         }
     }
 
-    /// Somebody goes on with a setting by its record. What was undone by then has none any more.
+    /// A caller resumes a setting by its record. A setting that was undone by then has no record any more.
     pub(super) fn resumed(&mut self, about: About) {
         if let Some(asked) = self.settings.get_mut(&about) {
             asked.waiting += usize::from(asked.number >= self.accepted);
         }
     }
 
-    /// A program died. What it left is listed, and whoever goes on with it asks for it.
+    /// A program died. Its records are listed, and the caller that resumes one asks for it again.
     pub(super) fn crashed(&mut self) {
         self.settings.clear();
     }

@@ -1,4 +1,4 @@
-//! What must be true, whatever happens: checked from what people were told and what the service did, and from nothing else.
+//! ! The properties that must hold, checked from the results that people were given and the effects of the service, and from nothing else.
 
 mod changes;
 mod purchases;
@@ -24,15 +24,15 @@ use purchases::{History, is_own};
 use spending::Spending;
 use traffic::{Keyed, Traffic};
 
-/// It was done twice for one purchase.
+/// One purchase was done twice.
 pub const TWICE: &str = "it was done more often than once";
 /// A purchase went on under another key before the one before was answered.
 pub const REKEYED: &str = "another key was sent, and the one before it may have bought";
-/// Somebody was told that nothing happened, and it did.
+/// A caller was told that nothing happened, and the service did it.
 pub const DENIED: &str = "it was said that nothing happened, and it did";
-/// Somebody was told that it was done, and it was not.
+/// A caller was told that an operation was done, and it was not.
 pub const INVENTED: &str = "it was said to be done, and it was not";
-/// It was accepted, and nobody knows.
+/// An operation was accepted, and no caller knows.
 pub const LOST: &str = "it was accepted and lost without a word";
 /// A write went out before its record was kept.
 pub const UNSAVED: &str = "a write was sent before its record was kept";
@@ -48,7 +48,7 @@ pub const HELD: &str = "a session was forgotten that its client holds, and that 
 pub const MIXED: &str = "a key was sent with two requests";
 /// More was bought in a day than its cap allows.
 pub const CAPPED: &str = "more was bought in a day than its cap allows";
-/// What a purchase may cost was not in the day's total that the store has.
+/// The possible charge of a purchase was not in the day's total of the store.
 pub const UNCOUNTED: &str = "a purchase was sent before the store had a total that counts it";
 /// The day's total is not what was bought.
 pub const MISCOUNTED: &str = "the day's total is not what was bought and what may have been";
@@ -66,11 +66,11 @@ pub const RENEWED: &str = "a call renewed its token twice";
 pub const DOUBLED: &str = "a session was renewed while an earlier renewal of it may have been paid";
 /// A setting was sent again after a newer one was accepted.
 pub const STALE: &str = "a setting that nobody asked for again was sent after a newer one was accepted";
-/// Whoever has a session could not end it.
+/// The owner of a session could not end it.
 pub const KEPT: &str = "a session that its owner ends was not ended";
 /// A command was refused for ever.
 pub const BARRED: &str = "a command was refused as busy while nobody was at work";
-/// What another account has in the store was changed, or sent.
+/// A record of another account in the store was changed, or sent.
 pub const INTRUDED: &str = "what another account has in the store was changed or sent";
 /// More writes are out, or about to be, than there are places.
 pub const CROWDED: &str = "more was sent at once than there are places";
@@ -78,22 +78,22 @@ pub const CROWDED: &str = "more was sent at once than there are places";
 pub const PUT_OFF: &str = "a call was put off for longer than a service can mean, by what another one was told";
 /// An accepted purchase was not told, or not with what it cost.
 pub const UNTOLD: &str = "a purchase was accepted, and no event says what it cost";
-/// What a key cost was told twice.
+/// The charge of a key was reported twice.
 pub const RECHARGED: &str = "what one key cost was told twice";
 /// A good token was thrown away.
 pub const THROWN: &str = "a good token was thrown away";
 
-/// What was found to be wrong, by one of the sentences above.
+/// A violation, by one of the sentences above.
 pub(crate) type Harm = &'static str;
 
-/// What holds for the whole world.
+/// The terms that hold for the whole world.
 #[derive(Debug, Clone, Copy, Default, Hash)]
 pub(crate) struct Terms {
-    /// What may be bought in a day, in thousandths of a dollar.
+    /// The daily cap, in thousandths of a dollar.
     pub(crate) cap: Option<i64>,
-    /// Whether callers allow a purchase that the service failed to be made again with another key.
+    /// True if callers allow another key for a purchase that the service failed.
     pub(crate) retry_paid: bool,
-    /// Whether an app's own backend stands between the programs and the service.
+    /// True if an app's own backend stands between the programs and the service.
     pub(crate) relayed: bool,
 }
 
@@ -102,9 +102,9 @@ pub(crate) struct Sending<'a> {
     pub(crate) command: CommandId,
     pub(crate) about: Option<(About, Job)>,
     pub(crate) request: &'a Request,
-    /// Whether another login is under way.
+    /// True if another login is under way.
     pub(crate) beside_login: bool,
-    /// Whether nothing is on its way to the store.
+    /// True if no call is on its way to the store.
     pub(crate) store_is_idle: bool,
     /// The newest total that the store has.
     pub(crate) total: Option<Total>,
@@ -177,7 +177,7 @@ impl Checker {
         about
     }
 
-    /// Somebody goes on with a record.
+    /// A caller resumes a record.
     pub(crate) fn resumed(&mut self, about: About) {
         self.changes.resumed(about);
     }
@@ -201,12 +201,12 @@ impl Checker {
         Some(About { job, purchase: self.jobs.get_mut(job)?.begin_anew(was_left)? })
     }
 
-    /// Whether nothing more is to come of a purchase.
+    /// True if a purchase has no further effect.
     pub(crate) fn has_ended(&self, about: About) -> bool {
         self.jobs.get(about.job).is_some_and(|history| history.has_ended(about.purchase))
     }
 
-    /// Whether it was said of a purchase that nothing happened.
+    /// True if a caller was told that nothing happened in a purchase.
     pub(crate) fn is_denied(&self, about: About) -> bool {
         self.jobs.get(about.job).is_some_and(|history| history.is_denied(about.purchase))
     }
@@ -241,12 +241,12 @@ impl Checker {
         self.jobs.get(job).map_or(0, |history| history.done(self.terms.retry_paid))
     }
 
-    /// Whether a job was ever done.
+    /// True if a job was ever done.
     pub(crate) fn was_done(&self, job: usize) -> bool {
         self.jobs.get(job).is_some_and(History::was_done)
     }
 
-    /// What was done in a purchase.
+    /// The effect of a purchase.
     pub(crate) fn found(&self, about: About) -> Option<&Effect> {
         self.jobs.get(about.job)?.found(about.purchase)
     }
@@ -260,7 +260,7 @@ impl Checker {
         self.jobs.get_mut(about.job).map_or(Ok(()), |history| history.ends(about.purchase, job, result))
     }
 
-    /// Somebody takes a result.
+    /// A caller takes a result.
     pub(crate) fn taken(&mut self, about: About, job: Job, result: &Result<Answered, Error>) {
         if let Some(history) = self.jobs.get_mut(about.job) {
             history.taken(about.purchase, job, result);
@@ -272,17 +272,17 @@ impl Checker {
         self.jobs.iter_mut().zip(jobs).for_each(|(history, job)| history.sleeps(*job));
     }
 
-    /// Whether the service has refused the login of the present client.
+    /// True if the service has refused the login of the present client.
     pub(crate) fn login_is_refused(&self) -> bool {
         self.traffic[0].login_is_refused()
     }
 
-    /// Whether a job was done more often than anybody but the client answers for.
+    /// True if a job was done more often than callers and the service account for.
     pub(crate) fn is_overdone(&self, job: usize) -> bool {
         self.jobs.get(job).is_some_and(|history| history.done(self.terms.retry_paid) > history.allowed())
     }
 
-    /// Whether somebody else than the client may answer for how often a job was done.
+    /// True if a party other than the client may have caused a repetition of a job.
     pub(crate) fn is_excused(&self, job: usize) -> bool {
         self.jobs.get(job).is_some_and(History::is_excused)
     }
@@ -326,7 +326,7 @@ impl Checker {
         }
     }
 
-    /// Somebody saw what these records are of: sessions and orders.
+    /// A caller saw the sessions and orders of these records.
     pub(crate) fn saw(&mut self, ids: impl IntoIterator<Item = String>) {
         for id in ids {
             if let Some(history) = self.jobs.iter_mut().find(|history| history.became(&id)) {
@@ -357,7 +357,7 @@ impl Checker {
             self.jobs[about.job].goes_out(about.purchase)?;
         }
         if let Some((about, job)) = sending.about.filter(|_| is_write(sending.request)) {
-            // What the store could not delete is still there.
+            // A record that the store could not delete is still there.
             let harm = self.changes.sends(about, job, sending.request, self.terms.relayed);
             harm.or_else(|harm| if harm == STALE && self.store_failed { Ok(()) } else { Err(harm) })?;
         }
@@ -395,7 +395,7 @@ impl Checker {
         self.traffic[0].hears(command, request, response, now, clocks);
     }
 
-    /// What was sent last for a purchase, perhaps under a key, did nothing for sure.
+    /// The last request of a purchase, perhaps under a key, had no effect for certain.
     pub(crate) fn never_left(&mut self, about: About, key: Option<&str>) {
         if let Some(history) = self.jobs.get_mut(about.job) {
             history.never_left(about.purchase);
@@ -412,7 +412,7 @@ impl Checker {
         all.try_for_each(|(at, (history, job))| history.is_known(*job, listed, at, self.terms.retry_paid))
     }
 
-    /// What each key may have bought on the day of a total, in thousandths of a dollar.
+    /// The possible charge of each key on the day of a total, in thousandths of a dollar.
     pub(crate) fn due(&self, total: Option<Total>) -> BTreeMap<String, i64> {
         self.spending.by_key(total)
     }
@@ -422,7 +422,7 @@ impl Checker {
         self.spending.counts(about, entry);
     }
 
-    /// What each purchase may have cost is counted by entries of its own, in thousandths of a dollar of a day.
+    /// The entries of the store must count the possible charge of each purchase, in thousandths of a dollar of a day.
     pub(crate) fn entries_are_right(&self, total: Total, entries: &BTreeMap<String, i64>, now: Millis) -> Result<(), Harm> {
         self.spending.entries_are_right(total, entries, self.store_failed, now)
     }
@@ -437,7 +437,7 @@ fn is_write(request: &Request) -> bool {
     request.method.as_str() != "GET" && !is_login(request)
 }
 
-/// Whether an error is of a start that was refused, which says nothing of the purchase that it would have joined.
+/// True if the error belongs to a start that was refused, which says nothing of the purchase that it would have joined.
 fn is_refused_start(error: &Error) -> bool {
     let of_its_name = matches!(error.field.as_deref(), Some("intent" | "idempotency_key"));
     matches!(error.kind, Kind::Busy | Kind::Ended | Kind::Misuse) || (error.kind == Kind::Invalid && of_its_name)

@@ -1,4 +1,4 @@
-//! What came of each job: nothing is done twice, denied, invented or lost.
+//! ! The result of each job: no operation is done twice, denied, invented or lost.
 
 use std::collections::BTreeSet;
 
@@ -23,12 +23,12 @@ struct Key {
     refused_at: Option<Millis>,
 }
 
-/// What the first record of a job begins, with all its keys, until it is said that nothing happened or a person ends it.
+/// The purchase that the first record of a job begins, with all its keys, until a caller is told that nothing happened or a person ends it.
 #[derive(Debug, Clone, Default, Hash)]
 struct Purchase {
     effects: Vec<Effect>,
     keys: Vec<Key>,
-    /// It was said that nothing happened.
+    /// A caller was told that nothing happened.
     denied: bool,
     /// Nothing more is to come under it.
     closed: bool,
@@ -43,8 +43,7 @@ struct Purchase {
 }
 
 impl Purchase {
-    /// What was done in it that nobody else answers for: whoever allows another key after a failure has bought what the failed one
-    /// bought.
+    /// The effects that no other party accounts for: a caller that allows another key after a failure has bought the purchase that failed.
     fn effects(&self, retry_paid: bool) -> impl Iterator<Item = &Effect> {
         let failed = move |effect: &Effect| {
             let at = self.keys.iter().position(|key| Some(&key.key) == effect.key.as_ref());
@@ -60,11 +59,11 @@ pub(super) struct History {
     purchases: Vec<Purchase>,
     /// The sessions and orders that somebody was told of.
     pub(super) known: BTreeSet<String>,
-    /// Somebody was told that it was done.
+    /// A caller was told that the purchase was done.
     told: bool,
     /// An order's number that was given out while the store kept everything.
     pub(super) ordered: Option<String>,
-    /// The same, after a read that followed it.
+    /// The order's number that was given out, after a read that followed it.
     pub(super) followed: BTreeSet<String>,
     /// So many effects more are nobody's fault: the service has forgotten a key that the caller gave.
     excused: usize,
@@ -85,7 +84,7 @@ pub(crate) struct About {
     pub(crate) purchase: usize,
 }
 
-/// What a fresh client lists.
+/// The list of a fresh client.
 pub(crate) struct Listed<'a> {
     pub(crate) saved: &'a [Saved],
     /// The jobs that it shows to be accepted.
@@ -105,7 +104,7 @@ impl History {
             self.purchases.push(Purchase::default());
         }
         self.more += usize::from(is_own && self.purchases.len() > 1);
-        // What was given a key goes on under it, whatever was said before.
+        // A job with a key continues under it, even after a denial.
         if let Some(purchase) = self.purchases.last_mut().filter(|_| job.name == Name::Key) {
             purchase.denied = false;
         }
@@ -232,8 +231,8 @@ impl History {
 
     /// A command has ended, whether or not anybody hears of it.
     pub(super) fn ends(&mut self, purchase: usize, job: Job, result: &Result<Answered, Error>) -> Result<(), Harm> {
-        // What is told the same each time: a key of the caller's own, or what is ended.
-        // Whoever drops a record too early may do so before the program dies, and the record is there again.
+        // A purchase with the caller's own key, or a termination, has the same result each time. A person may delete a record too early
+        // before the program dies, and the record is there again.
         let is_change = job.name == Name::None && job.is_change();
         let is_one = job.name == Name::Key
             || matches!(job.task, Task::Terminate | Task::Rotate)
@@ -246,7 +245,7 @@ impl History {
             if !purchase.effects.is_empty() && !is_excused && job.task != Task::Terminate {
                 return Err(DENIED);
             }
-            // What was given a key goes on under it, whatever is said.
+            // A job with a key continues under it, even after this result.
             (purchase.denied, purchase.closed) = (!self.is_ambiguous, job.name != Name::Key);
             let is_refused = job.name == Name::Intent && result.as_ref().is_err_and(|error| error.kind == Kind::Refused);
             let last = purchase.keys.last().filter(|_| is_refused);
@@ -259,7 +258,7 @@ impl History {
         if is_done && job.has_effect() && !may_be_another && !is_excused && self.misled == 0 && !was_done { Err(INVENTED) } else { Ok(()) }
     }
 
-    /// Somebody takes a result.
+    /// A caller takes a result.
     pub(super) fn taken(&mut self, purchase: usize, job: Job, result: &Result<Answered, Error>) {
         let Some(purchase) = self.purchases.get_mut(purchase) else { return };
         let (said, session, order) = match result {
@@ -276,7 +275,7 @@ impl History {
         }
     }
 
-    /// Whether something is what came of it.
+    /// True if the session or order is a result of this job.
     pub(super) fn became(&self, id: &String) -> bool {
         self.purchases.iter().flat_map(|purchase| &purchase.effects).any(|effect| effect.id.as_ref() == Some(id))
     }
@@ -315,7 +314,7 @@ impl History {
         self.misled += usize::from(happened);
     }
 
-    /// What was accepted is known to somebody, or listed.
+    /// An accepted operation must be known to a caller, or listed.
     pub(super) fn is_known(&self, job: Job, listed: &Listed<'_>, at: usize, retry_paid: bool) -> Result<(), Harm> {
         let shows =
             |id: &String| listed.saved.iter().any(|saved| saved.session_id.as_ref() == Some(id) || saved.order_no.as_ref() == Some(id));
@@ -335,8 +334,7 @@ impl History {
     }
 }
 
-/// Whether an error says that nothing came of the purchase: not of the start that was refused, nor of a read that what was bought is
-/// waited for by.
+/// True if the error says that the purchase had no effect, and is not the error of a refused start or of a read that waits for the result.
 pub(super) fn is_own(result: &Result<Answered, Error>) -> bool {
     let is_read = |operation: &str| endpoint(operation).is_some_and(|endpoint| endpoint.safety == Safety::Safe);
     result.as_ref().is_err_and(|error| error.effect == Said::None && !is_refused_start(error) && !is_read(error.operation))

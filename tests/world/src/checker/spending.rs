@@ -21,15 +21,15 @@ pub(crate) struct Total {
 #[derive(Debug, Clone, Hash)]
 struct Counted {
     about: About,
-    /// What it might cost when it was first sent.
+    /// The quote of the first send.
     quote: i64,
-    /// What it has to be counted at, on each day that it was sent on.
+    /// The amount that must be counted on each day on which it was sent.
     days: BTreeMap<i64, i64>,
     /// The service has refused it.
     refused: bool,
     /// So many sends of it have no answer of the service.
     unanswered: u32,
-    /// It did not leave, or the service was too busy for it, each time, so that it need not be counted until it is sent again.
+    /// No send left the client, or the service was too busy each time, so the purchase need not be counted until it is sent again.
     may_be_free: bool,
     /// The service has done it.
     bought: bool,
@@ -43,14 +43,14 @@ impl Counted {
     }
 }
 
-/// What was bought, and what may have been.
+/// The purchases that were made, and those that may have been.
 #[derive(Debug, Clone, Default, Hash)]
 pub(super) struct Spending {
-    /// What was shown for each purchase that a GB costs, to whichever of its commands, and the least that was shown.
+    /// The quote that was shown for each purchase of one GB, to any of its commands, and the lowest one.
     shown: BTreeMap<About, i64>,
     least: i64,
     keys: BTreeMap<String, Counted>,
-    /// Which purchase an entry of the store is of.
+    /// The purchase of each entry of the store.
     entries: BTreeMap<String, About>,
     /// A program died, or lost its names to another one, so that a total may count what was never sent.
     interrupted: bool,
@@ -100,7 +100,7 @@ impl Spending {
         }
         (counted.unanswered, counted.may_be_free) = (counted.unanswered + 1, false);
         counted.days.entry(total.day).or_insert(counted.quote);
-        // What others were charged above their quotes may be on its way to the store.
+        // Charges above the quotes of other purchases may be on their way to the store.
         let due = self.due(total.day, |counted, amount| if counted.may_be_free { 0 } else { amount.min(counted.quote) });
         match () {
             () if due > cap => Err(CAPPED),
@@ -146,7 +146,7 @@ impl Spending {
         self.keys.remove(key);
     }
 
-    /// It is said that nothing came of a purchase.
+    /// A caller was told that a purchase had no effect.
     pub(super) fn freed(&mut self, about: About) {
         self.keys.retain(|_, counted| counted.about != about);
     }
@@ -194,7 +194,7 @@ impl Spending {
     /// The total that the store has is what was bought and what may have been; it may be more where a program died or a store failed.
     pub(super) fn is_right(&self, total: Option<Total>, store_failed: bool, now: Millis) -> Result<(), Harm> {
         let newest = self.keys.values().filter_map(|counted| counted.days.keys().last()).max().copied();
-        // Nobody counts in a day that is over.
+        // A day that is over is not counted.
         let newest = newest.filter(|day| *day >= now.div_euclid(DAY));
         let Some(newest) = newest else { return Ok(()) };
         let total = total.filter(|total| total.day >= newest).ok_or(MISCOUNTED)?;

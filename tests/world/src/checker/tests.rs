@@ -17,7 +17,7 @@ const DONE: &str = r#"{"success":true,"data":{"session_id":"s-1","status":"activ
 const REFUSAL: &str = r#"{"success":false,"data":null,"error":{"code":"INSUFFICIENT_BALANCE","message":"no"},"meta":{}}"#;
 const FAILURE: &str = r#"{"success":false,"data":null,"error":{"code":"BACKEND_TIMEOUT","message":"no"},"meta":{}}"#;
 
-/// What a client makes of one response to a purchase.
+/// The result that a client returns for one response to a purchase.
 fn told(status: u16, body: &str) -> Result<Answered, Error> {
     let options =
         ClientOptions { base_url: "https://api.example/v1".into(), api_key: Some(Secret::new("key")), ..ClientOptions::default() };
@@ -38,7 +38,7 @@ fn told(status: u16, body: &str) -> Result<Answered, Error> {
     }
 }
 
-/// What a client makes of a purchase without a name whose store can't be opened.
+/// The result of a purchase without a name whose store can't be opened.
 fn told_without_store() -> Result<Answered, Error> {
     let (base_url, api_key) = ("https://api.example/v1".into(), Some(Secret::new("key")));
     let mut client = Client::new(ClientOptions { base_url, api_key, store: true, ..ClientOptions::default() }, [1; 16]).unwrap();
@@ -248,7 +248,7 @@ fn two_purchases_are_more_than_the_cap() {
     assert_eq!(buy(&mut checker, other, "b", total(8_000)), Err(CAPPED));
 }
 
-/// Whether another purchase is still more than the cap, after what was done with the first one.
+/// Returns the error of another purchase above the cap, after `with` was applied to the first one.
 fn buys_more(with: impl Fn(&mut Checker, About)) -> Result<(), Harm> {
     let (mut checker, about) = capped();
     buy(&mut checker, about, "a", total(4_000)).unwrap();

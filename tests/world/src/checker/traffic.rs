@@ -1,4 +1,4 @@
-//! What one client may send: not before its time, a key with one request, one login at a time.
+//! ! The sends that a client may make: not before its time, a key with one request, one login at a time.
 
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
@@ -24,7 +24,7 @@ pub(crate) struct Clocks {
     pub(crate) is_right: bool,
 }
 
-/// Whether a command ended unsent, to be tried again after longer than a service can mean for others than the call that it told.
+/// True if a command ended unsent and may be tried again after longer than a throttle may last for other calls.
 pub(crate) fn is_put_off(result: &Result<Answered, Error>, clocks: Clocks) -> bool {
     let is_unsent =
         |error: &Error| error.kind == Kind::Unavailable && error.attempts == 0 && error.status.is_none() && error.cause.is_none();
@@ -32,7 +32,7 @@ pub(crate) fn is_put_off(result: &Result<Answered, Error>, clocks: Clocks) -> bo
     result.as_ref().err().and_then(at).is_some_and(|at| at > clocks.unix + TRUSTED)
 }
 
-/// What each key was sent with, by any client.
+/// The request of each key, of any client.
 #[derive(Debug, Clone, Default, Hash)]
 pub(super) struct Keyed(BTreeMap<String, u64>);
 
@@ -46,12 +46,12 @@ impl Keyed {
     }
 }
 
-/// What the present client of a program was told by the service.
+/// The limits that the service gave the present client of a program.
 #[derive(Debug, Clone, Default, Hash)]
 pub(super) struct Traffic {
     /// From when the client may send again, by its monotonic clock.
     throttled_until: Option<Millis>,
-    /// The same for one call: after a failure, or a throttle that is too long to be believed for others.
+    /// The times until which single calls wait: after a failure, or after a throttle that is too long to hold for other calls.
     paused_until: BTreeMap<(CommandId, String), Millis>,
     /// The newest token that the client knows and that nobody refused, and when it ends.
     good: Option<(String, Millis)>,

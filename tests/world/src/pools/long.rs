@@ -84,7 +84,7 @@ impl Life {
             Ok(())
         };
         self.faults = 2;
-        // What ends while it is new holds purchases back.
+        // A session that ends while it is new holds purchases back.
         self.use_for(3 * MINUTE, 5, false)?;
         self.use_for(10 * MINUTE, 5, true)?;
         is_whole(self, "after ten minutes")?;
@@ -156,8 +156,8 @@ impl Life {
     }
 }
 
-/// A pool of 200 that are to be ready: one answer in sixteen is lost, one use in ten is blocked, sessions are used up, the backend is out for
-/// ten minutes, and the balance is empty for as long. It comes back by itself each time.
+/// A pool with 200 ready sessions: one answer in sixteen is lost, one use in ten is blocked, sessions are used up, the backend is out for
+/// ten minutes, and the balance is empty for as long. The pool recovers by itself each time.
 pub fn pool_fleet(seed: u64) -> Result<PoolsLived, String> {
     let mut life = Life::steady(seed, 200, 200);
     let lived = life.fleet();

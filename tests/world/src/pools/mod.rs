@@ -1,5 +1,5 @@
-//! Lives of pools: programs that share a store keep sessions at hand through lost answers, refusals, blocks, expiry, crashes and lost
-//! claims, as chance has it. What is checked is what an onlooker sees: the service's sessions, the leases, what the store keeps.
+//! ! Lives of pools: programs that share a store keep sessions ready through lost answers, refusals, blocks, expiry, crashes and lost
+//! claims, drawn at random. The checks use only outside observations: the service's sessions, the leases, and the records of the store.
 
 mod long;
 mod watch;
@@ -35,7 +35,7 @@ const UNDER_WAY: Millis = 60 * MINUTE;
 const OUTLASTS: Millis = 61_000;
 const NAME: &str = "shop";
 
-/// What a life came to.
+/// The counts of a life.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PoolsLived {
     /// Steps of clients.
@@ -125,15 +125,15 @@ struct Life {
     ready: u32,
     /// The terms on which it lends.
     terms: Terms,
-    /// What may be bought in a day, in USD.
+    /// The daily cap, in USD.
     cap: i64,
     watch: Watch,
     faults: usize,
-    /// Whether the whole service fails.
+    /// True if the whole service fails.
     is_out: bool,
-    /// Whether the store fails now and then, as the service does.
+    /// True if the store fails now and then, as the service does.
     store_fails: bool,
-    /// Whether anybody asks for leases.
+    /// True if leases are requested.
     is_wanted: bool,
     lived: PoolsLived,
     story: Vec<String>,
@@ -382,7 +382,7 @@ impl Life {
         }
     }
 
-    /// Somebody pauses the pool, has it buy again, or drains it everywhere, so that it has to be opened anew.
+    /// A person pauses the pool, resumes it, or drains it everywhere, so that it has to be opened again.
     fn person(&mut self, at: usize) {
         let what = self.chance.below(12);
         let program = &mut self.programs[at];
@@ -415,7 +415,7 @@ impl Life {
         }
     }
 
-    /// Whether a program has the pool's record.
+    /// True if a program owns the pool's record.
     fn owns_pool(&self, number: u8) -> bool {
         self.store.owned_by(number).any(is_pool)
     }
@@ -440,7 +440,7 @@ impl Life {
             4 if self.faults > 0 => {
                 let codes = ["PRODUCT_OUT_OF_STOCK", "BACKEND_ERROR", "SESSION_LIMIT_REACHED", "INTERNAL_ERROR", "RATE_LIMIT_EXCEEDED"];
                 let code = codes[self.chance.below(codes.len())];
-                // What it says of the work itself it says again under the same key.
+                // An answer about the work itself is repeated under the same key.
                 let stored = code != "RATE_LIMIT_EXCEEDED";
                 let sold = code.starts_with("BACKEND") && self.chance.below(2) == 0;
                 let error = ErrorFault { code: code.to_owned(), stored, sold, ..ErrorFault::default() };
@@ -569,7 +569,7 @@ impl Life {
             return Ok(());
         }
         if !program.waits.remove(&command) {
-            // Nobody waits for it any more.
+            // The caller is gone.
             program.client.abandon(command, now);
             return Ok(());
         }
@@ -603,7 +603,7 @@ impl Life {
         sessions.filter(|view| matches!(view.status, "creating" | "active")).map(|view| view.session_id).collect()
     }
 
-    /// What must be so at all times.
+    /// Checks the properties that must hold at all times.
     fn check(&mut self) -> Result<(), Wrong> {
         let sessions = self.service.sessions(self.now);
         self.lived.bought = sessions.len();
@@ -710,7 +710,7 @@ impl Life {
         }
         let program = &mut self.programs[at];
         let pool = program.pool.ok_or_else(|| format!("all is well, and a pool can't be opened: {:?}", program.client))?;
-        // Somebody may have paused it, and the day's cap may be used up.
+        // A person may have paused the pool, and the day's cap may be used up.
         let resumed = program.client.start_json("resume_pool", &format!(r#"{{"pool":{pool}}}"#), CallOptions::default());
         program.waits.insert(resumed);
         let number = program.number;

@@ -1,5 +1,5 @@
-//! What programs ask of the store tells how they buy: every purchase has a slot and a number, the next one of a slot comes after the one
-//! before, and nothing is bought by whoever has read that nothing is to be.
+//! ! The calls of programs to the store show how they buy: every purchase has a slot and a number, the numbers of a slot increase, and a
+//! program that has read a hold or a pause buys nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use hopline::client::{Millis, Name, StoreCall, describe};
 /// A fault in a life, with the acts that led to it.
 pub(super) type Wrong = String;
 
-/// What is known of the pool's record and of the purchases, from the calls of the store.
+/// The state of the pool's record and of the purchases, from the calls of the store.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
     /// Since when the record says that the pool is held, or paused.
@@ -19,7 +19,7 @@ pub(super) struct Watch {
     /// When somebody resumed the pool, or a purchase came through: no hold from before that counts.
     freed_at: Millis,
     keys: BTreeSet<String>,
-    /// What each program knew when it claimed a slot: that the pool is held, and that it is paused; and when that was.
+    /// The state that each program knew when it claimed a slot: held, paused, and the time.
     knew: BTreeMap<(u8, Name), (bool, bool, Millis)>,
     /// The programs in which somebody resumed the pool, as long as the record does not say so.
     resuming: BTreeSet<u8>,
@@ -54,7 +54,7 @@ impl Watch {
         }
     }
 
-    /// Somebody has it buy again.
+    /// A person resumes the pool.
     pub(super) fn resumed(&mut self, program: u8, now: Millis) {
         self.resuming.insert(program);
         self.freed(now);
@@ -64,8 +64,8 @@ impl Watch {
         self.freed_at = now;
     }
 
-    /// A program is about to claim slots, or to put something. `owns`: it has the pool's record, as whoever tries a purchase during a hold
-    /// has. What counts is what it knew when it claimed the slot.
+    /// A program is about to claim slots, or to put a record. `owns`: the program owns the pool's record, as one that tries a purchase
+    /// during a hold does. The state at the time of the claim counts.
     pub(super) fn asked(&mut self, program: u8, call: &StoreCall, owns: bool, now: Millis) -> Result<(), Wrong> {
         if let StoreCall::Claim { names, .. } = call {
             let read_at = self.read_at.get(&program).copied().unwrap_or_default();

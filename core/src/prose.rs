@@ -34,13 +34,13 @@ const PARTS: [(&str, &[&str], usize); 10] = [
     ("Python", &["bindings-python"], 20),
     ("JavaScript", &["bindings-wasm"], 50),
     ("Kotlin and Swift", &["bindings-uniffi"], 20),
-    ("the sandbox", &["tests/sandbox"], 128),
+    ("the sandbox", &["tests/sandbox"], 15),
     ("the proof", &["tests/world"], 5),
     ("the hosts' tests", &["tests/hosts"], 210),
     (
         "other tests and tools",
         &["tests/bench", "tests/bindgen", "tests/coverage", "tests/fuzz", "tests/peers", "tests/store", "tests/xtask"],
-        180,
+        55,
     ),
     ("the READMEs of the repository", &["README.md", "CHANGELOG.md", "core/README.md", "tests/README.md", "tests/vectors/README.md"], 106),
 ];

@@ -52,7 +52,7 @@ async fn run(Arguments { options, with_parent }: Arguments) -> std::io::Result<(
     // Listened for before the line is out, since its reader may tell the sandbox to end at once.
     let ended = end_signal()?;
     let line = serde_json::to_string(running.ready())?;
-    // Whoever started the sandbox may read one line and close the pipe; that is no reason to end.
+    // The starter of the sandbox may read one line and close the pipe; that is no reason to end.
     let _ = writeln!(std::io::stdout(), "{line}").and_then(|()| std::io::stdout().flush());
     tokio::select! {
         () = ended => {}

@@ -46,7 +46,7 @@ fn rust() -> Result<Command, Fail> {
     Ok(Command::new(target()?.join("release/hopline-bench").with_extension(std::env::consts::EXE_EXTENSION)))
 }
 
-/// What a program has measured.
+/// The output of a measuring program.
 fn told(program: &mut Command) -> Result<Value, Fail> {
     let ended = program.stderr(Stdio::inherit()).output()?;
     if !ended.status.success() {
@@ -103,7 +103,7 @@ fn table(told: &Value) -> Result<String, Fail> {
     Ok(table)
 }
 
-/// What was measured, round by round.
+/// The measured figures, round by round.
 fn figures(told: &Value) -> Result<Vec<f64>, Fail> {
     let figures: Vec<f64> = serde_json::from_value(told["figures"].clone())?;
     if figures.is_empty() { Err("what measures gave a row without a figure".into()) } else { Ok(figures) }

@@ -48,7 +48,7 @@ pub(crate) fn demo(arguments: &[String]) -> Result<ExitCode, Fail> {
     Ok(if demo.status()?.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// What measures, with the package as it ships.
+/// The measuring program, with the package as it ships.
 pub(crate) fn bench() -> Result<Command, Fail> {
     ready()??;
     programs()?;
@@ -57,7 +57,7 @@ pub(crate) fn bench() -> Result<Command, Fail> {
     measure()
 }
 
-/// What measures, with the package that is installed.
+/// The measuring program, with the installed package.
 fn measure() -> Result<Command, Fail> {
     let chromium = ready()??;
     let (scripts, folder) = (root().join("tests/bench"), place()?.join("bench"));
@@ -79,7 +79,7 @@ fn tools() -> Result<(), Fail> {
             continue;
         }
         std::fs::write(&there, given)?;
-        // What was installed by another list is of no use any more.
+        // Modules that were installed from another list are of no use any more.
         let _ = std::fs::remove_dir_all(place.join("node_modules"));
     }
     if !place.join("node_modules/.package-lock.json").exists() {

@@ -14,7 +14,7 @@ pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap_or(Path::new("."))
 }
 
-/// Cargo, as it was called, at the root. What it builds is what the lock file says; a stale one is an error, not a change of the tree.
+/// Returns Cargo, as it was called, at the root. The lock file decides the versions; a stale one is an error, not a change of the tree.
 pub(crate) fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     let (verb, rest) = arguments.split_at(1.min(arguments.len()));
@@ -113,7 +113,7 @@ fn program(name: &str) -> Result<PathBuf, Fail> {
     Ok(target()?.join("xtask/programs").join(name).with_extension(std::env::consts::EXE_EXTENSION))
 }
 
-/// The sandbox. It was built with the other programs.
+/// Returns the sandbox, which was built with the other programs.
 pub(crate) fn sandbox() -> Result<PathBuf, Fail> {
     program(SANDBOX)
 }
@@ -123,7 +123,7 @@ pub(crate) fn peers() -> Result<PathBuf, Fail> {
     program(PEERS)
 }
 
-/// bindgen, which prints for a host or binds what was compiled for it. It was built with the other programs.
+/// Runs bindgen, which prints for a host or binds a compiled library, and was built with the other programs.
 pub(crate) fn bindgen<Argument: AsRef<OsStr>>(arguments: &[Argument]) -> Result<Outcome, Fail> {
     run(Command::new(program(BINDGEN)?).args(arguments))
 }
@@ -133,7 +133,7 @@ pub(crate) fn vectors() -> Result<PathBuf, Fail> {
     Ok(std::path::absolute(std::env::var_os("HOPLINE_VECTORS").map_or(root().join("tests/vectors"), PathBuf::from))?)
 }
 
-/// Whether all is to be checked, so that what is missing is a failure.
+/// True if everything is to be checked, so that a missing tool is a failure.
 pub(crate) fn is_ci() -> bool {
     std::env::var("CI").is_ok_and(|ci| ci == "true")
 }

@@ -8,21 +8,21 @@ use crate::profile::Profile;
 /// The name of the check that builds the sandbox, the peers and bindgen.
 pub(crate) const PROGRAMS: &str = "the programs that all hosts share";
 
-/// One thing that `cargo xtask test` checks. It runs in a process of its own.
+/// A part of `cargo xtask test`. Each check runs in a process of its own.
 pub(crate) struct Check {
-    /// What people call it.
+    /// Its name.
     pub(crate) name: &'static str,
-    /// Who does it: the checks of one lane follow one another, and the lanes run side by side.
+    /// Its lane: the checks of one lane follow one another, and the lanes run side by side.
     pub(crate) lane: Lane,
-    /// For how many seconds it may run. What hangs fails by name.
+    /// The time limit, in seconds. A check that hangs fails by name.
     pub(crate) limit: u64,
-    /// What it does; what ships is built with that profile.
+    /// The check; packages are built with that profile.
     pub(crate) run: fn(Profile) -> Result<Outcome, Fail>,
     /// The checks that must have passed before it begins.
     pub(crate) needs: &'static [&'static str],
     /// The files and folders of the repository that it reads, beside those of the checks that it needs.
     pub(crate) reads: &'static [&'static str],
-    /// What must lie in the target folder afterwards, for others to use.
+    /// The files that must lie in the target folder afterwards, for others to use.
     pub(crate) makes: &'static [&'static str],
 }
 
@@ -44,14 +44,14 @@ impl Check {
     }
 }
 
-/// What runs beside what.
+/// The lanes that run side by side.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lane {
     /// Rust's own checks.
     Rust,
     /// The wheel and the npm package.
     Scripts,
-    /// What all hosts need from elsewhere, which waits for the network more than for the processor; then the jar and Swift's package.
+    /// The downloads of all hosts, which wait for the network more than for the processor; then the jar and Swift's package.
     Fetched,
 }
 
@@ -59,13 +59,13 @@ impl Lane {
     pub(crate) const ALL: [Lane; 3] = [Lane::Rust, Lane::Scripts, Lane::Fetched];
 }
 
-/// What a check ended with.
+/// The result of a check.
 pub(crate) enum Outcome {
     /// So many things passed, failed, and were left out.
     Counted { passed: u32, failed: u32, ignored: u32 },
-    /// It could not be run here, and why.
+    /// The check could not be run here, with the reason.
     NotRun(String),
-    /// It went wrong, and how.
+    /// The check failed, with the reason.
     Failed(String),
 }
 
@@ -73,12 +73,12 @@ impl Outcome {
     /// One thing passed.
     pub(crate) const ONE: Outcome = Outcome::Counted { passed: 1, failed: 0, ignored: 0 };
 
-    /// Whether all of it was run, and passed.
+    /// True if all of it was run, and passed.
     pub(crate) fn is_whole(&self) -> bool {
         matches!(self, Outcome::Counted { failed: 0, ignored: 0, .. })
     }
 
-    /// What the process of a check hands to the one that has started it.
+    /// The JSON that the process of a check hands to its starter.
     pub(crate) fn to_json(&self) -> Value {
         match self {
             Outcome::Counted { passed, failed, ignored } => json!({ "passed": passed, "failed": failed, "ignored": ignored }),

@@ -1,4 +1,4 @@
-//! What takes too long for every run: `cargo xtask test --deep`. So far libFuzzer on the properties of `tests/fuzz`, with a
+//! ! The checks that take too long for every run: `cargo xtask test --deep`. So far libFuzzer on the properties of `tests/fuzz`, with a
 //! nightly toolchain, the changes of core's code that `tests/coverage` samples, and the scopes of `tests/world` further down.
 
 use std::collections::BTreeSet;
@@ -100,7 +100,7 @@ fn install() -> Result<(), Fail> {
     Ok(())
 }
 
-/// What there is to fuzz: the names in `hopline_fuzz::PROPERTIES`, each of which has a corpus.
+/// The properties to fuzz: the names in `hopline_fuzz::PROPERTIES`, each of which has a corpus.
 fn properties() -> Result<BTreeSet<String>, Fail> {
     std::fs::read_dir(corpus())?.map(|file| Ok(file?.file_name().to_string_lossy().into_owned())).collect()
 }

@@ -10,8 +10,8 @@ use crate::Fail;
 use crate::cargo::{built, root, sandbox};
 use crate::check::Outcome;
 
-/// What an example does next when it has said what it bought: without an answer to these it can't end what it bought, nor itself,
-/// before it is killed.
+/// The requests of an example after it has reported its purchase: without an answer to these it can't end its purchase, nor itself, before
+/// it is killed.
 const HELD: [&str; 2] = ["terminate_session", "list_static_orders"];
 
 /// Runs every example of core. They and the sandbox were built with the tests.
@@ -39,7 +39,7 @@ pub(crate) struct Sandbox {
     pub(crate) agent_url: String,
     pub(crate) api_key: String,
     pub(crate) backend_url: String,
-    /// Who logs in at the backend, and with which password.
+    /// The login at the backend: the name and the password.
     pub(crate) login: [String; 2],
     control_url: String,
 }
@@ -119,13 +119,13 @@ impl Sandbox {
     }
 }
 
-/// Whether a file below a folder holds a text.
+/// True if a file below a folder holds a text.
 fn holds(folder: &Path, text: &str) -> Result<bool, Fail> {
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
         let found = match path.is_dir() {
             true => holds(&path, text)?,
-            // It may be gone by now.
+            // The file may be gone by now.
             false => std::fs::read_to_string(&path).is_ok_and(|data| data.contains(text)),
         };
         if found {
@@ -135,7 +135,7 @@ fn holds(folder: &Path, text: &str) -> Result<bool, Fail> {
     Ok(false)
 }
 
-/// What an example says was placed or is ready; reads on to its end, or only so far.
+/// The order that an example reports as placed or ready; reads on to its end, or only so far.
 fn ready(process: &mut Child, to_end: bool) -> Result<Option<String>, Fail> {
     let mut bought = None;
     for line in BufReader::new(process.stdout.take().ok_or("the example has no output")?).lines() {
@@ -152,7 +152,7 @@ fn ready(process: &mut Child, to_end: bool) -> Result<Option<String>, Fail> {
 
 impl Drop for Sandbox {
     fn drop(&mut self) {
-        // It ends when its input does; killing it as well makes sure that waiting is short.
+        // The process ends when its input does; killing it as well makes sure that waiting is short.
         drop(self.process.stdin.take());
         let _ = self.process.kill();
         let _ = self.process.wait();

@@ -10,7 +10,7 @@ use crate::profile::Profile;
 use crate::uniffi::{self, Kind};
 use crate::{Fail, junit, paths};
 
-/// What the jar is made of, and what its tests read.
+/// The sources of the jar, and the inputs of its tests.
 const PACKAGE: &[&str] = &["core", "bindings-uniffi", "tests/bindgen"];
 const TESTS: &[&str] = &["tests/hosts/kotlin", "tests/vectors", "tests/store", "../shared/external"];
 const MADE: &str = "kotlin: the jar";
@@ -73,7 +73,7 @@ fn unpacked() -> Result<PathBuf, Fail> {
     Ok(unpacked)
 }
 
-/// What the package weighs, in bytes.
+/// The size of the package, in bytes.
 pub(crate) fn sizes() -> Result<crate::weight::Weighed, Fail> {
     let jar = package(Profile::Release)?;
     let library = generated().join("resources").join(platform()?).join(uniffi::name());
@@ -90,7 +90,7 @@ fn generate(profile: Profile) -> Result<(), Fail> {
     let whole = uniffi::library(Kind::Dynamic, None, profile)?;
     bindgen(&[Path::new("kotlin"), &made.join("printed")])?;
     uniffi::bind("kotlin", &whole, &made.join("binding"))?;
-    // What is shipped is stripped, once what crosses was read from it.
+    // The shipped library is stripped, once the boundary was read from it.
     let shipped = native.join(uniffi::name());
     std::fs::copy(&whole, &shipped)?;
     match cfg!(windows) {
@@ -109,13 +109,13 @@ fn install(profile: Profile) -> Result<(), Fail> {
     Ok(())
 }
 
-/// What measures, with a jar as it ships.
+/// The measuring program, with a jar as it ships.
 pub(crate) fn bench() -> Result<Command, Fail> {
     install(Profile::Release)?;
     measure(false)
 }
 
-/// What measures, with the jar that was put into the repository: for a figure, or once for the result.
+/// The measuring program, with the jar that was put into the repository: for a figure, or once for the result.
 fn measure(once: bool) -> Result<Command, Fail> {
     let mut measure = maven(&["compile", "exec:exec"], &root().join("tests/bench/kotlin"));
     measure
@@ -134,7 +134,7 @@ pub(crate) fn tests(only: Option<&str>) -> Result<Outcome, Fail> {
     junit::counted(&place()?.join("tests/surefire-reports"), &mut tests)
 }
 
-/// What is missing to do any of this, which is a failure where all was to be checked.
+/// The missing tool, if any, which is a failure where everything is to be checked.
 fn missing() -> Result<Option<String>, Fail> {
     let why = match java() {
         None => "Java is not installed; a JDK 17 or later is needed".to_owned(),
@@ -146,7 +146,7 @@ fn missing() -> Result<Option<String>, Fail> {
     if is_ci() { Err(why.into()) } else { Ok(Some(why)) }
 }
 
-/// Which Java there is: 17 of `openjdk version "17.0.15"`, which it says on its standard error.
+/// The version of Java: 17 of `openjdk version "17.0.15"`, which is printed on standard error.
 fn java() -> Option<u32> {
     let told = Command::new("java").arg("-version").output().ok()?;
     let text = String::from_utf8_lossy(&told.stderr).into_owned();
@@ -167,7 +167,7 @@ fn project(goals: &[&str]) -> Result<Command, Fail> {
     Ok(maven)
 }
 
-/// Maven, as quiet as it can be, and without a compiler that goes on running. What it fetches stays in its own cache.
+/// Returns Maven, as quiet as possible, and without a compiler that goes on running. The downloads stay in its own cache.
 fn maven(goals: &[&str], folder: &Path) -> Command {
     let mut command = Command::new(mvn());
     command
@@ -217,7 +217,7 @@ fn url(path: &Path) -> String {
     format!("file://{}{path}", if path.starts_with('/') { "" } else { "/" })
 }
 
-/// What is printed lies in the tree, where git ignores it and an editor finds it.
+/// The printed files lie in the tree, where git ignores them and an editor finds them.
 fn generated() -> PathBuf {
     root().join("bindings-uniffi/kotlin/gen")
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask`: the one door for people. It says what it does, and needs nothing but Rust to begin with.
+//! ! `cargo xtask`: the one command for people. Each step prints its name, and needs nothing but Rust to begin with.
 
 mod bench;
 mod browser;
@@ -30,7 +30,7 @@ use std::process::ExitCode;
 
 use profile::Profile;
 
-/// What went wrong, in one sentence.
+/// The failure, in one sentence.
 type Fail = Box<dyn std::error::Error>;
 
 const HELP: &str = "\
@@ -117,7 +117,7 @@ fn sentences() -> Result<ExitCode, Fail> {
     Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// What `package` prints before it packs, into the same places, which git ignores.
+/// Prints the files that `package` prints before it packs, into the same places, which git ignores.
 fn generate() -> Result<ExitCode, Fail> {
     cargo::programs()?;
     for (host, folder) in [

@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode};
 use crate::Fail;
 use crate::cargo::{cache, root, run, target};
 
-/// What is changed unless somebody names a part of it: how core buys, judges and reads.
+/// The parts that are changed by default: how core buys, judges and reads.
 const PARTS: [&str; 5] = ["core/src/client", "core/src/engine", "core/src/policy", "core/src/state", "core/src/wire"];
 
 /// The version whose changes the exceptions in `.cargo/mutants.toml` name.
@@ -29,7 +29,7 @@ pub(crate) fn command(arguments: &[String]) -> Result<ExitCode, Fail> {
         };
         mutants.args(["--file", &files]);
     }
-    // It builds a copy of the tree, in a folder whose dependencies are there from the last time.
+    // The build copies the tree, into a folder whose dependencies are there from the last time.
     run(mutants.args(options).env("CARGO_TARGET_DIR", target()?.join("mutants")))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -11,7 +11,7 @@ use crate::targets::WASM;
 use crate::weight::Weighed;
 use crate::{Fail, junit, npm, paths, python, targets, weight};
 
-/// What the package is made of, and what its tests read.
+/// The sources of the package, and the inputs of its tests.
 const PACKAGE: &[&str] = &["core", "bindings-wasm", "tests/bindgen", "tests/hosts/node/pack.mjs"];
 const TESTS: &[&str] = &["tests/hosts/node", "tests/vectors", "../shared/external"];
 pub(crate) const MADE: &str = "node: the npm package";
@@ -56,7 +56,7 @@ fn types() -> Result<Outcome, Fail> {
 
 pub(crate) fn tests(only: Option<&str>) -> Result<Outcome, Fail> {
     let (tools, python) = (host().join("node_modules"), python::with_wheel()?);
-    // What the package uses where it is installed is found there, too.
+    // The modules that the package uses where it is installed are found there, too.
     let mut environment = vec![("HOPLINE_TOOLS", tools.as_path()), ("NODE_PATH", tools.as_path())];
     environment.extend(python.as_deref().map(|python| ("HOPLINE_PYTHON", python)));
     // Most of them wait.
@@ -103,7 +103,7 @@ fn library(profile: Profile, into: &Path, features: &[&str]) -> Result<(), Fail>
     bindgen(&[Path::new("wasm"), &library, into]).map(|_| ())
 }
 
-/// Whether a page loads no more than it did, as it ships.
+/// Checks that a page loads no more than before, as it ships.
 fn weigh() -> Result<Outcome, Fail> {
     if let Some(why) = targets::missing(WASM)? {
         return Ok(Outcome::NotRun(why));
@@ -121,13 +121,13 @@ fn squeezed(how: &str, file: &Path) -> Result<u64, Fail> {
     Ok(String::from_utf8(told.stdout)?.trim().parse()?)
 }
 
-/// What measures, with the package as it ships.
+/// The measuring program, with the package as it ships.
 pub(crate) fn bench() -> Result<Command, Fail> {
     programs()?;
     measure(&package(Profile::Release)?)
 }
 
-/// What measures, with a package and its peers in a folder of their own.
+/// The measuring program, with a package and its peers in a folder of their own.
 fn measure(tarball: &Path) -> Result<Command, Fail> {
     let (scripts, folder) = (root().join("tests/bench"), place()?.join("bench"));
     copy(&scripts.join("node"), &folder)?;
@@ -139,7 +139,7 @@ fn measure(tarball: &Path) -> Result<Command, Fail> {
     Ok(measure)
 }
 
-/// What the package weighs, in bytes.
+/// The size of the package, in bytes.
 pub(crate) fn sizes() -> Result<Weighed, Fail> {
     let tarball = package(Profile::Release)?;
     let file = |name: &str| Ok::<_, Fail>(place()?.join("pack/package").join(name));
@@ -234,7 +234,7 @@ pub(crate) fn tarball() -> Result<PathBuf, Fail> {
     Ok(place()?.join(concat!("pack/hopline-", env!("CARGO_PKG_VERSION"), ".tgz")))
 }
 
-/// Whether what was made of a file is older than the file, or is not there.
+/// True if the product of a file is older than the file, or is missing.
 fn stale(source: &Path, made: &Path) -> bool {
     let changed = |path: &Path| std::fs::metadata(path).and_then(|found| found.modified());
     match (changed(source), changed(made)) {

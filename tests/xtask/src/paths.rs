@@ -1,4 +1,4 @@
-//! What ships names no folder of the machine that built it: the compiler is told to leave them out, and a test looks.
+//! ! A package must name no folder of the machine that built it: the compiler is told to leave them out, and a test checks.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

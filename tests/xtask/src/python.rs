@@ -9,7 +9,7 @@ use crate::debian::NGINX;
 use crate::profile::Profile;
 use crate::{Fail, junit, npm, paths};
 
-/// What the wheel is made of, and what its tests read.
+/// The sources of the wheel, and the inputs of its tests.
 const PACKAGE: &[&str] = &["core", "bindings-python", "tests/bindgen"];
 const TESTS: &[&str] = &["tests/hosts/python", "tests/store", "tests/vectors", "bindings-python/README.md", "../shared/external"];
 
@@ -127,13 +127,13 @@ fn wheel() -> Result<PathBuf, Fail> {
     Ok(std::fs::read_dir(place()?.join("wheels"))?.next().ok_or("there is no wheel")??.path())
 }
 
-/// What measures, with the wheel as it ships.
+/// The measuring program, with the wheel as it ships.
 pub(crate) fn bench() -> Result<Command, Fail> {
     programs()?;
     measure(&package(Profile::Release)?)
 }
 
-/// What measures, with a wheel and its peers in an environment of their own.
+/// The measuring program, with a wheel and its peers in an environment of their own.
 fn measure(wheel: &Path) -> Result<Command, Fail> {
     let scripts = root().join("tests/bench/python");
     let python = environment(&scripts.join("requirements.txt"), &place()?.join("bench"))?;
@@ -154,7 +154,7 @@ fn unpacked() -> Result<PathBuf, Fail> {
     Ok(unpacked)
 }
 
-/// What `pip install git+…` does, for the last commit: nothing is printed beforehand. That the package can be imported is the test.
+/// Does the same as `pip install git+…` for the last commit: nothing is printed beforehand. The test is that the package can be imported.
 fn from_git() -> Result<Outcome, Fail> {
     let made = place()?.join("from-git");
     if made.exists() {
@@ -168,12 +168,12 @@ fn from_git() -> Result<Outcome, Fail> {
     let venv = program(&place()?.join("venv")).parent().map(Path::to_owned);
     let places = std::env::join_paths(venv.into_iter().chain(std::env::split_paths(&places)))?;
     pip.env("CARGO_TARGET_DIR", target()?).env("PATH", places);
-    // What is tested is that a build finds all that it takes.
+    // The test is that a build finds all its inputs.
     run(paths::leave_out(pip.env("MATURIN_PEP517_ARGS", format!("--profile {}", Profile::Ci.name())))?)?;
     run(python()?.args(["-c", "import hopline; hopline.AgentClient(base_url='https://api.example/v1').close()"]).env("PYTHONPATH", &made))
 }
 
-/// What the package weighs, in bytes.
+/// The size of the package, in bytes.
 pub(crate) fn sizes() -> Result<crate::weight::Weighed, Fail> {
     Ok(vec![("wheel", std::fs::metadata(package(Profile::Release)?)?.len())])
 }
@@ -200,7 +200,7 @@ pub(crate) fn tests(only: Option<&str>) -> Result<Outcome, Fail> {
     junit::counted(&report, &mut tests)
 }
 
-/// What is missing to do any of this, which is a failure where all was to be checked.
+/// The missing tool, if any, which is a failure where everything is to be checked.
 pub(crate) fn missing() -> Result<Option<String>, Fail> {
     let wanted = "import sys, venv; sys.exit(sys.version_info < (3, 11))";
     let why = match Command::new(interpreter()).args(["-c", wanted]).stderr(Stdio::null()).status() {
@@ -233,7 +233,7 @@ fn program(venv: &Path) -> PathBuf {
     venv.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" })
 }
 
-/// Python of the tests' environment. It leaves nothing in the tree.
+/// Returns Python of the tests' environment, which leaves nothing in the tree.
 fn python() -> Result<Command, Fail> {
     let mut command = Command::new(program(&place()?.join("venv")));
     command.env("PYTHONDONTWRITEBYTECODE", "1").env_remove("PYTHONPATH");

@@ -8,7 +8,7 @@ use crate::check::{Check, Lane, Outcome, PROGRAMS};
 use crate::debian::NGINX;
 use crate::{Fail, examples, targets};
 
-/// What the workspace's tests read: the crates, what is shown in READMEs, and the contract.
+/// The inputs of the workspace's tests: the crates, the examples in READMEs, and the contract.
 const ALL: &[&str] = &[
     "core",
     "bindings-python",
@@ -44,7 +44,7 @@ pub(crate) const CHECKS: &[Check] = &[
     Check::new(Lane::Rust, "the store on iPhones and Macs", 300, |_| targets::check(targets::IOS, &["hopline-store"])).reads(&["core"]),
 ];
 
-/// What core must never need: a runtime, a binding, a clock, entropy, or I/O.
+/// The crates that core must never need: a runtime, a binding, a clock, entropy, or I/O.
 const NOT_IN_CORE: &[&str] = &[
     "async-std",
     "chrono",

@@ -27,7 +27,7 @@ pub(crate) fn command(arguments: &[String]) -> Result<ExitCode, Fail> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What every package weighs.
+/// The sizes of all packages.
 pub(crate) fn all() -> Result<Weighed, Fail> {
     Ok([node::sizes()?, python::sizes()?, kotlin::sizes()?, swift::sizes()?].concat())
 }

@@ -13,7 +13,7 @@ use crate::{Fail, paths, targets};
 /// The oldest compiler that will do, and the Debian release that has one.
 const OLDEST: u32 = 6;
 const RELEASE: &str = "trixie";
-/// What is installed beside Debian's essentials; curl is for the sessions' proxies.
+/// The packages that are installed beside Debian's essentials; curl is for the sessions' proxies.
 const PACKAGES: &str = "swiftlang,libc6-dev,libstdc++-14-dev,curl";
 
 /// The platforms of the XCFramework, each with the Rust targets whose libraries are joined for it.
@@ -81,7 +81,7 @@ pub(crate) fn package(profile: Profile) -> Result<PathBuf, Fail> {
     kept.extend(files(&printed)?.into_iter().map(|inside| (printed.join(&inside), Path::new("Sources/Hopline").join(inside))));
     let hand = root().join("bindings-uniffi/swift");
     kept.extend(files(&hand)?.into_iter().map(|inside| (hand.join(&inside), inside)));
-    // What has not changed is left as it is, so that only what has is built again.
+    // Unchanged files are left as they are, so that only changed ones are built again.
     for gone in files(&package).unwrap_or_default().into_iter().filter(|old| kept.iter().all(|(_, new)| new != old)) {
         std::fs::remove_file(package.join(gone))?;
     }
@@ -128,7 +128,7 @@ fn xcframework(package: &Path, profile: Profile) -> Result<(), Fail> {
     run(join.arg("-output").arg(framework)).map(|_| ())
 }
 
-/// What the package weighs, in bytes.
+/// The size of the package, in bytes.
 pub(crate) fn sizes() -> Result<crate::weight::Weighed, Fail> {
     let mut weighed = vec![("swift .a", std::fs::metadata(package(Profile::Release)?.join("lib/libhopline_uniffi.a"))?.len())];
     let ios = targets::IOS;
@@ -165,13 +165,13 @@ pub(crate) fn tests(only: Option<&str>) -> Result<Outcome, Fail> {
     }
 }
 
-/// What measures, with a package as it ships.
+/// The measuring program, with a package as it ships.
 pub(crate) fn bench() -> Result<Command, Fail> {
     package(Profile::Release)?;
     measure(false)
 }
 
-/// What measures, with the package that was made: for a figure, or once for the result.
+/// The measuring program, with the package that was made: for a figure, or once for the result.
 fn measure(once: bool) -> Result<Command, Fail> {
     let (swift, folder) = (toolchain()?, "tests/bench/swift");
     run(swift.command_in(folder, "bench", &["build", "-c", "release"])?.stdout(Stdio::null()))?;

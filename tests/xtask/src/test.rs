@@ -22,7 +22,7 @@ const SHARED: &[Check] = &[Check::new(Lane::Rust, PROGRAMS, 900, |_| programs())
 /// A host.
 struct Host {
     name: &'static str,
-    /// What a check needs comes before it.
+    /// The prerequisites of a check come before it.
     checks: &'static [Check],
     /// Runs its tests, or those that some words choose.
     tests: fn(Option<&str>) -> Result<Outcome, Fail>,
@@ -55,7 +55,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, Fail> {
         names => names.iter().map(|name| host(name)).collect::<Result<Vec<_>, _>>()?,
     };
     let is_deep = options.contains(&"--deep");
-    // What ships is tested as it ships where there is time for it.
+    // Packages are tested as they ship where there is time for it.
     let profile = if is_deep { Profile::Release } else { Profile::Ci };
     let deep = deep::CHECKS.iter().filter(|_| is_deep);
     let checks = with_needs(hosts.iter().flat_map(|host| host.checks).chain(deep).map(|check| check.name));
@@ -67,7 +67,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, Fail> {
     Ok(end(&ended))
 }
 
-/// What each check took, as the table that `tests/README.md` shows.
+/// Prints the time of each check, as the table that `tests/README.md` shows.
 fn print_costs(checks: &[&Check], ended: &BTreeMap<&str, Ended>, whole: Duration) {
     let row = |seconds: &str, name: &str| println!("| {seconds:>7} | {name} |");
     row("Seconds", "Check");
@@ -111,7 +111,7 @@ pub(crate) fn only(arguments: &[String]) -> Result<ExitCode, Fail> {
     once_there(host.checks.iter().flat_map(|check| check.needs).copied(), host.name, || {
         Ok(match (host.tests)(Some(words))? {
             Outcome::Counted { passed: 0, failed: 0, .. } => return Err(format!("no test of {name} was chosen by `{words}`").into()),
-            // What some runners call skipped was not chosen.
+            // The tests that some runners call skipped were not chosen.
             Outcome::Counted { passed, failed, .. } => Outcome::Counted { passed, failed, ignored: 0 },
             other => other,
         })
@@ -151,7 +151,7 @@ fn all() -> impl Iterator<Item = &'static Check> {
 /// The checks of those names, and what they need.
 fn with_needs(names: impl Iterator<Item = &'static str>) -> Vec<&'static Check> {
     let mut wanted: BTreeSet<&str> = names.collect();
-    // What is needed comes first, so one look from the end finds all of it.
+    // Prerequisites come first, so one pass from the end finds all of them.
     let mut checks: Vec<&Check> = all().collect();
     checks.reverse();
     checks.retain(|check| {
@@ -163,7 +163,7 @@ fn with_needs(names: impl Iterator<Item = &'static str>) -> Vec<&'static Check> 
     checks
 }
 
-/// What git tells of the tree: files that are changed or new, and with what. Nothing where git can't tell.
+/// The state of the tree by git: changed and new files, with their digests. Nothing without git.
 fn tree() -> Option<String> {
     let told = |arguments: &[&str]| {
         let told = Command::new("git").args(arguments).current_dir(root()).stderr(Stdio::null()).output().ok()?;

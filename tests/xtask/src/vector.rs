@@ -10,7 +10,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use crate::Fail;
 use crate::cargo::{built, target, vectors};
 
-/// What chooses the test that runs the vectors, in each host.
+/// The test that runs the vectors, in each host.
 const RUNNERS: &[(&str, &str)] = &[
     ("rust", "every_vector_holds"),
     ("python", "test_a_case_goes"),

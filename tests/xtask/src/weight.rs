@@ -7,13 +7,13 @@ use crate::Fail;
 use crate::cargo::root;
 use crate::check::Outcome;
 
-/// What was measured: a name and bytes.
+/// The measured sizes: a name and bytes.
 pub(crate) type Weighed = Vec<(&'static str, u64)>;
 
 /// How much larger than it was something may be before it has to be said, in percent.
 const MORE: u64 = 2;
 
-/// Whether nothing is larger than it was, but for a little.
+/// Checks that no package is larger than before, but for a little.
 pub(crate) fn judge(weighed: &Weighed) -> Result<Outcome, Fail> {
     let known = known()?;
     let larger = weighed.iter().filter_map(|(what, bytes)| match known.get(*what) {

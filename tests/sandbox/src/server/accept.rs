@@ -38,10 +38,10 @@ where
     }
 }
 
-/// What becomes of a connection on which hyper is not to answer: an extension of a response, which is not sent.
+/// The fate of a connection on which hyper is not to answer: an extension of a response, which is not sent.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Takeover {
-    /// What is written all the same, as it is.
+    /// The bytes that are written all the same, unchanged.
     pub(super) bytes: Vec<u8>,
     /// How many of the bytes are written at once; the others follow one by one.
     pub(super) at_once: usize,
@@ -53,12 +53,12 @@ pub(super) struct Takeover {
 /// How a connection ends that was taken over.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) enum End {
-    /// It closes.
+    /// The connection closes.
     #[default]
     Closed,
-    /// It breaks, as it does when a machine is started anew.
+    /// The connection breaks, as when a machine restarts.
     Reset,
-    /// It stays open until the client closes it.
+    /// The connection stays open until the client closes it.
     Open,
 }
 

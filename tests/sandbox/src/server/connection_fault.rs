@@ -30,7 +30,7 @@ pub enum ConnectionFault {
     Drip {
         /// The milliseconds before each byte.
         ms: u32,
-        /// Whether the head comes so, too.
+        /// True if the head comes so, too.
         #[serde(default)]
         head: bool,
     },
@@ -38,7 +38,7 @@ pub enum ConnectionFault {
     HangUp {},
     /// The connection is reset.
     Reset {
-        /// Whether the request reached the service.
+        /// True if the request reached the service.
         #[serde(default)]
         after: bool,
     },
@@ -46,7 +46,7 @@ pub enum ConnectionFault {
     Html {
         /// The HTTP status of the page.
         status: u16,
-        /// Whether the request reached the service.
+        /// True if the request reached the service.
         #[serde(default)]
         after: bool,
     },
@@ -60,35 +60,35 @@ pub enum ConnectionFault {
         /// Its body.
         #[serde(default)]
         body: String,
-        /// Whether the request reached the service.
+        /// True if the request reached the service.
         #[serde(default)]
         after: bool,
     },
     /// An answer that claims 100 MB, and sends them to who keeps reading.
     Huge {
-        /// Whether it does not say how long it is.
+        /// True if the answer does not state its length.
         #[serde(default)]
         silent: bool,
-        /// Whether the request reached the service.
+        /// True if the request reached the service.
         #[serde(default)]
         after: bool,
     },
     /// A success envelope, of either API, that is not UTF-8.
     BadUtf8 {
-        /// Whether the request reached the service.
+        /// True if the request reached the service.
         #[serde(default)]
         after: bool,
     },
     /// A success envelope, of either API, that is nested a hundred thousand deep.
     Deep {
-        /// Whether the request reached the service.
+        /// True if the request reached the service.
         #[serde(default)]
         after: bool,
     },
 }
 
 impl ConnectionFault {
-    /// What is wrong with a fault that could not be applied.
+    /// The reason why a fault cannot be applied.
     pub(super) fn problem(&self) -> Option<&'static str> {
         match self {
             Self::Html { status, .. } | Self::Answer { status, .. } if !(200..=599).contains(status) => {

@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::de::DeserializeOwned;
 
-/// What is wrong with a control request, in one sentence.
+/// The problem of a control request, in one sentence.
 pub(super) struct Wrong(String);
 
 pub(super) type Answer = Result<Response, Wrong>;

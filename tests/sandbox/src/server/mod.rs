@@ -40,7 +40,7 @@ pub struct Options {
     pub listen: SocketAddr,
     /// The account. Its proxy host and ports are set to the real ones.
     pub config: Config,
-    /// Whether nginx stands in front of the sandbox, too, as a gateway that fails.
+    /// True if nginx stands in front of the sandbox, too, as a gateway that fails.
     pub gateway: bool,
     /// The folder for what clients need to trust the sandbox's certificates; without it, nothing is served over TLS.
     pub tls: Option<PathBuf>,

@@ -1,4 +1,4 @@
-//! What both proxies do once they know who asks for what: leave from the session's exit, count, and close in time.
+//! ! The part that both proxies share after authentication: they leave from the session's exit, count bytes, and close in time.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -26,7 +26,7 @@ pub(super) struct Pass {
 pub(super) enum Refused {
     /// The destination is not on loopback.
     NotLoopback,
-    /// Nobody answers there.
+    /// The target does not answer.
     Unreachable(io::Error),
 }
 

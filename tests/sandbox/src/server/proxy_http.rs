@@ -18,7 +18,7 @@ use tokio::net::TcpStream;
 use super::proxy::{Pass, Refused};
 use super::shared::Shared;
 
-/// What belongs to the hop between client and proxy.
+/// The headers of the hop between client and proxy.
 const HOP_HEADERS: &[&str] = &["connection", "keep-alive", "proxy-authorization", "proxy-connection", "te", "trailer", "upgrade"];
 
 /// Serves one client.
@@ -65,7 +65,7 @@ async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> Response<Bod
     forward(shared, pass, server, request).await.unwrap_or_else(|error| text(StatusCode::BAD_GATEWAY, error.to_string()))
 }
 
-/// Sends one request on. It goes through the same `carry` as a tunnel does, so that its bytes count and it closes in time.
+/// Sends one request on, through the same `carry` as a tunnel, so that its bytes count and it closes in time.
 async fn forward(shared: Arc<Shared>, pass: Pass, server: TcpStream, mut request: Request<Incoming>) -> hyper::Result<Response<Body>> {
     let (near, far) = tokio::io::duplex(16 * 1024);
     tokio::spawn(async move { pass.carry(&shared, far, server).await });

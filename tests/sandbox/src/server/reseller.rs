@@ -1,4 +1,4 @@
-//! What an operator does to the backend, as control calls: logins, tokens, spellings, orders.
+//! ! The acts of an operator on the backend, as control calls: logins, tokens, spellings, orders.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ struct Tokens {
     expire: bool,
 }
 
-/// What becomes of a static order.
+/// The next state of a static order.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Outcome {

@@ -1,4 +1,4 @@
-//! What the parts of the server share: the service, its clock, and word of every change.
+//! ! The state that the parts of the server share: the service, its clock, and a notice of every change.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -29,7 +29,7 @@ pub(super) struct State {
     pub(super) arrivals: VecDeque<Arrival>,
     /// How far the sandbox's clock is ahead of the machine's.
     ahead_ms: i64,
-    /// Whether the sandbox is coming to its end, and no session opens anything any more.
+    /// True if the sandbox is ending, and sessions open nothing any more.
     closed: bool,
 }
 

@@ -6,11 +6,11 @@ use std::net::IpAddr;
 use axum::http::StatusCode;
 use serde::Serialize;
 
-/// Who came, and who is blocked.
+/// The visitors of the target, and the blocked ones.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(super) struct Target {
     pub(super) blocked: BTreeSet<IpAddr>,
-    /// Whether the next proxy exit that comes is blocked from then on; goes back to false with it.
+    /// True if the next proxy exit that comes is blocked from then on; set back to false by that visit.
     pub(super) block_first_exit: bool,
     visits: BTreeMap<IpAddr, u32>,
 }

@@ -38,7 +38,7 @@ pub(super) struct Served {
     acceptor: TlsAcceptor,
 }
 
-/// An authority that signs certificates. It is made anew each time.
+/// An authority that signs certificates. Each run makes a new one.
 pub struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 impl Authority {

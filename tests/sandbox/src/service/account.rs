@@ -27,7 +27,7 @@ pub(crate) struct Account {
     pub(crate) api_key: Arc<str>,
     pub(crate) name: Option<Arc<str>>,
     pub(crate) balance: Decimal,
-    /// What is left of the trial credit, which is part of the balance.
+    /// The rest of the trial credit, which is part of the balance.
     pub(crate) trial_left: Decimal,
     pub(crate) budget: Budget,
     /// The changed prices as the account was last quoted them.
@@ -142,7 +142,7 @@ impl Service {
         self.by_number(agent_id).map(|account| account.unready = reason.map(Arc::from)).is_some()
     }
 
-    /// The same for the accounts that are opened from now on.
+    /// Sets the reason why accounts that are opened from now on are not ready.
     pub fn set_new_unready(&mut self, reason: Option<&str>) {
         self.new_unready = reason.map(Arc::from);
     }

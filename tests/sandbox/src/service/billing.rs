@@ -106,8 +106,8 @@ pub(crate) fn pricing(_service: &mut Service, _call: &Call<'_>) -> Result<Reply,
     Ok(Reply::new(200, &pricing))
 }
 
-/// Lists charges as amounts below zero and credits as those above, the newest first. What the backend took from the account
-/// and gave to it is among them.
+/// Lists charges as amounts below zero and credits as amounts above, the newest first. The amounts that the backend took from the account
+/// and gave to it are among them.
 pub(crate) fn transactions(service: &mut Service, call: &Call<'_>) -> Result<Reply, Refusal> {
     let agent_id = service.account(call).agent_id;
     let charges = service.charges.iter().filter(|charge| charge.agent_id == agent_id).map(Transaction::from);
@@ -180,7 +180,7 @@ impl Service {
             .detail("balance_usd", Number(balance)))
     }
 
-    /// Charges an amount that the balance was checked for, the trial credit first. What costs nothing is no charge.
+    /// Charges an amount that the balance was checked for, the trial credit first. An amount of zero is no charge.
     pub(crate) fn charge(&mut self, operation: &'static str, session_id: Arc<str>, amount: Decimal, call: &Call<'_>) {
         if amount.is_zero() {
             return;

@@ -1,4 +1,4 @@
-//! What a key may spend, in all and in a UTC day, and who is told when.
+//! ! The limits on a key's spending, in all and in a UTC day, and the alerts.
 
 use rust_decimal::Decimal;
 use serde::Serialize;
@@ -27,7 +27,7 @@ impl Default for Budget {
     }
 }
 
-/// What was accepted with the key, in all and since the UTC day began.
+/// The charges that were accepted with the key, in all and since the UTC day began.
 #[derive(Clone, Copy, Debug)]
 struct Spent {
     all: Decimal,
@@ -108,7 +108,7 @@ pub(crate) fn alerts(service: &mut Service, call: &Call<'_>) -> Result<Reply, Re
     Ok(Reply::new(200, &Alerts { alerts, paused: budget.paused }))
 }
 
-/// Whether a sum has come to a percentage of a limit. One that overflows is far above any limit.
+/// True if a sum has reached a percentage of a limit. A limit whose share overflows is never reached.
 fn reaches(spent: Decimal, limit: Decimal, percent: i64) -> bool {
     let share = limit.checked_mul(Decimal::new(percent, 2));
     share.is_some_and(|share| spent >= share)

@@ -46,7 +46,7 @@ impl Product {
     }
 }
 
-/// What the price of a type is for.
+/// The unit that a price of the type is for.
 pub(crate) fn unit(kind: &str) -> &'static str {
     if kind == DYNAMIC { "GB" } else { "month" }
 }

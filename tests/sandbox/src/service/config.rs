@@ -1,4 +1,4 @@
-//! What a sandbox is set up with.
+//! ! The configuration of a sandbox.
 
 use std::ops::RangeInclusive;
 
@@ -9,7 +9,7 @@ use super::ids;
 /// How a [`Service`](super::Service) is set up. Equal settings and equal requests give equal answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// What every id, credential and provisioning time is drawn from.
+    /// The seed of every id, credential and provisioning time.
     pub seed: u64,
     /// The API key of the account that is there from the beginning.
     pub api_key: String,

@@ -54,7 +54,7 @@ impl Order {
         Ok(order)
     }
 
-    /// What product and order say about each other.
+    /// Checks that product and order fit each other.
     fn check_product(&self, product: &Product) -> Result<(), Refusal> {
         if product.kind != self.kind {
             return Err(Refusal::invalid("session_type", "must be the type of the product"));
@@ -165,7 +165,7 @@ impl Service {
         found.map(|resource| resource.order_no.clone()).ok_or_else(|| Refusal::unable("no usable resource is left"))
     }
 
-    /// Whether an order is active and no living session uses it.
+    /// True if an order is active and no living session uses it.
     fn is_usable(&self, order: &StaticOrder, now_ms: i64) -> bool {
         let mut users = self.sessions.iter().filter(|session| session.resource.as_ref() == Some(&order.order_no));
         order.is_active(now_ms) && !users.any(|session| session.is_counted(now_ms) && session.account == order.owner.agent)

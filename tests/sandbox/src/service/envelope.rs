@@ -56,7 +56,7 @@ codes! {
     InternalError = "INTERNAL_ERROR" 500,
 }
 
-/// What an endpoint grants: a status and the `data` of the envelope.
+/// The success of an endpoint: a status and the `data` of the envelope.
 pub(crate) struct Reply {
     status: u16,
     pub(crate) data: Box<RawValue>,
@@ -74,7 +74,7 @@ impl Reply {
     }
 }
 
-/// What an endpoint refuses with.
+/// The refusal of an endpoint.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     pub(crate) code: Cow<'static, str>,
@@ -180,7 +180,7 @@ impl Answer {
         Self { status, retry_after, age: None, body: text(body), in_progress: None }
     }
 
-    /// What stands in the place of an answer until the work is done.
+    /// The placeholder of an answer until the work is done.
     pub(crate) fn pending(in_progress: InProgress) -> Self {
         Self { in_progress: Some(in_progress), ..Self::new(StatusCode::PROCESSING.as_u16(), None, &()) }
     }

@@ -16,23 +16,23 @@ pub struct FaultRule<F = Fault> {
     /// How many requests it is applied to.
     #[serde(default = "once")]
     pub times: u32,
-    /// What happens to them.
+    /// The fault.
     pub fault: F,
 }
 
-/// What the service does instead of its plain work.
+/// The behaviour of the service instead of its plain work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// Answers with an error.
     Error(ErrorFault),
-    /// The work takes a while and is done at the end of it; until then every further send of the key is answered
-    /// IDEMPOTENCY_CONFLICT. What is returned at once is no answer: it has the extension
-    /// [`InProgress`](super::InProgress), for which [`Service::finish`](super::Service::finish) gives the answer later.
-    /// Without a key there is nothing to hold, and the work is done late all the same.
+    /// The work takes a while and is done at the end of it; until then every further send of the key is answered IDEMPOTENCY_CONFLICT. The
+    /// immediate return is no answer: its extension is [`InProgress`](super::InProgress), for which
+    /// [`Service::finish`](super::Service::finish) gives the answer later. Without a key there is nothing to hold, and the work is done
+    /// late all the same.
     InProgress {
         /// How long the work takes.
         ms: i64,
-        /// What it ends in, when it fails.
+        /// The error of the work, when it fails.
         error: Option<ErrorFault>,
     },
 }
@@ -47,12 +47,12 @@ pub struct ErrorFault {
     /// The HTTP status; by default the one that belongs to the code, and 422 for a code that is not of the contract.
     #[serde(default)]
     pub status: Option<u16>,
-    /// Whether the error is stored under the key of the write and replayed, as a finished write's is. One that is not
-    /// stored is answered before the store is looked at.
+    /// True if the error is stored under the key of the write and replayed, as the answer of a finished write is. An error that is not
+    /// stored is answered before the store is read.
     #[serde(default)]
     pub stored: bool,
-    /// Whether the work was done all the same: the supplier sold, and the buyer is told of an error. Where the work
-    /// itself is refused, that refusal is the answer.
+    /// True if the work was done all the same: the supplier sold, and the buyer gets an error. If the work itself is refused, that refusal
+    /// is the answer.
     #[serde(default)]
     pub sold: bool,
     /// How long to tell the client to wait.
@@ -73,7 +73,7 @@ impl ErrorFault {
 }
 
 impl Fault {
-    /// Whether the fault stands before the idempotency store, as authentication and the rate limit do.
+    /// True if the fault stands before the idempotency store, as authentication and the rate limit do.
     pub(crate) fn is_before_the_store(&self) -> bool {
         matches!(self, Self::Error(ErrorFault { stored: false, sold: false, .. }))
     }

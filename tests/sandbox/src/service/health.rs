@@ -1,4 +1,4 @@
-//! What agents report of a session, and what follows from it.
+//! ! The reports of agents about a session, and their consequences.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -74,7 +74,7 @@ pub(crate) fn get(service: &mut Service, call: &Call<'_>) -> Result<Reply, Refus
     Ok(Reply::new(200, &health))
 }
 
-/// What is bad about an event, as a reason to rotate.
+/// The bad part of an event, as a reason to rotate.
 fn badness(event: &Body) -> Option<&'static str> {
     let word = |field| event.raw(field).and_then(|value| serde_json::from_str::<String>(value.get()).ok());
     let said = ["event", "type", "outcome", "reason"].into_iter().filter_map(word);

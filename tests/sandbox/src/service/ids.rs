@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-/// What a token is for; keeps the streams of one seed apart.
+/// The use of a token; keeps the streams of one seed apart.
 pub(crate) type Purpose = u64;
 
 pub(crate) const API_KEY: Purpose = 1;

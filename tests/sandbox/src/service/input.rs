@@ -146,7 +146,7 @@ impl Body {
     }
 }
 
-/// What a request does to a limit: absent, null and a value are three things.
+/// The change of a limit by a request: absent, null and a value are three things.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     Keep,
@@ -154,7 +154,7 @@ pub(crate) enum Change {
     Set(Decimal),
 }
 
-/// What a required field is when it was given, and the refusal when it was not.
+/// The value of a required field, or the refusal without one.
 pub(crate) fn required<T>(field: &str, value: Option<T>) -> Result<T, Refusal> {
     value.ok_or_else(|| Refusal::invalid(field, "is required"))
 }

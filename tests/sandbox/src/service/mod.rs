@@ -153,8 +153,8 @@ impl Service {
         self.faults.clear();
     }
 
-    /// What stands before the idempotency store is refused here and never stored: an unknown route, a wrong key, an
-    /// account that may not, the rate limit, an unusable `Idempotency-Key`. All else is the operation's own answer, stored under its key.
+    /// Refuses, and never stores, all that stands before the idempotency store: an unknown route, a wrong key, an account without
+    /// permission, the rate limit, an unusable `Idempotency-Key`. All else is the operation's own answer, stored under its key.
     fn admit(&mut self, request: &Request<Vec<u8>>, now_ms: i64) -> Result<Answer, Refusal> {
         let path = request.uri().path();
         let (route, _) = routes::find(request.method(), path).ok_or_else(|| routes::not_found(request.method(), path))?;

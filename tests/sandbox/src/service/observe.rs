@@ -1,4 +1,4 @@
-//! What a test may look at, and the traffic that the proxies report.
+//! ! The view that a test has, and the traffic that the proxies report.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -14,7 +14,7 @@ use super::session::Session;
 /// Where the traffic of a session, or of an instance or order of the backend, leaves from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exit {
-    /// Whose credentials were given: a session's id, an instance's, or the number of a dynamic order.
+    /// The owner of the credentials: a session's id, an instance's, or the number of a dynamic order.
     pub session_id: Arc<str>,
     /// The loopback address of its present exit.
     pub ip: Ipv4Addr,
@@ -33,7 +33,7 @@ pub struct SessionView {
     pub exit: Ipv4Addr,
     /// How often it was rotated.
     pub rotations: u32,
-    /// What went through its proxy, both ways.
+    /// The bytes through its proxy, both ways.
     pub traffic_bytes: u64,
 }
 
@@ -79,7 +79,7 @@ impl Service {
         open.then(|| Exit { session_id: session.id.clone(), ip: session.exit_address() })
     }
 
-    /// Adds to the traffic of what an [`Exit`] belongs to. What has used up the traffic that was bought expires.
+    /// Adds to the traffic of the owner of an [`Exit`]. A session or order that has used up its traffic expires.
     pub fn add_traffic(&mut self, session_id: &str, bytes: u64) {
         if let Some(session) = self.sessions.iter_mut().find(|session| &*session.id == session_id) {
             session.traffic_bytes = session.traffic_bytes.saturating_add(bytes);

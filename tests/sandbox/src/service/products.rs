@@ -11,13 +11,13 @@ use super::call::Call;
 use super::catalogue::{DYNAMIC, Product, STATIC, starting_price, unit};
 use super::envelope::{Code, Number, Refusal, Reply};
 
-/// Whose prices the public list shows.
+/// The owner of the prices in the public list.
 const PUBLIC_PRICING_OWNER: u32 = 1;
 const CACHE_TTL_SECONDS: u32 = 60;
 const CACHE_TTL_MS: i64 = 60_000;
 const PAGE_SIZE: i64 = 20;
 const LARGEST_PAGE: i64 = 100;
-/// What a cursor begins with; the number of the last product that was given follows.
+/// The prefix of a cursor; the number of the last listed product follows.
 const CURSOR: &str = "after.";
 
 /// The gateway compares prices in its supplier's currency.
@@ -33,7 +33,7 @@ pub(crate) struct Cached {
     stock: Stock,
 }
 
-/// Whose list it is: what it shows and who owns the prices.
+/// A list: the stock, the prices, and the owner of the prices.
 struct List<'a> {
     stock: &'a Stock,
     price: &'a dyn Fn(&Product) -> Decimal,
@@ -157,7 +157,7 @@ pub(crate) fn to_cny(usd: Decimal) -> Option<Decimal> {
 }
 
 impl Service {
-    /// What is paid for a unit of a product now.
+    /// The present price of a unit of a product.
     pub(crate) fn price(&self, product: &Product) -> Decimal {
         self.prices.get(&product.number).copied().unwrap_or(product.price)
     }

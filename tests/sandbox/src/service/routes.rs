@@ -23,14 +23,14 @@ pub const OPERATIONS: [&str; ROUTES.len()] = {
     names
 };
 
-/// Who may call an endpoint.
+/// The callers of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Auth {
     Public,
     Key,
 }
 
-/// Whether an endpoint reads `Idempotency-Key`.
+/// True if an endpoint reads `Idempotency-Key`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Repeat {
     Plain,

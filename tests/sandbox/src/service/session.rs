@@ -42,7 +42,7 @@ pub(crate) struct Session {
 /// After so many bad events in a row a rotation is recommended.
 const TOO_MANY: u32 = 3;
 
-/// What was reported of a session.
+/// The reports about a session.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Telemetry {
     pub(crate) total: u32,
@@ -111,7 +111,7 @@ impl Session {
         }
     }
 
-    /// Whether the session takes one of the account's places.
+    /// True if the session takes one of the account's places.
     pub(crate) fn is_counted(&self, now_ms: i64) -> bool {
         matches!(self.status(now_ms), Status::Creating | Status::Active)
     }

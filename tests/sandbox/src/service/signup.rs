@@ -32,7 +32,7 @@ pub struct Mail {
     pub at_ms: i64,
 }
 
-/// Who asked for a key, and where from.
+/// The requests for keys, and their sources.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Signups {
     /// By address in lower case; each with the place of its account.
@@ -239,7 +239,7 @@ impl Service {
         Ok(self.signups.addresses.len() - 1)
     }
 
-    /// An empty account with a key of its own. What it was not quoted yet it is quoted as it is now.
+    /// Opens an empty account with a key of its own. A product without a quote for the account is quoted at its present price.
     fn open_account(&mut self) -> usize {
         let place = self.accounts.len();
         let number = place as u64;

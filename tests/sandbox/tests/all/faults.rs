@@ -102,7 +102,7 @@ fn an_answer_that_stalls_or_drips_leaves_the_connection_open() {
         stream.read_exact(&mut part).unwrap();
         stream.set_nonblocking(true).unwrap();
         while live.charges() == 0 {}
-        // What is still to come does not come, and nobody says that it won't.
+        // The rest of the body does not come, and the server does not say so.
         if !fault.contains(r#""ms":0"#) {
             let more = stream.read_to_end(&mut part).unwrap_err();
             assert_eq!(more.kind(), ErrorKind::WouldBlock, "{fault}");

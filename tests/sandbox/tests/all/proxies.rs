@@ -27,7 +27,7 @@ fn proxy_url(scheme: &str, proxy: &Value) -> String {
     format!("{scheme}://{}:{}@{}:{}", part("username"), part("password"), part("host"), proxy["port"])
 }
 
-/// What the target answered: its status and the address it saw.
+/// The answer of the target: its status and the address that it saw.
 fn visit(proxy: &str, url: &str) -> (u16, String) {
     let output = curl(proxy, url);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();

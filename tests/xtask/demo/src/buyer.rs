@@ -25,7 +25,7 @@ pub(crate) fn run(folder: PathBuf) -> Told {
         page.toned(Tone::Bad, "found", format!("{} under the intent `{}` {what}", held.operation, held.intent.as_deref().unwrap_or("?")));
     }
     let (product, _) = cheapest(&mut client, &mut host)?;
-    // It need not know whether it ran before: a purchase that is in doubt, or was made, is found by its intent.
+    // The program need not know if it ran before: the intent of a purchase finds it, in doubt or made.
     page.row("buy", format!("1 {} of {} under the intent `{INTENT}`", product.unit, product.product_no));
     let bought = client.open_session(purchase(&product), CallOptions::intent(INTENT));
     let open = drive(&mut client, bought, &mut host)?;
@@ -34,7 +34,7 @@ pub(crate) fn run(folder: PathBuf) -> Told {
     Ok(())
 }
 
-/// Whoever started this holds the other end of standard input, and lets go when it ends in any way.
+/// The starter of this process holds the other end of standard input, and lets go when it ends in any way.
 fn end_with_parent(folder: PathBuf) {
     std::thread::spawn(move || {
         let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());

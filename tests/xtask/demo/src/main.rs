@@ -21,7 +21,7 @@ use lexopt::{Arg, ValueExt};
 use crate::sandbox::Sandbox;
 use crate::tidy::Tidy;
 
-/// Whatever is not as it was to be, in one sentence.
+/// A failed expectation, in one sentence.
 type Fail = Box<dyn std::error::Error + Send + Sync>;
 /// A part of the story.
 type Told<T = ()> = Result<T, Fail>;

@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 /// Where the story is written.
 #[derive(Clone, Copy)]
 pub(crate) struct Page {
-    /// Whether a line can be written over.
+    /// True if a line can be written over.
     live: bool,
     colour: bool,
 }
 
-/// What a row says about how it went.
+/// The tone of a row: plain, good or bad.
 #[derive(Clone, Copy)]
 pub(crate) enum Tone {
     Plain,

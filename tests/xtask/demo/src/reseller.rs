@@ -18,7 +18,7 @@ use crate::tidy::Tidy;
 use crate::web::{self, Shown};
 use crate::{Told, ensure};
 
-/// What the sub-user gets to spend, in USD.
+/// The funds of the sub-user, in USD.
 const FUNDS: i64 = 50;
 
 /// A client with its host, and what its steps cost.
@@ -182,7 +182,7 @@ impl Teller {
         Ok((plain.min_by_key(|product| product.price).cloned().ok_or("no product has stock")?, offered))
     }
 
-    /// What the service shows of it, and what this client keeps.
+    /// Shows the service's records of the sub-user, and the client's own.
     fn records(&mut self, order_no: &str) -> Told {
         let users = self.call("sub-users", ListSubUsers::default(), CallOptions::default())?.data.items;
         ensure!(users.len() == 1, "the reseller was to have one sub-user");

@@ -15,7 +15,7 @@ pub(crate) struct Sandbox {
     agent: Agent,
 }
 
-/// What the sandbox knows.
+/// The state of the sandbox.
 #[derive(Deserialize)]
 pub(crate) struct State {
     pub(crate) balance: Decimal,
@@ -24,7 +24,7 @@ pub(crate) struct State {
     pub(crate) backend: Backend,
 }
 
-/// What it knows at the reseller backend.
+/// Its state at the reseller backend.
 #[derive(Deserialize)]
 pub(crate) struct Backend {
     pub(crate) static_orders: Vec<Order>,

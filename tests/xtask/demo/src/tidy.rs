@@ -1,4 +1,4 @@
-//! What a story would leave behind: one folder and one process. Both go however it ends.
+//! ! The things that a story would leave behind: one folder and one process. Both go however it ends.
 
 use std::io;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ pub(crate) struct Tidy(Arc<Mutex<Left>>);
 struct Left {
     folder: PathBuf,
     child: Option<Child>,
-    /// Whether all is over, and nothing may begin any more.
+    /// True if all is over, and nothing may begin any more.
     over: bool,
 }
 

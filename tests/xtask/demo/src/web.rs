@@ -25,7 +25,7 @@ pub(crate) struct Shown {
     host: example::Ureq,
     page: Page,
     began: Instant,
-    /// What is waited for, in a word.
+    /// The awaited thing, in a word.
     awaited: &'static str,
 }
 

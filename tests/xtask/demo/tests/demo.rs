@@ -11,7 +11,7 @@ fn start(arguments: &[&str]) -> Child {
     command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the demo starts")
 }
 
-/// What a demo printed; it has left nothing behind.
+/// The output of a demo, which has left nothing behind.
 fn end(child: Child) -> (Output, String) {
     let folder = std::env::temp_dir().join(format!("hopline-demo-{}", child.id()));
     // The buyer writes to the same pipe, so this waits for its end, too.

@@ -1,4 +1,5 @@
-//! What a check reads. One that has passed is not done again while nothing of that has changed, except where all is to be checked.
+//! ! The inputs of a check. A check that has passed is not run again while its inputs are unchanged, except where everything is to be
+//! checked.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -11,7 +12,7 @@ use crate::cargo::{root, target};
 use crate::check::Check;
 use crate::profile::Profile;
 
-/// What every check depends on: how it is run, and what the workspace is built of.
+/// The inputs of every check: the runner, and the files that the workspace is built from.
 const ALWAYS: &[&str] = &["tests/xtask", "Cargo.toml", "Cargo.lock", ".cargo", "LICENSE-MIT", "LICENSE-APACHE"];
 /// The contract and the test data beside the repository, where there are any.
 const BESIDE: &str = "../shared";
@@ -39,7 +40,7 @@ impl Inputs {
         let mut digests = BTreeMap::new();
         for check in checks {
             let mut hasher = DefaultHasher::new();
-            // What it needs comes before it in the list.
+            // The prerequisites of a check come before it in the list.
             let needed: Vec<&u64> = check.needs.iter().filter_map(|need| digests.get(need)).collect();
             let reads = |path: &Path| ALWAYS.iter().chain(check.reads).any(|folder| path.starts_with(folder));
             let vectors = std::env::var_os(VECTORS).filter(|_| reads(Path::new("tests/vectors")));
@@ -50,7 +51,7 @@ impl Inputs {
         Some(Inputs { digests })
     }
 
-    /// Whether the check has passed with what it would read now, and what it made is still there.
+    /// True if the check has passed with its present inputs, and its products are still there.
     pub(super) fn are_known(&self, check: &Check) -> Result<bool, Fail> {
         let (target, place) = (target()?, place(check)?);
         let made = check.makes.iter().all(|made| target.join(made).exists());

@@ -18,7 +18,7 @@ pub(super) struct Ended {
     pub(super) took: Option<Duration>,
 }
 
-/// What is over so far, which whoever waits is told of.
+/// The checks that are over so far, of which the waiting ones are told.
 #[derive(Default)]
 struct Progress {
     ended: Mutex<BTreeMap<&'static str, Ended>>,

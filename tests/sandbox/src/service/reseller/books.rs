@@ -1,4 +1,4 @@
-//! What moved money here: purchases, renewals, refunds, top-ups and adjustments, each with whose balance it was.
+//! ! The movements of money here: purchases, renewals, refunds, top-ups and adjustments, each with the owner of the balance.
 
 use std::sync::Arc;
 
@@ -74,7 +74,7 @@ struct Record<'a> {
     created_at: String,
 }
 
-/// What was spent, and what of it came back; the newest first.
+/// The amounts that were spent, and the refunds; the newest first.
 pub(crate) fn consumption(service: &mut Service, call: &Call<'_>) -> Result<Reply, Refusal> {
     let query = &call.query;
     let paging = Paging::read(query)?;

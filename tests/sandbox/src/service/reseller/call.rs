@@ -14,7 +14,7 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
-    /// Whether somebody sees what is another's: its own, and a reseller that of its sub-users.
+    /// True if a caller sees the records of an owner: its own, and a reseller those of its sub-users.
     pub(crate) fn sees(self, other: Self) -> bool {
         self.agent == other.agent && (self.user.is_none() || self.user == other.user)
     }
@@ -27,7 +27,7 @@ pub(crate) type Ids<'a> = Vec<Cow<'a, str>>;
 #[derive(Debug)]
 pub(crate) struct Call<'a> {
     pub(crate) now_ms: i64,
-    /// Who calls; of a public endpoint it means nothing.
+    /// The caller; meaningless for a public endpoint.
     pub(crate) caller: Owner,
     pub(crate) ids: Ids<'a>,
     pub(crate) query: Query,

@@ -1,4 +1,4 @@
-//! What an operator does to the backend, and what its proxies report.
+//! ! The acts of an operator on the backend, and the reports of its proxies.
 
 use std::sync::Arc;
 

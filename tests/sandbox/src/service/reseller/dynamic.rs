@@ -27,7 +27,7 @@ pub(crate) struct DynamicOrder {
     pub(super) app_order_no: Arc<str>,
     pub(super) owner: Owner,
     pub(super) product: Arc<Product>,
-    /// What was bought, in GB.
+    /// The traffic that was bought, in GB.
     pub(super) traffic: Decimal,
     price: Decimal,
     pub(super) total: Decimal,
@@ -147,7 +147,7 @@ impl DynamicOrder {
         Decimal::from(self.used_bytes) / Decimal::from(BYTES_PER_GB)
     }
 
-    /// Whether there is traffic left.
+    /// True if there is traffic left.
     pub(super) fn is_active(&self) -> bool {
         self.used_gb() < self.traffic
     }

@@ -8,15 +8,15 @@ use serde_json::value::RawValue;
 
 use crate::service::envelope::{Answer, Refusal, Reply, raw};
 
-/// Which of the contract's spellings the backend uses. A client has to read them all.
+/// The spelling that the backend uses, of those in the contract. A client has to read them all.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Spelling {
-    /// What the message is called.
+    /// The name of the message.
     pub message: Message,
     /// How a numeric code is written.
     pub code: Code,
-    /// What the members of a list are called.
+    /// The name of a list's members.
     pub list: List,
     /// How a product says that it is shared.
     pub product_type: ProductType,
@@ -24,7 +24,7 @@ pub struct Spelling {
     pub refusal_status: RefusalStatus,
 }
 
-/// What the message is called.
+/// The name of the message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Message {
@@ -46,7 +46,7 @@ pub enum Code {
     Text,
 }
 
-/// What the members of a list are called.
+/// The name of a list's members.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum List {

@@ -1,4 +1,4 @@
-//! What the backend's requests have in common: two spellings of a name, pages, and days.
+//! ! The common parts of the backend's requests: two spellings of a name, pages, and days.
 
 use std::time::SystemTime;
 
@@ -19,7 +19,7 @@ pub(super) fn agreed<T: PartialEq>(field: &str, given: impl IntoIterator<Item = 
     }
 }
 
-/// Which part of a list is wanted.
+/// The requested part of a list.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Paging {
     page: i64,
@@ -58,7 +58,7 @@ impl Span {
         Ok(Self { start: read(start).transpose()?.unwrap_or(i64::MIN), end })
     }
 
-    /// The same, where a moment may be said instead of a day; the last moment belongs to the span.
+    /// Reads a span of which each end is a day or a moment; the last moment belongs to the span.
     pub(super) fn moments(query: &Query, start: &str, end: &str) -> Result<Self, Refusal> {
         let read = |field: &str, length: i64| {
             let moment = |text| day(text).map(|day| day.saturating_add(length)).or_else(|| moment(text).map(|at| at + length.min(1)));
@@ -72,7 +72,7 @@ impl Span {
         (self.start..self.end).contains(&at_ms)
     }
 
-    /// Whether it holds a moment that may never come; a span that leaves nothing out holds that, too.
+    /// True if the span holds a moment that may never come; a span without limits holds that, too.
     pub(super) fn holds_any(self, at_ms: Option<i64>) -> bool {
         let is_open = self.start == i64::MIN && self.end == i64::MAX;
         at_ms.map_or(is_open, |at_ms| self.holds(at_ms))

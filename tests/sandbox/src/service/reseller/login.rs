@@ -42,7 +42,7 @@ struct UserInfo<'a> {
     status: &'static str,
 }
 
-/// What a token says.
+/// The claims of a token.
 #[derive(Serialize, Deserialize)]
 struct Claims {
     sub: String,
@@ -66,7 +66,7 @@ pub(crate) fn login(service: &mut Service, call: &Call<'_>) -> Result<Reply, Ref
 }
 
 impl Service {
-    /// Who a request with a bearer token comes from.
+    /// The sender of a request with a bearer token.
     pub(super) fn bearer(&self, headers: &HeaderMap, now_ms: i64) -> Result<Owner, Refusal> {
         let refuse = |message: &str| refused(401, message);
         let given = headers.get("Authorization").ok_or_else(|| refuse("the bearer token is missing"))?;

@@ -50,7 +50,7 @@ use people::User;
 use routes::Auth;
 use usdt::UsdtOrder;
 
-/// What the backend keeps beside the accounts.
+/// The state of the backend beside the accounts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Backend {
     spelling: Spelling,

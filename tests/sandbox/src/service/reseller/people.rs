@@ -137,13 +137,13 @@ impl Service {
         own.ok_or_else(|| forbidden("the user is not a direct subordinate of yours"))
     }
 
-    /// Whose records the caller may read: its own and a direct subordinate's, whose records outlive it.
+    /// The owner whose records the caller may read: itself or a direct subordinate, whose records outlive it.
     pub(super) fn within(&self, caller: Owner, id: u32) -> Result<Owner, Refusal> {
         let direct = || self.direct(caller, id).map(|(place, user)| Owner { agent: user.agent, user: Some(place) });
         if self.id_of(caller) == id { Ok(caller) } else { direct() }
     }
 
-    /// Whom the caller may order for: itself and a direct subordinate.
+    /// The owner that the caller may order for: itself or a direct subordinate.
     pub(super) fn buyer(&self, caller: Owner, id: u32) -> Result<Owner, Refusal> {
         if self.id_of(caller) == id { Ok(caller) } else { self.subordinate_of(caller, id) }
     }

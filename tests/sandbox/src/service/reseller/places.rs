@@ -39,7 +39,7 @@ pub(super) fn of(product: &Product) -> Option<&'static Place> {
 }
 
 impl Place {
-    /// Whether a code names this place: its country, its city, or the two with a hyphen.
+    /// True if a code names this place: its country, its city, or the two with a hyphen.
     pub(super) fn is_named(&self, code: &str) -> bool {
         [self.country_code, self.city_code, &self.region()].iter().any(|own| own.eq_ignore_ascii_case(code))
     }

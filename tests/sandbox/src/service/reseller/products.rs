@@ -17,7 +17,7 @@ const PROXY_TYPE_STATIC: i64 = 103;
 pub(super) const PROXY_TYPE_DYNAMIC: i64 = 104;
 const LANGUAGES: &[&str] = &["zh", "en"];
 
-/// What is wanted of the catalogue.
+/// The filter of the catalogue.
 struct Filter {
     types: Vec<i64>,
     number: Option<String>,
@@ -25,7 +25,7 @@ struct Filter {
     language: &'static str,
 }
 
-/// What both lists say of a product.
+/// The members of a product in both lists.
 #[derive(Serialize)]
 struct Common<'a> {
     #[serde(rename = "productId")]
@@ -46,7 +46,7 @@ struct Common<'a> {
     name_language: &'static str,
 }
 
-/// What a shared product may be bought for.
+/// The projects that a shared product may be bought for.
 #[derive(Clone, Serialize)]
 struct Project<'a> {
     #[serde(rename = "projectId")]
@@ -75,7 +75,7 @@ struct Item<'a> {
     common: Common<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stock: Option<u32>,
-    /// What the price is for; traffic has neither.
+    /// The duration and the unit of the price; traffic has neither.
     #[serde(skip_serializing_if = "Option::is_none")]
     duration: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]

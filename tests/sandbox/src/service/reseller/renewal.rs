@@ -1,4 +1,4 @@
-//! What follows on a static order: renewal of some or all of its instances, and cancellation.
+//! ! The later operations on a static order: renewal of some or all of its instances, and cancellation.
 
 use std::sync::Arc;
 
@@ -70,7 +70,7 @@ fn id(body: &Body) -> Result<Option<i64>, Refusal> {
     text.parse().map(Some).map_err(|_| Refusal::invalid("order_id", "must be a whole number"))
 }
 
-/// What is cancelled before it was made is given back; what was made is only released.
+/// Cancels an order. An order that is still processing is refunded; instances that exist are only released.
 pub(crate) fn cancel(service: &mut Service, call: &Call<'_>) -> Result<Reply, Refusal> {
     let place = service.static_place(call, &Target::Number(call.id(0).to_owned()))?;
     let order = service.backend.static_orders[place].clone();

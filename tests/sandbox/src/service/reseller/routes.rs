@@ -22,7 +22,7 @@ pub const BACKEND_OPERATIONS: [&str; ROUTES.len()] = {
     names
 };
 
-/// Who may call an endpoint.
+/// The callers of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Auth {
     Public,
@@ -87,7 +87,7 @@ const fn route(
     Route { operation, method, path, auth, run }
 }
 
-/// Whether a path is one of the backend's.
+/// True if a path belongs to the backend.
 pub(crate) fn is_own(path: &str) -> bool {
     path.strip_prefix(BACKEND_PATH).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

@@ -109,7 +109,7 @@ impl Wanted {
             return Err(Refusal::invalid("ipCount", &format!("must be {MOST_ADDRESSES} at most")));
         }
         let regions = [body.text("regionCode")?, body.text("countryCode")?, body.text("cityCode")?];
-        // It tells nothing of shared and exclusive, and there is one resource type here.
+        // The request does not tell shared from exclusive, and there is one resource type here.
         body.text("staticType")?;
         body.list::<&RawValue>("cidrBlocks")?;
         Ok(Self {
@@ -172,7 +172,7 @@ pub(super) fn check_price(given: Decimal, own: Decimal, field: &'static str) -> 
 }
 
 impl Service {
-    /// Whom an order is for: a reseller orders for its direct subordinates, and a sub-user for itself.
+    /// The owner of an order: a reseller orders for its direct subordinates, and a sub-user for itself.
     fn static_buyer(&self, caller: Owner, id: u32) -> Result<Owner, Refusal> {
         if caller.user.is_none() && self.id_of(caller) == id {
             return Err(forbidden("a reseller orders for its direct subordinates only"));

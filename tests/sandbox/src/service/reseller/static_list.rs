@@ -43,7 +43,7 @@ pub(crate) fn statistics(service: &mut Service, call: &Call<'_>) -> Result<Reply
     Ok(Reply::new(200, &counts))
 }
 
-/// What ended is in the recycle bin.
+/// An ended order is in the recycle bin.
 fn is_in_bin(record: &Record) -> bool {
     [Status::Failed, Status::Expired, Status::Cancelled].iter().any(|status| status.word() == record.status)
 }

@@ -25,9 +25,9 @@ pub(crate) struct StaticOrder {
     pub(super) total: Decimal,
     pub(super) created_at: i64,
     pub(super) ready_at: i64,
-    /// Whether it fails when it should become active.
+    /// True if the order fails when it should become active.
     pub(super) fails: bool,
-    /// Whether what it cost was given back after it failed.
+    /// True if its cost was refunded after it failed.
     pub(super) is_settled: bool,
     pub(super) is_cancelled: bool,
     pub(super) instances: Vec<Instance>,

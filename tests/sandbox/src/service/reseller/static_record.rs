@@ -50,7 +50,7 @@ pub(super) struct Record {
     pub(super) created_ms: i64,
     #[serde(skip)]
     pub(super) expires_ms: Option<i64>,
-    /// What is remarked of the order's user.
+    /// The remark on the order's user.
     #[serde(skip)]
     pub(super) remark: Option<Arc<str>>,
     #[serde(skip)]

@@ -45,7 +45,7 @@ impl Terms {
         from_ms.checked_add(self.days * DAY_MS).ok_or_else(|| Refusal::invalid("duration", "is too long"))
     }
 
-    /// What they cost: whole months exactly, and single days rounded to a cent.
+    /// The cost of the terms: whole months exactly, and single days rounded to a cent.
     pub(super) fn cost(self, price: Decimal, count: i64) -> Result<Decimal, Refusal> {
         let units = |number: i64| price.checked_mul(count.into()).and_then(|one| one.checked_mul(number.into()));
         let cost = match self.days % 30 {

@@ -105,7 +105,7 @@ pub(crate) fn cancel(service: &mut Service, call: &Call<'_>) -> Result<Reply, Re
 }
 
 impl Status {
-    /// What can be seen of it without looking at the chain.
+    /// The visible state, without a look at the chain.
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Pending | Self::Transferred => "pending",

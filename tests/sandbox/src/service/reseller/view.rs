@@ -1,4 +1,4 @@
-//! What a test may look at: what really happened, without credentials.
+//! ! The view that a test has: the real state, without credentials.
 
 use rust_decimal::Decimal;
 use serde::Serialize;
@@ -44,7 +44,7 @@ pub struct UserView {
 pub struct StaticOrderView {
     /// Its number.
     pub order_no: String,
-    /// Whose it is.
+    /// The id of its owner.
     pub user_id: u32,
     /// Its product.
     pub product_no: String,
@@ -52,10 +52,10 @@ pub struct StaticOrderView {
     pub status: &'static str,
     /// How many addresses it has.
     pub ip_count: usize,
-    /// What it cost when it was placed.
+    /// Its cost when it was placed.
     #[serde(serialize_with = "number")]
     pub total_amount: Decimal,
-    /// What went through its proxies, both ways.
+    /// The bytes through its proxies, both ways.
     pub traffic_bytes: u64,
 }
 
@@ -64,24 +64,24 @@ pub struct StaticOrderView {
 pub struct DynamicOrderView {
     /// Its number.
     pub order_no: String,
-    /// Whose it is.
+    /// The id of its owner.
     pub user_id: u32,
     /// Its product.
     pub product_no: String,
-    /// What was bought, in GB.
+    /// The traffic that was bought, in GB.
     #[serde(serialize_with = "number")]
     pub traffic_gb: Decimal,
-    /// What it cost.
+    /// Its cost.
     #[serde(serialize_with = "number")]
     pub total_amount: Decimal,
-    /// What went through its proxies, both ways.
+    /// The bytes through its proxies, both ways.
     pub traffic_bytes: u64,
 }
 
 /// One change of a balance as an onlooker sees it.
 #[derive(Clone, Debug, Serialize)]
 pub struct EntryView {
-    /// Whose balance it was; of an adjustment the sub-user's.
+    /// The owner of the balance; for an adjustment, the sub-user.
     pub user_id: u32,
     /// `purchase`, `renewal`, `refund`, `recharge` or `adjustment`.
     pub r#type: &'static str,
@@ -90,7 +90,7 @@ pub struct EntryView {
     /// Below zero when it was taken.
     #[serde(serialize_with = "number")]
     pub amount: Decimal,
-    /// What was remarked.
+    /// The remark.
     pub remark: Option<String>,
     /// When, in Unix milliseconds.
     pub at_ms: i64,
@@ -101,7 +101,7 @@ pub struct EntryView {
 pub struct UsdtOrderView {
     /// Its number.
     pub order_no: String,
-    /// Whose it is.
+    /// The id of its owner.
     pub user_id: u32,
     /// `pending`, `paid` or `cancelled`.
     pub status: &'static str,

@@ -5,10 +5,10 @@ mod elsewhere;
 mod methods;
 mod source;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use source::{core, graph};
+use source::{core, files, graph};
 
 /// The modules, those below first. Those that stand side by side do not know each other.
 const LAYERS: [&[&str]; 8] = [
@@ -96,4 +96,24 @@ fn readme_names_files_that_exist() {
     for path in paths {
         assert!(root.join("src").join(path).exists() || root.join("..").join(path).exists(), "there is no `{path}`");
     }
+}
+
+/// One word has one meaning: types of two files do not share a name.
+#[test]
+fn no_two_types_share_a_name() {
+    let mut known = BTreeMap::new();
+    for (module, text) in files(&core()) {
+        for line in text.lines() {
+            let line = line.trim_start();
+            let line = line.strip_prefix("pub(").and_then(|rest| rest.split_once(") ")).map_or(line, |(_, rest)| rest);
+            let line = line.strip_prefix("pub ").unwrap_or(line);
+            let Some(name) = ["struct ", "enum ", "trait "].iter().find_map(|kind| line.strip_prefix(kind)) else { continue };
+            let name: String = name.chars().take_while(|c| c.is_ascii_alphanumeric()).collect();
+            if name.starts_with(|first: char| first.is_ascii_uppercase()) {
+                let other = known.insert(name.clone(), module.clone());
+                assert!(other.is_none(), "`{name}` is a type of {module} and of {other:?}");
+            }
+        }
+    }
+    assert!(known.len() > 300, "only {} types were found, so the lines are not read as they should be", known.len());
 }

@@ -118,14 +118,14 @@ pub(crate) enum May {
     /// So many purchases may be begun.
     Buy(u32),
     /// One, by the client that can claim the pool's record.
-    Try(Trial),
+    Try(HoldTrial),
     /// None.
     Wait,
 }
 
 /// The purchase that is a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Trial {
+pub(crate) enum HoldTrial {
     /// Any.
     Any,
     /// The one that had no answer, with its key.
@@ -180,9 +180,9 @@ impl Buyer {
         };
         match hold.retry_at {
             Some(at) if at <= unix && !self.tries => May::Try(match hold.reason {
-                Reason::NoAnswer => Trial::Same,
-                Reason::Backend if !self.has_read => Trial::AfterRead,
-                _ => Trial::Any,
+                Reason::NoAnswer => HoldTrial::Same,
+                Reason::Backend if !self.has_read => HoldTrial::AfterRead,
+                _ => HoldTrial::Any,
             }),
             _ => May::Wait,
         }
@@ -363,7 +363,7 @@ mod tests {
         buyer.begun(false);
         assert!(!buyer.ready(false));
         assert_eq!(buyer.hold(), Some(hold));
-        assert_eq!(buyer.may(0, NOW + 30_000), May::Try(Trial::Any));
+        assert_eq!(buyer.may(0, NOW + 30_000), May::Try(HoldTrial::Any));
         buyer.begun(true);
         assert_eq!(buyer.may(0, NOW + 30_000), May::Wait);
         assert!(buyer.ready(true));
@@ -378,9 +378,9 @@ mod tests {
             buyer.failed(false, reason, NOW);
             buyer.may(0, NOW + 30_000)
         };
-        assert_eq!(trial(Reason::NoAnswer), May::Try(Trial::Same));
-        assert_eq!(trial(Reason::Backend), May::Try(Trial::AfterRead));
-        assert_eq!(trial(Reason::Balance), May::Try(Trial::Any));
+        assert_eq!(trial(Reason::NoAnswer), May::Try(HoldTrial::Same));
+        assert_eq!(trial(Reason::Backend), May::Try(HoldTrial::AfterRead));
+        assert_eq!(trial(Reason::Balance), May::Try(HoldTrial::Any));
         assert_eq!(trial(Reason::Account), May::Wait);
     }
 
@@ -406,7 +406,7 @@ mod tests {
         let mut held = Buyer::new(20, 8, Some(3));
         held.begun(false);
         held.failed(false, Reason::Backend, NOW);
-        assert_eq!((held.may(2, NOW + 30_000), held.may(3, NOW + 30_000)), (May::Try(Trial::AfterRead), May::Wait));
+        assert_eq!((held.may(2, NOW + 30_000), held.may(3, NOW + 30_000)), (May::Try(HoldTrial::AfterRead), May::Wait));
     }
 
     #[test]
@@ -439,7 +439,7 @@ mod tests {
         other.ready(false);
         let hold = one.failed(false, Reason::OutOfStock, NOW);
         other.read(hold);
-        assert_eq!((other.may(0, NOW), other.may(0, NOW + 30_000)), (May::Wait, May::Try(Trial::Any)));
+        assert_eq!((other.may(0, NOW), other.may(0, NOW + 30_000)), (May::Wait, May::Try(HoldTrial::Any)));
         other.read(None);
         assert_eq!(other.may(0, NOW), May::Buy(1));
     }

@@ -10,7 +10,7 @@ use crate::client::{CallOptions, Client, SlotState};
 use crate::contract::pools::PoolReplace;
 use crate::engine::Answered;
 use crate::policy::{Backoff, Error};
-use crate::pool::buyer::Trial;
+use crate::pool::buyer::HoldTrial;
 use crate::pool::leases::SlotNo;
 use crate::state::Name;
 use crate::time::Millis;
@@ -28,18 +28,18 @@ impl Machine {
         let (allowed, trial) = self.allowed(client);
         match trial {
             // The purchase that had no answer is the trial, with its key.
-            Some(Trial::Same) => match self.slots.resendable() {
+            Some(HoldTrial::Same) => match self.slots.resendable() {
                 Some(_) if now < self.asking.next => return,
                 Some(slot) => return self.look_at_doubt(client, slot, true),
                 None => {}
             },
-            Some(Trial::AfterRead) if self.wanted() > 0 && !self.asking.reads_products => {
+            Some(HoldTrial::AfterRead) if self.wanted() > 0 && !self.asking.reads_products => {
                 self.asking.reads_products = true;
                 let command = client.start_for(self.number, "list_products", "{}", CallOptions::default());
                 self.commands.insert(command, For::Products);
                 return;
             }
-            Some(Trial::AfterRead) => return,
+            Some(HoldTrial::AfterRead) => return,
             _ => {}
         }
         // The pool's record decides whether anything may be bought.
@@ -194,7 +194,7 @@ impl Machine {
         let may_buy = self.asking.is_all && !is_of_doubt;
         for (name, slot) in free {
             let (allowed, trial) = self.allowed(client);
-            match may_buy && allowed > 0 && self.wanted() > 0 && trial != Some(Trial::AfterRead) {
+            match may_buy && allowed > 0 && self.wanted() > 0 && trial != Some(HoldTrial::AfterRead) {
                 true => {
                     began = true;
                     self.buyer.begun(trial.is_some());

@@ -2,7 +2,7 @@
 
 use super::parts::{Closing, Ends, Look, PATIENCE};
 use super::root::Machine;
-use super::slots::{Doing, HeldSlot, Session};
+use super::slots::{Doing, HeldSlot, PoolSession};
 use crate::client::Client;
 use crate::policy::{Advice, Effect, Error, Kind};
 use crate::pool::leases::SlotNo;
@@ -81,7 +81,7 @@ impl Machine {
         }
         // One that could not be ended is tried again when its time has come.
         let rests = |held: &HeldSlot| {
-            let is_to_be_ended = |session: &Session| !session.ends_after_leases || held.doing != Doing::Waits;
+            let is_to_be_ended = |session: &PoolSession| !session.ends_after_leases || held.doing != Doing::Waits;
             held.session.as_deref().is_some_and(is_to_be_ended) && !held.doing.is_at_work()
         };
         if self.slots.has_idle_sessions() {

@@ -2,7 +2,7 @@
 
 use super::root::Machine;
 use crate::client::Client;
-use crate::pool::buyer::{May, Trial};
+use crate::pool::buyer::{HoldTrial, May};
 
 impl Machine {
     /// Returns true if the available sessions are not known yet.
@@ -35,7 +35,7 @@ impl Machine {
     }
 
     /// How many purchases may be begun now.
-    pub(super) fn allowed(&self, client: &Client) -> (u32, Option<Trial>) {
+    pub(super) fn allowed(&self, client: &Client) -> (u32, Option<HoldTrial>) {
         if self.shared.forbids_buying().is_some() {
             return (0, None);
         }
@@ -54,7 +54,7 @@ impl Machine {
             return false;
         }
         let May::Try(trial) = self.buyer.may(self.slots.counts.in_doubt, client.unix()) else { return false };
-        (trial == Trial::Same && self.slots.resendable().is_some()) || self.wanted() > 0
+        (trial == HoldTrial::Same && self.slots.resendable().is_some()) || self.wanted() > 0
     }
 
     /// Returns true if nothing is to be bought, except by the trial of a hold.

@@ -2,7 +2,7 @@
 
 use super::outcome::Came;
 use super::root::Machine;
-use super::slots::{Doing, Session};
+use super::slots::{Doing, PoolSession};
 use super::takeover::{DOUBT_AGAIN, READ_AGAIN};
 use crate::client::Client;
 use crate::contract::Json;
@@ -51,7 +51,7 @@ impl Machine {
         let is_ready = answered.phase == Some(Phase::Ready) && has_proxy(answered);
         let ends_after_leases = doing == Doing::Takes { ends: true };
         let is_bought = matches!(doing, Doing::Buys { .. });
-        let session = Session { ends_after_leases, is_bought, ..Session::new(client.shared_id(id), proxy_of(answered), now) };
+        let session = PoolSession { ends_after_leases, is_bought, ..PoolSession::new(client.shared_id(id), proxy_of(answered), now) };
         self.settle(client, doing, if is_ready { Came::Ready } else { Came::Bought });
         self.asking.next = now;
         self.slots.set(slot, Doing::Waits, Some(now.saturating_add(READ_AGAIN)));

@@ -1,7 +1,7 @@
 //! The results of opening a slot, for the buyer and for its hold: a session, or none and why.
 
 use super::root::Machine;
-use super::slots::{Doing, Session};
+use super::slots::{Doing, PoolSession};
 use super::takeover::{DOUBT_AGAIN, READ_AGAIN};
 use crate::client::Client;
 use crate::contract::Json;
@@ -24,7 +24,7 @@ impl Machine {
                 self.settle(client, doing, Came::Bought);
                 let id = client.shared_id(error.session_id.as_deref().unwrap_or_default());
                 let ends_after_leases = doing == Doing::Takes { ends: true };
-                self.slots.set_session(slot, Session { ends_after_leases, ..Session::new(id, Json::default(), now) });
+                self.slots.set_session(slot, PoolSession { ends_after_leases, ..PoolSession::new(id, Json::default(), now) });
                 self.expired(client, slot, false);
             }
             // Another client has it, or its session is over: the next one takes its place when one is wanted.

@@ -68,7 +68,7 @@ impl Doing {
 #[derive(Debug, Clone, Hash)]
 pub(super) struct HeldSlot {
     pub(super) doing: Doing,
-    pub(super) session: Option<Box<Session>>,
+    pub(super) session: Option<Box<PoolSession>>,
     /// When it is looked at again.
     wakes: Option<Millis>,
     /// The number of the last work on it.
@@ -76,7 +76,7 @@ pub(super) struct HeldSlot {
 }
 
 #[derive(Debug, Clone, Hash)]
-pub(super) struct Session {
+pub(super) struct PoolSession {
     pub(super) id: ArcStr,
     pub(super) proxy: Json,
     pub(super) generation: u32,
@@ -101,10 +101,10 @@ pub(super) struct Session {
     pub(super) renews_again: bool,
 }
 
-impl Session {
+impl PoolSession {
     pub(super) fn new(id: ArcStr, proxy: Json, now: Millis) -> Self {
         let (ready_at, read_at, exit_at) = (now, now, now);
-        Session {
+        PoolSession {
             id,
             proxy,
             generation: 1,
@@ -271,15 +271,15 @@ impl Slots {
         self.held.get(&slot).map(|held| held.doing)
     }
 
-    pub(super) fn session(&self, slot: SlotNo) -> Option<&Session> {
+    pub(super) fn session(&self, slot: SlotNo) -> Option<&PoolSession> {
         self.held.get(&slot)?.session.as_deref()
     }
 
-    pub(super) fn session_mut(&mut self, slot: SlotNo) -> Option<&mut Session> {
+    pub(super) fn session_mut(&mut self, slot: SlotNo) -> Option<&mut PoolSession> {
         self.held.get_mut(&slot)?.session.as_deref_mut()
     }
 
-    pub(super) fn set_session(&mut self, slot: SlotNo, session: Session) {
+    pub(super) fn set_session(&mut self, slot: SlotNo, session: PoolSession) {
         if let Some(held) = self.held.get_mut(&slot) {
             held.session = Some(Box::new(session));
         }

@@ -4,7 +4,7 @@ use super::callers::ReadyWaiter;
 use super::closing::GRACE;
 use super::parts::{CREATING, Ends};
 use super::root::{BLOCKS, CHECK, For, IDLE, LEAKS, Machine, TIMEOUT, answered, hash, is_closed, is_dynamic};
-use super::slots::{Doing, Session};
+use super::slots::{Doing, PoolSession};
 use super::status::READY_TIMEOUT;
 use crate::client::{Client, PoolEventKind};
 use crate::contract::pools::{AcquireLease, DrainPool, LeaseAdvice, PoolReplace, WaitReady};
@@ -203,7 +203,7 @@ impl Machine {
         loop {
             let check_after = self.options.check_after_ms.unwrap_or(CHECK);
             let slots = &self.slots;
-            let is_fresh = |session: &Session| now.saturating_sub(session.read_at) < check_after && client.is_usable(&session.id);
+            let is_fresh = |session: &PoolSession| now.saturating_sub(session.read_at) < check_after && client.is_usable(&session.id);
             // One is read for each who waits, and no more at a time than may be bought: that something is bought keeps nobody waiting.
             let most = self.options.max_creating.unwrap_or(CREATING).min(u32::try_from(self.leases.waiting()).unwrap_or(u32::MAX));
             let looks = most.saturating_sub(slots.counts.reading) as usize;

@@ -36,7 +36,7 @@ const PARTS: [(&str, &[&str], usize); 10] = [
     ("Kotlin and Swift", &["bindings-uniffi"], 20),
     ("the sandbox", &["tests/sandbox"], 15),
     ("the proof", &["tests/world"], 5),
-    ("the hosts' tests", &["tests/hosts"], 210),
+    ("the hosts' tests", &["tests/hosts"], 155),
     (
         "other tests and tools",
         &["tests/bench", "tests/bindgen", "tests/coverage", "tests/fuzz", "tests/peers", "tests/store", "tests/xtask"],

@@ -25,7 +25,7 @@ fn client(base_url: &str) -> Result<Client, Error> {
     Client::new(options, [1; 16])
 }
 
-/// What a read ends with when it is answered so, in one send.
+/// The result of a read with this answer, in one send.
 fn answered(content_type: &str, body: &[u8]) -> Result<String, Error> {
     let mut client = client("https://api.example/v1").expect("the options are sound");
     let command: CommandId = client.start_json("get_balance", "{}", CallOptions { attempts: Some(1), ..CallOptions::default() });
@@ -55,7 +55,7 @@ fn every_json_text_is_accepted_or_refused_as_its_suite_says() {
         let text = fs::read(&path).expect("the file can be read");
         let body = [br#"{"success":true,"data":"#.as_slice(), &text, b"}"].concat();
         let (inside, whole) = (answered("application/json", &body), answered("application/json", &text));
-        // What the suite leaves open is as serde_json has it, but for a nesting that other readers refuse.
+        // A case that the suite leaves open is judged as by serde_json, but for a nesting that other readers refuse.
         let is_json = serde_json::from_slice::<&serde_json::value::RawValue>(&body).is_ok();
         assert_eq!(inside.is_ok(), is_json && name != "i_structure_500_nested_arrays.json", "{name}");
         let index = match name.as_bytes().first() {
@@ -97,7 +97,7 @@ fn a_base_url_is_read_as_browsers_read_it_or_refused() {
     let (mut taken, mut refused) = (0, 0);
     for case in cases.iter().filter(|case| case.is_object()) {
         let Some(input) = case["input"].as_str() else { continue };
-        // Whether a name in Punycode stands for anything is for the host's resolver to say.
+        // The host's resolver decides on names in Punycode.
         if input.contains("xn--") {
             continue;
         }

@@ -1,4 +1,4 @@
-//! What the README prints is what runs.
+//! The README's examples are the code that runs.
 
 #[test]
 fn the_readme_prints_the_first_example_as_it_is() {

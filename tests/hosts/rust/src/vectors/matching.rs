@@ -1,4 +1,4 @@
-//! Whether a JSON value is what a vector expects.
+//! True if a JSON value is the one that a vector expects.
 
 use serde_json::Value;
 

@@ -17,14 +17,14 @@ use std::path::{Path, PathBuf};
 
 pub use sentences::sentences;
 
-/// What became of a directory of vectors.
+/// The result of a directory of vectors.
 #[derive(Debug, Default)]
 pub struct Report {
     /// Files that were read.
     pub files: usize,
     /// Cases that were run.
     pub cases: usize,
-    /// What failed, each with its file, its case and its step.
+    /// The failures, each with its file, its case and its step.
     pub failures: Vec<String>,
 }
 

@@ -44,7 +44,7 @@ impl Names {
     pub(super) fn put_into(&self, value: &mut Value) {
         match value {
             Value::String(text) => {
-                // What people are shown of a record is its name and its version.
+                // The text of a record for people is its name and its version.
                 let without = text.rsplit_once('.').map_or(text.as_str(), |(name, _)| name);
                 if let Some((name, _)) = self.values.iter().find(|(_, bound)| *bound == text || *bound == without) {
                     text.clone_from(name);

@@ -311,7 +311,7 @@ impl World {
         }
     }
 
-    /// What a command ended with, if it fits its type.
+    /// The result of a command, if it fits its type.
     pub(super) fn taken(&mut self, command: CommandId) -> Option<Result<Answered, Error>> {
         self.client.take_to_read(command).map(|taken| taken.and_then(|taken| Ok(taken.read(&mut ())?.1)))
     }

@@ -1,4 +1,4 @@
-//! What belongs to each verb of a script.
+//! ! The members of each verb of a script.
 
 use std::collections::BTreeMap;
 
@@ -90,7 +90,7 @@ fn given<'de, D: serde::Deserializer<'de>, T: Deserialize<'de>>(deserializer: D)
     T::deserialize(deserializer).map(Some)
 }
 
-/// What the store says.
+/// The answer of the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Word {
@@ -139,7 +139,7 @@ pub(super) enum Either {
     Http(Box<Answer>),
 }
 
-/// What comes of a send: one of `ok`, `error`, `text`, `hex` and `failed`.
+/// The result of a send: one of `ok`, `error`, `text`, `hex` and `failed`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Answer {

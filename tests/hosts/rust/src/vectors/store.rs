@@ -11,7 +11,7 @@ const PAGE: usize = 500;
 #[derive(Debug, Default)]
 pub(super) struct Store {
     kept: BTreeMap<Name, Kept>,
-    /// What was put or deleted and not confirmed: it may be on the disk.
+    /// The records that were put or deleted without confirmation: they may be on the disk.
     unsure: BTreeMap<Name, Option<Vec<u8>>>,
     day: i64,
     entries: BTreeMap<(i64, String), Decimal>,
@@ -25,7 +25,7 @@ struct Kept {
 }
 
 impl Store {
-    /// What the store answers.
+    /// The answer of the store.
     pub(super) fn call(&mut self, call: &StoreCall, unix: i64) -> StoreAnswer {
         self.kept.retain(|_, kept| kept.owned || kept.until.is_none_or(|until| until > unix));
         match call {

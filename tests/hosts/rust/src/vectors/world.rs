@@ -1,4 +1,4 @@
-//! What surrounds the client of one case: its clocks, its store, what is out, and the names of all of it.
+//! ! The surroundings of the client of one case: its clocks, its store, the open steps, and the names of all of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,13 +25,13 @@ pub(super) struct World {
     pub(super) commands: BTreeMap<String, CommandId>,
     pub(super) records: Names,
     pub(super) keys: Names,
-    /// What counts under the day's cap.
+    /// The entries that count under the day's cap.
     pub(super) entries: Names,
     /// Steps that were given to us, by the name a script gave them.
     pub(super) steps: BTreeMap<String, StepId>,
     /// Those that were not answered yet.
     pub(super) out: BTreeSet<StepId>,
-    /// What each call of the store that is out asks.
+    /// The request of each call of the store that is out.
     calls: BTreeMap<StepId, StoreCall>,
     pub(super) store: Store,
     sent: BTreeMap<String, String>,
@@ -235,7 +235,7 @@ pub(super) fn no_secret(what: &str, text: &str) -> Result<(), String> {
     if text.contains(CANARY) { Err(format!("{what} holds a secret: {text}")) } else { Ok(()) }
 }
 
-/// What a host is told.
+/// The JSON that a host gets.
 pub(super) fn told(value: &impl Encode) -> Value {
     serde_json::from_str(&json_of(value)).expect("is JSON")
 }
@@ -246,7 +246,7 @@ pub(super) fn heard(error: &Value) -> Result<(), String> {
     no_secret("an error", &error.to_string())
 }
 
-/// Whether a call is answered by the store where the script does not name it.
+/// True if the store answers a call where the script does not name it.
 pub(super) fn answers_itself(call: &StoreCall) -> bool {
     !matches!(call, StoreCall::Put { .. } | StoreCall::Delete { .. })
 }
@@ -298,7 +298,7 @@ fn entropy(hex: Option<&str>, crash: u8) -> Result<[u8; 16], String> {
 
 fn client(options: &Value, entropy: &[u8; 16]) -> Result<Result<PoolClient, Value>, String> {
     let Value::Object(options) = options else { return Err("`client` is no object".to_owned()) };
-    // What null has taken away is not given.
+    // An option that null has removed is not given.
     let given: Map<String, Value> = options.clone().into_iter().filter(|(_, value)| !value.is_null()).collect();
     let made = Value::Object(given).to_string().parse().and_then(|options: ClientOptions| PoolClient::new(options, *entropy));
     Ok(made.map_err(|error| told(&error)))

@@ -11,7 +11,7 @@ use crate::probe::{BOTH, Live, Probe, eager, once, purchase};
 const TIMEOUT_MS: u32 = 1000;
 const LATE_MS: u32 = 60_000;
 
-/// What is left of an answer: the HTTP status, or why there was none.
+/// The rest of an answer: the HTTP status, or the failure.
 type Left = Result<u16, (FailureKind, Sent)>;
 
 /// Every fault with what it leaves of an answer that would have had this status.

@@ -12,7 +12,7 @@ use crate::probe::{BOTH, Http, Live, Probe, eager, purchase};
 /// Longer than the gateway waits, and not so long as the client does for work that is under way.
 const LATE_MS: u32 = 20_000;
 
-/// What happens behind the gateway.
+/// The behaviour behind the gateway.
 #[derive(Clone, Debug)]
 enum Behind {
     Nothing,

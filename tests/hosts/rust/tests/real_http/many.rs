@@ -105,7 +105,7 @@ fn five_sessions_open_at_once_with_a_thread_for_each_exchange() {
                     });
                 }
                 Step::Completed { .. } => left -= 1,
-                // It has no store.
+                // This client has no store.
                 Step::Store { .. } | Step::Notify(_) => {}
                 Step::Wait { until } => {
                     let wait = until.map_or(10_000, |until| (until - now(started).monotonic).max(1));
@@ -139,7 +139,7 @@ fn five_sessions_open_at_once_with_a_task_for_each_exchange() {
                     });
                 }
                 Step::Completed { .. } => left -= 1,
-                // It has no store.
+                // This client has no store.
                 Step::Store { .. } | Step::Notify(_) => {}
                 Step::Wait { until } => {
                     let wait = until.map_or(10_000, |until| (until - now(started).monotonic).max(1));

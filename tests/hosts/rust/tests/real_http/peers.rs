@@ -13,7 +13,7 @@ use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
 use crate::probe::{BOTH, Http, Live, Probe, eager, once, purchase};
 use crate::{reqwest_example, ureq_example};
 
-/// What a client does not read, though it could: ureq decodes gzip only.
+/// The encoding that a client could read and does not: ureq decodes gzip only.
 const REFUSED: [(Http, &str); 1] = [(Http::Ureq, "deflate")];
 
 struct Odd {

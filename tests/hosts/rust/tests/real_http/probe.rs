@@ -15,7 +15,7 @@ use tokio::runtime::Runtime;
 
 use crate::{reqwest_example, ureq_example};
 
-/// Which HTTP client sends.
+/// The HTTP client that sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Http {
     Ureq,
@@ -50,7 +50,7 @@ impl Live {
         Self::with(Options { tls: Some(folder.to_owned()), ..Options::new(Config { provisioning_ms: 0..=0, ..Config::new(7) }) })
     }
 
-    /// Whether nginx is not there, which is said; where all is to be checked, the sandbox itself refuses to go on without.
+    /// True if nginx is missing, which is printed; where everything is to be checked, the sandbox itself refuses to go on without it.
     pub(crate) fn lacks_a_gateway() -> bool {
         let lacks = hopline_sandbox::nginx().is_none() && std::env::var("CI").as_deref() != Ok("true");
         if lacks {
@@ -122,7 +122,7 @@ impl Probe {
         now(self.host.started)
     }
 
-    /// What the client keeps.
+    /// The records of the client.
     pub(crate) fn saved(&mut self) -> Vec<Saved> {
         let asked = self.client.saved(None);
         self.drive(asked).unwrap_or_else(|error| panic!("{error}")).entries

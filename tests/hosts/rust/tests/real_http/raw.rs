@@ -1,4 +1,5 @@
-//! What only a real socket shows: nobody at the port, no such host, a redirect, a connection that breaks when it is used again.
+//! ! The cases that only a real socket shows: no listener at the port, no such host, a redirect, a connection that breaks when it is used
+//! again.
 
 use std::collections::HashMap;
 use std::net::TcpListener;

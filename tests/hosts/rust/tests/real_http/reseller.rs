@@ -1,5 +1,5 @@
-//! What the reseller contract says of users, orders and money, as a client meets it: each rule is the service's to keep, and the client
-//! has to carry the request there and the answer or the refusal back.
+//! ! The reseller contract on users, orders and money, as a client meets it: the service keeps each rule, and the client has to carry the
+//! request there and the answer or the refusal back.
 
 use hopline::contract::agent::RegisterAccount;
 use hopline::contract::reseller::*;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::probe::{Http, Live, Probe};
 
-/// Somebody with a login at the backend.
+/// A user with a login at the backend.
 struct User(Probe);
 
 impl User {

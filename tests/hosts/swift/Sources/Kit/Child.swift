@@ -18,7 +18,7 @@ public final class Child: @unchecked Sendable {
     private let lock = NSLock()
     /// The lock guards it; nil once it is closed.
     private var input: Int32?
-    /// What is read waits for one reader at a time, and its end for one waiter.
+    /// The output waits for one reader at a time, and the end for one waiter.
     private let reading = NSLock()
     private var rest = Data()
     private let ending = NSLock()
@@ -40,7 +40,7 @@ public final class Child: @unchecked Sendable {
         defer { posix_spawn_file_actions_destroy(&actions) }
         posix_spawn_file_actions_adddup2(&actions, input.reads, 0)
         posix_spawn_file_actions_adddup2(&actions, output.writes, 1)
-        // What else this process has open, such as the sockets of other tests, would stay open for as long as the program runs.
+        // Other open files of this process, such as the sockets of other tests, would stay open for as long as the program runs.
         #if canImport(Glibc)
             posix_spawn_file_actions_addclosefrom_np(&actions, 3)
         #else

@@ -1,7 +1,7 @@
 import Foundation
 import Hopline
 
-/// What the clients of a store of one's own share: here it is memory, elsewhere a database.
+/// The state that the clients of an app's own store share: here in memory, elsewhere in a database.
 public final class OwnShelf: @unchecked Sendable {
     struct Kept {
         var data: Data
@@ -117,7 +117,7 @@ public final class OwnStore: Store {
         }
     }
 
-    /// What was kept for a time that is over, and that nobody owns, is not there.
+    /// A record whose time is over and that has no owner is gone.
     private func sweep() {
         shelf.kept = shelf.kept.filter { $1.until.map { $0 > shelf.clock.now } ?? true || shelf.owners[$0] != nil }
     }

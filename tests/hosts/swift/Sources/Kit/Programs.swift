@@ -8,14 +8,14 @@ public func program(_ name: String) -> String {
     return folder.appendingPathComponent(name).path
 }
 
-/// What curl answers through a session's proxy. Outside Apple's systems `URLSession` ignores proxies.
+/// The answer to curl through a session's proxy. Outside Apple's systems `URLSession` ignores proxies.
 public func curl(_ url: String, through proxy: Hopline.Proxy) async throws -> (status: Int, text: String) {
     let (ended, status, text) = try await fetch(url, through: proxy)
     guard ended == 0 else { throw Unmet("curl came through the proxy, and ended with \(ended)") }
     return (status, text)
 }
 
-/// Whether a proxy refuses its credentials: with HTTP 407, or in the handshake of SOCKS5, which curl tells by ending with 97.
+/// True if a proxy refuses its credentials: with HTTP 407, or in the handshake of SOCKS5, which curl reports by ending with 97.
 public func isRefused(_ url: String, through proxy: Hopline.Proxy) async throws -> Bool {
     let (ended, status, _) = try await fetch(url, through: proxy)
     return ended == 97 || ended == 0 && status == 407

@@ -5,9 +5,9 @@ import Hopline
     import FoundationNetworking
 #endif
 
-/// A sandbox of the service, as a process of its own. It ends when this object does, or this process.
+/// A sandbox of the service, as a process of its own, which ends when this object does, or this process.
 public final class Sandbox: Sendable {
-    /// What it says when it is ready.
+    /// The line that it prints when it is ready.
     public struct Ready: Decodable, Sendable {
         public let agent_url: String
         public let api_key: String
@@ -40,7 +40,7 @@ public final class Sandbox: Sendable {
         public let status: String
     }
 
-    /// What its reseller backend keeps.
+    /// The state of its reseller backend.
     public struct Backend: Decodable, Sendable {
         public struct User: Decodable, Sendable {
             public let id: Int
@@ -108,7 +108,7 @@ public final class Sandbox: Sendable {
             store: store, transport: transport, options: options)
     }
 
-    /// What a program of its own needs to know.
+    /// The environment of a separate program.
     public var environment: [String: String] {
         [
             "HOPLINE_BASE_URL": ready.agent_url, "HOPLINE_API_KEY": ready.api_key, "HOPLINE_BACKEND_URL": ready.backend_url,
@@ -156,7 +156,7 @@ public final class Sandbox: Sendable {
     }
 }
 
-/// What was expected, and is not so.
+/// A failed expectation.
 public struct Unmet: Error, CustomStringConvertible {
     public let description: String
 

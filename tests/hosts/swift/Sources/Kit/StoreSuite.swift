@@ -25,7 +25,7 @@ public struct StoreSubject {
     }
 }
 
-/// What every store must do, as data: `tests/store/README.md` defines the words.
+/// The requirements of every store, as data: `tests/store/README.md` defines the words.
 public struct StoreSuite {
     typealias Object = [String: JSON]
     private static let needs: Set<String> = ["dies", "damage", "leases"]
@@ -162,7 +162,7 @@ public struct StoreSuite {
         try VectorFormat.check(fits, "expected \(expected), came \(came)")
     }
 
-    /// Whether these are among those, each once.
+    /// True if these are among those, each once.
     private func isOf(_ came: [(name: String, data: Data?)], _ those: Object) -> Bool {
         Set(came.map(\.name)).count == came.count && came.allSatisfy { name, data in those[name].map { isLike($0, data) } ?? false }
     }

@@ -2,7 +2,7 @@ import Foundation
 @testable import Hopline
 import HoplineCore
 
-/// What the core packed, as the vectors write it: members by the core's names, times in milliseconds, amounts as text.
+/// The core's packed values, as the vectors write them: members by the core's names, times in milliseconds, amounts as text.
 extension JSON {
     static func error(_ packed: Data) throws -> JSON { try told(HoplineError(packed: packed)) }
     static func event(_ packed: Data) throws -> JSON { try told(Packed.read(packed, EventFields.init)) }
@@ -21,7 +21,7 @@ extension JSON {
         case let word as any RawRepresentable<String>: return .string(word.rawValue)
         case let items as [Any]: return try .array(items.map(told))
         case let error as HoplineError:
-            // What it does not show, since it may be long or hold secrets.
+            // The members that the text does not show, since they may be long or hold secrets.
             let hidden: [(String?, Any)] = [
                 ("operation", error.operation), ("what", error.what), ("text", error.text as Any), ("contentType", error.contentType as Any),
                 ("details", error.details as Any), ("raw", error.raw as Any),

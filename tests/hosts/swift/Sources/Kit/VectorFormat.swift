@@ -5,7 +5,7 @@ import Hopline
 public enum VectorFormat {
     public typealias Object = [String: JSON]
 
-    /// What each verb must have beside it, and what it may.
+    /// The members that each verb must have, and those that it may have.
     static let verbs: [String: (must: Set<String>, may: Set<String>)] = [
         "start": (["operation"], ["params", "params_text", "options"]),
         "put": ([], ["has", "new", "keep_for", "releases", "as", "answer"]),
@@ -39,11 +39,11 @@ public enum VectorFormat {
         "walk": (["operation"], ["params", "from", "position_text", "max_pages", "pages", "items", "end", "error"]),
         "ask": (["given"], ["ok", "error"]),
     ]
-    /// What the store says.
+    /// The answers of the store.
     static let words: Set<String> = ["done", "lost", "failed", "never", "claimed", "busy", "listed", "counted", "over"]
     static let answer: Set<String> = ["ok", "error", "text", "repeat", "hex", "failed", "sent", "status", "headers", "meta", "truncated"]
 
-    /// Every case, by its file and its name. Whatever is not understood is a failure.
+    /// Every case, by its file and its name. An unknown member is a failure.
     public static func cases(_ folder: URL) throws -> [(name: String, case: Object)] {
         var found: [(String, Object)] = []
         let files = FileManager.default.enumerator(at: folder, includingPropertiesForKeys: nil)?.compactMap { $0 as? URL } ?? []
@@ -146,7 +146,7 @@ extension JSON {
         }
     }
 
-    /// The same with every text replaced.
+    /// Replaces every text.
     func mapText(_ change: (String) -> String) -> JSON {
         switch self {
         case .string(let text): .string(change(text))

@@ -17,12 +17,12 @@ struct CaseStore {
 
     private static let page = 500
     private var kept: [String: Kept] = [:]
-    /// What was put or deleted and not confirmed: it may be on the disk.
+    /// The records that were put or deleted without confirmation: they may be on the disk.
     private var unsure: [String: Data?] = [:]
     private var day: Int64 = 0
     private var entries: [Entry: Decimal] = [:]
 
-    /// What the store answers.
+    /// The answer of the store.
     mutating func call(_ call: StoreCall, _ unix: Int64) -> StoreAnswer {
         kept = kept.filter { $1.owned || $1.until.map { $0 > unix } ?? true }
         switch call {
@@ -99,7 +99,7 @@ struct CaseStore {
 }
 
 extension StoreCall {
-    /// Whether the store answers it where the script does not name it.
+    /// True if the store answers the call where the script does not name it.
     var answersItself: Bool {
         switch self {
         case .put, .delete: false
@@ -120,7 +120,7 @@ extension StoreCall {
     }
 }
 
-/// What a script says of calls of the store.
+/// The part of a script about calls of the store.
 extension Vectors {
     mutating func asked(_ step: Step) throws {
         let found = try next { $0.verb.0 == step.verb }

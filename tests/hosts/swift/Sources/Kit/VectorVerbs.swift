@@ -2,7 +2,7 @@ import Foundation
 import Hopline
 import HoplineCore
 
-/// What each verb does.
+/// The action of each verb.
 extension Vectors {
     mutating func take(_ verb: String, _ step: Step) throws {
         switch verb {
@@ -175,7 +175,7 @@ extension Vectors {
         }
     }
 
-    /// What people do about records: each is a command.
+    /// The acts of people on records: each is a command.
     private mutating func act(_ verb: String, _ step: Step) throws {
         let options = try options(of: step)
         let command =

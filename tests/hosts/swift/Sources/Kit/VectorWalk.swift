@@ -53,7 +53,7 @@ extension Vectors {
         return position
     }
 
-    /// What needs no client.
+    /// The functions that need no client.
     func ask(_ step: Step) throws {
         try VectorFormat.check((step["ok"] == nil) != (step["error"] == nil), "an answer is one of `ok` and `error`")
         var answer = ""
@@ -70,7 +70,7 @@ extension Vectors {
         try VectorFormat.same(expected, JSON.text(answer), "ok")
     }
 
-    /// What the core says against it.
+    /// The error of the core.
     private func refusal(_ ask: () throws -> String) throws -> JSON? {
         do {
             _ = try ask()

@@ -37,7 +37,7 @@ public struct Vectors {
 
         subscript(name: String) -> JSON? { members[name] }
 
-        /// What stands beside the verb.
+        /// The members beside the verb.
         var about: JSON { members[verb] ?? .null }
 
         var name: String {
@@ -56,10 +56,10 @@ public struct Vectors {
     var keys = Names()
     var steps: [String: UInt32] = [:]
     var out: Set<UInt32> = []
-    /// What is counted under the day's cap.
+    /// The entries that count under the day's cap.
     var entries = Names()
     var store = CaseStore()
-    /// What each call of the store that is out asks.
+    /// The request of each call of the store that is out.
     var calls: [UInt32: StoreCall] = [:]
     var sent: [String: String] = [:]
     /// Where each walk stopped; null for one that is over.

@@ -13,12 +13,12 @@ struct CancelTests {
         let began = ContinuousClock.now
         task.cancel()
         let error = try await failure { try await task.value }
-        // What was out or waited for would have lasted a minute.
+        // A send or a wait would have lasted a minute.
         #expect(ContinuousClock.now - began < .seconds(50))
         return error
     }
 
-    /// What is bought in the end, by a new client.
+    /// The purchase of a new client in the end.
     private func resumed(_ sandbox: Sandbox, _ folder: Folder) async throws {
         let agent = try sandbox.client(store: folder.store)
         for result in try await agent.resumeAll() {
@@ -42,7 +42,7 @@ struct CancelTests {
         }
         task.cancel()
         let error = try await failure { try await task.value }
-        // Nobody has looked what the intent stands for.
+        // The client has not yet read the record of the intent.
         #expect(error.kind == .cancelled && error.effect == .unknown && error.intent == "job-1", "\(error.debugDescription)")
         #expect(try await sandbox.charges() == 0)
         #expect(try folder.records.isEmpty && saves.total == 0)
@@ -122,7 +122,7 @@ struct CancelTests {
         }
 
         var isArmed: Bool { lock.withLock { cancel != nil } }
-        /// Whether the moment has not come.
+        /// True if the moment has not come.
         var isLeft: Bool { lock.withLock { left >= 0 } }
 
         func passed() {
@@ -164,7 +164,7 @@ struct CancelTests {
                 #expect(error.effect != .none || sends.total == 0, "moment \(moment): \(error.debugDescription)")
             }
             await agent.close()
-            // What is said not to be done is bought anew here, and a charge of its own shows.
+            // A purchase that was reported as not done is made anew here, and a charge of its own shows.
             let again = try sandbox.client(store: folder.store)
             #expect(try await again.open("job-1", credentials: true).phase == .ready)
             await again.close()

@@ -7,14 +7,14 @@ import Testing
     import FoundationNetworking
 #endif
 
-/// What a client does once it is closed, or once nobody holds it.
+/// The behaviour of a client once it is closed, or once no reference to it is left.
 @Suite("a client that closes")
 struct ClosingTests {
     private static func shop(_ size: Int, ready: Int = 0) -> PoolOptions {
         PoolOptions(size: size, sessionType: .dynamic, productNo: "dynamic-world", dailyCapUsd: 100, ready: ready)
     }
 
-    /// What was sent, in order.
+    /// The requests, in order.
     private final class Sent: @unchecked Sendable {
         private let lock = NSLock()
         private var requests: [String] = []

@@ -12,7 +12,7 @@ struct ExchangeTests {
             method: "POST", url: "https://api.example/v1/sessions", headers: [], body: nil, timeoutMs: timeoutMs, sendBefore: sendBefore, maxBody: 1000)
     }
 
-    /// What came of a send, as `kind sent`, and how often the transport had it.
+    /// The result of a send, as `kind sent`, and the number of sends.
     private final class Told: @unchecked Sendable {
         let sends = Counter()
         private let lock = NSLock()

@@ -19,7 +19,7 @@ struct ExternalTests {
         }
     }
 
-    /// What the core makes of a body, without the package: `answered`, or the kind of the failure.
+    /// The core's result for a body, without the package: `answered`, or the kind of the failure.
     private func core(_ body: Data) throws -> String {
         let core = try Client(options: #"{"base_url":"https://api.example/v1","api_key":"key"}"#, entropy: Data(count: 16))
         let started = core.advance(

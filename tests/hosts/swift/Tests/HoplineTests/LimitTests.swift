@@ -4,7 +4,7 @@ import Kit
 import Testing
 
 extension AgentClient {
-    /// What a unit of the tests' product costs.
+    /// The price of a unit of the tests' product.
     func price() async throws -> Decimal {
         for try await product in try walkProducts() where product.productNo == "dynamic-world" { return product.price }
         throw Unmet("the product is offered")

@@ -36,7 +36,7 @@ struct LostTests {
         func close() async { await own.close() }
     }
 
-    /// What was asked of it, and whom to tell what it has lost.
+    /// The calls of the store, and the client to tell about lost names.
     private final class Calls: @unchecked Sendable {
         private let lock = NSLock()
         private var made: [String] = []

@@ -110,7 +110,7 @@ struct ManyTests {
         let kept = try await failure { try await first.forget(held) }
         #expect(kept.kind == .refused && kept.isRefusedByUs && kept.sessionId == open.sessionId, "\(kept.debugDescription)")
         #expect(try open.release())
-        // What is let go of is put once more, which changes its record.
+        // A released record is put once more, which changes it.
         try await until("it is let go of") { try await first.saved().allSatisfy { $0.whose != .mine } }
         let free = try #require(try await record())
         #expect(try await first.forget(free))

@@ -151,7 +151,7 @@ struct OrderTests {
         let first = try sandbox.reseller(store: folder.store)
         let user = try await first.funded()
         let waiting = Task { try await first.place(user) }
-        // What a process that ended now would leave. Files come and go while it works, so a copy may break off.
+        // The files that a process which ended now would leave. Files come and go while it works, so a copy may break off.
         try await until("it is placed") {
             try? FileManager.default.removeItem(atPath: left.path)
             try? FileManager.default.copyItem(atPath: folder.path, toPath: left.path)

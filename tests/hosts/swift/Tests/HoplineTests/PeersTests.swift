@@ -108,7 +108,7 @@ struct PeersTests {
     func logins(_ kind: Hopline.`Protocol`) async throws {
         let peers = try await Peers(Sandbox())
         let (address, refuses) = kind == .http ? (peers.ready.http["right"], peers.ready.http["refuses_login"]) : (peers.ready.socks5["right"], peers.ready.socks5["refuses_login"])
-        // What SOCKS5 has room for.
+        // The limits of SOCKS5.
         let (name, word) = kind == .http ? (600, 2000) : (240, 255)
         let logins = [("søren", "SØREN"), ("ĘdwardĄcki1", "pässword"), (String(repeating: "u", count: name), String(repeating: "p", count: word)), ("user", "%2F:@/ ?#\"\\")]
         for (username, password) in logins {

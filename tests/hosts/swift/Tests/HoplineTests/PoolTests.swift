@@ -23,7 +23,7 @@ struct PoolTests {
         #expect(before.empty + before.elsewhere == 1 && before.waiting == 0 && before.slots.isEmpty && before.hold == nil)
         #expect(try await sandbox.charges() == 0)
 
-        // What is done with a lease may use what is around it.
+        // The closure of a lease may use variables around it.
         var statuses: [Int] = []
         let first = try await shop.withLease(target: "localhost") { lease in
             #expect(lease.isValid && lease.slot == 0 && lease.target == "localhost")
@@ -34,7 +34,7 @@ struct PoolTests {
             return lease
         }
         #expect(try !first.isValid && first.observe(.captcha) == .giveBack, "it was given back")
-        // Nobody waits for anything.
+        // No caller waits.
         try await until("it was rotated") { try await sandbox.state().sessions.map(\.rotations) == [1] }
         let second = try await shop.withLease(target: "localhost") { lease in
             statuses.append(try await curl(site, through: lease.proxy).status)
@@ -187,7 +187,7 @@ struct PoolTests {
         } else {
             let others = (0..<2).map { _ in Task { try await here.withLease { _ in await gate.pass() } } }
             try await until("all are lent") { try await here.status().leased == 3 }
-            // What it has read of the record is good for purchases for a second.
+            // A read of the record allows purchases for a second.
             try await Task.sleep(for: .milliseconds(1500))
             let waits = try await failure { try await here.withLease { _ in } }
             #expect(waits.kind == .cancelled)

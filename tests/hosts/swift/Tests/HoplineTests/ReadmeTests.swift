@@ -74,7 +74,7 @@ struct ReadmeTests {
         #expect(1...3 ~= state.charges.count && state.sessions.allSatisfy { $0.status == "active" })
     }
 
-    /// What the program of the reseller API says.
+    /// The output of the program of the reseller API.
     func sell(_ sandbox: Sandbox, _ folder: Folder) async throws -> String {
         let child = try start("reseller", sandbox, folder)
         let text = await child.text()
@@ -112,7 +112,7 @@ struct ReadmeTests {
             try await sandbox.fault(operation, ["kind": "delay", "ms": 600_000])
             let killed = try start("reseller", sandbox, folder)
             try await until("\(operation) is done") { try await sandbox.times(operation) > 0 }
-            // What was answered before it may not be kept yet.
+            // The answers before it may not be kept yet.
             let own = writes.contains(operation) ? 1 : 0
             try await until("the writes before \(operation) are kept") { try underWay(folder) <= own }
             killed.kill()

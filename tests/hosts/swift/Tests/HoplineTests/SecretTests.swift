@@ -52,7 +52,7 @@ struct SecretTests {
             { try await agent.registerAccount(name: "A", contactEmail: "canary-contact@mail.example") },
             { try await agent.getSession(sessionId: "s-1", includeCredentials: true, until: Until(at: "/proxy/password", is: ["canary-password"]), deadline: .zero) },
             { try await agent.request(.post, "/x", body: ["note": "canary-body"], options: headers) },
-            // What may be sent again is kept, its body included, so this one has nothing to hide there.
+            // A request that may be sent again is kept, its body included, so this one has nothing to hide there.
             { try await agent.request(.put, "/x", body: ["note": "plain"], safety: .keyed, options: headers) },
             { try await agent.reportSessionEvent(sessionId: "s-1", event: sessionEvent(more: ["note": "canary-event"])) },
             { try await agent.getBalance(until: Until(at: "/status", is: ["active"]), deadline: .zero, options: headers) },

@@ -99,7 +99,7 @@ struct StoreTests {
         let saved = try await agent.saved()
         #expect(saved.map(\.whose) == [.other, .other] && Set(saved.compactMap(\.sessionId)) == Set(lines.dropFirst()), "\(saved)")
         #expect(try await agent.resumeAll().isEmpty)
-        // What is resumed may have been done.
+        // The resumed operation may have been done.
         for (error, effect) in [
             (try await failure { try await agent.open("job-1") }, HoplineError.Effect.none),
             (try await failure { try await agent.forget(saved[0].record) }, .none),

@@ -52,7 +52,7 @@ extension ResellerClient {
     }
 }
 
-/// What the list of static orders shows of one; the contract leaves it open.
+/// A static order in the list; the contract leaves its members open.
 struct Listed: Decodable {
     struct Instance: Decodable {
         let ip: String
@@ -83,7 +83,7 @@ final class Folder: Sendable {
     /// For one more client.
     var store: FolderStore { get throws { try FolderStore(path) } }
 
-    /// What its files of names hold.
+    /// The records in its files of names.
     var records: [String] {
         get throws {
             let names = URL(fileURLWithPath: "\(path)/names")

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("TLS")
 struct TlsTests {
-    /// Whom to trust is the system's to say: Apple's keychain, or the file that libcurl was built with.
+    /// The system decides on trust: Apple's keychain, or the file that libcurl was built with.
     @Test("at a service whose certificate is refused nothing is bought, and a purchase is in doubt")
     func refused() async throws {
         let folder = Folder()

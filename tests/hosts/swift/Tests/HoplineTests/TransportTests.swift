@@ -122,7 +122,7 @@ struct HeaderTests {
     }
 }
 
-/// What was said, from many threads.
+/// The lines, from many threads.
 final class Lines: @unchecked Sendable {
     private let lock = NSLock()
     private var lines: [String] = []

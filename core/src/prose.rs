@@ -36,11 +36,11 @@ const PARTS: [(&str, &[&str], usize); 10] = [
     ("Kotlin and Swift", &["bindings-uniffi"], 20),
     ("the sandbox", &["tests/sandbox"], 15),
     ("the proof", &["tests/world"], 5),
-    ("the hosts' tests", &["tests/hosts"], 155),
+    ("the hosts' tests", &["tests/hosts"], 140),
     (
         "other tests and tools",
         &["tests/bench", "tests/bindgen", "tests/coverage", "tests/fuzz", "tests/peers", "tests/store", "tests/xtask"],
-        55,
+        32,
     ),
     ("the READMEs of the repository", &["README.md", "CHANGELOG.md", "core/README.md", "tests/README.md", "tests/vectors/README.md"], 25),
 ];

@@ -28,7 +28,7 @@ export function rows(work, [own, ...others], named) {
 
 const BOUGHT = '{"success":true,"data":{"session_id":"ses_1","session_type":"dynamic","status":"active"}}';
 
-/** What answers in memory. */
+/** The answers, from memory. */
 export const answering = (body) => async () => new Response(body, { status: 200, headers: { "content-type": "application/json" } });
 
 export const account = { apiKey: "key", baseUrl: "https://api.example/v1" };

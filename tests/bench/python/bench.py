@@ -257,7 +257,7 @@ def purchases(scale: Scale) -> list[dict[str, Any]]:
 
 
 def imports(scale: Scale) -> list[dict[str, Any]]:
-    """What `import hopline` adds to the start of a program."""
+    """The time that `import hopline` adds to the start of a program."""
 
     def started(program: str) -> Contender:
         def run() -> int:

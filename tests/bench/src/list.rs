@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::rounds::{Beside, Contender, Row, Scale, rounds};
 
-/// What all hosts read.
+/// The list that all hosts read.
 const BODY: &[u8] = include_bytes!("../products.json");
 
 #[derive(Deserialize)]

@@ -10,12 +10,12 @@ use crate::spaced;
 #[global_allocator]
 static ALLOCATED: Cap<std::alloc::System> = Cap::new(std::alloc::System, usize::MAX);
 
-/// What is live.
+/// The live bytes.
 pub(crate) fn allocated() -> usize {
     ALLOCATED.allocated()
 }
 
-/// What was live before, and what is live for each of so many now.
+/// The live bytes for each of so many, beyond those before.
 pub(crate) fn each(before: usize, many: u32) -> f64 {
     allocated().saturating_sub(before) as f64 / f64::from(many)
 }

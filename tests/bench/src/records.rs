@@ -42,7 +42,7 @@ fn buy(service: &mut Service) -> u32 {
     let command = service.open(Some(format!("bought-{}", service.sends)));
     let mut completed = service.drain().0;
     if completed.is_empty() {
-        // It is read some time after it was bought.
+        // The session is read some time after its purchase.
         service.pass(60_000);
         completed = service.drain().0;
     }

@@ -42,7 +42,7 @@ pub(crate) struct Row {
     pub(crate) goal: Option<f64>,
 }
 
-/// Whom it is compared with, in the same rounds.
+/// The peer in the same rounds.
 #[derive(Serialize)]
 pub(crate) struct Beside {
     pub(crate) what: String,

@@ -15,9 +15,9 @@ const PROXY: &str =
 pub(crate) struct Service {
     pub(crate) client: PoolClient,
     pub(crate) now: Now,
-    /// What sessions are now.
+    /// The present status of sessions.
     pub(crate) status: &'static str,
-    /// Whether they come with a proxy.
+    /// True if they come with a proxy.
     pub(crate) with_proxies: bool,
     /// Sends that were answered.
     pub(crate) sends: u32,

@@ -30,7 +30,7 @@ pub(crate) fn at_once(scale: Scale) -> Vec<Row> {
     rows
 }
 
-/// What one of so many purchases takes, in microseconds.
+/// The time of one of so many purchases, in microseconds.
 fn each(many: u32, capped: bool) -> f64 {
     let mut service = Service::of(ClientOptions {
         base_url: "https://api.example/v1".into(),

@@ -12,12 +12,12 @@ use crate::rows::Row;
 
 /// Where the contracts lie, from the root of the repository.
 pub(crate) const CONTRACTS: &str = "../shared/seeds";
-/// What a claim begins with that says why a line has nothing to show.
+/// The prefix of a claim that says why a line has nothing to show.
 const NOTHING: &str = "nothing: ";
 /// A claim quotes no more characters of its line.
 const QUOTED: usize = 160;
 
-/// What a file such as `agent.json` says of a contract.
+/// The statements of a file such as `agent.json` about a contract.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Contract {

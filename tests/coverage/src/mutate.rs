@@ -26,9 +26,9 @@ pub(crate) struct Mutation {
     pub(crate) row: String,
     /// The file of core that keeps it.
     pub(crate) file: String,
-    /// What is there, once.
+    /// The present text, once.
     pub(crate) text: String,
-    /// What stands there instead.
+    /// The replacement.
     pub(crate) instead: String,
 }
 

@@ -19,11 +19,11 @@ use crate::witness::{Witness, tests};
 pub(crate) struct Row {
     /// The part of the contract.
     pub(crate) part: String,
-    /// What it says.
+    /// The statement.
     pub(crate) row: String,
     /// Its witnesses, all of which are there.
     pub(crate) shown_by: Vec<Witness>,
-    /// What it names as a witness and is not there.
+    /// The witnesses that it names and that are missing.
     pub(crate) lacks: Vec<String>,
 }
 
@@ -221,7 +221,7 @@ fn members(shape: Shape, path: &str, found: &mut dyn FnMut(String, &str, Option<
     }
 }
 
-/// Whether some object in a value, or in a text that is JSON, has a member that is as wanted.
+/// True if an object in a value, or in a text that is JSON, has a member that is as wanted.
 fn holds(value: &Value, name: &str, wanted: &dyn Fn(&Value) -> bool) -> bool {
     match value {
         Value::Object(members) => members.get(name).is_some_and(wanted) || members.values().any(|member| holds(member, name, wanted)),

@@ -12,7 +12,7 @@ use syn::{Item, Meta};
 const PROGRAMS: [(&str, &str, &str); 2] =
     [("hopline", "lib", "core/src/lib.rs"), ("hopline-host-rust", "real_http", "tests/hosts/rust/tests/real_http/main.rs")];
 
-/// What shows that a row holds. Its text is `vectors/FILE: CASE` or `PACKAGE/PROGRAM: PATH`.
+/// The witness of a row. Its text is `vectors/FILE: CASE` or `PACKAGE/PROGRAM: PATH`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Witness {
     /// A case of a file of vectors.

@@ -12,7 +12,7 @@ impl<'a> Choices<'a> {
         Choices { rest: bytes }
     }
 
-    /// Whether nothing is left.
+    /// True if nothing is left.
     pub fn is_over(&self) -> bool {
         self.rest.is_empty()
     }

@@ -8,9 +8,9 @@ use crate::{NOW, next};
 
 pub(crate) struct Held {
     pub(crate) client: Client,
-    /// What the client calls these bytes.
+    /// The name of these bytes in the client.
     pub(crate) record: RecordId,
-    /// Whether they are no record that it can use.
+    /// True if they are no record that the client can use.
     pub(crate) is_refused: bool,
     store: Memory,
 }

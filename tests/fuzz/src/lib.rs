@@ -59,7 +59,7 @@ fn next(client: &mut Client, now: Now) -> Step {
     }
 }
 
-/// Whether a text has the key, a password or a token in it; a fuzzer finds out how they begin.
+/// True if a text has the key, a password or a token in it; a fuzzer finds out how they begin.
 fn tells(text: &str) -> bool {
     [KEY, "canary-password", "canary-token"].iter().any(|secret| text.contains(secret))
 }

@@ -120,7 +120,7 @@ pub fn order_record(bytes: &[u8]) {
     held.end(Settlement::NotHappened { early: true });
 }
 
-/// Whether a record is of a call that may be sent again: a login, or a free one that its caller called safe to repeat.
+/// True if a record is of a call that may be sent again: a login, or a free one that its caller called safe to repeat.
 fn at_rest(record: &[u8]) -> bool {
     let record = serde_json::from_slice::<serde_json::Value>(record).unwrap_or_default();
     ["login", "request"].iter().any(|name| record["call"]["operation"] == *name)

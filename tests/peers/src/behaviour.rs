@@ -13,7 +13,7 @@ use crate::relay::Answer;
 pub struct Behaviour {
     /// The folder of the base URL that chooses it.
     pub name: &'static str,
-    /// Whether a client can read the answer.
+    /// The client's ability to read the answer.
     pub answer: Reading,
     /// Description, for the table in the README.
     #[serde(skip)]
@@ -25,7 +25,7 @@ pub struct Behaviour {
     pub(crate) act: Act,
 }
 
-/// Whether a client can read an answer.
+/// A client's ability to read an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reading {
@@ -37,16 +37,16 @@ pub enum Reading {
     Either,
 }
 
-/// What is done with a request.
+/// The treatment of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Act {
-    /// It is relayed, and the answer is treated so.
+    /// The request is relayed, and the answer is treated so.
     Relay(fn(&Answer, Duration) -> Script),
-    /// It is neither read to its end nor relayed.
+    /// The request is neither read to its end nor relayed.
     Unread(fn() -> Script),
 }
 
-/// What happens on the connection.
+/// The events on the connection.
 #[derive(Debug, Default)]
 pub(crate) struct Script {
     pub(crate) steps: Vec<Step>,
@@ -61,13 +61,13 @@ pub(crate) enum Step {
     Drip(Vec<u8>, Duration),
 }
 
-/// What becomes of the connection after the answer.
+/// The state of the connection after the answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Then {
     #[default]
     Serve,
     Close,
-    /// It closes, or breaks, when the next request comes, before it is read.
+    /// The connection closes, or breaks, when the next request comes, before that is read.
     CloseAtNext,
     ResetAtNext,
 }

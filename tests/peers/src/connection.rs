@@ -34,12 +34,12 @@ impl Head {
         self.header(name).is_some_and(|value| String::from_utf8_lossy(value).to_ascii_lowercase().contains(word))
     }
 
-    /// Whether the client closes the connection after this request.
+    /// True if the client closes the connection after this request.
     pub(crate) fn closes(&self) -> bool {
         self.says("connection", "close")
     }
 
-    /// Whether the client waits for leave to send the body.
+    /// True if the client waits for leave to send the body.
     pub(crate) fn expects_continue(&self) -> bool {
         self.says("expect", "100-continue")
     }

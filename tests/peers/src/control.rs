@@ -25,7 +25,7 @@ pub struct Relayed {
     pub path: String,
     /// Its `Idempotency-Key`.
     pub key: Option<String>,
-    /// Whether the service has got it.
+    /// True if the service has got the request.
     pub relayed: bool,
 }
 
@@ -72,7 +72,7 @@ impl Records {
         self.lock().logins.push(login);
     }
 
-    /// Whether the folder has had no odd answer yet; from now on it has.
+    /// True if the folder has had no odd answer yet; from now on it has.
     pub(crate) fn is_first(&self, folder: &str) -> bool {
         self.lock().once.insert(folder.to_owned())
     }

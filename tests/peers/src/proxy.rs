@@ -12,7 +12,7 @@ use crate::control::Records;
 use crate::site;
 use hopline_sandbox::Authority as Signer;
 
-/// What a proxy does with its clients.
+/// The behaviour of a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Manner {
     /// Takes any login and reaches the target.
@@ -27,7 +27,7 @@ pub enum Manner {
     Closes,
     /// Takes connections and says nothing.
     Hangs,
-    /// Nobody listens at its port.
+    /// The proxy's port has no listener.
     Dead,
 }
 

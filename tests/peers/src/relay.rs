@@ -10,7 +10,7 @@ use crate::connection::Head;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// What belongs to one connection, or is made anew.
+/// The headers of one connection, and those that are made anew.
 const HOP: [&str; 9] = [
     "connection",
     "content-length",

@@ -18,7 +18,7 @@ use crate::hole::Hole;
 use crate::proxy::{Manner, PROXIES, Proxy};
 use crate::{odd, proxy_http, proxy_socks5};
 
-/// What to serve.
+/// The behaviours to serve.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// The service that the odd server relays to, such as `http://127.0.0.1:8080`; without it there is no odd server.

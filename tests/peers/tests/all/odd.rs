@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{Peers, Wire};
 
-/// What the bytes of an answer must hold to be odd in their way.
+/// The bytes that an answer must hold to be odd in its way.
 fn mark(name: &str) -> &'static [u8] {
     match name {
         "early-hints" | "early-hints-close" => b"HTTP/1.1 103 Early Hints\r\nLink: ",
@@ -53,7 +53,7 @@ fn each_behaviour_does_what_it_says_and_the_service_gets_the_purchase_once() {
         let is_read = name != "unread";
         assert_eq!(relayed, [(name, "/v1/sessions".to_owned(), Some("key-1".to_owned()), is_read)]);
         assert_eq!(peers.charges(), usize::from(is_read), "{name}");
-        // What nobody has read of a request resets the connection, which may overtake the answer.
+        // An unread rest of a request resets the connection, which may overtake the answer.
         if !is_read {
             continue;
         }

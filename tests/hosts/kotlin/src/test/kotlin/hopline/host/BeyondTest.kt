@@ -27,7 +27,7 @@ import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Test
 import org.junit.jupiter.api.assertThrows
 
-/** What goes beyond the table: exact prices, events of telemetry, and requests of the caller's own. */
+/** The calls beyond the table: exact prices, events of telemetry, and requests of the caller's own. */
 class BeyondTest {
     private fun product(price: String = "4.10", type: SessionType = SessionType.Dynamic) =
         Product("p-1", "P", type, Sharing.Shared, true, BigDecimal(price), "USD", "GB")

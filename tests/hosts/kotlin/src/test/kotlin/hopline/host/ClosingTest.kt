@@ -50,7 +50,7 @@ import org.junit.jupiter.api.Timeout
 
 private val SHOP = PoolOptions(2, SessionType.Dynamic, "dynamic-world", dailyCapUsd = BigDecimal(10_000), ready = 2)
 
-/** What a client does once it is closed, or once nobody holds it, and whose threads it waits for. */
+/** The behaviour of a client once it is closed, or once no reference to it is left, and the threads that it waits for. */
 @OptIn(ExperimentalCoroutinesApi::class)
 class ClosingTest {
     private suspend fun until(what: String, holds: suspend () -> Boolean) {

@@ -21,7 +21,7 @@ import org.junit.jupiter.api.Test
 class ExternalTest {
     private val suite = File(System.getenv("HOPLINE_EXTERNAL") ?: "../../../../shared/external", "json-test-suite/test_parsing")
 
-    /** What the core makes of a body, without the package: `answered`, or the kind of the failure. */
+    /** The core's result for a body, without the package: `answered`, or the kind of the failure. */
     private fun core(body: ByteArray): String =
         Client("""{"base_url":"https://api.example/v1","api_key":"key"}""", ByteArray(16)).use { core ->
             val send = core.advance(Move.Start("get_balance", "{}", """{"attempts":1}"""), direct(ByteArray(0)), 0, 0).steps.firstNotNullOf { it as? Step.Send }
@@ -32,7 +32,7 @@ class ExternalTest {
             }
         }
 
-    /** What the package makes of it. */
+    /** The package's result. */
     private fun ours(body: ByteArray): String {
         val service = Scripted { Response(200, listOf("Content-Type" to "application/json"), body) }
         return AgentClient(Secret("key"), "https://api.example/v1", service, options = Options(attempts = 1)).use { agent ->

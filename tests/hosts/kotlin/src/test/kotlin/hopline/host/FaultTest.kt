@@ -18,7 +18,7 @@ import org.junit.jupiter.api.io.TempDir
 import org.junit.jupiter.params.ParameterizedTest
 import org.junit.jupiter.params.provider.MethodSource
 
-/** What goes wrong between a program and the service, over real sockets: one session, one charge. */
+/** Faults between a program and the service, over real sockets: one session, one charge. */
 class FaultTest {
     @ParameterizedTest
     @MethodSource("faults")

@@ -98,10 +98,10 @@ internal class Turns : CoroutineDispatcher() {
         }
     }
 
-    /** Whether somebody waits for a turn. */
+    /** True if a caller waits for a turn. */
     val isWanted: Boolean get() = synchronized(ready) { ready.isNotEmpty() }
 
-    /** Lets the first go on, or the last. Whether there was one. */
+    /** Lets the first go on, or the last. Returns true if there was one. */
     fun next(last: Boolean = false): Boolean {
         val block = synchronized(ready) { if (last) ready.removeLastOrNull() else ready.removeFirstOrNull() }
         block?.run()

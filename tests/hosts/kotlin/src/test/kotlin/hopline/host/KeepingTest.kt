@@ -46,7 +46,7 @@ import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Test
 import org.junit.jupiter.api.io.TempDir
 
-/** What is kept and told of calls: results that nobody took, notes, events, records, errors. */
+/** The records and notices of calls: results that were not taken, notes, events, records, errors. */
 class KeepingTest {
     private val bought = """{"session_id":"s-1","status":"creating"}"""
 

@@ -35,7 +35,7 @@ import org.junit.jupiter.api.Test
 import org.junit.jupiter.api.assertThrows
 import org.junit.jupiter.api.io.TempDir
 
-/** What a purchase may cost, and what a read is repeated for. */
+/** Limits on the price of a purchase, and the repetition of a read. */
 class LimitTest {
     private suspend fun AgentClient.buy(quantity: Int? = null, most: BigDecimal? = null, expected: BigDecimal? = null, intent: String? = null) =
         createSession(

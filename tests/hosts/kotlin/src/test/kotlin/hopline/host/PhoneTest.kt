@@ -47,7 +47,7 @@ import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Test
 import org.junit.jupiter.api.io.TempDir
 
-/** What a phone needs, as far as another machine can show it. */
+/** The needs of a phone, as far as another machine can show them. */
 class PhoneTest {
     private val balance = """{"balance":5}"""
 

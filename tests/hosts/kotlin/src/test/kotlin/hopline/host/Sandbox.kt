@@ -40,7 +40,7 @@ class Sandbox(vararg options: String) : AutoCloseable {
     /** The base URL with that certificate, or the `ca` to trust, of a sandbox that is over TLS too. */
     fun tls(what: String): String = ready.word("tls_$what")
 
-    /** What programs of their own find in their environment. */
+    /** The environment of separate programs. */
     val environment: Map<String, String>
         get() =
             mapOf(
@@ -88,7 +88,7 @@ class Sandbox(vararg options: String) : AutoCloseable {
     fun counts(): Pair<Int, Int> =
         state().let { (it.getValue("sessions") as JsonArray).size to (it.getValue("charges") as JsonArray).size }
 
-    /** What the reseller backend keeps. */
+    /** The state of the reseller backend. */
     fun backend(): JsonObject = state().getValue("backend").members()
 
     /** How often the service has done an operation. */

@@ -86,7 +86,7 @@ class SecretTest {
                 listOf<suspend () -> Any>(
                     { agent.requestApiKey(email, headers = header) }, { agent.registerAccount("A", contactEmail = email) },
                     { agent.getSession("s-1", includeCredentials = true) }, { agent.request(Method.POST, "/x", body = body("canary-body"), headers = header) },
-                    // What may be sent again is kept, its body included, so this one has nothing to hide there.
+                    // A request that may be sent again is kept, its body included, so this one has nothing to hide there.
                     { agent.request(Method.PUT, "/x", body = body("plain"), headers = header, safety = Safety.KEYED, intent = "free-${shown.size}") },
                     { agent.reportSessionEvent("s-1", sessionEvent(more = body("canary-event"))) },
                     { agent.getBalance(until = Until("/status", listOf("active")), deadline = Duration.ZERO) },

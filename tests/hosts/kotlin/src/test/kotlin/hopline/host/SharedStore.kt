@@ -19,10 +19,10 @@ class SharedStore(private val now: () -> Long = System::currentTimeMillis) {
     private val spent = HashMap<Pair<String, Long>, MutableMap<String, BigDecimal>>()
     private var today = 0L
 
-    /** What is there, by its name. */
+    /** The records, by name. */
     val names: List<String> get() = synchronized(this) { kept.keys.toList() }
 
-    /** What somebody owns. */
+    /** The owned names. */
     val owned: Set<String> get() = synchronized(this) { owners.keys.toSet() }
 
     fun client(): Store = Mine()

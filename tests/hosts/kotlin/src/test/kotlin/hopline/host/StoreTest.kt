@@ -26,7 +26,7 @@ import org.junit.jupiter.api.DynamicTest.dynamicTest
 import org.junit.jupiter.api.Test
 import org.junit.jupiter.api.TestFactory
 
-/** What every store must do, as data: the folder, and a store of somebody's own. */
+/** The requirements of every store, as data: the folder, and an app's own store. */
 class StoreTest {
     private val cases: List<Pair<String, JsonObject>> =
         File(System.getenv("HOPLINE_STORE") ?: "../../store").listFiles { file -> file.extension == "json" }!!.sorted().flatMap { file ->
@@ -221,7 +221,7 @@ private class Folders(private val clock: Clock) : Place() {
 
     override fun open(): Store = FolderStore(folder, clock)
 
-    /** What a garbage collector does: the native half is dropped. */
+    /** Does the work of a garbage collector: the native half is dropped. */
     override suspend fun die(client: Store): Unit =
         FolderStore::class.java.getDeclaredField("folder").apply { isAccessible = true }.get(client).let { (it as AutoCloseable?)?.close() ?: Unit }
 

@@ -49,7 +49,7 @@ private fun json(value: Any?): JsonElement =
         else -> JsonObject(value.javaClass.declaredFields.filter { !Modifier.isStatic(it.modifiers) }.mapNotNull { member(value, it.name) }.toMap())
     }
 
-/** What is false or not there is left out. */
+/** A member that is false or missing is left out. */
 private fun member(of: Any, name: String): Pair<String, JsonElement>? {
     val value = field(of.javaClass, name, of)?.takeUnless { it == false } ?: return null
     val plain = name.replace(Regex("[A-Z]")) { "_" + it.value.lowercase() }

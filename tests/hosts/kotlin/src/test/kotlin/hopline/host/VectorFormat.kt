@@ -8,14 +8,14 @@ import kotlinx.serialization.json.JsonNull
 import kotlinx.serialization.json.JsonObject
 import kotlinx.serialization.json.JsonPrimitive
 
-/** What was expected and what came. */
+/** The expected and the actual value. */
 class Failure(said: String) : Exception(said)
 
 fun check(holds: Boolean, said: () -> String) {
     if (!holds) throw Failure(said())
 }
 
-/** What each verb must have beside it, and what it may. */
+/** The members that each verb must have, and those that it may have. */
 private val VERBS: Map<String, Pair<Set<String>, Set<String>>> =
     mapOf(
         "start" to (setOf("operation") to setOf("params", "params_text", "options")),
@@ -51,7 +51,7 @@ private val VERBS: Map<String, Pair<Set<String>, Set<String>>> =
         "ask" to (setOf("given") to setOf("ok", "error")),
     )
 
-/** What the store may answer; to a step that is resolved, each of these. */
+/** The answers that the store may give; to a step that is resolved, each of these. */
 private val WORDS: Map<String, Set<String>> =
     mapOf(
         "put" to setOf("done", "failed", "never", "lost"), "delete" to setOf("done", "failed", "never", "lost"),
@@ -69,7 +69,7 @@ fun only(members: JsonObject, known: Set<String>, what: String) {
 /** A case, by the name of its file and its own. */
 class Case(val name: String, val members: JsonObject)
 
-/** Every case. Whatever is not understood is a failure. */
+/** Every case. An unknown member is a failure. */
 fun cases(folder: File): List<Case> {
     val files = folder.walk().filter { it.name.endsWith(".json") }.sorted().toList()
     val found = files.flatMap { path ->

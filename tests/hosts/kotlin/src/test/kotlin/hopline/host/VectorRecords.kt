@@ -16,7 +16,7 @@ import kotlinx.serialization.json.JsonPrimitive
 
 // The verbs about the store: what is asked of it, crashes, what is put into it behind the client's back, what it holds.
 
-/** What the store is asked next, of the kind of a verb. */
+/** The next call of the store, of the kind of a verb. */
 internal inline fun <reified Call : StoreCall> World.called(step: JsonObject, verb: String): Pair<UInt, Call> {
     val found = next { it !is Call }
     val call = (found as? Step.Store)?.call

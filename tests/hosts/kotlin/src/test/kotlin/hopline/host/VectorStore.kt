@@ -14,7 +14,7 @@ internal class VectorStore {
 
     private val kept = TreeMap<String, Kept>()
 
-    /** What was put (or, with null, deleted) and not confirmed: it may be on the disk. */
+    /** The records that were put (or, with null, deleted) without confirmation: they may be on the disk. */
     private val unsure = HashMap<String, ByteArray?>()
     private var today = 0L
     private val entries = HashMap<Pair<Long, String>, BigDecimal>()

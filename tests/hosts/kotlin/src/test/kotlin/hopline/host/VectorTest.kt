@@ -10,7 +10,7 @@ import org.junit.jupiter.api.DynamicTest.dynamicTest
 import org.junit.jupiter.api.Test
 import org.junit.jupiter.api.TestFactory
 
-/** What Hopline must do, as data, through the class of the package. */
+/** The required behaviour of Hopline, as data, through the class of the package. */
 class VectorTest {
     private val folder = File(System.getenv("HOPLINE_VECTORS") ?: "../../vectors")
 

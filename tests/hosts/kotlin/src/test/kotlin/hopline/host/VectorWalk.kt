@@ -68,7 +68,7 @@ internal fun World.walk(step: JsonObject) {
 private fun World.beginning(step: JsonObject): JsonElement =
     step.maybe("from")?.let { JsonPrimitive(walks[it] ?: throw Failure("`$it` is no walk to go on from")) } ?: step["position_text"] ?: JsonNull
 
-/** What needs no client. */
+/** The functions that need no client. */
 internal fun ask(step: JsonObject) {
     check(("ok" in step) != ("error" in step)) { "an answer is one of `ok` and `error`" }
     var answer: String? = null

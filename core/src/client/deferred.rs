@@ -48,8 +48,12 @@ impl DeferredCalls {
         self.0.len()
     }
 
-    /// Makes the work that was pushed since then come out in the order in which it was pushed.
-    pub(super) fn turn(&mut self, from: usize) {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Reverses what was pushed since the stack had this length, so that the first that was pushed comes out first.
+    pub(super) fn reverse_from(&mut self, from: usize) {
         if let Some(new) = self.0.get_mut(from..) {
             new.reverse();
         }
@@ -70,4 +74,35 @@ impl Clone for DeferredCalls {
 #[cfg(feature = "ablation")]
 impl std::hash::Hash for DeferredCalls {
     fn hash<H: std::hash::Hasher>(&self, _: &mut H) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The order in which calls are carried out, where the call of a number pushes the calls of these.
+    fn order(first: &[u32], pushes: impl Fn(u32) -> Vec<u32>) -> Vec<u32> {
+        let (mut calls, mut done) = (DeferredCalls::default(), Vec::new());
+        first.iter().for_each(|number| calls.push(Deferred::ResumeMore(*number)));
+        calls.reverse_from(0);
+        while let Some(Deferred::ResumeMore(number)) = calls.pop() {
+            done.push(number);
+            let from = calls.len();
+            pushes(number).into_iter().for_each(|number| calls.push(Deferred::ResumeMore(number)));
+            calls.reverse_from(from);
+        }
+        assert!(calls.is_empty());
+        done
+    }
+
+    #[test]
+    fn calls_are_carried_out_in_their_order_and_what_each_leads_to_before_the_next() {
+        assert_eq!(order(&[1, 2, 3], |_| Vec::new()), [1, 2, 3]);
+        let pushes = |number| match number {
+            1 => vec![10, 11],
+            10 => vec![100],
+            _ => Vec::new(),
+        };
+        assert_eq!(order(&[1, 2], pushes), [1, 10, 100, 11, 2]);
+    }
 }

@@ -43,6 +43,7 @@ impl Client {
 
     /// Does something, and all that follows from it.
     pub(super) fn route<T>(&mut self, act: impl FnOnce(&mut Router) -> T) -> T {
+        debug_assert!(self.router.deferred.is_empty(), "each entry carries out what it leads to");
         let value = act(&mut self.router);
         self.router.carry_out_all();
         value

@@ -154,6 +154,7 @@ impl Router {
 
     /// Returns the next step, after the work that is due.
     pub(super) fn poll(&mut self, now: Now) -> Step {
+        debug_assert!(self.deferred.is_empty(), "each entry carries out what it leads to");
         self.shared.clock.tick(now);
         while self.outbox.steps.is_empty() && self.take_due(now) {
             self.carry_out_all();
@@ -185,13 +186,14 @@ impl Router {
         true
     }
 
-    /// Carries out what is wanted, the last first, and what comes of that before what was wanted earlier: as if each were a call.
+    /// Carries out deferred calls in the order in which they were pushed. Those that one of them pushes come before the rest, as if each were
+    /// a call.
     pub(super) fn carry_out_all(&mut self) {
-        self.deferred.turn(0);
+        self.deferred.reverse_from(0);
         while let Some(call) = self.deferred.pop() {
             let from = self.deferred.len();
             self.carry_out_deferred(call);
-            self.deferred.turn(from);
+            self.deferred.reverse_from(from);
         }
     }
 

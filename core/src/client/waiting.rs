@@ -99,7 +99,7 @@ pub(super) struct Start {
     pub(super) options: CallOptions,
     /// The caller's names for it.
     pub(super) bought_as: Option<RequestIdentity>,
-    /// The number of claims that were made in vain, and the time of the last one.
+    /// The number of claims that were made in vain, and the time at which it gives up.
     pub(super) patience: Option<(u32, Millis)>,
 }
 

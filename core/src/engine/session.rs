@@ -26,7 +26,7 @@ pub(crate) fn read_of(session_id: &str, credentials: bool) -> Option<Built> {
 }
 
 /// A known session, in the shape of a read.
-pub(crate) fn shown(session_id: &str, known: Option<Known<'_>>) -> (Facts, Json) {
+pub(crate) fn as_a_read(session_id: &str, known: Option<Known<'_>>) -> (Facts, Json) {
     let known = known.unwrap_or_default();
     let status = known.status.unwrap_or_default();
     let shown = [("session_id", Some(session_id)), ("session_type", known.session_type), ("status", Some(status))];
@@ -191,7 +191,7 @@ impl Follow {
 
     /// Ends the wait at the deadline without a read: the caller gets the last known state, not an error that drops the session.
     fn end_with_what_is_known(&self, cx: &Cx<'_>) -> Action {
-        let (facts, raw) = shown(cx.subject.session_id.as_deref().unwrap_or_default(), cx.known);
+        let (facts, raw) = as_a_read(cx.subject.session_id.as_deref().unwrap_or_default(), cx.known);
         let phase = phase_of(facts.status.as_deref(), &cx.wants.session_options.ends);
         Action::End(Ok(Box::new(Answered { raw, shape: &Session::SHAPE, phase: Some(phase), ..Answered::of(facts) })))
     }

@@ -10,7 +10,7 @@ use crate::state::{CommandId, Name};
 use crate::wire::Facts;
 
 impl Router {
-    /// Goes on with what a record stands for:
+    /// Goes on with what a record stands for.
     pub(crate) fn resume(&mut self, record: &RecordId, options: CallOptions) -> CommandId {
         if let Err(error) = options.check_resume() {
             return self.reject(error, None);
@@ -22,7 +22,7 @@ impl Router {
         self.resume_name(&name, Resume { options, intent: None })
     }
 
-    /// Goes on with what an intent stands for:
+    /// Goes on with what an intent stands for, and buys nothing new.
     pub(crate) fn resume_intent(&mut self, intent: &str, options: CallOptions) -> CommandId {
         if let Err(error) = options.check_resume() {
             return self.reject(error, Some(intent.to_owned()));

@@ -28,7 +28,7 @@ impl Outputs for Resumed {
 }
 
 impl Router {
-    /// Goes on with what no living client has, 16 at a time, beginning at a random entry:
+    /// Goes on with what no living client has, 16 at a time, beginning at a random entry.
     pub(crate) fn resume_all(&mut self, options: CallOptions) -> CommandId {
         if let Err(error) = options.check_resume() {
             return self.reject(error, None);

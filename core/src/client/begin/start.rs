@@ -20,7 +20,7 @@ use crate::state::{CommandId, Fingerprint, Name, RequestIdentity, User};
 use crate::wire::{Built, Refusal, build, build_any, params_of};
 
 impl Router {
-    /// Starts an operation by its name, with its parameters as a JSON object:
+    /// Starts an operation by its name, with its parameters as a JSON object.
     pub(crate) fn start_json(&mut self, operation: &str, params: &str, options: CallOptions) -> CommandId {
         match (operation, endpoint(operation)) {
             ("open_session", _) => self.admit(CreateSession::ENDPOINT, params, Then::Follow, options),

@@ -47,7 +47,7 @@ impl Router {
         self.sessions.insert(id, Box::new(tracked));
     }
 
-    /// Follows a session no more, without ending it:
+    /// Follows a session no more, without ending it.
     pub(crate) fn release_session(&mut self, session: &str) -> bool {
         let follows = self.follows(session);
         if let Some(known) = self.sessions.get_mut(session) {

@@ -10,7 +10,7 @@ use crate::state::{Seen, Verdict};
 use crate::time::Now;
 
 impl Router {
-    /// Turns what was seen through a session into advice, and sends nothing:
+    /// Turns what was seen through a session into advice, and begins a rotation where the session rotates by itself.
     pub(crate) fn observe(&mut self, session_id: &str, seen: Seen, now: Now) -> Option<Verdict> {
         self.shared.clock.tick(now);
         let tracked = self.sessions.get_mut(session_id)?;

@@ -1,13 +1,10 @@
 //! The record of a pool, for the pool: read and changed by steps of its own, since no command waits under its name.
 
+use crate::client::names::keep::REMEMBERED;
 use crate::client::news::{PoolEvent, PoolEventKind, PoolFound, PoolNo};
 use crate::client::outbox::Pending;
 use crate::client::router::Router;
 use crate::state::{Listed, Name, StoreAnswer, StoreCall};
-use crate::time::Millis;
-
-/// A pool that nobody opened for so long is forgotten.
-const REMEMBERED: Millis = 30 * 86_400_000;
 
 impl Router {
     /// Claims the record, of which the pool hears.

@@ -10,7 +10,7 @@ use crate::state::{Name, User};
 use crate::time::Now;
 
 impl Router {
-    /// Claims that have ended while this client lives:
+    /// Takes in that claims of this client have ended: those of these names, or all.
     pub(crate) fn lost(&mut self, names: Option<&[Name]>, now: Now) {
         self.shared.clock.tick(now);
         let all = || self.journal.names().cloned().collect();

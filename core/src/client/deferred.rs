@@ -5,7 +5,11 @@
 
 use crate::client::waiting::{AfterRetry, StoredRecord};
 use crate::engine::{Action, Input};
+use crate::policy::Error;
 use crate::state::{CommandId, JobId, Name, WriteResult};
+
+/// There is room for so many calls all the time.
+const ROOM: usize = 16;
 
 /// One thing that is to be done.
 pub(super) enum Deferred {
@@ -33,6 +37,8 @@ pub(super) enum Deferred {
     Abandon(CommandId),
     /// A command is cancelled.
     Cancel(CommandId),
+    /// A command ends with an error.
+    Fail(CommandId, Box<Error>),
 }
 
 /// The stack of what is still to be done. There is nothing in it between two calls from outside.
@@ -59,8 +65,13 @@ impl DeferredCalls {
         }
     }
 
+    /// The next one. After a burst its room is given back.
     pub(super) fn pop(&mut self) -> Option<Deferred> {
-        self.0.pop()
+        let call = self.0.pop();
+        if call.is_none() {
+            self.0.shrink_to(ROOM);
+        }
+        call
     }
 }
 

@@ -211,6 +211,7 @@ impl Router {
             Deferred::ResumeMore(number) => self.resume_more(number),
             Deferred::Abandon(command) => self.abandon(command),
             Deferred::Cancel(command) => _ = self.cancel(command),
+            Deferred::Fail(command, error) => self.complete(command, Err(*error)),
         }
     }
 

@@ -34,6 +34,6 @@ impl Router {
         let operation = self.commands.get(&command).map_or("list", |command| command.operation);
         let error =
             Error::new(Kind::Cancelled, Effect::None, operation, "was cancelled; `saved` shows the operations under way", Advice::Nothing);
-        self.complete(command, Err(error));
+        self.deferred.push(Deferred::Fail(command, Box::new(error)));
     }
 }

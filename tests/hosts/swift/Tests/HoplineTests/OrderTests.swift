@@ -82,7 +82,7 @@ struct OrderTests {
         #expect(contrary.field == "became", "\(contrary.debugDescription)")
         #expect(try await second.settle(record, happened: true, became: number))
         let again = try await failure { try await second.settle(record, happened: true) }
-        #expect(again.kind == .refused && again.message.contains("has changed since you looked"), "\(again.debugDescription)")
+        #expect(again.kind == .refused && again.message.contains("has changed since you read it"), "\(again.debugDescription)")
         let placed = try await second.place(user, intent: "order-1")
         #expect(placed.orderNo == number && placed.phase == .ready)
         #expect(try await sandbox.times("create_static_order") == 1)

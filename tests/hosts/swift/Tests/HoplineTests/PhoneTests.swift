@@ -52,7 +52,7 @@ struct PhoneTests {
         let options = ClientOptions(account: "user-1", attempts: 2, backoff: .milliseconds(1), headers: { throw LoggedOut() })
         let error = try await failure { try await AgentClient(baseURL: wire.url, options: options).buy("job-1") }
         #expect(error.kind == .unavailable && error.effect == .none && error.attempts == 2, "\(error.debugDescription)")
-        #expect(error.message.contains("`headers` failed") && error.notes == ["`headers` threw LoggedOut"], "\(error.debugDescription)")
+        #expect(error.message.contains("the `headers` function failed") && error.notes == ["`headers` threw LoggedOut"], "\(error.debugDescription)")
         #expect(wire.seen.isEmpty)
     }
 

@@ -103,13 +103,13 @@ export function asked(question, more) {
 }
 
 /**
- * The exception of a `fetch` as an error that carries nothing along: some keep the request, and with it its secrets. `own` are secrets,
- * `secrets` are texts that may be one, and `more` is added to every failure of this `fetch`.
+ * The exception of a `fetch` as an error that carries nothing along: some keep the request, and with it its `secrets`. `more` is added to
+ * every failure of this `fetch`.
  */
-export function plain(error, { secrets, own, more, isGiven }) {
+export function plain(error, { secrets, more, isGiven }) {
   const cause = error?.cause ?? error;
   const place = isGiven ? placeOf(error ?? {}) : undefined;
-  const told = redacted([cause?.code, cause?.message ?? String(cause)].filter(Boolean).join(": "), secrets, own);
+  const told = redacted([cause?.code, cause?.message ?? String(cause)].filter(Boolean).join(": "), secrets);
   return new Error([told, place && ` (${place})`, more].filter(Boolean).join(""));
 }
 

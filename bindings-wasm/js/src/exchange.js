@@ -9,8 +9,8 @@ export function exchange({ fetch, isGiven, before, connection, secrets, more }, 
   const abort = new AbortController();
   const { signal } = abort;
   const chunks = [];
-  /** A write gets a connection of its own: a used one may be closing, or an answer that belongs to no request may be on its way there. */
-  const own = method === "GET" ? undefined : connection?.();
+  /** The connection of its own that a write gets: a used one may be closing, or an answer that belongs to no request may be on its way there. */
+  let own;
   /** A response whose body is being read. */
   let response;
   let [reader, timer, end] = [];
@@ -45,6 +45,8 @@ export function exchange({ fetch, isGiven, before, connection, secrets, more }, 
   };
 
   const run = async () => {
+    // Chosen now, since the program's settings may have changed while the store was asked.
+    own = method === "GET" ? undefined : connected(connection);
     const given = await fetch(url, { method, headers, body, redirect: "manual", cache: "no-store", signal, ...(own && { dispatcher: own }) });
     if (signal.aborted) throw signal.reason;
     const { status } = given;
@@ -65,7 +67,7 @@ export function exchange({ fetch, isGiven, before, connection, secrets, more }, 
   const failed = (error) => {
     try {
       const what = before?.(error) ?? { kind: error?.cause ? "closed" : "other", sent: "maybe" };
-      return { ...what, error: plain(error, { secrets: held(headers), own: secrets(), more: more?.(), isGiven }) };
+      return { ...what, error: plain(error, { secrets: [...secrets(), ...[...held(headers), ...texts(body)].filter((text) => text.length > 3)], more: more?.(), isGiven }) };
     } catch {
       return { kind: "other", sent: "maybe", error: new Error("`fetch` threw something that can't be read") };
     }
@@ -88,9 +90,34 @@ export function exchange({ fetch, isGiven, before, connection, secrets, more }, 
   return { signal, send, stop };
 }
 
+/** A connection of its own; `undefined` if none can be made. */
+function connected(connection) {
+  try {
+    return connection?.();
+  } catch {
+    return undefined;
+  }
+}
+
+/** The headers that hold no secret. */
+const PLAIN = new Set(["accept", "content-type", "user-agent"]);
+
 /** The values of headers, which may be secret: with the word before them and without. */
 function held(headers) {
-  return headers.flatMap(([, value]) => [value, value.split(" ").at(-1)]).filter((text) => text.length > 3);
+  return headers.filter(([name]) => !PLAIN.has(name.toLowerCase())).flatMap(([, value]) => [value, value.split(" ").at(-1)]);
+}
+
+/** The texts in a body, each of which may be secret. */
+function texts(body) {
+  if (!body) return [];
+  const found = [];
+  const text = new TextDecoder().decode(body);
+  try {
+    JSON.parse(text, (_, value) => void (typeof value === "string" && found.push(value)));
+  } catch {
+    found.push(text);
+  }
+  return found;
 }
 
 /** Several pieces of bytes as one. */

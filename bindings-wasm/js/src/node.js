@@ -54,7 +54,8 @@ host.connections = (fetch, isGiven) => {
   const hasFetch = (exports) => Object.getOwnPropertyDescriptor(Object(exports), "fetch")?.value === fetch;
   const loaded = Object.values(require.cache ?? {}).find((module) => hasFetch(module?.exports) && typeof module.exports.getGlobalDispatcher === "function");
   if (isGiven && !loaded) return undefined;
-  const dispatcher = loaded ? loaded.exports.getGlobalDispatcher : () => globalThis[Symbol.for("undici.globalDispatcher.1")];
+  // Node has no dispatcher before something of its `fetch` was used.
+  const dispatcher = loaded ? loaded.exports.getGlobalDispatcher : () => globalThis.Headers && globalThis[Symbol.for("undici.globalDispatcher.1")];
   return () => another(dispatcher());
 };
 

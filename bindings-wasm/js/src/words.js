@@ -5,7 +5,7 @@
 
 /** Texts that are secrets anywhere: a login in an address, an authorization, a token, and a value after the name of a secret. */
 const LOGIN = /(?<=\/\/)[^\s/@]*(?:\/[^\s@]*)?@|\b(?:Basic|Bearer)\s+[^\s'",;)]+|\beyJ[\w.-]+/gi;
-const NAMED = /(?<![\w-])([\w-]{0,40}(?:pass(?:word|wd|phrase)?|pwd|secret|token|api[-_]?key|authorization|credentials?)["']?\s*[:=]\s*)("[^"]*"|'[^']*'|[^\s"',;&)]+)/gi;
+const NAMED = /(?<![\w-])([\w-]{0,40}(?:pass(?:word|wd|phrase)?|pwd|secret|token|api[-_]?key|authorization|credentials?)["']?\s*[:=]\s*)("(?:[^"\\]|\\.)*"?|'[^']*'?|[^\s"',;&)]+)/gi;
 /** The longest message, and the part of an error that is read: an error may quote a whole page. */
 const [LONGEST, LONGEST_READ] = [300, 4000];
 /** Lines of a stack that are Node's own or this package's. */
@@ -30,18 +30,24 @@ export function isError(error) {
   }
 }
 
-/** A text without the secrets in it, nor any longer part of those in `own`, since a quotation may have cut them. */
-export function redacted(text, secrets = [], own = []) {
-  const known = [...secrets, ...own].reduce((text, secret) => (secret ? text.replaceAll(secret, "[redacted]") : text), text);
-  const plain = own.reduce(withoutParts, known.slice(0, LONGEST_READ)).replace(LOGIN, "[redacted]").replace(NAMED, "$1[redacted]").replace(/\s+/g, " ").trim();
+/** A text without the secrets in it, nor any longer part of them, since a quotation may have cut them. */
+export function redacted(text, secrets = []) {
+  const known = [...new Set(secrets.flatMap(spellings))].filter(Boolean).sort((a, b) => b.length - a.length);
+  const whole = known.reduce((text, secret) => text.replaceAll(secret, "[redacted]"), text).slice(0, LONGEST_READ);
+  // A secret may have the name of one in it, so the names are read before.
+  const named = whole.replace(LOGIN, "[redacted]").replace(NAMED, "$1[redacted]");
+  const plain = withoutParts(named, known).replace(/\s+/g, " ").trim();
   return plain.length > LONGEST ? `${plain.slice(0, LONGEST)}…` : plain;
 }
 
 /** The shortest part of a secret that is hidden, in letters. */
 const PART = 8;
 
-function withoutParts(text, secret = "") {
-  const parts = new Set(Array.from({ length: Math.max(secret.length - PART + 1, 0) }, (_, n) => secret.slice(n, n + PART)));
+/** A secret as it is, in JSON and in an address. */
+const spellings = (secret) => [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)];
+
+function withoutParts(text, secrets) {
+  const parts = new Set(secrets.flatMap((secret) => Array.from({ length: Math.max(secret.length - PART + 1, 0) }, (_, n) => secret.slice(n, n + PART))));
   let [plain, from] = ["", 0];
   for (let at = 0; at + PART <= text.length; at += 1) {
     if (!parts.has(text.slice(at, at + PART))) continue;
@@ -65,8 +71,8 @@ export function placeOf({ stack }) {
 }
 
 /** The words of an error, and its place behind them. */
-export function wordsOf(error, secrets) {
+export function wordsOf(error) {
   const place = isError(error) ? placeOf(error) : undefined;
-  const words = redacted([error?.code, error?.message ?? error].filter((one) => one !== undefined && one !== "").map(String).join(": "), secrets);
+  const words = redacted([error?.code, error?.message ?? error].filter((one) => one !== undefined && one !== "").map(String).join(": "));
   return [words, place && `(${place})`].filter(Boolean).join(" ");
 }

@@ -100,6 +100,23 @@ test("a write without a key is not sent on a connection that may be closing", { 
   }
 });
 
+test("a write is sent, too, if the program's own dispatcher can't be made again", async (t) => {
+  const { Agent: Real, getGlobalDispatcher, setGlobalDispatcher } = tool("undici6");
+  const before = getGlobalDispatcher();
+  t.after(() => setGlobalDispatcher(before));
+  let made = 0;
+  class Agent extends Real {
+    constructor(options) {
+      if (made++) throw new Error("one is enough");
+      super(options);
+    }
+  }
+  setGlobalDispatcher(new Agent());
+  const service = await sandbox(t);
+  await service.agent().createSession(WANTED, { timeoutMs: 5000 });
+  assert.deepEqual([made, (await service.state()).charges.length], [2, 1]);
+});
+
 test("a dispatcher of the program's own sends writes without a key, too, as the rest", async (t) => {
   const { Agent, MockAgent, getGlobalDispatcher, setGlobalDispatcher } = tool("undici6");
   const before = getGlobalDispatcher();
@@ -227,13 +244,13 @@ for (const [name, node] of [["this Node", process.execPath], ["Node 24", NODE24]
   test(`each write has a connection of its own, on ${name}, over its fetch and over that of any undici`, { skip: !existsSync(node) && "it is not here", timeout: 120_000 }, async (t) => {
     const service = await sandbox(t, ...ROOM);
     const { odd_url, recorded, forget } = await peers(t, service);
-    for (const way of ways) {
+    for (const [way, VOUCHES] of [[["own"], ""], ...ways.map((way) => [way, "1"])]) {
       await forget();
-      const { code, out, errors } = await program("written.mjs", { HOPLINE_API_KEY: service.api_key, HOPLINE_BASE_URL: `${odd_url}/plain/v1` }, way, undefined, node).ended;
-      assert.deepEqual([code, new Set(JSON.parse(out || "[]")).size], [0, 5], `${way}: ${errors}`);
+      const { code, out, errors } = await program("written.mjs", { HOPLINE_API_KEY: service.api_key, HOPLINE_BASE_URL: `${odd_url}/plain/v1`, VOUCHES }, way, undefined, node).ended;
+      assert.deepEqual([code, new Set(JSON.parse(out || "[]")).size], [0, 13], `${way}: ${errors}`);
       const { relayed } = await recorded();
       const [reads, writes] = ["GET", "POST"].map((wanted) => relayed.filter(({ method }) => method === wanted).map(({ connection }) => connection));
-      assert.equal(writes.length, 5);
+      assert.equal(writes.length, 13);
       assert.ok(writes.every((one) => relayed.filter(({ connection }) => connection === one).length === 1), `${way}: reads on ${reads}, writes on ${writes}`);
       assert.ok(way[0].includes("+") || new Set(reads).size < reads.length, `${way}: reads share theirs`);
     }

@@ -61,6 +61,29 @@ test("a reseller's login, its sub-users, orders, proxies, errors, events and rec
   assert.deepEqual([bob.username, bob.email.reveal()], ["bob", user.email], "a name is no secret where the contract shows it");
 });
 
+test("a transport's error can't carry a part of a body or of a token along", async (t) => {
+  const { service, reseller } = await shop(t);
+  const { token } = reseller;
+  const user = { username: "canary-user", password: "canary-\"password\"-zyxwvutsrq", email: "canary-zyxwvutsrq@example.com" };
+  const quote = {
+    whole: ({ body }) => body,
+    cut: ({ body }) => body.slice(0, body.indexOf("password") + 17),
+    "cut in the middle of a secret": ({ body }) => [body.slice(0, body.indexOf("yxwvutsrq") + 5), body.slice(body.indexOf("anary-zyx"))].join(" … "),
+    "in an address": () => `?password=${encodeURIComponent(user.password)} ${encodeURIComponent(user.email)}`,
+    "without a name": () => `${user.password} ${user.email}`,
+    "a token": () => `${token.slice(0, -3)} … ${token.slice(3)}`,
+  };
+  for (const [name, words] of Object.entries(quote)) {
+    const fetch = async (_, { body }) => {
+      throw new Error(`could not send ${words({ body: new TextDecoder().decode(body) })}`);
+    };
+    const error = await service.reseller({ token, fetch }).createUser(user, { attempts: 1 }).catch((error) => error);
+    const text = shown(error) + shown(error.cause);
+    assert.match(text, /could not send .*redacted/s, name);
+    for (const secret of ["anary", "zyxwv", "vutsrq", token.slice(3, 15), token.slice(-15, -3)]) assert.ok(!text.includes(secret), `${name}: ${secret} in ${text}`);
+  }
+});
+
 test("a transport's error can't carry a login or a token along", async (t) => {
   const { service, reseller } = await shop(t);
   const { token } = reseller;

@@ -22,10 +22,11 @@ const LOGIN = ["username", "password", "token"];
 
 host.environment = (api, given) => {
   // A file or a shell may have left a line break behind it.
-  const trimmed = (option, text = "") => (option === "password" ? text.replace(/^[\r\n]+|[\r\n]+$/g, "") : text.trim());
-  const found = Object.entries(VARIABLES[api]).map(([option, name]) => [option, trimmed(option, process.env[name]) || undefined]);
+  const trimmed = (option, text) => (option === "password" ? text.replace(/^[\r\n]+|[\r\n]+$/g, "") : text.trim());
   const hasLogin = LOGIN.some((option) => option in given);
-  return Object.fromEntries(found.filter(([option]) => !(hasLogin && LOGIN.includes(option))));
+  // A blank one is refused by its name: a key that is lost on its way must not make a client without one.
+  const found = Object.entries(VARIABLES[api]).filter(([option, name]) => name in process.env && !(hasLogin && LOGIN.includes(option)));
+  return Object.fromEntries(found.map(([option, name]) => [option, trimmed(option, process.env[name])]));
 };
 host.variable = (api, option) => VARIABLES[api][option];
 host.elsewhere = (api) => `, or set ${VARIABLES[api].baseUrl}`;

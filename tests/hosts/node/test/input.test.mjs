@@ -99,11 +99,15 @@ test("space around what the environment says is nothing, and an error names its 
   await reseller.queryProducts({}, { attempts: 1 }).catch(() => {});
   await reseller.close();
   assert.equal(logins[0].password, " canary ");
-  for (const [name, value] of [["HOPLINE_BASE_URL", "api.example/v1"], ["HOPLINE_API_KEY", "canary\nkey"], ["HOPLINE_BASE_URL", ""]]) {
+  for (const [name, value] of [["HOPLINE_BASE_URL", "api.example/v1"], ["HOPLINE_API_KEY", "canary\nkey"], ["HOPLINE_BASE_URL", ""], ["HOPLINE_API_KEY", " \n"], ["HOPLINE_API_KEY", ""]]) {
     set({ [name]: value });
     assert.throws(() => new AgentClient(), (error) => (clear(error, "invalid", new RegExp(name)), !error.message.includes("canary")));
     // What is given is not the variable's.
-    if (value) assert.throws(() => new AgentClient({ baseUrl: "x", apiKey: "canary\nkey" }), ({ message }) => !message.includes("HOPLINE"));
+    if (value.trim()) assert.throws(() => new AgentClient({ baseUrl: "x", apiKey: "canary\nkey" }), ({ message }) => !message.includes("HOPLINE"));
+  }
+  for (const name of ["HOPLINE_USERNAME", "HOPLINE_PASSWORD", "HOPLINE_BACKEND_URL"]) {
+    set({ [name]: "\n" });
+    assert.throws(() => new ResellerClient(), (error) => (clear(error, "invalid", new RegExp(name)), true));
   }
 });
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import hopline
 from hopline._hopline import VERSION
+from hopline._options import Environment
 
 _COMMANDS = {
     "list": "shows the pools that the store keeps",
@@ -30,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser, pools = _parsers()
     asked = parser.parse_args(arguments)
     needed = {"--store FOLDER or HOPLINE_STORE": asked.store, "--base-url URL or HOPLINE_BASE_URL": asked.base_url}
-    needed["HOPLINE_API_KEY, the API key that the pool's programs use,"] = os.environ.get("HOPLINE_API_KEY")
+    needed["HOPLINE_API_KEY, the API key that the pool's programs use,"] = _said("HOPLINE_API_KEY")
     if (missing := next((name for name, value in needed.items() if not value), None)) is not None:
         pools.error(f"{missing} is needed")
     try:
@@ -49,14 +50,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+def _said(variable: str) -> str | None:
+    """A value of the environment, where a file or a shell may have left a line break behind it."""
+    return Environment().text("", None, variable)
+
+
 def _parsers() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
     parser = argparse.ArgumentParser(prog="hopline", description="Shows the pools that a store keeps, and pauses, resumes or drains them.")
     parser.add_argument("--version", action="version", version=VERSION)
     pools = parser.add_subparsers(required=True, metavar="pool").add_parser("pool", help="pools that programs share through a store")
     common = argparse.ArgumentParser(add_help=False)
-    common.add_argument("--store", metavar="FOLDER", default=os.environ.get("HOPLINE_STORE"), help="the store's folder; default: HOPLINE_STORE")
+    common.add_argument("--store", metavar="FOLDER", default=_said("HOPLINE_STORE"), help="the store's folder; default: HOPLINE_STORE")
     common.add_argument(
-        "--base-url", metavar="URL", default=os.environ.get("HOPLINE_BASE_URL"), help="the address of the API; default: HOPLINE_BASE_URL"
+        "--base-url", metavar="URL", default=_said("HOPLINE_BASE_URL"), help="the address of the API; default: HOPLINE_BASE_URL"
     )
     common.add_argument("--account", metavar="NAME", help="the `account` that the programs name, if they do")
     common.add_argument("--same-account", action="store_true", help="what was stored under another key or base URL belongs to this account")

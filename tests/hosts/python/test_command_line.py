@@ -12,6 +12,7 @@ import hopline
 import pytest
 from canned import until
 from conftest import BUY
+from hopline.__main__ import main
 from sandbox import Sandbox
 
 SHOP: dict[str, Any] = {**BUY, "protocol": "http", "daily_cap_usd": 100}
@@ -46,6 +47,21 @@ def run(sandbox: Sandbox, *arguments: str, code: int = 0) -> str:
     said, other = (done.stdout, done.stderr) if code == 0 else (done.stderr, done.stdout)
     assert other == "" and said and sandbox.ready["api_key"] not in said
     return said
+
+
+@pytest.mark.parametrize("mark", ["HOPLINE_BASE_URL", "HOPLINE_API_KEY", "HOPLINE_STORE"])
+def test_space_around_what_the_environment_says_is_nothing(mark: str, sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = {**environment(sandbox), "HOPLINE_STORE": str(tmp_path)}
+    for name, value in said.items():
+        monkeypatch.setenv(name, f" {value}\r\n" if name == mark else value)
+    main(["pool", "list"])
+
+
+def test_a_variable_with_nothing_but_space_is_none(sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {**environment(sandbox), "HOPLINE_STORE": str(tmp_path), "HOPLINE_API_KEY": " \n"}.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(SystemExit):
+        main(["pool", "list"])
 
 
 class Worker:
@@ -124,7 +140,7 @@ def test_what_no_program_has_is_terminated_at_once_and_only_by_drain(is_drained:
     if is_drained:
         run(sandbox, "pool", "drain", "shop", "--store", str(tmp_path), "--account", "a")
     else:
-        assert "that the store keeps" in run(sandbox, "pool", "drain", "shop", "--store", str(tmp_path), code=1)
+        assert "does not belong to a pool in the store" in run(sandbox, "pool", "drain", "shop", "--store", str(tmp_path), code=1)
         run(sandbox, "pool", "pause", "shop", "--store", str(tmp_path), "--account", "a")
     assert len(living(sandbox)) == (0 if is_drained else 2)
 

@@ -12,6 +12,7 @@ import pytest
 import requests
 import urllib3
 from conftest import BUY
+from hopline._http import _requests, _urllib3
 from sandbox import Sandbox
 
 SOUND = {"base_url": "https://api.example/v1", "api_key": "key"}
@@ -171,6 +172,73 @@ def test_a_kept_connection_that_the_service_has_closed_is_not_used(sandbox: Sand
             assert agent.get_balance().raw["balance"] == 100_000
             [(_, _, kept)] = agent._send._idle  # type: ignore[attr-defined]
             assert select.select([kept.sock], [], [], 10)[0], "the service has not closed it"
+
+
+class Older:
+    """A connection, its pool and its manager in one, with what urllib3 1.26 has of them: `is_closed` is newer. requests takes 1.26, too."""
+
+    sock: Any = None
+
+    def connection_from_host(self, host: str) -> "Older":
+        return self
+
+    def connect(self) -> None:
+        self.sock = "connected"
+
+    def _validate_conn(self, connection: Any) -> None: ...
+
+    def _put_conn(self, connection: Any) -> None: ...
+
+
+def test_a_connection_of_urllib3_1_26_is_connected() -> None:
+    request = hopline.Request(method="GET", url="http://api.example/", headers={}, body=None, timeout=1, max_body=1)
+    older = Older()
+    _urllib3.watched(older, request).connection_from_host("api.example")._validate_conn(older)
+    assert older.sock == "connected" and request._aborts
+
+
+@pytest.mark.parametrize("kind", [requests.Session, urllib3.PoolManager])
+def test_a_kept_connection_of_urllib3_is_not_broken_off_once_it_is_given_back(kind: Any, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The read of a body gives it back with the last byte, and then it may be another request's."""
+    asked: list[hopline.Request] = []
+    given_back: list[bool] = []
+    watched, put = _urllib3.watched, urllib3.HTTPConnectionPool._put_conn
+
+    def hear(manager: Any, request: hopline.Request) -> Any:
+        asked.append(request)
+        return watched(manager, request)
+
+    def hear_too(pool: Any, connection: Any) -> None:
+        given_back.append(not asked[-1]._aborts)
+        put(pool, connection)
+
+    for module in (_urllib3, _requests):
+        monkeypatch.setattr(module, "watched", hear)
+    monkeypatch.setattr(urllib3.HTTPConnectionPool, "_put_conn", hear_too)
+    with kind() as http, hopline.AgentClient(**sandbox.account, http=http, attempts=1) as agent:
+        agent.get_balance()
+    assert given_back and all(given_back)
+
+
+class Shared(requests.adapters.HTTPAdapter):
+    """Has more than connections, which its end clears."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept = ["a certificate"]
+
+    def close(self) -> None:
+        self.kept.clear()
+        super().close()
+
+
+def test_a_write_through_an_adapter_does_not_end_the_adapter(sandbox: Sandbox) -> None:
+    adapter = Shared()
+    with requests.Session() as session:
+        session.mount("http://", adapter)
+        with hopline.AgentClient(**sandbox.account, http=session) as agent:
+            assert agent.create_session(**BUY).session_id
+        assert adapter.kept == ["a certificate"]
 
 
 def test_a_callable_sees_the_context_of_who_called_in_threads_too() -> None:

@@ -13,6 +13,7 @@ import aioresponses
 import hopline
 import httpx
 import pytest
+import pytest_httpx
 import requests
 import requests_cache
 import requests_mock
@@ -119,6 +120,51 @@ def test_what_a_test_tool_does_not_know_reaches_no_service(tool: Callable[[str],
     # What stands in place of all sends answers here, too.
     assert isinstance(found[0], hopline.HoplineError) or tool is with_a_patched_urlopen
     assert sandbox.requests() == []
+
+
+# What they raise: the request may have been sent, since nothing told of a connection that did not come about.
+
+FAILURES = [httpx.ReadTimeout, httpx.ReadError, httpx.RemoteProtocolError, httpx.ConnectError, httpx.ConnectTimeout, LookupError]
+BOTH = pytest.mark.parametrize("kind", [httpx.Client, httpx.AsyncClient])
+
+
+def failed(sandbox: Sandbox, kind: Any) -> hopline.Effect:
+    found = buy(sandbox, kind() if kind is httpx.Client else kind)
+    assert isinstance(found, hopline.HoplineError) and sandbox.requests() == []
+    return found.effect
+
+
+@BOTH
+@pytest.mark.parametrize("using", ["httpcore", "httpx"])
+@pytest.mark.parametrize("failure", FAILURES)
+def test_what_respx_raises_may_have_been_sent(failure: Any, using: str, kind: Any, sandbox: Sandbox) -> None:
+    with respx.mock(using=using) as router:
+        router.post(f"{sandbox.account['base_url']}/sessions").mock(side_effect=failure("a test fails"))
+        assert failed(sandbox, kind) == "unknown"
+
+
+@BOTH
+@pytest.mark.parametrize("failure", FAILURES)
+def test_what_pytest_httpx_raises_may_have_been_sent(failure: Any, kind: Any, sandbox: Sandbox, httpx_mock: pytest_httpx.HTTPXMock) -> None:
+    httpx_mock.add_exception(failure("a test fails"))
+    assert failed(sandbox, kind) == "unknown"
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_what_respx_raises_for_a_write_without_a_key_is_not_sent_again(failure: Any, sandbox: Sandbox) -> None:
+    with respx.mock() as router, httpx.Client() as http, hopline.AgentClient(**sandbox.account, http=http, attempts=3) as agent:
+        route = router.post(f"{sandbox.account['base_url']}/other").mock(side_effect=failure("a test fails"))
+        with pytest.raises(hopline.InDoubt):
+            agent.request("POST", "/other")
+        assert route.call_count == 1
+
+
+@BOTH
+@pytest.mark.parametrize("failure", [httpx.PoolTimeout, httpx.UnsupportedProtocol])
+def test_what_says_by_its_name_that_nothing_was_sent_had_no_effect(failure: Any, kind: Any, sandbox: Sandbox) -> None:
+    with respx.mock() as router:
+        router.post(f"{sandbox.account['base_url']}/sessions").mock(side_effect=failure("a test fails"))
+        assert failed(sandbox, kind) == "none"
 
 
 # What is put in the place of a method that a program of one's own would call, and Hopline might not.

@@ -139,7 +139,7 @@ def test_an_order_that_never_arrived_has_no_candidate_and_may_be_placed_anew(san
         assert reseller.reconcile(caught.value.record).candidates == ()
         assert reseller.settle(caught.value.record, happened=False, early=True)
         assert reseller.place_order(**order_for(user_id), intent="order-1").phase == "ready"
-        with pytest.raises(hopline.Refused, match="has changed since you looked"):
+        with pytest.raises(hopline.Refused, match="has changed since you read it"):
             reseller.reconcile(caught.value.record)
         [placed] = reseller.saved()
         with pytest.raises(hopline.Misuse, match="takes a record in doubt"):

@@ -121,10 +121,10 @@ def test_two_clients_do_things_about_one_record_one_after_the_other(stores: Call
     with client(stores()) as first, client(stores(), bought) as second:
         with pytest.raises(hopline.InDoubt):
             first.resume(record)
-        with pytest.raises(hopline.Refused, match="has changed since you looked"):
+        with pytest.raises(hopline.Refused, match="has changed since you read it"):
             second.settle(record, happened=False, early=True)
         [saved] = second.saved()
-        with pytest.raises(hopline.Refused, match="after an hour, or with `early`") as caught:
+        with pytest.raises(hopline.Refused, match="after an hour, or now with `early`") as caught:
             second.settle(saved.record, happened=False)
         assert saved.settle_from is not None and caught.value.retry_at is not None and caught.value.retry_at > saved.in_doubt_since
         assert not second.forget(saved.record), "what is in doubt is not forgotten"

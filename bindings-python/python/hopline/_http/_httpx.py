@@ -32,7 +32,7 @@ class _Sending:
         if (own := way_of_its_own(client, _WAYS, _PASSED_BY)) is not None:
             raise Failed("other", "never", f"nothing was sent, since {own}")
         self._request = request
-        self._is_out = self._has_begun = self._is_used = self._is_shared = False
+        self._is_out = self._is_heard = self._has_begun = self._is_used = self._is_shared = False
         self._stream: Any = None
         self.answer: Response | None = None
         # A copy of the client, which also reports the beginning of the transport, and the answer, before any hook of the caller's can
@@ -60,6 +60,7 @@ class _Sending:
 
     def hear(self, event: str, info: Any) -> None:
         """httpcore tells of each request before its first byte leaves. A second one is a transport's own repeat, and goes no further."""
+        self._is_heard = True
         if event.endswith((".connect_tcp.complete", ".connect_unix_socket.complete", ".start_tls.complete")):
             self._stream = info["return_value"]
         if event.endswith(".send_request_headers.started") and info["request"].method != b"CONNECT":
@@ -101,9 +102,10 @@ class _Sending:
         is_httpxs_own = home(self.client.send) == "httpx"
         if not self._is_out and is_httpxs_own:
             raise unsent(error, self._request)
-        # Another transport may have tried something before it.
+        # Another transport may have tried something before it, and so may a replacement of a method of httpx's own, which reports nothing.
         transport = type(self.client._transport_for_url(httpx.URL(self._request.url)))
-        is_sure = is_httpxs_own and transport in (httpx.HTTPTransport, httpx.AsyncHTTPTransport)
+        is_told = self._is_heard or isinstance(error, (httpx.PoolTimeout, httpx.UnsupportedProtocol))
+        is_sure = is_told and is_httpxs_own and transport in (httpx.HTTPTransport, httpx.AsyncHTTPTransport)
         if isinstance(error, httpx.TransportError):
             failure = _failure(error)
             raise failure if is_sure else Failed(failure.kind, "maybe", failure.why)

@@ -66,7 +66,8 @@ def transport(session: "requests.Session") -> Transport:
             raise never_left(error, request) or error
         finally:
             if fresh is not None:
-                fresh.close()
+                for manager in (fresh.poolmanager, *fresh.proxy_manager.values()):  # the rest is the caller's adapter's, too
+                    manager.clear()
 
     return send
 

@@ -104,15 +104,19 @@ def watched(manager: Any, request: Request) -> Any:
 
         def validate(connection: Any) -> None:
             kept._validate_conn(connection)
-            if connection.is_closed:  # over plain HTTP it would connect as it sends
+            if connection.sock is None:  # over plain HTTP it would connect as it sends
                 connection.connect()
             if request._is_over:
                 raise Failed("aborted", "never")
             plain = connection.sock  # the connection forgets it once the answer says that it is the last one
             request.on_abort(lambda: break_off(plain))
 
+        def give_back(connection: Any) -> None:
+            request.is_answered()  # from now on the connection may be another request's
+            kept._put_conn(connection)
+
         pool: Any = copy(kept)
-        pool._validate_conn, pool._put_conn = validate, kept._put_conn
+        pool._validate_conn, pool._put_conn = validate, give_back
         return pool
 
     made.connection_from_host = connection_from_host

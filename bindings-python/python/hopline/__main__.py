@@ -52,7 +52,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _said(variable: str) -> str | None:
     """A value of the environment, where a file or a shell may have left a line break behind it."""
-    return Environment().text("", None, variable)
+    said: str | None = Environment().text("", None, variable)
+    return said
 
 
 def _parsers() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
@@ -61,9 +62,7 @@ def _parsers() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
     pools = parser.add_subparsers(required=True, metavar="pool").add_parser("pool", help="pools that programs share through a store")
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--store", metavar="FOLDER", default=_said("HOPLINE_STORE"), help="the store's folder; default: HOPLINE_STORE")
-    common.add_argument(
-        "--base-url", metavar="URL", default=_said("HOPLINE_BASE_URL"), help="the address of the API; default: HOPLINE_BASE_URL"
-    )
+    common.add_argument("--base-url", metavar="URL", default=_said("HOPLINE_BASE_URL"), help="the address of the API; default: HOPLINE_BASE_URL")
     common.add_argument("--account", metavar="NAME", help="the `account` that the programs name, if they do")
     common.add_argument("--same-account", action="store_true", help="what was stored under another key or base URL belongs to this account")
     common.add_argument("--json", action="store_true", help="prints JSON, for programs")

@@ -63,6 +63,9 @@ public class JavaHttpTransport @JvmOverloads constructor(private val client: Htt
                 OwnClient.like(client)
             } catch (error: ExecutionException) {
                 throw TransportException(Kind.CONNECT, mayHaveBeenSent = false, error.cause)
+            } catch (error: InterruptedException) {
+                Thread.currentThread().interrupt()
+                throw TransportException(Kind.OTHER, mayHaveBeenSent = false, error)
             }
         return own.use { it.client.answer(built, request.maxBody) }
     }

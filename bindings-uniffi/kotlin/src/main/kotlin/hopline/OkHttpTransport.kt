@@ -28,7 +28,7 @@ import okio.BufferedSink
  * to the client as `headers`.
  *
  * The given client's connections are for reads. A write has a connection of its own: a reused connection may hold an answer that belongs to
- * no request, which would be taken for that of a purchase.
+ * no request, which would be taken for that of a purchase. Writes are sent over HTTP/1.1, since HTTP/2 sends several over one connection.
  */
 public class OkHttpTransport(client: OkHttpClient = OkHttpClient()) : Transport {
     private val client: OkHttpClient =
@@ -54,7 +54,8 @@ public class OkHttpTransport(client: OkHttpClient = OkHttpClient()) : Transport 
             )
         }.build()
 
-    private val writes: OkHttpClient = this.client.newBuilder().connectionPool(ConnectionPool(0, 1, TimeUnit.NANOSECONDS)).build()
+    private val writes: OkHttpClient =
+        this.client.newBuilder().connectionPool(ConnectionPool(0, 1, TimeUnit.NANOSECONDS)).protocols(listOf(okhttp3.Protocol.HTTP_1_1)).build()
 
     override suspend fun send(request: Request): Response {
         val trace = Trace()

@@ -28,8 +28,10 @@ import java.util.concurrent.CopyOnWriteArrayList
 import java.util.concurrent.TimeUnit
 import kotlin.time.Duration.Companion.milliseconds
 import kotlin.time.Duration.Companion.seconds
+import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.async
 import kotlinx.coroutines.awaitAll
+import kotlinx.coroutines.cancelAndJoin
 import kotlinx.coroutines.delay
 import kotlinx.coroutines.runBlocking
 import kotlinx.coroutines.sync.Semaphore
@@ -151,9 +153,16 @@ class PeersTest {
     @Test
     fun `what Java sends its writes with ends with them`(): Unit = runBlocking {
         Sandbox("--seed", "154", "--provisioning-ms", "0", "--balance", "100000", "--session-limit", "1000").use { sandbox ->
+            fun selectors() = Thread.getAllStackTraces().keys.filter { it.threadGroup?.name == "hopline-write" && "Selector" in it.name }
+            sandbox.fault("create_session", """{"kind":"delay","ms":60000}""")
+            sandbox.client().use { agent ->
+                val held = async(Dispatchers.Default) { agent.createSession(SessionType.Dynamic, "dynamic-world") }
+                withTimeout(20.seconds) { while (selectors().isEmpty() || sandbox.counts().second == 0) delay(20) }
+                held.cancelAndJoin()
+            }
             sandbox.client().use { agent ->
                 repeat(20) { agent.createSession(SessionType.Dynamic, "dynamic-world") }
-                withTimeout(60.seconds) { while (Thread.getAllStackTraces().keys.any { it.threadGroup?.name == "hopline-write" && "Selector" in it.name }) delay(20) }
+                withTimeout(60.seconds) { while (selectors().isNotEmpty()) delay(20) }
             }
         }
     }

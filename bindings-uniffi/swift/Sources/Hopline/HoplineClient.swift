@@ -234,11 +234,24 @@ public enum Resumed: Sendable {
 
 /// The address of an API: the given one, or the environment's.
 func address(_ given: String?, _ variable: String) throws(HoplineError) -> String {
-    if let found = given ?? ProcessInfo.processInfo.environment[variable] { return found }
+    if let given { return given }
+    if let found = try environment(variable, "baseURL") { return found }
     throw refused("client", because: "base_url", ["variable": variable])
 }
 
 /// A secret from the environment.
-func secret(_ variable: String) -> Secret? {
-    ProcessInfo.processInfo.environment[variable].map { Secret($0) }
+func secret(_ variable: String, _ field: String) throws(HoplineError) -> Secret? {
+    guard let found = try environment(variable, field) else { return nil }
+    return Secret(found)
+}
+
+/// A variable of the environment, without the line break that a file or a shell may have left behind it; nil if it is not set. A blank one
+/// is refused by its name: a key that is lost on its way must not make a client without one.
+private func environment(_ variable: String, _ field: String) throws(HoplineError) -> String? {
+    guard let found = ProcessInfo.processInfo.environment[variable] else { return nil }
+    // Space may be a part of a password.
+    let text = found.trimmingCharacters(in: field == "password" ? .newlines : .whitespacesAndNewlines)
+    if !text.isEmpty { return text }
+    let what = "the environment variable `\(variable)` is blank; set it, or take it away"
+    throw HoplineError(.invalid, "client", what, advice: .changeRequest, say: "nothing was changed", field: field)
 }

@@ -36,8 +36,8 @@ public final class ResellerClient: HoplineClient, @unchecked Sendable {
         told.add("api", "reseller")
         // A given token is never renewed with another login.
         let given = username != nil || password != nil || token != nil
-        told.add("username", given ? username : secret("HOPLINE_USERNAME"))
-        told.add("password", given ? password : secret("HOPLINE_PASSWORD"))
+        told.add("username", try given ? username : secret("HOPLINE_USERNAME", "username"))
+        told.add("password", try given ? password : secret("HOPLINE_PASSWORD", "password"))
         told.add("token", token)
         told.add("token_codes", tokenCodes)
         told.add("doubt_codes", doubtCodes)

@@ -234,6 +234,18 @@ private fun resuming(
 internal fun newEngine(client: HoplineClient<*>, options: Secret, means: Means, store: Store?): Engine =
     Engine(newCore(options), means, store?.let(StoreHandle::of)).also { watch(client, it) }
 
+/**
+ * A variable of the environment, without the line break that a file or a shell may have left behind it; null if it is not set. A blank one is
+ * refused by its name: a key that is lost on its way must not make a client without one.
+ */
+internal fun variable(name: String, field: String): String? {
+    val found = System.getenv(name) ?: return null
+    // Space may be a part of a password.
+    return (if (field == "password") found.trim('\r', '\n') else found.trim()).ifEmpty {
+        throw unfit(field, "the environment variable `$name` is blank; set it, or take it away")
+    }
+}
+
 /** The address of an API, which must be given or be in the environment. */
 internal fun address(given: String?, variable: String): String =
     given ?: throw refused("client", "base_url", "variable" to variable)

@@ -30,7 +30,7 @@ import kotlinx.coroutines.Dispatchers
 public class ResellerClient(
     username: Secret? = null,
     password: Secret? = null,
-    baseUrl: String? = System.getenv("HOPLINE_BACKEND_URL"),
+    baseUrl: String? = variable("HOPLINE_BACKEND_URL", "baseUrl"),
     token: Secret? = null,
     tokenCodes: List<String>? = null,
     doubtCodes: List<String>? = null,
@@ -86,8 +86,8 @@ public data class OrderReply(
 private fun login(username: Secret?, password: Secret?, token: Secret?): Array<Pair<String, Secret?>> {
     val given = username != null || password != null || token != null
     return arrayOf(
-        "username" to if (given) username else System.getenv("HOPLINE_USERNAME")?.let(::Secret),
-        "password" to if (given) password else System.getenv("HOPLINE_PASSWORD")?.let(::Secret),
+        "username" to if (given) username else variable("HOPLINE_USERNAME", "username")?.let(::Secret),
+        "password" to if (given) password else variable("HOPLINE_PASSWORD", "password")?.let(::Secret),
         "token" to token,
     )
 }

@@ -235,8 +235,8 @@ internal fun newEngine(client: HoplineClient<*>, options: Secret, means: Means, 
     Engine(newCore(options), means, store?.let(StoreHandle::of)).also { watch(client, it) }
 
 /**
- * A variable of the environment, without the line break that a file or a shell may have left behind it; null if it is not set. A blank one is
- * refused by its name: a key that is lost on its way must not make a client without one.
+ * A variable of the environment, without the line break that a file or a shell may have left behind it; null if it is not set. A blank one
+ * is refused by its name: a key that is lost on its way must not make a client without one.
  */
 internal fun variable(name: String, field: String): String? {
     val found = System.getenv(name) ?: return null

@@ -3,6 +3,7 @@
 import asyncio
 import contextvars
 import select
+import ssl
 from typing import Any
 
 import aiohttp
@@ -218,6 +219,19 @@ def test_a_kept_connection_of_urllib3_is_not_broken_off_once_it_is_given_back(ki
     with kind() as http, hopline.AgentClient(**sandbox.account, http=http, attempts=1) as agent:
         agent.get_balance()
     assert given_back and all(given_back)
+
+
+@pytest.mark.parametrize("error", [ssl.SSLError("no handshake"), ValueError("urllib3 1.26 says so of a name that is not the certificate's"), OSError()])
+def test_a_connection_of_urllib3_that_does_not_come_about_had_no_effect(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    def connect(connection: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(urllib3.connection.HTTPConnection, "connect", connect)
+    for kind in (requests.Session, urllib3.PoolManager):
+        with kind() as http, hopline.AgentClient(base_url="http://127.0.0.1:9/v1", api_key="key", http=http, attempts=1) as agent:
+            with pytest.raises(hopline.Unavailable) as caught:
+                agent.create_session(**BUY)
+            assert caught.value.effect == "none"
 
 
 class Shared(requests.adapters.HTTPAdapter):

@@ -97,15 +97,20 @@ def of_its_own(pool: Any) -> Any:
 def watched(manager: Any, request: Request) -> Any:
     """The same pool for one request: the connection that it gets can be broken off before there is an answer, and nothing is sent over one
     that comes about when nobody waits any more."""
+    from urllib3.exceptions import HTTPError
+
     made: Any = copy(manager)
 
     def connection_from_host(*given: Any, **settings: Any) -> Any:
         kept = manager.connection_from_host(*given, **settings)
 
         def validate(connection: Any) -> None:
-            kept._validate_conn(connection)
-            if connection.sock is None:  # over plain HTTP it would connect as it sends
-                connection.connect()
+            try:
+                kept._validate_conn(connection)
+                if connection.sock is None:  # over plain HTTP it would connect as it sends
+                    connection.connect()
+            except (HTTPError, OSError, ValueError) as error:  # a ValueError: urllib3 1.26 refuses a certificate by one
+                raise before_first_byte(error) from None
             if request._is_over:
                 raise Failed("aborted", "never")
             plain = connection.sock  # the connection forgets it once the answer says that it is the last one

@@ -1,4 +1,5 @@
 import { plain } from "./error.js";
+import { secretsIn } from "./words.js";
 
 /**
  * One request over `fetch`, and its outcome: a response, or `{ kind, sent }`. The exchange decides nothing: no redirect is followed and
@@ -67,7 +68,7 @@ export function exchange({ fetch, isGiven, before, connection, secrets, more }, 
   const failed = (error) => {
     try {
       const what = before?.(error) ?? { kind: error?.cause ? "closed" : "other", sent: "maybe" };
-      return { ...what, error: plain(error, { secrets: [...secrets(), ...[...held(headers), ...texts(body)].filter((text) => text.length > 3)], more: more?.(), isGiven }) };
+      return { ...what, error: plain(error, { secrets: [...secrets(), ...held(headers, body)], more: more?.(), isGiven }) };
     } catch {
       return { kind: "other", sent: "maybe", error: new Error("`fetch` threw something that can't be read") };
     }
@@ -102,23 +103,13 @@ function connected(connection) {
 /** The headers that hold no secret. */
 const PLAIN = new Set(["accept", "content-type", "user-agent"]);
 
-/** The values of headers, which may be secret: with the word before them and without. */
-function held(headers) {
-  return headers.filter(([name]) => !PLAIN.has(name.toLowerCase())).flatMap(([, value]) => [value, value.split(" ").at(-1)]);
+/** The secrets in a request: of its headers, the values with the word before them and without. */
+function held(headers, body) {
+  const values = headers.filter(([name]) => !PLAIN.has(name.toLowerCase())).flatMap(([, value]) => [value, value.split(" ").at(-1)]);
+  const members = body ? secretsIn(JSON.parse(new TextDecoder().decode(body))) : [];
+  return [...values, ...members].filter((text) => text.length > 3);
 }
 
-/** The texts in a body, each of which may be secret. */
-function texts(body) {
-  if (!body) return [];
-  const found = [];
-  const text = new TextDecoder().decode(body);
-  try {
-    JSON.parse(text, (_, value) => void (typeof value === "string" && found.push(value)));
-  } catch {
-    found.push(text);
-  }
-  return found;
-}
 
 /** Several pieces of bytes as one. */
 export function join(chunks) {

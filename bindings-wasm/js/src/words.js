@@ -6,6 +6,8 @@
 /** Texts that are secrets anywhere: a login in an address, an authorization, a token, and a value after the name of a secret. */
 const LOGIN = /(?<=\/\/)[^\s/@]*(?:\/[^\s@]*)?@|\b(?:Basic|Bearer)\s+[^\s'",;)]+|\beyJ[\w.-]+/gi;
 const NAMED = /(?<![\w-])([\w-]{0,40}(?:pass(?:word|wd|phrase)?|pwd|secret|token|api[-_]?key|authorization|credentials?)["']?\s*[:=]\s*)("(?:[^"\\]|\\.)*"?|'[^']*'?|[^\s"',;&)]+)/gi;
+/** The members of a body that are secrets, or say who somebody is. */
+const MEMBER = /pass|pwd|secret|token|key|auth|credential|mail|user_?name/i;
 /** The longest message, and the part of an error that is read: an error may quote a whole page. */
 const [LONGEST, LONGEST_READ] = [300, 4000];
 /** Lines of a stack that are Node's own or this package's. */
@@ -38,6 +40,12 @@ export function redacted(text, secrets = []) {
   const named = whole.replace(LOGIN, "[redacted]").replace(NAMED, "$1[redacted]");
   const plain = withoutParts(named, known).replace(/\s+/g, " ").trim();
   return plain.length > LONGEST ? `${plain.slice(0, LONGEST)}…` : plain;
+}
+
+/** The secret texts in some JSON. */
+export function secretsIn(json, isSecret = false) {
+  if (typeof json === "string") return isSecret ? [json] : [];
+  return Object.entries(json ?? {}).flatMap(([name, value]) => secretsIn(value, isSecret || MEMBER.test(name)));
 }
 
 /** The shortest part of a secret that is hidden, in letters. */

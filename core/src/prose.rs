@@ -181,7 +181,7 @@ fn begins_badly(sentence: &str) -> bool {
     let sentence = sentence.trim_start_matches(['(', '*', '_', '"', '[']).to_lowercase();
     let begins_with = |opener: &&str| sentence.strip_prefix(opener).is_some_and(|rest| rest.starts_with([' ', ',', ':']));
     let same = sentence.strip_prefix("the same").map(|rest| rest.split(' ').nth(1).unwrap_or_default());
-    OPENERS.iter().any(|opener| begins_with(&opener)) || same.is_some_and(|next| next.is_empty() || NO_NOUNS.contains(&next))
+    OPENERS.iter().any(begins_with) || same.is_some_and(|next| next.is_empty() || NO_NOUNS.contains(&next))
 }
 
 #[test]

@@ -109,7 +109,7 @@ impl Call {
             _ => "the login failed",
         };
         let (judgement, ended) = self.ending(error.kind, &format!("was not sent, because {why}: {}", error.what), error.advice, cx);
-        let fields = ended.with(|new| {
+        let error = ended.with(|new| {
             new.code = error.code.clone();
             new.field = error.field.clone();
             new.status = error.status;
@@ -117,7 +117,7 @@ impl Call {
             new.retry_at = error.retry_at;
             new.cause = Some(error.clone());
         });
-        CallOutcome::Failed(judgement, Error::from(fields))
+        CallOutcome::Failed(judgement, error)
     }
 
     /// Sends the call.

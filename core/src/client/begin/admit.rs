@@ -35,10 +35,10 @@ impl Router {
     }
 
     /// A write begins where an app's own backend refused the last one: with its key and bytes, unless it is another request or the key is
-    /// too old.
+    /// known to be too old. A key of unknown age is sent, since a new key would buy again for sure if the backend had passed the last one on.
     pub(crate) fn begin_refused(&mut self, name: &Name, command: CommandId, mut start: Start, data: &Data) {
         let is_same = data.fingerprint == start.bought_as.as_ref().map(|known| known.fingerprint);
-        let young = |call: &&SavedCall| is_same && self.age_of(call).is_some_and(|age| age < KEY_WINDOW);
+        let young = |call: &&SavedCall| is_same && self.age_of(call).is_none_or(|age| age < KEY_WINDOW);
         let call = data.refused().filter(young).cloned();
         if name.is_of_a_pool() {
             start.take_number(data, call.is_some());

@@ -12,12 +12,12 @@ use crate::options::{CallOptions, Use};
 use crate::policy::{Error, Rule};
 use crate::state::{CommandId, JobId, SavedCall};
 
-/// Marks the ticket of [`Client::place_order`] and [`Client::wait_order`].
+/// Marks the ticket of [`Client::place_order`](crate::client::Client::place_order) and [`Client::wait_order`](crate::client::Client::wait_order).
 #[derive(Debug, Clone, Copy)]
 pub enum PlaceOrder {}
 
 /// How a static order is, when waiting for it ended: usable, over, or (`Pending`, `Unknown`) not yet, at the deadline.
-/// [`Client::wait_order`] waits on.
+/// [`Client::wait_order`](crate::client::Client::wait_order) waits on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OrderReply {
     /// Its number: the handle for everything that comes after.

@@ -15,7 +15,7 @@ use crate::wire::Facts;
 /// So many are resumed at a time.
 const AT_ONCE: usize = 16;
 
-/// Marks the ticket of [`Client::resume_all`]: its answer are the commands that have ended, whose results are to be taken.
+/// Marks the ticket of [`Client::resume_all`](crate::client::Client::resume_all): its answer are the commands that have ended, whose results are to be taken.
 #[derive(Debug, Clone, Copy)]
 pub enum Resumed {}
 

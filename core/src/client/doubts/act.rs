@@ -11,7 +11,7 @@ use crate::options::{CallOptions, Use};
 use crate::policy::{Advice, Effect, Error, Kind, Rule};
 use crate::state::{BadRecord, CommandId, Name};
 
-/// Marks the ticket of what answers whether there was something to do: [`Client::settle`], [`Client::forget`].
+/// Marks the ticket of what answers whether there was something to do: [`Client::settle`](crate::client::Client::settle), [`Client::forget`](crate::client::Client::forget).
 #[derive(Debug, Clone, Copy)]
 pub enum Acted {}
 

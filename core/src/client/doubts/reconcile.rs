@@ -13,7 +13,7 @@ use crate::policy::{Advice, Effect, Error, Kind, lookups};
 use crate::state::{CommandId, Data, Name};
 use crate::wire::Facts;
 
-/// Marks the ticket of [`Client::reconcile`].
+/// Marks the ticket of [`Client::reconcile`](crate::client::Client::reconcile).
 #[derive(Debug, Clone, Copy)]
 pub enum Reconcile {}
 

@@ -9,7 +9,7 @@ use crate::contract::agent::CreateSession;
 use crate::engine::{Answered, Phase, RecordId, phase_of};
 use crate::state::{CommandId, Data, Listed, Name, RecordKind, Saved, SavedCall, SavedPage, User, Version, Whose};
 
-/// Marks the ticket of [`Client::saved`].
+/// Marks the ticket of [`Client::saved`](crate::client::Client::saved).
 #[derive(Debug, Clone, Copy)]
 pub enum SavedRecords {}
 

@@ -15,12 +15,12 @@ use crate::policy::{Advice, Effect, Error, Kind};
 use crate::state::{JobId, Name, Shown, Tracked, User, word};
 use crate::wire::Facts;
 
-/// Marks the ticket of [`Client::open_session`] and [`Client::wait_session`].
+/// Marks the ticket of [`Client::open_session`](crate::client::Client::open_session) and [`Client::wait_session`](crate::client::Client::wait_session).
 #[derive(Debug, Clone, Copy)]
 pub enum OpenSession {}
 
 /// How a session is, when waiting for it ended: usable, over, or (`Pending`, `Unknown`) not yet, at the deadline.
-/// [`Client::wait_session`] waits on.
+/// [`Client::wait_session`](crate::client::Client::wait_session) waits on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionReply {
     /// Its id: the handle for everything that comes after.

@@ -345,7 +345,9 @@ impl Checker {
     /// A request goes out.
     pub(crate) fn sends(&mut self, sending: &Sending<'_>) -> Result<(), Harm> {
         if let (Some(key), Some((about, job))) = (sending.request.header("idempotency-key"), sending.about) {
-            if let Some(replaced) = self.jobs[about.job].key_goes_out(about.purchase, job, key, (self.terms.retry_paid, sending.now))? {
+            if let Some(replaced) =
+                self.jobs[about.job].key_goes_out(about.purchase, job, key, (self.terms.retry_paid, sending.now), &sending.request.url)?
+            {
                 self.spending.replaced(&replaced);
                 self.changes.replaced(&replaced, key);
             }

@@ -21,6 +21,8 @@ struct Key {
     failed: Option<u16>,
     /// The time at which an app's own backend refused it, if that was its last answer.
     refused_at: Option<Millis>,
+    /// The address that it was sent to first.
+    url: String,
 }
 
 /// The purchase that the first record of a job begins, with all its keys, until a caller is told that nothing happened or a person ends it.
@@ -72,7 +74,7 @@ pub(super) struct History {
     /// So often it was started again without a name: each is one of its own.
     more: usize,
     /// The key that an app's own backend refused, and when: the next start sends the same one.
-    refused: Option<(String, Millis)>,
+    refused: Option<(String, Millis, String)>,
     /// Two calls of it were started that nothing tells from one another, so that what is said of one does not hold for both.
     is_ambiguous: bool,
 }
@@ -190,10 +192,12 @@ impl History {
         job: Job,
         key: &str,
         (retry_paid, now): (bool, Millis),
+        url: &str,
     ) -> Result<Option<String>, Harm> {
         let Some(purchase) = self.purchases.get_mut(purchase) else { return Ok(None) };
-        let refused = self.refused.take().filter(|(_, at)| self.misled == 0 && now - at < STILL_YOUNG);
-        if refused.is_some_and(|(refused, _)| refused != key) {
+        // A change of another session is another request, which has a key of its own.
+        let refused = self.refused.take().filter(|(_, at, to)| self.misled == 0 && now - at < STILL_YOUNG && to == url);
+        if refused.is_some_and(|(refused, ..)| refused != key) {
             return Err(REKEYED);
         }
         let replaced = match purchase.keys.last() {
@@ -207,7 +211,7 @@ impl History {
             },
             None => None,
         };
-        purchase.keys.push(Key { key: key.to_owned(), failed: None, refused_at: None });
+        purchase.keys.push(Key { key: key.to_owned(), failed: None, refused_at: None, url: url.to_owned() });
         Ok(replaced)
     }
 
@@ -249,7 +253,7 @@ impl History {
             (purchase.denied, purchase.closed) = (!self.is_ambiguous, job.name != Name::Key);
             let is_refused = job.name == Name::Intent && result.as_ref().is_err_and(|error| error.kind == Kind::Refused);
             let last = purchase.keys.last().filter(|_| is_refused);
-            self.refused = last.and_then(|last| Some((last.key.clone(), last.refused_at?))).or(self.refused.take());
+            self.refused = last.and_then(|last| Some((last.key.clone(), last.refused_at?, last.url.clone()))).or(self.refused.take());
         }
         let is_done = result.as_ref().map_or_else(|error| error.effect, |_| Said::Done) == Said::Done;
         let was_done = if is_one { was_ever_done } else { !purchase.effects.is_empty() };

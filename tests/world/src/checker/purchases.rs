@@ -297,8 +297,16 @@ impl History {
         1 + self.excused + self.misled
     }
 
-    pub(super) fn settled(&mut self, purchase: usize, job: Job, happened: bool) {
+    /// A person has dropped the record, and the key of a refused send with it, perhaps before its call has ended.
+    fn refusals_are_gone(&mut self) {
         self.refused = None;
+        for key in self.purchases.iter_mut().flat_map(|purchase| &mut purchase.keys) {
+            key.refused_at = None;
+        }
+    }
+
+    pub(super) fn settled(&mut self, purchase: usize, job: Job, happened: bool) {
+        self.refusals_are_gone();
         let Some(purchase) = self.purchases.get_mut(purchase) else { return };
         // Nothing may come of it any more; what was given a key goes on under it.
         purchase.closed |= !happened;
@@ -311,7 +319,7 @@ impl History {
     }
 
     pub(super) fn guessed(&mut self, purchase: usize, happened: bool) {
-        self.refused = None;
+        self.refusals_are_gone();
         let Some(purchase) = self.purchases.get_mut(purchase) else { return };
         purchase.guessed = true;
         purchase.closed |= !happened;

@@ -500,6 +500,26 @@ fn what_an_apps_own_backend_refused_is_sent_again_with_its_key_while_that_is_you
 }
 
 #[test]
+fn a_refused_key_whose_record_a_person_drops_is_followed_by_another_one() {
+    let second = |is_dropped: bool, to: &str| {
+        let (mut checker, first) = begun(Terms { relayed: true, ..Terms::default() }, CREATE);
+        buy(&mut checker, first, "a", None).unwrap();
+        hear(&mut checker, first, "a", &response(403, "<html>"));
+        // The call hears of its end only after that.
+        if is_dropped {
+            checker.settled(first, CREATE, false);
+        }
+        checker.ends(first, CREATE, &told(402, REFUSAL)).unwrap();
+        let about = checker.begun(0, CREATE);
+        let request = request(Method::Post, to, &[("idempotency-key", "b")]);
+        send(&mut checker, Some((about, CREATE)), &request, None, at(1000))
+    };
+    assert_eq!((second(false, "/v1/sessions"), second(true, "/v1/sessions")), (Err(REKEYED), Ok(())));
+    // Another address is another request.
+    assert_eq!(second(false, "/v1/sessions/ses_2/rotate"), Ok(()));
+}
+
+#[test]
 fn a_renewal_is_open_until_its_refused_key_was_replaced_or_an_apps_own_backend_has_refused_each_send_of_it() {
     let job = Job::unnamed(Task::Renew, 3 + crate::job::SESSIONS);
     let begin = |relayed| begun(Terms { relayed, ..Terms::default() }, job);

@@ -80,6 +80,13 @@ impl World {
             let has = self.process.as_mut().map(|process| &mut process.has);
             has.into_iter().zip([sessions]).for_each(|(has, sessions)| sessions.for_each(|session| _ = has.remove(&session)));
         }
+        // A key that comes out of a record may have been sent before, for all that its client knows.
+        if let StoreAnswer::Claimed(names) = &answer
+            && self.scope.may_mix_up()
+        {
+            let keys = names.iter().filter_map(|(_, data)| describe(data.as_ref()?)?.key);
+            self.sent.extend(keys);
+        }
         if let (StoreAnswer::Claimed(names), false) = (&answer, has_ended || fails) {
             names.iter().for_each(|(name, data)| self.claimed(name, data.as_deref()));
         }

@@ -89,8 +89,8 @@ options! {
         /// A key of your own, 1 to 64 visible ASCII characters, which names the write as an intent does. The key counts as sent before and
         /// is never replaced.
         idempotency_key: Option<String> => Text for [Keyed], |key| key.as_deref().and_then(idempotency_key);
-        /// If true, the call waits while another client uses the intent or key, or holds its session: up to its `deadline_ms`, or 5 minutes
-        /// where it takes no deadline; if false, it is `busy` at once.
+        /// If true, the call waits while another client uses the intent or key, or holds its session: up to its deadline, or 5 minutes where
+        /// it has none; if false, it is `busy` at once.
         wait_for_intent: bool = false => Flag for [Write];
         /// If true, the call buys again with a new key after a failure of the service. The service may have sold all the same, and then
         /// charges twice.

@@ -436,6 +436,25 @@ fn where_a_session_is_over_another_is_bought_or_its_slot_stays_empty() {
 }
 
 #[test]
+fn a_slot_that_stays_empty_is_looked_at_each_minute_as_its_session_may_be_renewed_by_hand() {
+    let mut host = Host::new(Some(100));
+    host.is_static = true;
+    let fixed = OpenPool { session_type: SessionType::Static, expected_charge_usd: "5".parse().ok(), ..shop() };
+    let pool = host.try_open(fixed).expect("can be opened");
+    let lease = host.lease(pool);
+    host.sessions[0].0 = "expired";
+    host.see(&lease, Seen::Status(407));
+    host.client.give_back(&lease, host.now);
+    let command = host.acquire(pool);
+    host.pass(31_000);
+    assert_eq!((host.lease_of(command).is_ok(), host.status(pool).empty), (false, 1));
+    host.sessions[0].0 = "active";
+    let command = host.acquire_for(pool, 70_000);
+    host.pass(70_000);
+    assert_eq!((host.lease_of(command).is_ok(), host.bought), (true, 1));
+}
+
+#[test]
 fn the_third_failure_in_a_row_that_may_be_anybodys_reads_the_session() {
     let mut host = Host::new(Some(100));
     let pool = host.try_open(shop()).expect("can be opened");

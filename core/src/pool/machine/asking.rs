@@ -163,7 +163,7 @@ impl Machine {
         for (name, found) in claimed {
             let Some(slot) = asked.get(name).copied() else { continue };
             let used = self.situation(client, name, slot, is_trial).use_of(*found);
-            began |= matches!(used, SlotUse::Takes | SlotUse::Tries | SlotUse::Renews);
+            began |= matches!(used, SlotUse::Takes | SlotUse::Tries | SlotUse::Reads);
             match used {
                 SlotUse::Buys => free.push((name, slot)),
                 SlotUse::Takes => self.fill_slot(client, slot, Doing::Takes { ends: false }),
@@ -172,7 +172,7 @@ impl Machine {
                     self.buyer.begun(true);
                     self.fill_slot(client, slot, Doing::Buys { is_trial: true });
                 }
-                SlotUse::Renews => {
+                SlotUse::Reads => {
                     self.slots.set(slot, Doing::Takes { ends: false }, None);
                     let command = client.resume_slot(self.number, name, self.slot_options(false));
                     self.works(slot, command);

@@ -18,8 +18,8 @@ pub(super) enum SlotUse {
     Takes,
     /// The same, which is the trial of a hold.
     Tries,
-    /// Its session has expired, and is renewed.
-    Renews,
+    /// Its session has expired: it is read, and renewed where that is wanted and somebody has not done it by hand.
+    Reads,
     /// Its session is ended.
     Ends,
     /// The slot is released, and this client notes this work for it, until it checks again after that time.
@@ -66,7 +66,7 @@ impl Situation {
         let for_next = match (self.is_within, self.replaces) {
             (false, _) => SlotUse::Releases,
             (true, true) => SlotUse::Buys,
-            (true, false) => SlotUse::Leaves(Doing::Empty, None),
+            (true, false) => SlotUse::Leaves(Doing::Empty, Some(READ_AGAIN)),
         };
         match slot {
             SlotState::Taken if self.ends => SlotUse::Ends,
@@ -82,8 +82,10 @@ impl Situation {
             SlotState::DoubtForGood => SlotUse::Leaves(Doing::Doubts { resends: false }, Some(READ_AGAIN)),
             SlotState::Free if self.is_within => SlotUse::Buys,
             SlotState::Free => SlotUse::Releases,
-            SlotState::Expired if !self.is_old && self.renewal == Renewal::Now => SlotUse::Renews,
+            SlotState::Expired if !self.is_old && self.renewal == Renewal::Now => SlotUse::Reads,
             SlotState::Expired if !self.is_old && self.renewal == Renewal::Later => SlotUse::Leaves(Doing::Rests, Some(READ_AGAIN)),
+            // A person may have renewed it by hand.
+            SlotState::Expired if !self.is_old && !self.replaces => SlotUse::Reads,
             SlotState::Over | SlotState::Expired => for_next,
             SlotState::Stuck => SlotUse::Leaves(Doing::Rests, Some(DOUBT_AGAIN)),
         }
@@ -127,7 +129,7 @@ mod tests {
     fn what_is_done_with_each_slot() {
         let uses = |situation: Situation| ALL.map(|slot| situation.use_of(slot));
         let renews = Situation { is_dynamic: false, replaces: false, ..USUAL };
-        let empty = SlotUse::Leaves(Doing::Empty, None);
+        let empty = SlotUse::Leaves(Doing::Empty, Some(READ_AGAIN));
         let (free, over) = (SlotUse::Releases, SlotUse::Releases);
         for (situation, expected) in [
             (USUAL, [SlotUse::Buys, SlotUse::Buys, SlotUse::Buys, SlotUse::Takes, SlotUse::Takes, FOR_GOOD, LEFT]),
@@ -145,10 +147,10 @@ mod tests {
                 [SlotUse::Buys, SlotUse::Buys, SlotUse::Buys, SlotUse::Ends, doubts(false), FOR_GOOD, LEFT],
             ),
             (Situation { is_old: true, ..renews }, [SlotUse::Buys, empty, empty, LEFT, doubts(false), FOR_GOOD, LEFT]),
-            (renews, [SlotUse::Buys, empty, empty, SlotUse::Takes, SlotUse::Takes, FOR_GOOD, LEFT]),
+            (renews, [SlotUse::Buys, empty, SlotUse::Reads, SlotUse::Takes, SlotUse::Takes, FOR_GOOD, LEFT]),
             (
                 Situation { renewal: Renewal::Now, ..renews },
-                [SlotUse::Buys, empty, SlotUse::Renews, SlotUse::Takes, SlotUse::Takes, FOR_GOOD, LEFT],
+                [SlotUse::Buys, empty, SlotUse::Reads, SlotUse::Takes, SlotUse::Takes, FOR_GOOD, LEFT],
             ),
             (
                 Situation { renewal: Renewal::Now, is_old: true, ..renews },

@@ -192,7 +192,7 @@ impl Machine {
                 // Its exit is old.
                 Doing::Lends if self.leases.retire(slot) => self.rotate(client, slot),
                 Doing::Doubts { .. } => self.look_at_doubt(client, slot, false),
-                Doing::Rests => self.slots.remove(slot),
+                Doing::Rests | Doing::Empty => self.slots.remove(slot),
                 _ => {}
             }
         }

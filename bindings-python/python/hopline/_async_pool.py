@@ -132,7 +132,7 @@ class AsyncPool:
         return await self._ask("pool_status", everywhere=everywhere)
 
     async def wait_ready(self, count: int = 1, timeout: float = 300) -> PoolStatus:
-        """Waits until that many sessions are ready, at most the pool's `ready`.
+        """Waits until that many sessions are free, at most the pool's `keep_ready`.
 
         Raises `Unavailable` if they were not in time.
         """

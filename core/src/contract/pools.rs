@@ -60,8 +60,6 @@ closed_enum! {
         Account = "account",
         /// Another client has opened the pool with another request, which is now the pool's.
         Replaced = "replaced",
-        /// Too many purchases are in doubt: settle one.
-        InDoubt = "in_doubt",
         /// A person or program has paused the pool.
         Paused = "paused",
         /// A client drains the pool for all clients.
@@ -178,31 +176,24 @@ record! {
         retry_paid: Option<bool> => Body;
         /// The number of free sessions to keep ready ahead of demand in this client, at most `size`. Default: 0, and a session is bought
         /// when a caller waits for one.
-        ready: Option<u32> => Body, AtLeast(0);
-        /// The most purchases under way at a time. Default: 8.
-        max_creating: Option<u32> => Body, AtLeast(1);
-        /// The number of slots in doubt at which the pool stops buying. Default: a quarter of `size`, at least 2.
-        max_in_doubt: Option<u32> => Body, AtLeast(1);
+        keep_ready: Option<u32> => Body, AtLeast(0);
+        /// The most callers that wait for a lease at a time in this client: a further one fails at once. Default: no limit.
+        max_waiters: Option<u32> => Body, AtLeast(0);
         /// The sessions for which a replacement is bought. Default: `ended` for dynamic sessions, `never` for static ones.
         replace: Option<PoolReplace> => Body;
         /// The duration by which an expired static session is renewed instead of replaced, so that it keeps its address; the service does
         /// not document the unit.
         renew_duration: Option<i64> => Body, AtLeast(1);
-        /// Further statuses that end a session, at most 16, each of 1 to 64 bytes.
-        ends: Option<Vec<String>> => Body;
         /// The most leases of one session at a time. Default: 1.
         leases_per_session: Option<u32> => Body, AtLeast(1);
         /// The number of leases after which a dynamic session gets another exit. Default: no limit.
         rotate_after_uses: Option<u32> => Body, AtLeast(1);
         /// The age of an exit, in milliseconds, at which a dynamic session gets another one. Default: no limit.
         rotate_after_ms: Option<i64> => Body, AtLeast(1000);
-        /// The idle time after which a session is released for other clients. Default: 60 s.
+        /// The idle time after which a session is released for other clients. Default: 5 s.
         idle_release_ms: Option<i64> => Body, AtLeast(0);
-        /// The time after which a session is read again before it is lent. Default: 10 min.
-        check_after_ms: Option<i64> => Body, AtLeast(0);
-        /// The age at which a lease that was not given back is reported by an event. Default: 10 min.
-        leak_after_ms: Option<i64> => Body, AtLeast(0);
-        /// The age at which a lease that was not given back is taken back. Default: no limit.
+        /// The age at which a lease that was not given back is taken back. Default: no limit, and a lease that is out for 10 min is reported
+        /// by an event.
         max_lease_ms: Option<i64> => Body, AtLeast(1);
         /// The behaviour if the pool was opened with another request before. Default: `refuse`.
         on_change: Option<PoolOnChange> => Body;
@@ -224,18 +215,14 @@ from_json!(OpenPool {
     max_unit_price,
     expected_charge_usd,
     retry_paid,
-    ready,
-    max_creating,
-    max_in_doubt,
+    keep_ready,
+    max_waiters,
     replace,
     renew_duration,
-    ends,
     leases_per_session,
     rotate_after_uses,
     rotate_after_ms,
     idle_release_ms,
-    check_after_ms,
-    leak_after_ms,
     max_lease_ms,
     on_change,
 });
@@ -286,11 +273,13 @@ record! {
         target: Option<String> => Body;
         /// A key for a sticky session: the same key gets the same session as long as this client has it and its exit has not changed.
         key: Option<String> => Body;
+        /// A session that is not wanted, such as that of the attempt before: another one is lent, unless this is the only one.
+        avoid: Option<String> => Body;
         /// The longest wait for a session. Default: 30 s.
         timeout_ms: Option<i64> => Body, AtLeast(0);
     }
 }
-from_json!(AcquireLease { pool, target, key, timeout_ms });
+from_json!(AcquireLease { pool, target, key, avoid, timeout_ms });
 
 host_record! {
     /// A session that was lent.
@@ -343,11 +332,11 @@ record! {
 from_json!(PoolStatusOf { pool, everywhere });
 
 record! {
-    /// The wait for sessions that are kept ready.
+    /// The wait for free sessions, ahead of demand.
     WaitReady {
         /// The pool.
         pool: u32 => Body;
-        /// The number of sessions to wait for, at most the pool's `ready`. Default: 1.
+        /// The number of sessions to wait for, at most the pool's `keep_ready`; sessions that are lent do not count. Default: 1.
         count: Option<u32> => Body, AtLeast(1);
         /// The longest wait. Default: 5 min.
         timeout_ms: Option<i64> => Body, AtLeast(0);

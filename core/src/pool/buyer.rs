@@ -15,6 +15,8 @@ const SHORT: Millis = 60_000;
 /// So many in a row.
 const SHORT_LIVED: u32 = 3;
 const DAY: Millis = 86_400_000;
+/// So many purchases may be under way at a time.
+pub(crate) const AT_ONCE: u32 = 8;
 
 impl Reason {
     /// The reason of a purchase that failed, or may have bought.
@@ -61,7 +63,6 @@ impl Reason {
             Reason::Request => "since the service refuses the request of the pool",
             Reason::Account => "since the account may not buy",
             Reason::Replaced => "since another client has opened it with another request",
-            Reason::InDoubt => "since too many of its purchases are in doubt",
             Reason::Paused => "since it is paused",
             Reason::Draining => "since it is drained",
         }
@@ -80,7 +81,7 @@ impl Reason {
     pub(crate) fn needs(self) -> Needs {
         match self {
             Reason::Request | Reason::Replaced | Reason::Paused | Reason::Draining => Needs::Caller,
-            Reason::Account | Reason::Balance | Reason::Budget | Reason::SessionLimit | Reason::InDoubt => Needs::Person,
+            Reason::Account | Reason::Balance | Reason::Budget | Reason::SessionLimit => Needs::Person,
             _ => Needs::Nobody,
         }
     }
@@ -137,8 +138,6 @@ pub(crate) enum HoldTrial {
 /// The purchases of one client for a pool.
 #[derive(Debug, Clone, Hash)]
 pub(crate) struct Buyer {
-    max_creating: u32,
-    max_in_doubt: u32,
     /// How many purchases may be under way at a time.
     width: u32,
     under_way: u32,
@@ -152,26 +151,15 @@ pub(crate) struct Buyer {
     short_holds: u32,
 }
 
-impl Buyer {
-    pub(crate) fn new(size: u32, max_creating: u32, max_in_doubt: Option<u32>) -> Self {
-        Buyer {
-            max_creating: max_creating.max(1),
-            max_in_doubt: max_in_doubt.unwrap_or((size / 4).max(2)),
-            width: 1,
-            under_way: 0,
-            tries: false,
-            hold: None,
-            has_read: false,
-            short_lived: 0,
-            short_holds: 0,
-        }
+impl Default for Buyer {
+    fn default() -> Self {
+        Buyer { width: 1, under_way: 0, tries: false, hold: None, has_read: false, short_lived: 0, short_holds: 0 }
     }
+}
 
-    /// The purchases that are allowed now, with that many slots of the pool in doubt.
-    pub(crate) fn may(&self, in_doubt: u32, unix: Millis) -> May {
-        if self.is_doubtful(in_doubt) {
-            return May::Wait;
-        }
+impl Buyer {
+    /// The purchases that are allowed now.
+    pub(crate) fn may(&self, unix: Millis) -> May {
         let Some(hold) = self.hold else {
             return match self.width.saturating_sub(self.under_way) {
                 0 => May::Wait,
@@ -205,11 +193,6 @@ impl Buyer {
         self.tries
     }
 
-    /// Returns true if nothing more is bought since too many purchases are in doubt.
-    pub(crate) fn is_doubtful(&self, in_doubt: u32) -> bool {
-        in_doubt >= self.max_in_doubt
-    }
-
     pub(crate) fn begun(&mut self, is_trial: bool) {
         self.under_way = self.under_way.saturating_add(1);
         self.tries |= is_trial;
@@ -219,7 +202,7 @@ impl Buyer {
     pub(crate) fn ready(&mut self, was_trial: bool) -> bool {
         self.over(was_trial);
         if self.hold.is_none() {
-            self.width = self.width.saturating_add(1).min(self.max_creating);
+            self.width = self.width.saturating_add(1).min(AT_ONCE);
         }
         // A hold that stops it, which another purchase has met meanwhile, stays.
         was_trial && self.hold.take_if(|hold| !hold.reason.stops()).is_some()
@@ -299,18 +282,14 @@ mod tests {
     const NOW: Millis = 20_000 * DAY + 3_600_000;
     const TOMORROW: Millis = 20_001 * DAY;
 
-    fn buyer() -> Buyer {
-        Buyer::new(20, 8, None)
-    }
-
     /// When trials are made that all fail so, in seconds after the failure before.
     fn trials(reason: Reason, most: usize) -> Vec<Millis> {
-        let (mut buyer, mut unix, mut trial, mut waits) = (buyer(), NOW, false, Vec::new());
+        let (mut buyer, mut unix, mut trial, mut waits) = (Buyer::default(), NOW, false, Vec::new());
         while waits.len() < most {
             buyer.begun(trial);
             let Some(at) = buyer.failed(trial, reason, unix).expect("holds").retry_at else { break };
-            assert_eq!(buyer.may(0, at - 1), May::Wait);
-            assert!(matches!(buyer.may(0, at), May::Try(_)));
+            assert_eq!(buyer.may(at - 1), May::Wait);
+            assert!(matches!(buyer.may(at), May::Try(_)));
             waits.push((at - unix) / 1000);
             (unix, trial) = (at, true);
         }
@@ -329,7 +308,7 @@ mod tests {
 
     #[test]
     fn a_budget_is_tried_once_more_at_the_next_utc_day() {
-        let mut buyer = buyer();
+        let mut buyer = Buyer::default();
         buyer.begun(false);
         buyer.failed(false, Reason::Budget, TOMORROW - 40_000);
         buyer.begun(true);
@@ -339,23 +318,23 @@ mod tests {
 
     #[test]
     fn one_is_under_way_at_first_and_one_more_for_each_that_became_ready() {
-        let mut buyer = buyer();
+        let mut buyer = Buyer::default();
         for width in [1, 2, 3, 4, 5, 6, 7, 8, 8] {
-            assert_eq!(buyer.may(0, NOW), May::Buy(width));
+            assert_eq!(buyer.may(NOW), May::Buy(width));
             buyer.begun(false);
-            assert_eq!(buyer.may(0, NOW), if width == 1 { May::Wait } else { May::Buy(width - 1) });
+            assert_eq!(buyer.may(NOW), if width == 1 { May::Wait } else { May::Buy(width - 1) });
             assert!(!buyer.ready(false));
         }
         buyer.begun(false);
         buyer.failed(false, Reason::OutOfStock, NOW);
         buyer.begun(true);
         assert!(buyer.ready(true));
-        assert_eq!((buyer.may(0, NOW), buyer.hold()), (May::Buy(1), None));
+        assert_eq!((buyer.may(NOW), buyer.hold()), (May::Buy(1), None));
     }
 
     #[test]
     fn one_trial_at_a_time_and_its_success_ends_the_hold() {
-        let mut buyer = buyer();
+        let mut buyer = Buyer::default();
         [false, false].into_iter().for_each(|trial| buyer.begun(trial));
         let hold = buyer.failed(false, Reason::OutOfStock, NOW).expect("holds");
         // Another one that was begun before neither doubles nor ends it.
@@ -363,20 +342,20 @@ mod tests {
         buyer.begun(false);
         assert!(!buyer.ready(false));
         assert_eq!(buyer.hold(), Some(hold));
-        assert_eq!(buyer.may(0, NOW + 30_000), May::Try(HoldTrial::Any));
+        assert_eq!(buyer.may(NOW + 30_000), May::Try(HoldTrial::Any));
         buyer.begun(true);
-        assert_eq!(buyer.may(0, NOW + 30_000), May::Wait);
+        assert_eq!(buyer.may(NOW + 30_000), May::Wait);
         assert!(buyer.ready(true));
-        assert_eq!(buyer.may(0, NOW + 30_000), May::Buy(1));
+        assert_eq!(buyer.may(NOW + 30_000), May::Buy(1));
     }
 
     #[test]
     fn which_purchase_is_tried() {
         let trial = |reason| {
-            let mut buyer = buyer();
+            let mut buyer = Buyer::default();
             buyer.begun(false);
             buyer.failed(false, reason, NOW);
-            buyer.may(0, NOW + 30_000)
+            buyer.may(NOW + 30_000)
         };
         assert_eq!(trial(Reason::NoAnswer), May::Try(HoldTrial::Same));
         assert_eq!(trial(Reason::Backend), May::Try(HoldTrial::AfterRead));
@@ -386,32 +365,21 @@ mod tests {
 
     #[test]
     fn a_trial_that_fails_otherwise_begins_anew_and_what_stops_counts_at_once() {
-        let mut buyer = buyer();
+        let mut buyer = Buyer::default();
         [false, false].into_iter().for_each(|trial| buyer.begun(trial));
         buyer.failed(false, Reason::NoAnswer, NOW);
         buyer.begun(true);
         let hold = buyer.failed(true, Reason::OutOfStock, NOW + 30_000).expect("holds");
         assert_eq!((hold.reason, hold.since, hold.retry_at), (Reason::OutOfStock, NOW + 30_000, Some(NOW + 60_000)));
         let stop = buyer.failed(false, Reason::Account, NOW + 40_000).expect("stops");
-        assert_eq!((stop.retry_at, buyer.may(0, Millis::MAX)), (None, May::Wait));
+        assert_eq!((stop.retry_at, buyer.may(Millis::MAX)), (None, May::Wait));
         buyer.read(None);
-        assert_eq!(buyer.may(0, NOW), May::Buy(1));
-    }
-
-    #[test]
-    fn a_quarter_of_the_pool_in_doubt_and_nothing_is_bought() {
-        assert!(matches!((buyer().may(4, NOW), buyer().may(5, NOW)), (May::Buy(1), May::Wait)));
-        let small = Buyer::new(1, 8, None);
-        assert!(matches!((small.may(1, NOW), small.may(2, NOW)), (May::Buy(1), May::Wait)));
-        let mut held = Buyer::new(20, 8, Some(3));
-        held.begun(false);
-        held.failed(false, Reason::Backend, NOW);
-        assert_eq!((held.may(2, NOW + 30_000), held.may(3, NOW + 30_000)), (May::Try(HoldTrial::AfterRead), May::Wait));
+        assert_eq!(buyer.may(NOW), May::Buy(1));
     }
 
     #[test]
     fn three_sessions_in_a_row_that_do_not_live_hold_for_ever_longer() {
-        let mut buyer = buyer();
+        let mut buyer = Buyer::default();
         assert_eq!([59_999, 60_000, 0, 59_999].map(|lived| buyer.ended(lived, NOW)), [None; 4]);
         let first = buyer.ended(1, NOW).expect("the third in a row");
         assert_eq!((first.reason, first.retry_at), (Reason::ShortLived, Some(NOW + 60_000)));
@@ -433,15 +401,15 @@ mod tests {
 
     #[test]
     fn a_hold_of_another_client_binds_this_one() {
-        let (mut one, mut other) = (buyer(), buyer());
+        let (mut one, mut other) = (Buyer::default(), Buyer::default());
         one.begun(false);
         other.begun(false);
         other.ready(false);
         let hold = one.failed(false, Reason::OutOfStock, NOW);
         other.read(hold);
-        assert_eq!((other.may(0, NOW), other.may(0, NOW + 30_000)), (May::Wait, May::Try(HoldTrial::Any)));
+        assert_eq!((other.may(NOW), other.may(NOW + 30_000)), (May::Wait, May::Try(HoldTrial::Any)));
         other.read(None);
-        assert_eq!(other.may(0, NOW), May::Buy(1));
+        assert_eq!(other.may(NOW), May::Buy(1));
     }
 
     #[test]

@@ -110,7 +110,7 @@ impl PoolClient {
         Client::from_text(options, entropy).map(PoolClient::from)
     }
 
-    /// Opens a pool. Nothing is bought before somebody waits for a lease, but what is to be `ready`.
+    /// Opens a pool. Nothing is bought before somebody waits for a lease, but what `keep_ready` asks for.
     pub fn open_pool(&mut self, open: OpenPool) -> Ticket<OpenPool> {
         Ticket::of(self.start_json("open_pool", &json_of(&open), CallOptions::default()))
     }
@@ -231,8 +231,8 @@ impl PoolClient {
         if open.name.chars().any(|c| c.is_control() || c == '#') {
             return refuse("name", "must be without control characters and `#`");
         }
-        if open.ready.is_some_and(|ready| ready > open.size) {
-            return refuse("ready", "must be at most `size`");
+        if open.keep_ready.is_some_and(|ready| ready > open.size) {
+            return refuse("keep_ready", "must be at most `size`");
         }
         self.client.check_slot(&json_of(&open.session()), &call_options(open), self.client.has_cap() || open.daily_cap_usd.is_some())?;
         if !self.client.has_cap() && open.daily_cap_usd.is_none() {

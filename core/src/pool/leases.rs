@@ -8,6 +8,8 @@ use crate::time::Millis;
 
 /// So many keys of callers are remembered for each session that there may be.
 const KEYS: usize = 16;
+/// A lease that is out for so long is said to leak.
+pub(crate) const LEAKS: Millis = 600_000;
 
 /// The number of a slot of the pool.
 pub(crate) type SlotNo = u32;
@@ -25,8 +27,6 @@ pub(crate) struct LeaseTerms {
     pub(crate) per_session: u32,
     /// After so many uses an exit is to be changed.
     pub(crate) rotate_after_uses: Option<u32>,
-    /// So long may a lease be out before it is said to leak.
-    pub(crate) leak_after: Millis,
     /// The size of the pool.
     pub(crate) size: u32,
 }
@@ -392,7 +392,7 @@ impl Leases {
 
     /// The leases that have been out for too long, each once.
     pub(crate) fn leaking(&mut self, now: Millis) -> Vec<(LeaseId, SlotNo)> {
-        let old = |lease: &Lease| now.saturating_sub(lease.since) >= self.terms.leak_after;
+        let old = |lease: &Lease| now.saturating_sub(lease.since) >= LEAKS;
         let leaking = self.lent.range(self.leaks_from..).take_while(|(_, lease)| old(lease)).map(|(id, lease)| (*id, lease.slot));
         let leaking: Vec<(LeaseId, SlotNo)> = leaking.collect();
         leaking.last().into_iter().for_each(|(id, _)| self.leaks_from = id + 1);
@@ -458,7 +458,7 @@ mod tests {
     use super::*;
 
     const NONE: TargetId = TargetId::NONE;
-    const TERMS: LeaseTerms = LeaseTerms { per_session: 1, rotate_after_uses: None, leak_after: 600_000, size: 3 };
+    const TERMS: LeaseTerms = LeaseTerms { per_session: 1, rotate_after_uses: None, size: 3 };
 
     /// A pool whose slots became ready a second apart, from 0 on.
     fn pool(terms: LeaseTerms, slots: u32) -> Leases {

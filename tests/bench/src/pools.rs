@@ -15,14 +15,11 @@ fn ready(sessions: u32) -> (Service, u32) {
     let open = OpenPool {
         name: "shop".into(),
         size: sessions,
-        ready: Some(sessions),
+        keep_ready: Some(sessions),
         session_type: SessionType::Dynamic,
         product_no: "dynamic-world".into(),
         daily_cap_usd: "1000000000".parse().ok(),
         expected_charge_usd: "1".parse().ok(),
-        max_creating: Some(256),
-        // Longer than any measurement.
-        check_after_ms: Some(1_000_000_000_000),
         ..OpenPool::default()
     };
     let ticket = service.client.open_pool(open);

@@ -134,7 +134,7 @@ def test_a_pool_of_another_program_is_shown_paused_resumed_and_drained(sandbox: 
 @pytest.mark.parametrize("is_drained", [False, True])
 def test_what_no_program_has_is_terminated_at_once_and_only_by_drain(is_drained: bool, sandbox: Sandbox, tmp_path: Path) -> None:
     with hopline.AgentClient(**sandbox.account, store=hopline.FolderStore(tmp_path), account="a") as agent:
-        with agent.open_pool("shop", size=3, ready=2, **SHOP) as pool:
+        with agent.open_pool("shop", size=3, keep_ready=2, **SHOP) as pool:
             pool.wait_ready(2)
         assert [known.name for known in agent.list_pools()] == ["shop"]
     if is_drained:

@@ -189,22 +189,18 @@ def test_metrics_tell_what_pools_have_and_do(awaited: bool, sandbox: Sandbox, tm
         in_threads()
 
 
-def test_rotations_and_leaked_leases_are_told_of_their_pool(sandbox: Sandbox, caplog: pytest.LogCaptureFixture) -> None:
+def test_rotations_are_told_of_their_pool(sandbox: Sandbox, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, "hopline")
     metrics = InMemoryMetricReader()
     shop: dict[str, Any] = {**BUY, "daily_cap_usd": 100}
     with hopline.AgentClient(**sandbox.account) as agent:
         instrument(agent, tracer_provider=TracerProvider(), meter_provider=MeterProvider([metrics]))
-        with agent.open_pool("shop/eu", size=2, leak_after=0.5, **shop) as pool:
+        with agent.open_pool("shop/eu", size=2, **shop) as pool:
             with pool.acquire(target="shop.example") as lease:
                 assert lease.observe("captcha") == "give_back"
             until(lambda: "hopline.pool.rotations" in read_by(metrics))
-            kept = pool.acquire()
-            until(lambda: "hopline.pool.leases.leaked" in read_by(metrics))
-            kept.release()
     found = read_by(metrics)
     [rotated] = found["hopline.pool.rotations"].data.data_points
     assert rotated.value == 1 and rotated.attributes == {"hopline.pool.name": "shop/eu", "reason": "captcha"}
-    assert found["hopline.pool.leases.leaked"].data.data_points[0].attributes == {"hopline.pool.name": "shop/eu"}
     told = {record.levelno for record in caplog.records if record.getMessage().startswith("open_pool `pool/shop/eu`: pool rotated: session_id ")}
     assert told == {logging.DEBUG}

@@ -200,7 +200,7 @@ def test_a_client_that_was_dropped_while_its_store_was_asked_buys_nothing_for_it
         return send(request)
 
     agent = hopline.AgentClient(**sandbox.account, http=http, store=Store(Memory()))
-    pool = agent.open_pool("shop", size=1, ready=1, **BUY, daily_cap_usd=100)
+    pool = agent.open_pool("shop", size=1, keep_ready=1, **BUY, daily_cap_usd=100)
     try:
         assert asked.wait(60)
         engine = weakref.ref(agent._engine)

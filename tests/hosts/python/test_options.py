@@ -192,8 +192,8 @@ MONEY = ("daily_cap_usd", "max_unit_price", "expected_charge_usd")
 """For these a text of digits is the number that it says."""
 CLIENTS = ["daily_cap_usd", *(name for name, kind in get_type_hints(hopline.Options).items() if kind in (int, float))]
 CALLS = ["max_unit_price", "expected_charge_usd", "attempts", "window", "timeout", "deadline"]
-POOLS = ["size", "ready", "max_creating", "max_in_doubt", "daily_cap_usd", "max_unit_price", "expected_charge_usd", "leases_per_session"]
-POOLS += ["rotate_after_uses", "rotate_after", "idle_release", "check_after", "leak_after", "max_lease", "renew_duration"]
+POOLS = ["size", "keep_ready", "max_waiters", "daily_cap_usd", "max_unit_price", "expected_charge_usd", "leases_per_session"]
+POOLS += ["rotate_after_uses", "rotate_after", "idle_release", "max_lease", "renew_duration"]
 POOL: dict[str, Any] = {"size": 1, **BUY, "daily_cap_usd": 5}
 USES: dict[str, Callable[..., object]] = {
     "client": lambda agent, **limit: hopline.AgentClient(**SOUND, **limit),

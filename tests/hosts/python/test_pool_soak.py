@@ -153,7 +153,7 @@ def test_a_pool_of_two_hundred_keeps_its_size_and_comes_back(sandbox: Sandbox) -
     with (
         hopline.AgentClient(**sandbox.account, daily_cap_usd=90_000, http=losing, on_event=listen) as agent,
         hopline.AgentClient(**sandbox.account) as other,
-        agent.open_pool("shop", size=SIZE, ready=SIZE, **options) as pool,
+        agent.open_pool("shop", size=SIZE, keep_ready=SIZE, **options) as pool,
         soak,
     ):
         begun = time.monotonic()

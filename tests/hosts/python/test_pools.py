@@ -108,14 +108,14 @@ def test_opening_a_pool_buys_nothing(sandbox: Sandbox) -> None:
 
 
 def test_a_program_that_never_calls_while_it_works_finds_its_sessions_ready(sandbox: Sandbox) -> None:
-    with hopline.AgentClient(**sandbox.account) as agent, agent.open_pool("shop", size=4, ready=4, **SHOP) as pool:
+    with hopline.AgentClient(**sandbox.account) as agent, agent.open_pool("shop", size=4, keep_ready=4, **SHOP) as pool:
         until(lambda: [session["status"] for session in sandbox.state()["sessions"]].count("active") == 4)
         time.sleep(3)
         assert pool.status().ready == 4
         assert pool.wait_ready(4, timeout=10).ready == 4
 
     async def life() -> None:
-        async with hopline.AsyncAgentClient(**sandbox.account) as agent, agent.open_pool("tasks", size=4, ready=4, **SHOP) as pool:
+        async with hopline.AsyncAgentClient(**sandbox.account) as agent, agent.open_pool("tasks", size=4, keep_ready=4, **SHOP) as pool:
             while [session["status"] for session in sandbox.state()["sessions"]].count("active") < 8:
                 await asyncio.sleep(0.05)
             await asyncio.sleep(3)
@@ -141,7 +141,7 @@ def test_a_lease_that_is_forgotten_is_taken_back(sandbox: Sandbox) -> None:
 def test_closing_leaves_nothing(sandbox: Sandbox, tmp_path: Path) -> None:
     before = set(threading.enumerate())
     with hopline.AgentClient(**sandbox.account, store=hopline.FolderStore(tmp_path)) as agent:
-        pool = agent.open_pool("shop", size=3, ready=3, **SHOP)
+        pool = agent.open_pool("shop", size=3, keep_ready=3, **SHOP)
         pool.wait_ready(3)
         held = [pool.acquire() for _ in range(3)]
         waiting = threading.Thread(target=lambda: pytest.raises(hopline.Cancelled, pool.acquire))
@@ -177,7 +177,7 @@ def test_ten_thousand_acquires_that_are_cancelled_in_tasks_lose_no_lease(sandbox
 
     async def life() -> None:
         nonlocal granted
-        async with hopline.AsyncAgentClient(**sandbox.account) as agent, agent.open_pool("shop", size=8, ready=8, **SHOP) as pool:
+        async with hopline.AsyncAgentClient(**sandbox.account) as agent, agent.open_pool("shop", size=8, keep_ready=8, **SHOP) as pool:
             await pool.wait_ready(8)
 
             async def use() -> None:
@@ -206,7 +206,7 @@ def test_ten_thousand_acquires_that_are_cancelled_in_tasks_lose_no_lease(sandbox
 def test_ten_thousand_acquires_that_are_given_up_in_threads_lose_no_lease(sandbox: Sandbox) -> None:
     granted = given_up = 0
     counted = threading.Lock()
-    with hopline.AgentClient(**sandbox.account) as agent, agent.open_pool("shop", size=8, ready=8, **SHOP) as pool:
+    with hopline.AgentClient(**sandbox.account) as agent, agent.open_pool("shop", size=8, keep_ready=8, **SHOP) as pool:
         pool.wait_ready(8)
 
         def use(seed: int) -> None:
@@ -250,7 +250,7 @@ def test_an_acquire_that_is_interrupted_at_any_moment_loses_no_lease(sandbox: Sa
             is_armed = False
             raise GivenUp
 
-    with hopline.AgentClient(**sandbox.account) as agent, agent.open_pool("shop", size=2, ready=2, **SHOP) as pool:
+    with hopline.AgentClient(**sandbox.account) as agent, agent.open_pool("shop", size=2, keep_ready=2, **SHOP) as pool:
         pool.wait_ready(2)
         before = signal.signal(signal.SIGALRM, interrupt)
         signal.setitimer(signal.ITIMER_REAL, 0.001, 0.0007)

@@ -62,7 +62,7 @@ public final class AgentClient: HoplineClient, @unchecked Sendable {
     }
 
     /// Opens a pool, which lends sessions, and buys, rotates and replaces them as needed. Opening buys nothing, unless sessions are to be
-    /// `ready`. Pools of one name in one store and account share their sessions.
+    /// `keepReady`. Pools of one name in one store and account share their sessions.
     ///
     /// - Parameters:
     ///   - name: The pool's name, 1 to 128 bytes.

@@ -49,7 +49,7 @@ public struct Pool: Sendable {
         return try await ask("pool_status", told).reply("pool_status").value
     }
 
-    /// Waits until that many of the sessions that are kept `ready` are ready.
+    /// Waits until that many sessions are free, at most the pool's `keepReady`.
     @discardableResult
     public func waitReady(_ count: Int = 1, timeout: Duration = .seconds(300)) async throws(HoplineError) -> PoolStatus {
         var told = Parameters()

@@ -257,8 +257,7 @@ fn a_pool_needs_a_cap_and_buys_nothing_before_somebody_asks() {
         (OpenPool { session_type: SessionType::Other(String::new()), ..shop() }, "session_type"),
         (OpenPool { size: 0, ..shop() }, "size"),
         (OpenPool { name: "a#1".into(), ..shop() }, "name"),
-        (OpenPool { ready: Some(2), ..shop() }, "ready"),
-        (OpenPool { ends: Some(vec![String::new()]), ..shop() }, "ends"),
+        (OpenPool { keep_ready: Some(2), ..shop() }, "keep_ready"),
         (shop(), "daily_cap_usd"),
     ] {
         let error = host.try_open(open).expect_err("is refused");
@@ -379,7 +378,7 @@ fn a_pool_has_a_cap_of_its_own_beside_that_of_its_client() {
 #[test]
 fn what_a_target_says_changes_exits_by_its_reason_and_costs_nothing() {
     let mut host = Host::new(Some(100));
-    let pool = host.open(1);
+    let pool = host.try_open(OpenPool { idle_release_ms: Some(60_000), ..shop() }).expect("can be opened");
     for (seen, reason) in [(Seen::Status(403), "http_403"), (Seen::Captcha, "captcha"), (Seen::Block, "block")] {
         let lease = host.lease(pool);
         host.pass(60_000);
@@ -398,7 +397,7 @@ fn what_a_target_says_changes_exits_by_its_reason_and_costs_nothing() {
 fn a_session_that_fails_again_and_again_is_replaced_only_where_that_is_asked() {
     for (replace, bought) in [(None, 1), (Some(PoolReplace::Failing), 2)] {
         let mut host = Host::new(Some(100));
-        let pool = host.try_open(OpenPool { replace, ..shop() }).expect("can be opened");
+        let pool = host.try_open(OpenPool { replace, idle_release_ms: Some(60_000), ..shop() }).expect("can be opened");
         for target in 0..3 {
             let target = Some(format!("shop-{target}"));
             let command = host.client.acquire(AcquireLease { pool, target, ..AcquireLease::default() }).command;
@@ -496,7 +495,7 @@ fn an_expired_static_session_is_renewed_and_keeps_its_address() {
 #[test]
 fn an_exit_is_changed_at_its_age_but_never_under_a_lease() {
     let mut host = Host::new(Some(100));
-    let pool = host.try_open(OpenPool { rotate_after_ms: Some(300_000), ready: Some(1), ..shop() }).expect("can be opened");
+    let pool = host.try_open(OpenPool { rotate_after_ms: Some(300_000), keep_ready: Some(1), ..shop() }).expect("can be opened");
     host.pass(301_000);
     assert_eq!(host.log.last().map(String::as_str), Some("POST /sessions/s-1/rotate \"scheduled\""));
     let lease = host.lease(pool);
@@ -510,15 +509,15 @@ fn an_exit_is_changed_at_its_age_but_never_under_a_lease() {
 #[test]
 fn a_lease_that_does_not_come_back_is_told_of_and_taken_back_where_that_is_asked() {
     let mut host = Host::new(Some(100));
-    let pool = host.try_open(OpenPool { leak_after_ms: Some(60_000), max_lease_ms: Some(120_000), ..shop() }).expect("can be opened");
+    let pool = host.try_open(OpenPool { max_lease_ms: Some(1_200_000), ..shop() }).expect("can be opened");
     let lease = host.lease(pool);
-    let waits = host.acquire_for(pool, 600_000);
-    host.pass(58_000);
+    let waits = host.acquire_for(pool, 6_000_000);
+    host.pass(598_000);
     assert!(host.events.is_empty());
     host.pass(2000);
     assert_eq!(host.events, ["lease_leaked"]);
     assert!(host.client.is_valid(&lease));
-    host.pass(60_000);
+    host.pass(600_000);
     assert!(!host.client.is_valid(&lease) && host.lease_of(waits).is_ok());
     assert!(!host.client.give_back(&lease, host.now), "it was taken back");
     assert_eq!(host.bought, 1);
@@ -706,7 +705,7 @@ fn what_could_not_be_asked_for_is_asked_for_again_to_end_it() {
 #[test]
 fn whoever_waits_for_ready_sessions_is_told_when_they_are_and_why_they_are_not() {
     let mut host = Host::new(Some(100));
-    let pool = host.try_open(OpenPool { size: 3, ready: Some(3), ..shop() }).expect("can be opened");
+    let pool = host.try_open(OpenPool { size: 3, keep_ready: Some(3), ..shop() }).expect("can be opened");
     let error = host.run("wait_ready", &format!(r#"{{"pool":{pool},"count":4}}"#)).expect_err("are never ready");
     assert_eq!((error.kind, error.field.as_deref()), (Kind::Invalid, Some("count")));
     let ready = host.run("wait_ready", &format!(r#"{{"pool":{pool},"count":3}}"#)).expect("are ready");
@@ -868,7 +867,7 @@ fn debug_output_of_a_pool_has_no_password() {
 #[test]
 fn during_a_hold_a_doubt_is_looked_at_by_the_trial_alone() {
     let mut host = Host::new(Some(100));
-    let pool = host.try_open(OpenPool { size: 4, max_in_doubt: Some(4), ..shop() }).expect("can be opened");
+    let pool = host.try_open(OpenPool { size: 4, ..shop() }).expect("can be opened");
     host.answer = Some((503, ""));
     let command = host.acquire_for(pool, 1000);
     host.pass(100_000);
@@ -1032,7 +1031,7 @@ fn a_session_that_rests_for_whoever_waits_is_no_reason_to_buy() {
         let mut host = Host::new(Some(100));
         host.is_static = is_static;
         let session_type = if is_static { SessionType::Static } else { SessionType::Dynamic };
-        let pool = host.try_open(OpenPool { size: 5, session_type, ready: Some(1), ..shop() }).expect("can be opened");
+        let pool = host.try_open(OpenPool { size: 5, session_type, keep_ready: Some(1), ..shop() }).expect("can be opened");
         let at_shop = || AcquireLease { pool, target: Some("shop".into()), timeout_ms: Some(300_000), ..AcquireLease::default() };
         let first = host.client.acquire(at_shop()).command;
         host.pass(1000);
@@ -1086,7 +1085,7 @@ fn a_pool_record_of_another_version_is_left_as_it_is() {
 #[test]
 fn whoever_asks_a_pool_that_is_closing_is_told_so_and_whoever_closes_it_again_waits_too() {
     let mut host = Host::new(Some(100));
-    let pool = host.try_open(OpenPool { size: 3, ready: Some(1), ..shop() }).expect("can be opened");
+    let pool = host.try_open(OpenPool { size: 3, keep_ready: Some(1), ..shop() }).expect("can be opened");
     let lease = host.lease(pool);
     let closed = host.close(pool);
     host.pass(1);
@@ -1129,7 +1128,7 @@ fn a_store_that_fails_for_a_moment_keeps_no_session_from_being_drained() {
 #[test]
 fn whoever_does_not_wait_at_all_gets_what_is_free() {
     let mut host = Host::new(Some(100));
-    let pool = host.try_open(OpenPool { ready: Some(1), ..shop() }).expect("can be opened");
+    let pool = host.try_open(OpenPool { keep_ready: Some(1), ..shop() }).expect("can be opened");
     host.pass(10_000);
     let at_once = || AcquireLease { pool, timeout_ms: Some(0), ..AcquireLease::default() };
     let [first, second] = [host.client.acquire(at_once()).command, host.client.acquire(at_once()).command];
@@ -1158,7 +1157,7 @@ fn a_session_is_not_ended_under_a_lease_while_leases_are_waited_for() {
 #[test]
 fn one_who_asks_after_a_quiet_time_has_one_session_read() {
     let mut host = Host::new(Some(100));
-    let pool = host.try_open(OpenPool { size: 20, ready: Some(20), ..shop() }).expect("can be opened");
+    let pool = host.try_open(OpenPool { size: 20, keep_ready: Some(20), ..shop() }).expect("can be opened");
     host.pass(1_200_000);
     assert_eq!(host.status(pool).ready, 20);
     let before = host.reads;
@@ -1405,10 +1404,10 @@ fn sessions_that_several_share_are_bought_for_as_many() {
 #[test]
 fn a_free_session_is_read_and_lent_while_a_purchase_takes_long() {
     let mut host = Host::new(Some(100));
-    let pool = host
-        .try_open(OpenPool { size: 2, max_creating: Some(1), check_after_ms: Some(10_000), idle_release_ms: Some(3_600_000), ..shop() })
-        .expect("can be opened");
+    let pool = host.try_open(OpenPool { size: 2, idle_release_ms: Some(3_600_000), ..shop() }).expect("can be opened");
     let lease = host.lease(pool);
+    // It is read again before it is lent.
+    host.pass(600_000);
     host.answer = Some((
         202,
         r#"{"success":true,"data":{"session_id":"s-2","session_type":"dynamic","status":"creating","estimated_charge_usd":1}}"#,

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use super::parts::CREATING;
 use super::root::{For, Machine, call_options, is_dynamic};
 use super::slots::Doing;
 use super::takeover::{READ_AGAIN, Situation, SlotUse};
@@ -10,7 +9,7 @@ use crate::client::{CallOptions, Client, SlotState};
 use crate::contract::pools::PoolReplace;
 use crate::engine::Answered;
 use crate::policy::{Backoff, Error};
-use crate::pool::buyer::HoldTrial;
+use crate::pool::buyer::{AT_ONCE as PURCHASES, HoldTrial};
 use crate::pool::leases::SlotNo;
 use crate::state::Name;
 use crate::time::Millis;
@@ -90,7 +89,7 @@ impl Machine {
             return;
         }
         // Each is read when it is taken over.
-        let room = self.options.max_creating.unwrap_or(CREATING).saturating_sub(self.slots.counts.coming);
+        let room = PURCHASES.saturating_sub(self.slots.counts.coming);
         if room == 0 {
             // The pool's record is not kept meanwhile.
             if self.shared.is_owned() {

@@ -162,8 +162,7 @@ impl Machine {
         // Once the time of a hold has come, one is tried.
         let is_held = self.buyer.hold().is_some() && (!self.is_hold_due(client) || self.slots.counts.renewing > 0);
         let is_unsure = self.slots.session(slot).is_some_and(|session| session.is_unsure);
-        let is_doubtful = self.buyer.is_doubtful(self.slots.counts.in_doubt);
-        match is_held || is_unsure || is_doubtful || self.shared.forbids_buying().is_some() {
+        match is_held || is_unsure || self.shared.forbids_buying().is_some() {
             true => Renewal::Later,
             false => Renewal::Now,
         }
@@ -322,7 +321,7 @@ impl Machine {
             return;
         }
         let since = now.saturating_sub(self.options.idle_release_ms.unwrap_or(IDLE));
-        let spare = self.leases.idle_count().saturating_sub(self.ready());
+        let spare = self.leases.idle_count().saturating_sub(self.keep_ready());
         let idle: Vec<SlotNo> = self.leases.idle(since).take(spare).collect();
         idle.into_iter().for_each(|slot| self.release_idle(client, slot));
     }

@@ -12,14 +12,14 @@ impl Machine {
 
     /// How many sessions more could be used than there are or are coming: to be taken over from whoever has let go of them.
     pub(super) fn lacking(&self) -> u32 {
-        let ahead = self.ready().saturating_sub(self.leases.idle_count());
+        let ahead = self.keep_ready().saturating_sub(self.leases.idle_count());
         self.beyond_coming(self.for_waiting() + ahead)
     }
 
     /// How many are wanted that would have to be bought. Where a free session does not suit whoever waits, since it rests for their target,
     /// they wait for that: what was seen there is no reason to buy.
     pub(super) fn wanted(&self) -> u32 {
-        self.beyond_coming((self.for_waiting() + self.ready()).saturating_sub(self.leases.idle_count()))
+        self.beyond_coming((self.for_waiting() + self.keep_ready()).saturating_sub(self.leases.idle_count()))
     }
 
     /// How many sessions those need who wait and have none: several may share one.
@@ -39,7 +39,7 @@ impl Machine {
         if self.shared.forbids_buying().is_some() {
             return (0, None);
         }
-        match self.buyer.may(self.slots.counts.in_doubt, client.unix()) {
+        match self.buyer.may(client.unix()) {
             May::Buy(room) => (room, None),
             // By whoever owns the pool's record.
             May::Try(trial) if self.shared.is_owned() => (1, Some(trial)),
@@ -53,7 +53,7 @@ impl Machine {
         if self.closing.is_some() || self.shared.forbids_buying().is_some() || self.asking.next > client.monotonic() {
             return false;
         }
-        let May::Try(trial) = self.buyer.may(self.slots.counts.in_doubt, client.unix()) else { return false };
+        let May::Try(trial) = self.buyer.may(client.unix()) else { return false };
         (trial == HoldTrial::Same && self.slots.resendable().is_some()) || self.wanted() > 0
     }
 
@@ -64,7 +64,7 @@ impl Machine {
 
     /// Returns true if a purchase would be made now, so that the pool's record is to be read before.
     pub(super) fn is_to_buy(&self, client: &Client) -> bool {
-        let may_buy = || matches!(self.buyer.may(self.slots.counts.in_doubt, client.unix()), May::Buy(_));
+        let may_buy = || matches!(self.buyer.may(client.unix()), May::Buy(_));
         let is_asking = self.is_asking() || self.asking.next > client.monotonic();
         self.closing.is_none() && !is_asking && self.wanted() > 0 && self.shared.forbids_buying().is_none() && may_buy()
     }

@@ -8,8 +8,6 @@ use crate::pool::leases::SlotNo;
 use crate::state::{CommandId, Name};
 use crate::time::{DAY, Millis};
 
-/// So many purchases may be under way, where nothing else is said.
-pub(super) const CREATING: u32 = 8;
 /// So long, after that, are sessions waited for that are being ended, and the store.
 pub(super) const PATIENCE: Millis = 60_000;
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use arcstr::ArcStr;
 
 use super::callers::Callers;
-use super::parts::{Asking, CREATING, Closing, Ends, Look, SpentToday};
+use super::parts::{Asking, Closing, Ends, Look, SpentToday};
 use super::shared::SharedRecord;
 use super::slots::Slots;
 use crate::client::{CallOptions, Client, PoolNo};
@@ -23,12 +23,10 @@ use crate::time::Millis;
 
 /// How long a lease is waited for.
 pub(super) const TIMEOUT: Millis = 30_000;
-/// A lease that is out for so long is said to leak.
-pub(super) const LEAKS: Millis = 600_000;
 /// A session that was not read for so long is read before it is lent.
 pub(super) const CHECK: Millis = 600_000;
 /// A session that was idle for so long is let go of.
-pub(super) const IDLE: Millis = 60_000;
+pub(super) const IDLE: Millis = 5_000;
 /// So many blocks without a good answer, and a session is no use any more.
 pub(super) const BLOCKS: u32 = 3;
 /// So many names of targets are remembered.
@@ -74,14 +72,13 @@ impl Machine {
         let terms = LeaseTerms {
             per_session: options.leases_per_session.unwrap_or(1),
             rotate_after_uses: options.rotate_after_uses.filter(|_| is_dynamic(&options)),
-            leak_after: options.leak_after_ms.unwrap_or(LEAKS),
             size: options.size,
         };
         Machine {
             number,
             params: json_of(&options.session()),
             leases: Leases::new(terms),
-            buyer: Buyer::new(options.size, options.max_creating.unwrap_or(CREATING), options.max_in_doubt),
+            buyer: Buyer::default(),
             blocking: BlockTracker::default(),
             labels: Map::default(),
             slots: Slots::new(options.size),
@@ -140,8 +137,8 @@ impl Machine {
         })
     }
 
-    pub(super) fn ready(&self) -> usize {
-        self.options.ready.unwrap_or_default() as usize
+    pub(super) fn keep_ready(&self) -> usize {
+        self.options.keep_ready.unwrap_or_default() as usize
     }
 
     pub(in crate::pool) fn name(&self) -> &str {
@@ -164,8 +161,7 @@ impl Machine {
     pub(super) fn held_by(&self) -> Option<(PoolHoldReason, Option<Millis>, Option<Millis>)> {
         let forbidden = self.shared.forbids_buying().filter(|_| self.shared.is_open).map(|reason| (reason, None, None));
         let hold = || self.buyer.hold().map(|hold| (hold.reason, Some(hold.since), hold.retry_at));
-        let doubtful = || self.buyer.is_doubtful(self.slots.counts.in_doubt).then_some((PoolHoldReason::InDoubt, None, None));
-        forbidden.or_else(hold).or_else(doubtful)
+        forbidden.or_else(hold)
     }
 
     /// Nothing is bought from now on, which all clients are to know.
@@ -247,7 +243,6 @@ pub(in crate::pool) fn call_options(open: &OpenPool) -> CallOptions {
         max_unit_price: open.max_unit_price,
         expected_charge_usd: open.expected_charge_usd,
         retry_paid: Some(open.retry_paid.unwrap_or_default()),
-        ends: open.ends.clone().unwrap_or_default(),
         ..CallOptions::default()
     }
 }

@@ -120,7 +120,7 @@ impl Machine {
         }
         self.adopt(client);
         // Slots that could not be claimed meanwhile are claimed again, if a trial is due.
-        if is_mine && matches!(self.buyer.may(self.slots.counts.in_doubt, client.unix()), May::Try(_)) {
+        if is_mine && matches!(self.buyer.may(client.unix()), May::Try(_)) {
             self.asking.next = now;
         }
         // Another client that has it for a while, for a trial, keeps nobody from opening it as it is.

@@ -14,10 +14,15 @@ use crate::time::Millis;
 pub(super) const READY_TIMEOUT: Millis = 300_000;
 
 impl Machine {
+    /// Sessions that can be lent at once.
+    fn free(&self) -> u32 {
+        u32::try_from(self.leases.idle_count()).unwrap_or(u32::MAX).min(self.slots.counts.lends)
+    }
+
     /// How it is, as far as this client knows.
     pub(in crate::pool) fn status(&self, client: &Client) -> PoolStatus {
         let counts = self.slots.counts;
-        let ready = u32::try_from(self.leases.idle_count()).unwrap_or(u32::MAX).min(counts.lends);
+        let ready = self.free();
         let now = client.monotonic();
         let slot = |(slot, held): (SlotNo, &HeldSlot)| {
             let session = held.session.as_ref();
@@ -101,7 +106,7 @@ impl Machine {
     }
 
     pub(super) fn tell_ready(&mut self, client: &mut Client, now: Millis) {
-        let ready = self.slots.counts.lends;
+        let ready = self.free();
         for waiter in self.callers.take_ready(ready, now) {
             if waiter.count <= ready {
                 self.tell_own_status(client, waiter.command);

@@ -2,8 +2,8 @@
 
 use super::callers::ReadyWaiter;
 use super::closing::GRACE;
-use super::parts::{CREATING, Ends};
-use super::root::{BLOCKS, CHECK, For, IDLE, LEAKS, Machine, TIMEOUT, answered, hash, is_closed, is_dynamic};
+use super::parts::Ends;
+use super::root::{BLOCKS, CHECK, For, IDLE, Machine, TIMEOUT, answered, hash, is_closed, is_dynamic};
 use super::slots::{Doing, PoolSession};
 use super::status::READY_TIMEOUT;
 use crate::client::{Client, PoolEventKind};
@@ -11,7 +11,8 @@ use crate::contract::pools::{AcquireLease, DrainPool, LeaseAdvice, PoolReplace, 
 use crate::contract::{Json, Shaped, json_of};
 use crate::engine::EventKind;
 use crate::policy::{Advice, Effect, Error, Kind};
-use crate::pool::leases::{LeaseGrant, LeaseId, SlotNo};
+use crate::pool::buyer::AT_ONCE;
+use crate::pool::leases::{LEAKS, LeaseGrant, LeaseId, SlotNo};
 use crate::pool::record::RecordChange;
 use crate::pool::targets::{Consequence, Observation, TargetId};
 use crate::state::{CommandId, Name, Seen};
@@ -201,11 +202,10 @@ impl Machine {
     /// Lends what is free to those who wait. Returns when a rest ends that somebody waits for.
     pub(super) fn lend(&mut self, client: &mut Client, now: Millis) -> Option<Millis> {
         loop {
-            let check_after = self.options.check_after_ms.unwrap_or(CHECK);
             let slots = &self.slots;
-            let is_fresh = |session: &PoolSession| now.saturating_sub(session.read_at) < check_after && client.is_usable(&session.id);
+            let is_fresh = |session: &PoolSession| now.saturating_sub(session.read_at) < CHECK && client.is_usable(&session.id);
             // One is read for each who waits, and no more at a time than may be bought: that something is bought keeps nobody waiting.
-            let most = self.options.max_creating.unwrap_or(CREATING).min(u32::try_from(self.leases.waiting()).unwrap_or(u32::MAX));
+            let most = AT_ONCE.min(u32::try_from(self.leases.waiting()).unwrap_or(u32::MAX));
             let looks = most.saturating_sub(slots.counts.reading) as usize;
             let served = self.leases.serve(now, looks, |slot| slots.session(slot).is_some_and(is_fresh));
             served.grants.into_iter().for_each(|grant| self.grant(client, grant));
@@ -256,7 +256,7 @@ impl Machine {
         let hold = self.buyer.hold().and_then(|hold| hold.retry_at).map(|at| now.saturating_add(at.saturating_sub(client.unix())));
         let wants = is_open && self.lacking() > 0;
         let idle = self.options.idle_release_ms.unwrap_or(IDLE);
-        let spare = is_open && self.leases.waiting() == 0 && self.leases.idle_count() > self.ready();
+        let spare = is_open && self.leases.waiting() == 0 && self.leases.idle_count() > self.keep_ready();
         let (oldest, unsaid) = self.leases.oldest();
         let later = |since: Option<Millis>, by: Option<Millis>| Some(since?.saturating_add(by?));
         let times = [
@@ -267,7 +267,7 @@ impl Machine {
             ((wants || self.slots.counts.in_doubt > 0) && !self.is_asking() && self.asking.next > now).then_some(self.asking.next),
             self.leases.idle_longest().filter(|_| spare).map(|since| since.saturating_add(idle).max(now.saturating_add(1))),
             later(oldest, self.options.max_lease_ms),
-            later(unsaid, Some(self.options.leak_after_ms.unwrap_or(LEAKS))),
+            later(unsaid, Some(LEAKS)),
             self.closing.as_ref().and_then(|closing| closing.next(now)),
             self.finds_at(now),
             self.shares_at(client, now),
@@ -335,8 +335,8 @@ impl Machine {
     /// Adds a caller that waits for a number of ready sessions.
     pub(in crate::pool) fn wait_ready(&mut self, client: &mut Client, command: CommandId, asked: &WaitReady) {
         let count = asked.count.unwrap_or(1);
-        if count as usize > self.ready() {
-            let rule = "must be at most the pool's `ready`, since no more are kept at hand";
+        if count as usize > self.keep_ready() {
+            let rule = "must be at most the pool's `keep_ready`, since no more are kept at hand";
             return client.complete(command, Err(Error::invalid("wait_ready", "count", rule)));
         }
         if self.closing.is_some() {

@@ -71,11 +71,11 @@ mod tests {
             "  dailyCapUsd?: number | string | undefined;\n",
             "  idleReleaseMs?: number | undefined;\n",
             "  replace?: PoolReplace | undefined;\n",
-            "  ends?: Array<string> | undefined;\n",
+            "  maxWaiters?: number | undefined;\n",
         ] {
             assert!(printed.contains(line), "{line}{printed}");
         }
         let names = names();
-        assert!(names.contains("\"session_type\"") && names.contains("\"max_creating\"") && !names.contains("\"name\""), "{names}");
+        assert!(names.contains("\"session_type\"") && names.contains("\"max_waiters\"") && !names.contains("\"name\""), "{names}");
     }
 }

@@ -151,7 +151,7 @@ test("a termination that was asked for before its client is closed is still sent
     }
   }
   const agent = service.agent({ dailyCapUsd: 90 });
-  const pool = await agent.openPool("shop", { ...WANTED, quantity: undefined, size: 3, ready: 3 });
+  const pool = await agent.openPool("shop", { ...WANTED, quantity: undefined, size: 3, keepReady: 3 });
   await pool.waitReady(3);
   await service.fault({ kind: "delay", ms: 200 }, "terminate_session", 3);
   const drained = pool.drain().then(() => "drained", (error) => error.message);
@@ -188,7 +188,7 @@ test("once a client is closed it sends nothing, whatever was on its way to be se
   const put = store.put.bind(store);
   const putting = new Promise((resolve) => (store.put = async (...given) => (resolve(), await new Promise((wait) => setTimeout(wait, 300)), put(...given))));
   const agent = service.agent({ store, fetch: own, dailyCapUsd: 90 });
-  const pool = await agent.openPool("shop", { session_type: "dynamic", product_no: "dynamic-world", size: 1, ready: 1 });
+  const pool = await agent.openPool("shop", { session_type: "dynamic", product_no: "dynamic-world", size: 1, keepReady: 1 });
   await putting;
   await close(agent);
   await new Promise((wait) => setTimeout(wait, 500));

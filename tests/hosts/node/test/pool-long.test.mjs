@@ -40,7 +40,7 @@ test("never more than its size, and as many charges as sessions", { timeout: 4 *
   /** By session: when it was seen first. */
   const since = new Map();
   const chance = () => (random = (random * 48_271) % 2_147_483_647) / 2_147_483_647;
-  const pool = await agent.openPool("many", { ...WANTED, size: SIZE, ready: READY, maxInDoubt: SIZE, maxCreating: 32 });
+  const pool = await agent.openPool("many", { ...WANTED, size: SIZE, keepReady: READY });
   const use = async () => {
     while (!isOver) {
       try {

@@ -58,7 +58,7 @@ test("a block rotates the session once its lease is back, and the next lease has
   const { fetch } = tool("undici");
   const service = await sandbox(t, ...ROOM);
   const agent = service.agent({ dailyCapUsd: 500 });
-  const pool = await agent.openPool("shop", { ...WANTED, size: 1, protocol: "http", ready: 1 });
+  const pool = await agent.openPool("shop", { ...WANTED, size: 1, protocol: "http", keepReady: 1 });
   await pool.waitReady();
   const target = "shop.example";
   const get = (lease) => fetch(service.target_url, { dispatcher: lease.dispatcher() });
@@ -109,10 +109,10 @@ test("what a pool is asked is checked, and errors name options as they are spell
   for (const [more, field] of [
     [{ dailyCapUsd: undefined }, "dailyCapUsd"],
     [{ size: 0 }, "size"],
-    [{ ready: 3 }, "ready"],
-    [{ maxCreating: 0 }, "maxCreating"],
+    [{ keepReady: 3 }, "keepReady"],
+    [{ maxWaiters: -1 }, "maxWaiters"],
     [{ leasesPerSession: "1" }, "leasesPerSession"],
-    [{ max_creating: 1 }, "options"],
+    [{ max_waiters: 1 }, "options"],
     [{ replace: "sometimes" }, "replace"],
     [{ session_type: "other" }, "session_type"],
   ]) {
@@ -142,7 +142,7 @@ test("10 000 cancelled acquires under load lose no lease", { timeout: 120_000 },
   const service = await sandbox(t, ...ROOM);
   const size = 4;
   const agent = service.agent({ dailyCapUsd: 500 });
-  const pool = await agent.openPool("shop", { ...WANTED, size, ready: size });
+  const pool = await agent.openPool("shop", { ...WANTED, size, keepReady: size });
   await pool.waitReady(size);
   let isOver = false;
   let lent = 0;

@@ -245,7 +245,7 @@ impl Life {
             max_lease_ms,
             name: NAME.to_owned(),
             size,
-            ready: Some(self.ready.min(size)),
+            keep_ready: Some(self.ready.min(size)),
             session_type: SessionType::Dynamic,
             product_no: "dynamic-world".into(),
             ..OpenPool::default()

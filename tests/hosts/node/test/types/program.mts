@@ -216,7 +216,7 @@ export async function pooled(signal: AbortSignal): Promise<unknown> {
     if (event.event === "answered") console.log(event.duration_ms.toFixed(), event.level satisfies "debug" | "info" | "warn");
   });
   const logged = new AgentClient({ log: console, dailyCapUsd: 5 });
-  const pool: Pool = await logged.openPool("shop", { size: 5, session_type: "dynamic", product_no: "p", quantity: "0.5", ready: 2, replace: "failing", idleReleaseMs: 1000 });
+  const pool: Pool = await logged.openPool("shop", { size: 5, session_type: "dynamic", product_no: "p", quantity: "0.5", keepReady: 2, replace: "failing", idleReleaseMs: 1000 });
   const status = await pool.withLease({ target: "shop.example", signal }, async (lease: Lease) => {
     lease.data.cookie = "a";
     const advice: LeaseAdvice = lease.observe(await fetch("https://shop.example"));
@@ -244,4 +244,4 @@ export async function handled(): Promise<number> {
 // @ts-expect-error no such word for what was seen
 void (await agent.waitSession("s")).observe("nothing");
 // @ts-expect-error an option is spelled as options are
-void agent.openPool("shop", { size: 1, session_type: "dynamic", product_no: "p", max_creating: 1 });
+void agent.openPool("shop", { size: 1, session_type: "dynamic", product_no: "p", max_waiters: 1 });

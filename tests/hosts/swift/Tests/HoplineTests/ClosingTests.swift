@@ -10,8 +10,8 @@ import Testing
 /// The behaviour of a client once it is closed, or once no reference to it is left.
 @Suite("a client that closes")
 struct ClosingTests {
-    private static func shop(_ size: Int, ready: Int = 0) -> PoolOptions {
-        PoolOptions(size: size, sessionType: .dynamic, productNo: "dynamic-world", dailyCapUsd: 100, ready: ready)
+    private static func shop(_ size: Int, keepReady: Int = 0) -> PoolOptions {
+        PoolOptions(size: size, sessionType: .dynamic, productNo: "dynamic-world", dailyCapUsd: 100, keepReady: keepReady)
     }
 
     /// The requests, in order.
@@ -151,7 +151,7 @@ struct ClosingTests {
         let sandbox = try await Sandbox("--provisioning-ms", "0", "--balance", "0")
         func leave() async throws -> AsyncStream<Event> {
             let agent = try sandbox.client()
-            let pool = try await agent.openPool("shop", Self.shop(2, ready: 2))
+            let pool = try await agent.openPool("shop", Self.shop(2, keepReady: 2))
             try await until("it is held, since there is no money") { try await pool.status().hold != nil }
             return agent.events()
         }
@@ -172,7 +172,7 @@ struct ClosingTests {
             return try await network.send(request)
         }
         let agent = try AgentClient(apiKey: Secret(sandbox.ready.api_key), baseURL: sandbox.ready.agent_url, transport: transport)
-        let pool = try await agent.openPool("shop", Self.shop(2, ready: 2))
+        let pool = try await agent.openPool("shop", Self.shop(2, keepReady: 2))
         try await pool.waitReady(2)
         try await pool.withLease { _ in
             let draining = Task { try await pool.drain(grace: .seconds(600)) }

@@ -187,8 +187,8 @@ struct LimitTests {
         }
         let changes: [(inout PoolOptions) -> Void] = [
             { $0.size = -1 }, { $0.dailyCapUsd = .nan }, { $0.maxUnitPrice = .nan }, { $0.expectedChargeUsd = .nan }, { $0.quantity = .nan }, { $0.quantity = -1 },
-            { $0.ready = -1 }, { $0.ready = 3 }, { $0.maxCreating = -1 }, { $0.maxInDoubt = -1 }, { $0.leasesPerSession = -1 }, { $0.rotateAfterUses = -1 },
-            { $0.rotateAfter = never }, { $0.idleRelease = never }, { $0.checkAfter = never }, { $0.leakAfter = never }, { $0.maxLease = never },
+            { $0.keepReady = -1 }, { $0.keepReady = 3 }, { $0.maxWaiters = -1 }, { $0.leasesPerSession = -1 }, { $0.rotateAfterUses = -1 },
+            { $0.rotateAfter = never }, { $0.idleRelease = never }, { $0.maxLease = never },
         ]
         for (number, change) in changes.enumerated() {
             var given = PoolOptions(size: 2, sessionType: .dynamic, productNo: "p", dailyCapUsd: 10)

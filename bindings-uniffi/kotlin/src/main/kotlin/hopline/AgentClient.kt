@@ -82,7 +82,7 @@ public class AgentClient(
     }
 
     /**
-     * Opens a pool of sessions. Opening buys nothing, unless `ready` asks for it. Pools of one name in one store and account share their
+     * Opens a pool of sessions. Opening buys nothing, unless `keepReady` asks for it. Pools of one name in one store and account share their
      * slots.
      *
      * @param name 1 to 128 bytes without control characters and `#`

@@ -55,7 +55,7 @@ public class Pool internal constructor(
     /** Returns the status. With [everywhere], the slots of other clients are read from the store. */
     public suspend fun status(everywhere: Boolean = false): PoolStatus = ask("pool_status", STATUS, "everywhere" to everywhere)
 
-    /** Waits until [count] of the sessions that the pool keeps `ready` are ready. */
+    /** Waits until [count] sessions are free, at most the pool's `keepReady`. */
     public suspend fun waitReady(count: Int = 1, timeout: Duration = 5.minutes): PoolStatus =
         ask("wait_ready", STATUS, "count" to count, "timeout_ms" to timeout)
 

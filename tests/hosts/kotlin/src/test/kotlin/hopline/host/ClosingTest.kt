@@ -48,7 +48,7 @@ import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Test
 import org.junit.jupiter.api.Timeout
 
-private val SHOP = PoolOptions(2, SessionType.Dynamic, "dynamic-world", dailyCapUsd = BigDecimal(10_000), ready = 2)
+private val SHOP = PoolOptions(2, SessionType.Dynamic, "dynamic-world", dailyCapUsd = BigDecimal(10_000), keepReady = 2)
 
 /** The behaviour of a client once it is closed, or once no reference to it is left, and the threads that it waits for. */
 @OptIn(ExperimentalCoroutinesApi::class)
@@ -137,7 +137,7 @@ class ClosingTest {
         val own = StandardTestDispatcher(testScheduler)
         AgentClient(Secret("key"), "https://api.example/v1", service, dispatcher = own).use { agent ->
             assertEquals("""{"balance":1}""", agent.getBalance().raw.text)
-            agent.openPool("shop", SHOP.copy(ready = 0))
+            agent.openPool("shop", SHOP.copy(keepReady = 0))
         }
     }
 

@@ -188,9 +188,8 @@ class LimitTest {
         val pools =
             listOf(
                 shop.copy(size = -1), shop.copy(size = 0), shop.copy(dailyCapUsd = less), shop.copy(maxUnitPrice = less), shop.copy(expectedChargeUsd = less),
-                shop.copy(ready = -1), shop.copy(ready = 3), shop.copy(maxCreating = -1), shop.copy(maxInDoubt = -1), shop.copy(leasesPerSession = -1),
-                shop.copy(rotateAfterUses = -1), shop.copy(rotateAfter = never), shop.copy(idleRelease = never), shop.copy(checkAfter = never),
-                shop.copy(leakAfter = never), shop.copy(maxLease = never), shop.copy(quantity = less),
+                shop.copy(keepReady = -1), shop.copy(keepReady = 3), shop.copy(maxWaiters = -1), shop.copy(leasesPerSession = -1),
+                shop.copy(rotateAfterUses = -1), shop.copy(rotateAfter = never), shop.copy(idleRelease = never), shop.copy(maxLease = never), shop.copy(quantity = less),
             )
         AgentClient(Secret("k"), url, nobody).use { agent ->
             for (given in pools) assertNotNull(fails<HoplineException.Invalid>("open_pool: ") { agent.openPool("shop", given) }.field, "$given")

@@ -48,9 +48,9 @@ import org.junit.jupiter.params.provider.ValueSource
 
 /** Pools over real sockets: what is lent, that it is given back whatever happens, and that work goes on while nobody calls. */
 class PoolTest {
-    private fun shop(size: Int, ready: Int? = null, cap: BigDecimal? = BigDecimal(10_000), leases: Int? = null) =
+    private fun shop(size: Int, keepReady: Int? = null, cap: BigDecimal? = BigDecimal(10_000), leases: Int? = null) =
         PoolOptions(
-            size, SessionType.Dynamic, "dynamic-world", protocol = Protocol.Http, dailyCapUsd = cap, ready = ready, leasesPerSession = leases,
+            size, SessionType.Dynamic, "dynamic-world", protocol = Protocol.Http, dailyCapUsd = cap, keepReady = keepReady, leasesPerSession = leases,
         )
 
     private fun living(sandbox: Sandbox): Int =
@@ -134,7 +134,7 @@ class PoolTest {
             sandbox.client().use { agent ->
                 // At once, so that it hears of all.
                 val listening = launch(Dispatchers.Default, CoroutineStart.UNDISPATCHED) { agent.events.toList(events) }
-                val pool = agent.openPool("shop", shop(4, ready = 4))
+                val pool = agent.openPool("shop", shop(4, keepReady = 4))
                 until("four are bought") { living(sandbox) == 4 }
                 assertEquals(4, pool.waitReady(4, 20.seconds).ready)
                 agent.shutdown()
@@ -171,7 +171,7 @@ class PoolTest {
     fun `ten thousand cancelled leases under load lose none`(): Unit = runBlocking {
         Sandbox("--seed", "125", "--provisioning-ms", "0").use { sandbox ->
             sandbox.client().use { agent ->
-                val pool = agent.openPool("shop", shop(4, ready = 4))
+                val pool = agent.openPool("shop", shop(4, keepReady = 4))
                 pool.waitReady(4, 20.seconds)
                 val entered = AtomicInteger()
                 val random = Random(125)

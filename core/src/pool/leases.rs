@@ -656,7 +656,7 @@ mod tests {
             let mut random = Random(seed);
             let per_session = 1 + random.below(3) as u32;
             let rotate_after_uses = (random.below(3) == 0).then_some(4);
-            let mut leases = Leases::new(LeaseTerms { per_session, rotate_after_uses, size: 4, ..TERMS });
+            let mut leases = Leases::new(LeaseTerms { per_session, rotate_after_uses, size: 4 });
             let (mut out, mut changing, mut gone_by) = (Vec::<LeaseGrant>::new(), BTreeSet::new(), BTreeSet::new());
             for step in 0..200 {
                 let now = step * 7000;

@@ -104,7 +104,7 @@ impl Terms {
             leases_per_session: draw([None, None, Some(2), Some(3)]).map(|most| most as u32),
             rotate_after_uses: draw([None, None, Some(1), Some(3)]).map(|most| most as u32),
             rotate_after_ms: draw([None, None, None, Some(5 * MINUTE)]),
-            idle_release_ms: draw([None, None, Some(0), Some(5000)]),
+            idle_release_ms: draw([None, None, Some(0), Some(MINUTE)]),
             max_lease_ms: draw([None, None, None, Some(MINUTE)]),
         }
     }
@@ -291,7 +291,7 @@ impl Life {
         let timeout_ms = [None, Some(0), Some(5 * MINUTE)][self.chance.below(3)];
         let program = &mut self.programs[at];
         let Some(pool) = program.pool else { return self.reopen(at) };
-        let ticket = program.client.acquire(AcquireLease { pool, target, key, timeout_ms });
+        let ticket = program.client.acquire(AcquireLease { pool, target, key, timeout_ms, ..AcquireLease::default() });
         program.waits.insert(ticket.command);
         let number = program.number;
         self.tell(|| format!("somebody asks program {number} for a lease ({timeout_ms:?})"));

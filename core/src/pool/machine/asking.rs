@@ -6,7 +6,6 @@ use super::root::{For, Machine, call_options, is_dynamic};
 use super::slots::Doing;
 use super::takeover::{READ_AGAIN, Situation, SlotUse};
 use crate::client::{CallOptions, Client, SlotState};
-use crate::contract::pools::PoolReplace;
 use crate::engine::Answered;
 use crate::policy::{Backoff, Error};
 use crate::pool::buyer::{AT_ONCE as PURCHASES, HoldTrial};
@@ -222,12 +221,6 @@ impl Machine {
             replaces: self.replaces(),
             renewal: self.renewal(client, slot),
         }
-    }
-
-    /// Returns true if another session is bought for one that is over.
-    pub(super) fn replaces(&self) -> bool {
-        let default = if is_dynamic(&self.options) { PoolReplace::Ended } else { PoolReplace::Never };
-        self.options.replace.unwrap_or(default) != PoolReplace::Never
     }
 
     pub(super) fn products_read(&mut self, client: &mut Client, result: &Result<Answered, Error>) {

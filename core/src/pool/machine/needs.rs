@@ -1,10 +1,17 @@
 //! How many sessions a pool lacks, and how many it may buy.
 
-use super::root::Machine;
+use super::root::{Machine, is_dynamic};
 use crate::client::Client;
+use crate::contract::pools::PoolReplace;
 use crate::pool::buyer::{HoldTrial, May};
 
 impl Machine {
+    /// Returns true if another session is bought for one that is over.
+    pub(super) fn replaces(&self) -> bool {
+        let default = if is_dynamic(&self.options) { PoolReplace::Ended } else { PoolReplace::Never };
+        self.options.replace.unwrap_or(default) != PoolReplace::Never
+    }
+
     /// Returns true if the available sessions are not known yet.
     pub(super) fn is_asking(&self) -> bool {
         !self.asking.out.is_empty() || self.asking.reads_products

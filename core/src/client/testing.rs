@@ -9,7 +9,7 @@ use crate::wire::Request;
 
 pub(super) const NOW: Now = Now { unix: 1_700_000_000_000, monotonic: 0 };
 /// The same moment by the service's clock.
-const DATE: &str = "Tue, 14 Nov 2023 22:13:20 GMT";
+pub(super) const DATE: &str = "Tue, 14 Nov 2023 22:13:20 GMT";
 pub(super) const BUY: &str = r#"{"session_type":"dynamic","product_no":"p"}"#;
 
 /// A client of the agent API; with a store of its host's, or with its own memory.

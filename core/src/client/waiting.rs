@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use crate::options::CallOptions;
 use arcstr::ArcStr;
 
+use crate::client::jobs::charged::ChargedKeys;
 use crate::collections::{IdMap, Map, SmallSet};
 use crate::contract::agent::RenewSession;
 use crate::contract::pools::SlotPurchase;
@@ -247,6 +248,7 @@ pub(super) struct Spending {
     pub(super) day: i64,
     /// The entries to change.
     pub(super) open: Spends,
+    pub(super) charged: ChargedKeys,
 }
 
 /// The entries to change, by their numbers and by their entries.

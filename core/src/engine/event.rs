@@ -51,8 +51,8 @@ events! {
         /// The charge in USD, as the service estimates it.
         estimated_charge_usd: Option<String> => Decimal,
     },
-    /// A write that spends money was accepted. The event comes once for each key, but several processes may report the same key, so count
-    /// by the key.
+    /// A write that spends money was accepted. A client reports each key once. Another client that resumes the purchase may report its key
+    /// again, so a sum over several clients counts by the key.
     Charged = "charged", Info {
         /// The idempotency key, if there is one.
         idempotency_key: Option<String>,

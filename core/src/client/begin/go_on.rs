@@ -65,7 +65,7 @@ impl Router {
         if let Some(known) = self.commands.get_mut(&command) {
             known.operation = endpoint.name;
         }
-        self.begin_watch(command, endpoint, id.into(), &options);
+        self.begin_watch(command, endpoint, id.into(), None, &options);
     }
 
     /// A call that may have been sent is resumed, and joined by whoever asks for it.
@@ -154,7 +154,8 @@ impl Router {
             }
             // A session that another name has: what it is now, and not what it was when it was bought.
             Facts { session_id: Some(session_id), .. } if done.follows => {
-                return self.begin_watch(command, CreateSession::ENDPOINT, session_id.as_str().into(), options);
+                let status = done.facts.status.as_deref();
+                return self.begin_watch(command, CreateSession::ENDPOINT, session_id.as_str().into(), status, options);
             }
             _ => {}
         }

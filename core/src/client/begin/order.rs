@@ -63,7 +63,7 @@ impl Router {
         let subject =
             Subject { operation, intent: options.intent.as_deref().map(ArcStr::from), order_no: order_no_of, ..Subject::default() };
         let mut entry = Entry::new(Job::WaitOrder(Box::new(order)), subject, options);
-        entry.custody.recalls = true;
+        entry.custody.recalls = Some(Phase::Unknown);
         self.begin(entry, command);
     }
 

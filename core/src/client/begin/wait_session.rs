@@ -7,7 +7,7 @@ use crate::client::jobs::job::{Entry, headers};
 use crate::client::router::Router;
 use crate::contract::agent::GetSession;
 use crate::contract::{Endpoint, Operation, json_of};
-use crate::engine::{Follow, Job, Subject, Then};
+use crate::engine::{Follow, Job, Subject, Then, phase_of};
 use crate::options::CallOptions;
 use crate::policy::Error;
 use crate::state::CommandId;
@@ -29,23 +29,32 @@ impl Router {
             return self.reject(error, options.intent);
         }
         let command = self.command(GetSession::ENDPOINT);
-        self.begin_watch(command, GetSession::ENDPOINT, session_id.into(), &options);
+        self.begin_watch(command, GetSession::ENDPOINT, session_id.into(), None, &options);
         command
     }
 
-    /// Queues a job that reads a session it knows.
-    pub(crate) fn begin_watch(&mut self, command: CommandId, endpoint: &'static Endpoint, session_id: ArcStr, options: &CallOptions) {
+    /// Queues a job that reads a session it knows, of which a record says `status`.
+    pub(crate) fn begin_watch(
+        &mut self,
+        command: CommandId,
+        endpoint: &'static Endpoint,
+        session_id: ArcStr,
+        status: Option<&str>,
+        options: &CallOptions,
+    ) {
         if options.auto_rotate {
             self.rotate_when_seen(&session_id);
         }
-        let ends = self.sessions.get(&session_id).map(|tracked| tracked.session_options.ends.clone()).unwrap_or_default();
+        let tracked = self.sessions.get(&session_id);
+        let recalled = phase_of(tracked.and_then(|tracked| tracked.shown.status.as_deref()).or(status), &options.ends);
+        let ends = tracked.map(|tracked| tracked.session_options.ends.clone()).unwrap_or_default();
         let timeout_ms = options.policy(&self.service.retry).timeout_ms;
         let follow = Follow::new(endpoint.paid, headers(options), timeout_ms);
         let (operation, intent) = (endpoint.name, options.intent.as_deref().map(ArcStr::from));
         let subject = Subject { operation, intent, session_id: Some(session_id), ..Subject::default() };
         let mut entry = Entry::new(Job::WaitSession(Box::new(follow)), subject, options);
         entry.wants.session_options.want_ends(&ends);
-        entry.custody.recalls = true;
+        entry.custody.recalls = Some(recalled);
         self.begin(entry, command);
     }
 }

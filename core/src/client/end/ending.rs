@@ -129,13 +129,13 @@ impl Router {
             others: entry.custody.rare.as_mut().and_then(|rare| rare.also_delete.take()).into_iter().collect(),
         };
         let Some(session) = entry.subject.session_id.clone() else { return left };
-        let missing = matches!(result, Err(error) if error.code.as_deref() == Some("SESSION_NOT_FOUND"));
+        let missing = matches!(result, Err(error) if is_missing(error));
         let over = match result {
             Ok(_) => self.take_finished_session(&session),
             Err(_) if missing => self.take_missing_session(&session),
             Err(_) => None,
         };
-        let is_there = result.as_ref().map_or_else(|error| error.kind == Kind::Ended, |_| true);
+        let is_there = result.as_ref().map_or_else(|error| error.kind == Kind::Ended && !missing, |_| true);
         if is_there && entry.job.follows() {
             self.promise_session(&session, &entry.waiting);
         }
@@ -254,17 +254,30 @@ impl Router {
         }
     }
 
-    /// Of what only reads a session that an intent was accepted as: whoever starts that intent wants one that can be used.
+    /// Of what only reads a session that an intent was accepted as: whoever starts that intent wants one that can be used. A session that
+    /// could be used and that the service does not have any more is over, too.
     fn over_for_good(&self, entry: &Entry, result: &Result<Answered, Error>) -> Option<Error> {
-        let (Some(session_id), Some(intent), true) = (&entry.subject.session_id, &entry.subject.intent, entry.custody.recalls) else {
+        let (Some(session_id), Some(intent), Some(recalled)) = (&entry.subject.session_id, &entry.subject.intent, entry.custody.recalls)
+        else {
             return None;
         };
-        let answered = result.as_ref().ok().filter(|answered| answered.phase == Some(Phase::Ended))?;
-        let facts = Facts { session_id: Some(session_id.to_string()), ..answered.facts.clone() };
         // The session may have been bought under another name than that of this intent.
         let name = self.account.space.intent(intent);
         let record = self.journal.record_of(&name);
-        Some(ended(&facts, Some(intent.to_string()), record))
+        let facts = Facts { session_id: Some(session_id.to_string()), ..Facts::default() };
+        let is_own = !name.is_of_a_pool() && matches!(recalled, Phase::Ready | Phase::Ended);
+        match result {
+            Ok(answered) if answered.phase == Some(Phase::Ended) => {
+                let facts = Facts { status: answered.facts.status.clone(), ..facts };
+                Some(ended(&facts, Some(intent.to_string()), record))
+            }
+            Err(error) if is_own && is_missing(error) => Some(ended(&facts, Some(intent.to_string()), record).with(|new| {
+                new.code = error.code.clone();
+                new.status = error.status;
+                new.request_id = error.request_id.clone();
+            })),
+            _ => None,
+        }
     }
 
     /// Ends a job whose name was lost with what it knows: nothing more is sent or put for it.
@@ -295,6 +308,11 @@ impl Router {
     pub(crate) fn may_be_resumed(&self, entry: &Entry) -> bool {
         entry.custody.last_put.is_some() && entry.saved_call(&self.shared.clock).is_some_and(|call| call.can_resume())
     }
+}
+
+/// Returns true if the service says that the account has no such session.
+fn is_missing(error: &Error) -> bool {
+    error.code.as_deref() == Some("SESSION_NOT_FOUND")
 }
 
 /// Returns true if its doubt may be dropped some day: the operation is free, and no costs go on.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::client::jobs::places::QueueTurn;
 use crate::collections::SmallSet;
-use crate::engine::{Job, Place, RecordId, SessionOptions, Subject, WaitOptions};
+use crate::engine::{Job, Phase, Place, RecordId, SessionOptions, Subject, WaitOptions};
 use crate::options::CallOptions;
 use crate::policy::{Error, RetryPolicy};
 use crate::state::{CommandId, Name, RequestIdentity, SavedCall, StepId, Version};
@@ -43,8 +43,9 @@ pub(crate) struct JobRecord {
     pub(crate) last_put: Option<Version>,
     /// True if the name was lost to another client: nothing more is sent or put for it.
     pub(crate) lost: bool,
-    /// True if the job only reads the accepted result of an intent: whatever the read brings, the intent stays accepted.
-    pub(crate) recalls: bool,
+    /// Of a job that only reads the accepted result of an intent: what its record and this client knew of that. Whatever the read brings,
+    /// the intent stays accepted.
+    pub(crate) recalls: Option<Phase>,
     /// Boxed, as most jobs have none of it.
     pub(crate) rare: Option<Box<JobExtras>>,
 }

@@ -1,6 +1,7 @@
 //! Jobs: what is under way, what moves it on, and the places, caps and logins that it waits for.
 
 pub(crate) mod ask;
+pub(crate) mod charged;
 pub(crate) mod entries;
 pub(crate) mod job;
 pub(crate) mod login;

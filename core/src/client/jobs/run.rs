@@ -195,14 +195,16 @@ impl Router {
     /// Takes a note of a job.
     fn take_note(&mut self, id: JobId, note: Note) {
         match note {
-            Note::Event(what) => {
-                if let EventKind::Charged { charged_usd: Some(usd), .. } = &what
-                    && let Ok(usd) = usd.parse()
-                {
+            Note::Event(EventKind::Charged { idempotency_key, session_id, order_no, charged_usd }) => {
+                if !self.spending.charged.is_first(idempotency_key.as_deref(), self.shared.clock.monotonic()) {
+                    return;
+                }
+                if let Some(usd) = charged_usd.as_deref().and_then(|usd| usd.parse().ok()) {
                     self.tell_pool_of_charge(id, usd);
                 }
-                self.notify(id, what);
+                self.notify(id, EventKind::Charged { idempotency_key, session_id, order_no, charged_usd });
             }
+            Note::Event(what) => self.notify(id, what),
             Note::Bought(bought) => self.bought(id, *bought),
             Note::Shown(facts, phase) => {
                 if let (Some((session_id, status)), Some(phase)) = (self.learn_of(id, &facts), phase) {

@@ -31,11 +31,16 @@ impl Router {
                 self.journal.give(name, None);
                 self.deferred.push(Deferred::LetIn(name.clone(), Box::new(StoredRecord::Empty)));
             }
-            Some(User::Result) => {
-                let visit = self.next_visit(name);
-                let what = "another call of this client has just ended with this record, and its result has not been taken";
-                visit.into_iter().for_each(|visit| self.turn_away(visit, Kind::Misuse, what, Advice::Wait));
-            }
+            Some(User::Result) => match self.next_visit(name) {
+                // The record stays until its result is taken, and is no renewal in doubt.
+                Some(NameRequest { purpose: RequestKind::Marked(id, marker), .. }) => {
+                    self.admit_marked(name, id, &marker, &StoredRecord::Empty);
+                }
+                visit => {
+                    let what = "another call of this client has just ended with this record, and its result has not been taken";
+                    visit.into_iter().for_each(|visit| self.turn_away(visit, Kind::Misuse, what, Advice::Wait));
+                }
+            },
             None => return self.claim_for_visits(name),
         }
         self.deferred.push(Deferred::Attend(name.clone()));

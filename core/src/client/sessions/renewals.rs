@@ -185,4 +185,28 @@ mod tests {
         client.take_answer(next).expect("has completed").expect("was renewed");
         assert_eq!(sends, 1);
     }
+
+    #[test]
+    fn a_renewal_whose_marker_speaks_of_a_result_that_nobody_has_taken_is_held_back_by_nothing() {
+        let (mut client, mut disk) = (agent(7, true), Memory::default());
+        let start = |client: &mut Client, intent: &str| client.start_json("renew_session", RENEWAL, CallOptions::intent(intent));
+        start(&mut client, "may");
+        go_on(&mut client, &mut disk, NOW, |_| (401, r#"{"success":false,"error":{"code":"AUTH_INVALID_KEY"}}"#.to_owned()));
+        // No marker is put to a name of this kind today.
+        let named = client.router.account.space.intent("may");
+        let marker = Data { renewal: Some(named.clone()), ..client.router.data(None) };
+        let at = client.router.account.space.renewals("s-1");
+        client.router.journal.make(at.clone(), None);
+        client.router.put(&at, marker, None, true, None);
+        go_on(&mut client, &mut disk, NOW, |request| panic!("{} is sent", request.url));
+        client.router.journal.make(named.clone(), Some(User::Result));
+        let june = start(&mut client, "june");
+        let mut sends = 0;
+        go_on(&mut client, &mut disk, NOW, |_| {
+            sends += 1;
+            (200, r#"{"success":true,"data":{"session_id":"s-1"}}"#.to_owned())
+        });
+        client.take_answer(june).expect("has completed").expect("was renewed");
+        assert_eq!((sends, client.router.journal.user(&named)), (1, Some(&User::Result)));
+    }
 }

@@ -51,8 +51,10 @@ impl Outputs for OpenSession {
 
 /// The error for a start under an intent whose session is over.
 pub(crate) fn ended(facts: &Facts, intent: Option<String>, record: Option<RecordId>) -> Error {
-    let (id, status) = (facts.session_id.as_deref().unwrap_or_default(), facts.status.as_deref().unwrap_or_default());
-    let what = format!("its session `{id}` is over (`{status}`)");
+    let id = facts.session_id.as_deref().unwrap_or_default();
+    let why =
+        facts.status.as_deref().map_or_else(|| ": the service does not have it any more".to_owned(), |status| format!(" (`{status}`)"));
+    let what = format!("its session `{id}` is over{why}");
     Error::new(Kind::Ended, Effect::None, CreateSession::ENDPOINT.name, what, Advice::NewIntent).with(|new| {
         new.intent = intent;
         new.session_id = facts.session_id.clone();

@@ -9,7 +9,7 @@ use crate::contract::pools::SlotPurchase;
 use crate::contract::{Api, Decimal};
 use crate::engine::{Answered, EventKind, RecordId, pool_digest};
 use crate::options::CallOptions;
-use crate::policy::Error;
+use crate::policy::{Error, jittered};
 use crate::state::{CommandId, Name, Version};
 use crate::time::{Millis, Now};
 
@@ -162,6 +162,11 @@ impl Client {
         u32::try_from(any).unwrap_or_default()
     }
 
+    /// A time up to this, not the same for all clients.
+    pub(crate) fn any_until(&mut self, most: Millis) -> Millis {
+        jittered(most, self.router.shared.rng.jitter())
+    }
+
     pub(crate) fn has_cap(&self) -> bool {
         self.router.spending.cap.is_some()
     }
@@ -207,11 +212,5 @@ impl Client {
     pub(crate) fn is_expired(&self, session: &str) -> bool {
         let known = self.router.sessions.get(session).filter(|known| known.name.is_some());
         known.is_some_and(|known| known.is_over() && !known.is_over_for_good() && known.shown.status.as_deref() == Some("expired"))
-    }
-
-    /// Returns true if a session was rotated too recently, or too often.
-    pub(crate) fn is_rotation_held_back(&self, session: &str) -> bool {
-        let now = self.monotonic();
-        self.router.sessions.get(session).is_some_and(|known| known.observed.held_back(now).is_some())
     }
 }

@@ -113,8 +113,6 @@ closed_enum! {
         Reading = "reading",
         /// The exit is being changed.
         Rotating = "rotating",
-        /// The exit is to be changed, which has to wait.
-        ToRotate = "to_rotate",
         /// The session is being renewed.
         Renewing = "renewing",
         /// The session is being terminated, or is to be.
@@ -188,7 +186,7 @@ record! {
         leases_per_session: Option<u32> => Body, AtLeast(1);
         /// The number of leases after which a dynamic session gets another exit. Default: no limit.
         rotate_after_uses: Option<u32> => Body, AtLeast(1);
-        /// The age of an exit, in milliseconds, at which a dynamic session gets another one. Default: no limit.
+        /// The age of an exit, in milliseconds and within a tenth, at which a dynamic session gets another one. Default: no limit.
         rotate_after_ms: Option<i64> => Body, AtLeast(1000);
         /// The idle time after which a session is released for other clients. Default: 5 s.
         idle_release_ms: Option<i64> => Body, AtLeast(0);

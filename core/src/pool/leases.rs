@@ -10,6 +10,12 @@ use crate::time::Millis;
 const KEYS: usize = 16;
 /// A lease that is out for so long is said to leak.
 pub(crate) const LEAKS: Millis = 600_000;
+/// The shortest time between two changes of a session's exit.
+const CHANGES_APART: Millis = 5000;
+/// The most exits that are changed at a time.
+const CHANGES: u32 = 4;
+/// A change that is due waits for so long until the session's leases happen to be back; then the session gets no further ones.
+const PATIENCE: Millis = 30_000;
 
 /// The number of a slot of the pool.
 pub(crate) type SlotNo = u32;
@@ -50,39 +56,44 @@ struct Exit {
     uses: u32,
     /// When its last lease came back.
     idle_since: Millis,
-    /// True if the session is not to be lent any more once its leases are back.
+    /// Since when another exit is wanted. Until it can be changed, the session is lent with this one.
+    due: Option<Millis>,
+    /// When it may be changed.
+    may_change_at: Millis,
+    /// True if a change that is due waits for the session's leases, and there are no new ones meanwhile.
+    drains: bool,
+    /// True if the session is to end once its leases are back, and is not lent any more.
     stale: bool,
     /// True if the session is being read or changed, and not lent meanwhile.
     withheld: bool,
-    /// Boxed, as most exits have none of it.
-    against: Option<Box<Against>>,
-}
-
-/// The observations against an exit.
-#[derive(Debug, Clone, Default, Hash)]
-struct Against {
-    /// For which targets another exit is wanted, once its leases are back.
-    due: Vec<TargetId>,
-    record: TargetHistory,
+    /// The observations against it. Boxed, as there are none against most exits.
+    against: Option<Box<TargetHistory>>,
 }
 
 impl Exit {
-    fn new(generation: u32, now: Millis) -> Self {
-        Exit { generation, out: 0, uses: 0, idle_since: now, stale: false, withheld: false, against: None }
-    }
-
-    /// For which targets another exit is wanted.
-    fn due(&self) -> &[TargetId] {
-        self.against.as_ref().map_or(&[], |against| &against.due)
+    fn new(generation: u32, now: Millis, may_change_at: Millis) -> Self {
+        Exit {
+            generation,
+            out: 0,
+            uses: 0,
+            idle_since: now,
+            due: None,
+            may_change_at,
+            drains: false,
+            stale: false,
+            withheld: false,
+            against: None,
+        }
     }
 
     /// When it may be lent for this target.
     fn rested_at(&self, target: TargetId) -> Millis {
-        self.against.as_ref().map_or(0, |against| against.record.rested_at(target))
+        self.against.as_ref().map_or(0, |against| against.rested_at(target))
     }
 
-    fn against(&mut self) -> &mut Against {
-        self.against.get_or_insert_default()
+    /// Its place among the free sessions.
+    fn place(&self, slot: SlotNo) -> (bool, u32, Millis, SlotNo) {
+        (self.due.is_some(), self.out, self.idle_since, slot)
     }
 }
 
@@ -115,10 +126,15 @@ pub(crate) struct Served {
 pub(crate) struct Leases {
     terms: LeaseTerms,
     exits: BTreeMap<SlotNo, Exit>,
-    /// The sessions that can be lent once more: that with the fewest leases out, of those the one that rested longest.
-    free: BTreeSet<(u32, Millis, SlotNo)>,
-    /// How many of them have no lease out.
-    idle: usize,
+    /// The sessions that can be lent once more: those whose exit is to be changed last; of the others that with the fewest leases out, of
+    /// those the one that rested longest.
+    free: BTreeSet<(bool, u32, Millis, SlotNo)>,
+    /// Those of them without a lease, by how long they have rested.
+    idle: BTreeSet<(Millis, SlotNo)>,
+    /// The sessions whose exit is to be changed or that are to end, by when that is so.
+    changes: BTreeSet<(Millis, SlotNo)>,
+    /// How many sessions get no new leases so that their exit can be changed.
+    draining: u32,
     waiters: BTreeMap<WaiterId, LeaseWaiter>,
     /// Those of them who have a key.
     keyed: BTreeMap<WaiterId, CallerKey>,
@@ -139,7 +155,9 @@ impl Leases {
             terms,
             exits: BTreeMap::new(),
             free: BTreeSet::new(),
-            idle: 0,
+            idle: BTreeSet::new(),
+            changes: BTreeSet::new(),
+            draining: 0,
             waiters: BTreeMap::new(),
             keyed: BTreeMap::new(),
             lent: BTreeMap::new(),
@@ -183,8 +201,9 @@ impl Leases {
     /// The session of a slot may be lent, or has another exit: what was held against the one before is forgotten.
     /// No lease of it is out.
     pub(crate) fn ready(&mut self, slot: SlotNo, generation: u32, now: Millis) {
+        let may_change_at = if self.exits.contains_key(&slot) { now.saturating_add(CHANGES_APART) } else { 0 };
         self.gone(slot);
-        self.exits.insert(slot, Exit::new(generation, now));
+        self.exits.insert(slot, Exit::new(generation, now, may_change_at));
         self.list(slot);
     }
 
@@ -246,7 +265,7 @@ impl Leases {
 
     /// How many sessions are free, with no lease out.
     pub(crate) fn idle_count(&self) -> usize {
-        self.idle
+        self.idle.len()
     }
 
     /// How many leases are out.
@@ -259,44 +278,34 @@ impl Leases {
         self.exits.get(&slot).is_some_and(|exit| exit.generation == generation)
     }
 
-    /// Returns true if another exit is wanted.
-    pub(crate) fn wants_another(&self, slot: SlotNo) -> bool {
-        let used_up = |exit: &Exit| self.terms.rotate_after_uses.is_some_and(|most| exit.uses >= most);
-        self.exits.get(&slot).is_some_and(|exit| exit.stale || !exit.due().is_empty() || used_up(exit))
-    }
-
     /// Since when that has been idle which rested longest.
     pub(crate) fn idle_longest(&self) -> Option<Millis> {
-        self.free.first().filter(|(out, ..)| *out == 0).map(|(_, since, _)| *since)
+        self.idle.first().map(|(since, _)| *since)
     }
 
     /// A session is not lent for now.
     pub(crate) fn hold_back(&mut self, slot: SlotNo) {
-        self.unlist(slot);
-        self.exits.get_mut(&slot).into_iter().for_each(|exit| exit.withheld = true);
+        self.update(slot, |exit| exit.withheld = true);
     }
 
     /// A session that was held back can be lent again, with the exit that it had.
     pub(crate) fn offer(&mut self, slot: SlotNo) {
-        self.unlist(slot);
-        self.exits.get_mut(&slot).into_iter().for_each(|exit| exit.withheld = false);
-        self.list(slot);
+        self.update(slot, |exit| exit.withheld = false);
     }
 
     /// The exit of a session could not be changed: it is lent as it is where it has rested.
-    pub(crate) fn unchanged(&mut self, slot: SlotNo) {
-        let Some(exit) = self.exits.get_mut(&slot) else { return };
-        exit.against.iter_mut().for_each(|against| against.due.clear());
-        (exit.uses, exit.stale) = (0, false);
-        self.offer(slot);
+    pub(crate) fn unchanged(&mut self, slot: SlotNo, now: Millis) {
+        self.update(slot, |exit| {
+            (exit.due, exit.uses, exit.drains, exit.withheld) = (None, 0, false, false);
+            exit.may_change_at = now.saturating_add(CHANGES_APART);
+        });
     }
 
     /// A free session that fits, of all or of one slot; else the time at which one has rested.
     fn find(&self, own: Option<SlotNo>, target: TargetId, now: Millis) -> Result<SlotNo, Option<Millis>> {
         let mut later = None::<Millis>;
         let fits = |slot: SlotNo| {
-            let fits = |exit: &Exit| !exit.stale && !exit.due().contains(&target);
-            let is_free = |exit: &&Exit| self.free.contains(&(exit.out, exit.idle_since, slot)) && fits(exit);
+            let is_free = |exit: &&Exit| self.free.contains(&exit.place(slot));
             self.exits.get(&slot).filter(is_free).map(|exit| exit.rested_at(target))
         };
         let mut look = |slot: SlotNo| match fits(slot) {
@@ -308,7 +317,7 @@ impl Leases {
         };
         let found = match own {
             Some(slot) => look(slot).then_some(slot),
-            None => self.free.iter().map(|(_, _, slot)| *slot).find(|slot| look(*slot)),
+            None => self.free.iter().map(|(.., slot)| *slot).find(|slot| look(*slot)),
         };
         found.ok_or(later)
     }
@@ -316,11 +325,14 @@ impl Leases {
     /// A use counts when it is granted.
     fn grant(&mut self, waiter: WaiterId, LeaseWaiter { target, key }: LeaseWaiter, slot: SlotNo, now: Millis) -> Option<LeaseGrant> {
         self.take_waiter(waiter)?;
-        self.unlist(slot);
-        let exit = self.exits.get_mut(&slot)?;
-        (exit.out, exit.uses) = (exit.out + 1, exit.uses.saturating_add(1));
-        let generation = exit.generation;
-        self.list(slot);
+        let most = self.terms.rotate_after_uses;
+        let generation = self.update(slot, |exit| {
+            (exit.out, exit.uses) = (exit.out + 1, exit.uses.saturating_add(1));
+            if most.is_some_and(|most| exit.uses >= most) {
+                exit.due.get_or_insert(now);
+            }
+            exit.generation
+        })?;
         let lease = self.next_lease;
         self.next_lease += 1;
         self.lent.insert(lease, Lease { slot, generation, target, since: now });
@@ -329,17 +341,10 @@ impl Leases {
         Some(LeaseGrant { waiter, lease, slot, generation })
     }
 
-    /// A lease came back. Returns the slot whose exit is to be changed now: until it is [`ready`](Self::ready) again, nobody gets it.
-    pub(crate) fn give_back(&mut self, lease: LeaseId, now: Millis) -> Option<SlotNo> {
-        let Lease { slot, .. } = self.take_lease(lease)?;
-        self.unlist(slot);
-        let exit = self.exits.get_mut(&slot)?;
-        (exit.out, exit.idle_since) = (exit.out.saturating_sub(1), now);
-        let used_up = self.terms.rotate_after_uses.is_some_and(|most| exit.uses >= most);
-        let changes = exit.out == 0 && !exit.withheld && (used_up || exit.stale || !exit.due().is_empty());
-        exit.withheld |= changes;
-        self.list(slot);
-        changes.then_some(slot)
+    /// A lease came back.
+    pub(crate) fn give_back(&mut self, lease: LeaseId, now: Millis) {
+        let Some(Lease { slot, .. }) = self.take_lease(lease) else { return };
+        self.update(slot, |exit| (exit.out, exit.idle_since) = (exit.out.saturating_sub(1), now));
     }
 
     /// Takes an observation through a lease. Returns the consequence, the slot and the target; `None` if the exit has changed since, or the
@@ -347,31 +352,57 @@ impl Leases {
     pub(crate) fn observe(&mut self, lease: LeaseId, sight: Observation, now: Millis) -> Option<(Consequence, SlotNo, TargetId)> {
         let Lease { slot, generation, target, .. } = *self.lent.get(&lease)?;
         let exit = self.exits.get_mut(&slot).filter(|exit| exit.generation == generation)?;
-        Some((exit.against().record.saw(target, sight, now), slot, target))
+        Some((exit.against.get_or_insert_default().saw(target, sight, now), slot, target))
     }
 
-    /// Another exit is wanted for this target: the session is not lent for it before that, nor changed under a lease. Returns whether it can
-    /// be changed at once; then nobody gets it until it is [`ready`](Self::ready) again.
-    pub(crate) fn change(&mut self, slot: SlotNo, target: TargetId) -> bool {
-        let Some(exit) = self.exits.get_mut(&slot) else { return false };
-        if !exit.due().contains(&target) {
-            exit.against().due.push(target);
+    /// Another exit is wanted: it is changed [when that may be](Self::next_change), and not under a lease.
+    pub(crate) fn change(&mut self, slot: SlotNo, now: Millis) {
+        self.update(slot, |exit| _ = exit.due.get_or_insert(now));
+    }
+
+    /// A session is to end, and is not lent any more.
+    pub(crate) fn retire(&mut self, slot: SlotNo) {
+        self.update(slot, |exit| exit.stale = true);
+    }
+
+    /// Returns a session whose exit is to be changed now, or that is to end: none of its leases is out, and until it is
+    /// [`ready`](Self::ready) again or [`unchanged`](Self::unchanged), nobody gets it. `changing` exits are being changed.
+    pub(crate) fn next_change(&mut self, now: Millis, changing: u32) -> Option<SlotNo> {
+        loop {
+            let (_, slot) = *self.changes.first().filter(|(at, _)| *at <= now)?;
+            let exit = self.exits.get(&slot)?;
+            if !exit.stale && !exit.drains && !self.has_place(changing) {
+                return None;
+            }
+            if exit.out == 0 {
+                self.update(slot, |exit| (exit.withheld, exit.drains) = (true, false));
+                return Some(slot);
+            }
+            self.update(slot, |exit| exit.drains = true);
         }
-        self.take_now(slot)
     }
 
-    /// A session is to be taken out of use for all targets, once its leases are back. Returns whether that is so now.
-    pub(crate) fn retire(&mut self, slot: SlotNo) -> bool {
-        self.exits.get_mut(&slot).into_iter().for_each(|exit| exit.stale = true);
-        self.take_now(slot)
+    /// When the next exit may be changed.
+    pub(crate) fn changes_at(&self, now: Millis) -> Option<Millis> {
+        self.changes.first().map(|(at, _)| *at).filter(|at| *at > now)
     }
 
-    fn take_now(&mut self, slot: SlotNo) -> bool {
-        let at_once = self.exits.get(&slot).is_some_and(|exit| exit.out == 0 && !exit.withheld);
-        if at_once {
-            self.hold_back(slot);
+    /// Returns true if one more exit may be changed: at most half of them at a time.
+    fn has_place(&self, changing: u32) -> bool {
+        let half = u32::try_from(self.exits.len() / 2).unwrap_or(CHANGES);
+        changing.saturating_add(self.draining) < half.clamp(1, CHANGES)
+    }
+
+    /// When the exit of a session may be changed; that of one that drains, as soon as its leases are back.
+    fn change_at(&self, exit: &Exit) -> Option<Millis> {
+        let is_used_up = self.terms.rotate_after_uses.is_some_and(|most| exit.uses >= most);
+        match exit.due {
+            _ if exit.withheld => None,
+            _ if exit.stale || exit.drains => (exit.out == 0).then_some(0),
+            Some(since) if exit.out == 0 || is_used_up => Some(since.max(exit.may_change_at)),
+            Some(since) => Some(since.saturating_add(PATIENCE).max(exit.may_change_at)),
+            None => None,
         }
-        at_once
     }
 
     /// A lease that has been out since this or before.
@@ -401,25 +432,35 @@ impl Leases {
 
     /// The sessions without a lease that have been idle for so long that other clients may have them; the one that rested longest first.
     pub(crate) fn idle(&self, since: Millis) -> impl Iterator<Item = SlotNo> {
-        let idle = self.free.iter().take_while(move |(out, idle_since, _)| *out == 0 && *idle_since <= since);
-        idle.map(|(_, _, slot)| *slot)
+        self.idle.iter().take_while(move |(idle_since, _)| *idle_since <= since).map(|(_, slot)| *slot)
+    }
+
+    /// Changes the exit of a slot, if there is one.
+    fn update<T>(&mut self, slot: SlotNo, how: impl FnOnce(&mut Exit) -> T) -> Option<T> {
+        self.unlist(slot);
+        let came = self.exits.get_mut(&slot).map(how);
+        self.list(slot);
+        came
     }
 
     fn list(&mut self, slot: SlotNo) {
-        let Some(exit) = self.exits.get(&slot).filter(|exit| !exit.withheld && exit.out < self.terms.per_session) else { return };
-        let used_up = self.terms.rotate_after_uses.is_some_and(|most| exit.uses >= most);
-        if !used_up && self.free.insert((exit.out, exit.idle_since, slot)) && exit.out == 0 {
-            self.idle += 1;
+        let Some(exit) = self.exits.get(&slot) else { return };
+        if !exit.withheld && !exit.stale && !exit.drains && exit.out < self.terms.per_session {
+            self.free.insert(exit.place(slot));
+            if exit.out == 0 {
+                self.idle.insert((exit.idle_since, slot));
+            }
         }
+        self.draining += u32::from(exit.drains);
+        self.change_at(exit).into_iter().for_each(|at| _ = self.changes.insert((at, slot)));
     }
 
     fn unlist(&mut self, slot: SlotNo) {
-        if let Some(exit) = self.exits.get(&slot)
-            && self.free.remove(&(exit.out, exit.idle_since, slot))
-            && exit.out == 0
-        {
-            self.idle = self.idle.saturating_sub(1);
-        }
+        let Some(exit) = self.exits.get(&slot) else { return };
+        self.free.remove(&exit.place(slot));
+        self.idle.remove(&(exit.idle_since, slot));
+        self.draining -= u32::from(exit.drains);
+        self.change_at(exit).into_iter().for_each(|at| _ = self.changes.remove(&(at, slot)));
     }
 }
 
@@ -497,7 +538,7 @@ mod tests {
         assert_eq!((serve(&mut leases, 0), leases.waiting()), ((Vec::new(), None), 3));
         // The session was blocked at the shop, so a caller that wants the shop is passed over, and gets the time at which it has rested.
         leases.observe(first.lease, Observation::Blocked, 0);
-        assert_eq!(leases.give_back(first.lease, 0), None);
+        leases.give_back(first.lease, 0);
         let (grants, later) = serve(&mut leases, 0);
         assert_eq!((grants.iter().map(|grant| grant.waiter).collect::<Vec<_>>(), later), (vec![waiting[1]], Some(60_000)));
         leases.give_back(grants[0].lease, 60_000);
@@ -522,7 +563,7 @@ mod tests {
             let grants = serve(&mut leases, round).0;
             // Each is cancelled: some before they are granted one, some when they were.
             leases.leave(waiter);
-            grants.iter().for_each(|grant| assert_eq!(leases.give_back(grant.lease, round), None));
+            grants.iter().for_each(|grant| leases.give_back(grant.lease, round));
         }
         assert_eq!((leases.free.len(), leases.lent.len(), leases.waiting()), (3, 0, 0));
     }
@@ -542,12 +583,15 @@ mod tests {
         let shop = TargetId::of(Some("shop.example"));
         let mut leases = pool(LeaseTerms { per_session: 3, ..TERMS }, 1);
         let [a, b] = [0, 0].map(|_| acquire(&mut leases, shop, None, 0).expect("has room"));
-        assert!(!leases.change(0, shop));
+        leases.observe(a.lease, Observation::Blocked, 0);
+        leases.change(0, 0);
         // Not for that target, but for others; and it is changed when the last one is back.
         assert!(acquire(&mut leases, shop, None, 0).is_none());
         let other = acquire(&mut leases, NONE, None, 0).expect("fits");
-        assert_eq!([a, b].map(|grant| leases.give_back(grant.lease, 1)), [None, None]);
-        assert_eq!(leases.give_back(other.lease, 2), Some(0));
+        [a, b].into_iter().for_each(|grant| leases.give_back(grant.lease, 1));
+        assert_eq!(leases.next_change(1, 0), None);
+        leases.give_back(other.lease, 2);
+        assert_eq!((leases.next_change(2, 0), leases.next_change(2, 0)), (Some(0), None));
         assert_eq!(serve(&mut leases, 2).0, []);
         leases.ready(0, 2, 3);
         assert_eq!(serve(&mut leases, 3).0.iter().map(|grant| grant.generation).collect::<Vec<_>>(), [2]);
@@ -556,7 +600,8 @@ mod tests {
     #[test]
     fn an_idle_exit_is_changed_at_once_and_nobody_gets_it_meanwhile() {
         let mut leases = pool(TERMS, 1);
-        assert!(leases.change(0, NONE));
+        leases.change(0, 0);
+        assert_eq!(leases.next_change(0, 0), Some(0));
         assert!(acquire(&mut leases, NONE, None, 0).is_none());
         leases.ready(0, 2, 1);
         assert_eq!(serve(&mut leases, 1).0.len(), 1);
@@ -567,8 +612,9 @@ mod tests {
         let shop = TargetId::of(Some("shop.example"));
         let mut leases = pool(TERMS, 1);
         let grant = acquire(&mut leases, shop, Some(7), 0).expect("is free");
-        assert!(!leases.change(0, shop));
-        assert_eq!(leases.give_back(grant.lease, 1), Some(0));
+        leases.change(0, 0);
+        leases.give_back(grant.lease, 1);
+        assert_eq!(leases.next_change(1, 0), Some(0));
         assert!(acquire(&mut leases, NONE, Some(7), 1).is_none());
     }
 
@@ -579,7 +625,8 @@ mod tests {
         assert_eq!(leases.gone(0), [grant.lease]);
         leases.ready(0, 2, 1);
         assert_eq!(leases.observe(grant.lease, Observation::Blocked, 1), None);
-        assert_eq!((leases.slot_of(grant.lease).is_some(), leases.give_back(grant.lease, 2)), (false, None));
+        leases.give_back(grant.lease, 2);
+        assert_eq!((leases.slot_of(grant.lease), leases.exits[&0].out), (None, 0));
         assert!(acquire(&mut leases, NONE, None, 2).is_some());
     }
 
@@ -616,8 +663,93 @@ mod tests {
     fn a_use_counts_when_it_is_granted() {
         let mut leases = pool(LeaseTerms { per_session: 5, rotate_after_uses: Some(2), ..TERMS }, 1);
         let [a, b] = [0, 0].map(|_| acquire(&mut leases, NONE, None, 0).expect("has room"));
-        assert!(acquire(&mut leases, NONE, None, 0).is_none());
-        assert_eq!((leases.give_back(a.lease, 0), leases.give_back(b.lease, 0)), (None, Some(0)));
+        assert_eq!(leases.next_change(0, 0), None);
+        assert!(acquire(&mut leases, NONE, None, 0).is_none(), "it drains");
+        leases.give_back(a.lease, 0);
+        assert_eq!(leases.next_change(0, 0), None);
+        leases.give_back(b.lease, 0);
+        assert_eq!(leases.next_change(0, 0), Some(0));
+    }
+
+    #[test]
+    fn an_exit_that_may_not_be_changed_yet_is_lent_as_it_is() {
+        let mut leases = pool(LeaseTerms { rotate_after_uses: Some(1), ..TERMS }, 2);
+        let [a, b] = [0, 0].map(|_| acquire(&mut leases, NONE, None, 2000).expect("is free"));
+        leases.give_back(a.lease, 2001);
+        leases.give_back(b.lease, 2002);
+        // Half of two at a time: the other one is lent until its turn has come.
+        assert_eq!((leases.next_change(2002, 0), leases.next_change(2002, 1)), (Some(0), None));
+        let again = acquire(&mut leases, NONE, None, 2003).expect("is lent as it is");
+        assert_eq!(again.slot, 1);
+        leases.ready(0, 2, 3000);
+        assert_eq!(leases.next_change(3000, 0), None, "it is lent");
+        leases.give_back(again.lease, 3001);
+        assert_eq!(leases.next_change(3001, 0), Some(1));
+        leases.ready(1, 2, 4000);
+        // A changed exit is used up at once, and may be changed again 5 s after it was.
+        let next = acquire(&mut leases, NONE, None, 4000).expect("is free");
+        leases.give_back(next.lease, 4001);
+        assert_eq!((next.slot, leases.next_change(7999, 0), leases.changes_at(7999)), (0, None, Some(8000)));
+        assert_eq!(leases.next_change(8000, 0), Some(0));
+        leases.unchanged(0, 8001);
+        leases.change(0, 8001);
+        assert_eq!((leases.next_change(13_000, 0), leases.next_change(13_001, 0)), (None, Some(0)), "that failed");
+    }
+
+    #[test]
+    fn at_most_half_of_the_exits_and_four_are_changed_at_a_time() {
+        for (sessions, most) in [(1, 1), (2, 1), (3, 1), (4, 2), (7, 3), (8, 4), (100, 4)] {
+            let mut leases = pool(LeaseTerms { size: 100, ..TERMS }, sessions);
+            (0..sessions).for_each(|slot| leases.change(slot, 100_000));
+            let changed = (0..).take_while(|changing| leases.next_change(100_000, *changing).is_some()).count();
+            assert_eq!(changed, most, "of {sessions}");
+            // What is left is lent, and what is to end waits for no other.
+            assert_eq!(leases.idle_count(), sessions as usize - most);
+            leases.retire(sessions - 1);
+            assert_eq!(leases.next_change(100_000, 9), (most < sessions as usize).then_some(sessions - 1));
+        }
+    }
+
+    #[test]
+    fn a_session_whose_exit_is_to_be_changed_comes_last() {
+        let mut leases = pool(TERMS, 3);
+        leases.change(0, 2000);
+        let slots = [0, 0, 0].map(|_| acquire(&mut leases, NONE, None, 3000).map(|grant| grant.slot));
+        assert_eq!(slots, [Some(1), Some(2), Some(0)]);
+    }
+
+    #[test]
+    fn a_change_that_is_due_waits_half_a_minute_for_leases_and_then_for_no_new_ones() {
+        let shop = TargetId::of(Some("shop.example"));
+        let mut leases = pool(LeaseTerms { per_session: 2, ..TERMS }, 2);
+        let [a, other] = [0, 0].map(|_| acquire(&mut leases, shop, None, 1000).expect("has room"));
+        for slot in [0, 1] {
+            leases.change(slot, 1000);
+        }
+        let b = acquire(&mut leases, NONE, None, 1000).expect("has room");
+        assert_eq!((b.slot, leases.next_change(30_999, 0), leases.changes_at(30_999)), (0, None, Some(31_000)));
+        leases.give_back(a.lease, 30_999);
+        let b2 = acquire(&mut leases, NONE, None, 30_999).expect("has room");
+        leases.give_back(b2.lease, 30_999);
+        // The first gets no new leases; the second one is not withheld beside it.
+        assert_eq!(leases.next_change(31_000, 0), None);
+        let slots = [0, 0].map(|_| acquire(&mut leases, NONE, None, 31_000).map(|grant| grant.slot));
+        assert_eq!(slots, [Some(1), None]);
+        leases.give_back(b.lease, 32_000);
+        assert_eq!(leases.next_change(32_000, 0), Some(0));
+        leases.ready(0, 2, 33_000);
+        assert_eq!((leases.next_change(33_000, 0), leases.exits[&1].drains), (None, true));
+        assert_eq!((other.slot, leases.draining), (1, 1));
+    }
+
+    #[test]
+    fn what_is_to_end_is_lent_no_more_and_ends_once_its_leases_are_back() {
+        let mut leases = pool(LeaseTerms { per_session: 2, ..TERMS }, 1);
+        let grant = acquire(&mut leases, NONE, None, 0).expect("is free");
+        leases.retire(0);
+        assert!(acquire(&mut leases, NONE, None, 0).is_none() && leases.next_change(0, 0).is_none());
+        leases.give_back(grant.lease, 1);
+        assert_eq!(leases.next_change(1, 4), Some(0));
     }
 
     #[test]
@@ -678,18 +810,20 @@ mod tests {
                         leases.leave(left);
                         gone_by.insert(left);
                     }
-                    3 if leases.change(slot, target) => {
-                        changing.insert(slot);
-                    }
+                    3 => leases.change(slot, now),
                     4 | 5 if !out.is_empty() => {
                         let grant = out.swap_remove(random.below(out.len()));
                         let sight = [Observation::Good, Observation::Blocked, Observation::Throttled(None)][random.below(3)];
                         assert!(leases.observe(grant.lease, sight, now).is_some());
-                        changing.extend(leases.give_back(grant.lease, now));
+                        leases.give_back(grant.lease, now);
                     }
                     _ => {
                         leases.ask(target, (random.below(3) == 0).then_some(random.below(5) as CallerKey));
                     }
+                }
+                while let Some(slot) = leases.next_change(now, changing.len() as u32) {
+                    assert!(changing.insert(slot) && !out.iter().any(|grant| grant.slot == slot), "seed {seed}, step {step}");
+                    assert!(changing.len() <= 2, "seed {seed}, step {step}: too many exits are changed at a time");
                 }
                 let before = leases.waiters.clone();
                 let (grants, _) = serve(&mut leases, now);
@@ -705,9 +839,7 @@ mod tests {
                     let lent = out.iter().filter(|grant| grant.slot == *slot).count();
                     assert!(lent == exit.out as usize && exit.out <= per_session, "seed {seed}, step {step}");
                 }
-                assert!(
-                    leases.free.iter().all(|(out, idle, slot)| leases.exits[slot].out == *out && leases.exits[slot].idle_since == *idle)
-                );
+                assert!(leases.free.iter().all(|place| leases.exits[&place.3].place(place.3) == *place), "seed {seed}, step {step}");
                 assert_eq!([leases.lent.len(), leases.lent_of.len()], [out.len(); 2], "seed {seed}, step {step}");
                 assert_eq!(serve(&mut leases, now).0, [], "seed {seed}, step {step}: serving once is enough");
             }
@@ -745,7 +877,8 @@ mod tests {
         let mut leases = pool(TERMS, 1);
         let grant = acquire(&mut leases, NONE, None, 0).expect("is free");
         leases.hold_back(0);
-        assert_eq!((leases.give_back(grant.lease, 1), leases.idle_count()), (None, 0));
+        leases.give_back(grant.lease, 1);
+        assert_eq!(leases.idle_count(), 0);
         leases.offer(0);
         assert_eq!(leases.idle_count(), 1);
     }

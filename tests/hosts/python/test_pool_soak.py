@@ -115,7 +115,7 @@ def reason(status: hopline.PoolStatus) -> str | None:
 
 def settled(status: hopline.PoolStatus) -> bool:
     """Every slot has a session that is ready, or says why it has none that is, of which the reason does not pass at once."""
-    lasting = ("to_rotate", "not_ready", "in_doubt")
+    lasting = ("not_ready", "in_doubt")
     return len(status.slots) == SIZE and all(slot.state == "ready" or slot.reason in lasting for slot in status.slots)
 
 

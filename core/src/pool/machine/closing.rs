@@ -66,9 +66,10 @@ impl Machine {
 
     /// Lets go of the session of a slot that nobody uses, or ends it.
     pub(super) fn close_slot(&mut self, client: &mut Client, slot: SlotNo) {
-        match self.ends() {
-            Some(_) => self.end(client, slot),
-            None => self.release_idle(client, slot),
+        let is_to_end = self.ends().is_some() || self.slots.session(slot).is_some_and(|session| session.ends_after_leases);
+        match is_to_end {
+            true => self.end(client, slot),
+            false => self.release_idle(client, slot),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::opened::{has_proxy, proxy_of};
 use super::root::{IDLE, Machine, is_dynamic};
-use super::slots::{Doing, HeldSlot};
+use super::slots::{Doing, HeldSlot, PoolSession};
 use super::takeover::{READ_AGAIN, Renewal};
 use crate::client::{CallOptions, Client, Name};
 use crate::contract::agent::{GetSession, RenewSession, RotateSession, TerminateSession};
@@ -13,9 +13,7 @@ use crate::policy::{Advice, Effect, Error, Kind};
 use crate::pool::leases::{LeaseId, SlotNo};
 use crate::time::Millis;
 
-/// So many exits are changed at a time.
-const ROTATIONS: u32 = 4;
-/// A change that can't be made now is tried again after this.
+/// A renewal that can't be made now is tried again after this.
 const CHANGE_AGAIN: Millis = 5000;
 
 impl Machine {
@@ -27,30 +25,51 @@ impl Machine {
         self.works(slot, command);
     }
 
-    /// The session of a slot is lent from now on, for as long as its exit may get.
-    pub(super) fn lends(&mut self, slot: SlotNo) {
-        let old_at = self.slots.session(slot).map(|session| session.exit_at).zip(self.options.rotate_after_ms);
-        let old_at = old_at.filter(|_| is_dynamic(&self.options)).map(|(since, after)| since.saturating_add(after));
-        self.slots.set(slot, Doing::Lends, old_at);
+    /// The session of a slot is lent from now on. It is looked at again when its exit is old, or when a read that failed is repeated.
+    pub(super) fn lends(&mut self, client: &mut Client, slot: SlotNo) {
+        let after = self.options.rotate_after_ms.filter(|_| is_dynamic(&self.options));
+        let Some(session) = self.slots.session_mut(slot) else { return };
+        if let Some(after) = after {
+            // Exits that began together do not get old together.
+            let spread = after / 10;
+            let age = (after - spread).saturating_add(client.any_until(spread.saturating_mul(2)));
+            session.old_at.get_or_insert(client.monotonic().saturating_add(age));
+        }
+        let wakes = session.old_at.into_iter().chain(session.read_again_at).min();
+        self.slots.set(slot, Doing::Lends, wakes);
+    }
+
+    /// The time has come to look at a session that is lent.
+    pub(super) fn look_at_lent(&mut self, client: &mut Client, slot: SlotNo, now: Millis) {
+        let Some(session) = self.slots.session_mut(slot) else { return };
+        if session.read_again_at.take_if(|at| *at <= now).is_some() {
+            return self.read(client, slot);
+        }
+        let read_again_at = session.read_again_at;
+        self.leases.change(slot, now);
+        read_again_at.into_iter().for_each(|at| self.slots.wake_at(slot, at));
     }
 
     /// Reads a session.
     pub(super) fn read(&mut self, client: &mut Client, slot: SlotNo) {
-        let may = |doing| matches!(doing, Doing::Lends | Doing::Waits | Doing::Delays | Doing::Rotates | Doing::Renews);
+        let may = |doing| matches!(doing, Doing::Lends | Doing::Waits | Doing::Rotates | Doing::Renews);
         let Some(session) = self.slots.session(slot).filter(|_| self.slots.doing(slot).is_some_and(may)) else { return };
         let read = GetSession { session_id: session.id.to_string(), include_credentials: Some(true) };
         self.begin(client, slot, Doing::Reads, &read, CallOptions::default());
     }
 
-    /// Changes the exit of a session, of which no lease is out, and not more often than it may be; or ends it, where that is what it came to.
-    pub(super) fn rotate(&mut self, client: &mut Client, slot: SlotNo) {
+    /// Changes the exits that may be changed now, and ends the sessions that are to end.
+    pub(super) fn change_exits(&mut self, client: &mut Client, now: Millis) {
+        while let Some(slot) = self.leases.next_change(now, self.slots.counts.rotating) {
+            self.rotate(client, slot);
+        }
+    }
+
+    /// Changes the exit of a session, of which no lease is out; or ends it, where that is what it came to.
+    fn rotate(&mut self, client: &mut Client, slot: SlotNo) {
         let Some(session) = self.slots.session(slot) else { return };
         if session.ends_after_leases {
             return self.end(client, slot);
-        }
-        if self.slots.counts.rotating >= ROTATIONS || client.is_rotation_held_back(&session.id) {
-            self.leases.hold_back(slot);
-            return self.slots.set(slot, Doing::Delays, Some(client.monotonic().saturating_add(CHANGE_AGAIN)));
         }
         let reason = session.rotates_for();
         let session_id = session.id.to_string();
@@ -73,7 +92,7 @@ impl Machine {
             _ => {
                 // The session is lent as one with another exit, once it can be used.
                 if is_another {
-                    self.next_generation(slot, now);
+                    self.next_generation(slot);
                 }
                 return self.slots.set(slot, Doing::Waits, Some(now.saturating_add(READ_AGAIN)));
             }
@@ -88,28 +107,26 @@ impl Machine {
         session.is_unsure = false;
         // Other credentials are another way out, too.
         let is_another = is_another || session.proxy != proxy || !self.leases.is_generation(slot, session.generation);
-        (session.read_at, session.proxy) = (now, proxy);
+        (session.read_at, session.read_again_at, session.proxy) = (now, None, proxy);
         if is_another {
             if self.leases.is_generation(slot, session.generation) {
                 session.generation = session.generation.saturating_add(1);
             }
-            (session.exit_at, session.seen) = (now, None);
+            (session.old_at, session.seen) = (None, None);
             let generation = session.generation;
             self.leases.ready(slot, generation, now);
         } else {
             self.leases.offer(slot);
         }
-        self.lends(slot);
-        // Its leases came back while it was read.
-        if self.closing.is_none() && self.leases.wants_another(slot) && !self.leases.is_lent(slot) {
-            self.leases.hold_back(slot);
-            self.rotate(client, slot);
+        if self.slots.session(slot).is_some_and(|session| session.ends_after_leases) {
+            self.leases.retire(slot);
         }
+        self.lends(client, slot);
     }
 
-    pub(super) fn next_generation(&mut self, slot: SlotNo, now: Millis) {
+    pub(super) fn next_generation(&mut self, slot: SlotNo) {
         if let Some(session) = self.slots.session_mut(slot) {
-            (session.generation, session.exit_at) = (session.generation.saturating_add(1), now);
+            session.generation = session.generation.saturating_add(1);
         }
     }
 
@@ -117,7 +134,18 @@ impl Machine {
         if error.code.as_deref() == Some("SESSION_NOT_FOUND") {
             return self.session_over(client, slot);
         }
-        self.slots.set(slot, Doing::Waits, Some(client.monotonic().saturating_add(READ_AGAIN)));
+        let now = client.monotonic();
+        let again = now.saturating_add(READ_AGAIN);
+        // As long as the last read may be, it is lent as it was then.
+        let may_be_lent = |session: &PoolSession| {
+            session.is_fresh(now) && self.leases.is_generation(slot, session.generation) && client.is_usable(&session.id)
+        };
+        if self.slots.session(slot).is_some_and(may_be_lent) {
+            self.leases.offer(slot);
+            self.slots.session_mut(slot).into_iter().for_each(|session| session.read_again_at = Some(again));
+            return self.lends(client, slot);
+        }
+        self.slots.set(slot, Doing::Waits, Some(again));
     }
 
     pub(super) fn not_rotated(&mut self, client: &mut Client, slot: SlotNo, error: &Error) {
@@ -125,10 +153,9 @@ impl Machine {
         if error.code.as_deref() == Some("SESSION_NOT_FOUND") || !is_usable {
             return self.session_over(client, slot);
         }
-        self.leases.unchanged(slot);
-        let now = client.monotonic();
-        self.slots.session_mut(slot).into_iter().for_each(|session| session.exit_at = now);
-        self.lends(slot);
+        self.leases.unchanged(slot, client.monotonic());
+        self.slots.session_mut(slot).into_iter().for_each(|session| session.old_at = None);
+        self.lends(client, slot);
     }
 
     /// A session was seen to be over. `counts`: it was lent, so how long it lived counts.

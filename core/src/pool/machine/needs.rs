@@ -36,7 +36,7 @@ impl Machine {
 
     pub(super) fn beyond_coming(&self, sessions: usize) -> u32 {
         let counts = &self.slots.counts;
-        let coming = counts.coming + counts.rotating + counts.delayed;
+        let coming = counts.coming + counts.rotating;
         let more = u32::try_from(sessions).unwrap_or(u32::MAX).saturating_sub(coming);
         more.min(self.slots.room())
     }

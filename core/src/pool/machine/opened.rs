@@ -26,7 +26,7 @@ impl Machine {
             (Doing::Rotates, Err(error)) if error.effect != Effect::None => {
                 // The exit may have changed; the session is lent as one with another exit, once it was read. The result of the change
                 // itself is not waited for.
-                self.next_generation(slot, client.monotonic());
+                self.next_generation(slot);
                 self.read(client, slot);
             }
             (Doing::Rotates, Err(error)) => self.not_rotated(client, slot, &error),
@@ -35,7 +35,7 @@ impl Machine {
             (Doing::Renews, Ok(_)) => self.release_idle(client, slot),
             (Doing::Renews, Err(error)) => self.not_renewed(client, slot, &error),
             (Doing::Ends, result) => self.was_ended(client, slot, result.err().as_ref()),
-            (Doing::Lends | Doing::Waits | Doing::Delays | Doing::Doubts { .. } | Doing::Rests | Doing::Empty, _) => {}
+            (Doing::Lends | Doing::Waits | Doing::Doubts { .. } | Doing::Rests | Doing::Empty, _) => {}
         }
     }
 
@@ -65,7 +65,7 @@ impl Machine {
             () if ends_after_leases => self.end(client, slot),
             () if self.closing.is_some() => self.close_slot(client, slot),
             () if is_ready => {
-                self.lends(slot);
+                self.lends(client, slot);
                 self.leases.ready(slot, 1, now);
             }
             () => {}

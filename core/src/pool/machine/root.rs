@@ -23,8 +23,6 @@ use crate::time::Millis;
 
 /// How long a lease is waited for.
 pub(super) const TIMEOUT: Millis = 30_000;
-/// A session that was not read for so long is read before it is lent.
-pub(super) const CHECK: Millis = 600_000;
 /// A session that was idle for so long is let go of.
 pub(super) const IDLE: Millis = 5_000;
 /// So many blocks without a good answer, and a session is no use any more.

@@ -12,6 +12,9 @@ use crate::pool::leases::SlotNo;
 use crate::state::Seen;
 use crate::time::Millis;
 
+/// A session that was not read for so long is read before it is lent.
+const CHECK: Millis = 600_000;
+
 /// The work of this client on a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Doing {
@@ -31,8 +34,6 @@ pub(super) enum Doing {
     Lends,
     /// Waits to read the session.
     Waits,
-    /// Waits until the exit of the session may be changed.
-    Delays,
     /// The purchase is in doubt, and the slot anybody's. `resends`: its key may be sent again.
     Doubts { resends: bool },
     /// Rests: the slot can't be used before a person has checked it, or it is left empty.
@@ -82,8 +83,10 @@ pub(super) struct PoolSession {
     pub(super) generation: u32,
     pub(super) ready_at: Millis,
     pub(super) read_at: Millis,
-    /// Since when it has its exit.
-    pub(super) exit_at: Millis,
+    /// When its exit is old.
+    pub(super) old_at: Option<Millis>,
+    /// When it is read again, as a read has failed.
+    pub(super) read_again_at: Option<Millis>,
     /// For what its exit is to change; where nothing was seen, it is time.
     pub(super) seen: Option<Seen>,
     /// Exits that were blocked since it was last of use, or leases where it has one exit only; and which the last one was.
@@ -103,14 +106,15 @@ pub(super) struct PoolSession {
 
 impl PoolSession {
     pub(super) fn new(id: ArcStr, proxy: Json, now: Millis) -> Self {
-        let (ready_at, read_at, exit_at) = (now, now, now);
+        let (ready_at, read_at) = (now, now);
         PoolSession {
             id,
             proxy,
             generation: 1,
             ready_at,
             read_at,
-            exit_at,
+            old_at: None,
+            read_again_at: None,
             seen: None,
             blocks: 0,
             last_blocked: 0,
@@ -120,6 +124,11 @@ impl PoolSession {
             is_unsure: false,
             renews_again: false,
         }
+    }
+
+    /// Returns true if it was read so recently that it is lent without another read.
+    pub(super) fn is_fresh(&self, now: Millis) -> bool {
+        now.saturating_sub(self.read_at) < CHECK
     }
 
     /// An exit was blocked, or a lease: each counts once.
@@ -152,7 +161,6 @@ pub(super) struct Counts {
     pub(super) reading: u32,
     pub(super) rotating: u32,
     pub(super) waiting: u32,
-    pub(super) delayed: u32,
     pub(super) in_doubt: u32,
     pub(super) resting: u32,
     pub(super) empty: u32,
@@ -164,7 +172,6 @@ impl Counts {
             Doing::Lends => &mut self.lends,
             Doing::Rotates => &mut self.rotating,
             Doing::Waits => &mut self.waiting,
-            Doing::Delays => &mut self.delayed,
             Doing::Doubts { .. } => &mut self.in_doubt,
             Doing::Empty => &mut self.empty,
             Doing::Rests | Doing::Ends | Doing::Takes { ends: true } => &mut self.resting,
@@ -264,7 +271,7 @@ impl Slots {
 
     /// Returns true if there is a session without work.
     pub(super) fn has_idle_sessions(&self) -> bool {
-        self.counts.lends + self.counts.waiting + self.counts.delayed > 0
+        self.counts.lends + self.counts.waiting > 0
     }
 
     pub(super) fn doing(&self, slot: SlotNo) -> Option<Doing> {

@@ -3,7 +3,7 @@
 use super::callers::ReadyWaiter;
 use super::closing::GRACE;
 use super::parts::Ends;
-use super::root::{BLOCKS, CHECK, For, IDLE, Machine, TIMEOUT, answered, hash, is_closed, is_dynamic};
+use super::root::{BLOCKS, For, IDLE, Machine, TIMEOUT, answered, hash, is_closed, is_dynamic};
 use super::slots::{Doing, PoolSession};
 use super::status::READY_TIMEOUT;
 use crate::client::{Client, PoolEventKind};
@@ -62,10 +62,8 @@ impl Machine {
         self.turn(client);
     }
 
-    pub(super) fn take_back(&mut self, client: &mut Client, lease: LeaseId) {
-        if let Some(slot) = self.leases.give_back(lease, client.monotonic()) {
-            self.rotate(client, slot);
-        }
+    pub(super) fn take_back(&mut self, client: &Client, lease: LeaseId) {
+        self.leases.give_back(lease, client.monotonic());
     }
 
     /// Something was seen through a lease. None where the lease is not valid, or the exit is another one by now.
@@ -102,14 +100,12 @@ impl Machine {
             session.ends_after_leases |= failing && session.blocks >= BLOCKS && !everywhere;
         }
         let ends_after_leases = self.slots.session(slot).is_some_and(|session| session.ends_after_leases);
-        let changes = match follows {
+        match follows {
             Consequence::Blocked { .. } | Consequence::Refused if ends_after_leases => self.leases.retire(slot),
-            Consequence::Blocked { .. } => is_dynamic && self.blocking.may_rotate(target, now) && self.leases.change(slot, target),
-            _ => false,
-        };
-        if changes {
-            self.rotate(client, slot);
-        } else if matches!(follows, Consequence::Read | Consequence::Refused) {
+            Consequence::Blocked { .. } if is_dynamic && self.blocking.may_rotate(target, now) => self.leases.change(slot, now),
+            _ => {}
+        }
+        if matches!(follows, Consequence::Read | Consequence::Refused) {
             self.read(client, slot);
         }
         self.turn(client);
@@ -145,6 +141,7 @@ impl Machine {
         let mut rested = None;
         let is_lending = self.closing.is_none() && self.shared.is_open;
         if is_lending {
+            self.change_exits(client, now);
             rested = self.lend(client, now);
         } else if self.closing.is_some() {
             self.close_slots(client, now);
@@ -187,11 +184,9 @@ impl Machine {
             // Under a lease it is only read.
             let is_lent = self.leases.is_lent(slot) && self.closing.as_ref().is_none_or(|closing| now < closing.until);
             match doing {
-                Doing::Delays if !is_lent => self.rotate(client, slot),
                 Doing::Waits if !is_lent && self.goes_on(client, slot) => {}
-                Doing::Waits | Doing::Delays => self.read(client, slot),
-                // Its exit is old.
-                Doing::Lends if self.leases.retire(slot) => self.rotate(client, slot),
+                Doing::Waits => self.read(client, slot),
+                Doing::Lends => self.look_at_lent(client, slot, now),
                 Doing::Doubts { .. } => self.look_at_doubt(client, slot, false),
                 Doing::Rests | Doing::Empty => self.slots.remove(slot),
                 _ => {}
@@ -203,7 +198,7 @@ impl Machine {
     pub(super) fn lend(&mut self, client: &mut Client, now: Millis) -> Option<Millis> {
         loop {
             let slots = &self.slots;
-            let is_fresh = |session: &PoolSession| now.saturating_sub(session.read_at) < CHECK && client.is_usable(&session.id);
+            let is_fresh = |session: &PoolSession| session.is_fresh(now) && client.is_usable(&session.id);
             // One is read for each who waits, and no more at a time than may be bought: that something is bought keeps nobody waiting.
             let most = AT_ONCE.min(u32::try_from(self.leases.waiting()).unwrap_or(u32::MAX));
             let looks = most.saturating_sub(slots.counts.reading) as usize;
@@ -240,7 +235,7 @@ impl Machine {
     pub(super) fn fail_fast(&mut self, client: &mut Client, now: Millis) {
         let Some(hold) = self.hold(client) else { return };
         let counts = &self.slots.counts;
-        let has_some = counts.lends + counts.coming + counts.rotating + counts.delayed + counts.waiting > 0;
+        let has_some = counts.lends + counts.coming + counts.rotating + counts.waiting > 0;
         if has_some || self.is_asking() || !self.asking.is_all {
             return;
         }
@@ -263,6 +258,7 @@ impl Machine {
             self.callers.next_deadline(),
             self.slots.next_wake(),
             rested,
+            self.leases.changes_at(now).filter(|_| is_open),
             hold.filter(|at| (wants || self.slots.counts.in_doubt > 0) && *at > now),
             ((wants || self.slots.counts.in_doubt > 0) && !self.is_asking() && self.asking.next > now).then_some(self.asking.next),
             self.leases.idle_longest().filter(|_| spare).map(|since| since.saturating_add(idle).max(now.saturating_add(1))),

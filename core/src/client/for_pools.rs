@@ -167,6 +167,18 @@ impl Client {
         jittered(most, self.router.shared.rng.jitter())
     }
 
+    /// A number that no other client has.
+    pub(crate) fn any_mark(&mut self) -> u64 {
+        self.router.shared.rng.jitter()
+    }
+
+    /// Puts these into an order that is not the same for all clients.
+    pub(crate) fn shuffle<T>(&mut self, all: &mut [T]) {
+        for at in (1..all.len()).rev() {
+            all.swap(at, self.any_below(u32::try_from(at + 1).unwrap_or(u32::MAX)) as usize);
+        }
+    }
+
     pub(crate) fn has_cap(&self) -> bool {
         self.router.spending.cap.is_some()
     }

@@ -194,7 +194,8 @@ impl PoolClient {
         }
         self.client.set_pool_cap(&open.name, open.daily_cap_usd);
         let number = self.next_number();
-        self.begin(command, number, Machine::new(number, open));
+        let mark = self.client.any_mark();
+        self.begin(command, number, Machine::new(number, open, mark));
     }
 
     fn join(&mut self, command: CommandId, JoinPool { name }: JoinPool) {

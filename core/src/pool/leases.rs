@@ -278,11 +278,6 @@ impl Leases {
         self.exits.get(&slot).is_some_and(|exit| exit.generation == generation)
     }
 
-    /// Since when that has been idle which rested longest.
-    pub(crate) fn idle_longest(&self) -> Option<Millis> {
-        self.idle.first().map(|(since, _)| *since)
-    }
-
     /// A session is not lent for now.
     pub(crate) fn hold_back(&mut self, slot: SlotNo) {
         self.update(slot, |exit| exit.withheld = true);

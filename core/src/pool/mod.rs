@@ -9,6 +9,7 @@ mod client;
 mod leases;
 mod machine;
 mod record;
+mod share;
 mod survey;
 mod targets;
 

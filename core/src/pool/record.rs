@@ -2,6 +2,7 @@
 //! during the trial of a hold.
 
 use super::buyer::Hold;
+use super::share::ClientEntry;
 use crate::contract::agent::CreateSession;
 use crate::contract::pools::{OpenPool, PoolHoldReason};
 use crate::contract::{json_of, stored};
@@ -26,8 +27,10 @@ pub(super) struct PoolRecord {
     /// How often it was drained everywhere: whoever has opened it before the last time drains it, also where it was opened anew since.
     pub(super) drains: u32,
     pub(super) hold: Option<Hold>,
+    /// What its clients say of their needs.
+    pub(super) clients: Vec<ClientEntry>,
 }
-stored!(PoolRecord { hopline, name, request, size, paused, draining, draining_static, drains, hold });
+stored!(PoolRecord { hopline, name, request, size, paused, draining, draining_static, drains, hold, clients });
 
 /// The version of records.
 const VERSION: u32 = 2;

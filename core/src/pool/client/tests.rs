@@ -953,7 +953,7 @@ fn nothing_is_renewed_while_the_pool_is_paused() {
     host.pass(600_000);
     assert_eq!(host.log.len(), 1, "{:?}", host.log);
     host.run("resume_pool", &format!(r#"{{"pool":{pool}}}"#)).expect("is resumed");
-    host.pass(61_000);
+    host.pass(70_000);
     assert_eq!(host.log.last().map(String::as_str), Some("POST /sessions/s-1/renew"));
 }
 

@@ -7,7 +7,7 @@ use super::slots::Doing;
 use super::takeover::{READ_AGAIN, Situation, SlotUse};
 use crate::client::{CallOptions, Client, SlotState};
 use crate::engine::Answered;
-use crate::policy::{Backoff, Error};
+use crate::policy::Error;
 use crate::pool::buyer::{AT_ONCE as PURCHASES, HoldTrial};
 use crate::pool::leases::SlotNo;
 use crate::state::Name;
@@ -15,14 +15,20 @@ use crate::time::Millis;
 
 /// So many slots are asked for in one call of the store.
 const AT_ONCE: usize = 256;
-/// Slots that are asked for again while somebody waits.
-const ASK_AGAIN: Backoff = Backoff { first: 1000, most: 5000 };
+/// Slots that are asked for again while somebody waits, about so often.
+const ASK_AGAIN: Millis = 1000;
+/// Where nothing may be bought, an empty slot is asked for again after this.
+const EMPTY_AGAIN: Millis = 5000;
 /// So many slots are looked at for sessions to take over before one is bought.
 const LOOKS: u32 = 1024;
 
 impl Machine {
     /// Asks for slots, where somebody waits or fewer are free than are to be at hand.
     pub(super) fn want_more(&mut self, client: &mut Client, now: Millis) {
+        match self.lacking(now) {
+            0 => self.asking.wanted_since = None,
+            _ => _ = self.asking.wanted_since.get_or_insert(now),
+        }
         let (allowed, trial) = self.allowed(client);
         match trial {
             // The purchase that had no answer is the trial, with its key.
@@ -31,7 +37,7 @@ impl Machine {
                 Some(slot) => return self.look_at_doubt(client, slot, true),
                 None => {}
             },
-            Some(HoldTrial::AfterRead) if self.wanted() > 0 && !self.asking.reads_products => {
+            Some(HoldTrial::AfterRead) if self.wanted(now) > 0 && !self.asking.reads_products => {
                 self.asking.reads_products = true;
                 let command = client.start_for(self.number, "list_products", "{}", CallOptions::default());
                 self.commands.insert(command, For::Products);
@@ -51,13 +57,13 @@ impl Machine {
     pub(super) fn look_at_doubt(&mut self, client: &mut Client, slot: SlotNo, is_trial: bool) {
         let Some(doing) = self.slots.doing(slot) else { return };
         let now = client.monotonic();
-        let soon = now.saturating_add(ASK_AGAIN.first);
+        let soon = now.saturating_add(ASK_AGAIN);
         // The pool's record decides whether anything may be sent.
         let is_unread = !is_trial && !self.may_not_buy() && !self.shared.is_fresh(now);
         self.shared.is_asked_for |= is_unread;
         if is_unread || !self.asking.out.is_empty() || !self.claim(client, vec![slot], 1) {
             if is_trial {
-                self.ask_later(now);
+                self.ask_later(client, now);
             }
             return self.slots.set(slot, doing, Some(soon));
         }
@@ -65,14 +71,14 @@ impl Machine {
     }
 
     /// The store could not be asked.
-    pub(super) fn not_claimed(&mut self, client: &Client) {
+    pub(super) fn not_claimed(&mut self, client: &mut Client) {
         let now = client.monotonic();
         let out = std::mem::take(&mut self.asking.out);
         if self.ends_what_it_finds() {
             self.asking.ends_from = out.values().copied().chain(self.asking.ends_from).min();
         }
         self.asking.tries = false;
-        self.ask_later(now);
+        self.ask_later(client, now);
         for slot in self.slots.forgotten_doubts() {
             if let Some(doing) = self.slots.doing(slot) {
                 self.slots.set(slot, doing, Some(now.saturating_add(READ_AGAIN)));
@@ -82,7 +88,7 @@ impl Machine {
 
     /// Asks the store for slots. Where it is known that nothing is there to be taken over, only for those that may be bought for.
     fn ask(&mut self, client: &mut Client, now: Millis, allowed: u32) {
-        let (lacking, wanted) = (self.lacking(), self.wanted());
+        let (lacking, wanted) = (self.lacking(now), self.wanted(now));
         let is_default = lacking == 0 || self.shared.is_replaced();
         if is_default || !self.asking.out.is_empty() || (now < self.asking.next && (allowed == 0 || !self.asking.is_all)) {
             return;
@@ -92,7 +98,7 @@ impl Machine {
         if room == 0 {
             // The pool's record is not kept meanwhile.
             if self.shared.is_owned() {
-                self.ask_later(now);
+                self.ask_later(client, now);
             }
             return;
         }
@@ -100,16 +106,20 @@ impl Machine {
         if most == 0 {
             // Others may have let go of something meanwhile.
             self.asking.look_anew();
-            return self.ask_later(now);
+            return self.ask_later(client, now);
         }
         // Purchases stay within this client's own size; beyond it there may be sessions to take over.
         let size = if self.asking.is_all { self.options.size } else { self.options.size.max(self.shared.size()) };
         let first = self.asking.from.unwrap_or_else(|| client.any_below(size));
-        let slots: Vec<SlotNo> = self.slots.unknown(first, size).take(AT_ONCE).collect();
+        // Where nothing may be bought, those that were empty of late are left alone.
+        self.asking.empty.retain(|_, until| *until > now && allowed == 0);
+        let is_asked = |slot: &SlotNo| !self.asking.empty.contains_key(slot);
+        let mut slots: Vec<SlotNo> = self.slots.unknown(first, size).filter(is_asked).take(AT_ONCE).collect();
         self.asking.looked = self.asking.looked.saturating_add(u32::try_from(slots.len()).unwrap_or(u32::MAX));
         self.asking.from = slots.last().map(|last| last.saturating_add(1) % size);
+        client.shuffle(&mut slots);
         if !self.claim(client, slots, most.min(room)) {
-            self.ask_later(now);
+            self.ask_later(client, now);
         }
     }
 
@@ -126,7 +136,7 @@ impl Machine {
             return;
         }
         if !self.claim(client, slots.clone(), most) {
-            self.ask_later(client.monotonic());
+            self.ask_later(client, client.monotonic());
         }
         // Some may be being let go of at this moment: they are asked for again.
         let left_out = slots.into_iter().find(|slot| !self.asking.out.values().any(|asked| asked == slot));
@@ -135,17 +145,17 @@ impl Machine {
 
     fn claim(&mut self, client: &mut Client, slots: Vec<SlotNo>, most: u32) -> bool {
         self.asking.may_send = !self.may_not_buy() && self.shared.is_fresh(client.monotonic());
-        self.asking.out = slots.into_iter().map(|slot| (client.slot_name(&self.slot_text(slot)), slot)).collect();
-        let asked = client.claim_slots(self.number, self.asking.out.keys().cloned().collect(), most);
+        let names: Vec<(Name, SlotNo)> = slots.into_iter().map(|slot| (client.slot_name(&self.slot_text(slot)), slot)).collect();
+        let asked = client.claim_slots(self.number, names.iter().map(|(name, _)| name.clone()).collect(), most);
+        self.asking.out = names.into_iter().collect();
         let asked: BTreeSet<Name> = asked.into_iter().collect();
         self.asking.out.retain(|name, _| asked.contains(name));
         !asked.is_empty()
     }
 
-    pub(super) fn ask_later(&mut self, now: Millis) {
-        let wait = ASK_AGAIN.wait(self.asking.failures);
-        self.asking.failures = self.asking.failures.saturating_add(1);
-        self.asking.next = now.saturating_add(wait);
+    pub(super) fn ask_later(&mut self, client: &mut Client, now: Millis) {
+        let wait = ASK_AGAIN * 4 / 5 + Millis::from(client.any_below((ASK_AGAIN * 2 / 5) as u32));
+        self.asking.next = self.asking.next.max(now.saturating_add(wait));
     }
 
     /// The store has given slots: what is there is taken over, and where nothing is, one may be bought.
@@ -192,18 +202,26 @@ impl Machine {
         let may_buy = self.asking.is_all && !is_of_doubt;
         for (name, slot) in free {
             let (allowed, trial) = self.allowed(client);
-            match may_buy && allowed > 0 && self.wanted() > 0 && trial != Some(HoldTrial::AfterRead) {
+            match may_buy && allowed > 0 && self.wanted(now) > 0 && trial != Some(HoldTrial::AfterRead) {
                 true => {
                     began = true;
                     self.buyer.begun(trial.is_some());
                     self.fill_slot(client, slot, Doing::Buys { is_trial: trial.is_some() });
                 }
-                false => client.release_slot(name),
+                false => {
+                    self.asking.empty.insert(slot, now.saturating_add(EMPTY_AGAIN));
+                    client.release_slot(name);
+                }
             }
         }
+        match began {
+            true => self.sharing.found(),
+            false if !is_of_doubt => self.sharing.found_nothing(now),
+            false => {}
+        }
         match began || self.ends_what_it_finds() || (!self.asking.is_all && !is_of_doubt && self.asking.looked > 0) {
-            true => (self.asking.failures, self.asking.next) = (0, now),
-            false => self.ask_later(now),
+            true => self.asking.next = now,
+            false => self.ask_later(client, now),
         }
     }
 

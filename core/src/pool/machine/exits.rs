@@ -1,7 +1,7 @@
 //! The sessions of this client: they are read, get other exits, are renewed, ended, and let go of.
 
 use super::opened::{has_proxy, proxy_of};
-use super::root::{IDLE, Machine, is_dynamic};
+use super::root::{Machine, is_dynamic};
 use super::slots::{Doing, HeldSlot, PoolSession};
 use super::takeover::{READ_AGAIN, Renewal};
 use crate::client::{CallOptions, Client, Name};
@@ -340,17 +340,6 @@ impl Machine {
             client.release_session(&session.id);
         }
         self.slots.remove(slot);
-    }
-
-    /// Lets go of sessions that nobody used for long, beyond those that are to be at hand.
-    pub(super) fn let_idle_go(&mut self, client: &mut Client, now: Millis) {
-        if self.leases.waiting() > 0 {
-            return;
-        }
-        let since = now.saturating_sub(self.options.idle_release_ms.unwrap_or(IDLE));
-        let spare = self.leases.idle_count().saturating_sub(self.keep_ready());
-        let idle: Vec<SlotNo> = self.leases.idle(since).take(spare).collect();
-        idle.into_iter().for_each(|slot| self.release_idle(client, slot));
     }
 
     pub(super) fn release_idle(&mut self, client: &mut Client, slot: SlotNo) {

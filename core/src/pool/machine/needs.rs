@@ -4,6 +4,9 @@ use super::root::{Machine, is_dynamic};
 use crate::client::Client;
 use crate::contract::pools::PoolReplace;
 use crate::pool::buyer::{HoldTrial, May};
+use crate::pool::leases::SlotNo;
+use crate::pool::share::{Here, SPARE_FIRST};
+use crate::time::Millis;
 
 impl Machine {
     /// Returns true if another session is bought for one that is over.
@@ -17,16 +20,55 @@ impl Machine {
         !self.asking.out.is_empty() || self.asking.reads_products
     }
 
+    /// The sessions of this client.
+    pub(super) fn here(&self) -> Here {
+        let counts = &self.slots.counts;
+        let free = u32::try_from(self.leases.idle_count()).unwrap_or(u32::MAX);
+        let has = counts.lends + counts.coming + counts.rotating + counts.waiting;
+        Here { has, free, size: self.options.size.max(self.shared.size()) }
+    }
+
+    /// Notes how many sessions are in use here, and waited for.
+    pub(super) fn note_needs(&mut self, now: Millis) {
+        let lent = self.slots.counts.lends.saturating_sub(self.here().free);
+        self.sharing.note(lent, u32::try_from(self.for_waiting()).unwrap_or(u32::MAX), now);
+    }
+
+    /// Lets go of sessions that are not needed here, and of those that others need more.
+    pub(super) fn share_sessions(&mut self, client: &mut Client, now: Millis) {
+        let gives = self.sharing.gives_back(self.here(), now) as usize;
+        let free: Vec<SlotNo> = self.leases.idle(Millis::MAX).take(gives).collect();
+        free.into_iter().for_each(|slot| self.release_idle(client, slot));
+        // Where there are more clients than sessions, they take turns.
+        let here = self.here();
+        let since = |slot| self.slots.session(slot).map_or(now, |session| session.ready_at);
+        let turn = |slot| self.sharing.slice(here, since(slot), now).filter(|(at, _)| *at <= now).map(|(_, pause)| (slot, pause));
+        let over: Vec<(SlotNo, Millis)> = self.leases.idle(Millis::MAX).filter_map(turn).collect();
+        for (slot, pause) in over {
+            self.release_idle(client, slot);
+            self.asking.next = self.asking.next.max(now.saturating_add(pause));
+        }
+    }
+
+    /// When a session goes to others by time.
+    pub(super) fn shares_sessions_at(&self, now: Millis) -> Option<Millis> {
+        let here = self.here();
+        let since = |slot| Some(self.slots.session(slot)?.ready_at);
+        let turn = |slot| self.sharing.slice(here, since(slot)?, now).map(|(at, _)| at);
+        let slice = if here.free > 0 { self.leases.idle(Millis::MAX).filter_map(turn).min() } else { None };
+        self.sharing.next(now).into_iter().chain(slice).min()
+    }
+
     /// How many sessions more could be used than there are or are coming: to be taken over from whoever has let go of them.
-    pub(super) fn lacking(&self) -> u32 {
+    pub(super) fn lacking(&self, now: Millis) -> u32 {
         let ahead = self.keep_ready().saturating_sub(self.leases.idle_count());
-        self.beyond_coming(self.for_waiting() + ahead)
+        self.beyond_coming(self.for_waiting() + ahead, now)
     }
 
     /// How many are wanted that would have to be bought. Where a free session does not suit whoever waits, since it rests for their target,
     /// they wait for that: what was seen there is no reason to buy.
-    pub(super) fn wanted(&self) -> u32 {
-        self.beyond_coming((self.for_waiting() + self.keep_ready()).saturating_sub(self.leases.idle_count()))
+    pub(super) fn wanted(&self, now: Millis) -> u32 {
+        self.beyond_coming((self.for_waiting() + self.keep_ready()).saturating_sub(self.leases.idle_count()), now)
     }
 
     /// How many sessions those need who wait and have none: several may share one.
@@ -34,11 +76,12 @@ impl Machine {
         self.leases.unbound().div_ceil(self.options.leases_per_session.unwrap_or(1).max(1) as usize)
     }
 
-    pub(super) fn beyond_coming(&self, sessions: usize) -> u32 {
+    pub(super) fn beyond_coming(&self, sessions: usize, now: Millis) -> u32 {
         let counts = &self.slots.counts;
         let coming = counts.coming + counts.rotating;
         let more = u32::try_from(sessions).unwrap_or(u32::MAX).saturating_sub(coming);
-        more.min(self.slots.room())
+        let here = self.here();
+        more.min(self.slots.room()).min(self.sharing.most(here, now).saturating_sub(here.has))
     }
 
     /// How many purchases may be begun now.
@@ -47,11 +90,17 @@ impl Machine {
             return (0, None);
         }
         match self.buyer.may(client.unix()) {
+            May::Buy(_) if self.waits_for_spare(client.monotonic()) => (0, None),
             May::Buy(room) => (room, None),
             // By whoever owns the pool's record.
             May::Try(trial) if self.shared.is_owned() => (1, Some(trial)),
             May::Try(_) | May::Wait => (0, None),
         }
+    }
+
+    /// Returns true if sessions that others do not need are asked for before one is bought.
+    fn waits_for_spare(&self, now: Millis) -> bool {
+        self.sharing.have_others_spare() && self.asking.wanted_since.is_none_or(|since| now.saturating_sub(since) < SPARE_FIRST)
     }
 
     /// Returns true if a trial is due that this client could make. Between two claims of a slot none is due: the pool's record is free for
@@ -61,7 +110,7 @@ impl Machine {
             return false;
         }
         let May::Try(trial) = self.buyer.may(client.unix()) else { return false };
-        (trial == HoldTrial::Same && self.slots.resendable().is_some()) || self.wanted() > 0
+        (trial == HoldTrial::Same && self.slots.resendable().is_some()) || self.wanted(client.monotonic()) > 0
     }
 
     /// Returns true if nothing is to be bought, except by the trial of a hold.
@@ -73,6 +122,12 @@ impl Machine {
     pub(super) fn is_to_buy(&self, client: &Client) -> bool {
         let may_buy = || matches!(self.buyer.may(client.unix()), May::Buy(_));
         let is_asking = self.is_asking() || self.asking.next > client.monotonic();
-        self.closing.is_none() && !is_asking && self.wanted() > 0 && self.shared.forbids_buying().is_none() && may_buy()
+        let now = client.monotonic();
+        self.closing.is_none()
+            && !is_asking
+            && !self.waits_for_spare(now)
+            && self.wanted(now) > 0
+            && self.shared.forbids_buying().is_none()
+            && may_buy()
     }
 }

@@ -16,13 +16,16 @@ pub(super) const PATIENCE: Millis = 60_000;
 pub(super) struct Asking {
     /// The names that were asked for, while the store is.
     pub(super) out: BTreeMap<Name, SlotNo>,
+    /// Since when a session more is wanted.
+    pub(super) wanted_since: Option<Millis>,
+    /// The slots that were empty of late, and until when they are not asked for where nothing may be bought.
+    pub(super) empty: BTreeMap<SlotNo, Millis>,
     /// True if a session that is found there is the trial of a hold.
     pub(super) tries: bool,
     /// The slot from which sessions are searched for to end them, if they are.
     pub(super) ends_from: Option<SlotNo>,
     /// Not before this.
     pub(super) next: Millis,
-    pub(super) failures: u32,
     /// True if all slots that may have a session to take over were checked, so that only slots to buy for are claimed.
     pub(super) is_all: bool,
     /// How many slots were looked at for that, and where to go on.

@@ -17,14 +17,15 @@ use crate::policy::{Advice, Effect, Error, Kind};
 use crate::pool::buyer::{Buyer, Hold};
 use crate::pool::leases::{LeaseTerms, Leases, SlotNo, WaiterId};
 use crate::pool::record::RecordChange;
+use crate::pool::share::Sharing;
 use crate::pool::targets::{BlockTracker, TargetId};
 use crate::state::{CommandId, Name};
 use crate::time::Millis;
 
 /// How long a lease is waited for.
 pub(super) const TIMEOUT: Millis = 30_000;
-/// A session that was idle for so long is let go of.
-pub(super) const IDLE: Millis = 5_000;
+/// Sessions beyond those that were used at once within this are let go of.
+const IDLE: Millis = 5000;
 /// So many blocks without a good answer, and a session is no use any more.
 pub(super) const BLOCKS: u32 = 3;
 /// So many names of targets are remembered.
@@ -57,6 +58,7 @@ pub(in crate::pool) struct Machine {
     pub(super) commands: BTreeMap<CommandId, For>,
     pub(super) asking: Asking,
     pub(super) shared: SharedRecord,
+    pub(super) sharing: Sharing,
     pub(super) closing: Option<Closing>,
     pub(super) spent: SpentToday,
     /// The error of the last purchase that failed, or may have bought.
@@ -66,7 +68,8 @@ pub(in crate::pool) struct Machine {
 }
 
 impl Machine {
-    pub(in crate::pool) fn new(number: PoolNo, options: OpenPool) -> Self {
+    /// `mark`: a number that no other client of the pool has.
+    pub(in crate::pool) fn new(number: PoolNo, options: OpenPool, mark: u64) -> Self {
         let terms = LeaseTerms {
             per_session: options.leases_per_session.unwrap_or(1),
             rotate_after_uses: options.rotate_after_uses.filter(|_| is_dynamic(&options)),
@@ -84,6 +87,7 @@ impl Machine {
             commands: BTreeMap::new(),
             asking: Asking::default(),
             shared: SharedRecord::new(&options),
+            sharing: Sharing::new(mark, options.idle_release_ms.unwrap_or(IDLE), options.keep_ready.unwrap_or_default()),
             closing: None,
             spent: SpentToday::default(),
             refused: None,
@@ -95,7 +99,7 @@ impl Machine {
 
     /// A pool that others have opened.
     pub(in crate::pool) fn joining(number: PoolNo, name: String) -> Self {
-        let machine = Machine::new(number, OpenPool { name, size: 1, ..OpenPool::default() });
+        let machine = Machine::new(number, OpenPool { name, size: 1, ..OpenPool::default() }, 0);
         Machine { joins: true, shared: SharedRecord::default(), ..machine }
     }
 

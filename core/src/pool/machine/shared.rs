@@ -5,8 +5,9 @@ use crate::pool::record::{PoolRecord, RecordChange, request_of};
 use crate::state::CommandId;
 use crate::time::Millis;
 
-/// The interval at which the record is read again, whatever happens.
+/// The interval at which the record is read again, whatever happens; and where this client has a session, or somebody waits, about this.
 const READ_AGAIN: Millis = 60_000;
+pub(super) const READ_BESIDE: Millis = 3000;
 /// The time for which a read record allows purchases.
 const FRESH: Millis = 1000;
 /// The owner of the record, as far as this client knows.
@@ -29,10 +30,14 @@ pub(super) struct SharedRecord {
     /// As it was read last, with what is still to be put.
     pub(super) known: PoolRecord,
     pub(super) read_at: Option<Millis>,
+    /// It is read again after this, where this client takes part.
+    pub(super) read_after: Millis,
     pub(super) custody: Custody,
     /// The changes to put, and the number of them that are being put.
     pub(super) changes: Vec<RecordChange>,
     pub(super) putting: usize,
+    /// True if the record is being put.
+    pub(super) is_putting: bool,
     /// Not before this.
     pub(super) next: Millis,
     pub(super) failures: u32,
@@ -88,9 +93,10 @@ impl SharedRecord {
         self.is_open && self.known.request != self.request
     }
 
-    /// When there is something to do about it; at once, where it is wanted for a purchase or there is something to put.
-    pub(super) fn next(&self, now: Millis, is_wanted: bool) -> Option<Millis> {
-        let read = self.read_at.map_or(now, |at| at.saturating_add(READ_AGAIN));
+    /// When there is something to do about it; at once, where it is wanted for a purchase or there is something to put. `takes_part`: this
+    /// client has a session, or somebody waits.
+    pub(super) fn next(&self, now: Millis, is_wanted: bool, takes_part: bool) -> Option<Millis> {
+        let read = self.read_at.map_or(now, |at| at.saturating_add(if takes_part { self.read_after } else { READ_AGAIN }));
         let at = if is_wanted || !self.changes.is_empty() { now } else { read };
         (self.custody == Custody::Nobodys).then(|| at.max(self.next))
     }

@@ -1,8 +1,8 @@
-//! The pool's record is read before purchases and once a minute, and changed by whoever has something to say: who opens the pool, who finds
-//! that nothing can be bought, who pauses or drains it.
+//! The pool's record is read before purchases and each few seconds, and changed by whoever has something to say: who opens the pool, who finds
+//! that nothing can be bought, who pauses or drains it, who needs more sessions than it has.
 
 use super::root::{Machine, told};
-use super::shared::Custody;
+use super::shared::{Custody, READ_BESIDE};
 use super::slots::Doing;
 use crate::client::{Client, PoolFound};
 use crate::contract::json_of;
@@ -16,6 +16,8 @@ use crate::time::Millis;
 
 /// A pool's record that is asked for again while another client has it or the store fails.
 const ASK_AGAIN: Backoff = Backoff { first: 250, most: 8000 };
+/// The record is asked for again after one to four times this where another client has it.
+const ASK_BUSY: Millis = 100;
 
 impl Machine {
     /// Cancels the opening of the pool. Returns true if it was being opened.
@@ -37,7 +39,7 @@ impl Machine {
                 self.shared.custody = Custody::Claiming;
                 client.claim_pool(self.number, &self.record_name(client));
             }
-            Custody::Mine if !self.shared.changes.is_empty() => self.put_shared(client),
+            Custody::Mine if !self.shared.changes.is_empty() || self.is_entry_due(now) => self.put_shared(client),
             // The record stays this client's for as long as its trial goes on.
             Custody::Mine if !self.wants_trial(client) && !self.buyer.is_trying() && !self.is_asking() => {
                 self.shared.custody = Custody::Leaving;
@@ -50,12 +52,25 @@ impl Machine {
     /// When the record is claimed next.
     pub(super) fn shares_at(&self, client: &Client, now: Millis) -> Option<Millis> {
         let is_stale = (self.is_to_buy(client) || self.shared.is_asked_for) && !self.shared.is_fresh(now);
-        self.shared.next(now, is_stale || self.looks() || self.wants_trial(client)).filter(|_| !self.is_gone())
+        let is_wanted = is_stale || self.looks() || self.wants_trial(client) || (self.closing.is_none() && self.is_entry_due(now));
+        let takes_part = self.closing.is_none() && (self.here().has > 0 || self.leases.waiting() > 0);
+        self.shared.next(now, is_wanted, takes_part).filter(|_| !self.is_gone())
+    }
+
+    /// Returns true if the record is to say something else of this client.
+    fn is_entry_due(&self, now: Millis) -> bool {
+        let is_due = || match self.closing {
+            Some(_) => self.sharing.is_listed(),
+            None => self.sharing.is_to_put(self.here(), now),
+        };
+        self.shared.is_open && !self.joins && is_due()
     }
 
     fn put_shared(&mut self, client: &mut Client) {
         self.shared.custody = Custody::Leaving;
-        self.shared.putting = self.shared.changes.len();
+        (self.shared.putting, self.shared.is_putting) = (self.shared.changes.len(), true);
+        let here = self.closing.is_none().then(|| self.here());
+        self.shared.known.clients = self.sharing.to_put(here, client.monotonic());
         let data = self.shared.known.bytes();
         client.put_pool(self.number, &self.record_name(client), data);
     }
@@ -105,6 +120,8 @@ impl Machine {
         }
         let before = read.clone();
         (self.shared.read_at, self.shared.is_asked_for) = (Some(now), false);
+        self.shared.read_after = READ_BESIDE * 3 / 4 + Millis::from(client.any_below((READ_BESIDE / 2) as u32));
+        self.sharing.read(&read.clients, now);
         self.shared.known = read;
         for change in &self.shared.changes {
             self.shared.known.apply(change, &self.options, &self.shared.request);
@@ -115,8 +132,8 @@ impl Machine {
         }
         if is_mine {
             self.shared.failures = 0;
-        } else if self.shared.is_behind() || self.wants_trial(client) {
-            self.ask_for_record_later(now);
+        } else if self.shared.is_behind() || self.wants_trial(client) || self.is_entry_due(now) {
+            self.shared.next = now + ASK_BUSY + Millis::from(client.any_below(3 * ASK_BUSY as u32));
         }
         self.adopt(client);
         // Slots that could not be claimed meanwhile are claimed again, if a trial is due.
@@ -143,10 +160,11 @@ impl Machine {
         let now = client.monotonic();
         self.shared.custody = Custody::Nobodys;
         let putting = std::mem::take(&mut self.shared.putting);
-        if putting == 0 {
+        if !std::mem::take(&mut self.shared.is_putting) {
             return;
         }
         if !is_done {
+            self.sharing.not_put();
             return self.share_later(client, now, "could not be put, because the store failed");
         }
         self.shared.changes.drain(..putting.min(self.shared.changes.len()));

@@ -3,7 +3,7 @@
 use super::callers::ReadyWaiter;
 use super::closing::GRACE;
 use super::parts::Ends;
-use super::root::{BLOCKS, For, IDLE, Machine, TIMEOUT, answered, hash, is_closed, is_dynamic};
+use super::root::{BLOCKS, For, Machine, TIMEOUT, answered, hash, is_closed, is_dynamic};
 use super::slots::{Doing, PoolSession};
 use super::status::READY_TIMEOUT;
 use crate::client::{Client, PoolEventKind};
@@ -14,6 +14,7 @@ use crate::policy::{Advice, Effect, Error, Kind};
 use crate::pool::buyer::AT_ONCE;
 use crate::pool::leases::{LEAKS, LeaseGrant, LeaseId, SlotNo};
 use crate::pool::record::RecordChange;
+use crate::pool::share::SPARE_FIRST;
 use crate::pool::targets::{Consequence, Observation, TargetId};
 use crate::state::{CommandId, Name, Seen};
 use crate::time::Millis;
@@ -142,7 +143,12 @@ impl Machine {
         let is_lending = self.closing.is_none() && self.shared.is_open;
         if is_lending {
             self.change_exits(client, now);
+            self.note_needs(now);
+            if self.sharing.are_others_short() {
+                self.share_sessions(client, now);
+            }
             rested = self.lend(client, now);
+            self.note_needs(now);
         } else if self.closing.is_some() {
             self.close_slots(client, now);
         }
@@ -150,7 +156,7 @@ impl Machine {
         if is_lending {
             self.fail_fast(client, now);
             self.want_more(client, now);
-            self.let_idle_go(client, now);
+            self.share_sessions(client, now);
             self.tell_ready(client, now);
         }
         self.share(client, now);
@@ -249,9 +255,8 @@ impl Machine {
     pub(super) fn next_time(&self, client: &Client, now: Millis, rested: Option<Millis>) -> Option<Millis> {
         let is_open = self.closing.is_none() && self.shared.is_open;
         let hold = self.buyer.hold().and_then(|hold| hold.retry_at).map(|at| now.saturating_add(at.saturating_sub(client.unix())));
-        let wants = is_open && self.lacking() > 0;
-        let idle = self.options.idle_release_ms.unwrap_or(IDLE);
-        let spare = is_open && self.leases.waiting() == 0 && self.leases.idle_count() > self.keep_ready();
+        let wants = is_open && self.lacking(now) > 0;
+        let spare = self.asking.wanted_since.map(|since| since.saturating_add(SPARE_FIRST)).filter(|at| wants && *at > now);
         let (oldest, unsaid) = self.leases.oldest();
         let later = |since: Option<Millis>, by: Option<Millis>| Some(since?.saturating_add(by?));
         let times = [
@@ -261,7 +266,8 @@ impl Machine {
             self.leases.changes_at(now).filter(|_| is_open),
             hold.filter(|at| (wants || self.slots.counts.in_doubt > 0) && *at > now),
             ((wants || self.slots.counts.in_doubt > 0) && !self.is_asking() && self.asking.next > now).then_some(self.asking.next),
-            self.leases.idle_longest().filter(|_| spare).map(|since| since.saturating_add(idle).max(now.saturating_add(1))),
+            spare,
+            if is_open { self.shares_sessions_at(now).map(|at| at.max(now.saturating_add(1))) } else { None },
             later(oldest, self.options.max_lease_ms),
             later(unsaid, Some(LEAKS)),
             self.closing.as_ref().and_then(|closing| closing.next(now)),

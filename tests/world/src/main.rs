@@ -6,13 +6,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use hopline::policy::Rule;
-use hopline_world::{Kind, Limits, SCOPES, Scope, explore, pool_life, seeded};
+use hopline_world::{Kind, Limits, PLAN_SEED, PLANS, SCOPES, Scope, explore, pool_life, seeded};
 
 const HELP: &str = "\
 cargo xtask world scope NAME [FAULTS,TROUBLES,ACTS] [RULE]   every world of the scopes whose name has this in it
 cargo xtask world seed KIND N [RULE]                         one life: agent, capped, reseller, or with more programs on one
                                                              store: shared, sharedcap, sharedreseller
 cargo xtask world seed pools N                               one life of a pool
+cargo xtask world plan NAME [SEED] [story]                   the figures of a plan of several programs of one pool, or of `all`
 cargo xtask world deep                                       every scope, with more that goes wrong than in every run
 cargo xtask swarm [--minutes N] [--seed S] [--pools]         lives on all cores, from a seed on; lives of pools in their place";
 
@@ -21,6 +22,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let is_well = match words.as_slice() {
         ["scope", name, rest @ ..] => scope(name, rest),
+        ["plan", name, rest @ ..] => plan(name, rest),
         ["deep"] => deep(),
         ["seed", "pools", seed] => one_of_pools(seed),
         ["seed", kind, seed, rest @ ..] => kind_of(kind).and_then(|kind| one(kind, seed, rest.first().copied())),
@@ -97,6 +99,31 @@ fn one_of_pools(seed: &str) -> Result<bool, String> {
     let lived = pool_life(number_of(seed)?);
     println!("{}", lived.as_ref().map_or_else(String::clone, |lived| format!("{lived:?}, and everything is as it should be")));
     Ok(lived.is_ok())
+}
+
+fn plan(name: &str, rest: &[&str]) -> Result<bool, String> {
+    let seed = rest.iter().find(|word| **word != "story").map_or(Ok(PLAN_SEED), |seed| number_of(seed))?;
+    let (mut is_well, mut any) = (true, false);
+    for plan in PLANS.iter().filter(|plan| name == "all" || plan.name == name) {
+        any = true;
+        let begun = Instant::now();
+        let lived = plan.live(seed, rest.contains(&"story"));
+        println!("{}: {} ({:.1} s)", plan.name, plan.tells, begun.elapsed().as_secs_f64());
+        match lived {
+            Ok(lived) => {
+                lived.story.iter().for_each(|line| println!("{line}"));
+                println!("    {}", lived.told);
+                lived.figures.iter().for_each(|figure| println!("    {figure}"));
+                is_well &= lived.figures.iter().all(|figure| figure.is_met());
+            }
+            Err(wrong) => {
+                println!("    HARM {wrong}");
+                is_well = false;
+            }
+        }
+    }
+    let names = || PLANS.iter().map(|plan| plan.name).collect::<Vec<_>>().join(", ");
+    if any { Ok(is_well) } else { Err(format!("there is no plan `{name}`; they are {}", names())) }
 }
 
 fn one(kind: Kind, seed: &str, without: Option<&str>) -> Result<bool, String> {

@@ -1,6 +1,7 @@
 //! ! Lives of pools: programs that share a store keep sessions ready through lost answers, refusals, blocks, expiry, crashes and lost
 //! claims, drawn at random. The checks use only outside observations: the service's sessions, the leases, and the records of the store.
 
+mod fleet;
 mod long;
 mod watch;
 
@@ -25,6 +26,7 @@ use crate::swarm::Source;
 
 use self::watch::{Watch, Wrong, is_pool};
 
+pub use self::fleet::{Bound, Figure, FleetPlan, Measure, Measured, PLAN_SEED, PLANS, PlanLived, Who};
 pub use self::long::{pool_fleet, pool_month};
 
 const START: Millis = 1_800_000_000_000;

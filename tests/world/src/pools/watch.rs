@@ -30,7 +30,7 @@ pub(super) fn is_pool(name: &Name) -> bool {
     kind(name) == Some('q')
 }
 
-fn is_slot(name: &Name) -> bool {
+pub(super) fn is_slot(name: &Name) -> bool {
     kind(name) == Some('p')
 }
 

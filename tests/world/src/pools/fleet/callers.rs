@@ -1,0 +1,146 @@
+//! ! Callers: threads that acquire a lease, work with it, say what they saw, give it back, and pause.
+
+use std::ops::Range;
+
+use hopline::client::{Millis, Seen};
+use hopline::contract::pools::{AcquireLease, LeaseRef};
+
+use super::agenda::Due;
+use super::{Awaited, Fleet, Wrong};
+use crate::swarm::Source;
+
+/// The target of a caller's requests.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Aim {
+    Nothing,
+    One(usize),
+    /// One of all, drawn each time.
+    Any,
+}
+
+/// The life of a thread.
+#[derive(Debug, Clone)]
+pub(super) struct CallerPlan {
+    pub(super) aim: Aim,
+    pub(super) key: Option<String>,
+    /// How long it works; where it is not exact, half as long to half as long again.
+    pub(super) work: Millis,
+    pub(super) is_exact: bool,
+    pub(super) pause: Millis,
+    pub(super) timeout: Millis,
+    /// It asks within this time.
+    pub(super) during: Range<Millis>,
+    /// It asks once in each round of this length, in place of pausing.
+    pub(super) every: Option<Millis>,
+}
+
+/// A thread.
+#[derive(Debug)]
+pub(super) struct Caller {
+    pub(super) plan: CallerPlan,
+    pub(super) place: usize,
+    /// The program in which it waits, and since when.
+    pub(super) waits: Option<(u8, Millis)>,
+    pub(super) target: Option<usize>,
+}
+
+/// A lease that a caller has.
+#[derive(Debug, Clone)]
+pub(super) struct Out {
+    pub(super) lease: LeaseRef,
+    pub(super) session: String,
+    pub(super) rotations: u32,
+}
+
+/// Threads that work for so long, without target or key.
+pub(super) fn threads(many: usize, work: Millis) -> Vec<CallerPlan> {
+    let plan =
+        CallerPlan { aim: Aim::Nothing, key: None, work, is_exact: false, pause: 0, timeout: 30_000, during: 0..Millis::MAX, every: None };
+    vec![plan; many]
+}
+
+impl Fleet {
+    /// A caller asks for a lease, if it is its time.
+    pub(super) fn asks(&mut self, number: u8, caller: usize) {
+        let story_time = self.now - self.zero;
+        let Some(program) = self.programs.get_mut(&number).filter(|program| !program.is_closing) else { return };
+        let (Some(pool), plan) = (program.pool, &self.callers[caller].plan) else { return };
+        if story_time < plan.during.start {
+            return self.agenda.write(self.zero + plan.during.start, Due::Asks(number, caller));
+        }
+        if story_time >= plan.during.end {
+            return;
+        }
+        let target = match plan.aim {
+            Aim::Nothing => None,
+            Aim::One(target) => Some(target),
+            Aim::Any => Some(self.chance.below(self.targets.len())),
+        };
+        let ticket = program.client.acquire(AcquireLease {
+            pool,
+            target: target.map(|target| format!("host-{target}.example")),
+            key: plan.key.clone(),
+            timeout_ms: Some(plan.timeout),
+        });
+        program.awaits.insert(ticket.command, Awaited::Lease(caller));
+        self.callers[caller].waits = Some((number, self.now));
+        self.callers[caller].target = target;
+    }
+
+    /// A caller has a lease.
+    pub(super) fn granted(&mut self, number: u8, caller: usize, out: Out) -> Result<(), Wrong> {
+        let (_, since) = self.callers[caller].waits.take().ok_or("a caller got a lease that it did not ask for")?;
+        if let Some((lender, other)) = self.lent.get(&out.session)
+            && self.is_valid(*lender, other)
+        {
+            return Err(format!("{} is lent twice, by programs {lender} and {number}", out.session));
+        }
+        self.lent.insert(out.session.clone(), (number, out.lease.clone()));
+        self.lived.granted(self.now - self.zero, self.callers[caller].place, caller, self.now - since, &out.session);
+        let leases = self.lent.values().filter(|(lender, _)| *lender == number).count();
+        self.lived.has(self.callers[caller].place, leases, self.now - self.zero);
+        self.tell(|| format!("program {number} lends {} to caller {caller}", out.session));
+        let plan = &self.callers[caller].plan;
+        let work = if plan.is_exact { plan.work } else { plan.work / 2 + self.chance.below(plan.work.max(1) as usize) as Millis };
+        self.agenda.write(self.now + work, Due::GivesBack(number, caller, out));
+        Ok(())
+    }
+
+    /// A caller got an error in place of a lease.
+    pub(super) fn refused(&mut self, number: u8, caller: usize, error: &str) {
+        let Some((_, since)) = self.callers[caller].waits.take() else { return };
+        let waited = self.now - since;
+        self.lived.refused(caller, waited, error);
+        self.tell(|| format!("program {number} tells caller {caller}: {error}"));
+        // One that is refused at once comes again a second later.
+        let rest = if waited < 200 { 1000 } else { 200 };
+        self.asks_again(number, caller, rest);
+    }
+
+    /// A caller says what it saw, and gives the lease back.
+    pub(super) fn gives_back(&mut self, number: u8, caller: usize, out: &Out) {
+        let seen = match self.callers[caller].target {
+            Some(target) => self.targets.answer(target, &out.session, out.rotations, self.now - self.zero),
+            None => Seen::Status(200),
+        };
+        let seen = if self.is_out(super::Outage::Proxies) { Seen::Status(407) } else { seen };
+        let Some(program) = self.programs.get_mut(&number) else { return };
+        let now = program.clock(self.now);
+        let advice = program.client.observe_lease(&out.lease, seen, None, now);
+        program.client.give_back(&out.lease, now);
+        self.lent.remove(&out.session);
+        self.lived.answered(caller, seen == Seen::Status(200));
+        self.tell(|| format!("caller {caller} of program {number} saw {seen:?} by {}: {advice:?}", out.session));
+        self.asks_again(number, caller, self.callers[caller].plan.pause);
+    }
+
+    fn asks_again(&mut self, number: u8, caller: usize, pause: Millis) {
+        let plan = &self.callers[caller].plan;
+        let story_time = self.now - self.zero;
+        let at = match plan.every {
+            Some(every) => plan.during.start + ((story_time - plan.during.start) / every + 1) * every,
+            None => story_time + pause,
+        };
+        self.agenda.write(self.zero + at, Due::Asks(number, caller));
+    }
+}

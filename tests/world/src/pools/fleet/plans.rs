@@ -1,0 +1,436 @@
+//! ! The plans: stories of pools with the figures that they must come to.
+
+use hopline::client::Millis;
+use hopline::contract::pools::PoolReplace;
+
+use super::callers::{Aim, CallerPlan, threads};
+use super::measures::{Bound, Figure, Measure, Who};
+use super::targets::{EVER, Kind};
+use super::{HOUR, MINUTE, Order, Outage, Part, SECOND, Story};
+
+use Bound::{AtLeast, AtMost};
+
+/// A story with its figures.
+#[derive(Debug)]
+pub struct FleetPlan {
+    /// Its name.
+    pub name: &'static str,
+    /// What happens.
+    pub tells: &'static str,
+    pub(super) story: fn() -> Story,
+    /// What must come of it.
+    pub figures: &'static [Figure],
+    /// True if a figure is missed today. One that comes to all of its figures must lose the mark.
+    pub missed_today: bool,
+}
+
+const NO_END: Millis = Millis::MAX;
+/// The longest wait of a program, where there are sessions enough for one each.
+const LONGEST: Bound = AtMost(10.0);
+const THREE_QUARTERS: Bound = AtLeast(0.75);
+
+const fn figure(what: &'static str, measure: Measure, bound: Bound) -> Figure {
+    Figure { what, measure, bound }
+}
+
+const fn least(who: Who, from: Millis, until: Millis) -> Figure {
+    figure("the least served program's leases over the mean", Measure::Least { who, from, until }, THREE_QUARTERS)
+}
+
+const fn gap(who: Who, from: Millis, bound: Bound) -> Figure {
+    figure("the longest time of a program without a new lease", Measure::Gap { who, from }, bound)
+}
+
+const fn rate(what: &'static str, who: Who, from: Millis, bound: Bound) -> Figure {
+    figure(what, Measure::Rate { who, from, until: NO_END }, bound)
+}
+
+const fn bought(bound: Bound) -> Figure {
+    figure("sessions bought", Measure::Bought, bound)
+}
+
+const LATE: Figure = figure("waits that ended without a lease", Measure::Late, AtMost(0.0));
+/// What sharing may cost each program.
+const fn calls(from: Millis) -> Figure {
+    figure("calls of the store a second, of the program with the most", Measure::CallsASecond(from), AtMost(2.0))
+}
+
+fn part(begins: Millis, callers: Vec<CallerPlan>) -> Part {
+    Part { begins, skew: 0, limit: None, callers }
+}
+
+fn story(size: u32, lasts: Millis, programs: Vec<Part>) -> Story {
+    Story {
+        size,
+        keep_ready: 0,
+        replace: None,
+        there: 0,
+        creation: 2000..=2000,
+        lives: None,
+        limit: 100_000,
+        claims_outlast: 0,
+        programs,
+        targets: Vec::new(),
+        outages: Vec::new(),
+        orders: Vec::new(),
+        lasts,
+    }
+}
+
+/// Programs that begin one after the other, each with so many threads that work for half a second.
+fn programs(many: usize, threads_each: usize, apart: Millis) -> Vec<Part> {
+    (0..many).map(|place| part(place as Millis * apart, threads(threads_each, 500))).collect()
+}
+
+fn aimed(aim: Aim, callers: Vec<CallerPlan>) -> Vec<CallerPlan> {
+    callers.into_iter().map(|plan| CallerPlan { aim, ..plan }).collect()
+}
+
+fn keyed(callers: Vec<CallerPlan>) -> Vec<CallerPlan> {
+    callers.into_iter().enumerate().map(|(at, plan)| CallerPlan { key: Some(format!("k{at}")), ..plan }).collect()
+}
+
+/// Targets of which one blocks an exit after three answers, and the other never does.
+fn two_targets() -> Story {
+    let caller = |aim| CallerPlan { is_exact: true, timeout: 10_000, ..aimed(aim, threads(1, 300)).remove(0) };
+    Story {
+        there: 2,
+        targets: vec![Kind::BlocksAfter(3), Kind::Good],
+        ..story(2, 10 * MINUTE, vec![part(0, vec![caller(Aim::One(0)), caller(Aim::One(1))])])
+    }
+}
+
+/// 200 hosts, of which 30 % block everybody, for two hours.
+fn hosts(callers: usize, keep_ready: u32) -> Story {
+    let callers = aimed(Aim::Any, threads(callers, 1000)).into_iter().map(|plan| CallerPlan { timeout: 5000, ..plan }).collect();
+    let kinds = (0..200).map(|host| if host % 10 < 3 { Kind::BlocksUntil(EVER) } else { Kind::Good }).collect();
+    Story { keep_ready, targets: kinds, ..story(5, 2 * HOUR, vec![part(0, callers)]) }
+}
+
+/// Each of six programs is restarted in turn, five seconds apart.
+fn rolling(how: fn(usize) -> Order) -> Story {
+    let orders = (0..6).flat_map(|place| {
+        let at = 25_000 + 5000 * place as Millis;
+        [(at, how(place)), (at + 2000, Order::Begin(place))]
+    });
+    Story { orders: orders.collect(), ..story(20, 120 * SECOND, programs(6, 20, 300)) }
+}
+
+/// One of three programs has a clock that is off, and is killed after 40 s.
+fn clock(skew: Millis) -> Story {
+    let mut programs = programs(3, 20, 0);
+    programs[0].skew = skew;
+    Story { orders: vec![(40_000, Order::Kill(0))], ..story(20, 120 * SECOND, programs) }
+}
+
+const CLOCK: &[Figure] = &[least(Who::All, 15_000, 40_000), least(Who::From(1), 60_000, NO_END), gap(Who::All, 5000, LONGEST)];
+
+/// Six programs want five sessions each for four seconds once a minute.
+fn bursts() -> Story {
+    let program = |place: Millis| {
+        let caller = CallerPlan { is_exact: true, during: place * 10_000..NO_END, every: Some(MINUTE), ..threads(1, 4000).remove(0) };
+        part(0, vec![caller; 5])
+    };
+    story(30, 4 * MINUTE + 30 * SECOND, (0..6).map(program).collect())
+}
+
+fn reads_refused(code: Option<&'static str>, status: u16) -> Story {
+    Story { outages: vec![(0..NO_END, Outage::Reads(code, status))], ..story(20, 10 * MINUTE, programs(6, 5, 300)) }
+}
+
+const AT_MOST_TWO: &[Figure] = &[bought(AtMost(2.0))];
+
+/// While a purchase is under way for a minute, somebody says something in another program.
+fn person(operation: &'static str, members: &'static str) -> Story {
+    let orders = vec![(10_000, Order::Person(1, operation, members))];
+    Story { creation: 60_000..=60_000, orders, ..story(10, 3 * MINUTE, programs(2, 5, 300)) }
+}
+
+const AT_ONCE: Figure = figure("the longest that somebody's word took", Measure::OrdersTake, AtMost(5.0));
+
+/// The plans. What they must come to is SCALE's and this house's promise to those who run pools.
+pub const PLANS: &[FleetPlan] = &[
+    FleetPlan {
+        name: "targets",
+        tells: "two sessions; target a blocks an exit after 3 answers, b never; one caller each, 0.3 s, for 10 min",
+        story: two_targets,
+        figures: &[
+            figure("the longest wait for b", Measure::Wait { caller: Some(1) }, AtMost(0.3)),
+            rate("leases a second", Who::All, 0, AtLeast(4.0)),
+        ],
+        missed_today: true,
+    },
+    FleetPlan {
+        name: "hosts",
+        tells: "five sessions, 200 hosts of which 30 % block all, one caller of 1 s a page, keep_ready 4, for 2 h",
+        story: || hosts(1, 4),
+        figures: &[figure("good answers", Measure::Good, AtLeast(4800.0))],
+        missed_today: true,
+    },
+    FleetPlan {
+        name: "hosts5",
+        tells: "the same with five callers, without keep_ready",
+        story: || hosts(5, 0),
+        figures: &[figure("good answers", Measure::Good, AtLeast(20_000.0))],
+        missed_today: true,
+    },
+    FleetPlan {
+        name: "six",
+        tells: "six programs of 20 callers on 20 sessions, 0.3 s apart",
+        story: || story(20, 100 * SECOND, programs(6, 20, 300)),
+        figures: &[
+            least(Who::All, 16_500, NO_END),
+            gap(Who::All, 1500, LONGEST),
+            calls(20_000),
+            rate("leases a second", Who::All, 16_500, AtLeast(32.0)),
+        ],
+        missed_today: true,
+    },
+    FleetPlan {
+        name: "late",
+        tells: "a program of 20 callers has all 20 sessions; a second one comes after 20 s",
+        story: || story(20, 100 * SECOND, programs(2, 20, 20_000)),
+        figures: &[least(Who::All, 40_000, NO_END), gap(Who::All, 20_000, LONGEST)],
+        missed_today: true,
+    },
+    FleetPlan {
+        name: "slow",
+        tells: "after a peak of 12 a program uses one session at a time; a second one of 12 callers comes",
+        story: || {
+            let mut callers = threads(12, 500);
+            callers.iter_mut().for_each(|plan| plan.during = 0..15_000);
+            callers.extend(threads(1, 300));
+            story(12, 80 * SECOND, vec![part(0, callers), part(20_000, threads(12, 500))])
+        },
+        figures: &[figure("the second one has eleven after", Measure::HasAfter { place: 1, leases: 11, from: 20_000 }, LONGEST)],
+        missed_today: true,
+    },
+    FleetPlan {
+        name: "one",
+        tells: "five programs of 20 callers and one that needs one session, on 20",
+        story: || {
+            let mut programs = programs(5, 20, 0);
+            programs.push(part(5000, threads(1, 500)));
+            story(20, 100 * SECOND, programs)
+        },
+        figures: &[
+            least(Who::Before(5), 20_000, NO_END),
+            gap(Who::Only(5), 5000, LONGEST),
+            rate("leases a second of the one", Who::Only(5), 20_000, AtLeast(1.5)),
+        ],
+        missed_today: false,
+    },
+    FleetPlan {
+        name: "mixed",
+        tells: "programs of 2, 5, 10, 20 and 20 callers on 20",
+        story: || {
+            story(20, 100 * SECOND, [2, 5, 10, 20, 20].iter().zip(0..).map(|(many, at)| part(300 * at, threads(*many, 500))).collect())
+        },
+        figures: &[
+            rate("leases a second of the one with two callers", Who::Only(0), 20_000, AtLeast(3.0)),
+            rate("leases a second of the one with five", Who::Only(1), 20_000, AtLeast(6.75)),
+            least(Who::From(2), 20_000, NO_END),
+        ],
+        missed_today: true,
+    },
+    FleetPlan {
+        name: "few",
+        tells: "six programs of 4 callers on 3 sessions",
+        story: || story(3, 2 * MINUTE, programs(6, 4, 300)),
+        figures: &[gap(Who::All, 1500, AtMost(15.0))],
+        missed_today: true,
+    },
+    FleetPlan {
+        name: "limit",
+        tells: "three programs of 10 callers, size 20, of which six can be bought",
+        story: || Story { limit: 6, ..story(20, 100 * SECOND, programs(3, 10, 300)) },
+        figures: &[least(Who::All, 20_000, NO_END), rate("leases a second", Who::All, 20_000, AtLeast(9.6)), gap(Who::All, 900, LONGEST)],
+        missed_today: true,
+    },
+    FleetPlan {
+        name: "rolling",
+        tells: "six programs of 20 callers on 20, each closed and begun anew, 5 s apart",
+        story: || rolling(Order::Close),
+        figures: &[gap(Who::All, 25_000, LONGEST), least(Who::All, 75_000, NO_END)],
+        missed_today: true,
+    },
+    FleetPlan {
+        name: "killed",
+        tells: "the same, killed",
+        story: || rolling(Order::Kill),
+        figures: &[gap(Who::All, 25_000, LONGEST), least(Who::All, 75_000, NO_END)],
+        missed_today: true,
+    },
+    FleetPlan {
+        name: "dies",
+        tells: "two programs of 20 callers on 20; a third one comes, and is killed 2.5 s later",
+        story: || {
+            let mut programs = programs(2, 20, 0);
+            programs.push(part(30_000, threads(20, 500)));
+            Story { orders: vec![(32_500, Order::Kill(2))], ..story(20, 90 * SECOND, programs) }
+        },
+        figures: &[least(Who::Before(2), 45_000, NO_END), rate("leases a second of the two", Who::Before(2), 45_000, AtLeast(32.0))],
+        missed_today: false,
+    },
+    FleetPlan {
+        name: "clock",
+        tells: "three programs of 20 callers on 20; one has a clock an hour ahead, and is killed after 40 s",
+        story: || clock(HOUR),
+        figures: CLOCK,
+        missed_today: true,
+    },
+    FleetPlan { name: "behind", tells: "the same, an hour behind", story: || clock(-HOUR), figures: CLOCK, missed_today: true },
+    FleetPlan {
+        name: "big",
+        tells: "50 programs of 20 callers on 200 sessions that are there, for 60 s",
+        story: || Story { there: 200, ..story(200, MINUTE, programs(50, 20, 100)) },
+        figures: &[least(Who::All, 20_000, NO_END), calls(20_000)],
+        missed_today: true,
+    },
+    FleetPlan {
+        name: "keys",
+        tells: "eight callers with a key each on 8 sessions, 6 s to create",
+        story: || Story { creation: 6000..=6000, ..story(8, MINUTE, vec![part(0, keyed(threads(8, 300)))]) },
+        figures: &[
+            figure("sessions lent", Measure::Sessions { place: 0, from: 0 }, AtLeast(8.0)),
+            // Without keys it is 26.
+            rate("leases a second", Who::All, 15_000, AtLeast(21.0)),
+        ],
+        missed_today: true,
+    },
+    FleetPlan {
+        name: "keys2",
+        tells: "two programs of eight callers with a key each on 8, 20 s apart",
+        story: || story(8, 100 * SECOND, (0..2).map(|at| part(20_000 * at, keyed(threads(8, 300)))).collect()),
+        figures: &[
+            figure("sessions of the first one", Measure::Sessions { place: 0, from: 60_000 }, AtLeast(4.0)),
+            figure("sessions of the second one", Measure::Sessions { place: 1, from: 60_000 }, AtLeast(4.0)),
+            rate("leases a second", Who::All, 60_000, AtLeast(21.0)),
+            least(Who::All, 60_000, NO_END),
+            LATE,
+        ],
+        missed_today: true,
+    },
+    FleetPlan {
+        name: "onekey",
+        tells: "a program of 20 callers with one key beside one of 20 without, on 20",
+        story: || {
+            let one = threads(20, 500).into_iter().map(|plan| CallerPlan { key: Some("k".into()), ..plan }).collect();
+            story(20, 100 * SECOND, vec![part(0, one), part(1000, threads(20, 500))])
+        },
+        figures: &[rate("leases a second of those without", Who::Only(1), 30_000, AtLeast(30.0)), bought(AtMost(20.0))],
+        missed_today: false,
+    },
+    FleetPlan {
+        name: "bursts",
+        tells: "six programs want five sessions for 4 s once a minute, 10 s apart, on 30; 2 s to create",
+        story: bursts,
+        figures: &[bought(AtMost(10.0)), LATE],
+        missed_today: true,
+    },
+    FleetPlan {
+        name: "reads403",
+        tells: "six programs of 5 callers; purchases work, and reads of sessions are refused with 403, for 10 min",
+        story: || reads_refused(Some("FORBIDDEN"), 403),
+        figures: AT_MOST_TWO,
+        missed_today: true,
+    },
+    FleetPlan {
+        name: "reads404",
+        tells: "the same, with a page and 404",
+        story: || reads_refused(None, 404),
+        figures: AT_MOST_TWO,
+        missed_today: true,
+    },
+    FleetPlan {
+        name: "reads500",
+        tells: "the same, with 500",
+        story: || reads_refused(Some("INTERNAL_ERROR"), 500),
+        figures: AT_MOST_TWO,
+        missed_today: true,
+    },
+    FleetPlan {
+        name: "proxies",
+        tells: "five callers on 5, replace failing; no proxy can be reached for half an hour",
+        story: || {
+            let callers = aimed(Aim::One(0), threads(5, 1000));
+            Story {
+                replace: Some(PoolReplace::Failing),
+                targets: vec![Kind::Good],
+                outages: vec![(5 * MINUTE..35 * MINUTE, Outage::Proxies)],
+                ..story(5, 50 * MINUTE, vec![part(0, callers)])
+            }
+        },
+        figures: &[bought(AtMost(8.0)), rate("leases a second from 10 min after", Who::All, 45 * MINUTE, AtLeast(3.0))],
+        missed_today: true,
+    },
+    FleetPlan {
+        name: "blocked",
+        tells: "five callers on 5, replace failing; the target blocks all for half an hour",
+        story: || Story {
+            replace: Some(PoolReplace::Failing),
+            targets: vec![Kind::BlocksUntil(30 * MINUTE), Kind::Good],
+            ..story(5, 40 * MINUTE, vec![part(0, aimed(Aim::One(0), threads(5, 1000))), part(0, aimed(Aim::One(1), threads(2, 1000)))])
+        },
+        figures: &[bought(AtMost(8.0)), gap(Who::Only(1), 0, LONGEST), calls(MINUTE)],
+        missed_today: true,
+    },
+    FleetPlan {
+        name: "shortlived",
+        tells: "sessions that live for 25 s, and a restart every 5 min, for 6 h",
+        story: || {
+            let orders = (1..72).flat_map(|at| [(at * 5 * MINUTE, Order::Close(0)), (at * 5 * MINUTE + 12_000, Order::Begin(0))]);
+            Story { lives: Some(25_000), orders: orders.collect(), ..story(5, 6 * HOUR, vec![part(0, threads(2, 1000))]) }
+        },
+        figures: &[bought(AtMost(20.0))],
+        missed_today: true,
+    },
+    FleetPlan {
+        name: "away",
+        tells: "five callers on 5, one of four hosts blocks all; the service is away for ten minutes",
+        story: || {
+            let callers = aimed(Aim::Any, threads(5, 1000));
+            let hosts = vec![Kind::BlocksUntil(EVER), Kind::Good, Kind::Good, Kind::Good];
+            let outages = vec![(5 * MINUTE..15 * MINUTE, Outage::Service)];
+            Story { targets: hosts, outages, ..story(5, 15 * MINUTE, vec![part(0, callers)]) }
+        },
+        figures: &[gap(Who::All, 5 * MINUTE, LONGEST), rate("leases a second while it is away", Who::All, 5 * MINUTE, AtLeast(3.0))],
+        missed_today: true,
+    },
+    FleetPlan {
+        name: "odd",
+        tells: "purchases are refused with a code that nobody knows for 5 s, then all is well",
+        story: || Story { outages: vec![(0..5000, Outage::Purchases("SOMETHING_NEW"))], ..story(5, 20 * MINUTE, programs(2, 3, 300)) },
+        figures: &[figure("the first lease after", Measure::LeaseAfter { from: 0 }, AtMost(900.0))],
+        missed_today: true,
+    },
+    FleetPlan {
+        name: "canary",
+        tells: "a program that pays less than the price begins before two others",
+        story: || {
+            let mut programs = programs(3, 5, 2000);
+            programs[0].limit = Some(1);
+            story(10, 2 * MINUTE, programs)
+        },
+        figures: &[gap(Who::From(1), 4000, LONGEST), rate("leases a second of the two others", Who::From(1), 15_000, AtLeast(14.0))],
+        missed_today: true,
+    },
+    FleetPlan {
+        name: "pause",
+        tells: "somebody says pause while the first purchase is under way for a minute",
+        story: || person("pause_pool", ""),
+        figures: &[AT_ONCE, figure("purchases after that", Measure::BoughtFrom(15_000), AtMost(0.0))],
+        missed_today: false,
+    },
+    FleetPlan {
+        name: "drained",
+        tells: "somebody drains the pool everywhere while the first purchase is under way; both programs begin anew",
+        story: || {
+            let mut story = person("drain_pool", ",\"everywhere\":true,\"grace_ms\":4000");
+            story.orders.extend([(30_000, Order::Kill(0)), (32_000, Order::Begin(0)), (40_000, Order::Kill(1)), (42_000, Order::Begin(1))]);
+            story
+        },
+        figures: &[AT_ONCE, figure("purchases after that", Measure::BoughtFrom(15_000), AtMost(0.0))],
+        missed_today: true,
+    },
+];

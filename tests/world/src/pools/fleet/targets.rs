@@ -1,0 +1,50 @@
+//! ! What targets do to those who come through an exit.
+
+use std::collections::BTreeMap;
+
+use hopline::client::{Millis, Seen};
+
+/// A kind of target.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Kind {
+    Good,
+    /// Blocks an exit after so many answers.
+    BlocksAfter(u32),
+    /// Blocks every exit until then.
+    BlocksUntil(Millis),
+}
+
+/// The end of the world: what blocks until then blocks for ever.
+pub(super) const EVER: Millis = Millis::MAX;
+
+/// The targets of a story, and what they have seen.
+#[derive(Debug)]
+pub(super) struct Targets {
+    kinds: Vec<Kind>,
+    /// The answers through each exit: by target, session and its rotations.
+    seen: BTreeMap<(usize, String, u32), u32>,
+}
+
+impl Targets {
+    pub(super) fn new(kinds: Vec<Kind>) -> Self {
+        Targets { kinds, seen: BTreeMap::new() }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.kinds.len()
+    }
+
+    /// What a target answers at a time to who comes by an exit.
+    pub(super) fn answer(&mut self, target: usize, session: &str, rotations: u32, now: Millis) -> Seen {
+        let is_blocked = match self.kinds[target] {
+            Kind::Good => false,
+            Kind::BlocksUntil(until) => now < until,
+            Kind::BlocksAfter(most) => {
+                let seen = self.seen.entry((target, session.to_owned(), rotations)).or_default();
+                *seen += 1;
+                *seen > most
+            }
+        };
+        Seen::Status(if is_blocked { 403 } else { 200 })
+    }
+}

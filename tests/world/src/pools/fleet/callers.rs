@@ -32,6 +32,8 @@ pub(super) struct CallerPlan {
     pub(super) during: Range<Millis>,
     /// It asks once in each round of this length, in place of pausing.
     pub(super) every: Option<Millis>,
+    /// After a block it asks for another session.
+    pub(super) avoids: bool,
 }
 
 /// A thread.
@@ -42,6 +44,8 @@ pub(super) struct Caller {
     /// The program in which it waits, and since when.
     pub(super) waits: Option<(u8, Millis)>,
     pub(super) target: Option<usize>,
+    /// The session by which its last request was blocked.
+    pub(super) avoids: Option<String>,
 }
 
 /// A lease that a caller has.
@@ -54,8 +58,17 @@ pub(super) struct Out {
 
 /// Threads that work for so long, without target or key.
 pub(super) fn threads(many: usize, work: Millis) -> Vec<CallerPlan> {
-    let plan =
-        CallerPlan { aim: Aim::Nothing, key: None, work, is_exact: false, pause: 0, timeout: 30_000, during: 0..Millis::MAX, every: None };
+    let plan = CallerPlan {
+        aim: Aim::Nothing,
+        key: None,
+        work,
+        is_exact: false,
+        pause: 0,
+        timeout: 30_000,
+        during: 0..Millis::MAX,
+        every: None,
+        avoids: false,
+    };
     vec![plan; many]
 }
 
@@ -81,6 +94,7 @@ impl Fleet {
             target: target.map(|target| format!("host-{target}.example")),
             key: plan.key.clone(),
             timeout_ms: Some(plan.timeout),
+            avoid: self.callers[caller].avoids.take(),
         });
         program.awaits.insert(ticket.command, Awaited::Lease(caller));
         self.callers[caller].waits = Some((number, self.now));
@@ -129,6 +143,8 @@ impl Fleet {
         let advice = program.client.observe_lease(&out.lease, seen, None, now);
         program.client.give_back(&out.lease, now);
         self.lent.remove(&out.session);
+        let asker = &mut self.callers[caller];
+        asker.avoids = (asker.plan.avoids && seen != Seen::Status(200)).then(|| out.session.clone());
         self.lived.answered(caller, seen == Seen::Status(200));
         self.tell(|| format!("caller {caller} of program {number} saw {seen:?} by {}: {advice:?}", out.session));
         self.asks_again(number, caller, self.callers[caller].plan.pause);

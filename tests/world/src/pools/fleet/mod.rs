@@ -139,7 +139,9 @@ struct Fleet {
     agenda: Agenda,
     service: Service,
     store: Store,
-    /// The last owner of each slot, by place.
+    /// How often each session was rotated.
+    rotated: BTreeMap<String, u32>,
+    /// The last owner of each slot.
     owned: BTreeMap<String, u8>,
     programs: BTreeMap<u8, Program>,
     numbers: u8,
@@ -164,7 +166,7 @@ impl Fleet {
         let mut service = Service::new(config);
         service.set_balance(Decimal::from(10_000_000));
         let plans = story.programs.iter().enumerate().flat_map(|(place, part)| part.callers.iter().map(move |plan| (place, plan.clone())));
-        let callers: Vec<Caller> = plans.map(|(place, plan)| Caller { plan, place, waits: None, target: None }).collect();
+        let callers: Vec<Caller> = plans.map(|(place, plan)| Caller { plan, place, waits: None, target: None, avoids: None }).collect();
         Fleet {
             chance: Xoshiro256PlusPlus::seed_from_u64(seed),
             now: 0,
@@ -172,6 +174,7 @@ impl Fleet {
             agenda: Agenda::default(),
             service,
             store: Store::default(),
+            rotated: BTreeMap::new(),
             owned: BTreeMap::new(),
             programs: BTreeMap::new(),
             numbers: 0,
@@ -365,6 +368,7 @@ impl Fleet {
             if let Some((lender, lease)) = self.lent.get(session).filter(|(lender, lease)| self.is_valid(*lender, lease)) {
                 return Err(format!("the exit of {session} was changed under the lease {lease:?} of program {lender}"));
             }
+            *self.rotated.entry(session.to_owned()).or_default() += 1;
         }
         let headers = parts.headers.iter().filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())));
         Ok((status, headers.collect(), body))
@@ -402,7 +406,7 @@ impl Fleet {
         let request = OpenPool {
             name: "shop".to_owned(),
             size: self.story.size,
-            ready: Some(keep_ready),
+            keep_ready: Some(keep_ready),
             replace: self.story.replace,
             session_type: SessionType::Dynamic,
             product_no: "dynamic-world".into(),
@@ -569,7 +573,7 @@ impl Fleet {
                     (Ok(answered), Some(lease)) => {
                         let told: serde_json::Value = answered.raw.read().map_err(|error| error.to_string())?;
                         let session = told["session_id"].as_str().unwrap_or_default().to_owned();
-                        let rotations = self.rotations(&session)?;
+                        let rotations = self.rotated.get(&session).copied().unwrap_or_default();
                         self.granted(number, caller, Out { lease, session, rotations })?;
                     }
                     (Ok(_), None) => return Err("a lease was granted without a number".into()),
@@ -579,12 +583,6 @@ impl Fleet {
             }
         }
         Ok(())
-    }
-
-    fn rotations(&self, session: &str) -> Result<u32, Wrong> {
-        let sessions = self.service.sessions(START + self.now);
-        let found = sessions.iter().find(|view| view.session_id == session);
-        found.map(|view| view.rotations).ok_or_else(|| format!("{session} is lent, and was never sold"))
     }
 }
 

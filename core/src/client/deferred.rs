@@ -3,7 +3,8 @@
 //! A method calls only methods below it. Work that leads back up, to its possible callers, is pushed here, and the router carries it out
 //! once the method has returned. A method does its own work first and pushes last; work that has to come after pushed work is pushed too.
 
-use crate::client::waiting::{AfterRetry, StoredRecord};
+use crate::client::waiting::{AfterRetry, PendingWrite, StoredRecord};
+use crate::contract::Decimal;
 use crate::engine::{Action, Input};
 use crate::policy::Error;
 use crate::state::{CommandId, JobId, Name, WriteResult};
@@ -39,6 +40,10 @@ pub(super) enum Deferred {
     Cancel(CommandId),
     /// A command ends with an error.
     Fail(CommandId, Box<Error>),
+    /// A job counts its entry under the day's cap, now that the entry is not being set any more.
+    Count(JobId, String, Decimal),
+    /// The store has answered what commands may wait for.
+    Answered(PendingWrite),
 }
 
 /// The stack of what is still to be done. There is nothing in it between two calls from outside.

@@ -7,7 +7,7 @@ use crate::client::public::Client;
 use crate::client::text::event::Event;
 use crate::contract::pools::SlotPurchase;
 use crate::contract::{Api, Decimal};
-use crate::engine::{Answered, EventKind, RecordId, pool_digest};
+use crate::engine::{Answered, EventKind, RecordId};
 use crate::options::CallOptions;
 use crate::policy::{Error, jittered};
 use crate::state::{CommandId, Name, Version};
@@ -180,22 +180,22 @@ impl Client {
     }
 
     pub(crate) fn has_cap(&self) -> bool {
-        self.router.spending.cap.is_some()
+        self.router.spending.has_cap()
     }
 
     /// A pool is open, which has this cap of its own, or none.
     pub(crate) fn set_pool_cap(&mut self, pool: &str, cap: Option<Decimal>) {
-        self.router.spending.pools.insert(pool_digest(pool), cap);
+        self.router.spending.open_pool(pool, cap);
     }
 
     /// Forgets the cap of a closed pool. Its entries that change later are set wherever they may count.
     pub(crate) fn forget_pool_cap(&mut self, pool: &str) {
-        self.router.spending.pools.remove(pool_digest(pool).as_str());
+        self.router.spending.close_pool(pool);
     }
 
     #[cfg(test)]
     pub(crate) fn pool_caps(&self) -> usize {
-        self.router.spending.pools.len()
+        self.router.spending.pools()
     }
 
     /// The id of a session, the very text that this client knows it by.

@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 
+use crate::client::jobs::spending::Counting;
 use crate::client::news::PoolNo;
 use crate::client::text::event::Event;
 use crate::client::types::Step;
 use crate::collections::{IdMap, Map};
-use crate::contract::Decimal;
 use crate::policy::{Rule, Rules};
 use crate::state::{CommandId, JobId, Memory, Name, StepId, StoreAnswer, StoreCall};
 use crate::time::Clock;
@@ -33,17 +33,6 @@ pub(super) enum Pending {
     Send(JobId),
     Ask,
     Login,
-}
-
-/// An entry that is counted before a send.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Counting {
-    pub(super) entry: String,
-    pub(super) usd: Decimal,
-    /// Under the cap of its pool, rather than the client's.
-    pub(super) of_pool: bool,
-    /// The day on which its pool has granted it, which is asked first.
-    pub(super) granted_by_pool: Option<i64>,
 }
 
 #[cfg_attr(feature = "ablation", derive(Clone, Hash))]

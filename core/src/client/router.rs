@@ -9,11 +9,12 @@ use crate::client::account::Owner;
 use crate::client::deferred::{Deferred, DeferredCalls};
 use crate::client::jobs::job::Entry;
 use crate::client::jobs::places::Places;
+use crate::client::jobs::spending::Spending;
 use crate::client::news::{PoolEvent, PoolNo};
 use crate::client::outbox::{Outbox, Pending};
 use crate::client::timers::Timers;
 use crate::client::types::Step;
-use crate::client::waiting::{PendingWrite, RecordsToDelete, Spending, Timer, Waiting};
+use crate::client::waiting::{PendingWrite, RecordsToDelete, Timer, Waiting};
 use crate::collections::{IdMap, Map};
 use crate::contract::Secret;
 use crate::engine::{Answered, Gate, Service, Shared, Tokens};
@@ -108,9 +109,11 @@ impl Router {
         let rules = Rules { without: options.without };
         #[cfg(not(feature = "ablation"))]
         let rules = Rules::default();
+        let space = Space::of(options.api, if named { name.reveal() } else { "" });
         Ok(Router {
+            spending: Spending::new(space.clone(), options.daily_cap_usd),
             account: Owner {
-                space: Space::of(options.api, if named { name.reveal() } else { "" }),
+                space,
                 same: options.same_account,
                 digest: Account { digest: crate::entropy::digest(&salt, &[name.reveal()]), salt },
                 name,
@@ -137,7 +140,6 @@ impl Router {
                 tokens: Tokens::new(options.username.zip(options.password), options.token),
                 rng,
             },
-            spending: Spending { cap: options.daily_cap_usd, ..Spending::default() },
             jobs: IdMap::default(),
             commands: IdMap::default(),
             sessions: Map::default(),
@@ -177,7 +179,7 @@ impl Router {
         match timer {
             Timer::Job(id) => self.advance(id, at),
             Timer::Name(name) => self.wake_name(&name),
-            Timer::Spend(number) => self.push_spend(number),
+            Timer::Spend(number) => self.spend(|spending, actions| spending.push(number, actions)),
             Timer::Reclaim(asked) => {
                 let (name, session, failures) = *asked;
                 self.reclaim(&name, session, failures);
@@ -212,6 +214,8 @@ impl Router {
             Deferred::Abandon(command) => self.abandon(command),
             Deferred::Cancel(command) => _ = self.cancel(command),
             Deferred::Fail(command, error) => self.complete(command, Err(*error)),
+            Deferred::Count(id, entry, usd) => self.count_again(id, entry, usd),
+            Deferred::Answered(after) => self.answered(&after, None),
         }
     }
 
@@ -225,7 +229,7 @@ impl Router {
                 };
                 user.or_else(|| self.waiting.finishing.command(&PendingWrite::Name(name.clone())))
             }
-            Pending::Spend(number) => self.spending.open.get(*number)?.command,
+            Pending::Spend(number) => self.spending.command(*number),
             _ => None,
         }
     }

@@ -5,15 +5,13 @@ use std::collections::VecDeque;
 use crate::options::CallOptions;
 use arcstr::ArcStr;
 
-use crate::client::jobs::charged::ChargedKeys;
-use crate::collections::{IdMap, Map, SmallSet};
+use crate::collections::{IdMap, Map};
 use crate::contract::agent::RenewSession;
-use crate::contract::pools::SlotPurchase;
-use crate::contract::{Decimal, Endpoint, Operation};
-use crate::engine::{Answered, Counted, RecordId, Then, pool_digest, pool_of};
+use crate::contract::{Endpoint, Operation};
+use crate::engine::{Answered, Counted, RecordId, Then};
 use crate::policy::{Effect, Error};
 use crate::state::{BadRecord, CommandId, Data, JobId, Name, RequestIdentity};
-use crate::time::{DAY, Millis};
+use crate::time::Millis;
 use crate::wire::Built;
 
 /// The waits for anything except a command's own job.
@@ -213,96 +211,6 @@ pub(super) enum ListingPurpose {
     Resuming { waiting: Vec<Name>, out: usize, ended: Vec<CommandId>, options: Box<CallOptions> },
     /// All pages, for what other records stand for.
     Others(Name, Box<Act>),
-}
-
-/// An entry that is to count otherwise.
-#[derive(Debug, Clone, Hash)]
-pub(super) struct Spend {
-    pub(super) counted: Counted,
-    /// Under the cap of its pool, rather than the client's.
-    pub(super) of_pool: bool,
-    pub(super) failures: u32,
-    /// True if the store was called and has not answered.
-    pub(super) is_out: bool,
-    /// The command that waits for it.
-    pub(super) command: Option<CommandId>,
-    /// The job that counts the same entry as soon as this was answered, and at how much.
-    pub(super) then: Option<(JobId, Decimal)>,
-}
-
-impl Spend {
-    /// Returns true if it was not answered yet: no command waits for a repeat.
-    pub(super) fn is_first(&self) -> bool {
-        self.failures == 0
-    }
-}
-
-/// The spending.
-#[derive(Debug, Clone, Default, Hash)]
-pub(super) struct Spending {
-    /// The caller's cap on what is bought in a day.
-    pub(super) cap: Option<Decimal>,
-    /// The cap of each pool that was opened, by its digest: `None` for a pool without a cap of its own.
-    pub(super) pools: Map<String, Option<Decimal>>,
-    /// The last day that a store has said.
-    pub(super) day: i64,
-    /// The entries to change.
-    pub(super) open: Spends,
-    pub(super) charged: ChargedKeys,
-}
-
-/// The entries to change, by their numbers and by their entries.
-#[derive(Debug, Clone, Default, Hash)]
-pub(super) struct Spends {
-    all: IdMap<u32, Spend>,
-    numbers: Map<String, SmallSet<u32>>,
-}
-
-impl Spends {
-    pub(super) fn insert(&mut self, spend: Spend) -> u32 {
-        let entry = spend.counted.entry.clone();
-        let number = self.all.insert(spend);
-        self.numbers.get_or_insert_with(entry, SmallSet::default).insert(number);
-        number
-    }
-
-    pub(super) fn get(&self, number: u32) -> Option<&Spend> {
-        self.all.get(&number)
-    }
-
-    pub(super) fn get_mut(&mut self, number: u32) -> Option<&mut Spend> {
-        self.all.get_mut(&number)
-    }
-
-    /// Those of an entry.
-    pub(super) fn of(&self, entry: &str) -> SmallSet<u32> {
-        self.numbers.get(entry).cloned().unwrap_or_default()
-    }
-
-    pub(super) fn remove(&mut self, number: u32) -> Option<Spend> {
-        let spend = self.all.remove(&number)?;
-        let entry = spend.counted.entry.as_str();
-        if let Some(numbers) = self.numbers.get_mut(entry) {
-            numbers.remove(&number);
-            if numbers.first().is_none() {
-                self.numbers.remove(entry);
-            }
-        }
-        Some(spend)
-    }
-}
-
-impl Spending {
-    /// The UTC day that counts now, where there is a cap for the purchase under this intent.
-    pub(super) fn today(&self, unix: Millis, intent: Option<&str>) -> Option<i64> {
-        let of_pool = || intent.and_then(SlotPurchase::of).and_then(|purchase| *self.pools.get(pool_digest(purchase.pool()).as_str())?);
-        self.cap.or_else(of_pool).map(|_| unix.div_euclid(DAY).max(self.day))
-    }
-
-    /// The cap of the pool that an entry is of.
-    pub(super) fn pool_cap(&self, entry: &str) -> Option<Decimal> {
-        *self.pools.get(pool_of(entry)?)?
-    }
 }
 
 /// The thing that a command waits for.

@@ -74,7 +74,7 @@ impl Router {
         let requested = || options.auto_rotate.then(|| requested_type(&built)).flatten();
         let rotates = || check_rotation(endpoint.name, then, requested().as_deref(), &options);
         let terms = || Terms::new(endpoint, &built, options.max_unit_price, options.expected_charge_usd);
-        let priced = || terms().refusal(endpoint).filter(|_| self.spending.cap.is_some()).map_or(Ok(()), Err);
+        let priced = || terms().refusal(endpoint).filter(|_| self.spending.has_cap()).map_or(Ok(()), Err);
         if let Err(error) = self.check_use(endpoint, &options).and_then(|()| rotates()).and_then(|()| priced()) {
             return self.reject(error, options.intent);
         }

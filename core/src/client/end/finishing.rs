@@ -15,16 +15,14 @@ impl Router {
     pub(crate) fn finish_after(&mut self, mut finished: Finished) {
         let command = finished.commands.first().copied();
         for after in &finished.after {
-            if let PendingWrite::Spend(number) = after
-                && let Some(spend) = self.spending.open.get_mut(*number)
-            {
-                spend.command = command;
+            if let PendingWrite::Spend(number) = after {
+                self.spending.serve(*number, command);
             }
         }
         while let Some(after) = finished.after.last() {
             let is_busy = match after {
                 PendingWrite::Name(name) => self.journal.is_busy(name),
-                PendingWrite::Spend(number) => self.spending.open.get(*number).is_some_and(|spend| spend.is_first()),
+                PendingWrite::Spend(number) => self.spending.is_awaited(*number),
             };
             if is_busy {
                 let after = after.clone();
@@ -87,7 +85,8 @@ impl Router {
 
     /// Stops counting their entries, and deletes the marker of a renewal; they wait for that.
     pub(crate) fn let_go_for(&mut self, finished: &mut Finished) {
-        let spends = self.uncount(std::mem::take(&mut finished.counted));
+        let counted = std::mem::take(&mut finished.counted);
+        let spends = self.spend(|spending, actions| spending.uncount(counted, actions));
         finished.after.extend(spends.into_iter().map(PendingWrite::Spend));
         self.end_marker(finished);
     }

@@ -9,3 +9,4 @@ pub(crate) mod places;
 pub(crate) mod run;
 pub(crate) mod shared_request;
 pub(crate) mod spend;
+pub(crate) mod spending;

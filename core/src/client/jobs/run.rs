@@ -196,7 +196,7 @@ impl Router {
     fn take_note(&mut self, id: JobId, note: Note) {
         match note {
             Note::Event(EventKind::Charged { idempotency_key, session_id, order_no, charged_usd }) => {
-                if !self.spending.charged.is_first(idempotency_key.as_deref(), self.shared.clock.monotonic()) {
+                if !self.spending.is_first_charge(idempotency_key.as_deref(), self.shared.clock.monotonic()) {
                     return;
                 }
                 if let Some(usd) = charged_usd.as_deref().and_then(|usd| usd.parse().ok()) {
@@ -227,11 +227,11 @@ impl Router {
                 }
             }
             Note::Charged(counted, charge) => {
-                let spends = self.charged(counted, charge);
+                let spends = self.spend(|spending, actions| spending.charged(counted, charge, actions));
                 self.wait_for(id, spends);
             }
             Note::Freed(counted) => {
-                let spends = self.uncount(counted);
+                let spends = self.spend(|spending, actions| spending.uncount(counted, actions));
                 self.wait_for(id, spends);
             }
             Note::BackendReady(ready) => self.account.backend_ready = Some(ready),

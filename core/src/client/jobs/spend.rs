@@ -1,149 +1,94 @@
-//! The day's cap: what each key may cost is counted in the store before each of its sends, by its own entry, and set anew once it is
-//! known what became of it.
+//! The day's cap, as jobs meet it: a job waits until its price is counted, and hears what came of that.
 
 use crate::client::deferred::Deferred;
 use crate::client::jobs::job::Parked;
-use crate::client::outbox::{Counting, Pending};
+use crate::client::jobs::spending::{Counting, OverCap, Spending, SpendingAction};
+use crate::client::outbox::Pending;
 use crate::client::router::Router;
-use crate::client::waiting::{Spend, Timer};
+use crate::client::waiting::{PendingWrite, Timer};
 use crate::contract::Decimal;
-use crate::engine::{Counted, Grant, Input, pool_of, stored_entry};
+use crate::engine::{Grant, Input, Subject};
 use crate::policy::{Advice, Effect, Error, Kind, Rule};
-use crate::state::{JobId, STORE_AGAIN, Space, StoreAnswer, StoreCall};
-use crate::time::DAY;
+use crate::state::{JobId, StoreAnswer};
+use crate::time::{DAY, Millis};
 
 impl Router {
     /// Counts what a key may cost, before it is put and sent.
     pub(crate) fn count(&mut self, id: JobId, entry: String, usd: Decimal) {
         if !self.shared.rules.holds(Rule::SpendBeforeSend) {
-            let day = self.today_of(id).unwrap_or_default();
+            let intent = self.jobs.get(&id).and_then(|entry| entry.subject.intent.as_deref());
+            let day = self.spending.today(self.shared.clock.unix(), intent).unwrap_or_default();
             return self.deferred.push(Deferred::Tell(id, Input::Granted(Ok(Grant::Counted { day }))));
         }
         self.park(id, Parked::Counting);
-        // An entry is set to one thing at a time: what is being set is answered first, and what was to be tried again is overtaken.
-        let mut out = None;
-        for number in self.spending.open.of(&entry).iter() {
-            match self.spending.open.get(number) {
-                Some(spend) if spend.is_out => out = out.or(Some(number)),
-                _ => drop(self.spending.open.remove(number)),
-            }
-        }
-        if let Some(spend) = out.and_then(|number| self.spending.open.get_mut(number)) {
-            spend.then = Some((id, usd));
-            return;
-        }
-        let of_pool = self.spending.pool_cap(&entry).is_some();
-        self.push_count(id, Counting { entry, usd, of_pool, granted_by_pool: None });
+        self.spend(|spending, actions| spending.count(id, entry, usd, actions));
     }
 
-    fn push_count(&mut self, id: JobId, counting: Counting) {
-        let cap = if counting.of_pool { self.spending.pool_cap(&counting.entry) } else { self.spending.cap };
-        let (space, entry) = (self.space_of(&counting.entry, counting.of_pool), stored_entry(&counting.entry));
-        let call = StoreCall::Spend { space, day: None, entry, amount: counting.usd, cap };
-        let command = self.jobs.get(&id).and_then(|entry| entry.waiting.first());
-        self.push_store(Pending::Count(id, Box::new(counting)), command, call);
-    }
-
-    /// The space of an entry's day: a pool has one of its own.
-    fn space_of(&self, entry: &str, of_pool: bool) -> Space {
-        match pool_of(entry).filter(|_| of_pool) {
-            Some(pool) => self.account.space.of_pool(pool),
-            None => self.account.space.clone(),
+    /// Counts an entry once it is not being set any more, if its job still waits for that.
+    pub(crate) fn count_again(&mut self, id: JobId, entry: String, usd: Decimal) {
+        if self.is_counting(id) {
+            self.count(id, entry, usd);
         }
     }
 
-    fn today_of(&self, id: JobId) -> Option<i64> {
-        let intent = self.jobs.get(&id).and_then(|entry| entry.subject.intent.as_deref());
-        self.spending.today(self.shared.clock.unix(), intent)
-    }
-
-    /// Takes the outcome of a count: granted, over the cap, or unknown.
+    /// Takes the outcome of a count.
     pub(crate) fn on_counted(&mut self, id: JobId, counting: Counting, answer: &StoreAnswer) {
-        let Some(entry) = self.jobs.get(&id).filter(|entry| matches!(entry.parked, Parked::Counting)) else { return };
-        let Counting { usd, of_pool, .. } = counting;
-        let granted = match answer {
-            StoreAnswer::Granted { day } => {
-                self.spending.day = self.spending.day.max(*day);
-                if of_pool && self.spending.cap.is_some() {
-                    return self.push_count(id, Counting { of_pool: false, granted_by_pool: Some(*day), ..counting });
-                }
-                Ok(Grant::Counted { day: *day })
+        if self.is_counting(id) {
+            self.spend(|spending, actions| spending.on_counted(id, counting, answer, actions));
+        }
+    }
+
+    fn is_counting(&self, id: JobId) -> bool {
+        self.jobs.get(&id).is_some_and(|entry| matches!(entry.parked, Parked::Counting))
+    }
+
+    /// Does something with the spending, and what follows from it.
+    pub(crate) fn spend<T>(&mut self, act: impl FnOnce(&mut Spending, &mut Vec<SpendingAction>) -> T) -> T {
+        let mut actions = Vec::new();
+        let value = act(&mut self.spending, &mut actions);
+        actions.into_iter().for_each(|action| self.carry_out_spending(action));
+        value
+    }
+
+    fn carry_out_spending(&mut self, action: SpendingAction) {
+        let (id, granted) = match action {
+            SpendingAction::Count(id, count) => {
+                let (counting, call) = *count;
+                let command = self.jobs.get(&id).and_then(|entry| entry.waiting.first());
+                return self.push_store(Pending::Count(id, Box::new(counting)), command, call);
             }
-            StoreAnswer::Over { day, total } => {
-                self.spending.day = self.spending.day.max(*day);
-                let own = if of_pool { self.spending.pool_cap(&counting.entry) } else { self.spending.cap };
-                let (cap, whose) = (own.unwrap_or_default(), if of_pool { "the pool's" } else { "the" });
-                let is_ahead = *day > self.shared.clock.unix().div_euclid(DAY);
-                let until = if is_ahead { "the store's day ends, which is ahead of this clock's" } else { "midnight UTC" };
-                let what = format!(
-                    "was not sent, because it costs {usd} USD, and {total} USD of {whose} daily cap of {cap} USD are already used, until {until}"
-                );
-                let error = entry.subject.error(Kind::Refused, Effect::None, what, Advice::RaiseBudget);
-                let retry_at = (usd <= cap).then(|| day.saturating_add(1).saturating_mul(DAY));
-                if let Some(day) = counting.granted_by_pool {
-                    let counted = Counted { entry: counting.entry, day, usd: Decimal::from(0) };
-                    self.spend_in(counted, true);
-                }
-                Err(error.with(|new| new.retry_at = retry_at))
+            SpendingAction::Set(number, call) => return self.push_store(Pending::Spend(number), None, *call),
+            SpendingAction::SetAfter(number, after) => {
+                return self.timers.add(self.shared.clock.monotonic().saturating_add(after), Timer::Spend(number));
             }
-            _ => Err(Error::new(Kind::Store, Effect::None, "store", "could not count its charge under the daily cap", Advice::MendStore)),
+            SpendingAction::CountAgain(id, entry, usd) => return self.deferred.push(Deferred::Count(id, entry, usd)),
+            SpendingAction::Answered(number) => return self.deferred.push(Deferred::Answered(PendingWrite::Spend(number))),
+            SpendingAction::Granted(id, day) => (id, Ok(Grant::Counted { day })),
+            SpendingAction::OverCap(id, over) => {
+                let Some(entry) = self.jobs.get(&id) else { return };
+                (id, Err(over.error(&entry.subject, self.shared.clock.unix())))
+            }
+            SpendingAction::NotCounted(id) => {
+                let what = "could not count its charge under the daily cap";
+                (id, Err(Error::new(Kind::Store, Effect::None, "store", what, Advice::MendStore)))
+            }
         };
         self.deferred.push(Deferred::Tell(id, Input::Granted(granted)));
     }
+}
 
-    /// A purchase was accepted: its key counts as it was charged.
-    pub(crate) fn charged(&mut self, counted: Vec<Counted>, charge: Decimal) -> Vec<u32> {
-        let charged = counted.into_iter().filter(|counted| counted.usd != charge);
-        let charged: Vec<Counted> = charged.map(|counted| Counted { usd: charge, ..counted }).collect();
-        charged.into_iter().flat_map(|counted| self.spend(counted)).collect()
-    }
-
-    /// Keys bought nothing: they count no more.
-    pub(crate) fn uncount(&mut self, counted: Vec<Counted>) -> Vec<u32> {
-        counted.into_iter().flat_map(|counted| self.spend(Counted { usd: Decimal::from(0), ..counted })).collect()
-    }
-
-    /// Sets an entry wherever it counts: under the client's cap, and that of its pool. Of a pool that this client has not opened nobody
-    /// knows whether it has one.
-    fn spend(&mut self, counted: Counted) -> Vec<u32> {
-        let pool = pool_of(&counted.entry).map(|pool| self.spending.pools.get(pool).copied());
-        let in_pool = pool.is_some_and(|known| known.is_none_or(|cap| cap.is_some()));
-        let in_account = !matches!(pool, Some(Some(Some(_)))) || self.spending.cap.is_some();
-        let places = [(in_account, false), (in_pool, true)].into_iter().filter(|(counts, _)| *counts);
-        places.map(|(_, of_pool)| self.spend_in(counted.clone(), of_pool)).collect()
-    }
-
-    fn spend_in(&mut self, counted: Counted, of_pool: bool) -> u32 {
-        let number = self.spending.open.insert(Spend { counted, of_pool, failures: 0, is_out: false, command: None, then: None });
-        self.push_spend(number);
-        number
-    }
-
-    pub(crate) fn push_spend(&mut self, number: u32) {
-        let Some(spend) = self.spending.open.get_mut(number) else { return };
-        spend.is_out = true;
-        let (Counted { entry, day, usd }, of_pool) = (spend.counted.clone(), spend.of_pool);
-        let space = self.space_of(&entry, of_pool);
-        let call = StoreCall::Spend { space, day: Some(day), entry: stored_entry(&entry), amount: usd, cap: None };
-        self.push_store(Pending::Spend(number), None, call);
-    }
-
-    /// Takes the outcome of a changed entry, which is tried again later if it failed: no command waits for that.
-    pub(crate) fn on_spent(&mut self, number: u32, answer: &StoreAnswer) {
-        let then = self.spending.open.get_mut(number).and_then(|spend| spend.then.take());
-        let has_failed = matches!(answer, StoreAnswer::Failed | StoreAnswer::Never);
-        if let (true, Some(spend), None) = (has_failed, self.spending.open.get_mut(number), then) {
-            spend.is_out = false;
-            let again = STORE_AGAIN.wait(spend.failures);
-            spend.failures = spend.failures.saturating_add(1);
-            self.timers.add(self.shared.clock.monotonic().saturating_add(again), Timer::Spend(number));
-        } else {
-            let entry = self.spending.open.remove(number).map(|spend| spend.counted.entry);
-            let is_wanted = |id: &JobId| self.jobs.get(id).is_some_and(|job| matches!(job.parked, Parked::Counting));
-            if let Some((entry, (id, usd))) = entry.zip(then).filter(|(_, (id, _))| is_wanted(id)) {
-                self.count(id, entry, usd);
-            }
-        }
+impl OverCap {
+    /// The error of an operation that was not sent.
+    fn error(&self, subject: &Subject, unix: Millis) -> Error {
+        let OverCap { usd, total, cap, of_pool, day } = self;
+        let whose = if *of_pool { "the pool's" } else { "the" };
+        let is_ahead = *day > unix.div_euclid(DAY);
+        let until = if is_ahead { "the store's day ends, which is ahead of this clock's" } else { "midnight UTC" };
+        let what = format!(
+            "was not sent, because it costs {usd} USD, and {total} USD of {whose} daily cap of {cap} USD are already used, until {until}"
+        );
+        let retry_at = (usd <= cap).then(|| day.saturating_add(1).saturating_mul(DAY));
+        subject.error(Kind::Refused, Effect::None, what, Advice::RaiseBudget).with(|new| new.retry_at = retry_at)
     }
 }
 
@@ -190,6 +135,24 @@ mod tests {
             assert!(matches!(error, None | Some((Kind::Refused, Effect::None, Some(_)))), "{error:?} {said}");
         }
         (bought, walked::take())
+    }
+
+    #[test]
+    fn a_price_over_a_cap_says_whose_cap_it_is_and_when_it_may_be_paid() {
+        const TODAY: i64 = 20_000;
+        let said = |usd: i64, of_pool: bool, day: i64| {
+            let over = OverCap { usd: Decimal::from(usd), total: Decimal::from(9), cap: Decimal::from(10), of_pool, day };
+            let error = over.error(&Subject { operation: "create_session", ..Subject::default() }, TODAY * DAY);
+            assert_eq!((error.kind, error.effect, error.advice), (Kind::Refused, Effect::None, Advice::RaiseBudget));
+            (error.to_string(), error.retry_at)
+        };
+        let (text, retry_at) = said(2, false, TODAY);
+        assert!(text.contains("costs 2 USD, and 9 USD of the daily cap of 10 USD are already used, until midnight UTC"), "{text}");
+        assert_eq!(retry_at, Some((TODAY + 1) * DAY));
+        let (text, retry_at) = said(2, true, TODAY + 1);
+        assert!(text.contains("the pool's daily cap") && text.contains("the store's day ends"), "{text}");
+        assert_eq!(retry_at, Some((TODAY + 2) * DAY));
+        assert_eq!(said(11, false, TODAY).1, None, "it is over the whole cap");
     }
 
     #[test]

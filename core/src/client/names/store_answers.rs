@@ -27,10 +27,7 @@ impl Router {
             Some(Pending::Write(name)) => self.on_written(&name, &answer),
             Some(Pending::List(listing)) => self.on_listed(listing, answer),
             Some(Pending::Count(job, counting)) => self.on_counted(job, *counting, &answer),
-            Some(Pending::Spend(number)) => {
-                self.on_spent(number, &answer);
-                self.answered(&PendingWrite::Spend(number), None);
-            }
+            Some(Pending::Spend(number)) => self.spend(|spending, actions| spending.on_set(number, &answer, actions)),
             Some(Pending::Send(_) | Pending::Ask | Pending::Login) | None => {}
         }
     }

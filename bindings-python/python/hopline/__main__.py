@@ -86,7 +86,9 @@ def _run(agent: hopline.AgentClient, asked: argparse.Namespace) -> tuple[Any, It
         if asked.command == "status":
             status = pool.status(everywhere=True)
             slots = [one for one in agent.saved() if (one.intent or "").startswith(f"pool/{name}/")]
-            found = {"name": name, "in_use": status.elsewhere, "empty": status.empty, "hold": status.hold, "slots": slots}
+            mine, others, free = _mine(status), status.with_others, status.free_in_store
+            found = {"name": name, "size": status.size, "mine": mine, "others": others, "free": free, "in_doubt": status.in_doubt}
+            found |= {"empty": status.empty, "hold": status.hold, "slots": slots}
             return found, _status(name, status, slots)
         if asked.command == "drain":
             pool.drain(everywhere=True, include_static=asked.static)
@@ -103,14 +105,20 @@ def _run(agent: hopline.AgentClient, asked: argparse.Namespace) -> tuple[Any, It
 def _table(pools: Sequence[hopline.KnownPool]) -> Iterable[str]:
     if not pools:
         return ["the store keeps no pool"]
-    rows = [("POOL", "SIZE", "SESSIONS", "IN DOUBT", "HOLD")]
-    rows += [(one.name, str(one.size), str(one.sessions), str(one.in_doubt), _hold(one.hold)) for one in pools]
+    rows = [("POOL", "SIZE", "MINE", "OTHERS", "FREE", "IN DOUBT", "HOLD")]
+    for one in pools:
+        rows.append((one.name, *map(str, (one.size, one.mine, one.with_others, one.free_in_store, one.in_doubt)), _hold(one.hold)))
     wide = max(len(row[0]) for row in rows)
-    return [f"{row[0]:{wide}}  {row[1]:>7}  {row[2]:>8}  {row[3]:>8}  {row[4]}".rstrip() for row in rows]
+    return [f"{row[0]:{wide}}  {row[1]:>7}  {row[2]:>7}  {row[3]:>7}  {row[4]:>7}  {row[5]:>8}  {row[6]}".rstrip() for row in rows]
+
+
+def _mine(status: hopline.PoolStatus) -> int:
+    return status.ready + status.leased + status.creating + status.changing + status.resting
 
 
 def _status(name: str, status: hopline.PoolStatus, slots: Iterable[hopline.Saved]) -> Iterable[str]:
-    yield f"{name}: {status.elsewhere} slots in use, {status.empty} empty"
+    counts = f"{_mine(status)} mine / {status.with_others} others / {status.free_in_store} free"
+    yield f"{name}: {status.size} slots: {counts}, {status.in_doubt} in doubt, {status.empty} empty"
     yield f"buys: {'yes' if status.hold is None else f'no, {_hold(status.hold)}'}"
     for one in slots:
         session = "" if one.session_id is None else f"  {one.session_id} {one.status or ''}"

@@ -127,7 +127,8 @@ class AsyncPool:
         """Returns the status of the pool.
 
         Args:
-            everywhere: True to read the slots of other clients from the store; otherwise they count as `elsewhere`.
+            everywhere: True to read the slots of other clients from the store first; otherwise they count as this client saw them last, or as
+                `unknown`.
         """
         return await self._ask("pool_status", everywhere=everywhere)
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _NAME = "hopline"
 _POOL = "hopline.pool.name"
-_STATES = ("ready", "leased", "creating", "resting", "in_doubt", "empty", "elsewhere")
+_STATES = ("ready", "leased", "creating", "changing", "resting", "in_doubt", "empty", "with_others", "free_in_store", "unknown")
 
 
 def instrument(

@@ -122,4 +122,4 @@ export function observePool(pool, { meterProvider = metrics } = {}) {
 }
 
 /** The states of a pool's slots; they add up to its size. */
-const STATES = ["ready", "leased", "creating", "resting", "in_doubt", "empty", "elsewhere"];
+const STATES = ["ready", "leased", "creating", "changing", "resting", "in_doubt", "empty", "with_others", "free_in_store", "unknown"];

@@ -93,8 +93,10 @@ closed_enum! {
         Ready = "ready",
         /// The session is lent.
         Leased = "leased",
-        /// The session is being bought, taken over, read or rotated.
+        /// The session is being bought or taken over.
         Creating = "creating",
+        /// The session is being read, rotated or renewed.
+        Changing = "changing",
         /// The session can't be lent for now.
         Resting = "resting",
         /// The purchase is in doubt.
@@ -141,7 +143,7 @@ closed_enum! {
 record! {
     /// The sessions that a pool buys, their number, and the terms on which it lends them.
     OpenPool {
-        /// The pool's name, 1 to 128 bytes: pools of one name in one store and account share their slots.
+        /// The pool's name, 1 to 128 bytes without `/` and `#`: pools of one name in one store and account share their slots.
         name: String => Body, Length(1, 128);
         /// The most sessions at a time, over all clients of the store.
         size: u32 => Body, Between(1, 1_000_000);
@@ -323,7 +325,8 @@ record! {
     PoolStatusOf {
         /// The pool.
         pool: u32 => Body;
-        /// Include the slots of other clients, from the store. Default: false, and they count as `elsewhere`.
+        /// Read the slots of other clients from the store first. Default: false, and they count as this client saw them last, or as
+        /// `unknown`.
         everywhere: Option<bool> => Body;
     }
 }
@@ -407,24 +410,31 @@ host_record! {
 }
 
 host_record! {
-    /// The status of a pool, as far as this client knows. The first seven numbers add up to the pool's `size`, or to more while this client
-    /// has slots of a pool that others have opened with a larger size.
+    /// The status of a pool, as far as this client knows. The counts from `ready` to `unknown` add up to `size`.
     #[derive(Debug, Clone, PartialEq, Deserialize)]
     pub struct PoolStatus {
-        /// Sessions that can be lent at once.
+        /// The largest size that the pool was opened with, by any client.
+        pub size: u32,
+        /// This client's sessions that are free.
         pub ready: u32,
-        /// Sessions that are lent.
+        /// This client's sessions that are lent.
         pub leased: u32,
-        /// Sessions that are bought, taken over, read or rotated.
+        /// Sessions that this client buys or takes over.
         pub creating: u32,
-        /// Sessions that can't be lent for now.
+        /// This client's sessions that are being read, rotated or renewed.
+        pub changing: u32,
+        /// This client's sessions that can't be lent for now.
         pub resting: u32,
         /// Purchases in doubt.
         pub in_doubt: u32,
-        /// Slots without a session, as far as is known.
+        /// Slots without a session.
         pub empty: u32,
-        /// Slots of other clients, and slots that this client has not read.
-        pub elsewhere: u32,
+        /// Slots of other clients.
+        pub with_others: u32,
+        /// Sessions that no client has.
+        pub free_in_store: u32,
+        /// Slots that this client has not seen.
+        pub unknown: u32,
         /// Callers that wait for a lease.
         pub waiting: u32,
         /// The reason why nothing is bought, if so.
@@ -446,9 +456,13 @@ host_record! {
         pub name: String,
         /// The largest size that it was opened with.
         pub size: u32,
-        /// Slots with a session.
-        pub sessions: u32,
-        /// Slots whose purchase is in doubt.
+        /// Slots of this client, with a session or a purchase.
+        pub mine: u32,
+        /// Slots of other clients.
+        pub with_others: u32,
+        /// Sessions that no client has.
+        pub free_in_store: u32,
+        /// Purchases in doubt that no client has.
         pub in_doubt: u32,
         /// The reason why nothing is bought, if so.
         pub hold: Option<PoolHold>,

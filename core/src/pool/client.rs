@@ -229,8 +229,8 @@ impl PoolClient {
         if self.client.api() != Api::Agent {
             return Err(no_agent("open_pool"));
         }
-        if open.name.chars().any(|c| c.is_control() || c == '#') {
-            return refuse("name", "must be without control characters and `#`");
+        if open.name.chars().any(|c| c.is_control() || matches!(c, '#' | '/')) {
+            return refuse("name", "must be without control characters, `/` and `#`");
         }
         if open.keep_ready.is_some_and(|ready| ready > open.size) {
             return refuse("keep_ready", "must be at most `size`");

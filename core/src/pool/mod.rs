@@ -8,6 +8,7 @@ mod buyer;
 mod client;
 mod leases;
 mod machine;
+mod others;
 mod record;
 mod share;
 mod survey;

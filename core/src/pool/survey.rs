@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use super::others::SeenSlot;
 use super::record::PoolRecord;
-use crate::client::{Client, PoolNo, SlotState};
+use crate::client::{Client, PoolNo};
 use crate::contract::pools::{KnownPool, KnownPools, SlotPurchase};
 use crate::contract::{Json, Shaped, json_of};
 use crate::engine::Answered;
 use crate::policy::{Advice, Effect, Error, Kind};
-use crate::state::{CommandId, Listed, describe};
+use crate::state::{CommandId, Listed, Whose, describe};
 use crate::wire::Facts;
 
 /// The number that no pool has: what is listed under it is the survey's.
@@ -57,7 +58,7 @@ impl Survey {
         for listed in &entries {
             match listed.name.is_a_pool() {
                 true => self.take_in(client, &listed.data),
-                false => self.count(client, &listed.data),
+                false => self.count(client, listed),
             }
         }
         if let Some(last) = entries.last().filter(|_| more && !self.asks.is_empty()) {
@@ -74,7 +75,7 @@ impl Survey {
     }
 
     fn pool(&mut self, name: &str) -> &mut KnownPool {
-        let empty = || KnownPool { name: name.to_owned(), size: 0, sessions: 0, in_doubt: 0, hold: None };
+        let empty = || KnownPool { name: name.to_owned(), size: 0, mine: 0, with_others: 0, free_in_store: 0, in_doubt: 0, hold: None };
         self.pools.entry(name.to_owned()).or_insert_with(empty)
     }
 
@@ -86,15 +87,18 @@ impl Survey {
         pool.hold = record.forbids_buying().map(|reason| reason.told(client.unix(), None)).or(hold);
     }
 
-    fn count(&mut self, client: &mut Client, data: &[u8]) {
-        let Some(intent) = describe(data).and_then(|known| known.intent) else { return };
-        let Some(purchase) = SlotPurchase::of(&intent) else { return };
-        let slot = client.slot_in(data);
+    fn count(&mut self, client: &mut Client, listed: &Listed) {
+        let Some(intent) = describe(&listed.data).and_then(|known| known.intent) else { return };
+        // Only under its own name it is the slot of a pool.
+        let Some(purchase) = SlotPurchase::of(&intent).filter(|purchase| client.slot_name(purchase.slot) == listed.name) else { return };
+        let seen = SeenSlot::of(client.slot_in(&listed.data));
         let pool = self.pool(purchase.pool());
-        match slot {
-            SlotState::Taken => pool.sessions += 1,
-            SlotState::Doubt | SlotState::DoubtForGood | SlotState::Stuck => pool.in_doubt += 1,
-            SlotState::Free | SlotState::Over | SlotState::Expired => {}
+        match (listed.whose, seen) {
+            (Whose::Mine | Whose::Free, SeenSlot::Empty) => {}
+            (Whose::Mine, _) => pool.mine += 1,
+            (Whose::Other, _) => pool.with_others += 1,
+            (Whose::Free, SeenSlot::InDoubt) => pool.in_doubt += 1,
+            (Whose::Free, _) => pool.free_in_store += 1,
         }
     }
 }

@@ -103,10 +103,11 @@ def test_a_pool_of_another_program_is_shown_paused_resumed_and_drained(sandbox: 
     assert [worker.does("30") for _ in range(2)] == ["1", "2"]
     sent = len(sandbox.requests())
     [shop] = json.loads(run(sandbox, "pool", "list", *store, "--json"))
-    assert shop == {"name": "shop", "size": 4, "sessions": 2, "in_doubt": 0, "hold": None}
-    assert run(sandbox, "pool", "list", *store).splitlines()[1].split() == ["shop", "4", "2", "0"]
+    assert shop == {"name": "shop", "size": 4, "mine": 0, "with_others": 2, "free_in_store": 0, "in_doubt": 0, "hold": None}
+    assert run(sandbox, "pool", "list", *store).splitlines()[1].split() == ["shop", "4", "0", "2", "0", "0"]
     status = json.loads(run(sandbox, "pool", "status", "shop", *store, "--json"))
-    assert (status["name"], status["in_use"], status["empty"], status["hold"]) == ("shop", 2, 2, None)
+    counts = {"size": 4, "mine": 0, "others": 2, "free": 0, "in_doubt": 0, "empty": 2}
+    assert {name: status[name] for name in ("name", "hold", *counts)} == {"name": "shop", "hold": None, **counts}
     assert sorted(slot["session_id"] for slot in status["slots"]) == sorted(living(sandbox))
     assert run(sandbox, "pool", "pause", "shop", *store).startswith("shop is paused")
     assert len(sandbox.requests()) == sent  # none of this is the service's business
@@ -116,7 +117,7 @@ def test_a_pool_of_another_program_is_shown_paused_resumed_and_drained(sandbox: 
     held = run(sandbox, "pool", "list", *store).splitlines()[1]
     assert held.endswith("paused: since it is paused; needs a caller")
     shown = run(sandbox, "pool", "status", "shop", *store).splitlines()
-    assert shown[:2] == ["shop: 2 slots in use, 2 empty", "buys: no, paused: since it is paused; needs a caller"]
+    assert shown[:2] == ["shop: 4 slots: 0 mine / 2 others / 0 free, 0 in doubt, 2 empty", "buys: no, paused: since it is paused; needs a caller"]
     assert all(" session  ses_" in line for line in shown[2:]) and len(shown) == 4
     assert run(sandbox, "pool", "resume", "shop", *store).startswith("shop buys again")
     assert worker.does("90") == "3" and sandbox.charges() == 3
@@ -152,7 +153,7 @@ def test_a_pool_that_is_joined_lends_and_buys_nothing(sandbox: Sandbox, tmp_path
             with pytest.raises(hopline.HoplineError) as caught:
                 joined.acquire(timeout=1)
             assert caught.value.effect == "none" and sandbox.charges() == 0
-            assert pool.acquire().slot in (0, 1) and joined.status(everywhere=True).elsewhere == 1
+            assert pool.acquire().slot in (0, 1) and joined.status(everywhere=True).with_others == 1
 
 
 def test_a_failure_is_one_sentence(sandbox: Sandbox, tmp_path: Path) -> None:

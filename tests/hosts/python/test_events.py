@@ -195,12 +195,12 @@ def test_rotations_are_told_of_their_pool(sandbox: Sandbox, caplog: pytest.LogCa
     shop: dict[str, Any] = {**BUY, "daily_cap_usd": 100}
     with hopline.AgentClient(**sandbox.account) as agent:
         instrument(agent, tracer_provider=TracerProvider(), meter_provider=MeterProvider([metrics]))
-        with agent.open_pool("shop/eu", size=2, **shop) as pool:
+        with agent.open_pool("shop-eu", size=2, **shop) as pool:
             with pool.acquire(target="shop.example") as lease:
                 assert lease.observe("captcha") == "give_back"
             until(lambda: "hopline.pool.rotations" in read_by(metrics))
     found = read_by(metrics)
     [rotated] = found["hopline.pool.rotations"].data.data_points
-    assert rotated.value == 1 and rotated.attributes == {"hopline.pool.name": "shop/eu", "reason": "captcha"}
-    told = {record.levelno for record in caplog.records if record.getMessage().startswith("open_pool `pool/shop/eu`: pool rotated: session_id ")}
+    assert rotated.value == 1 and rotated.attributes == {"hopline.pool.name": "shop-eu", "reason": "captcha"}
+    told = {record.levelno for record in caplog.records if record.getMessage().startswith("open_pool `pool/shop-eu`: pool rotated: session_id ")}
     assert told == {logging.DEBUG}

@@ -257,6 +257,7 @@ fn a_pool_needs_a_cap_and_buys_nothing_before_somebody_asks() {
         (OpenPool { session_type: SessionType::Other(String::new()), ..shop() }, "session_type"),
         (OpenPool { size: 0, ..shop() }, "size"),
         (OpenPool { name: "a#1".into(), ..shop() }, "name"),
+        (OpenPool { name: "a/b".into(), ..shop() }, "name"),
         (OpenPool { keep_ready: Some(2), ..shop() }, "keep_ready"),
         (shop(), "daily_cap_usd"),
     ] {
@@ -275,7 +276,7 @@ fn a_pool_needs_a_cap_and_buys_nothing_before_somebody_asks() {
     // A session that nobody used for a minute is let go of; the next one who asks finds it.
     assert!(host.client.give_back(&lease, host.now) && !host.client.give_back(&lease, host.now));
     host.pass(120_000);
-    assert_eq!(host.client.status(pool).map(|status| (status.ready, status.elsewhere)), Some((0, 2)));
+    assert_eq!(host.client.status(pool).map(|status| (status.ready, status.free_in_store, status.unknown)), Some((0, 1, 1)));
     let command = host.acquire(pool);
     host.pass(1000);
     assert_eq!((host.bought, host.client.lease_of(command).is_some()), (1, true));
@@ -764,7 +765,7 @@ fn what_a_client_lets_go_of_before_it_hears_that_the_pool_is_drained_is_ended_to
     leases[..2].iter().for_each(|lease| _ = host.client.give_back(lease, host.now));
     host.pass(10_000);
     let status = host.status(pool);
-    assert_eq!((status.leased, status.ready, status.elsewhere), (1, 0, 2));
+    assert_eq!((status.leased, status.ready, status.free_in_store), (1, 0, 2));
     host.pass(70_000);
     assert!(host.client.status(pool).is_none(), "it has heard of it");
     assert!(host.sessions.iter().all(|session| session.0 == "terminated"), "{:?}", host.sessions);
@@ -831,9 +832,10 @@ fn a_store_says_what_other_clients_have_where_that_is_asked() {
     let lease = host.lease(pool);
     host.client.give_back(&lease, host.now);
     host.pass(120_000);
-    assert_eq!((host.status(pool).elsewhere, host.status(pool).empty), (4, 0));
+    let status = host.status(pool);
+    assert_eq!((status.size, status.free_in_store, status.unknown, status.empty), (4, 1, 3, 0));
     let everywhere = host.run("pool_status", &format!(r#"{{"pool":{pool},"everywhere":true}}"#)).expect("is read");
-    assert_eq!((everywhere.elsewhere, everywhere.empty), (1, 3));
+    assert_eq!((everywhere.free_in_store, everywhere.unknown, everywhere.empty), (1, 0, 3));
 }
 
 #[test]
@@ -1082,7 +1084,10 @@ fn a_pool_of_other_programs_can_be_listed_joined_paused_and_drained() {
     };
     let known = list(&mut host);
     let first = known.first().expect("there is one");
-    assert_eq!((known.len(), first.name.as_str(), first.size, first.sessions, first.in_doubt, held(first)), (1, "shop", 3, 2, 0, None));
+    assert_eq!(
+        (known.len(), first.name.as_str(), first.size, first.free_in_store, first.in_doubt, held(first)),
+        (1, "shop", 3, 2, 0, None)
+    );
     let error = join(&mut host, "nosuch").expect_err("there is none");
     assert_eq!((error.kind, error.operation, error.field.as_deref()), (Kind::Invalid, "join_pool", Some("name")), "{error}");
     let joined = join(&mut host, "shop").expect("is joined");
@@ -1092,13 +1097,16 @@ fn a_pool_of_other_programs_can_be_listed_joined_paused_and_drained() {
     host.run("pause_pool", &format!(r#"{{"pool":{joined}}}"#)).expect("is paused");
     assert!(list(&mut host).first().is_some_and(|pool| held(pool) == Some("paused")));
     let everywhere = host.run("pool_status", &format!(r#"{{"pool":{joined},"everywhere":true}}"#)).expect("is read");
-    assert_eq!((everywhere.elsewhere, everywhere.empty), (2, 1));
+    assert_eq!((everywhere.free_in_store, everywhere.with_others, everywhere.empty), (2, 0, 1));
     host.run("resume_pool", &format!(r#"{{"pool":{joined}}}"#)).expect("is resumed");
     let command = host.client.start_json("drain_pool", &format!(r#"{{"pool":{joined},"everywhere":true}}"#), CallOptions::default());
     host.pass(20_000);
     assert!(host.client.take_answer(command).expect("has completed").is_ok());
     assert!(host.sessions.iter().all(|session| session.0 == "terminated"), "{:?}", host.sessions);
-    assert_eq!((host.bought, list(&mut host).first().map(|pool| (pool.sessions, held(pool)))), (2, Some((0, Some("draining")))));
+    assert_eq!(
+        (host.bought, list(&mut host).first().map(|pool| (pool.mine + pool.with_others + pool.free_in_store, held(pool)))),
+        (2, Some((0, Some("draining"))))
+    );
     // A client that opens it finds it as it was, and it buys again.
     let pool = host.try_open(OpenPool { country_code: Some("DE".into()), size: 3, ..shop() }).expect("is the same pool");
     host.lease(pool);
@@ -1382,7 +1390,7 @@ fn a_client_with_pools_is_driven_with_its_pools() {
     let mut host = Host::new(Some(100));
     let ticket = host.client.open_pool(OpenPool { size: 2, ..shop() });
     let opened = crate::client::drive(&mut host.client, ticket, &mut Still(Memory::default(), 0)).expect("can be opened");
-    assert_eq!(host.client.status(opened.pool).map(|status| status.elsewhere), Some(2));
+    assert_eq!(host.client.status(opened.pool).map(|status| status.unknown), Some(2));
 }
 
 fn change_elsewhere(host: &mut Host, change: &RecordChange) {

@@ -1,6 +1,6 @@
 //! How many sessions more are wanted, and how the store is asked for the slots that they are taken over from, or bought for.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::root::{For, Machine, call_options, is_dynamic};
 use super::slots::Doing;
@@ -10,6 +10,7 @@ use crate::engine::Answered;
 use crate::policy::Error;
 use crate::pool::buyer::{AT_ONCE as PURCHASES, HoldTrial};
 use crate::pool::leases::SlotNo;
+use crate::pool::others::SeenSlot;
 use crate::state::Name;
 use crate::time::Millis;
 
@@ -143,7 +144,19 @@ impl Machine {
         self.asking.ends_from = left_out.or(next);
     }
 
+    /// Notes what the store has said of slots: those that it did not give, though more were wanted, are with others.
+    fn note_others(&mut self, asked: &BTreeMap<Name, SlotNo>, claimed: &[(Name, SlotState)]) {
+        let others = &mut self.slots.others;
+        if claimed.len() < self.asking.most as usize {
+            asked.values().for_each(|slot| others.note(*slot, SeenSlot::WithOthers));
+        }
+        for (name, found) in claimed {
+            asked.get(name).into_iter().for_each(|slot| others.note(*slot, SeenSlot::of(*found)));
+        }
+    }
+
     fn claim(&mut self, client: &mut Client, slots: Vec<SlotNo>, most: u32) -> bool {
+        self.asking.most = most;
         self.asking.may_send = !self.may_not_buy() && self.shared.is_fresh(client.monotonic());
         let names: Vec<(Name, SlotNo)> = slots.into_iter().map(|slot| (client.slot_name(&self.slot_text(slot)), slot)).collect();
         let asked = client.claim_slots(self.number, names.iter().map(|(name, _)| name.clone()).collect(), most);
@@ -167,6 +180,7 @@ impl Machine {
         let doubts: Vec<SlotNo> = asked.values().copied().filter(is_in_doubt).collect();
         let is_of_doubt = !doubts.is_empty();
         doubts.into_iter().for_each(|slot| self.slots.remove(slot));
+        self.note_others(&asked, claimed);
         let (mut free, mut began) = (Vec::new(), false);
         for (name, found) in claimed {
             let Some(slot) = asked.get(name).copied() else { continue };

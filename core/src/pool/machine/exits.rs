@@ -11,6 +11,7 @@ use crate::contract::{Operation, json_of};
 use crate::engine::{Answered, EventKind, Phase, RecordId, is_over_until_renewed};
 use crate::policy::{Advice, Effect, Error, Kind};
 use crate::pool::leases::{LeaseId, SlotNo};
+use crate::pool::others::SeenSlot;
 use crate::time::Millis;
 
 /// A renewal that can't be made now is tried again after this.
@@ -336,10 +337,14 @@ impl Machine {
 
     /// A slot is anybody's.
     fn drop_slot(&mut self, client: &mut Client, slot: SlotNo) {
-        if let Some(session) = self.slots.session(slot) {
-            client.release_session(&session.id);
-        }
+        let Some(session) = self.slots.session(slot) else { return self.slots.remove(slot) };
+        let seen = match () {
+            () if client.is_over(&session.id) => Some(SeenSlot::Empty),
+            () => client.is_usable(&session.id).then_some(SeenSlot::FreeInStore),
+        };
+        client.release_session(&session.id);
         self.slots.remove(slot);
+        seen.into_iter().for_each(|seen| self.slots.others.note(slot, seen));
     }
 
     pub(super) fn release_idle(&mut self, client: &mut Client, slot: SlotNo) {

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::collections::Map;
 use crate::contract::Decimal;
 use crate::pool::leases::SlotNo;
 use crate::state::{CommandId, Name};
@@ -20,6 +19,8 @@ pub(super) struct Asking {
     pub(super) wanted_since: Option<Millis>,
     /// The slots that were empty of late, and until when they are not asked for where nothing may be bought.
     pub(super) empty: BTreeMap<SlotNo, Millis>,
+    /// The most that were asked for.
+    pub(super) most: u32,
     /// True if a session that is found there is the trial of a hold.
     pub(super) tries: bool,
     /// The slot from which sessions are searched for to end them, if they are.
@@ -94,10 +95,10 @@ pub(super) struct SpentToday {
     usd: Decimal,
     /// The commands that ask for the slots of other clients.
     pub(super) asks: Vec<CommandId>,
-    /// The slots that hold something, as far as the store was read.
-    pub(super) held_elsewhere: u32,
-    /// The names of all slots, while the store is read.
-    pub(super) names: Map<Name, SlotNo>,
+    /// True while the store is read for them.
+    pub(super) is_reading: bool,
+    /// The names of the slots that the store has not listed yet.
+    pub(super) names: BTreeMap<Name, SlotNo>,
 }
 
 impl SpentToday {

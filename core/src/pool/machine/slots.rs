@@ -9,6 +9,7 @@ use crate::contract::Json;
 use crate::contract::agent::RotateReason;
 use crate::contract::pools::PoolSlotState;
 use crate::pool::leases::SlotNo;
+use crate::pool::others::OtherSlots;
 use crate::state::Seen;
 use crate::time::Millis;
 
@@ -59,6 +60,7 @@ impl Doing {
             Doing::Lends => PoolSlotState::Ready,
             Doing::Doubts { .. } => PoolSlotState::InDoubt,
             Doing::Empty => return None,
+            Doing::Reads | Doing::Rotates | Doing::Renews => PoolSlotState::Changing,
             doing if doing.is_coming() => PoolSlotState::Creating,
             _ => PoolSlotState::Resting,
         })
@@ -189,6 +191,8 @@ pub(super) struct Slots {
     size: SlotNo,
     within: u32,
     pub(super) counts: Counts,
+    /// Those that this client does not have.
+    pub(super) others: OtherSlots,
     /// The slots by when they are looked at again.
     wakes: BTreeSet<(Millis, SlotNo)>,
     /// Those in doubt whose key may be sent again.
@@ -211,6 +215,7 @@ impl Slots {
         let held = self.held.entry(slot).or_insert_with(|| {
             self.counts.resting += 1;
             self.unknown.take(slot);
+            self.others.forget(slot);
             self.within += u32::from(slot < self.size);
             HeldSlot { doing: Doing::Rests, session: None, wakes: None, work: 0 }
         });

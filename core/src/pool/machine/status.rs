@@ -1,12 +1,14 @@
 //! How a pool is, for people; and those who wait for its sessions to be ready.
 
+use std::collections::BTreeMap;
+
 use super::root::{Machine, told};
 use super::slots::{Doing, HeldSlot};
-use crate::client::{Client, SlotState};
-use crate::collections::Map;
+use crate::client::Client;
 use crate::contract::pools::{PoolSlot, PoolSlotReason, PoolStatus, PoolStatusOf};
 use crate::policy::{Advice, Effect, Error, Kind};
 use crate::pool::leases::SlotNo;
+use crate::pool::others::SeenSlot;
 use crate::state::{CommandId, Listed, Whose};
 use crate::time::Millis;
 
@@ -37,20 +39,30 @@ impl Machine {
             })
         };
         let names = self.blocking.all_everywhere().filter_map(|target| self.labels.get(&target)).map(ToString::to_string);
+        let others = self.slots.others.counts;
         PoolStatus {
+            size: self.whole_size(),
             ready,
             leased: counts.lends - ready,
-            creating: counts.coming + counts.rotating,
+            creating: counts.coming - counts.reading - counts.renewing,
+            changing: counts.rotating + counts.reading + counts.renewing,
             resting: counts.waiting + counts.resting,
-            in_doubt: counts.in_doubt,
-            empty: counts.empty,
-            elsewhere: self.options.size.saturating_sub(self.slots.len()),
+            in_doubt: counts.in_doubt + others.in_doubt,
+            empty: counts.empty + others.empty,
+            with_others: others.with_others,
+            free_in_store: others.free_in_store,
+            unknown: self.whole_size().saturating_sub(self.slots.len() + others.seen()),
             waiting: u32::try_from(self.leases.waiting()).unwrap_or(u32::MAX),
             hold: self.hold(client),
             blocked_everywhere: names.collect(),
             spent_today_usd: self.spent.on(client.unix()),
             slots: self.slots.iter().filter_map(slot).collect(),
         }
+    }
+
+    /// The largest size that the pool was opened with, here or elsewhere.
+    fn whole_size(&self) -> u32 {
+        self.options.size.max(self.shared.size())
     }
 
     pub(super) fn tell_own_status(&self, client: &mut Client, command: CommandId) {
@@ -65,10 +77,9 @@ impl Machine {
         }
         self.spent.asks.push(command);
         // While the store is read, also for somebody who does not wait any more, whoever comes waits for that.
-        if self.spent.names.len() == 0 {
-            self.spent.held_elsewhere = 0;
-            let size = self.options.size.max(self.shared.size());
-            self.spent.names = (0..size).map(|slot| (client.slot_name(&self.slot_text(slot)), slot)).collect();
+        if !self.spent.is_reading {
+            self.spent.is_reading = true;
+            self.spent.names = (0..self.whole_size()).map(|slot| (client.slot_name(&self.slot_text(slot)), slot)).collect();
             client.list_for(self.number, None);
         }
     }
@@ -76,7 +87,7 @@ impl Machine {
     /// A page of what the store holds.
     pub(super) fn listed(&mut self, client: &mut Client, page: Option<(Vec<Listed>, bool)>) {
         let Some((entries, more)) = page else {
-            self.spent.names = Map::default();
+            (self.spent.is_reading, self.spent.names) = (false, BTreeMap::new());
             for command in std::mem::take(&mut self.spent.asks) {
                 let what = "could not be done, because the store could not be read";
                 client.complete(command, Err(Error::new(Kind::Store, Effect::None, "pool_status", what, Advice::MendStore)));
@@ -85,23 +96,24 @@ impl Machine {
         };
         let last = entries.last().map(|listed| listed.name.clone());
         for listed in &entries {
-            let Some(slot) = self.spent.names.get(&listed.name) else { continue };
-            let holds =
-                matches!(client.slot_in(&listed.data), SlotState::Taken | SlotState::Doubt | SlotState::DoubtForGood | SlotState::Stuck);
-            if !self.slots.is_known(*slot) && (holds || listed.whose == Whose::Other) {
-                self.spent.held_elsewhere = self.spent.held_elsewhere.saturating_add(1);
-            }
+            let Some(slot) = self.spent.names.remove(&listed.name).filter(|slot| !self.slots.is_known(*slot)) else { continue };
+            let seen = match listed.whose {
+                Whose::Other => SeenSlot::WithOthers,
+                Whose::Mine | Whose::Free => SeenSlot::of(client.slot_in(&listed.data)),
+            };
+            self.slots.others.note(slot, seen);
         }
         if let Some(last) = last.filter(|_| more) {
             return client.list_for(self.number, Some(last));
         }
-        let elsewhere = self.spent.held_elsewhere;
-        self.spent.names = Map::default();
+        self.spent.is_reading = false;
+        for slot in std::mem::take(&mut self.spent.names).into_values() {
+            if !self.slots.is_known(slot) {
+                self.slots.others.note(slot, SeenSlot::Empty);
+            }
+        }
         for command in std::mem::take(&mut self.spent.asks) {
-            let own = self.status(client);
-            let elsewhere = elsewhere.min(own.elsewhere);
-            let empty = own.empty.saturating_add(own.elsewhere - elsewhere);
-            client.complete(command, Ok(told(&PoolStatus { elsewhere, empty, ..own })));
+            self.tell_own_status(client, command);
         }
     }
 

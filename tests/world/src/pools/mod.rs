@@ -641,9 +641,9 @@ impl Life {
                 }
             }
             if let Some(status) = program.pool.and_then(|pool| program.client.status(pool)) {
-                let held = status.ready + status.leased + status.creating + status.resting;
-                let sum = held + status.in_doubt + status.empty + status.elsewhere;
-                if sum < program.size || (sum > program.size && status.elsewhere > 0) {
+                let own = status.ready + status.leased + status.creating + status.changing + status.resting;
+                let others = status.with_others + status.free_in_store + status.unknown;
+                if own + others + status.in_doubt + status.empty != status.size || status.size < program.size {
                     return Err(format!("the status of program {} does not add up: {status:?}", program.number));
                 }
             }
@@ -726,7 +726,9 @@ impl Life {
         self.check()?;
         let program = &self.programs[at];
         let status = program.pool.and_then(|pool| program.client.status(pool));
-        if self.lived.granted == before && status.as_ref().is_none_or(|status| status.in_doubt == 0 && status.elsewhere > 0) {
+        if self.lived.granted == before
+            && status.as_ref().is_none_or(|status| status.in_doubt == 0 && status.with_others + status.free_in_store + status.unknown > 0)
+        {
             return Err(format!("all is well, and nobody gets a session: {status:?}"));
         }
         for at in 0..self.programs.len() {

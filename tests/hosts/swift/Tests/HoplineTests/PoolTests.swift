@@ -20,7 +20,7 @@ struct PoolTests {
         try await sandbox.control("target", ["block_first_exit": true])
         let shop = try await pool(agent)
         let before = try await shop.status()
-        #expect(before.empty + before.elsewhere == 1 && before.waiting == 0 && before.slots.isEmpty && before.hold == nil)
+        #expect(before.size == 1 && before.unknown == 1 && before.waiting == 0 && before.slots.isEmpty && before.hold == nil)
         #expect(try await sandbox.charges() == 0)
 
         // The closure of a lease may use variables around it.

@@ -59,7 +59,7 @@ class PoolTest {
     private fun exit(sandbox: Sandbox, session: String): String =
         (sandbox.state().getValue("sessions") as JsonArray).map { it.members() }.single { it.word("session_id") == session }.word("exit")
 
-    private fun sum(status: PoolStatus): Int = status.run { ready + leased + creating + resting + inDoubt + empty + elsewhere }
+    private fun sum(status: PoolStatus): Int = status.run { ready + leased + creating + changing + resting + inDoubt + empty + withOthers + freeInStore + unknown }
 
     private suspend fun until(what: String, holds: suspend () -> Boolean) {
         runCatching { withTimeout(30.seconds) { while (!holds()) delay(20) } }.onFailure { throw AssertionError("not so: $what", it) }

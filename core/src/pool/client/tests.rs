@@ -765,7 +765,7 @@ fn what_a_client_lets_go_of_before_it_hears_that_the_pool_is_drained_is_ended_to
     leases[..2].iter().for_each(|lease| _ = host.client.give_back(lease, host.now));
     host.pass(10_000);
     let status = host.status(pool);
-    assert_eq!((status.leased, status.ready, status.free_in_store), (1, 0, 2));
+    assert_eq!((status.leased, status.ready, status.empty), (1, 0, 2));
     host.pass(70_000);
     assert!(host.client.status(pool).is_none(), "it has heard of it");
     assert!(host.sessions.iter().all(|session| session.0 == "terminated"), "{:?}", host.sessions);

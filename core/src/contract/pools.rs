@@ -115,6 +115,8 @@ closed_enum! {
         Reading = "reading",
         /// The exit is being changed.
         Rotating = "rotating",
+        /// The proxy has failed three times within a minute. The session rests for 1 min, doubling to 1 h, until the proxy works.
+        ProxyFails = "proxy_fails",
         /// The session is being renewed.
         Renewing = "renewing",
         /// The session is being terminated, or is to be.
@@ -439,7 +441,7 @@ host_record! {
         pub waiting: u32,
         /// The reason why nothing is bought, if so.
         pub hold: Option<PoolHold>,
-        /// The targets that blocked three exits in a row at their first use.
+        /// The targets that blocked three exits in a row, each after fewer than three good answers.
         pub blocked_everywhere: Vec<String>,
         /// USD that this client has spent for the pool today (UTC).
         pub spent_today_usd: Decimal,

@@ -296,6 +296,11 @@ impl PoolClient {
         Ok(self.observe_lease(lease, seen, wait_ms, now).map(LeaseAdvice::as_str))
     }
 
+    /// When a session may do again for the target of a lease, in Unix time: the time to come back at after the advice `wait`.
+    pub fn retry_at(&self, lease: &LeaseRef) -> Option<Millis> {
+        self.pools.get(&lease.pool)?.retry_at(&self.client, id_of(lease)?)
+    }
+
     /// How a pool is.
     pub fn status(&self, pool: PoolNo) -> Option<PoolStatus> {
         self.pools.get(&pool).map(|machine| machine.status(&self.client))

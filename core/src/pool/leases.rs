@@ -111,6 +111,16 @@ struct Lease {
     since: Millis,
 }
 
+/// The result of an observation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ObservationResult {
+    pub(crate) slot: SlotNo,
+    pub(crate) target: TargetId,
+    pub(crate) follows: Consequence,
+    /// How many good answers of the target are known of this exit.
+    pub(crate) answers: u32,
+}
+
 /// The result of serving the waiting callers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Served {
@@ -342,12 +352,29 @@ impl Leases {
         self.update(slot, |exit| (exit.out, exit.idle_since) = (exit.out.saturating_sub(1), now));
     }
 
-    /// Takes an observation through a lease. Returns the consequence, the slot and the target; `None` if the exit has changed since, or the
-    /// lease is not valid.
-    pub(crate) fn observe(&mut self, lease: LeaseId, sight: Observation, now: Millis) -> Option<(Consequence, SlotNo, TargetId)> {
-        let Lease { slot, generation, target, .. } = *self.lent.get(&lease)?;
+    /// Takes an observation through a lease. Returns its consequence; `None` if the exit has changed since, or the lease is not valid.
+    pub(crate) fn observe(&mut self, lease: LeaseId, sight: Observation, now: Millis) -> Option<ObservationResult> {
+        let Lease { slot, generation, target, since } = *self.lent.get(&lease)?;
         let exit = self.exits.get_mut(&slot).filter(|exit| exit.generation == generation)?;
-        Some((exit.against.get_or_insert_default().saw(target, sight, now), slot, target))
+        let record = exit.against.get_or_insert_default();
+        let follows = record.saw(target, sight, since, now);
+        Some(ObservationResult { slot, target, follows, answers: record.answers(target) })
+    }
+
+    /// Returns true if a session rests for all targets, as its proxy fails, and no lease of it is out.
+    pub(crate) fn rests_for_all(&self, slot: SlotNo, now: Millis) -> bool {
+        let rests = |exit: &Exit| exit.out == 0 && exit.against.as_ref().is_some_and(|against| against.rests_until() > now);
+        self.exits.get(&slot).is_some_and(rests)
+    }
+
+    /// The target of a lease, while it is valid.
+    pub(crate) fn target_of(&self, lease: LeaseId) -> Option<TargetId> {
+        self.lent.get(&lease).map(|lease| lease.target)
+    }
+
+    /// When the first session has rested for this target.
+    pub(crate) fn rested_first(&self, target: TargetId) -> Option<Millis> {
+        self.exits.values().map(|exit| exit.rested_at(target)).min()
     }
 
     /// Another exit is wanted: it is changed [when that may be](Self::next_change), and not under a lease.

@@ -231,6 +231,13 @@ impl Host {
         result.map(|_| lease.expect("is a lease"))
     }
 
+    /// The lease that a command was granted.
+    fn granted(&mut self, command: CommandId) -> (LeaseRef, PoolLease) {
+        let answered = self.client.result(command).expect("has completed").as_ref().unwrap_or_else(|error| panic!("{error}"));
+        let granted = answered.raw.read().expect("is a lease");
+        (self.lease_of(command).expect("is granted"), granted)
+    }
+
     fn see(&mut self, lease: &LeaseRef, seen: Seen) -> Option<&'static str> {
         self.client.observe_lease(lease, seen, None, self.now).map(LeaseAdvice::as_str)
     }
@@ -383,7 +390,7 @@ fn what_a_target_says_changes_exits_by_its_reason_and_costs_nothing() {
     for (seen, reason) in [(Seen::Status(403), "http_403"), (Seen::Captcha, "captcha"), (Seen::Block, "block")] {
         let lease = host.lease(pool);
         host.pass(60_000);
-        assert_eq!(host.see(&lease, Seen::Status(200)), Some("keep"));
+        (0..3).for_each(|_| assert_eq!(host.see(&lease, Seen::Status(200)), Some("keep")));
         assert_eq!(host.see(&lease, seen), Some("give_back"));
         host.client.give_back(&lease, host.now);
         host.pass(20_000);
@@ -395,24 +402,105 @@ fn what_a_target_says_changes_exits_by_its_reason_and_costs_nothing() {
 }
 
 #[test]
-fn a_session_that_fails_again_and_again_is_replaced_only_where_that_is_asked() {
-    for (replace, bought) in [(None, 1), (Some(PoolReplace::Failing), 2)] {
+fn a_session_that_fails_at_one_target_where_another_works_is_replaced_only_where_that_is_asked() {
+    for (replace, targets, ended) in [
+        (None, ["shop"; 3], false),
+        (Some(PoolReplace::Failing), ["shop"; 3], true),
+        (Some(PoolReplace::Failing), ["shop-0", "shop-1", "shop-2"], false),
+    ] {
         let mut host = Host::new(Some(100));
-        let pool = host.try_open(OpenPool { replace, idle_release_ms: Some(60_000), ..shop() }).expect("can be opened");
-        for target in 0..3 {
-            let target = Some(format!("shop-{target}"));
-            let command = host.client.acquire(AcquireLease { pool, target, ..AcquireLease::default() }).command;
+        let pool = host.try_open(OpenPool { size: 2, replace, keep_ready: Some(2), ..shop() }).expect("can be opened");
+        host.pass(60_000);
+        for target in targets {
+            let asked = || AcquireLease { pool, target: Some(target.into()), ..AcquireLease::default() };
+            let commands = [0; 2].map(|_| host.client.acquire(asked()).command);
             host.pass(20_000);
-            let lease = host.lease_of(command).expect("is free");
-            host.see(&lease, Seen::Status(403));
-            host.client.give_back(&lease, host.now);
+            for command in commands {
+                let (lease, granted) = host.granted(command);
+                match granted.session_id.as_str() {
+                    "s-1" => _ = host.see(&lease, Seen::Status(403)),
+                    _ => (0..3).for_each(|_| _ = host.see(&lease, Seen::Status(200))),
+                }
+                host.client.give_back(&lease, host.now);
+            }
             host.pass(20_000);
         }
-        let ended = host.log.iter().any(|sent| sent == "DELETE /sessions/s-1");
-        let command = host.acquire(pool);
-        host.pass(20_000);
-        assert!(host.lease_of(command).is_ok());
-        assert_eq!((ended, host.bought), (bought > 1, bought), "{:?}", host.log);
+        let was_ended = host.log.iter().any(|sent| sent == "DELETE /sessions/s-1");
+        assert_eq!((was_ended, host.bought), (ended, if ended { 3 } else { 2 }), "{:?}", host.log);
+    }
+}
+
+#[test]
+fn a_session_is_ended_for_its_proxy_only_where_that_of_another_works() {
+    for works in [false, true] {
+        let mut host = Host::new(Some(100));
+        let open = OpenPool { size: 2, replace: Some(PoolReplace::Failing), keep_ready: Some(2), ..shop() };
+        let pool = host.try_open(open).expect("can be opened");
+        let mut resting = 0;
+        for _ in 0..1200 {
+            let commands = [0; 2].map(|_| host.acquire_for(pool, 500));
+            host.pass(1000);
+            for command in commands {
+                let (lease, granted) = match host.client.lease_of(command) {
+                    Some(_) => host.granted(command),
+                    None => continue,
+                };
+                host.see(&lease, Seen::Status(if works && granted.session_id != "s-1" { 200 } else { 407 }));
+                host.client.give_back(&lease, host.now);
+            }
+            resting += host.status(pool).resting;
+        }
+        assert_eq!(host.bought, if works { 3 } else { 2 }, "{:?}", host.log);
+        // Their rests get longer meanwhile.
+        assert!(works || resting > 2000, "{resting}");
+    }
+}
+
+#[test]
+fn whoever_is_to_wait_is_told_for_how_long() {
+    let mut host = Host::new(Some(100));
+    let pool = host.open(1);
+    let at_shop = || AcquireLease { pool, target: Some("shop".into()), timeout_ms: Some(300_000), ..AcquireLease::default() };
+    let mut advice = Vec::new();
+    for _ in 0..4 {
+        let command = host.client.acquire(at_shop()).command;
+        host.pass(120_000);
+        let (lease, _) = host.granted(command);
+        advice.push(host.see(&lease, Seen::Status(403)));
+        let retry_at = host.client.retry_at(&lease).expect("is known");
+        assert!((0..=60_000).contains(&(retry_at - host.now.unix)), "{retry_at}");
+        host.client.give_back(&lease, host.now);
+        assert_eq!(host.client.retry_at(&lease), None);
+    }
+    assert_eq!(advice, [Some("give_back"), Some("give_back"), Some("wait"), Some("wait")]);
+    assert_eq!(host.status(pool).blocked_everywhere, ["shop"]);
+}
+
+#[test]
+fn ten_leases_that_see_one_block_or_one_timeout_are_one_observation() {
+    for (seen, is_static, rest, rotated) in [
+        (Seen::Status(403), true, 60_000, 0),
+        (Seen::Status(403), false, 0, 1),
+        (Seen::Status(429), false, 30_000, 0),
+        (Seen::Timeout, false, 0, 0),
+        (Seen::Status(407), false, 0, 0),
+    ] {
+        let mut host = Host::new(Some(100));
+        host.is_static = is_static;
+        let session_type = if is_static { SessionType::Static } else { SessionType::Dynamic };
+        let pool = host.try_open(OpenPool { session_type, leases_per_session: Some(10), ..shop() }).expect("can be opened");
+        let leases = [0; 10].map(|_| host.lease(pool));
+        host.pass(60_000);
+        leases.iter().for_each(|lease| _ = host.see(lease, seen));
+        leases.iter().for_each(|lease| _ = host.client.give_back(lease, host.now));
+        let since = host.now.monotonic;
+        let command = host.acquire_for(pool, 3_600_000);
+        while host.client.is_pending(command) {
+            host.pass(100);
+        }
+        let waited = host.now.monotonic - since;
+        assert!((rest..rest + 5000).contains(&waited), "{seen:?}: {waited}");
+        assert_eq!(host.sessions[0].1, rotated, "{seen:?}");
     }
 }
 
@@ -535,10 +623,9 @@ fn scrape(host: &mut Host, pool: u32, targets: &[(&str, u32)], ms: Millis) -> Ve
         host.pass(250);
         for at in 0..targets.len() {
             let Some((command, since)) = open[at].take_if(|(command, _)| !host.client.is_pending(*command)) else { continue };
-            let raw = host.client.result(command).and_then(|result| result.as_ref().ok()).map(|answered| answered.raw.read::<PoolLease>());
-            let lease = raw.expect("is granted").expect("is a lease");
+            let (lease, granted) = host.granted(command);
             results[at].1 = results[at].1.max(host.now.monotonic - since);
-            lent[at] = Some((host.lease_of(command).expect("is granted"), (lease.slot.into(), lease.generation.into())));
+            lent[at] = Some((lease, (granted.slot.into(), granted.generation.into())));
         }
         open.iter().flatten().zip(&mut results).for_each(|((_, since), (_, most))| *most = (*most).max(host.now.monotonic - since));
     }

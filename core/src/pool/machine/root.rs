@@ -18,7 +18,7 @@ use crate::pool::buyer::{Buyer, Hold};
 use crate::pool::leases::{LeaseTerms, Leases, SlotNo, WaiterId};
 use crate::pool::record::RecordChange;
 use crate::pool::share::Sharing;
-use crate::pool::targets::{BlockTracker, TargetId};
+use crate::pool::targets::{BlockTracker, ProxyTracker, TargetId};
 use crate::state::{CommandId, Name};
 use crate::time::Millis;
 
@@ -50,6 +50,7 @@ pub(in crate::pool) struct Machine {
     pub(super) leases: Leases,
     pub(super) buyer: Buyer,
     pub(super) blocking: BlockTracker,
+    pub(super) proxies: ProxyTracker,
     /// The names of targets, for people.
     pub(super) labels: Map<TargetId, ArcStr>,
     pub(super) slots: Slots,
@@ -81,6 +82,7 @@ impl Machine {
             leases: Leases::new(terms),
             buyer: Buyer::default(),
             blocking: BlockTracker::default(),
+            proxies: ProxyTracker::default(),
             labels: Map::default(),
             slots: Slots::new(options.size),
             callers: Callers::default(),

@@ -10,6 +10,7 @@ use crate::contract::agent::RotateReason;
 use crate::contract::pools::PoolSlotState;
 use crate::pool::leases::SlotNo;
 use crate::pool::others::OtherSlots;
+use crate::pool::targets::SessionFailures;
 use crate::state::Seen;
 use crate::time::Millis;
 
@@ -91,9 +92,8 @@ pub(super) struct PoolSession {
     pub(super) read_again_at: Option<Millis>,
     /// For what its exit is to change; where nothing was seen, it is time.
     pub(super) seen: Option<Seen>,
-    /// Exits that were blocked since it was last of use, or leases where it has one exit only; and which the last one was.
-    pub(super) blocks: u32,
-    pub(super) last_blocked: u64,
+    /// What counts against the session, and not only against its exit.
+    pub(super) failures: SessionFailures,
     /// True if the session is to be ended once its leases are back.
     pub(super) ends_after_leases: bool,
     /// True if this client has bought the session, so that it has watched all of its life.
@@ -118,8 +118,7 @@ impl PoolSession {
             old_at: None,
             read_again_at: None,
             seen: None,
-            blocks: 0,
-            last_blocked: 0,
+            failures: SessionFailures::default(),
             ends_after_leases: false,
             is_bought: false,
             renewal_wanted_at: None,
@@ -131,13 +130,6 @@ impl PoolSession {
     /// Returns true if it was read so recently that it is lent without another read.
     pub(super) fn is_fresh(&self, now: Millis) -> bool {
         now.saturating_sub(self.read_at) < CHECK
-    }
-
-    /// An exit was blocked, or a lease: each counts once.
-    pub(super) fn blocked(&mut self, which: u64) {
-        if self.blocks == 0 || self.last_blocked != which {
-            (self.blocks, self.last_blocked) = (self.blocks.saturating_add(1), which);
-        }
     }
 
     /// Why its exit changes.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::root::{Machine, told};
 use super::slots::{Doing, HeldSlot};
 use crate::client::Client;
-use crate::contract::pools::{PoolSlot, PoolSlotReason, PoolStatus, PoolStatusOf};
+use crate::contract::pools::{PoolSlot, PoolSlotReason, PoolSlotState, PoolStatus, PoolStatusOf};
 use crate::policy::{Advice, Effect, Error, Kind};
 use crate::pool::leases::SlotNo;
 use crate::pool::others::SeenSlot;
@@ -16,7 +16,12 @@ use crate::time::Millis;
 pub(super) const READY_TIMEOUT: Millis = 300_000;
 
 impl Machine {
-    /// Sessions that can be lent at once.
+    /// Returns true if the session of a slot rests for all targets.
+    fn rests(&self, slot: SlotNo, held: &HeldSlot, now: Millis) -> bool {
+        held.doing == Doing::Lends && self.leases.rests_for_all(slot, now)
+    }
+
+    /// Sessions without a lease that are not at work.
     fn free(&self) -> u32 {
         u32::try_from(self.leases.idle_count()).unwrap_or(u32::MAX).min(self.slots.counts.lends)
     }
@@ -24,14 +29,19 @@ impl Machine {
     /// How it is, as far as this client knows.
     pub(in crate::pool) fn status(&self, client: &Client) -> PoolStatus {
         let counts = self.slots.counts;
-        let ready = self.free();
         let now = client.monotonic();
+        let free = self.free();
+        let rests = self.slots.iter().filter(|(slot, held)| self.rests(*slot, held, now)).count();
+        let rests = u32::try_from(rests).unwrap_or(u32::MAX).min(free);
         let slot = |(slot, held): (SlotNo, &HeldSlot)| {
             let session = held.session.as_ref();
             Some(PoolSlot {
                 slot,
-                state: held.doing.state(self.leases.is_lent(slot))?,
-                reason: reason_of(held),
+                state: match self.rests(slot, held, now) {
+                    true => PoolSlotState::Resting,
+                    false => held.doing.state(self.leases.is_lent(slot))?,
+                },
+                reason: Some(PoolSlotReason::ProxyFails).filter(|_| self.rests(slot, held, now)).or_else(|| reason_of(held)),
                 purchase: session.and_then(|session| client.purchase_number(&session.id)),
                 session_id: session.map(|session| session.id.to_string()),
                 generation: session.map(|session| session.generation),
@@ -42,11 +52,11 @@ impl Machine {
         let others = self.slots.others.counts;
         PoolStatus {
             size: self.whole_size(),
-            ready,
-            leased: counts.lends - ready,
+            ready: free - rests,
+            leased: counts.lends - free,
             creating: counts.coming - counts.reading - counts.renewing,
             changing: counts.rotating + counts.reading + counts.renewing,
-            resting: counts.waiting + counts.resting,
+            resting: counts.waiting + counts.resting + rests,
             in_doubt: counts.in_doubt + others.in_doubt,
             empty: counts.empty + others.empty,
             with_others: others.with_others,

@@ -12,7 +12,7 @@ use crate::contract::{Json, Shaped, json_of};
 use crate::engine::EventKind;
 use crate::policy::{Advice, Effect, Error, Kind};
 use crate::pool::buyer::AT_ONCE;
-use crate::pool::leases::{LEAKS, LeaseGrant, LeaseId, SlotNo};
+use crate::pool::leases::{LEAKS, LeaseGrant, LeaseId, ObservationResult, SlotNo};
 use crate::pool::record::RecordChange;
 use crate::pool::share::SPARE_FIRST;
 use crate::pool::targets::{Consequence, Observation, TargetId};
@@ -76,33 +76,43 @@ impl Machine {
         wait: Option<Millis>,
     ) -> Option<LeaseAdvice> {
         let (now, sight) = (client.monotonic(), Observation::of(seen, wait));
-        let (follows, slot, target) = self.leases.observe(lease, sight, now)?;
-        self.blocking.note(target, sight, follows, now);
+        let ObservationResult { slot, target, follows, answers } = self.leases.observe(lease, sight, now)?;
+        self.blocking.note(target, sight, follows, answers, now);
+        if sight.is_answer() {
+            self.proxies.worked(slot, now);
+        }
         let everywhere = self.blocking.everywhere(target);
         let advice = match follows {
             Consequence::Nothing => LeaseAdvice::Keep,
-            Consequence::Rests | Consequence::Read | Consequence::Refused => LeaseAdvice::GiveBack,
-            Consequence::Blocked { .. } if everywhere => LeaseAdvice::Wait,
-            Consequence::Blocked { .. } => LeaseAdvice::GiveBack,
+            Consequence::Blocked { .. } | Consequence::Rests if everywhere => LeaseAdvice::Wait,
+            Consequence::Blocked { .. } | Consequence::Rests | Consequence::Read | Consequence::Refused => LeaseAdvice::GiveBack,
         };
-        let failing = self.options.replace == Some(PoolReplace::Failing);
         let is_dynamic = is_dynamic(&self.options);
+        let mut fails = false;
         if let Some(session) = self.slots.session_mut(slot) {
+            if sight.is_answer() {
+                session.failures.worked(Some(target).filter(|_| sight == Observation::Good));
+            }
             match follows {
                 Consequence::Blocked { .. } => {
                     session.seen = Some(seen);
-                    session.blocked(if is_dynamic { u64::from(session.generation) } else { lease });
+                    let exit = if is_dynamic { u64::from(session.generation) } else { lease };
+                    let (blocks, _) = session.failures.count(Some(target), exit, now);
+                    // Where no exit does, another session would not do, either.
+                    fails = blocks >= BLOCKS && !everywhere;
                 }
-                // A new exit does not help there, and none is asked for.
-                Consequence::Refused => session.blocked(lease),
-                Consequence::Nothing if sight == Observation::Good => session.blocks = 0,
+                Consequence::Refused => {
+                    let (refusals, since) = session.failures.count(None, lease, now);
+                    // Nor would it while the proxies of all sessions fail.
+                    fails = refusals >= BLOCKS && self.proxies.another_worked(slot, since);
+                }
                 _ => {}
             }
-            session.ends_after_leases |= failing && session.blocks >= BLOCKS && !everywhere;
+            session.ends_after_leases |= fails && self.options.replace == Some(PoolReplace::Failing);
+            fails = session.ends_after_leases;
         }
-        let ends_after_leases = self.slots.session(slot).is_some_and(|session| session.ends_after_leases);
         match follows {
-            Consequence::Blocked { .. } | Consequence::Refused if ends_after_leases => self.leases.retire(slot),
+            Consequence::Blocked { .. } | Consequence::Refused if fails => self.leases.retire(slot),
             Consequence::Blocked { .. } if is_dynamic && self.blocking.may_rotate(target, now) => self.leases.change(slot, now),
             _ => {}
         }
@@ -111,6 +121,14 @@ impl Machine {
         }
         self.turn(client);
         Some(advice)
+    }
+
+    /// When a session may do again for the target of a lease.
+    pub(in crate::pool) fn retry_at(&self, client: &Client, lease: LeaseId) -> Option<Millis> {
+        let target = self.leases.target_of(lease)?;
+        let rotates_at = self.blocking.rotates_at(target).filter(|_| is_dynamic(&self.options));
+        let at = self.leases.rested_first(target).into_iter().chain(rotates_at).min()?;
+        Some(client.unix().saturating_add(at.saturating_sub(client.monotonic()).max(0)))
     }
 
     /// The client below has something to say.

@@ -167,9 +167,9 @@ impl Client {
         jittered(most, self.router.shared.rng.jitter())
     }
 
-    /// A number that no other client has.
-    pub(crate) fn any_mark(&mut self) -> u64 {
-        self.router.shared.rng.jitter()
+    /// A text that no other client has.
+    pub(crate) fn any_mark(&mut self) -> String {
+        self.router.shared.rng.entry()
     }
 
     /// Puts these into an order that is not the same for all clients.
@@ -202,6 +202,22 @@ impl Client {
     pub(crate) fn shared_id(&self, session: &str) -> ArcStr {
         let known = self.router.sessions.from(session).next().map(|(id, _)| id).filter(|id| id.as_str() == session);
         known.map_or_else(|| session.into(), ArcStr::clone)
+    }
+
+    /// What its pool noted of a session, here or in another client.
+    pub(crate) fn pool_notes(&self, session: &str) -> Option<&str> {
+        self.router.sessions.get(session)?.pool_notes.as_deref()
+    }
+
+    /// Notes this of a session, for whoever takes it over; it is written now, or with the next put of its record.
+    pub(crate) fn set_pool_notes(&mut self, session: &str, notes: Option<String>, writes: bool) {
+        self.route(|router| {
+            let Some(known) = router.sessions.get_mut(session) else { return };
+            known.pool_notes = notes.map(ArcStr::from);
+            if writes {
+                router.put_session(session);
+            }
+        });
     }
 
     /// The number of a session's purchase in its slot.

@@ -132,10 +132,10 @@ pub(crate) struct Sharing {
 }
 
 impl Sharing {
-    pub(crate) fn new(client: u64, idle_release: Millis, keep_ready: u32) -> Self {
+    pub(crate) fn new(client: String, idle_release: Millis, keep_ready: u32) -> Self {
         let peak = |span| Peak { span, ..Peak::default() };
         let (used, used_of_late) = (peak(idle_release), peak(SPARE));
-        Sharing { client: format!("{client:016x}"), keep_ready, used, used_of_late, ..Sharing::default() }
+        Sharing { client, keep_ready, used, used_of_late, ..Sharing::default() }
     }
 
     /// Notes how many sessions are lent, and how many more would help those who wait.
@@ -331,7 +331,7 @@ mod tests {
 
     /// A client that uses so many sessions and waits for so many more, for 10 seconds.
     fn client(number: u64, lent: u32, waited_for: u32) -> Sharing {
-        let mut sharing = Sharing::new(number, 5000, 0);
+        let mut sharing = Sharing::new(number.to_string(), 5000, 0);
         sharing.note(lent, waited_for, 0);
         sharing.note(lent, waited_for, 10_000);
         sharing
@@ -397,7 +397,7 @@ mod tests {
 
     #[test]
     fn a_client_is_short_once_somebody_waits_for_two_seconds_without_a_break() {
-        let mut sharing = Sharing::new(1, 5000, 0);
+        let mut sharing = Sharing::new("1".into(), 5000, 0);
         let at = |sharing: &mut Sharing, waited_for, now| {
             sharing.note(0, waited_for, now);
             sharing.is_short(here(0, 1), now)
@@ -415,7 +415,7 @@ mod tests {
     #[test]
     fn what_was_not_needed_of_late_goes_back_and_what_is_to_be_at_hand_stays() {
         for (keep_ready, gives) in [(0, [0, 0, 1, 1, 4]), (3, [0, 0, 0, 0, 1])] {
-            let mut sharing = Sharing::new(1, 5000, keep_ready);
+            let mut sharing = Sharing::new("1".into(), 5000, keep_ready);
             let now = Here { has: 5, free: 4, size: 20 };
             [(5, 0), (2, 500), (4, 600), (1, 1000)].into_iter().for_each(|(used, at)| sharing.note(used, 0, at));
             assert_eq!([1000, 5499, 5500, 5999, 6000].map(|at| sharing.gives_back(now, at)), gives);
@@ -446,7 +446,7 @@ mod tests {
 
     #[test]
     fn an_entry_is_put_where_it_says_something_new_and_each_five_seconds() {
-        let mut sharing = Sharing::new(1, 5000, 0);
+        let mut sharing = Sharing::new("1".into(), 5000, 0);
         assert!(!sharing.is_to_put(here(0, 20), 0) && sharing.to_put(Some(here(0, 20)), 0).is_empty());
         sharing.note(2, 6, 0);
         assert!(sharing.is_to_put(here(2, 20), 0));

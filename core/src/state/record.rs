@@ -110,6 +110,8 @@ pub(crate) struct SavedSession {
     pub(crate) unconfirmed: bool,
     /// The charge of the purchase in USD, if the service stated it.
     pub(crate) charged_usd: Option<String>,
+    /// What its pool remembers of it, for whoever takes it over.
+    pub(crate) pool_notes: Option<String>,
 }
 
 /// The memory of an accepted intent.
@@ -150,7 +152,7 @@ stored!(SavedCall {
     session_over,
     refused,
 });
-stored!(SavedSession { id, session_type, status, credentials, auto_rotate, ends, unconfirmed as "only_named", charged_usd });
+stored!(SavedSession { id, session_type, status, credentials, auto_rotate, ends, unconfirmed as "only_named", charged_usd, pool_notes });
 stored!(Done { operation, facts, follows as "opened", answer });
 
 impl FromJson for (Method, Safety) {

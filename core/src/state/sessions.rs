@@ -36,6 +36,8 @@ pub(crate) struct Tracked {
     /// Those of them that change it: one, unless more came out of records.
     pub(crate) changing: SmallSet<JobId>,
     pub(crate) observed: Observed,
+    /// What its pool remembers of it.
+    pub(crate) pool_notes: Option<ArcStr>,
 }
 
 /// The names of changes that cost nothing and were left in doubt. These doubts refuse nothing.

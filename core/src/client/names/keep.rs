@@ -220,5 +220,6 @@ pub(crate) fn saved_session(id: &str, tracked: &Tracked) -> SavedSession {
         ends: tracked.session_options.ends.to_vec(),
         unconfirmed: tracked.shown.unconfirmed,
         charged_usd: tracked.shown.charged_usd.as_ref().map(ArcStr::to_string),
+        pool_notes: tracked.pool_notes.as_ref().map(ArcStr::to_string),
     }
 }

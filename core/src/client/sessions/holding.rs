@@ -42,6 +42,7 @@ impl Router {
             },
             bought_as: bought_as.map(Arc::new),
             lapsed: false,
+            pool_notes: session.pool_notes.map(ArcStr::from),
             ..*before
         };
         self.sessions.insert(id, Box::new(tracked));

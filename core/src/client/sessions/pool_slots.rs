@@ -306,6 +306,29 @@ mod tests {
     }
 
     #[test]
+    fn what_a_pool_noted_of_a_session_is_there_for_whoever_takes_it_over_and_for_no_later_one() {
+        let (mut first, mut disk) = (agent(7, true), Memory::default());
+        opened(&mut first, &mut disk, |_| session("s-1", "active")).0.expect("was bought");
+        first.set_pool_notes("s-1", Some("{\"a\":1}".into()), false);
+        first.release_session("s-1");
+        go_on(&mut first, &mut disk, NOW, |_| panic!("nothing is sent"));
+        let mut second = agent(8, true);
+        opened(&mut second, &mut disk, |_| session("s-1", "active")).0.expect("is taken over");
+        assert_eq!(second.pool_notes("s-1"), Some("{\"a\":1}"));
+        second.set_pool_notes("s-1", Some("{\"a\":2}".into()), true);
+        go_on(&mut second, &mut disk, NOW, |_| panic!("nothing is sent"));
+        // It dies.
+        let mut third = agent(9, true);
+        opened(&mut third, &mut disk, |_| session("s-1", "active")).0.expect("is taken over");
+        assert_eq!(third.pool_notes("s-1"), Some("{\"a\":2}"));
+        let end = third.start_for(0, "terminate_session", r#"{"session_id":"s-1"}"#, CallOptions::default());
+        go_on(&mut third, &mut disk, NOW, |_| (200, r#"{"success":true,"data":{}}"#.to_owned()));
+        third.take_answer(end).expect("has completed").expect("is ended");
+        opened(&mut third, &mut disk, |_| session("s-2", "active")).0.expect("is bought");
+        assert_eq!(third.pool_notes("s-2"), None);
+    }
+
+    #[test]
     fn what_was_refused_leaves_its_number_and_no_doubt() {
         let (mut client, mut disk) = (agent(7, true), Memory::default());
         for number in 1..4 {

@@ -91,7 +91,7 @@ impl Machine {
     fn ask(&mut self, client: &mut Client, now: Millis, allowed: u32) {
         let (lacking, wanted) = (self.lacking(now), self.wanted(now));
         let is_default = lacking == 0 || self.shared.is_replaced();
-        if is_default || !self.asking.out.is_empty() || (now < self.asking.next && (allowed == 0 || !self.asking.is_all)) {
+        if is_default || !self.asking.out.is_empty() || now < self.asking.next {
             return;
         }
         // Each is read when it is taken over.

@@ -69,8 +69,8 @@ pub(in crate::pool) struct Machine {
 }
 
 impl Machine {
-    /// `mark`: a number that no other client of the pool has.
-    pub(in crate::pool) fn new(number: PoolNo, options: OpenPool, mark: u64) -> Self {
+    /// `mark`: a text that no other client of the pool has.
+    pub(in crate::pool) fn new(number: PoolNo, options: OpenPool, mark: String) -> Self {
         let terms = LeaseTerms {
             per_session: options.leases_per_session.unwrap_or(1),
             rotate_after_uses: options.rotate_after_uses.filter(|_| is_dynamic(&options)),
@@ -101,7 +101,7 @@ impl Machine {
 
     /// A pool that others have opened.
     pub(in crate::pool) fn joining(number: PoolNo, name: String) -> Self {
-        let machine = Machine::new(number, OpenPool { name, size: 1, ..OpenPool::default() }, 0);
+        let machine = Machine::new(number, OpenPool { name, size: 1, ..OpenPool::default() }, String::new());
         Machine { joins: true, shared: SharedRecord::default(), ..machine }
     }
 

@@ -402,7 +402,8 @@ impl Fleet {
             daily_cap_usd: Some(hopline::contract::Decimal(Decimal::from(1_000_000))),
             ..ClientOptions::default()
         };
-        let client = PoolClient::new(options, [number; 16]).map_err(|error| error.to_string())?;
+        let client =
+            PoolClient::new(options, std::array::from_fn(|at| number.wrapping_mul(at as u8 + 1))).map_err(|error| error.to_string())?;
         let request = OpenPool {
             name: "shop".to_owned(),
             size: self.story.size,

@@ -179,6 +179,8 @@ pub struct Description {
     pub operation: Option<String>,
     /// The key of that call.
     pub key: Option<String>,
+    /// True if an app's own backend refused every send of that key.
+    pub refused: bool,
     /// The body of that call, where it may be sent again.
     pub body: Option<String>,
     /// The parameters of that call by which a list may show it, where it may not be sent again.
@@ -199,6 +201,7 @@ pub fn describe(data: &[u8]) -> Option<Description> {
         session_id: data.session.map(|session| session.id).or_else(|| of_done(|facts| &facts.session_id)),
         order_no: call.as_ref().and_then(|call| call.order_no.clone()).or_else(|| of_done(|facts| &facts.order_no)),
         key: call.as_ref().and_then(|call| call.key.clone()),
+        refused: call.as_ref().is_some_and(|call| call.refused),
         body: call.as_ref().and_then(|call| call.body.clone()),
         match_fields: call.as_ref().map(|call| call.match_fields.clone()).unwrap_or_default(),
         operation: call.map(|call| call.operation),

@@ -19,8 +19,8 @@ const LATEST: Millis = 21_000;
 impl World {
     /// Records the answer to a claim. The commands that waited for the name join the purchase of its record; without one, they begin a
     /// purchase of their own, if the earlier one has ended.
-    pub(crate) fn claimed(&mut self, name: &Name, data: Option<&[u8]>) {
-        let (Some(job), Some(process)) = (self.job_of(name), &mut self.process) else { return };
+    pub(crate) fn claimed(&mut self, name: &Name, data: Option<&[u8]>) -> Result<(), Wrong> {
+        let (Some(job), Some(process)) = (self.job_of(name), &mut self.process) else { return Ok(()) };
         let admitted = Admitted { next: process.next_command(), was_left: false };
         let before = process.admitted.insert(name.clone(), admitted);
         // A job with a key continues under it; and no start waits for the name of a session's renewals.
@@ -28,11 +28,15 @@ impl World {
         // Nor does anybody who starts a change without a name wait for an earlier one of its kind.
         let is_own = self.jobs[job].name == JobName::None && self.jobs[job].is_change();
         if self.jobs[job].name == JobName::Key || is_of_renewals || is_own {
-            return;
+            return Ok(());
         }
         let about = match data {
             Some(data) => {
-                let about = self.checker.of_key(job, describe(data).and_then(|told| told.key).as_deref());
+                let told = describe(data);
+                let about = self.checker.of_key(job, told.as_ref().and_then(|told| told.key.as_deref()));
+                if let Some(about) = about.filter(|_| told.is_some_and(|told| told.refused)) {
+                    self.checker.finds_refused(about)?;
+                }
                 // A purchase that an app's own backend refused begins again, with its key.
                 let is_open = |about: &About| !self.scope.relayed || !self.checker.is_denied(*about);
                 let current = self.checker.current(job).filter(is_open);
@@ -46,7 +50,7 @@ impl World {
                 self.checker.begins_anew(job, before.is_some_and(|before| before.was_left) || is_anothers)
             }
         };
-        let Some(about) = about else { return };
+        let Some(about) = about else { return Ok(()) };
         let (client, checker) = (&process.client, &self.checker);
         // A command that still waits after its purchase has ended was not admitted to it.
         let is_new = |command| before.is_none_or(|before| command >= before.next);
@@ -54,6 +58,7 @@ impl World {
         let known = process.commands.iter_mut().filter_map(|(command, known)| Some((*command, known.as_mut()?)));
         let waiting = known.filter(|(command, known)| known.job == job && waits(*command, **known));
         waiting.for_each(|(_, known)| *known = about);
+        Ok(())
     }
 
     /// A driver that comes to a request too late, or can't vouch for its claims, does not send it.
@@ -128,8 +133,6 @@ impl World {
         process.untold = true;
         let number = process.number;
         self.store.ends_claims(number);
-        // The program goes on from here as another one would, and is told what that one would be told.
-        self.charged.retain(|(program, _), _| *program != number);
         self.checker.claims_ended();
         self.tell(|| format!("the claims of program {number} end"));
     }

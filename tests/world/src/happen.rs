@@ -88,7 +88,7 @@ impl World {
             self.sent.extend(keys);
         }
         if let (StoreAnswer::Claimed(names), false) = (&answer, has_ended || fails) {
-            names.iter().for_each(|(name, data)| self.claimed(name, data.as_deref()));
+            names.iter().try_for_each(|(name, data)| self.claimed(name, data.as_deref()))?;
         }
         match result {
             StoreResult::DoneAfterEnd => {

@@ -260,6 +260,13 @@ impl Checker {
         self.jobs.get_mut(about.job).map_or(Ok(()), |history| history.ends(about.purchase, job, result))
     }
 
+    /// A program finds a record which says that an app's own backend refused the purchase.
+    pub(crate) fn finds_refused(&mut self, about: About) -> Result<(), Harm> {
+        self.spending.freed(about);
+        self.changes.closed(about);
+        self.jobs.get_mut(about.job).map_or(Ok(()), |history| history.finds_refused(about.purchase))
+    }
+
     /// A caller takes a result.
     pub(crate) fn taken(&mut self, about: About, job: Job, result: &Result<Answered, Error>) {
         if let Some(history) = self.jobs.get_mut(about.job) {

@@ -45,6 +45,12 @@ struct Purchase {
 }
 
 impl Purchase {
+    /// Its last key, when an app's own backend refused that and where it was sent, if that was the last answer.
+    fn refused(&self) -> Option<(String, Millis, String)> {
+        let last = self.keys.last()?;
+        Some((last.key.clone(), last.refused_at?, last.url.clone()))
+    }
+
     /// The effects that no other party accounts for: a caller that allows another key after a failure has bought the purchase that failed.
     fn effects(&self, retry_paid: bool) -> impl Iterator<Item = &Effect> {
         let failed = move |effect: &Effect| {
@@ -251,15 +257,27 @@ impl History {
             }
             // A job with a key continues under it, even after this result.
             (purchase.denied, purchase.closed) = (!self.is_ambiguous, job.name != Name::Key);
-            let is_refused = job.name == Name::Intent && result.as_ref().is_err_and(|error| error.kind == Kind::Refused);
-            let last = purchase.keys.last().filter(|_| is_refused);
-            self.refused = last.and_then(|last| Some((last.key.clone(), last.refused_at?, last.url.clone()))).or(self.refused.take());
+            if job.name == Name::Intent && result.as_ref().is_err_and(|error| error.kind == Kind::Refused) {
+                self.refused = purchase.refused().or(self.refused.take());
+            }
         }
         let is_done = result.as_ref().map_or_else(|error| error.effect, |_| Said::Done) == Said::Done;
         let was_done = if is_one { was_ever_done } else { !purchase.effects.is_empty() };
         // Renewals follow one another under the name of their session's: what somebody goes on with may be another one by then.
         let may_be_another = is_change && job.task == Task::Renew;
         if is_done && job.has_effect() && !may_be_another && !is_excused && self.misled == 0 && !was_done { Err(INVENTED) } else { Ok(()) }
+    }
+
+    /// A program finds a record which says that an app's own backend refused every send of a key. The program that put it may have died
+    /// before it could say so.
+    pub(super) fn finds_refused(&mut self, purchase: usize) -> Result<(), Harm> {
+        let Some(purchase) = self.purchases.get_mut(purchase).filter(|purchase| !purchase.closed) else { return Ok(()) };
+        if !purchase.effects.is_empty() && self.excused == 0 && !purchase.guessed {
+            return Err(DENIED);
+        }
+        (purchase.denied, purchase.closed) = (!self.is_ambiguous, true);
+        self.refused = purchase.refused().or(self.refused.take());
+        Ok(())
     }
 
     /// A caller takes a result.

@@ -562,3 +562,28 @@ fn an_older_setting_is_not_sent_again_over_a_newer_one() {
         assert_eq!(send(&mut checker, Some((first, older)), &put("a"), None, at(0)), harm, "{is_again} {is_accepted}");
     }
 }
+
+#[test]
+fn a_refusal_of_an_apps_own_backend_that_only_its_record_tells_ends_the_purchase_as_one_that_its_caller_was_told_of() {
+    let job = Job::named(Task::Renew, 3);
+    let second = |with: &dyn Fn(&mut Checker, About) -> Result<(), Harm>, session: &str, key| {
+        let (mut checker, first) = begun(Terms { relayed: true, ..Terms::default() }, job);
+        send(&mut checker, Some((first, job)), &renew("a"), None, at(0)).unwrap();
+        hear(&mut checker, first, "a", &response(404, "<html>"));
+        // Its program dies before the caller hears of it.
+        checker.crashed();
+        let about = checker.begun(0, job);
+        with(&mut checker, about)?;
+        let about = if checker.has_ended(about) { checker.begins_anew(0, false).unwrap() } else { about };
+        let request = request(Method::Post, &format!("/v1/sessions/{session}/renew"), &[("idempotency-key", key)]);
+        send(&mut checker, Some((about, job)), &request, None, at(1000))
+    };
+    let finds = |checker: &mut Checker, about| checker.finds_refused(about);
+    let finds_what_was_done = |checker: &mut Checker, about| {
+        checker.did(about, effect("a"))?;
+        checker.finds_refused(about)
+    };
+    assert_eq!([second(&finds, "s-1", "a"), second(&finds, "s-2", "b")], [Ok(()), Ok(())]);
+    assert_eq!([second(&finds, "s-1", "b"), second(&|_, _| Ok(()), "s-2", "b")], [Err(REKEYED), Err(REKEYED)]);
+    assert_eq!(second(&finds_what_was_done, "s-1", "a"), Err(DENIED));
+}

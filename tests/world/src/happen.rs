@@ -129,7 +129,7 @@ impl World {
             StoreCall::Delete { name } if answer == StoreAnswer::Done => {
                 self.damaged.remove(name);
                 if let Some(job) = before {
-                    self.checker.erased(job);
+                    self.checker.erased(job, self.jobs[job]);
                 }
             }
             StoreCall::Put { name, .. } if answer == StoreAnswer::Done => _ = self.damaged.remove(name),

@@ -295,8 +295,8 @@ impl Checker {
     }
 
     /// The record of a job's call is gone from the store: what comes next is a purchase of its own, if the service has done nothing.
-    pub(crate) fn erased(&mut self, at: usize) {
-        if let Some(purchase) = self.jobs.get_mut(at).and_then(History::erased) {
+    pub(crate) fn erased(&mut self, at: usize, job: Job) {
+        if let Some(purchase) = self.jobs.get_mut(at).and_then(|history| history.erased(job)) {
             self.spending.freed(About { job: at, purchase });
             self.changes.closed(About { job: at, purchase });
         }

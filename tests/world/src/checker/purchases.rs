@@ -180,11 +180,14 @@ impl History {
         self.purchases.iter().any(|purchase| !purchase.effects.is_empty())
     }
 
-    /// Its record is gone. The present purchase, if nothing came of it and it goes on all the same.
-    pub(super) fn erased(&mut self) -> Option<usize> {
+    /// Its record is gone. The present purchase, if nothing came of it and it goes on all the same. What needs no record is over with it:
+    /// the end of a session deletes what is free of that session, and whoever waited for the name begins anew.
+    pub(super) fn erased(&mut self, job: Job) -> Option<usize> {
         let at = self.current()?;
-        let purchase = &self.purchases[at];
-        (purchase.effects.is_empty() && !purchase.closed && !purchase.guessed).then_some(at)
+        let purchase = &mut self.purchases[at];
+        let goes_on = purchase.effects.is_empty() && !purchase.closed && !purchase.guessed;
+        purchase.closed |= !job.is_remembered();
+        goes_on.then_some(at)
     }
 
     pub(super) fn found(&self, purchase: usize) -> Option<&Effect> {

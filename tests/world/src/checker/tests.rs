@@ -260,14 +260,14 @@ fn buys_more(with: impl Fn(&mut Checker, About)) -> Result<(), Harm> {
 #[test]
 fn a_key_counts_until_its_record_is_gone_and_nothing_was_done() {
     assert_eq!(buys_more(|_, _| {}), Err(CAPPED));
-    assert_eq!(buys_more(|checker, _| checker.erased(0)), Ok(()));
+    assert_eq!(buys_more(|checker, _| checker.erased(0, CREATE)), Ok(()));
     let done = |checker: &mut Checker, about| {
         checker.did(about, effect("a")).unwrap();
-        checker.erased(0);
+        checker.erased(0, CREATE);
     };
     let guessed = |checker: &mut Checker, about| {
         checker.guessed(about, true);
-        checker.erased(0);
+        checker.erased(0, CREATE);
     };
     assert_eq!((buys_more(done), buys_more(guessed)), (Err(CAPPED), Err(CAPPED)));
 }
@@ -586,4 +586,26 @@ fn a_refusal_of_an_apps_own_backend_that_only_its_record_tells_ends_the_purchase
     assert_eq!([second(&finds, "s-1", "a"), second(&finds, "s-2", "b")], [Ok(()), Ok(())]);
     assert_eq!([second(&finds, "s-1", "b"), second(&|_, _| Ok(()), "s-2", "b")], [Err(REKEYED), Err(REKEYED)]);
     assert_eq!(second(&finds_what_was_done, "s-1", "a"), Err(DENIED));
+}
+
+#[test]
+fn a_doubt_of_what_is_free_is_over_once_its_record_is_deleted_and_one_that_may_have_been_paid_is_not() {
+    let second = |job: Job, path: &str, is_erased: bool| {
+        let (mut checker, first) = begun(Terms::default(), job);
+        let send_with = |checker: &mut Checker, about, key| {
+            send(checker, Some((about, job)), &request(Method::Post, path, &[("idempotency-key", key)]), None, at(0))
+        };
+        send_with(&mut checker, first, "a").unwrap();
+        // It waits for the name while the end of the session has that.
+        let waiting = checker.begun(0, job);
+        if is_erased {
+            checker.erased(0, job);
+        }
+        let about = if checker.has_ended(waiting) { checker.begins_anew(0, true).unwrap() } else { waiting };
+        send_with(&mut checker, about, "b")
+    };
+    let (rotation, renewal) = (Job::named(Task::Rotate, 0), Job::named(Task::Renew, 0));
+    let path = "/v1/sessions/s-1/rotate";
+    assert_eq!([second(rotation, path, true), second(rotation, path, false)], [Ok(()), Err(REKEYED)]);
+    assert_eq!(second(renewal, "/v1/sessions/s-1/renew", true), Err(REKEYED));
 }

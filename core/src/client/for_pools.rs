@@ -222,8 +222,17 @@ impl Client {
 
     /// The number of a session's purchase in its slot.
     pub(crate) fn purchase_number(&self, session: &str) -> Option<i64> {
+        i64::try_from(self.slot_purchase(session)?.number).ok()
+    }
+
+    /// The number of the slot for which a session was bought.
+    pub(crate) fn slot_of(&self, session: &str) -> Option<u32> {
+        self.slot_purchase(session)?.slot.rsplit_once('/')?.1.parse().ok()
+    }
+
+    fn slot_purchase(&self, session: &str) -> Option<SlotPurchase<'_>> {
         let bought_as = self.router.sessions.get(session)?.bought_as.as_ref()?;
-        i64::try_from(SlotPurchase::of(bought_as.intent.as_deref()?)?.number).ok()
+        SlotPurchase::of(bought_as.intent.as_deref()?)
     }
 
     /// Returns true if a session is this client's, and can be used as far as is known.

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::keys::Keys;
 use super::targets::{Consequence, Observation, TargetHistory, TargetId};
 use crate::time::Millis;
 
@@ -10,6 +11,14 @@ use crate::time::Millis;
 const KEYS: usize = 16;
 /// A lease that is out for so long is said to leak.
 pub(crate) const LEAKS: Millis = 600_000;
+/// A caller with a new key waits for so long for a session that no key has, where one may come; then keys share.
+pub(crate) const SHARES_AFTER: Millis = 2000;
+/// From then on they share for so long before further sessions are waited for again.
+const SHARES_FOR: Millis = 10_000;
+/// A caller whose time is over after so long shares a session rather than get none.
+const LAST: Millis = 1000;
+/// So many free sessions are looked at for the one that the fewest keys have.
+const LOOKS: usize = 64;
 /// The shortest time between two changes of a session's exit.
 const CHANGES_APART: Millis = 5000;
 /// The most exits that are changed at a time.
@@ -101,6 +110,10 @@ impl Exit {
 struct LeaseWaiter {
     target: TargetId,
     key: Option<CallerKey>,
+    /// A session that is not wanted.
+    avoid: Option<SlotNo>,
+    /// Until when the caller waits.
+    until: Millis,
 }
 
 #[derive(Debug, Clone, Copy, Hash)]
@@ -109,6 +122,7 @@ struct Lease {
     generation: u32,
     target: TargetId,
     since: Millis,
+    key: Option<CallerKey>,
 }
 
 /// The result of an observation.
@@ -119,6 +133,27 @@ pub(crate) struct ObservationResult {
     pub(crate) follows: Consequence,
     /// How many good answers of the target are known of this exit.
     pub(crate) answers: u32,
+}
+
+/// What a caller waits for, beside the session of its key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Sought {
+    target: TargetId,
+    avoid: Option<SlotNo>,
+    is_for_new_key: bool,
+    /// True if a session that other keys have does, too.
+    shares: bool,
+}
+
+/// The callers whom a further session would help.
+#[derive(Debug, Clone, Copy)]
+struct Demand {
+    /// New keys.
+    keys: usize,
+    /// Callers without a key.
+    others: usize,
+    /// Those of them who avoid a session that is free.
+    avoiding: usize,
 }
 
 /// The result of serving the waiting callers.
@@ -146,12 +181,16 @@ pub(crate) struct Leases {
     /// How many sessions get no new leases so that their exit can be changed.
     draining: u32,
     waiters: BTreeMap<WaiterId, LeaseWaiter>,
-    /// Those of them who have a key.
-    keyed: BTreeMap<WaiterId, CallerKey>,
+    /// Those of them who have a key, or a session that they avoid.
+    choosy: BTreeSet<WaiterId>,
     lent: BTreeMap<LeaseId, Lease>,
     /// The same by slot.
     lent_of: BTreeSet<(SlotNo, LeaseId)>,
     keys: Keys,
+    /// The leases of each key that are out.
+    keys_out: BTreeMap<CallerKey, u32>,
+    /// Since when a caller waits for a session that no key has.
+    share_since: Option<Millis>,
     next_waiter: WaiterId,
     next_lease: LeaseId,
     /// Leases before this one were said to leak, if they are out.
@@ -169,22 +208,26 @@ impl Leases {
             changes: BTreeSet::new(),
             draining: 0,
             waiters: BTreeMap::new(),
-            keyed: BTreeMap::new(),
+            choosy: BTreeSet::new(),
             lent: BTreeMap::new(),
             lent_of: BTreeSet::new(),
-            keys: Keys { most, ..Keys::default() },
+            keys: Keys::new(most),
+            keys_out: BTreeMap::new(),
+            share_since: None,
             next_waiter: 0,
             next_lease: 0,
             leaks_from: 0,
         }
     }
 
-    /// Adds a waiting caller. Call [`serve`](Self::serve) after it.
-    pub(crate) fn ask(&mut self, target: TargetId, key: Option<CallerKey>) -> WaiterId {
+    /// Adds a waiting caller, who waits until then and does not want the session to avoid. Call [`serve`](Self::serve) after it.
+    pub(crate) fn ask(&mut self, target: TargetId, key: Option<CallerKey>, avoid: Option<SlotNo>, until: Millis) -> WaiterId {
         let waiter = self.next_waiter;
         self.next_waiter += 1;
-        self.waiters.insert(waiter, LeaseWaiter { target, key });
-        key.into_iter().for_each(|key| _ = self.keyed.insert(waiter, key));
+        self.waiters.insert(waiter, LeaseWaiter { target, key, avoid, until });
+        if key.is_some() || avoid.is_some() {
+            self.choosy.insert(waiter);
+        }
         waiter
     }
 
@@ -194,14 +237,58 @@ impl Leases {
     }
 
     fn take_waiter(&mut self, waiter: WaiterId) -> Option<LeaseWaiter> {
-        self.keyed.remove(&waiter);
+        self.choosy.remove(&waiter);
         self.waiters.remove(&waiter)
     }
 
-    /// How many wait whom any session would do: those whose key has a session here wait for that one.
-    pub(crate) fn unbound(&self) -> usize {
-        let bound = self.keyed.values().filter(|key| self.keys.slot(**key, &self.exits).is_some()).count();
-        self.waiters.len() - bound
+    /// The session that a caller waits for by its key. A key is free for another session where the exit of its own is to change, or rests
+    /// for longer than the caller waits.
+    fn own(&self, waiter: &LeaseWaiter) -> Option<SlotNo> {
+        let slot = self.keys.slot(waiter.key?).filter(|slot| waiter.avoid != Some(*slot))?;
+        let exit = self.exits.get(&slot)?;
+        (exit.due.is_none() && !exit.stale && exit.rested_at(waiter.target) <= waiter.until).then_some(slot)
+    }
+
+    /// How many sessions would help those who wait. Those whose key has a session wait for that one; a key counts once, and not while it
+    /// has a lease.
+    pub(crate) fn demand(&self) -> usize {
+        let Demand { keys, others, .. } = self.demand_by_kind();
+        keys + others.div_ceil(self.terms.per_session.max(1) as usize)
+    }
+
+    /// How many sessions more than the free ones would help them, and leave so many free ones.
+    pub(crate) fn lacking(&self, ahead: usize) -> usize {
+        let Demand { keys, others, avoiding } = self.demand_by_kind();
+        let per_session = self.terms.per_session.max(1) as usize;
+        // A session that keys have is none for another key.
+        let of_keys = if keys == 0 { 0 } else { self.keys.slots().filter(|slot| self.is_idle(*slot)).count() };
+        let for_keys = keys.min(self.idle.len() - of_keys);
+        let left = self.idle.len() - for_keys;
+        let for_others = (others.div_ceil(per_session) + ahead).saturating_sub(left);
+        // Nor is the only free one for those who avoid it.
+        let for_avoiding = avoiding.div_ceil(per_session).saturating_sub(left.saturating_sub(1));
+        keys - for_keys + for_others.max(for_avoiding)
+    }
+
+    fn demand_by_kind(&self) -> Demand {
+        let (mut keys, mut bound, mut keyed, mut avoiding) = (BTreeSet::new(), 0, 0, 0);
+        for waiter in self.choosy.iter().filter_map(|waiter| self.waiters.get(waiter)) {
+            match waiter.key {
+                None => avoiding += usize::from(waiter.avoid.is_some_and(|slot| self.is_idle(slot))),
+                Some(_) if self.own(waiter).is_some() => bound += 1,
+                Some(key) => {
+                    keyed += 1;
+                    if !self.keys_out.contains_key(&key) {
+                        keys.insert(key);
+                    }
+                }
+            }
+        }
+        Demand { keys: keys.len(), others: self.waiters.len() - bound - keyed, avoiding }
+    }
+
+    fn is_idle(&self, slot: SlotNo) -> bool {
+        self.exits.get(&slot).is_some_and(|exit| self.idle.contains(&(exit.idle_since, slot)))
     }
 
     pub(crate) fn waiting(&self) -> usize {
@@ -211,7 +298,14 @@ impl Leases {
     /// The session of a slot may be lent, or has another exit: what was held against the one before is forgotten.
     /// No lease of it is out.
     pub(crate) fn ready(&mut self, slot: SlotNo, generation: u32, now: Millis) {
-        let may_change_at = if self.exits.contains_key(&slot) { now.saturating_add(CHANGES_APART) } else { 0 };
+        let may_change_at = match self.exits.contains_key(&slot) {
+            true => now.saturating_add(CHANGES_APART),
+            // A further session: those who wait for one that no key has may get it.
+            false => {
+                self.share_since = None;
+                0
+            }
+        };
         self.gone(slot);
         self.exits.insert(slot, Exit::new(generation, now, may_change_at));
         self.list(slot);
@@ -220,6 +314,7 @@ impl Leases {
     /// The session of a slot is over, or not this client's any more. Returns the leases that are not valid from now on.
     pub(crate) fn gone(&mut self, slot: SlotNo) -> Vec<LeaseId> {
         self.unlist(slot);
+        self.keys.release(slot);
         if self.exits.remove(&slot).is_none_or(|exit| exit.out == 0) {
             return Vec::new();
         }
@@ -231,6 +326,14 @@ impl Leases {
     fn take_lease(&mut self, lease: LeaseId) -> Option<Lease> {
         let taken = self.lent.remove(&lease)?;
         self.lent_of.remove(&(taken.slot, lease));
+        if let Some(key) = taken.key
+            && let Some(out) = self.keys_out.get_mut(&key)
+        {
+            *out -= 1;
+            if *out == 0 {
+                self.keys_out.remove(&key);
+            }
+        }
         Some(taken)
     }
 
@@ -240,37 +343,70 @@ impl Leases {
     }
 
     /// Gives free sessions to waiting callers. A session that turns out to be unusable is not offered any more before it was [looked
-    /// at](Self::offer). At most `looks` are checked.
-    pub(crate) fn serve(&mut self, now: Millis, looks: usize, is_usable: impl Fn(SlotNo) -> bool) -> Served {
+    /// at](Self::offer). At most `looks` are checked. New keys share sessions after `share_after`, if they may.
+    pub(crate) fn serve(&mut self, now: Millis, looks: usize, share_after: Option<Millis>, is_usable: impl Fn(SlotNo) -> bool) -> Served {
         let (mut grants, mut later, mut in_vain, mut unusable) = (Vec::new(), None::<Millis>, BTreeSet::new(), Vec::new());
-        let mut next = 0;
-        while let Some((id, waiter)) = self.waiters.range(next..).next().map(|(id, waiter)| (*id, *waiter)) {
+        self.share_since = self.share_since.filter(|since| now.saturating_sub(*since) < SHARES_AFTER + SHARES_FOR);
+        let (mut next, mut is_again) = (0, false);
+        while !self.free.is_empty() {
+            let Some((id, waiter)) = self.waiters.range(next..).next().map(|(id, waiter)| (*id, *waiter)) else {
+                // Those who wait for a session whose last use was granted meanwhile may have another one.
+                if !std::mem::take(&mut is_again) {
+                    break;
+                }
+                next = 0;
+                continue;
+            };
             next = id + 1;
-            if self.free.is_empty() {
-                break;
+            let own = self.own(&waiter);
+            let shares_at = match waiter.key {
+                Some(_) if own.is_none() => self.shares_at(&waiter, share_after, now),
+                _ => 0,
+            };
+            let what =
+                Sought { target: waiter.target, avoid: waiter.avoid, is_for_new_key: waiter.key.is_some(), shares: shares_at <= now };
+            if shares_at > now {
+                later = later.into_iter().chain([shares_at]).min();
             }
-            let own = waiter.key.and_then(|key| self.keys.slot(key, &self.exits));
             // Where nothing was found for the one before, there is nothing for this one.
-            if own.is_none() && in_vain.contains(&waiter.target) {
+            if own.is_none() && in_vain.contains(&what) {
                 continue;
             }
-            match self.find(own, waiter.target, now) {
+            match self.find(own, what, now) {
                 Ok(slot) if !is_usable(slot) => {
                     if unusable.len() < looks {
                         self.hold_back(slot);
                         unusable.push(slot);
                     }
                 }
-                Ok(slot) => grants.extend(self.grant(id, waiter, slot, now)),
+                Ok(slot) => {
+                    grants.extend(self.grant(id, waiter, slot, now));
+                    is_again |= self.exits.get(&slot).is_some_and(|exit| exit.due == Some(now)) && self.keys.count(slot) > 0;
+                }
                 Err(at) => {
                     later = later.into_iter().chain(at).min();
                     if own.is_none() {
-                        in_vain.insert(waiter.target);
+                        in_vain.insert(what);
+                    }
+                    if shares_at > now && self.share_since.is_none() {
+                        self.share_since = Some(now);
+                        let at = share_after.map(|after| now.saturating_add(after));
+                        later = later.into_iter().chain(at).min();
                     }
                 }
             }
         }
         Served { grants, later, unusable }
+    }
+
+    /// When a new key shares a session with others.
+    fn shares_at(&self, waiter: &LeaseWaiter, share_after: Option<Millis>, now: Millis) -> Millis {
+        let last = waiter.until.saturating_sub(LAST);
+        match share_after {
+            Some(0) => now,
+            Some(after) => self.share_since.unwrap_or(now).saturating_add(after).min(last),
+            None => last,
+        }
     }
 
     /// How many sessions are free, with no lease out.
@@ -307,11 +443,11 @@ impl Leases {
     }
 
     /// A free session that fits, of all or of one slot; else the time at which one has rested.
-    fn find(&self, own: Option<SlotNo>, target: TargetId, now: Millis) -> Result<SlotNo, Option<Millis>> {
+    fn find(&self, own: Option<SlotNo>, what: Sought, now: Millis) -> Result<SlotNo, Option<Millis>> {
         let mut later = None::<Millis>;
         let fits = |slot: SlotNo| {
             let is_free = |exit: &&Exit| self.free.contains(&exit.place(slot));
-            self.exits.get(&slot).filter(is_free).map(|exit| exit.rested_at(target))
+            self.exits.get(&slot).filter(is_free).map(|exit| exit.rested_at(what.target))
         };
         let mut look = |slot: SlotNo| match fits(slot) {
             Some(at) if at <= now => true,
@@ -320,15 +456,29 @@ impl Leases {
                 false
             }
         };
+        let mut free = self.free.iter().map(|(.., slot)| *slot).filter(|slot| what.avoid != Some(*slot));
         let found = match own {
             Some(slot) => look(slot).then_some(slot),
-            None => self.free.iter().map(|(.., slot)| *slot).find(|slot| look(*slot)),
+            None if what.is_for_new_key => {
+                let mut fewest = None::<(usize, SlotNo)>;
+                for slot in free.filter(|slot| look(*slot)).take(LOOKS) {
+                    let keys = self.keys.count(slot);
+                    if fewest.is_none_or(|(known, _)| keys < known) {
+                        fewest = Some((keys, slot));
+                    }
+                    if keys == 0 {
+                        break;
+                    }
+                }
+                fewest.filter(|(keys, _)| *keys == 0 || what.shares).map(|(_, slot)| slot)
+            }
+            None => free.find(|slot| look(*slot)),
         };
         found.ok_or(later)
     }
 
     /// A use counts when it is granted.
-    fn grant(&mut self, waiter: WaiterId, LeaseWaiter { target, key }: LeaseWaiter, slot: SlotNo, now: Millis) -> Option<LeaseGrant> {
+    fn grant(&mut self, waiter: WaiterId, LeaseWaiter { target, key, .. }: LeaseWaiter, slot: SlotNo, now: Millis) -> Option<LeaseGrant> {
         self.take_waiter(waiter)?;
         let most = self.terms.rotate_after_uses;
         let generation = self.update(slot, |exit| {
@@ -340,9 +490,12 @@ impl Leases {
         })?;
         let lease = self.next_lease;
         self.next_lease += 1;
-        self.lent.insert(lease, Lease { slot, generation, target, since: now });
+        self.lent.insert(lease, Lease { slot, generation, target, since: now, key });
         self.lent_of.insert((slot, lease));
-        key.into_iter().for_each(|key| self.keys.remember(key, slot, generation));
+        if let Some(key) = key {
+            self.keys.remember(key, slot);
+            *self.keys_out.entry(key).or_default() += 1;
+        }
         Some(LeaseGrant { waiter, lease, slot, generation })
     }
 
@@ -354,7 +507,7 @@ impl Leases {
 
     /// Takes an observation through a lease. Returns its consequence; `None` if the exit has changed since, or the lease is not valid.
     pub(crate) fn observe(&mut self, lease: LeaseId, sight: Observation, now: Millis) -> Option<ObservationResult> {
-        let Lease { slot, generation, target, since } = *self.lent.get(&lease)?;
+        let Lease { slot, generation, target, since, .. } = *self.lent.get(&lease)?;
         let exit = self.exits.get_mut(&slot).filter(|exit| exit.generation == generation)?;
         let record = exit.against.get_or_insert_default();
         let follows = record.saw(target, sight, since, now);
@@ -486,36 +639,6 @@ impl Leases {
     }
 }
 
-/// The last exit of each key, for the keys that were used last.
-#[derive(Debug, Clone, Default, Hash)]
-struct Keys {
-    most: usize,
-    exits: BTreeMap<CallerKey, (SlotNo, u32, u64)>,
-    /// The keys by when they were used.
-    order: BTreeMap<u64, CallerKey>,
-    uses: u64,
-}
-
-impl Keys {
-    /// The slot of this key, while this client has it and its exit has not changed.
-    fn slot(&self, key: CallerKey, exits: &BTreeMap<SlotNo, Exit>) -> Option<SlotNo> {
-        let (slot, generation, _) = self.exits.get(&key)?;
-        exits.get(slot).filter(|exit| exit.generation == *generation).map(|_| *slot)
-    }
-
-    fn remember(&mut self, key: CallerKey, slot: SlotNo, generation: u32) {
-        self.uses += 1;
-        if let Some((_, _, used)) = self.exits.insert(key, (slot, generation, self.uses)) {
-            self.order.remove(&used);
-        }
-        self.order.insert(self.uses, key);
-        if self.exits.len() > self.most {
-            let oldest = self.order.pop_first();
-            oldest.map(|(_, key)| self.exits.remove(&key));
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -531,13 +654,13 @@ mod tests {
     }
 
     fn serve(leases: &mut Leases, now: Millis) -> (Vec<LeaseGrant>, Option<Millis>) {
-        let served = leases.serve(now, usize::MAX, |_| true);
+        let served = leases.serve(now, usize::MAX, Some(0), |_| true);
         assert!(served.unusable.is_empty());
         (served.grants, served.later)
     }
 
     fn acquire(leases: &mut Leases, target: TargetId, key: Option<CallerKey>, now: Millis) -> Option<LeaseGrant> {
-        let waiter = leases.ask(target, key);
+        let waiter = leases.ask(target, key, None, Millis::MAX);
         serve(leases, now).0.into_iter().find(|grant| grant.waiter == waiter)
     }
 
@@ -556,7 +679,7 @@ mod tests {
         let shop = TargetId::of(Some("shop.example"));
         let mut leases = pool(TERMS, 1);
         let first = acquire(&mut leases, shop, None, 0).expect("is free");
-        let waiting = [shop, NONE, NONE].map(|target| leases.ask(target, None));
+        let waiting = [shop, NONE, NONE].map(|target| leases.ask(target, None, None, Millis::MAX));
         assert_eq!((serve(&mut leases, 0), leases.waiting()), ((Vec::new(), None), 3));
         // The session was blocked at the shop, so a caller that wants the shop is passed over, and gets the time at which it has rested.
         leases.observe(first.lease, Observation::Blocked, 0);
@@ -571,7 +694,7 @@ mod tests {
     fn nobody_who_left_is_granted_anything() {
         let mut leases = pool(TERMS, 1);
         let first = acquire(&mut leases, NONE, None, 0).expect("is free");
-        let [gone, stays] = [0, 0].map(|_| leases.ask(NONE, None));
+        let [gone, stays] = [0, 0].map(|_| leases.ask(NONE, None, None, Millis::MAX));
         leases.leave(gone);
         leases.give_back(first.lease, 1);
         assert_eq!(serve(&mut leases, 1).0.iter().map(|grant| grant.waiter).collect::<Vec<_>>(), [stays]);
@@ -581,7 +704,7 @@ mod tests {
     fn ten_thousand_who_leave_lose_no_lease() {
         let mut leases = pool(TERMS, 3);
         for round in 0..10_000 {
-            let waiter = leases.ask(NONE, None);
+            let waiter = leases.ask(NONE, None, None, Millis::MAX);
             let grants = serve(&mut leases, round).0;
             // Each is cancelled: some before they are granted one, some when they were.
             leases.leave(waiter);
@@ -657,28 +780,110 @@ mod tests {
         let mut leases = pool(TERMS, 3);
         let cart = acquire(&mut leases, NONE, Some(7), 5000).expect("is free");
         // Others are free, but not this one.
-        let second = leases.ask(NONE, Some(7));
+        let second = leases.ask(NONE, Some(7), None, Millis::MAX);
         assert_eq!(serve(&mut leases, 5000).0, []);
         leases.give_back(cart.lease, 6000);
         let again = serve(&mut leases, 6000).0;
         assert_eq!(again.iter().map(|grant| (grant.waiter, grant.slot)).collect::<Vec<_>>(), [(second, cart.slot)]);
         // With another exit it is as good as any.
-        let third = leases.ask(NONE, Some(7));
+        let third = leases.ask(NONE, Some(7), None, Millis::MAX);
         leases.gone(cart.slot);
         leases.ready(cart.slot, 2, 6500);
         let other = serve(&mut leases, 7000).0;
         assert_eq!(other.iter().map(|grant| (grant.waiter, grant.slot)).collect::<Vec<_>>(), [(third, 1)]);
     }
 
+    /// Who is granted what, where new keys share after this.
+    fn granted(leases: &mut Leases, share_after: Option<Millis>, now: Millis) -> (Vec<(WaiterId, SlotNo)>, Option<Millis>) {
+        let served = leases.serve(now, usize::MAX, share_after, |_| true);
+        (served.grants.iter().map(|grant| (grant.waiter, grant.slot)).collect(), served.later)
+    }
+
     #[test]
-    fn keys_are_remembered_within_bounds_those_used_last() {
-        let mut leases = pool(LeaseTerms { size: 1, ..TERMS }, 1);
-        for key in 0..100 {
-            let grant = acquire(&mut leases, NONE, Some(key), 0).expect("is free");
-            leases.give_back(grant.lease, 0);
+    fn a_new_key_gets_the_session_that_the_fewest_keys_have() {
+        let mut leases = pool(TERMS, 3);
+        for (key, slot) in [(1, 0), (2, 1), (3, 2), (4, 0), (5, 1), (1, 0), (6, 2)] {
+            let grant = acquire(&mut leases, NONE, Some(key), 5000 + Millis::try_from(key).expect("is small")).expect("is free");
+            assert_eq!(grant.slot, slot, "key {key}");
+            leases.give_back(grant.lease, 6000);
         }
-        assert_eq!((leases.keys.exits.len(), leases.keys.order.len()), (KEYS, KEYS));
-        assert!(leases.keys.exits.contains_key(&99) && !leases.keys.exits.contains_key(&83));
+    }
+
+    #[test]
+    fn a_new_key_that_would_share_is_demand_for_a_while_and_shares_then() {
+        let mut leases = pool(TERMS, 1);
+        let first = acquire(&mut leases, NONE, Some(1), 0).expect("is free");
+        leases.give_back(first.lease, 0);
+        let until = 30_000;
+        let [a, b] = [2, 2].map(|key| leases.ask(NONE, Some(key), None, until));
+        let c = leases.ask(NONE, Some(3), None, until);
+        // While something is on its way, up to the last second of their time.
+        assert_eq!(granted(&mut leases, None, 0), (vec![], Some(29_000)));
+        assert_eq!((leases.demand(), leases.lacking(0), leases.lacking(5)), (2, 2, 6), "a key counts once");
+        // Nothing comes any more.
+        assert_eq!(granted(&mut leases, Some(2000), 1999), (vec![], Some(2000)));
+        assert_eq!(granted(&mut leases, Some(2000), 2000).0, [(a, 0)]);
+        assert_eq!((leases.demand(), leases.lacking(0)), (1, 1), "a key that has a session waits for that");
+        let lease = *leases.lent.keys().next().expect("is lent");
+        leases.give_back(lease, 3000);
+        assert_eq!(granted(&mut leases, Some(2000), 3000).0, [(b, 0)]);
+        leases.give_back(lease + 1, 4000);
+        // A further session is that of the next one.
+        leases.ready(1, 1, 4000);
+        assert_eq!((granted(&mut leases, Some(2000), 4000).0, leases.demand()), (vec![(c, 1)], 0));
+        // Those who share now do so for some seconds; then further sessions are waited for once more. Where there is no room, at once.
+        let d = leases.ask(NONE, Some(4), None, Millis::MAX);
+        assert_eq!(granted(&mut leases, Some(2000), 20_000), (vec![], Some(22_000)));
+        assert_eq!(granted(&mut leases, Some(2000), 31_999).0, [(d, 0)]);
+        leases.give_back(lease + 3, 32_000);
+        let e = leases.ask(NONE, Some(5), None, Millis::MAX);
+        assert_eq!(granted(&mut leases, Some(2000), 32_000), (vec![], Some(34_000)));
+        assert_eq!(granted(&mut leases, Some(0), 32_000).0, [(e, 0)]);
+    }
+
+    #[test]
+    fn a_key_is_free_for_another_session_where_its_own_changes_or_rests_for_too_long() {
+        let shop = TargetId::of(Some("shop.example"));
+        let mut leases = pool(TERMS, 2);
+        let grant = acquire(&mut leases, shop, Some(7), 2000).expect("is free");
+        leases.observe(grant.lease, Observation::Blocked, 2000);
+        leases.give_back(grant.lease, 2000);
+        // Whoever waits for longer than it rests waits for it.
+        let patient = leases.ask(shop, Some(7), None, 62_000);
+        assert_eq!((granted(&mut leases, Some(0), 2000), leases.demand()), ((vec![], Some(62_000)), 0));
+        leases.leave(patient);
+        let hasty = leases.ask(shop, Some(7), None, 61_999);
+        assert_eq!((leases.demand(), granted(&mut leases, Some(0), 2000).0), (1, vec![(hasty, 1)]));
+        // That one is its own now, until its exit is to change.
+        let lease = *leases.lent.keys().next().expect("is lent");
+        leases.change(1, 2000);
+        leases.give_back(lease, 2001);
+        let next = leases.ask(NONE, Some(7), None, Millis::MAX);
+        assert_eq!(granted(&mut leases, Some(0), 2001).0, [(next, 0)]);
+        // A key that has a lease is no demand.
+        let more = leases.ask(NONE, Some(7), None, Millis::MAX);
+        leases.change(0, 2001);
+        assert_eq!((leases.demand(), granted(&mut leases, Some(0), 2001).0), (0, vec![(more, 1)]));
+    }
+
+    #[test]
+    fn a_session_to_avoid_is_not_given_and_another_one_is_demand() {
+        let mut leases = pool(TERMS, 1);
+        let retry = leases.ask(NONE, None, Some(0), Millis::MAX);
+        assert_eq!((granted(&mut leases, Some(0), 0).0, leases.demand(), leases.lacking(0)), (vec![], 1, 1));
+        // Others get it.
+        let other = leases.ask(NONE, None, None, Millis::MAX);
+        assert_eq!(granted(&mut leases, Some(0), 0).0, [(other, 0)]);
+        leases.ready(1, 1, 1);
+        assert_eq!((granted(&mut leases, Some(0), 1).0, leases.lacking(0)), (vec![(retry, 1)], 0));
+        // Its key gets another one, too.
+        let lease = *leases.lent.keys().next().expect("is lent");
+        leases.give_back(lease, 2);
+        leases.give_back(lease + 1, 3);
+        let keyed = acquire(&mut leases, NONE, Some(7), 4).expect("is free");
+        leases.give_back(keyed.lease, 5);
+        let again = leases.ask(NONE, Some(7), Some(keyed.slot), Millis::MAX);
+        assert_eq!((keyed.slot, granted(&mut leases, Some(0), 6).0), (0, vec![(again, 1)]));
     }
 
     #[test]
@@ -840,7 +1045,8 @@ mod tests {
                         leases.give_back(grant.lease, now);
                     }
                     _ => {
-                        leases.ask(target, (random.below(3) == 0).then_some(random.below(5) as CallerKey));
+                        let key = (random.below(3) == 0).then_some(random.below(5) as CallerKey);
+                        leases.ask(target, key, None, Millis::MAX);
                     }
                 }
                 while let Some(slot) = leases.next_change(now, changing.len() as u32) {
@@ -880,9 +1086,9 @@ mod tests {
     #[test]
     fn what_is_not_usable_after_all_is_held_back_until_it_was_looked_at() {
         let mut leases = pool(TERMS, 3);
-        let waiter = leases.ask(NONE, None);
+        let waiter = leases.ask(NONE, None, None, Millis::MAX);
         let mut look = |looks| {
-            let served = leases.serve(5000, looks, |slot| slot == 2);
+            let served = leases.serve(5000, looks, Some(0), |slot| slot == 2);
             (served.grants.iter().map(|grant| (grant.waiter, grant.slot)).collect(), served.unusable)
         };
         // One for each who waits, and no more than are to be looked at.

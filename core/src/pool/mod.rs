@@ -6,6 +6,7 @@
 
 mod buyer;
 mod client;
+mod keys;
 mod leases;
 mod machine;
 mod others;

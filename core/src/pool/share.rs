@@ -156,6 +156,11 @@ impl Sharing {
         }
     }
 
+    /// Returns true if the store had nothing when it was asked last.
+    pub(crate) fn has_nothing(&self) -> bool {
+        self.nothing_since.is_some()
+    }
+
     /// The store had nothing to take or to buy.
     pub(crate) fn found_nothing(&mut self, now: Millis) {
         self.nothing_since.get_or_insert(now);

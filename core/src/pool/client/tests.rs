@@ -1751,3 +1751,96 @@ fn a_renewal_in_doubt_of_one_session_holds_back_no_purchase() {
     host.pass(700_000);
     assert!(host.lease_of(other).is_ok());
 }
+
+/// Lets each of these keys use the pool for so long, a second a lease. Returns the sessions of each, and how many leases it had.
+fn use_keys(host: &mut Host, pool: u32, keys: u32, seconds: u32) -> Vec<(std::collections::BTreeSet<String>, u32)> {
+    let mut used = vec![(std::collections::BTreeSet::new(), 0); keys as usize];
+    let mut open: Vec<Option<CommandId>> = vec![None; keys as usize];
+    for _ in 0..seconds {
+        for (key, command) in open.iter_mut().enumerate() {
+            let asked = || AcquireLease { pool, key: Some(format!("key-{key}")), ..AcquireLease::default() };
+            command.get_or_insert_with(|| host.client.acquire(asked()).command);
+        }
+        host.pass(1000);
+        for (used, command) in used.iter_mut().zip(&mut open) {
+            let Some(command) = command.take_if(|command| !host.client.is_pending(*command)) else { continue };
+            let (lease, granted) = host.granted(command);
+            used.0.insert(granted.session_id);
+            used.1 += 1;
+            host.client.give_back(&lease, host.now);
+        }
+    }
+    used
+}
+
+#[test]
+fn each_key_gets_a_session_of_its_own_where_there_is_room_and_shares_one_where_there_is_none() {
+    let mut host = Host::new(Some(100));
+    let pool = host.open(8);
+    let used = use_keys(&mut host, pool, 8, 60);
+    let sessions: std::collections::BTreeSet<&String> = used.iter().flat_map(|(sessions, _)| sessions).collect();
+    assert_eq!((host.bought, sessions.len()), (8, 8), "{used:?}");
+    assert!(used.iter().all(|(sessions, leases)| sessions.len() == 1 && *leases >= 50), "{used:?}");
+    // No room.
+    let mut host = Host::new(Some(100));
+    let pool = host.open(2);
+    let used = use_keys(&mut host, pool, 4, 60);
+    assert_eq!(host.bought, 2);
+    assert!(used.iter().all(|(sessions, leases)| sessions.len() == 1 && *leases >= 25), "{used:?}");
+    // Room, and nothing to be had for it.
+    let mut host = Host::new(Some(1));
+    let pool = host.open(8);
+    let used = use_keys(&mut host, pool, 2, 60);
+    assert_eq!((host.bought, host.status(pool).hold.map(|hold| hold.reason.as_str())), (1, Some("cap")));
+    assert!(used.iter().all(|(_, leases)| *leases >= 25), "{used:?}");
+}
+
+#[test]
+fn a_retry_gets_another_session_than_the_one_that_it_avoids_or_none() {
+    let mut host = Host::new(Some(1));
+    let pool = host.open(2);
+    let lease = host.lease(pool);
+    host.client.give_back(&lease, host.now);
+    let retry = |host: &mut Host| {
+        let asked = AcquireLease { pool, avoid: Some("s-1".into()), timeout_ms: Some(10_000), ..AcquireLease::default() };
+        host.client.acquire(asked).command
+    };
+    // None can come, by the day's cap.
+    let command = retry(&mut host);
+    host.pass(11_000);
+    assert_eq!(host.lease_of(command).expect_err("no other one comes").kind, Kind::Unavailable);
+    let mut host = Host::new(Some(100));
+    let pool = host.open(2);
+    let lease = host.lease(pool);
+    host.client.give_back(&lease, host.now);
+    let command = retry(&mut host);
+    host.pass(2000);
+    assert_eq!((host.granted(command).1.session_id.as_str(), host.bought), ("s-2", 2));
+    // A session that this client does not have is avoided anyway.
+    let asked = AcquireLease { pool, avoid: Some("s-9".into()), ..AcquireLease::default() };
+    let command = host.client.acquire(asked).command;
+    host.pass(1000);
+    assert_eq!(host.granted(command).1.session_id, "s-1");
+}
+
+#[test]
+fn no_more_callers_wait_than_may() {
+    let mut host = Host::new(Some(100));
+    let pool = host.try_open(OpenPool { max_waiters: Some(2), ..shop() }).expect("can be opened");
+    let lease = host.lease(pool);
+    let commands = [0; 3].map(|_| host.acquire(pool));
+    host.pass(1);
+    let error = host.lease_of(commands[2]).expect_err("is one too many");
+    assert!(error.kind == Kind::Unavailable && error.to_string().contains("2 callers wait already"), "{error}");
+    host.client.give_back(&lease, host.now);
+    host.pass(1);
+    assert!(host.lease_of(commands[0]).is_ok() && host.client.is_pending(commands[1]));
+    // Whoever finds a free session does not wait.
+    let mut host = Host::new(Some(100));
+    let pool = host.try_open(OpenPool { max_waiters: Some(0), keep_ready: Some(1), ..shop() }).expect("can be opened");
+    host.pass(1000);
+    host.lease(pool);
+    let command = host.acquire(pool);
+    host.pass(1);
+    assert!(host.lease_of(command).is_err());
+}

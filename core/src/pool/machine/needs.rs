@@ -4,7 +4,7 @@ use super::root::{Machine, is_dynamic};
 use crate::client::Client;
 use crate::contract::pools::PoolReplace;
 use crate::pool::buyer::{HoldTrial, May};
-use crate::pool::leases::SlotNo;
+use crate::pool::leases::{SHARES_AFTER, SlotNo};
 use crate::pool::share::{Here, SPARE_FIRST};
 use crate::time::Millis;
 
@@ -31,7 +31,7 @@ impl Machine {
     /// Notes how many sessions are in use here, and waited for.
     pub(super) fn note_needs(&mut self, now: Millis) {
         let lent = self.slots.counts.lends.saturating_sub(self.here().free);
-        self.sharing.note(lent, u32::try_from(self.for_waiting()).unwrap_or(u32::MAX), now);
+        self.sharing.note(lent, u32::try_from(self.leases.demand()).unwrap_or(u32::MAX), now);
     }
 
     /// Lets go of sessions that are not needed here, and of those that others need more.
@@ -62,26 +62,36 @@ impl Machine {
     /// How many sessions more could be used than there are or are coming: to be taken over from whoever has let go of them.
     pub(super) fn lacking(&self, now: Millis) -> u32 {
         let ahead = self.keep_ready().saturating_sub(self.leases.idle_count());
-        self.beyond_coming(self.for_waiting() + ahead, now)
+        self.beyond_coming(self.leases.demand() + ahead, now)
     }
 
     /// How many are wanted that would have to be bought. Where a free session does not suit whoever waits, since it rests for their target,
     /// they wait for that: what was seen there is no reason to buy.
     pub(super) fn wanted(&self, now: Millis) -> u32 {
-        self.beyond_coming((self.for_waiting() + self.keep_ready()).saturating_sub(self.leases.idle_count()), now)
-    }
-
-    /// How many sessions those need who wait and have none: several may share one.
-    pub(super) fn for_waiting(&self) -> usize {
-        self.leases.unbound().div_ceil(self.options.leases_per_session.unwrap_or(1).max(1) as usize)
+        self.beyond_coming(self.leases.lacking(self.keep_ready()), now)
     }
 
     pub(super) fn beyond_coming(&self, sessions: usize, now: Millis) -> u32 {
         let counts = &self.slots.counts;
         let coming = counts.coming + counts.rotating;
         let more = u32::try_from(sessions).unwrap_or(u32::MAX).saturating_sub(coming);
+        more.min(self.room(now))
+    }
+
+    /// How many sessions more this client may have.
+    fn room(&self, now: Millis) -> u32 {
         let here = self.here();
-        more.min(self.slots.room()).min(self.sharing.most(here, now).saturating_sub(here.has))
+        self.slots.room().min(self.sharing.most(here, now).saturating_sub(here.has))
+    }
+
+    /// How long a caller with a new key waits for a session that no key has; none where one is on its way.
+    pub(super) fn share_after(&self, now: Millis) -> Option<Millis> {
+        let counts = &self.slots.counts;
+        match () {
+            () if counts.coming > counts.reading + counts.renewing => None,
+            () if self.room(now) == 0 || self.shared.is_replaced() => Some(0),
+            () => self.sharing.has_nothing().then_some(SHARES_AFTER),
+        }
     }
 
     /// How many purchases may be begun now.

@@ -34,9 +34,22 @@ impl Machine {
         if let Some(label) = &asked.target {
             self.label(target, label);
         }
-        let waiter = self.leases.ask(target, key);
-        self.callers.add(waiter, command, client.monotonic().saturating_add(asked.timeout_ms.unwrap_or(TIMEOUT)));
+        let avoid = asked.avoid.as_deref().and_then(|session| self.slot_with(client, session));
+        let until = client.monotonic().saturating_add(asked.timeout_ms.unwrap_or(TIMEOUT));
+        let waiter = self.leases.ask(target, key, avoid, until);
+        self.callers.add(waiter, command, until);
         self.turn(client);
+        let most = self.options.max_waiters.filter(|most| self.leases.waiting() > *most as usize);
+        if let Some(most) = most.filter(|_| self.callers.waiter_of(command).is_some()) {
+            let what = format!("was refused, since {most} callers wait already and `max_waiters` allows no more");
+            self.end_wait(client, waiter, Error::new(Kind::Unavailable, Effect::None, "acquire", what, Advice::RetryLater));
+        }
+    }
+
+    /// The slot that has this session here.
+    fn slot_with(&self, client: &Client, session: &str) -> Option<SlotNo> {
+        let slot = client.slot_of(session)?;
+        self.slots.session(slot).filter(|known| known.id == session).map(|_| slot)
     }
 
     /// Cancels the wait of a command. Returns true if it did wait.
@@ -221,12 +234,13 @@ impl Machine {
     /// Lends what is free to those who wait. Returns when a rest ends that somebody waits for.
     pub(super) fn lend(&mut self, client: &mut Client, now: Millis) -> Option<Millis> {
         loop {
+            let share_after = self.share_after(now);
             let slots = &self.slots;
             let is_fresh = |session: &PoolSession| session.is_fresh(now) && client.is_usable(&session.id);
             // One is read for each who waits, and no more at a time than may be bought: that something is bought keeps nobody waiting.
             let most = AT_ONCE.min(u32::try_from(self.leases.waiting()).unwrap_or(u32::MAX));
             let looks = most.saturating_sub(slots.counts.reading) as usize;
-            let served = self.leases.serve(now, looks, |slot| slots.session(slot).is_some_and(is_fresh));
+            let served = self.leases.serve(now, looks, share_after, |slot| slots.session(slot).is_some_and(is_fresh));
             served.grants.into_iter().for_each(|grant| self.grant(client, grant));
             let (reads, over): (Vec<SlotNo>, Vec<SlotNo>) = served
                 .unusable

@@ -3,7 +3,8 @@
 //! A method calls only methods below it. Work that leads back up, to its possible callers, is pushed here, and the router carries it out
 //! once the method has returned. A method does its own work first and pushes last; work that has to come after pushed work is pushed too.
 
-use crate::client::waiting::{AfterRetry, PendingWrite, StoredRecord};
+use crate::client::end::commands::PendingWrite;
+use crate::client::waiting::{AfterRetry, StoredRecord};
 use crate::contract::Decimal;
 use crate::engine::{Action, Input};
 use crate::policy::Error;

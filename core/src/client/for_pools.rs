@@ -50,7 +50,7 @@ impl Client {
     }
 
     pub(crate) fn command_operation(&self, command: CommandId) -> Option<&'static str> {
-        self.router.commands.get(&command).map(|command| command.operation)
+        self.router.commands.operation(command)
     }
 
     /// Gives a command its result.

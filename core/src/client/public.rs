@@ -138,7 +138,7 @@ impl Client {
 impl Client {
     /// Returns true if a command is known and has not completed.
     pub fn is_pending(&self, command: CommandId) -> bool {
-        self.router.commands.get(&command).is_some_and(|command| command.ended.is_none())
+        self.router.commands.is_pending(command)
     }
 
     /// The typed result of a command that completed, once.
@@ -168,7 +168,7 @@ impl Client {
     /// The result of a command that completed, left where it is until it is [taken](Self::take_answer) or
     /// [abandoned](Self::abandon).
     pub fn result(&self, command: CommandId) -> Option<&Result<Answered, Error>> {
-        self.router.result(command)
+        self.router.commands.result(command)
     }
 
     /// The same, to be read as what it is.
@@ -185,7 +185,7 @@ impl Client {
 
     /// Returns true if nothing depends on who takes the result of a command: no record, session, pool, lease or other result.
     pub fn is_free_to_take(&self, command: CommandId) -> bool {
-        self.router.is_free_to_take(command)
+        self.router.commands.is_free_to_take(command)
     }
 
     /// Drops the result of a command that completed, because its caller is gone. A write without a name of its caller's that was done,

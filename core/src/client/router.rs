@@ -7,21 +7,22 @@ use arcstr::ArcStr;
 
 use crate::client::account::Owner;
 use crate::client::deferred::{Deferred, DeferredCalls};
+use crate::client::end::commands::{Commands, PendingWrite};
 use crate::client::jobs::job::Entry;
 use crate::client::jobs::places::Places;
 use crate::client::jobs::spending::Spending;
-use crate::client::news::{PoolEvent, PoolNo};
+use crate::client::news::PoolEvent;
 use crate::client::outbox::{Outbox, Pending};
 use crate::client::timers::Timers;
 use crate::client::types::Step;
-use crate::client::waiting::{PendingWrite, RecordsToDelete, Timer, Waiting};
+use crate::client::waiting::{Timer, Waiting};
 use crate::collections::{IdMap, Map};
 use crate::contract::Secret;
-use crate::engine::{Answered, Gate, Service, Shared, Tokens};
+use crate::engine::{Gate, Service, Shared, Tokens};
 use crate::entropy::Entropy;
 use crate::options::ClientOptions;
 use crate::policy::{Codes, Error, Quota, Rule, Rules};
-use crate::state::{Account, CommandId, JobId, Journal, Name, SharedRequest, Space, StepId, Tracked, User};
+use crate::state::{Account, CommandId, JobId, Journal, SharedRequest, Space, StepId, Tracked, User};
 use crate::time::{Clock, Now};
 use crate::wire::BaseUrl;
 
@@ -37,7 +38,7 @@ pub(super) struct Router {
     pub(super) spending: Spending,
     // Boxed, as a map's nodes have room for more than they hold.
     pub(super) jobs: IdMap<JobId, Box<Entry>>,
-    pub(super) commands: IdMap<CommandId, Box<Command>>,
+    pub(super) commands: Commands,
     pub(super) sessions: Map<ArcStr, Box<Tracked>>,
     /// The names that it owns or is about to.
     pub(super) journal: Journal,
@@ -58,35 +59,6 @@ pub(super) struct Errands {
     pub(super) login: SharedRequest,
     /// The service's time.
     pub(super) time: SharedRequest,
-}
-
-/// A command, until its result is taken.
-#[derive(Debug, Clone, Hash)]
-pub(super) struct Command {
-    pub(super) job: Option<JobId>,
-    /// The name that it waits for, before there is a job.
-    pub(super) waits_for: Option<Name>,
-    pub(super) asker: Asker,
-    /// The session that it ended with.
-    pub(super) session: Option<ArcStr>,
-    pub(super) operation: &'static str,
-    pub(super) ended: Option<Box<Ended>>,
-}
-
-/// The receiver of a command's result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Asker {
-    Caller,
-    /// The list whose records are resumed together, of which it is one.
-    List(u32),
-    Pool(PoolNo),
-}
-
-/// The result of a command.
-#[derive(Debug, Clone, Hash)]
-pub(super) struct Ended {
-    pub(super) result: Result<Answered, Error>,
-    pub(super) left: RecordsToDelete,
 }
 
 impl Router {
@@ -141,7 +113,7 @@ impl Router {
                 rng,
             },
             jobs: IdMap::default(),
-            commands: IdMap::default(),
+            commands: Commands::default(),
             sessions: Map::default(),
             journal: Journal::new(options.late_calls),
             waiting: Waiting::default(),
@@ -227,7 +199,7 @@ impl Router {
                     Some(User::Job(id) | User::Marker(id)) => self.jobs.get(id).and_then(|entry| entry.waiting.first()),
                     _ => None,
                 };
-                user.or_else(|| self.waiting.finishing.command(&PendingWrite::Name(name.clone())))
+                user.or_else(|| self.commands.waiting_for(&PendingWrite::Name(name.clone())))
             }
             Pending::Spend(number) => self.spending.command(*number),
             _ => None,

@@ -8,8 +8,8 @@ use arcstr::ArcStr;
 use crate::collections::{IdMap, Map};
 use crate::contract::agent::RenewSession;
 use crate::contract::{Endpoint, Operation};
-use crate::engine::{Answered, Counted, RecordId, Then};
-use crate::policy::{Effect, Error};
+use crate::engine::{RecordId, Then};
+use crate::policy::Effect;
 use crate::state::{BadRecord, CommandId, Data, JobId, Name, RequestIdentity};
 use crate::time::Millis;
 use crate::wire::Built;
@@ -19,12 +19,8 @@ use crate::wire::Built;
 pub(super) struct Waiting {
     /// For a name.
     pub(super) visits: Map<Name, VecDeque<NameRequest>>,
-    /// For the store to have answered.
-    pub(super) finishing: Finishing,
     /// The content of the slots that pools have claimed and not used yet.
     pub(super) slots: Map<Name, StoredRecord>,
-    /// For an earlier rotation to be sent once more.
-    pub(super) after_retry: Map<CommandId, AfterRetry>,
     /// Settings without a name of their caller's that are in doubt.
     pub(super) settings_in_doubt: VecDeque<SettingInDoubt>,
     /// For a list.
@@ -211,79 +207,4 @@ pub(super) enum ListingPurpose {
     Resuming { waiting: Vec<Name>, out: usize, ended: Vec<CommandId>, options: Box<CallOptions> },
     /// All pages, for what other records stand for.
     Others(Name, Box<Act>),
-}
-
-/// The thing that a command waits for.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum PendingWrite {
-    /// The last step of this name.
-    Name(Name),
-    /// A changed entry under the day's cap.
-    Spend(u32),
-}
-
-/// The purpose of a name's last step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum FinalWrite {
-    /// The lasting facts are put. If that fails it is tried again, and the result stands.
-    Put,
-    /// The record goes first, then it is said that there was no effect.
-    Erase,
-    /// The record goes first, after its put failed and may still be done: then it may be found, and sent.
-    EraseLate,
-}
-
-/// Commands that have their result.
-#[derive(Debug, Clone, Hash)]
-pub(super) struct Finished {
-    pub(super) commands: Vec<CommandId>,
-    pub(super) result: Result<Answered, Error>,
-    /// The name of the result: the outcome of its last step may change the result. Other waits change nothing.
-    pub(super) own: Option<Name>,
-    pub(super) left: RecordsToDelete,
-    pub(super) last: FinalWrite,
-    /// The entries that stop counting under the day's cap once the last step was done.
-    pub(super) counted: Vec<Counted>,
-    /// The marker of a renewal, which goes once the last step was done: until then whoever finds it finds what may have been paid.
-    pub(super) marker: Option<Name>,
-    /// True for an act of a person on a record, which counts as not done if its last step changes nothing.
-    pub(super) is_act: bool,
-    /// The things that they wait for.
-    pub(super) after: Vec<PendingWrite>,
-}
-
-/// All of them, by what they wait for next.
-#[derive(Debug, Clone, Default, Hash)]
-pub(super) struct Finishing(Map<PendingWrite, Vec<Finished>>);
-
-impl Finishing {
-    /// A command that waits for this.
-    pub(super) fn command(&self, after: &PendingWrite) -> Option<CommandId> {
-        self.0.get(after)?.iter().find_map(|finished| finished.commands.first().copied())
-    }
-
-    /// Those that waited for this.
-    pub(super) fn take(&mut self, after: &PendingWrite) -> Vec<Finished> {
-        self.0.remove(after).unwrap_or_default()
-    }
-
-    /// These wait for that.
-    pub(super) fn push(&mut self, after: PendingWrite, finished: Finished) {
-        self.0.get_or_insert_with(after, Vec::new).push(finished);
-    }
-}
-
-/// The names whose records go once a result was taken.
-#[derive(Debug, Default, Clone, Hash)]
-pub(super) struct RecordsToDelete {
-    /// The operation's own.
-    pub(super) own: Option<Name>,
-    /// Those of sessions that are over.
-    pub(super) others: Vec<Name>,
-}
-
-impl RecordsToDelete {
-    pub(super) fn names(&self) -> impl Iterator<Item = &Name> {
-        self.others.iter().chain(&self.own)
-    }
 }

@@ -44,7 +44,7 @@ impl Router {
             start.take_number(data, call.is_some());
         }
         self.begin_write(Some(name.clone()), command, start);
-        let job = self.commands.get(&command).and_then(|command| command.job);
+        let job = self.commands.job(command);
         let (Some(call), Some(job)) = (call, job) else { return };
         let age = self.age_of(&call).unwrap_or_default();
         let Some(entry) = self.jobs.get_mut(&job) else { return };

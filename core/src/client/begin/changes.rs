@@ -25,7 +25,7 @@ impl Router {
             Some(call) => {
                 // One send, and no waiting: neither for a repeat nor for an earlier send of the key to end.
                 let once = CallOptions { attempts: Some(1), headers: start.options.headers.clone(), ..CallOptions::default() };
-                self.waiting.after_retry.insert(command, AfterRetry { start: Box::new(start), is_wanted: true });
+                self.commands.begin_after(command, AfterRetry { start: Box::new(start), is_wanted: true });
                 self.go_on_with_call(name, command, call, bought_as_of(name, data), &once);
             }
             None => self.enter(command, start),
@@ -38,9 +38,7 @@ impl Router {
         if !is_wanted {
             return self.end_cancelled(command, NameRequest::new(Some(command), RequestKind::Start(start)));
         }
-        if let Some(known) = self.commands.get_mut(&command) {
-            known.job = None;
-        }
+        self.commands.set_job(command, None);
         self.enter(command, *start);
     }
 

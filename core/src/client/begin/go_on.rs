@@ -23,9 +23,7 @@ impl Router {
     /// Goes on with a record, for a start or for somebody who asks for it.
     pub(crate) fn go_on(&mut self, name: &Name, command: CommandId, data: &Data, options: &CallOptions, intent: Option<&str>) {
         let (operation, then, session_type) = what_of(data);
-        if let Some(known) = self.commands.get_mut(&command) {
-            known.operation = operation;
-        }
+        self.commands.set_operation(command, operation);
         let intent_of = || intent.map(str::to_owned);
         if let Err(error) = check_rotation(operation, then, session_type.as_deref(), options) {
             return self.finish_visit(command, Err(error), intent_of(), name);
@@ -62,9 +60,7 @@ impl Router {
         self.hold_session(name, session.clone(), bought_as);
         let credentials = if session.credentials { Some(true) } else { options.credentials };
         let options = CallOptions { credentials, ..options.clone() };
-        if let Some(known) = self.commands.get_mut(&command) {
-            known.operation = endpoint.name;
-        }
+        self.commands.set_operation(command, endpoint.name);
         self.begin_watch(command, endpoint, id.into(), None, &options);
     }
 

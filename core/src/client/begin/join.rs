@@ -29,9 +29,7 @@ impl Router {
         entry.join(options, policy);
         let session_options = entry.wants.session_options.clone();
         let session = entry.subject.session_id.clone().filter(|_| entry.job.follows());
-        if let Some(known) = self.commands.get_mut(&command) {
-            known.operation = operation;
-        }
+        self.commands.set_operation(command, operation);
         if let Some(tracked) =
             session.as_ref().and_then(|session| self.sessions.get_mut(session)).filter(|known| known.changing.contains(&id))
             && tracked.session_options != session_options
@@ -50,9 +48,7 @@ impl Router {
         let cancelled = if entry.wanted { SmallSet::default() } else { std::mem::take(&mut entry.waiting) };
         entry.wanted = true;
         entry.waiting.insert(command);
-        if let Some(known) = self.commands.get_mut(&command) {
-            known.job = Some(id);
-        }
+        self.commands.set_job(command, Some(id));
         for (command, error) in cancelled.iter().zip(std::iter::repeat(error).flatten()) {
             self.complete(command, Err(error));
         }

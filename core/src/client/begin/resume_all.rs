@@ -1,7 +1,8 @@
 //! Going on with all that no living client has, so many at a time.
 
 use crate::client::deferred::Deferred;
-use crate::client::router::{Asker, Router};
+use crate::client::end::commands::Asker;
+use crate::client::router::Router;
 use crate::client::types::{Outputs, ReadFailure};
 use crate::client::waiting::{Listing, ListingPurpose, NameRequest, RequestKind, Resume, StoredRecord};
 use crate::contract::agent::TerminateSession;
@@ -41,7 +42,7 @@ impl Router {
 
     /// The command of `resume_all` for which this one was begun.
     pub(crate) fn caller_of(&self, command: CommandId) -> Option<CommandId> {
-        match self.commands.get(&command)?.asker {
+        match self.commands.asker(command)? {
             Asker::List(number) => self.waiting.listings.get(&number).map(|listing| listing.command),
             Asker::Caller | Asker::Pool(_) => None,
         }
@@ -81,10 +82,7 @@ impl Router {
         };
         *out += 1;
         let options = (**options).clone();
-        let child = self.command_for("resume");
-        if let Some(known) = self.commands.get_mut(&child) {
-            known.asker = Asker::List(number);
-        }
+        let child = self.commands.insert("resume", Asker::List(number));
         let resume = Resume { options, intent: None };
         self.visit(&name, NameRequest::new(Some(child), RequestKind::Resume(Box::new(resume))));
         self.deferred.push(Deferred::ResumeMore(number));
@@ -93,11 +91,10 @@ impl Router {
     /// Takes the end of a part of a common resume. Entries of other clients are skipped.
     pub(crate) fn part_ended(&mut self, number: u32, child: CommandId) {
         // An operation that a job was begun for may have taken effect.
-        let visit = self.commands.get(&child).filter(|command| command.job.is_none());
-        let result = visit.and_then(|command| command.ended.as_deref()).map(|ended| &ended.result);
+        let result = self.commands.result(child).filter(|_| self.commands.job(child).is_none());
         let passed_over = matches!(result, Some(Err(error)) if error.kind == Kind::Busy || error.kind == Kind::Misuse);
         if passed_over {
-            self.commands.remove(&child);
+            self.commands.take(child);
         }
         let Some(Listing { what: ListingPurpose::Resuming { out, ended, .. }, .. }) = self.waiting.listings.get_mut(&number) else {
             self.abandon(child);

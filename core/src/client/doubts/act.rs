@@ -2,10 +2,11 @@
 //! for as long as it takes.
 
 use crate::client::doubts::reconcile::no_doubt;
+use crate::client::end::commands::FinalWrite;
 use crate::client::end::finishing::said;
 use crate::client::router::Router;
 use crate::client::types::{Outputs, ReadFailure};
-use crate::client::waiting::{Act, ActKind, FinalWrite, NameRequest, RequestKind, StoredRecord};
+use crate::client::waiting::{Act, ActKind, NameRequest, RequestKind, StoredRecord};
 use crate::engine::{Answered, RecordId};
 use crate::options::{CallOptions, Use};
 use crate::policy::{Advice, Effect, Error, Kind, Rule};

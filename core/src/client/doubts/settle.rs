@@ -1,10 +1,11 @@
 //! Closing a doubt by hand: somebody has looked at the account, and says what happened.
 
 use crate::client::doubts::became::what_became;
+use crate::client::end::commands::FinalWrite;
 use crate::client::end::finishing::said;
 use crate::client::names::keep::kept_for;
 use crate::client::router::Router;
-use crate::client::waiting::{FinalWrite, Settlement};
+use crate::client::waiting::Settlement;
 use crate::contract::Operation;
 use crate::contract::agent::{CreateSession, RenewSession, TerminateSession};
 use crate::engine::{RecordId, requested_type};

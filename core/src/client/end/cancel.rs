@@ -10,18 +10,18 @@ use crate::state::{CommandId, JobId, Name, StepId};
 impl Router {
     /// Stops further sends of a command.
     pub(crate) fn cancel(&mut self, command: CommandId) -> Option<StepId> {
-        let known = self.commands.get(&command).filter(|command| command.ended.is_none())?;
-        if let Some(name) = known.waits_for.clone() {
+        if !self.commands.is_pending(command) {
+            return None;
+        }
+        if let Some(name) = self.commands.waits_for(command).cloned() {
             self.leave_queue(&name, command);
             return None;
         }
-        let Some(id) = known.job else {
+        let Some(id) = self.commands.job(command) else {
             self.stop_listing(command);
             return None;
         };
-        if let Some(next) = self.waiting.after_retry.get_mut(&command) {
-            next.is_wanted = false;
-        }
+        self.commands.unwant(command);
         let entry = self.jobs.get(&id)?;
         if entry.waiting.is_many() {
             // Others wait for the same purchase: only this one lets go.

@@ -2,11 +2,11 @@
 
 use arcstr::ArcStr;
 
+use crate::client::end::commands::{FinalWrite, Finished, PendingWrite, RecordsToDelete};
 use crate::client::end::lost::{unless_said, with_record};
 use crate::client::jobs::job::Entry;
 use crate::client::router::Router;
 use crate::client::sessions::session::ended;
-use crate::client::waiting::{FinalWrite, Finished, PendingWrite, RecordsToDelete};
 use crate::contract::agent::{CreateSession, RotateSession, TerminateSession};
 use crate::contract::{ANY, Endpoint, Operation, Reconciliation, Shape, Shaped, endpoint};
 use crate::engine::{Answered, Counted, EventKind, Job, Phase, phase_of};
@@ -39,7 +39,7 @@ impl Router {
         let own = self.answers_for(&entry, &result);
         let left = self.sessions_left(&mut entry, &result);
         let commands = entry.waiting.iter().collect();
-        let mut finished = Finished { commands, result, own, left, last: FinalWrite::Put, counted: unspent, marker, is_act: false, after };
+        let mut finished = Finished { own, left, counted: unspent, marker, after, ..Finished::new(commands, result) };
         self.drop_left_behind(&mut entry, &mut finished);
         if let Some(name) = entry.custody.name.take() {
             // Where it was lost, another job may have it by now.
@@ -215,17 +215,8 @@ impl Router {
         name.iter().filter(|_| !is_lost).for_each(|name| self.journal.give(name, None));
         entry.subject.session_id.iter().for_each(|session| self.let_go_of_session(session));
         let own = self.answers_for(&entry, &result);
-        self.finish_after(Finished {
-            commands: entry.waiting.iter().collect(),
-            result,
-            own,
-            left: RecordsToDelete::default(),
-            last: FinalWrite::Put,
-            counted: unspent,
-            marker: None,
-            is_act: false,
-            after,
-        });
+        let commands = entry.waiting.iter().collect();
+        self.finish_after(Finished { own, counted: unspent, after, ..Finished::new(commands, result) });
     }
 
     /// A job changes its session no more. A doubt that costs nothing is remembered.

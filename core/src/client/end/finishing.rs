@@ -1,10 +1,10 @@
 //! Commands that have their result, and wait for the store to have answered every step of theirs: a program that ends when its call
 //! returns leaves nothing to do.
 
+use crate::client::end::commands::{FinalWrite, Finished, PendingWrite, RecordsToDelete};
 use crate::client::end::lost::{after, taken_over};
 use crate::client::router::Router;
 use crate::client::types::busy;
-use crate::client::waiting::{FinalWrite, Finished, PendingWrite, RecordsToDelete};
 use crate::engine::{Answered, Counted};
 use crate::policy::{Advice, Effect, Error, Kind, Rule};
 use crate::state::{CommandId, Name, StoreWrite, WriteResult};
@@ -12,25 +12,18 @@ use crate::wire::Facts;
 
 impl Router {
     /// Gives commands their result once the store has answered all that they wait for.
-    pub(crate) fn finish_after(&mut self, mut finished: Finished) {
+    pub(crate) fn finish_after(&mut self, finished: Finished) {
         let command = finished.commands.first().copied();
         for after in &finished.after {
             if let PendingWrite::Spend(number) = after {
                 self.spending.serve(*number, command);
             }
         }
-        while let Some(after) = finished.after.last() {
-            let is_busy = match after {
-                PendingWrite::Name(name) => self.journal.is_busy(name),
-                PendingWrite::Spend(number) => self.spending.is_awaited(*number),
-            };
-            if is_busy {
-                let after = after.clone();
-                return self.waiting.finishing.push(after, finished);
-            }
-            finished.after.pop();
-        }
-        let Finished { commands, result, mut left, .. } = finished;
+        let is_pending = |after: &PendingWrite| match after {
+            PendingWrite::Name(name) => self.journal.is_busy(name),
+            PendingWrite::Spend(number) => self.spending.is_awaited(*number),
+        };
+        let Some(Finished { commands, result, mut left, .. }) = self.commands.finish(finished, is_pending) else { return };
         for command in commands {
             self.complete_with(command, result.clone(), std::mem::take(&mut left));
         }
@@ -43,20 +36,10 @@ impl Router {
             None => error.with(|new| new.intent = intent),
         });
         let after = PendingWrite::Name(name.clone());
-        let finished = Finished {
-            commands: vec![command],
-            result,
-            own: None,
-            left: RecordsToDelete::default(),
-            last: FinalWrite::Put,
-            counted: Vec::new(),
-            marker: None,
-            is_act: false,
-            after: vec![after.clone()],
-        };
+        let finished = Finished { after: vec![after.clone()], ..Finished::new(vec![command], result) };
         match self.journal.user(name) {
             // The name is let go of as soon as all who wait have been let in.
-            None => self.waiting.finishing.push(after, finished),
+            None => self.commands.wait(after, finished),
             Some(_) => self.finish_after(finished),
         }
     }
@@ -68,7 +51,7 @@ impl Router {
         {
             return;
         }
-        for mut finished in self.waiting.finishing.take(after) {
+        for mut finished in self.commands.answered(after) {
             if let (Some(written), PendingWrite::Name(name)) = (written, after)
                 && finished.own.as_ref() == Some(name)
             {
@@ -79,8 +62,7 @@ impl Router {
     }
 
     fn operation_of(&self, finished: &Finished) -> &'static str {
-        let command = finished.commands.first().and_then(|command| self.commands.get(command));
-        command.map_or("store", |command| command.operation)
+        finished.commands.first().and_then(|command| self.commands.operation(*command)).unwrap_or("store")
     }
 
     /// Stops counting their entries, and deletes the marker of a renewal; they wait for that.
@@ -116,7 +98,7 @@ impl Router {
                     after: Vec::new(),
                     ..finished.clone()
                 };
-                self.waiting.finishing.push(PendingWrite::Name(name.clone()), later);
+                self.commands.wait(PendingWrite::Name(name.clone()), later);
             }
             (WriteResult::Failed | WriteResult::Never, FinalWrite::Put) => {}
             (WriteResult::Failed | WriteResult::Never, FinalWrite::Erase | FinalWrite::EraseLate) => {
@@ -155,17 +137,8 @@ impl Router {
     pub(crate) fn acted(&mut self, name: &Name, command: CommandId, last: FinalWrite, counted: Vec<Counted>) {
         self.journal.give(name, None);
         let own = Some(name.clone());
-        self.finish_after(Finished {
-            commands: vec![command],
-            result: Ok(said(true)),
-            own,
-            left: RecordsToDelete::default(),
-            last,
-            counted,
-            marker: None,
-            is_act: true,
-            after: vec![PendingWrite::Name(name.clone())],
-        });
+        let after = vec![PendingWrite::Name(name.clone())];
+        self.finish_after(Finished { own, last, counted, is_act: true, after, ..Finished::new(vec![command], Ok(said(true))) });
     }
 }
 

@@ -1,6 +1,7 @@
 //! Jobs and commands end: what is kept, what is said, and when.
 
 pub(crate) mod cancel;
+pub(crate) mod commands;
 pub(crate) mod ending;
 pub(crate) mod finishing;
 pub(crate) mod lost;

@@ -2,10 +2,10 @@
 //! its key may be sent, marked as refused, and a new start of the intent sends the same key: if the backend did pass the request on, that
 //! finds the purchase. No other call resumes it.
 
+use crate::client::end::commands::{FinalWrite, Finished};
 use crate::client::jobs::job::Entry;
 use crate::client::names::keep::REMEMBERED;
 use crate::client::router::Router;
-use crate::client::waiting::{FinalWrite, Finished};
 use crate::policy::{KEY_WINDOW, Rule};
 use crate::state::{Data, Name, SavedCall};
 use crate::time::Millis;

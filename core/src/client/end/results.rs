@@ -2,10 +2,10 @@
 //! have been, stays to be seen.
 
 use crate::client::deferred::Deferred;
+use crate::client::end::commands::{Asker, RecordsToDelete};
 use crate::client::news::{PoolEvent, PoolEventKind};
-use crate::client::router::{Asker, Command, Ended, Router};
+use crate::client::router::Router;
 use crate::client::types::Step;
-use crate::client::waiting::RecordsToDelete;
 use crate::contract::Endpoint;
 use crate::engine::Answered;
 use crate::policy::Error;
@@ -19,38 +19,22 @@ impl Router {
 
     /// Completes a command that leaves records to delete once its result was taken.
     pub(crate) fn complete_with(&mut self, command: CommandId, result: Result<Answered, Error>, left: RecordsToDelete) {
-        if let Some(after) = self.waiting.after_retry.remove(&command) {
+        if let Some(after) = self.commands.take_after_retry(command) {
             return self.deferred.push(Deferred::AfterRetry(command, after));
         }
-        let unix = self.shared.clock.unix();
-        let result = result.map_err(|error| error.said_at(unix));
-        if let Some(entry) = self.commands.get_mut(&command) {
-            for name in left.names() {
-                if self.journal.user(name).is_none() {
-                    self.journal.give(name, Some(User::Result));
-                }
-            }
-            entry.ended = Some(Box::new(Ended { result, left }));
-            match entry.asker {
-                Asker::Caller => self.outbox.steps.push_back(Step::Completed { command }),
-                Asker::List(number) => self.deferred.push(Deferred::PartEnded(number, command)),
-                Asker::Pool(pool) => self.news.push_back(PoolEvent { pool, what: PoolEventKind::Ended(command) }),
+        let Some(asker) = self.commands.asker(command) else { return };
+        for name in left.names() {
+            if self.journal.user(name).is_none() {
+                self.journal.give(name, Some(User::Result));
             }
         }
-    }
-    /// The result of a command that completed, left where it is until it is [taken](Self::take_answer) or [abandoned](Self::abandon).
-    pub(crate) fn result(&self, command: CommandId) -> Option<&Result<Answered, Error>> {
-        Some(&self.commands.get(&command)?.ended.as_deref()?.result)
-    }
-
-    /// Returns true if nothing depends on who takes the result of a command: no record, session, pool, lease or other result.
-    pub(crate) fn is_free_to_take(&self, command: CommandId) -> bool {
-        let free = |known: &Command| {
-            let ended = known.ended.as_deref()?;
-            let hangs = matches!(known.operation, "resume_all" | "open_pool" | "acquire");
-            Some(known.session.is_none() && !hangs && ended.left.names().next().is_none())
-        };
-        self.commands.get(&command).is_some_and(|known| free(known) == Some(true))
+        let unix = self.shared.clock.unix();
+        self.commands.end(command, result.map_err(|error| error.said_at(unix)), left);
+        match asker {
+            Asker::Caller => self.outbox.steps.push_back(Step::Completed { command }),
+            Asker::List(number) => self.deferred.push(Deferred::PartEnded(number, command)),
+            Asker::Pool(pool) => self.news.push_back(PoolEvent { pool, what: PoolEventKind::Ended(command) }),
+        }
     }
 
     pub(crate) fn command(&mut self, endpoint: &'static Endpoint) -> CommandId {
@@ -58,8 +42,7 @@ impl Router {
     }
 
     pub(crate) fn command_for(&mut self, operation: &'static str) -> CommandId {
-        let command = Command { job: None, waits_for: None, asker: Asker::Caller, session: None, operation, ended: None };
-        self.commands.insert(Box::new(command))
+        self.commands.insert(operation, Asker::Caller)
     }
 
     /// A command that ended before it began.

@@ -1,7 +1,8 @@
 //! Results that are taken, and those that nobody takes: the result is dropped, and what was done, or may have been, stays to be seen.
 
 use crate::client::deferred::Deferred;
-use crate::client::router::{Command, Ended, Router};
+use crate::client::end::commands::TakenResult;
+use crate::client::router::Router;
 use crate::contract::agent::RenewSession;
 use crate::contract::{Operation, endpoint};
 use crate::engine::Answered;
@@ -13,12 +14,10 @@ use crate::wire::stored_answer;
 impl Router {
     /// The untyped result of a command that completed, once.
     pub(crate) fn take_answer(&mut self, command: CommandId) -> Option<Result<Answered, Error>> {
-        self.commands.get(&command)?.ended.as_ref()?;
-        let taken = self.commands.remove(&command)?;
+        let taken = self.commands.take(command)?;
         taken.session.iter().for_each(|session| self.give_session(session, command, true));
-        let ended = *taken.ended?;
-        ended.left.names().for_each(|name| self.delete_result(name));
-        Some(ended.result)
+        taken.left.names().for_each(|name| self.delete_result(name));
+        Some(taken.result)
     }
 
     /// The record of a result goes, unless something else is under its name by now.
@@ -30,13 +29,8 @@ impl Router {
 
     /// Drops the result of a command that completed, because its caller is gone.
     pub(crate) fn abandon(&mut self, command: CommandId) {
-        if self.result(command).is_none() {
-            return;
-        }
-        let known = self.commands.remove(&command).map(|known| *known);
-        let Some(Command { operation, session, ended: Some(ended), .. }) = known else { return };
+        let Some(TakenResult { operation, session, result, mut left }) = self.commands.take(command) else { return };
         session.iter().for_each(|session| self.give_session(session, command, false));
-        let Ended { result, mut left } = *ended;
         if let (Ok(answered), "resume_all") = (&result, operation) {
             // The results of its parts were only accessible by its answer.
             let parts: Vec<u32> = read_json(answered.raw.text()).unwrap_or_default();

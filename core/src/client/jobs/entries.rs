@@ -84,9 +84,7 @@ impl Router {
         entry.waiting = SmallSet::one(command);
         let session = entry.subject.session_id.clone();
         let id = self.jobs.insert(Box::new(entry));
-        if let Some(known) = self.commands.get_mut(&command) {
-            known.job = Some(id);
-        }
+        self.commands.set_job(command, Some(id));
         if let Some(tracked) = session.as_ref().and_then(|session| self.sessions.get_mut(session)) {
             tracked.jobs.insert(id);
         }

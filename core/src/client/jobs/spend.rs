@@ -1,11 +1,12 @@
 //! The day's cap, as jobs meet it: a job waits until its price is counted, and hears what came of that.
 
 use crate::client::deferred::Deferred;
+use crate::client::end::commands::PendingWrite;
 use crate::client::jobs::job::Parked;
 use crate::client::jobs::spending::{Counting, OverCap, Spending, SpendingAction};
 use crate::client::outbox::Pending;
 use crate::client::router::Router;
-use crate::client::waiting::{PendingWrite, Timer};
+use crate::client::waiting::Timer;
 use crate::contract::Decimal;
 use crate::engine::{Grant, Input, Subject};
 use crate::policy::{Advice, Effect, Error, Kind, Rule};

@@ -45,9 +45,7 @@ impl Router {
                 start.patience = Some((waits.saturating_add(1), until));
                 let visit = NameRequest::new(Some(command), RequestKind::Start(start));
                 self.waiting.visits.get_or_insert_with(name.clone(), Default::default).push_back(visit);
-                if let Some(known) = self.commands.get_mut(&command) {
-                    known.waits_for = Some(name.clone());
-                }
+                self.commands.set_waits_for(command, Some(name.clone()));
                 self.timers.set_name(name, at);
                 return;
             }

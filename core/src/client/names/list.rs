@@ -2,7 +2,7 @@
 
 use crate::client::deferred::Deferred;
 use crate::client::outbox::Pending;
-use crate::client::router::{Asker, Router};
+use crate::client::router::Router;
 use crate::client::waiting::{Act, Listing, ListingPurpose};
 use crate::policy::{Advice, Effect, Error, Kind};
 use crate::state::{CommandId, Name, StoreCall};
@@ -25,13 +25,11 @@ impl Router {
             return;
         };
         self.waiting.listings.remove(&number);
-        let parts = self.commands.iter().filter(|(_, known)| known.asker == Asker::List(number));
-        let parts: Vec<CommandId> = parts.map(|(id, _)| *id).collect();
-        for part in parts {
-            let has_ended = self.result(part).is_some();
+        for part in self.commands.parts_of(number) {
+            let has_ended = self.commands.result(part).is_some();
             self.deferred.push(if has_ended { Deferred::Abandon(part) } else { Deferred::Cancel(part) });
         }
-        let operation = self.commands.get(&command).map_or("list", |command| command.operation);
+        let operation = self.commands.operation(command).unwrap_or("list");
         let error =
             Error::new(Kind::Cancelled, Effect::None, operation, "was cancelled; `saved` shows the operations under way", Advice::Nothing);
         self.deferred.push(Deferred::Fail(command, Box::new(error)));

@@ -3,9 +3,10 @@
 
 use crate::client::begin::same_request::other_than_job;
 use crate::client::deferred::Deferred;
+use crate::client::end::commands::PendingWrite;
 use crate::client::router::Router;
 use crate::client::types::busy;
-use crate::client::waiting::{NameRequest, PendingWrite, RequestKind, StoredRecord};
+use crate::client::waiting::{NameRequest, RequestKind, StoredRecord};
 use crate::policy::{Advice, Kind};
 use crate::state::{Data, JobId, Name, RequestIdentity, User};
 

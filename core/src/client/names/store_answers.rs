@@ -2,11 +2,12 @@
 
 use crate::client::deferred::Deferred;
 use crate::client::doubts::became::Made;
+use crate::client::end::commands::PendingWrite;
 use crate::client::news::{PoolEvent, PoolEventKind, PoolNo};
 use crate::client::outbox::Pending;
 use crate::client::router::Router;
 use crate::client::text::event::Event;
-use crate::client::waiting::{Listing, ListingPurpose, NameRequest, PendingWrite, RequestKind, StoredRecord};
+use crate::client::waiting::{Listing, ListingPurpose, NameRequest, RequestKind, StoredRecord};
 use crate::contract::agent::CreateSession;
 use crate::contract::{Json, Operation, json_of};
 use crate::engine::{Answered, EventKind, RecordId};
@@ -137,7 +138,7 @@ impl Router {
     pub(crate) fn on_listed(&mut self, number: u32, answer: StoreAnswer) {
         let Some(Listing { command, what }) = self.waiting.listings.remove(&number) else { return };
         let StoreAnswer::Listed { entries, more } = answer else {
-            let operation = self.commands.get(&command).map_or("saved", |command| command.operation);
+            let operation = self.commands.operation(command).unwrap_or("saved");
             let what = "could not be done, because the store could not be read";
             return self.complete(command, Err(Error::new(Kind::Store, Effect::None, operation, what, Advice::MendStore)));
         };

@@ -9,8 +9,8 @@ use crate::state::{CommandId, Name, StoreCall};
 impl Router {
     /// Lets somebody wait for a name.
     pub(crate) fn visit(&mut self, name: &Name, visit: NameRequest) {
-        if let Some(command) = visit.command.and_then(|command| self.commands.get_mut(&command)) {
-            command.waits_for = Some(name.clone());
+        if let Some(command) = visit.command {
+            self.commands.set_waits_for(command, Some(name.clone()));
         }
         self.waiting.visits.get_or_insert_with(name.clone(), Default::default).push_back(visit);
         // A write that failed is tried again now, since a command waits for it.
@@ -46,8 +46,9 @@ impl Router {
         if visits.is_empty() {
             self.waiting.visits.remove(name);
         }
-        let command = visit.as_ref().and_then(|visit| visit.command).and_then(|command| self.commands.get_mut(&command));
-        command.into_iter().for_each(|command| command.waits_for = None);
+        if let Some(command) = visit.as_ref().and_then(|visit| visit.command) {
+            self.commands.set_waits_for(command, None);
+        }
         visit
     }
 }

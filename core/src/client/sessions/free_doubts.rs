@@ -2,10 +2,11 @@
 
 use std::collections::VecDeque;
 
+use crate::client::end::commands::{FinalWrite, Finished, PendingWrite};
 use crate::client::end::lost::after;
 use crate::client::jobs::job::Entry;
 use crate::client::router::Router;
-use crate::client::waiting::{FinalWrite, Finished, NameRequest, PendingWrite, RequestKind, SettingInDoubt, StoredRecord};
+use crate::client::waiting::{NameRequest, RequestKind, SettingInDoubt, StoredRecord};
 use crate::contract::Operation;
 use crate::contract::agent::UpdateBudget;
 use crate::policy::{Advice, Effect, Kind, Rule};

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use arcstr::ArcStr;
 
-use crate::client::router::{Asker, Router};
+use crate::client::end::commands::Asker;
+use crate::client::router::Router;
 use crate::collections::SmallSet;
 use crate::engine::SessionOptions;
 use crate::state::{CommandId, Name, RequestIdentity, SavedSession, Shown, Tracked, User, word};
@@ -67,9 +68,9 @@ impl Router {
         let Some(tracked) = self.sessions.get_mut(session).filter(|known| !known.is_over() || is_pools(known)) else { return };
         let is_callers = tracked.name.as_ref().is_some_and(Name::is_findable);
         for id in commands.iter() {
-            if let Some(command) = self.commands.get_mut(&id).filter(|command| !is_callers || !matches!(command.asker, Asker::List(_))) {
+            if self.commands.asker(id).is_some_and(|asker| !is_callers || !matches!(asker, Asker::List(_))) {
                 tracked.promised.insert(id);
-                command.session = Some(session.clone());
+                self.commands.promise(id, session);
             }
         }
     }

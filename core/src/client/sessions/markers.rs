@@ -1,9 +1,10 @@
 //! Markers: a renewal under its caller's own name leaves one at the name of its session's renewals, which says where its record is.
 
+use crate::client::end::commands::{Finished, PendingWrite};
 use crate::client::jobs::job::Entry;
 use crate::client::router::Router;
 use crate::client::sessions::renewals::is_renewal_of;
-use crate::client::waiting::{Finished, NameRequest, PendingWrite, RequestKind, StoredRecord};
+use crate::client::waiting::{NameRequest, RequestKind, StoredRecord};
 use crate::contract::Operation;
 use crate::contract::agent::RenewSession;
 use crate::engine::EventKind;

@@ -3,11 +3,12 @@
 //! whose key is sent again. The pool decides when to buy, and for which caller.
 
 use crate::client::begin::same_request::{differing_members, digests};
+use crate::client::end::commands::Asker;
 use crate::client::jobs::job::Entry;
 use crate::client::names::keep::REMEMBERED;
 use crate::client::news::{PoolEvent, PoolEventKind, PoolNo, SlotState};
 use crate::client::outbox::Pending;
-use crate::client::router::{Asker, Router};
+use crate::client::router::Router;
 use crate::client::waiting::{Start, StoredRecord};
 use crate::contract::agent::CreateSession;
 use crate::contract::pools::SlotPurchase;
@@ -77,7 +78,7 @@ impl Router {
     /// A purchase was charged: where a pool began it, the pool hears.
     pub(crate) fn tell_pool_of_charge(&mut self, id: JobId, usd: Decimal) {
         let command = self.jobs.get(&id).and_then(|entry| entry.waiting.first());
-        if let Some(Asker::Pool(pool)) = command.and_then(|command| self.commands.get(&command)).map(|command| command.asker) {
+        if let Some(Asker::Pool(pool)) = command.and_then(|command| self.commands.asker(command)) {
             self.news.push_back(PoolEvent { pool, what: PoolEventKind::Charged(usd) });
         }
     }
@@ -93,9 +94,7 @@ impl Router {
 
     /// A command is a pool's, which hears of its end.
     pub(crate) fn asked_by(&mut self, pool: PoolNo, command: CommandId) {
-        let Some(known) = self.commands.get_mut(&command) else { return };
-        known.asker = Asker::Pool(pool);
-        if known.ended.is_some() {
+        if self.commands.give_to_pool(command, pool) {
             // The command was refused at once.
             self.outbox.steps.retain(|step| !matches!(step, crate::client::types::Step::Completed { command: ended } if *ended == command));
             self.news.push_back(PoolEvent { pool, what: PoolEventKind::Ended(command) });

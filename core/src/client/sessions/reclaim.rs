@@ -4,8 +4,9 @@
 use arcstr::ArcStr;
 
 use crate::client::begin::go_on::bought_as_of;
+use crate::client::end::commands::PendingWrite;
 use crate::client::router::Router;
-use crate::client::waiting::{PendingWrite, StoredRecord};
+use crate::client::waiting::StoredRecord;
 use crate::state::{Name, User};
 use crate::time::Now;
 

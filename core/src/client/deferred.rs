@@ -4,7 +4,7 @@
 //! once the method has returned. A method does its own work first and pushes last; work that has to come after pushed work is pushed too.
 
 use crate::client::end::commands::PendingWrite;
-use crate::client::waiting::{AfterRetry, StoredRecord};
+use crate::client::requests::{AfterRetry, StoredRecord};
 use crate::contract::Decimal;
 use crate::engine::{Action, Input};
 use crate::policy::Error;

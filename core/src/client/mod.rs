@@ -18,13 +18,13 @@ mod for_pools;
 mod news;
 mod outbox;
 mod public;
+mod requests;
 mod resolve;
 mod router;
 #[cfg(test)]
 mod testing;
 mod timers;
 mod types;
-mod waiting;
 
 pub use crate::contract::{OptionEntry, OptionKind, Taker};
 pub use crate::engine::Until;
@@ -41,12 +41,12 @@ pub use drive::{AsyncHost, Driven, Host, Responded, drive, drive_async};
 pub use names::saved::SavedRecords;
 pub(crate) use news::{PoolEventKind, PoolFound, PoolNo, SlotState};
 pub use public::Client;
+pub use requests::Settlement;
 pub use router::RESPONSE_HEADERS;
 pub use sessions::session::{OpenSession, SessionReply};
 pub use text::event::Event;
 pub use text::pages::{PagesEnd, Position, Turn};
 pub use types::*;
-pub use waiting::Settlement;
 
 // Functions for bindings, which use texts instead of Rust's types; they are in no documentation.
 #[doc(hidden)]

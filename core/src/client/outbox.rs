@@ -31,7 +31,8 @@ pub(super) enum Pending {
     Count(JobId, Box<Counting>),
     Spend(u32),
     Send(JobId),
-    Ask,
+    /// A read that says the service's time.
+    ServerTime,
     Login,
 }
 

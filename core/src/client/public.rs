@@ -5,10 +5,10 @@ use crate::client::begin::resume_all::Resumed;
 use crate::client::doubts::act::Acted;
 use crate::client::doubts::reconcile::Reconcile;
 use crate::client::names::saved::SavedRecords;
+use crate::client::requests::{ActKind, Settlement};
 use crate::client::router::Router;
 use crate::client::sessions::session::OpenSession;
 use crate::client::types::{Misuse, Outcome, Outputs, Step, Taken, Ticket};
-use crate::client::waiting::{ActKind, Settlement};
 use crate::contract::agent::CreateSession;
 use crate::contract::reseller::CreateStaticOrder;
 use crate::contract::{AnyRequest, Operation, Secret, json_of};
@@ -72,7 +72,7 @@ impl Client {
     /// meanwhile is answered, or that one would be forgotten, too. Operations under these names end as after a lost put; a session with a
     /// handle is claimed again, and given up if another client owns it.
     pub fn lost(&mut self, names: Option<&[Name]>, now: Now) {
-        self.route(|router| router.lost(names, now));
+        self.route(|router| router.claims_have_ended(names, now));
     }
 
     /// The token that is used at present: for a safe place of the host's, to start from next time.
@@ -86,7 +86,7 @@ impl Client {
     /// Starts an operation. Its faults come back as its result.
     pub fn start<O: Operation>(&mut self, operation: O, options: CallOptions) -> Ticket<O> {
         let params = json_of(&operation);
-        Ticket::of(self.route(|router| router.admit(O::ENDPOINT, &params, Then::End, options)))
+        Ticket::of(self.route(|router| router.start(O::ENDPOINT, &params, Then::End, options)))
     }
 
     /// Starts an operation by its name, with its parameters as a JSON object: what every binding calls. Beside the
@@ -99,12 +99,12 @@ impl Client {
 
     /// Starts a request that the table does not have.
     pub fn request(&mut self, request: AnyRequest, options: CallOptions) -> Ticket<AnyRequest> {
-        Ticket::of(self.route(|router| router.admit_any(&json_of(&request), options)))
+        Ticket::of(self.route(|router| router.start_any(&json_of(&request), options)))
     }
 
     /// Buys a session and waits until it is usable, over, or the deadline has come. The session lives on in the client.
     pub fn open_session(&mut self, request: CreateSession, options: CallOptions) -> Ticket<OpenSession> {
-        Ticket::of(self.route(|router| router.admit(CreateSession::ENDPOINT, &json_of(&request), Then::Follow, options)))
+        Ticket::of(self.route(|router| router.start(CreateSession::ENDPOINT, &json_of(&request), Then::Follow, options)))
     }
 
     /// Waits for a session that is known by its id, as `open_session` does after its purchase, and for its username and
@@ -116,7 +116,7 @@ impl Client {
     /// Places a static order and waits until its proxies can be used, it has ended, or the deadline has come. The order is placed once:
     /// with an unknown effect it stays in doubt, and `reconcile` shows candidates for its result.
     pub fn place_order(&mut self, request: CreateStaticOrder, options: CallOptions) -> Ticket<PlaceOrder> {
-        Ticket::of(self.route(|router| router.admit(CreateStaticOrder::ENDPOINT, &json_of(&request), Then::Follow, options)))
+        Ticket::of(self.route(|router| router.start(CreateStaticOrder::ENDPOINT, &json_of(&request), Then::Follow, options)))
     }
 
     /// Waits for a static order that is known by its number, as `place_order` does once it was placed.

@@ -51,7 +51,7 @@ impl Router {
     fn received(&mut self, step: StepId, received: engine::SendResult<'_>) {
         match self.outbox.pending.remove(&step) {
             Some(Pending::Send(job)) => self.tell(job, Input::Response(received)),
-            Some(Pending::Ask) => self.on_server_time(step, received),
+            Some(Pending::ServerTime) => self.on_server_time(step, received),
             Some(Pending::Login) => self.on_login(step, received),
             _ => {}
         }
@@ -60,7 +60,7 @@ impl Router {
 
 impl Pending {
     fn is_send(&self) -> bool {
-        matches!(self, Pending::Send(_) | Pending::Ask | Pending::Login)
+        matches!(self, Pending::Send(_) | Pending::ServerTime | Pending::Login)
     }
 
     fn is_answered_by(&self, answer: &StoreAnswer) -> bool {

@@ -11,18 +11,19 @@ use crate::client::end::commands::{Commands, PendingWrite};
 use crate::client::jobs::job::Entry;
 use crate::client::jobs::places::Places;
 use crate::client::jobs::spending::Spending;
+use crate::client::names::name_requests::NameRequests;
 use crate::client::news::PoolEvent;
 use crate::client::outbox::{Outbox, Pending};
+use crate::client::requests::{Listing, SettingInDoubt, StoredRecord, Timer};
 use crate::client::timers::Timers;
 use crate::client::types::Step;
-use crate::client::waiting::{Timer, Waiting};
 use crate::collections::{IdMap, Map};
 use crate::contract::Secret;
 use crate::engine::{Gate, Service, Shared, Tokens};
 use crate::entropy::Entropy;
 use crate::options::ClientOptions;
 use crate::policy::{Codes, Error, Quota, Rule, Rules};
-use crate::state::{Account, CommandId, JobId, Journal, SharedRequest, Space, StepId, Tracked, User};
+use crate::state::{Account, CommandId, JobId, Journal, Name, SharedRequest, Space, StepId, Tracked, User};
 use crate::time::{Clock, Now};
 use crate::wire::BaseUrl;
 
@@ -42,8 +43,14 @@ pub(super) struct Router {
     pub(super) sessions: Map<ArcStr, Box<Tracked>>,
     /// The names that it owns or is about to.
     pub(super) journal: Journal,
-    pub(super) waiting: Waiting,
-    pub(super) errands: Errands,
+    pub(super) name_requests: NameRequests,
+    /// The content of the slots that pools have claimed and not used yet.
+    pub(super) slots: Map<Name, StoredRecord>,
+    /// Settings without a name of their caller's that are in doubt.
+    pub(super) settings_in_doubt: VecDeque<SettingInDoubt>,
+    /// The lists that are read.
+    pub(super) listings: IdMap<u32, Listing>,
+    pub(super) shared_requests: SharedRequests,
     pub(super) timers: Timers,
     pub(super) places: Places,
     pub(super) outbox: Outbox,
@@ -55,7 +62,7 @@ pub(super) struct Router {
 /// The requests of the client's own.
 #[derive(Debug)]
 #[cfg_attr(feature = "ablation", derive(Clone, Hash))]
-pub(super) struct Errands {
+pub(super) struct SharedRequests {
     pub(super) login: SharedRequest,
     /// The service's time.
     pub(super) time: SharedRequest,
@@ -116,8 +123,11 @@ impl Router {
             commands: Commands::default(),
             sessions: Map::default(),
             journal: Journal::new(options.late_calls),
-            waiting: Waiting::default(),
-            errands: Errands { login: SharedRequest::new(options.retry), time: SharedRequest::new(options.retry) },
+            name_requests: NameRequests::default(),
+            slots: Map::default(),
+            settings_in_doubt: VecDeque::new(),
+            listings: IdMap::default(),
+            shared_requests: SharedRequests { login: SharedRequest::new(options.retry), time: SharedRequest::new(options.retry) },
             timers: Timers::default(),
             places: Places::new(if rules.holds(Rule::FewAreOut) { options.max_in_flight } else { u32::MAX }),
             outbox: Outbox::new(options.store),

@@ -1,6 +1,6 @@
 //! The timers: each job and each name has at most one.
 
-use crate::client::waiting::Timer;
+use crate::client::requests::Timer;
 use crate::collections::Map;
 use crate::state::{JobId, Name};
 use crate::time::Millis;

@@ -2,9 +2,9 @@
 
 use crate::client::begin::same_request::other_than_record;
 use crate::client::news::SlotState;
+use crate::client::requests::{Start, StoredRecord};
 use crate::client::router::Router;
 use crate::client::sessions::pool_slots::slot_of;
-use crate::client::waiting::{Start, StoredRecord};
 use crate::policy::{Advice, Effect, Error, KEY_WINDOW, Kind};
 use crate::state::{BadRecord, CommandId, Data, Name, SavedCall};
 use crate::time::Millis;
@@ -31,7 +31,7 @@ impl Router {
                 })
             }
         };
-        self.finish_visit(command, Err(error), start.options.intent.clone(), name);
+        self.finish_request(command, Err(error), start.options.intent.clone(), name);
     }
 
     /// A write begins where an app's own backend refused the last one: with its key and bytes, unless it is another request or the key is

@@ -2,8 +2,8 @@
 //! termination, and a rotation in doubt is sent once more before the next one, whatever its outcome.
 
 use crate::client::begin::go_on::bought_as_of;
+use crate::client::requests::{AfterRetry, NameRequest, RequestKind, Start, StoredRecord};
 use crate::client::router::Router;
-use crate::client::waiting::{AfterRetry, NameRequest, RequestKind, Start, StoredRecord};
 use crate::contract::Operation;
 use crate::contract::agent::{RotateSession, TerminateSession};
 use crate::options::CallOptions;
@@ -44,8 +44,8 @@ impl Router {
 
     /// Of those whose name can't be had, a termination begins without it, and a rotation without what it was to send first. Otherwise
     /// gives back who waits.
-    pub(crate) fn begin_all_the_same(&mut self, visit: NameRequest) -> Option<NameRequest> {
-        match (visit.command, visit.purpose) {
+    pub(crate) fn begin_all_the_same(&mut self, request: NameRequest) -> Option<NameRequest> {
+        match (request.command, request.purpose) {
             (Some(command), RequestKind::Start(start)) if start.endpoint.name == TerminateSession::ENDPOINT.name => {
                 self.begin_write(None, command, Start { bought_as: None, ..*start });
                 None

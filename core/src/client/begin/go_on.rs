@@ -26,7 +26,7 @@ impl Router {
         self.commands.set_operation(command, operation);
         let intent_of = || intent.map(str::to_owned);
         if let Err(error) = check_rotation(operation, then, session_type.as_deref(), options) {
-            return self.finish_visit(command, Err(error), intent_of(), name);
+            return self.finish_request(command, Err(error), intent_of(), name);
         }
         let bought_as = bought_as_of(name, data);
         match (&data.session, &data.call, &data.done) {
@@ -35,7 +35,7 @@ impl Router {
             (_, _, Some(done)) => self.recall(name, command, done, options),
             (None, None, None) => {
                 let error = Error::new(Kind::Misuse, Effect::None, operation, "there is nothing to go on with", Advice::ChangeRequest);
-                self.finish_visit(command, Err(error), intent_of(), name);
+                self.finish_request(command, Err(error), intent_of(), name);
             }
         }
     }
@@ -54,7 +54,7 @@ impl Router {
             let facts = Facts { session_id: Some(id), status: session.status.clone(), ..Facts::default() };
             let record = self.journal.record_of(name);
             let error = ended(&facts, bought_as.and_then(|known| Some(known.intent?.to_string())), record);
-            return self.finish_visit(command, Err(error), None, name);
+            return self.finish_request(command, Err(error), None, name);
         }
         let endpoint = if bought_as.is_some() { CreateSession::ENDPOINT } else { GetSession::ENDPOINT };
         self.hold_session(name, session.clone(), bought_as);
@@ -76,11 +76,11 @@ impl Router {
         let endpoint = call.endpoint(self.service.api).unwrap_or(CreateSession::ENDPOINT);
         let changed = call.session_id.as_deref().filter(|_| endpoint.changes_session() && call.order_no.is_none());
         if let Err(error) = changed.map_or(Ok(()), |session| self.check_changing(endpoint, session)) {
-            return self.finish_visit(command, Err(error), options.intent.clone(), name);
+            return self.finish_request(command, Err(error), options.intent.clone(), name);
         }
         let entry = self.entry_of(call, bought_as, options);
         let last_put = self.journal.slot(name).map(|slot| slot.version);
-        let id = self.begin(Entry { custody: JobRecord { name: Some(name.clone()), last_put, ..entry.custody }, ..entry }, command);
+        let id = self.begin(Entry { record: JobRecord { name: Some(name.clone()), last_put, ..entry.record }, ..entry }, command);
         self.journal.give(name, Some(User::Job(id)));
         let session = call.session_id.as_deref().filter(|_| endpoint.changes_session());
         self.changes(id, session.map(ArcStr::from), endpoint);
@@ -121,21 +121,21 @@ impl Router {
             key: call.key.as_deref().map(ArcStr::from),
             ..Subject::default()
         };
-        let mut custody = JobRecord::default();
-        let rare = custody.rare.get_or_insert_default();
+        let mut record = JobRecord::default();
+        let rare = record.rare.get_or_insert_default();
         (rare.doubt_since, rare.session_over) = (call.doubt_since.or(Some(call.age.at.unix)), call.session_over);
         if let (Job::PlaceOrder(job), Some(order_no)) = (&mut job, call.order_no.clone()) {
             let order = job.become_order(order_no, None, bought_as.is_none() || call.unanswered);
             order.unconfirmed = call.unanswered;
-            custody.rare.get_or_insert_default().placed = Some(call.clone());
+            record.rare.get_or_insert_default().placed = Some(call.clone());
         }
-        custody.bought_as = bought_as.map(Arc::new);
+        record.bought_as = bought_as.map(Arc::new);
         let mut ends = call.ends.clone();
         ends.extend(options.ends.iter().filter(|end| !call.ends.contains(end)).cloned());
         let credentials = if call.credentials { Some(true) } else { options.credentials };
         let auto_rotate = options.auto_rotate || call.auto_rotate;
         let options = CallOptions { credentials, auto_rotate, ends, ..options.clone() };
-        let mut entry = Entry { custody, ..Entry::new(job, subject, &options) };
+        let mut entry = Entry { record, ..Entry::new(job, subject, &options) };
         entry.take_over(&options, options.policy(&self.service.retry));
         entry
     }
@@ -163,14 +163,14 @@ impl Router {
             if Made::by(operation).is_some() {
                 error.what.push_str(": settle it again with the id of its result");
             }
-            return self.finish_visit(command, Err(error), options.intent.clone(), name);
+            return self.finish_request(command, Err(error), options.intent.clone(), name);
         }
         let phase = facts.session_id.as_ref().map(|_| phase_of(facts.status.as_deref(), &options.ends));
         // The stored answer has the documented members; if it was too long there are the facts, which have the same names.
         let of_facts = || (!facts.settled).then(|| Json::checked(json_of(&facts)));
         let raw = done.answer.clone().or_else(of_facts).unwrap_or_default();
         let shape = endpoint(operation).map_or(&Shape::Json, |endpoint| &endpoint.response);
-        self.finish_visit(command, Ok(Answered { raw, shape, phase, ..Answered::of(facts) }), options.intent.clone(), name);
+        self.finish_request(command, Ok(Answered { raw, shape, phase, ..Answered::of(facts) }), options.intent.clone(), name);
     }
 }
 

@@ -1,8 +1,8 @@
 //! A command that comes while a job is at work under its name joins that job.
 
 use crate::client::begin::check::check_rotation;
+use crate::client::requests::Start;
 use crate::client::router::Router;
-use crate::client::waiting::Start;
 use crate::collections::SmallSet;
 use crate::contract::Operation;
 use crate::contract::agent::TerminateSession;

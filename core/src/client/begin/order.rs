@@ -63,7 +63,7 @@ impl Router {
         let subject =
             Subject { operation, intent: options.intent.as_deref().map(ArcStr::from), order_no: order_no_of, ..Subject::default() };
         let mut entry = Entry::new(Job::WaitOrder(Box::new(order)), subject, options);
-        entry.custody.recalls = Some(Phase::Unknown);
+        entry.record.recalls = Some(Phase::Unknown);
         self.begin(entry, command);
     }
 
@@ -72,7 +72,7 @@ impl Router {
         let Some(entry) = self.jobs.get_mut(&id) else { return };
         let call = entry.saved_call(&self.shared.clock);
         let placed = call.map(|call| SavedCall { order_no: Some(order_no.to_owned()), doubt_since: None, ..call });
-        let rare = entry.custody.rare.get_or_insert_default();
+        let rare = entry.record.rare.get_or_insert_default();
         (rare.doubt_since, rare.placed) = (None, placed);
         if self.shared.rules.holds(Rule::OrderIsSaved) {
             self.put_job(id, None);

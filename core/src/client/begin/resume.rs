@@ -1,7 +1,7 @@
 //! Going on with what a record or an intent stands for, because somebody asks for it. Nothing new is ever bought.
 
+use crate::client::requests::{NameRequest, RequestKind, Resume, StoredRecord};
 use crate::client::router::Router;
-use crate::client::waiting::{NameRequest, RequestKind, Resume, StoredRecord};
 use crate::contract::pools::SlotPurchase;
 use crate::engine::{Answered, RecordId};
 use crate::options::CallOptions;
@@ -38,7 +38,7 @@ impl Router {
 
     pub(crate) fn resume_name(&mut self, name: &Name, resume: Resume) -> CommandId {
         let command = self.command_for("resume");
-        self.visit(name, NameRequest::new(Some(command), RequestKind::Resume(Box::new(resume))));
+        self.request_name(name, NameRequest::new(Some(command), RequestKind::Resume(Box::new(resume))));
         command
     }
 
@@ -51,16 +51,16 @@ impl Router {
                 let what =
                     "was not done, because the app's own backend refused it, so it had no effect; start its intent again to send it again";
                 let error = Error::new(Kind::Refused, Effect::None, "resume", what, Advice::Nothing);
-                self.finish_visit(command, Err(error), data.intent.clone(), name);
+                self.finish_request(command, Err(error), data.intent.clone(), name);
             }
             StoredRecord::Readable(data) if data.refused().is_some() => {
                 let answered = Answered::of(Facts { nothing: true, ..Facts::default() });
-                self.finish_visit(command, Ok(answered), intent, name);
+                self.finish_request(command, Ok(answered), intent, name);
             }
             // A renewal under a name of its caller's has left its marker where another one was.
             StoredRecord::Readable(data) if data.renewal.is_some() && !name.is_findable() => {
                 let next = NameRequest::new(Some(command), RequestKind::Resume(Box::new(Resume { options, intent })));
-                data.renewal.iter().for_each(|marked| self.visit(marked, next.clone()));
+                data.renewal.iter().for_each(|marked| self.request_name(marked, next.clone()));
             }
             StoredRecord::Readable(data) => {
                 let options = CallOptions { intent: data.intent.clone(), ..options };
@@ -68,18 +68,18 @@ impl Router {
             }
             StoredRecord::Empty if intent.is_some() => {
                 let answered = Answered::of(Facts { nothing: true, ..Facts::default() });
-                self.finish_visit(command, Ok(answered), intent, name);
+                self.finish_request(command, Ok(answered), intent, name);
             }
             StoredRecord::Empty => {
                 let error = Error::new(Kind::Misuse, Effect::None, "resume", "there is no such record", Advice::ChangeRequest);
-                self.finish_visit(command, Err(error), intent, name);
+                self.finish_request(command, Err(error), intent, name);
             }
             StoredRecord::Unreadable(bad, known) => {
                 let what = format!("can't go on, because {bad}; forget it once you have checked the account");
                 let record = self.journal.record_of(name).map(|record| record.0);
                 let error = Error::new(Kind::Store, Effect::Unknown, "resume", what, Advice::CheckAccount);
                 let error = error.with(|new| new.record = record);
-                self.finish_visit(command, Err(error), intent.or_else(|| known.clone()), name);
+                self.finish_request(command, Err(error), intent.or_else(|| known.clone()), name);
             }
         }
     }

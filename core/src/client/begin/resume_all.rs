@@ -2,9 +2,9 @@
 
 use crate::client::deferred::Deferred;
 use crate::client::end::commands::Asker;
+use crate::client::requests::{Listing, ListingPurpose, NameRequest, RequestKind, Resume, StoredRecord};
 use crate::client::router::Router;
 use crate::client::types::{Outputs, ReadFailure};
-use crate::client::waiting::{Listing, ListingPurpose, NameRequest, RequestKind, Resume, StoredRecord};
 use crate::contract::agent::TerminateSession;
 use crate::contract::{Endpoint, Json, Operation, endpoint, json_of};
 use crate::engine::{Answered, Phase, phase_of};
@@ -43,7 +43,7 @@ impl Router {
     /// The command of `resume_all` for which this one was begun.
     pub(crate) fn caller_of(&self, command: CommandId) -> Option<CommandId> {
         match self.commands.asker(command)? {
-            Asker::List(number) => self.waiting.listings.get(&number).map(|listing| listing.command),
+            Asker::List(number) => self.listings.get(&number).map(|listing| listing.command),
             Asker::Caller | Asker::Pool(_) => None,
         }
     }
@@ -53,7 +53,7 @@ impl Router {
         if listed.name.is_of_a_pool() {
             return false;
         }
-        let StoredRecord::Readable(data) = self.found(&listed.data) else { return false };
+        let StoredRecord::Readable(data) = self.read_record(&listed.data) else { return false };
         let named = listed.name.is_findable();
         let in_doubt = data.call.as_ref().is_some_and(|call| call.order_no.is_none() && call.can_resume() && is_worth_it(call));
         let open = data.session.as_ref().is_some_and(|session| phase_of(session.status.as_deref(), &session.ends) != Phase::Ended);
@@ -63,8 +63,7 @@ impl Router {
 
     /// Begins the next ones, as long as there are and not too many are under way.
     pub(crate) fn resume_more(&mut self, number: u32) {
-        let Some(Listing { command, what: ListingPurpose::Resuming { waiting, out, ended, options } }) =
-            self.waiting.listings.get_mut(&number)
+        let Some(Listing { command, what: ListingPurpose::Resuming { waiting, out, ended, options } }) = self.listings.get_mut(&number)
         else {
             return;
         };
@@ -76,7 +75,7 @@ impl Router {
                 return;
             }
             let (command, ended) = (*command, std::mem::take(ended));
-            self.waiting.listings.remove(&number);
+            self.listings.remove(&number);
             let raw = Json::checked(json_of(&ended));
             return self.complete(command, Ok(Answered { raw, ..Answered::of(Facts::default()) }));
         };
@@ -84,7 +83,7 @@ impl Router {
         let options = (**options).clone();
         let child = self.commands.insert("resume", Asker::List(number));
         let resume = Resume { options, intent: None };
-        self.visit(&name, NameRequest::new(Some(child), RequestKind::Resume(Box::new(resume))));
+        self.request_name(&name, NameRequest::new(Some(child), RequestKind::Resume(Box::new(resume))));
         self.deferred.push(Deferred::ResumeMore(number));
     }
 
@@ -96,7 +95,7 @@ impl Router {
         if passed_over {
             self.commands.take(child);
         }
-        let Some(Listing { what: ListingPurpose::Resuming { out, ended, .. }, .. }) = self.waiting.listings.get_mut(&number) else {
+        let Some(Listing { what: ListingPurpose::Resuming { out, ended, .. }, .. }) = self.listings.get_mut(&number) else {
             self.abandon(child);
             return;
         };

@@ -1,7 +1,7 @@
 //! The comparison of a start with the request of its intent, or of its caller's own key: whether they are equal, and where they differ.
 
 use crate::client::jobs::job::Entry;
-use crate::client::waiting::Start;
+use crate::client::requests::Start;
 use crate::contract::agent::CreateSession;
 use crate::contract::{ANY, Endpoint, FieldPlace, Operation, json_of};
 use crate::engine::{Phase, RecordId, Then, phase_of};
@@ -91,7 +91,7 @@ pub(crate) fn other_than_record(start: &Start, data: &Data, record: Option<Recor
 /// The refusal of a start whose name stands for what a job is at work on.
 pub(crate) fn other_than_job(start: &Start, entry: &Entry, status: Option<&str>, record: Option<RecordId>) -> Error {
     let other = Other {
-        digests: entry.custody.bought_as.as_ref().map(|known| &known.members),
+        digests: entry.record.bought_as.as_ref().map(|known| &known.members),
         session_id: entry.subject.session_id.as_deref(),
         bought: entry.subject.operation == CreateSession::ENDPOINT.name,
         status,

@@ -7,8 +7,8 @@ use arcstr::ArcStr;
 use crate::client::begin::check::check_rotation;
 use crate::client::begin::same_request::{digests, fingerprint};
 use crate::client::jobs::job::{Entry, JobRecord, headers};
+use crate::client::requests::{NameRequest, RequestKind, Start};
 use crate::client::router::Router;
-use crate::client::waiting::{NameRequest, RequestKind, Start};
 use crate::contract::agent::{CreateSession, GetSession, RotateSession};
 use crate::contract::pools::SlotPurchase;
 use crate::contract::reseller::{CreateStaticOrder, ListStaticOrders};
@@ -23,12 +23,12 @@ impl Router {
     /// Starts an operation by its name, with its parameters as a JSON object.
     pub(crate) fn start_json(&mut self, operation: &str, params: &str, options: CallOptions) -> CommandId {
         match (operation, endpoint(operation)) {
-            ("open_session", _) => self.admit(CreateSession::ENDPOINT, params, Then::Follow, options),
+            ("open_session", _) => self.start(CreateSession::ENDPOINT, params, Then::Follow, options),
             ("wait_session", _) => match params_of::<WaitSession>(params) {
                 Ok(wait) => self.watch(&wait.session_id, options),
                 Err(refusal) => self.refuse_params(GetSession::ENDPOINT.name, &refusal, options),
             },
-            ("place_order", _) => self.admit(CreateStaticOrder::ENDPOINT, params, Then::Follow, options),
+            ("place_order", _) => self.start(CreateStaticOrder::ENDPOINT, params, Then::Follow, options),
             ("wait_order", _) => match params_of::<WaitOrder>(params) {
                 Ok(wait) => self.watch_order(&wait.order_no, options),
                 Err(refusal) => self.refuse_params(ListStaticOrders::ENDPOINT.name, &refusal, options),
@@ -37,8 +37,8 @@ impl Router {
                 Ok(look) => self.look_up(&RecordId(look.record), options),
                 Err(refusal) => self.refuse_params("reconcile", &refusal, options),
             },
-            (ANY, _) => self.admit_any(params, options),
-            (_, Some(endpoint)) => self.admit(endpoint, params, Then::End, options),
+            (ANY, _) => self.start_any(params, options),
+            (_, Some(endpoint)) => self.start(endpoint, params, Then::End, options),
             (_, None) => {
                 let mut error = Error::invalid("start", "operation", "is not the name of an operation");
                 error.kind = Kind::Misuse;
@@ -47,9 +47,9 @@ impl Router {
         }
     }
 
-    pub(crate) fn admit_any(&mut self, params: &str, options: CallOptions) -> CommandId {
+    pub(crate) fn start_any(&mut self, params: &str, options: CallOptions) -> CommandId {
         match (options.refusal(), build_any(self.service.api, params)) {
-            (None, Ok((endpoint, built))) => self.admit_built(endpoint, built, Then::End, options),
+            (None, Ok((endpoint, built))) => self.start_built(endpoint, built, Then::End, options),
             (Some((field, rule)), _) => self.reject(Error::invalid(ANY, field, rule), options.intent),
             (_, Err(refusal)) => self.refuse_params(ANY, &refusal, options),
         }
@@ -60,16 +60,16 @@ impl Router {
     }
 
     /// Checks a request and queues it.
-    pub(crate) fn admit(&mut self, endpoint: &'static Endpoint, params: &str, then: Then, options: CallOptions) -> CommandId {
+    pub(crate) fn start(&mut self, endpoint: &'static Endpoint, params: &str, then: Then, options: CallOptions) -> CommandId {
         match (options.refusal(), build(endpoint, params)) {
             (Some((field, rule)), _) => self.reject(Error::invalid(endpoint.name, field, rule), options.intent),
             (None, Err(refusal)) => self.refuse_params(endpoint.name, &refusal, options),
-            (None, Ok(built)) => self.admit_built(endpoint, built, then, options),
+            (None, Ok(built)) => self.start_built(endpoint, built, then, options),
         }
     }
 
     /// Queues a request whose parameters are sound.
-    pub(crate) fn admit_built(&mut self, endpoint: &'static Endpoint, built: Built, then: Then, options: CallOptions) -> CommandId {
+    pub(crate) fn start_built(&mut self, endpoint: &'static Endpoint, built: Built, then: Then, options: CallOptions) -> CommandId {
         // The body is read again only where its type matters.
         let requested = || options.auto_rotate.then(|| requested_type(&built)).flatten();
         let rotates = || check_rotation(endpoint.name, then, requested().as_deref(), &options);
@@ -102,7 +102,7 @@ impl Router {
     /// A write goes to its name; what has none begins.
     pub(crate) fn enter(&mut self, command: CommandId, start: Start) {
         match start.bought_as.as_ref().map(|known| known.name.clone()) {
-            Some(name) => self.visit(&name, NameRequest::new(Some(command), RequestKind::Start(Box::new(start)))),
+            Some(name) => self.request_name(&name, NameRequest::new(Some(command), RequestKind::Start(Box::new(start)))),
             None => self.begin_write(None, command, start),
         }
     }
@@ -117,14 +117,14 @@ impl Router {
         if let Err(error) = session.and_then(|()| self.check_key(endpoint, &built, &options)) {
             let after = name.as_ref().map(|name| (name, options.intent.clone()));
             return match after {
-                Some((name, intent)) => self.finish_visit(command, Err(error), intent, name),
+                Some((name, intent)) => self.finish_request(command, Err(error), intent, name),
                 None => self.complete(command, Err(error)),
             };
         }
         let entry = self.new_entry(endpoint, built, then, &options, bought_as);
         let session = entry.subject.session_id.clone().filter(|_| endpoint.changes_session());
-        let custody = JobRecord { name: name.clone(), ..entry.custody };
-        let id = self.begin(Entry { custody, ..entry }, command);
+        let record = JobRecord { name: name.clone(), ..entry.record };
+        let id = self.begin(Entry { record, ..entry }, command);
         name.iter().for_each(|name| self.journal.give(name, Some(User::Job(id))));
         self.changes(id, session, endpoint);
     }
@@ -158,7 +158,7 @@ impl Router {
         };
         let mut entry = Entry::new(job, subject, options);
         entry.wants.session_options.credentials |= credentials;
-        entry.custody.bought_as = bought_as.map(Arc::new);
+        entry.record.bought_as = bought_as.map(Arc::new);
         entry
     }
 
@@ -166,7 +166,7 @@ impl Router {
     /// doubt, sent once more.
     pub(crate) fn enter_change(&mut self, command: CommandId, start: Start) {
         match self.rotation_in_doubt(&start) {
-            Some(name) => self.visit(&name, NameRequest::new(Some(command), RequestKind::Retry(Box::new(start)))),
+            Some(name) => self.request_name(&name, NameRequest::new(Some(command), RequestKind::Retry(Box::new(start)))),
             None => self.enter(command, start),
         }
     }
@@ -184,6 +184,6 @@ impl Router {
         let endpoint = CreateSession::ENDPOINT;
         let built = build(endpoint, params).map_err(|refusal| Error::invalid(endpoint.name, &refusal.field, &refusal.rule))?;
         let intent = Some(SlotPurchase { slot, number: 1 }.to_string());
-        Ok(self.admit_built(endpoint, built, Then::Follow, CallOptions { intent, ..options.clone() }))
+        Ok(self.start_built(endpoint, built, Then::Follow, CallOptions { intent, ..options.clone() }))
     }
 }

@@ -54,7 +54,7 @@ impl Router {
         let subject = Subject { operation, intent, session_id: Some(session_id), ..Subject::default() };
         let mut entry = Entry::new(Job::WaitSession(Box::new(follow)), subject, options);
         entry.wants.session_options.want_ends(&ends);
-        entry.custody.recalls = Some(recalled);
+        entry.record.recalls = Some(recalled);
         self.begin(entry, command);
     }
 }

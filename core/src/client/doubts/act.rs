@@ -4,9 +4,9 @@
 use crate::client::doubts::reconcile::no_doubt;
 use crate::client::end::commands::FinalWrite;
 use crate::client::end::finishing::said;
+use crate::client::requests::{Act, ActKind, NameRequest, RequestKind, StoredRecord};
 use crate::client::router::Router;
 use crate::client::types::{Outputs, ReadFailure};
-use crate::client::waiting::{Act, ActKind, NameRequest, RequestKind, StoredRecord};
 use crate::engine::{Answered, RecordId};
 use crate::options::{CallOptions, Use};
 use crate::policy::{Advice, Effect, Error, Kind, Rule};
@@ -35,7 +35,7 @@ impl Router {
         let command = self.command_for(act.operation());
         match scans {
             true => self.scan(command, name, act),
-            false => self.visit(&name, NameRequest::new(Some(command), RequestKind::Act(Box::new(act)))),
+            false => self.request_name(&name, NameRequest::new(Some(command), RequestKind::Act(Box::new(act)))),
         }
         command
     }
@@ -60,15 +60,15 @@ impl Router {
             let what = "was not done, because the record has changed since you read it; read it again";
             let error = Error::new(Kind::Refused, Effect::None, act.operation(), what, Advice::CheckAccount);
             let error = error.with(|new| new.record = Some(name.at(version).0));
-            return self.finish_visit(command, Err(error), None, name);
+            return self.finish_request(command, Err(error), None, name);
         }
         let others = act.others;
         match (act.what, found) {
             (ActKind::Forget, _) => self.forget_found(name, command, found),
             (ActKind::Settle(settlement), StoredRecord::Readable(data)) => self.settle_found(name, command, settlement, data, &others),
-            (ActKind::Settle(_), _) => self.finish_visit(command, Ok(said(false)), None, name),
+            (ActKind::Settle(_), _) => self.finish_request(command, Ok(said(false)), None, name),
             (ActKind::Reconcile(options), StoredRecord::Readable(data)) => self.reconcile_found(name, command, &options, data, others),
-            (ActKind::Reconcile(_), _) => self.finish_visit(command, Err(no_doubt()), None, name),
+            (ActKind::Reconcile(_), _) => self.finish_request(command, Err(no_doubt()), None, name),
         }
     }
 
@@ -93,24 +93,24 @@ impl Router {
 
     fn forget_found(&mut self, name: &Name, command: CommandId, found: &StoredRecord) {
         match found {
-            StoredRecord::Empty => return self.finish_visit(command, Ok(said(false)), None, name),
+            StoredRecord::Empty => return self.finish_request(command, Ok(said(false)), None, name),
             // A marker says where a renewal is that may be in doubt.
             StoredRecord::Readable(data)
                 if data.renewal.is_some() || data.call.as_ref().is_some_and(|call| call.order_no.is_none() && !call.refused) =>
             {
-                return self.finish_visit(command, Ok(said(false)), None, name);
+                return self.finish_request(command, Ok(said(false)), None, name);
             }
             StoredRecord::Readable(data) => {
                 if let Some(session) = &data.session {
                     if let Some(error) = self.is_still_held(&session.id, name) {
-                        return self.finish_visit(command, Err(error), data.intent.clone(), name);
+                        return self.finish_request(command, Err(error), data.intent.clone(), name);
                     }
                     self.give_up_session(&session.id, name);
                 }
             }
             // Its owner may have it in doubt.
             StoredRecord::Unreadable(BadRecord::OtherApi(_) | BadRecord::OtherAccount, _) => {
-                return self.finish_visit(command, Ok(said(false)), None, name);
+                return self.finish_request(command, Ok(said(false)), None, name);
             }
             StoredRecord::Unreadable(..) => {}
         }

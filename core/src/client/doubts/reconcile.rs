@@ -38,19 +38,19 @@ impl Router {
         others: Vec<(String, String, RecordId)>,
     ) {
         let Some(call) = data.call.as_ref().filter(|call| call.order_no.is_none() && !call.refused) else {
-            return self.finish_visit(command, Err(no_doubt()), None, name);
+            return self.finish_request(command, Err(no_doubt()), None, name);
         };
         if lookups(&call.operation).is_empty() {
             let what = format!("can't look up {}, since the service documents no list of it", call.operation);
             let error = Error::new(Kind::Refused, Effect::None, "reconcile", what, Advice::CheckAccount);
-            return self.finish_visit(command, Err(error), None, name);
+            return self.finish_request(command, Err(error), None, name);
         }
         let mut fields = call.match_fields.clone();
         fields.extend(call.session_id.clone().map(|session| ("session_id".to_owned(), session)));
         let others = others.into_iter().filter(|(operation, ..)| *operation == call.operation).map(|(_, became, record)| (became, record));
         let policy = options.policy(&self.service.retry);
         let Some(mut lookup) = Lookup::new(&call.operation, fields, headers(options), policy) else {
-            return self.finish_visit(command, Err(no_doubt()), None, name);
+            return self.finish_request(command, Err(no_doubt()), None, name);
         };
         lookup.others = others.collect();
         let subject = Subject { operation: lookup.reads(), ..Subject::default() };

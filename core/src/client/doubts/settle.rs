@@ -4,8 +4,8 @@ use crate::client::doubts::became::what_became;
 use crate::client::end::commands::FinalWrite;
 use crate::client::end::finishing::said;
 use crate::client::names::keep::kept_for;
+use crate::client::requests::Settlement;
 use crate::client::router::Router;
-use crate::client::waiting::Settlement;
 use crate::contract::Operation;
 use crate::contract::agent::{CreateSession, RenewSession, TerminateSession};
 use crate::engine::{RecordId, requested_type};
@@ -39,7 +39,7 @@ impl Router {
             (Some(call), ..) if (call.order_no.is_none() && !call.refused) || call.unanswered => Open::Doubt(call),
             (_, Some(session), _) if session.unconfirmed => Open::Session(session),
             (.., Some(done)) if done.facts.settled => Open::Said(done),
-            _ => return self.finish_visit(command, Ok(said(false)), None, name),
+            _ => return self.finish_request(command, Ok(said(false)), None, name),
         };
         match (settlement, open) {
             (Settlement::NotHappened { early }, open) => {
@@ -48,7 +48,7 @@ impl Router {
                     let what = "may still be under way: settle it as not happened after an hour, or now with `early` if you are certain";
                     let error = Error::new(Kind::Refused, Effect::None, "settle", what, Advice::Wait);
                     let retry_at = Some(self.shared.clock.unix().saturating_add(left));
-                    return self.finish_visit(command, Err(error.with(|new| new.retry_at = retry_at)), None, name);
+                    return self.finish_request(command, Err(error.with(|new| new.retry_at = retry_at)), None, name);
                 }
                 let counted = if let Open::Doubt(call) = &open { call.counted.clone() } else { Vec::new() };
                 if let Open::Session(session) = &open {
@@ -66,7 +66,7 @@ impl Router {
                 self.close(name, command, data, call, facts);
             }
             // The record has more already, by an earlier name or settlement.
-            (Settlement::Happened, _) => self.finish_visit(command, Ok(said(false)), None, name),
+            (Settlement::Happened, _) => self.finish_request(command, Ok(said(false)), None, name),
             (Settlement::Became(became), open) => self.settle_as(name, command, &became, data, open, others),
         }
     }
@@ -89,7 +89,7 @@ impl Router {
         };
         let facts = match what_became(operation, became) {
             Ok(facts) => facts,
-            Err(rule) => return self.finish_visit(command, refuse(&rule), None, name),
+            Err(rule) => return self.finish_request(command, refuse(&rule), None, name),
         };
         let known = |other: &&(String, String, RecordId)| {
             other.0 == operation && other.1 == became && Name::of(&other.2).is_none_or(|(other, _)| other != *name)
@@ -97,7 +97,7 @@ impl Router {
         // Only a key of the caller's can have bought what another purchase bought, too.
         if others.iter().any(|other| known(&other)) && !given {
             let rule = "is what another record stands for, and no two operations became the same";
-            return self.finish_visit(command, refuse(rule), None, name);
+            return self.finish_request(command, refuse(rule), None, name);
         }
         let follows = match &open {
             Open::Doubt(call) => call.follows.then_some(Some(*call)),
@@ -113,7 +113,7 @@ impl Router {
             }
             (.., Open::Doubt(call)) => return self.close(name, command, data, call, facts),
             (.., Open::Said(done)) => Data { done: Some(Done { facts, ..(*done).clone() }), ..data.clone() },
-            (.., Open::Session(_)) => return self.finish_visit(command, Ok(said(false)), None, name),
+            (.., Open::Session(_)) => return self.finish_request(command, Ok(said(false)), None, name),
         };
         if let Open::Session(session) = &open {
             self.give_up_session(&session.id, name);

@@ -1,8 +1,8 @@
 //! Giving a command up.
 
 use crate::client::jobs::job::Parked;
+use crate::client::requests::{NameRequest, RequestKind};
 use crate::client::router::Router;
-use crate::client::waiting::{NameRequest, RequestKind};
 use crate::engine::{Input, SendResult};
 use crate::policy::{Advice, Effect, Error, FailureKind, Kind, Sent};
 use crate::state::{CommandId, JobId, Name, StepId};
@@ -39,7 +39,7 @@ impl Router {
                 self.tell(id, Input::Due(self.shared.clock.monotonic()));
                 None
             }
-            Parked::LoggingIn | Parked::Asking => {
+            Parked::LoggingIn | Parked::ReadingTime => {
                 let what = "was cancelled";
                 self.tell(id, Input::Granted(Err(Error::new(Kind::Cancelled, Effect::None, "cancel", what, Advice::Nothing))));
                 None
@@ -51,24 +51,20 @@ impl Router {
 
     /// A command waits for a name no more: nothing was begun for it.
     fn leave_queue(&mut self, name: &Name, command: CommandId) {
-        let Some(visits) = self.waiting.visits.get_mut(name) else { return };
-        let Some(at) = visits.iter().position(|visit| visit.command == Some(command)) else { return };
-        let Some(visit) = visits.remove(at) else { return };
-        if visits.is_empty() {
-            self.waiting.visits.remove(name);
+        if let Some(request) = self.name_requests.remove(name, command) {
+            self.end_cancelled(command, request);
         }
-        self.end_cancelled(command, visit);
     }
 
     /// A command ends before the store was asked for its name.
-    pub(crate) fn end_cancelled(&mut self, command: CommandId, visit: NameRequest) {
-        let (operation, intent, effect) = visit.subject();
-        // The data under a name is not known before it was claimed, and other visits of it continue.
+    pub(crate) fn end_cancelled(&mut self, command: CommandId, request: NameRequest) {
+        let (operation, intent, effect) = request.subject();
+        // The data under a name is not known before it was claimed, and other requests of it continue.
         let (what, advice) = match effect {
             Effect::None => ("was cancelled before it had any effect", Advice::Nothing),
             _ => ("was cancelled before it was known whether an earlier attempt took effect", Advice::Resume),
         };
-        let session_id = match visit.purpose {
+        let session_id = match request.purpose {
             RequestKind::Start(start) | RequestKind::Retry(start) => start.built.session_id,
             _ => None,
         };

@@ -3,7 +3,7 @@
 use arcstr::ArcStr;
 
 use crate::client::news::PoolNo;
-use crate::client::waiting::AfterRetry;
+use crate::client::requests::AfterRetry;
 use crate::collections::{IdMap, Map};
 use crate::engine::{Answered, Counted};
 use crate::policy::Error;

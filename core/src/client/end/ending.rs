@@ -3,7 +3,7 @@
 use arcstr::ArcStr;
 
 use crate::client::end::commands::{FinalWrite, Finished, PendingWrite, RecordsToDelete};
-use crate::client::end::lost::{unless_said, with_record};
+use crate::client::end::taken_over::{unless_said, with_record};
 use crate::client::jobs::job::Entry;
 use crate::client::router::Router;
 use crate::client::sessions::session::ended;
@@ -26,12 +26,12 @@ impl Router {
         if let Ok(answered) = &mut result {
             self.fill(&mut entry, answered);
         }
-        let is_lost = self.is_lost(id, &entry);
-        if is_lost {
+        let is_taken_over = self.is_taken_over(id, &entry);
+        if is_taken_over {
             result = unless_said(&entry, result);
         }
         self.leave_session(id, &entry, false);
-        let marker = self.leave_marker(id, &mut entry, is_lost);
+        let marker = self.leave_marker(id, &mut entry, is_taken_over);
         let result = self.result_of(&entry, result);
         let record = self.record_name(&entry, &result);
         let dropped = if result.is_ok() { self.drop_settings(id, &entry) } else { Vec::new() };
@@ -41,15 +41,15 @@ impl Router {
         let commands = entry.waiting.iter().collect();
         let mut finished = Finished { own, left, counted: unspent, marker, after, ..Finished::new(commands, result) };
         self.drop_left_behind(&mut entry, &mut finished);
-        if let Some(name) = entry.custody.name.take() {
+        if let Some(name) = entry.record.name.take() {
             // Where it was lost, another job may have it by now.
-            if !is_lost {
+            if !is_taken_over {
                 self.journal.give(&name, None);
                 self.leave(&name, &entry, &mut finished);
             }
             finished.after.push(PendingWrite::Name(name));
         }
-        if is_lost || !finished.own.as_ref().is_some_and(|name| self.journal.is_busy(name)) {
+        if is_taken_over || !finished.own.as_ref().is_some_and(|name| self.journal.is_busy(name)) {
             self.let_go_for(&mut finished);
         }
         if !self.shared.rules.holds(Rule::KeepUntilTaken) {
@@ -85,9 +85,9 @@ impl Router {
     /// record over. The entries of a record that another client has taken over are that client's; it knows nothing of entries that were
     /// never put.
     fn take_unspent(&mut self, id: JobId, has_no_effect: bool) -> Vec<Counted> {
-        let Some(Entry { job, custody, .. }) = self.jobs.get_mut(&id).map(|entry| &mut **entry) else { return Vec::new() };
-        let is_only_ours = custody.lost && custody.last_put.is_none();
-        let Some(write) = job.write_mut().filter(|_| !custody.lost || is_only_ours) else { return Vec::new() };
+        let Some(Entry { job, record, .. }) = self.jobs.get_mut(&id).map(|entry| &mut **entry) else { return Vec::new() };
+        let is_only_ours = record.taken_over && record.last_put.is_none();
+        let Some(write) = job.write_mut().filter(|_| !record.taken_over || is_only_ours) else { return Vec::new() };
         if has_no_effect || is_only_ours { std::mem::take(&mut write.terms.counted) } else { write.take_unspent() }
     }
 
@@ -112,9 +112,9 @@ impl Router {
                 }
                 self.delete(name, false);
             }
-            result if entry.custody.bought_as.is_some() => {
+            result if entry.record.bought_as.is_some() => {
                 let done = done(entry, result);
-                self.put_done(name, entry.custody.bought_as.as_deref(), done);
+                self.put_done(name, entry.record.bought_as.as_deref(), done);
             }
             // A result that nobody takes holds nothing back.
             _ if entry.job.write().is_some_and(|write| write.call.exchange.endpoint.is_free_change()) => self.delete(name, true),
@@ -126,7 +126,7 @@ impl Router {
     fn sessions_left(&mut self, entry: &mut Entry, result: &Result<Answered, Error>) -> RecordsToDelete {
         let mut left = RecordsToDelete {
             own: None,
-            others: entry.custody.rare.as_mut().and_then(|rare| rare.also_delete.take()).into_iter().collect(),
+            others: entry.record.rare.as_mut().and_then(|rare| rare.also_delete.take()).into_iter().collect(),
         };
         let Some(session) = entry.subject.session_id.clone() else { return left };
         let missing = matches!(result, Err(error) if is_missing(error));
@@ -152,37 +152,37 @@ impl Router {
     fn after(&self, entry: &Entry) -> Vec<PendingWrite> {
         let tracked = entry.subject.session_id.as_ref().and_then(|session| self.sessions.get(session));
         let of_session = tracked.and_then(|known| known.name.clone().or_else(|| Some(known.bought_as.as_ref()?.name.clone())));
-        let rare = || entry.custody.rare.as_ref().into_iter();
+        let rare = || entry.record.rare.as_ref().into_iter();
         let dropped = rare().flat_map(|rare| rare.dropped.iter().cloned());
-        let names = of_session.into_iter().chain(entry.custody.session_name.clone()).chain(dropped);
+        let names = of_session.into_iter().chain(entry.record.session_name.clone()).chain(dropped);
         let spends = rare().flat_map(|rare| &rare.spends);
         names.map(PendingWrite::Name).chain(spends.copied().map(PendingWrite::Spend)).collect()
     }
 
     /// The name that the result of a job is about: its own, that of the session that it bought, or that of the one that it gives its caller.
     fn answers_for(&self, entry: &Entry, result: &Result<Answered, Error>) -> Option<Name> {
-        let custody = &entry.custody;
+        let record = &entry.record;
         let given = || {
             let session = entry.subject.session_id.as_ref().filter(|_| result.is_ok())?;
             self.sessions.get(session)?.name.clone()
         };
-        let of_session = || custody.session_name.clone().or_else(given);
-        custody.name.clone().or_else(|| entry.job.follows().then(of_session).flatten())
+        let of_session = || record.session_name.clone().or_else(given);
+        record.name.clone().or_else(|| entry.job.follows().then(of_session).flatten())
     }
 
     /// Ends a job in doubt: its record says so, and is anybody's from here on.
     pub(crate) fn doubt(&mut self, id: JobId, mut error: Error) {
         let unix = self.shared.clock.unix();
-        if self.jobs.get(&id).is_some_and(|entry| self.is_lost(id, entry)) {
+        if self.jobs.get(&id).is_some_and(|entry| self.is_taken_over(id, entry)) {
             return self.end_in_doubt(id, error, Vec::new());
         }
         let unspent = self.take_unspent(id, false);
         let Some(entry) = self.jobs.get_mut(&id) else { return };
-        entry.custody.rare.get_or_insert_default().doubt_since.get_or_insert(unix);
+        entry.record.rare.get_or_insert_default().doubt_since.get_or_insert(unix);
         let (Some(name), Some(data)) = (self.name_of(id), self.job_data(id)) else { return };
         let Some(entry) = self.jobs.get(&id) else { return };
         let is_passing =
-            entry.custody.bought_as.is_none() && entry.job.write().is_some_and(|write| may_be_dropped(write.call.exchange.endpoint));
+            entry.record.bought_as.is_none() && entry.job.write().is_some_and(|write| may_be_dropped(write.call.exchange.endpoint));
         self.put(&name, data, is_passing.then_some(DOUBT_KEPT), true, None);
         let version = self.journal.slot(&name).map(|slot| slot.version).unwrap_or_default();
         let record = name.at(version);
@@ -193,7 +193,7 @@ impl Router {
 
     /// Ends a job whose record stays as it is: what it follows lives on, or nothing more can be done for it here.
     pub(crate) fn rest(&mut self, id: JobId, mut error: Error) {
-        let name = self.jobs.get(&id).filter(|entry| !self.is_lost(id, entry)).and_then(|entry| entry.custody.name.clone());
+        let name = self.jobs.get(&id).filter(|entry| !self.is_taken_over(id, entry)).and_then(|entry| entry.record.name.clone());
         if let Some(name) = &name {
             let record = self.journal.record_of(name).map(|record| record.0);
             error.record = record;
@@ -204,15 +204,15 @@ impl Router {
 
     fn end_in_doubt(&mut self, id: JobId, error: Error, unspent: Vec<Counted>) {
         let Some(mut entry) = self.remove_job(id) else { return };
-        let is_lost = self.is_lost(id, &entry);
-        let name = entry.custody.name.clone();
+        let is_taken_over = self.is_taken_over(id, &entry);
+        let name = entry.record.name.clone();
         self.leave_session(id, &entry, true);
         self.leave_marker(id, &mut entry, true);
         self.remember_setting(id, &entry);
         let mut after = self.after(&entry);
-        let result = if is_lost { unless_said(&entry, Err(error)) } else { Err(error) };
+        let result = if is_taken_over { unless_said(&entry, Err(error)) } else { Err(error) };
         after.extend(name.iter().cloned().map(PendingWrite::Name));
-        name.iter().filter(|_| !is_lost).for_each(|name| self.journal.give(name, None));
+        name.iter().filter(|_| !is_taken_over).for_each(|name| self.journal.give(name, None));
         entry.subject.session_id.iter().for_each(|session| self.let_go_of_session(session));
         let own = self.answers_for(&entry, &result);
         let commands = entry.waiting.iter().collect();
@@ -223,7 +223,7 @@ impl Router {
     fn leave_session(&mut self, id: JobId, entry: &Entry, in_doubt: bool) {
         let Some(tracked) = entry.subject.session_id.as_ref().and_then(|session| self.sessions.get_mut(session)) else { return };
         tracked.without_job(id);
-        let Some(name) = entry.custody.name.as_ref().filter(|_| in_doubt) else { return };
+        let Some(name) = entry.record.name.as_ref().filter(|_| in_doubt) else { return };
         match entry.subject.operation {
             operation if operation == RotateSession::ENDPOINT.name => tracked.free_doubts.rotation = Some(name.clone()),
             operation if operation == TerminateSession::ENDPOINT.name => tracked.free_doubts.termination = Some(name.clone()),
@@ -248,7 +248,7 @@ impl Router {
     /// Of what only reads a session that an intent was accepted as: whoever starts that intent wants one that can be used. A session that
     /// could be used and that the service does not have any more is over, too.
     fn over_for_good(&self, entry: &Entry, result: &Result<Answered, Error>) -> Option<Error> {
-        let (Some(session_id), Some(intent), Some(recalled)) = (&entry.subject.session_id, &entry.subject.intent, entry.custody.recalls)
+        let (Some(session_id), Some(intent), Some(recalled)) = (&entry.subject.session_id, &entry.subject.intent, entry.record.recalls)
         else {
             return None;
         };
@@ -272,7 +272,7 @@ impl Router {
     }
 
     /// Ends a job whose name was lost with what it knows: nothing more is sent or put for it.
-    pub(crate) fn end_lost(&mut self, id: JobId) {
+    pub(crate) fn end_taken_over(&mut self, id: JobId) {
         let Some(entry) = self.jobs.get(&id) else { return };
         let error = match entry.job.write().filter(|_| !entry.job.was_accepted()) {
             None => unless_said(entry, Err(entry.cancelled_error())).err(),
@@ -280,7 +280,7 @@ impl Router {
                 let is_open = write.call.is_open();
                 let what = "was not sent, because another client has taken it over";
                 let error = |effect, advice| entry.subject.error(Kind::Busy, effect, what, advice);
-                Some(match (entry.custody.bought_as.is_some(), is_open) {
+                Some(match (entry.record.bought_as.is_some(), is_open) {
                     (true, true) => error(Effect::Unknown, Advice::WaitForOther).not_again(),
                     (true, false) => error(Effect::None, Advice::WaitForOther),
                     (false, true) => error(Effect::Unknown, Advice::Resume).not_again(),
@@ -297,7 +297,7 @@ impl Router {
 
     /// Returns true if the store has, or may have, a record of this job that another client can send.
     pub(crate) fn may_be_resumed(&self, entry: &Entry) -> bool {
-        entry.custody.last_put.is_some() && entry.saved_call(&self.shared.clock).is_some_and(|call| call.can_resume())
+        entry.record.last_put.is_some() && entry.saved_call(&self.shared.clock).is_some_and(|call| call.can_resume())
     }
 }
 

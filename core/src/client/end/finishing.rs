@@ -2,7 +2,7 @@
 //! returns leaves nothing to do.
 
 use crate::client::end::commands::{FinalWrite, Finished, PendingWrite, RecordsToDelete};
-use crate::client::end::lost::{after, taken_over};
+use crate::client::end::taken_over::{after, taken_over};
 use crate::client::router::Router;
 use crate::client::types::busy;
 use crate::engine::{Answered, Counted};
@@ -30,7 +30,7 @@ impl Router {
     }
 
     /// Ends a command that found all that it asked for, once its name was let go of.
-    pub(crate) fn finish_visit(&mut self, command: CommandId, result: Result<Answered, Error>, intent: Option<String>, name: &Name) {
+    pub(crate) fn finish_request(&mut self, command: CommandId, result: Result<Answered, Error>, intent: Option<String>, name: &Name) {
         let result = result.map_err(|error| match error.intent {
             Some(_) => error,
             None => error.with(|new| new.intent = intent),

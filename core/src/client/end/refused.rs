@@ -13,7 +13,7 @@ use crate::time::Millis;
 impl Router {
     /// The call of a job without an effect whose key an app's own backend refused, and the time for which that key may be sent.
     fn refused_call(&self, entry: &Entry) -> Option<(SavedCall, Millis)> {
-        let is_refused = entry.job.write().is_some_and(|write| write.call.ledger.refused) && entry.custody.bought_as.is_some();
+        let is_refused = entry.job.write().is_some_and(|write| write.call.ledger.refused) && entry.record.bought_as.is_some();
         let call = entry.saved_call(&self.shared.clock).filter(|_| is_refused && self.shared.rules.holds(Rule::RefusedKeepsKey))?;
         let left = KEY_WINDOW.saturating_sub(call.age.ms);
         (left > 0).then_some((SavedCall { refused: true, ..call }, left))
@@ -22,7 +22,7 @@ impl Router {
     /// Keeps the key of a refused call. The error is reported only once the record has it. Returns true if there is such a key.
     pub(crate) fn keep_refused(&mut self, name: &Name, entry: &Entry, finished: &mut Finished) -> bool {
         let Some((call, left)) = self.refused_call(entry) else { return false };
-        if entry.custody.last_put.is_none() {
+        if entry.record.last_put.is_none() {
             // The record has it already.
             self.release(name);
             return true;
@@ -30,7 +30,7 @@ impl Router {
         finished.last = FinalWrite::Erase;
         // A slot's record tells which purchase is the next one, too.
         let keep_for = if name.is_of_a_pool() { REMEMBERED } else { left };
-        let data = Data { call: Some(call), ..self.data(entry.custody.bought_as.as_deref()) };
+        let data = Data { call: Some(call), ..self.data(entry.record.bought_as.as_deref()) };
         self.put_once(name, data, keep_for);
         true
     }

@@ -38,7 +38,7 @@ impl Router {
 
     pub(crate) fn wait_for(&mut self, id: JobId, spends: Vec<u32>) {
         if let (Some(entry), false) = (self.jobs.get_mut(&id), spends.is_empty()) {
-            entry.custody.rare.get_or_insert_default().spends.extend(spends);
+            entry.record.rare.get_or_insert_default().spends.extend(spends);
         }
     }
 
@@ -72,10 +72,10 @@ impl Router {
     /// Lets a termination continue without its name, whichever client owns it now: nothing holds it back. Returns true if the job is one.
     pub(crate) fn goes_on_unnamed(&mut self, id: JobId) -> bool {
         let Some(entry) = self.jobs.get_mut(&id).filter(|entry| entry.job.is_termination()) else { return false };
-        if let Some(name) = entry.custody.name.take() {
-            entry.custody.rare.get_or_insert_default().left_behind = Some(name);
+        if let Some(name) = entry.record.name.take() {
+            entry.record.rare.get_or_insert_default().left_behind = Some(name);
         }
-        entry.custody.bought_as = None;
+        entry.record.bought_as = None;
         true
     }
 
@@ -126,7 +126,7 @@ impl Router {
     /// The name of a job's record, or of its session's.
     pub(crate) fn kept_under(&self, entry: &Entry) -> Option<Name> {
         let tracked = || entry.subject.session_id.as_ref().and_then(|session| self.sessions.get(session)?.name.clone());
-        entry.custody.name.clone().or_else(tracked)
+        entry.record.name.clone().or_else(tracked)
     }
 
     /// The job that opens a session, while it is at it.

@@ -28,7 +28,7 @@ pub(crate) enum Parked {
     /// A login.
     LoggingIn,
     /// The service's time.
-    Asking,
+    ReadingTime,
 }
 
 /// The record of a job: its name and its use.
@@ -42,7 +42,7 @@ pub(crate) struct JobRecord {
     /// The version of what is in the store under its name, or may be.
     pub(crate) last_put: Option<Version>,
     /// True if the name was lost to another client: nothing more is sent or put for it.
-    pub(crate) lost: bool,
+    pub(crate) taken_over: bool,
     /// Of a job that only reads the accepted result of an intent: what its record and this client knew of that. Whatever the read brings,
     /// the intent stays accepted.
     pub(crate) recalls: Option<Phase>,
@@ -84,12 +84,12 @@ pub(crate) struct Entry {
     /// True if a caller waits for the job; false after the last one has cancelled.
     pub(crate) wanted: bool,
     pub(crate) timer: Option<Millis>,
-    pub(crate) custody: JobRecord,
+    pub(crate) record: JobRecord,
 }
 
 impl JobRecord {
     /// Its record, as it was put last.
-    pub(crate) fn record(&self) -> Option<RecordId> {
+    pub(crate) fn id(&self) -> Option<RecordId> {
         Some(self.name.as_ref()?.at(self.last_put?))
     }
 }
@@ -109,7 +109,7 @@ impl Entry {
             waiting: SmallSet::default(),
             wanted: true,
             timer: None,
-            custody: JobRecord::default(),
+            record: JobRecord::default(),
         }
     }
 

@@ -16,11 +16,11 @@ use crate::wire::build;
 impl Router {
     /// Asks for a token for a job, unless somebody has. Each job that has to wait wakes by itself, so that giving up one of them
     /// leaves nobody behind.
-    pub(crate) fn ask_login(&mut self, id: JobId) {
-        if self.errands.login.is_out() && self.shared.rules.holds(Rule::OneLogin) {
+    pub(crate) fn log_in(&mut self, id: JobId) {
+        if self.shared_requests.login.is_out() && self.shared.rules.holds(Rule::OneLogin) {
             return;
         }
-        if let Some(not_before) = self.errands.login.not_before(self.shared.gate, self.shared.clock.monotonic()) {
+        if let Some(not_before) = self.shared_requests.login.not_before(self.shared.gate, self.shared.clock.monotonic()) {
             let wait = not_before.saturating_sub(self.shared.clock.monotonic());
             if wait <= self.service.retry.window_ms {
                 return self.set_timer(id, not_before);
@@ -35,7 +35,7 @@ impl Router {
         let params = json_of(&LoginRequest { username, password });
         let Ok(built) = build(LoginRequest::ENDPOINT, &params) else { return };
         let exchange = Exchange::new(LoginRequest::ENDPOINT, built, Vec::new(), self.service.retry.timeout_ms);
-        self.send_errand(Pending::Login, exchange, command.unwrap_or(CommandId(0)));
+        self.send_shared_request(Pending::Login, exchange, command.unwrap_or(CommandId(0)));
     }
 
     fn waiting_for_login(&self) -> Vec<JobId> {
@@ -48,12 +48,12 @@ impl Router {
         let Some((exchange, heard)) = self.on_shared_response(Pending::Login, step, received) else { return };
         let (mut error, passing, asked) = match heard {
             ExchangeResult::Success(_) if self.shared.tokens.generation() != generation => {
-                self.errand_succeeded(Pending::Login);
+                self.shared_request_succeeded(Pending::Login);
                 return self.go_on_with_token();
             }
             ExchangeResult::Late => return self.set_login_timers(self.shared.clock.monotonic()),
             ExchangeResult::Unfit(rule) => {
-                self.errands.login.done(0, self.shared.clock.monotonic());
+                self.shared_requests.login.done(0, self.shared.clock.monotonic());
                 return self.no_login(&Error::invalid(LOGIN, "headers", &rule));
             }
             ExchangeResult::Success(answered) => {
@@ -73,15 +73,15 @@ impl Router {
                 (error, failing.passing, failing.asks_to_wait())
             }
         };
-        if let Some(at) = self.repeat_errand(Pending::Login, &exchange, passing, asked) {
+        if let Some(at) = self.repeat_shared_request(Pending::Login, &exchange, passing, asked) {
             if self.waiting_for_login().is_empty() {
-                self.errands.login.begin_anew();
+                self.shared_requests.login.begin_anew();
             }
             return self.set_login_timers(at);
         }
-        error.attempts = self.errands.login.sends();
+        error.attempts = self.shared_requests.login.sends();
         let now = self.shared.clock.monotonic();
-        self.errands.login.done(asked, now);
+        self.shared_requests.login.done(asked, now);
         if error.kind == Kind::Refused && self.shared.rules.holds(Rule::RefusedLoginRests) {
             self.shared.tokens.refused = Some(error.clone());
         }

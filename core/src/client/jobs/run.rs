@@ -44,9 +44,9 @@ impl Router {
 
     /// Carries out what a job asks for.
     pub(crate) fn carry_out(&mut self, id: JobId, action: Action) {
-        let is_lost = self.jobs.get(&id).is_some_and(|entry| entry.custody.lost);
+        let is_taken_over = self.jobs.get(&id).is_some_and(|entry| entry.record.taken_over);
         match action {
-            Action::Send(_) | Action::Put | Action::Wake(_) | Action::Need(_) if is_lost => self.end_lost(id),
+            Action::Send(_) | Action::Put | Action::Wake(_) | Action::Need(_) if is_taken_over => self.end_taken_over(id),
             Action::Send(request) => self.push_send(id, request),
             Action::Put => {
                 self.park(id, Parked::Storing);
@@ -61,12 +61,12 @@ impl Router {
                 self.park(id, Parked::LoggingIn);
                 match self.shared.tokens.refused.clone() {
                     Some(error) => self.deferred.push(Deferred::Tell(id, Input::Granted(Err(error)))),
-                    None => self.ask_login(id),
+                    None => self.log_in(id),
                 }
             }
             Action::Need(Need::ServerTime) => {
                 self.free_place(id);
-                self.park(id, Parked::Asking);
+                self.park(id, Parked::ReadingTime);
                 match self.shared.clock.knows_server() {
                     true => self.deferred.push(Deferred::Tell(id, Input::Granted(Ok(Grant::ServerTime)))),
                     false => self.set_timer(id, self.shared.clock.monotonic()),
@@ -115,8 +115,8 @@ impl Router {
         }
         match entry.parked {
             Parked::Waking => self.go(id, due),
-            Parked::Asking => self.ask_due(id),
-            Parked::LoggingIn => self.ask_login(id),
+            Parked::ReadingTime => self.read_server_time(id),
+            Parked::LoggingIn => self.log_in(id),
             _ => {}
         }
     }
@@ -126,7 +126,7 @@ impl Router {
         let now = self.shared.clock.monotonic();
         let Some(entry) = self.jobs.get_mut(&id) else { return };
         // A job that was cancelled or lost gets its input, and sends nothing.
-        let goes_on = entry.wanted && !entry.custody.lost;
+        let goes_on = entry.wanted && !entry.record.taken_over;
         let Some(place) = entry.job.place().filter(|_| goes_on && entry.place.is_none()) else { return self.told_due(id, due) };
         if self.places.take(place) {
             entry.place = Some(place);
@@ -169,7 +169,7 @@ impl Router {
         if matches!(parked, Some(Parked::Storing | Parked::Marking)) {
             match written {
                 WriteResult::Lost if self.goes_on_unnamed(id) => self.tell(id, Input::Stored(Stored::Failed)),
-                WriteResult::Lost if self.shared.rules.holds(Rule::LostNameEnds) => self.end_lost(id),
+                WriteResult::Lost if self.shared.rules.holds(Rule::LostNameEnds) => self.end_taken_over(id),
                 WriteResult::Done | WriteResult::Lost => self.tell(id, Input::Stored(Stored::Done)),
                 WriteResult::Failed | WriteResult::Never => self.tell(id, Input::Stored(Stored::Failed)),
             }
@@ -181,7 +181,7 @@ impl Router {
     pub(crate) fn rename(&mut self, id: JobId) {
         self.shared.rng.turn();
         let Some(entry) = self.jobs.get_mut(&id) else { return };
-        (entry.custody.name, entry.custody.lost) = (None, false);
+        (entry.record.name, entry.record.taken_over) = (None, false);
         if let Some(write) = entry.job.write_mut()
             && let Some(key) = &mut write.call.ledger.key
         {
@@ -222,7 +222,7 @@ impl Router {
             Note::Gone => self.gone(id),
             Note::Placed(order_no) => self.placed(id, &order_no),
             Note::OrderShown => {
-                if let Some(call) = self.jobs.get_mut(&id).and_then(|entry| entry.custody.rare.as_mut()?.placed.as_mut()) {
+                if let Some(call) = self.jobs.get_mut(&id).and_then(|entry| entry.record.rare.as_mut()?.placed.as_mut()) {
                     call.unanswered = false;
                 }
             }

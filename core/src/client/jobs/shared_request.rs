@@ -1,4 +1,4 @@
-//! Errands: requests of the client's own that jobs wait for, a login or the service's time. One of each is under way at a time, and
+//! Shared requests: requests of the client's own that jobs wait for, a login or the service's time. One of each is under way at a time, and
 //! its send names one of the commands that wait for it.
 
 use crate::client::outbox::Pending;
@@ -18,11 +18,11 @@ const NO_WANTS: WaitOptions = WaitOptions {
 };
 
 impl Router {
-    pub(crate) fn errand(&mut self, which: Pending) -> &mut SharedRequest {
-        if which == Pending::Login { &mut self.errands.login } else { &mut self.errands.time }
+    pub(crate) fn shared_request(&mut self, which: Pending) -> &mut SharedRequest {
+        if which == Pending::Login { &mut self.shared_requests.login } else { &mut self.shared_requests.time }
     }
 
-    /// Lets an errand's part do something.
+    /// Lets the part of a shared request do something.
     fn with_shared_request<T>(&mut self, act: impl FnOnce(&mut Cx<'_>) -> T) -> T {
         let (mut notes, mut subject) = (Vec::new(), Subject::default());
         act(&mut Cx {
@@ -39,14 +39,14 @@ impl Router {
     }
 
     /// Sends it, for a command that waits.
-    pub(crate) fn send_errand(&mut self, which: Pending, mut exchange: Exchange, command: CommandId) {
+    pub(crate) fn send_shared_request(&mut self, which: Pending, mut exchange: Exchange, command: CommandId) {
         let Action::Send(request) = self.with_shared_request(|cx| exchange.send(None, Millis::MAX, cx)) else { return };
         let (id, now) = (self.outbox.send(which.clone(), command, request), self.shared.clock.monotonic());
-        let errand = self.errand(which);
-        exchange.late = errand.late;
-        errand.attempts.sent(now);
-        errand.sends = errand.sends.saturating_add(1);
-        errand.out.push((id, exchange));
+        let request = self.shared_request(which);
+        exchange.late = request.late;
+        request.attempts.sent(now);
+        request.sends = request.sends.saturating_add(1);
+        request.out.push((id, exchange));
     }
 
     /// Takes the outcome of the request.
@@ -56,38 +56,38 @@ impl Router {
         step: StepId,
         received: SendResult<'_>,
     ) -> Option<(Exchange, ExchangeResult)> {
-        let out = &mut self.errand(which.clone()).out;
+        let out = &mut self.shared_request(which.clone()).out;
         let at = out.iter().position(|(id, _)| *id == step)?;
         let (_, mut exchange) = out.remove(at);
         let heard = self.with_shared_request(|cx| exchange.take_in(received, cx));
-        let errand = self.errand(which);
-        errand.late = exchange.late;
+        let request = self.shared_request(which);
+        request.late = exchange.late;
         if matches!(heard, ExchangeResult::Late) {
-            errand.attempts.unsent();
-            errand.sends = errand.sends.saturating_sub(1);
+            request.attempts.unsent();
+            request.sends = request.sends.saturating_sub(1);
         }
         Some((exchange, heard))
     }
 
     /// When it is sent again, if it is.
-    pub(crate) fn repeat_errand(&mut self, which: Pending, exchange: &Exchange, passing: bool, asked: Millis) -> Option<Millis> {
+    pub(crate) fn repeat_shared_request(&mut self, which: Pending, exchange: &Exchange, passing: bool, asked: Millis) -> Option<Millis> {
         let again = if passing { Again::Same } else { Again::No };
         let now = self.shared.clock.monotonic();
-        let mut attempts = self.errand(which.clone()).attempts;
+        let mut attempts = self.shared_request(which.clone()).attempts;
         let delay = self.with_shared_request(|cx| attempts.next_delay(again, asked, exchange.sent_at(), false, cx));
         let at = delay.map(|delay| now.saturating_add(delay));
-        let errand = self.errand(which);
-        errand.attempts = attempts;
-        errand.not_before = at.or(errand.not_before);
+        let request = self.shared_request(which);
+        request.attempts = attempts;
+        request.not_before = at.or(request.not_before);
         at
     }
 
     /// Ends a request that succeeded: its quota is given back.
-    pub(crate) fn errand_succeeded(&mut self, which: Pending) {
-        let attempts = self.errand(which.clone()).attempts;
+    pub(crate) fn shared_request_succeeded(&mut self, which: Pending) {
+        let attempts = self.shared_request(which.clone()).attempts;
         self.with_shared_request(|cx| attempts.succeeded(cx));
         let now = self.shared.clock.monotonic();
-        self.errand(which).done(0, now);
+        self.shared_request(which).done(0, now);
     }
 
     /// Puts what the service said into an error, without a secret.

@@ -42,11 +42,11 @@ impl Entry {
             auto_rotate: self.wants.session_options.auto_rotate,
             ends: self.wants.session_options.ends.to_vec(),
             age: write.key.saved_age(clock),
-            doubt_since: self.custody.rare.as_ref().and_then(|rare| rare.doubt_since),
+            doubt_since: self.record.rare.as_ref().and_then(|rare| rare.doubt_since),
             counted: write.terms.counted.clone(),
             match_fields: built.match_fields.clone(),
             order_no: None,
-            session_over: self.custody.rare.as_ref().is_some_and(|rare| rare.session_over),
+            session_over: self.record.rare.as_ref().is_some_and(|rare| rare.session_over),
             refused: false,
         })
     }
@@ -62,14 +62,14 @@ impl Router {
     /// is tried again until it is done.
     pub(crate) fn put(&mut self, name: &Name, data: Data, keep_for: Option<Millis>, release: bool, waiter: Option<JobId>) {
         if !self.journal.is_owned(name) {
-            return self.put_is_lost(waiter);
+            return self.put_is_refused(waiter);
         }
         let insists = waiter.is_none();
         self.push_put(name, data, keep_for, release, (waiter, insists));
     }
 
     /// A put goes under no name that is somebody else's: whoever waits for it hears that.
-    fn put_is_lost(&mut self, waiter: Option<JobId>) {
+    fn put_is_refused(&mut self, waiter: Option<JobId>) {
         if let Some(id) = waiter {
             self.deferred.push(Deferred::Stored(id, WriteResult::Lost));
         }
@@ -117,11 +117,11 @@ impl Router {
 
     /// The name of a job, a new one where it has none.
     pub(crate) fn name_of(&mut self, id: JobId) -> Option<Name> {
-        if let Some(name) = &self.jobs.get(&id)?.custody.name {
+        if let Some(name) = &self.jobs.get(&id)?.record.name {
             return Some(name.clone());
         }
         let name = self.make_name(Some(User::Job(id)));
-        self.jobs.get_mut(&id)?.custody.name = Some(name.clone());
+        self.jobs.get_mut(&id)?.record.name = Some(name.clone());
         Some(name)
     }
 
@@ -135,19 +135,19 @@ impl Router {
     /// The present record of a job.
     pub(crate) fn job_data(&self, id: JobId) -> Option<Data> {
         let entry = self.jobs.get(&id)?;
-        let call = entry.custody.rare.as_ref().and_then(|rare| rare.placed.clone()).or_else(|| entry.saved_call(&self.shared.clock));
-        Some(Data { call, ..self.data(entry.custody.bought_as.as_deref()) })
+        let call = entry.record.rare.as_ref().and_then(|rare| rare.placed.clone()).or_else(|| entry.saved_call(&self.shared.clock));
+        Some(Data { call, ..self.data(entry.record.bought_as.as_deref()) })
     }
 
     /// Returns true if the work of a job has been taken over: its name is not its own any more.
-    pub(crate) fn is_lost(&self, id: JobId, entry: &Entry) -> bool {
-        entry.custody.lost || entry.custody.name.as_ref().is_some_and(|name| self.journal.user(name) != Some(&User::Job(id)))
+    pub(crate) fn is_taken_over(&self, id: JobId, entry: &Entry) -> bool {
+        entry.record.taken_over || entry.record.name.as_ref().is_some_and(|name| self.journal.user(name) != Some(&User::Job(id)))
     }
 
     /// Puts a job's record as it is now. A job whose name was lost puts nothing there, also where this client has claimed it again since.
     pub(crate) fn put_job(&mut self, id: JobId, waiter: Option<JobId>) {
-        if self.jobs.get(&id).is_some_and(|entry| self.is_lost(id, entry)) {
-            return self.put_is_lost(waiter);
+        if self.jobs.get(&id).is_some_and(|entry| self.is_taken_over(id, entry)) {
+            return self.put_is_refused(waiter);
         }
         let Some(name) = self.name_of(id) else { return };
         if let Some(data) = self.job_data(id) {

@@ -2,8 +2,8 @@
 
 use crate::client::deferred::Deferred;
 use crate::client::outbox::Pending;
+use crate::client::requests::{Act, Listing, ListingPurpose};
 use crate::client::router::Router;
-use crate::client::waiting::{Act, Listing, ListingPurpose};
 use crate::policy::{Advice, Effect, Error, Kind};
 use crate::state::{CommandId, Name, StoreCall};
 
@@ -15,16 +15,16 @@ impl Router {
 
     pub(crate) fn list(&mut self, listing: Listing, after: Option<Name>, open: bool) {
         let command = Some(listing.command);
-        let number = self.waiting.listings.insert(listing);
+        let number = self.listings.insert(listing);
         self.push_store(Pending::List(number), command, StoreCall::List { space: self.account.space.clone(), after, open });
     }
 
     /// Stops a command that reads a list, or resumes its entries. Its other commands end with their last known state, without a report.
     pub(crate) fn stop_listing(&mut self, command: CommandId) {
-        let Some(number) = self.waiting.listings.iter().find(|(_, listing)| listing.command == command).map(|(number, _)| *number) else {
+        let Some(number) = self.listings.iter().find(|(_, listing)| listing.command == command).map(|(number, _)| *number) else {
             return;
         };
-        self.waiting.listings.remove(&number);
+        self.listings.remove(&number);
         for part in self.commands.parts_of(number) {
             let has_ended = self.commands.result(part).is_some();
             self.deferred.push(if has_ended { Deferred::Abandon(part) } else { Deferred::Cancel(part) });

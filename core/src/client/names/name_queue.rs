@@ -4,9 +4,9 @@
 use crate::client::begin::same_request::other_than_job;
 use crate::client::deferred::Deferred;
 use crate::client::end::commands::PendingWrite;
+use crate::client::requests::{NameRequest, RequestKind, StoredRecord};
 use crate::client::router::Router;
 use crate::client::types::busy;
-use crate::client::waiting::{NameRequest, RequestKind, StoredRecord};
 use crate::policy::{Advice, Kind};
 use crate::state::{Data, JobId, Name, RequestIdentity, User};
 
@@ -14,7 +14,7 @@ impl Router {
     /// Lets in the first of those who wait for a name, and then the others: at once where it is this client's, else once it is claimed,
     /// and not while it is on its way out.
     pub(crate) fn attend(&mut self, name: &Name) {
-        if !self.waiting.visits.contains_key(name) || self.journal.is_leaving(name) {
+        if !self.name_requests.are_for(name) || self.journal.is_leaving(name) {
             return;
         }
         match self.journal.user(name).cloned() {
@@ -32,25 +32,25 @@ impl Router {
                 self.journal.give(name, None);
                 self.deferred.push(Deferred::LetIn(name.clone(), Box::new(StoredRecord::Empty)));
             }
-            Some(User::Result) => match self.next_visit(name) {
+            Some(User::Result) => match self.next_request(name) {
                 // The record stays until its result is taken, and is no renewal in doubt.
                 Some(NameRequest { purpose: RequestKind::Marked(id, marker), .. }) => {
                     self.admit_marked(name, id, &marker, &StoredRecord::Empty);
                 }
-                visit => {
+                request => {
                     let what = "another call of this client has just ended with this record, and its result has not been taken";
-                    visit.into_iter().for_each(|visit| self.turn_away(visit, Kind::Misuse, what, Advice::Wait));
+                    request.into_iter().for_each(|request| self.turn_away(request, Kind::Misuse, what, Advice::Wait));
                 }
             },
-            None => return self.claim_for_visits(name),
+            None => return self.claim_for_requests(name),
         }
         self.deferred.push(Deferred::Attend(name.clone()));
     }
 
     /// A job is at work under the name, or opens the session whose name it is.
     fn join_next(&mut self, name: &Name, id: JobId) {
-        if let Some(visit) = self.next_visit(name) {
-            self.join(id, visit);
+        if let Some(request) = self.next_request(name) {
+            self.join(id, request);
         }
     }
 
@@ -72,14 +72,13 @@ impl Router {
     }
 
     fn is_next_a_renewal(&self, name: &Name) -> bool {
-        let visits = self.waiting.visits.get(name);
-        visits.and_then(|visits| visits.front()).is_some_and(|visit| matches!(visit.purpose, RequestKind::Renewal(_)))
+        self.name_requests.iter(name).next().is_some_and(|request| matches!(request.purpose, RequestKind::Renewal(_)))
     }
 
     /// Lets in the next of those who wait. Where nobody does, what nobody uses is let go of.
     pub(crate) fn let_in(&mut self, name: Name, found: Box<StoredRecord>) {
-        if let Some(visit) = self.next_visit(&name) {
-            self.receive(&name, visit, &found);
+        if let Some(request) = self.next_request(&name) {
+            self.receive(&name, request, &found);
             self.deferred.push(Deferred::WasLetIn(name, found));
         } else if self.journal.user(&name).is_none() && !self.journal.is_leaving(&name) {
             self.release(&name);
@@ -97,9 +96,9 @@ impl Router {
         }
     }
 
-    fn receive(&mut self, name: &Name, visit: NameRequest, found: &StoredRecord) {
-        let visit = if matches!(found, StoredRecord::Unreadable(..)) { self.begin_all_the_same(visit) } else { Some(visit) };
-        let Some(NameRequest { command, purpose }) = visit else { return };
+    fn receive(&mut self, name: &Name, request: NameRequest, found: &StoredRecord) {
+        let request = if matches!(found, StoredRecord::Unreadable(..)) { self.begin_all_the_same(request) } else { Some(request) };
+        let Some(NameRequest { command, purpose }) = request else { return };
         match (purpose, command) {
             (RequestKind::Start(start), Some(command)) => self.admit_start(name, command, *start, found),
             (RequestKind::Resume(resume), Some(command)) => self.admit_resume(name, command, *resume, found),
@@ -124,23 +123,23 @@ impl Router {
     }
 
     /// A job is at work under the name: who wants the same joins it.
-    pub(crate) fn join(&mut self, id: JobId, visit: NameRequest) {
-        match &visit.purpose {
+    pub(crate) fn join(&mut self, id: JobId, request: NameRequest) {
+        match &request.purpose {
             RequestKind::Renewal(other) => return self.renewal_is_busy(*other, None),
             RequestKind::Marked(other, marker) => return self.renewal_is_busy(*other, Some(marker)),
             _ => {}
         }
-        let Some(command) = visit.command else { return };
+        let Some(command) = request.command else { return };
         let Some(entry) = self.jobs.get(&id) else {
             // Its record is being written for the last time.
-            let (operation, ..) = visit.subject();
+            let (operation, ..) = request.subject();
             return self.complete(command, Err(busy(operation, "it has just ended and is still being stored")));
         };
-        match visit.purpose {
+        match request.purpose {
             RequestKind::Start(start) => {
                 let fingerprint = |known: &RequestIdentity| known.fingerprint;
-                let is_another = entry.custody.bought_as.as_deref().map(fingerprint) != start.bought_as.as_ref().map(fingerprint);
-                if is_another && !entry.custody.name.as_ref().is_some_and(Name::is_of_a_pool) {
+                let is_another = entry.record.bought_as.as_deref().map(fingerprint) != start.bought_as.as_ref().map(fingerprint);
+                if is_another && !entry.record.name.as_ref().is_some_and(Name::is_of_a_pool) {
                     let tracked = entry.subject.session_id.as_ref().and_then(|session| self.sessions.get(session));
                     let status = tracked.and_then(|known| known.shown.status.as_deref());
                     let error = other_than_job(&start, entry, status, self.record_of(entry));

@@ -1,9 +1,9 @@
 //! The store's entries, as people see them, page by page.
 
 use crate::client::doubts::settle::UNDER_WAY;
+use crate::client::requests::{Listing, ListingPurpose, StoredRecord};
 use crate::client::router::Router;
 use crate::client::types::{Outputs, ReadFailure};
-use crate::client::waiting::{Listing, ListingPurpose, StoredRecord};
 use crate::contract::Operation;
 use crate::contract::agent::CreateSession;
 use crate::engine::{Answered, Phase, RecordId, phase_of};
@@ -36,7 +36,7 @@ impl Router {
             return None;
         }
         let record = listed.name.at(Version::of(&listed.data));
-        let mut saved = match self.found(&listed.data) {
+        let mut saved = match self.read_record(&listed.data) {
             StoredRecord::Readable(data) if data.done.as_ref().is_some_and(|done| done.facts.nothing) || data.renewal.is_some() => {
                 return None;
             }

@@ -5,9 +5,9 @@ use crate::client::doubts::became::Made;
 use crate::client::end::commands::PendingWrite;
 use crate::client::news::{PoolEvent, PoolEventKind, PoolNo};
 use crate::client::outbox::Pending;
+use crate::client::requests::{Listing, ListingPurpose, NameRequest, RequestKind, StoredRecord};
 use crate::client::router::Router;
 use crate::client::text::event::Event;
-use crate::client::waiting::{Listing, ListingPurpose, NameRequest, RequestKind, StoredRecord};
 use crate::contract::agent::CreateSession;
 use crate::contract::{Json, Operation, json_of};
 use crate::engine::{Answered, EventKind, RecordId};
@@ -29,7 +29,7 @@ impl Router {
             Some(Pending::List(listing)) => self.on_listed(listing, answer),
             Some(Pending::Count(job, counting)) => self.on_counted(job, *counting, &answer),
             Some(Pending::Spend(number)) => self.spend(|spending, actions| spending.on_set(number, &answer, actions)),
-            Some(Pending::Send(_) | Pending::Ask | Pending::Login) | None => {}
+            Some(Pending::Send(_) | Pending::ServerTime | Pending::Login) | None => {}
         }
     }
 
@@ -39,7 +39,7 @@ impl Router {
             // The claim has ended before its answer came.
             StoreAnswer::Claimed(_) if self.journal.has_ended(name) => {
                 // The name is claimed again for waiting commands; without any, a claim that the store may have granted since is released.
-                let is_wanted = self.waiting.visits.contains_key(name);
+                let is_wanted = self.name_requests.are_for(name);
                 self.journal.claimed(name, !is_wanted, None);
                 self.attend(name);
                 self.release(name);
@@ -47,7 +47,7 @@ impl Router {
             StoreAnswer::Claimed(names) => {
                 let data = names.into_iter().find(|(known, _)| known == name).and_then(|(_, data)| data);
                 let version = data.as_ref().map(|data| Version::of(data));
-                let found = data.map_or(StoredRecord::Empty, |data| self.found(&data));
+                let found = data.map_or(StoredRecord::Empty, |data| self.read_record(&data));
                 self.journal.claimed(name, true, version);
                 if let (StoredRecord::Readable(data), Some(version)) = (&found, version) {
                     self.journal.note(name, data, version);
@@ -57,9 +57,9 @@ impl Router {
             }
             StoreAnswer::Busy(data) => {
                 self.journal.claimed(name, false, None);
-                let found = data.map_or(StoredRecord::Empty, |data| self.found(&data));
-                for visit in self.waiting.visits.remove(name).unwrap_or_default() {
-                    self.is_busy(name, visit, &found);
+                let found = data.map_or(StoredRecord::Empty, |data| self.read_record(&data));
+                for request in self.name_requests.take_all(name) {
+                    self.is_busy(name, request, &found);
                 }
                 self.answered(&PendingWrite::Name(name.clone()), None);
             }
@@ -91,7 +91,7 @@ impl Router {
             self.store_fails(name, "could not write its record");
         }
         if let Some(user) = after.lost {
-            self.lost_by(user, name);
+            self.name_is_taken_over(user, name);
         }
         self.answered(&PendingWrite::Name(name.clone()), Some(after.result));
         for id in after.waiters {
@@ -102,7 +102,7 @@ impl Router {
             if after.result != WriteResult::Lost
                 && let Some(entry) = self.jobs.get_mut(&id)
             {
-                entry.custody.last_put = Some(version);
+                entry.record.last_put = Some(version);
             }
             self.stored(id, after.result);
         }
@@ -136,7 +136,7 @@ impl Router {
 
     /// A page was read, or could not be.
     pub(crate) fn on_listed(&mut self, number: u32, answer: StoreAnswer) {
-        let Some(Listing { command, what }) = self.waiting.listings.remove(&number) else { return };
+        let Some(Listing { command, what }) = self.listings.remove(&number) else { return };
         let StoreAnswer::Listed { entries, more } = answer else {
             let operation = self.commands.operation(command).unwrap_or("saved");
             let what = "could not be done, because the store could not be read";
@@ -160,14 +160,14 @@ impl Router {
                 }
                 found.reverse();
                 let what = ListingPurpose::Resuming { waiting: found, out: 0, ended: Vec::new(), options };
-                self.waiting.listings.put_back(number, Listing { command, what });
+                self.listings.put_back(number, Listing { command, what });
                 self.resume_more(number);
             }
             ListingPurpose::Others(name, mut act) => {
                 act.others.extend(entries.iter().filter_map(|listed| self.stands_for(listed)));
                 match after {
                     Some(after) => self.list(Listing { command, what: ListingPurpose::Others(name, act) }, Some(after), false),
-                    None => self.visit(&name, NameRequest::new(Some(command), RequestKind::Act(act))),
+                    None => self.request_name(&name, NameRequest::new(Some(command), RequestKind::Act(act))),
                 }
             }
             ListingPurpose::Resuming { .. } => {}
@@ -176,7 +176,7 @@ impl Router {
 
     /// The operation and the result of another record.
     pub(crate) fn stands_for(&mut self, listed: &Listed) -> Option<(String, String, RecordId)> {
-        let StoredRecord::Readable(data) = self.found(&listed.data) else { return None };
+        let StoredRecord::Readable(data) = self.read_record(&listed.data) else { return None };
         let record = listed.name.at(Version::of(&listed.data));
         let (operation, facts) = match (data.session, data.call, data.done) {
             (Some(session), ..) => (CreateSession::ENDPOINT.name.to_owned(), Facts { session_id: Some(session.id), ..Facts::default() }),

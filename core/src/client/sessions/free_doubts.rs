@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 
 use crate::client::end::commands::{FinalWrite, Finished, PendingWrite};
-use crate::client::end::lost::after;
+use crate::client::end::taken_over::after;
 use crate::client::jobs::job::Entry;
+use crate::client::requests::{NameRequest, RequestKind, SettingInDoubt, StoredRecord};
 use crate::client::router::Router;
-use crate::client::waiting::{NameRequest, RequestKind, SettingInDoubt, StoredRecord};
 use crate::contract::Operation;
 use crate::contract::agent::UpdateBudget;
 use crate::policy::{Advice, Effect, Kind, Rule};
@@ -19,7 +19,7 @@ impl Router {
         let Some(known) = self.sessions.get_mut(session) else { return Vec::new() };
         let names: Vec<Name> = std::mem::take(&mut known.free_doubts).into_names().collect();
         for name in &names {
-            self.visit(name, NameRequest::new(None, RequestKind::DropDoubt));
+            self.request_name(name, NameRequest::new(None, RequestKind::DropDoubt));
         }
         names
     }
@@ -32,20 +32,20 @@ impl Router {
         let is_restored = entry.job.write().is_some_and(|write| write.restored);
         let Some(members) = members_set(entry).filter(|_| newer_stands && !is_restored) else { return Vec::new() };
         let is_undone = |known: &SettingInDoubt| known.began < id && known.members.iter().all(|name| members.contains(name));
-        let (undone, left) = std::mem::take(&mut self.waiting.settings_in_doubt).into_iter().partition(is_undone);
-        self.waiting.settings_in_doubt = left;
+        let (undone, left) = std::mem::take(&mut self.settings_in_doubt).into_iter().partition(is_undone);
+        self.settings_in_doubt = left;
         let undone: VecDeque<SettingInDoubt> = undone;
         let names: Vec<Name> = undone.into_iter().map(|known| known.name).collect();
         for name in &names {
-            self.visit(name, NameRequest::new(None, RequestKind::DropDoubt));
+            self.request_name(name, NameRequest::new(None, RequestKind::DropDoubt));
         }
         names
     }
 
     /// A setting is in doubt.
     pub(crate) fn remember_setting(&mut self, id: JobId, entry: &Entry) {
-        let Some((name, members)) = entry.custody.name.clone().zip(members_set(entry)) else { return };
-        let known = &mut self.waiting.settings_in_doubt;
+        let Some((name, members)) = entry.record.name.clone().zip(members_set(entry)) else { return };
+        let known = &mut self.settings_in_doubt;
         known.push_back(SettingInDoubt { began: id, name, members });
         while known.len() > SETTINGS {
             known.pop_front();
@@ -55,7 +55,7 @@ impl Router {
     /// A termination has ended that lost its name on the way: a record that it left there would be resumed, so it goes. Where what it
     /// said to have had no effect may come all the same, that is not said.
     pub(crate) fn drop_left_behind(&mut self, entry: &mut Entry, finished: &mut Finished) {
-        let Some(name) = entry.custody.rare.as_mut().and_then(|rare| rare.left_behind.take()) else { return };
+        let Some(name) = entry.record.rare.as_mut().and_then(|rare| rare.left_behind.take()) else { return };
         let without_effect = finished.result.as_ref().err().filter(|error| error.effect == Effect::None);
         match (self.journal.is_owned(&name) && !self.journal.is_out(&name), without_effect) {
             // A put that was answered just now has made it.
@@ -73,7 +73,7 @@ impl Router {
                     };
                     finished.result = Err(after(error, kind, Effect::Unknown, LEFT_BEHIND, advice));
                 }
-                self.visit(&name, NameRequest::new(None, RequestKind::DropDoubt));
+                self.request_name(&name, NameRequest::new(None, RequestKind::DropDoubt));
             }
         }
         finished.after.push(PendingWrite::Name(name));
@@ -93,7 +93,7 @@ impl Router {
 
 /// The members that a setting without a name of its caller's sets.
 fn members_set(entry: &Entry) -> Option<Vec<String>> {
-    let is_setting = entry.subject.operation == UpdateBudget::ENDPOINT.name && entry.custody.bought_as.is_none();
+    let is_setting = entry.subject.operation == UpdateBudget::ENDPOINT.name && entry.record.bought_as.is_none();
     let body = entry.job.write().filter(|_| is_setting)?.call.exchange.built.body.as_deref()?;
     Some(members(body).ok()?.into_iter().map(|(name, _)| name.to_string()).collect())
 }

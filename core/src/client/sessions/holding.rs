@@ -204,7 +204,7 @@ mod tests {
         }
         drain(&mut client, 500, "");
         assert_eq!(
-            (client.router.sessions.len(), client.router.commands.len(), client.router.waiting.visits.len(), client.router.timers.names()),
+            (client.router.sessions.len(), client.router.commands.len(), client.router.name_requests.len(), client.router.timers.names()),
             (0, 0, 0, 0)
         );
     }

@@ -2,9 +2,9 @@
 
 use crate::client::end::commands::{Finished, PendingWrite};
 use crate::client::jobs::job::Entry;
+use crate::client::requests::{NameRequest, RequestKind, StoredRecord};
 use crate::client::router::Router;
 use crate::client::sessions::renewals::is_renewal_of;
-use crate::client::waiting::{NameRequest, RequestKind, StoredRecord};
 use crate::contract::Operation;
 use crate::contract::agent::RenewSession;
 use crate::engine::EventKind;
@@ -14,14 +14,14 @@ impl Router {
     /// A renewal has ended: its marker stays, if its record is still there to be found. Otherwise it goes, once the record says that it has
     /// ended: then this is where it is.
     pub(crate) fn leave_marker(&mut self, id: JobId, entry: &mut Entry, is_kept: bool) -> Option<Name> {
-        let renews = entry.subject.operation == RenewSession::ENDPOINT.name && entry.custody.bought_as.is_some();
+        let renews = entry.subject.operation == RenewSession::ENDPOINT.name && entry.record.bought_as.is_some();
         let was_restored = entry.job.write().is_some_and(|write| write.restored);
-        let marker = entry.custody.rare.as_mut().filter(|_| renews).and_then(|rare| rare.marker.take());
+        let marker = entry.record.rare.as_mut().filter(|_| renews).and_then(|rare| rare.marker.take());
         match marker {
             Some(name) if self.journal.user(&name) != Some(&User::Marker(id)) => None,
             Some(name) if is_kept => {
                 self.let_go_of_renewals(&name);
-                entry.custody.rare.get_or_insert_default().dropped.push(name);
+                entry.record.rare.get_or_insert_default().dropped.push(name);
                 None
             }
             Some(name) => Some(name),
@@ -40,7 +40,7 @@ impl Router {
                 self.journal.give(&marker, None);
                 self.delete(&marker, true);
             }
-            _ => self.visit(&marker, NameRequest::new(None, RequestKind::DropMarker(own))),
+            _ => self.request_name(&marker, NameRequest::new(None, RequestKind::DropMarker(own))),
         }
         finished.after.push(PendingWrite::Name(marker));
     }
@@ -55,7 +55,7 @@ impl Router {
     /// A renewal that has a name of its caller's is in doubt no more: a marker that says where it is goes.
     pub(crate) fn drop_marker_to(&mut self, own: Name, session: &str) {
         let name = self.account.space.renewals(session);
-        self.visit(&name, NameRequest::new(None, RequestKind::DropMarker(own)));
+        self.request_name(&name, NameRequest::new(None, RequestKind::DropMarker(own)));
     }
 
     pub(crate) fn drop_marker(&mut self, name: &Name, own: &Name, found: &StoredRecord) {
@@ -72,11 +72,11 @@ impl Router {
         }
         for id in tracked.map(|known| known.changing.iter().collect::<Vec<JobId>>()).unwrap_or_default() {
             if let Some(entry) = self.jobs.get_mut(&id).filter(|entry| entry.subject.operation == RenewSession::ENDPOINT.name) {
-                entry.custody.rare.get_or_insert_default().session_over = true;
+                entry.record.rare.get_or_insert_default().session_over = true;
             }
         }
         let name = self.account.space.renewals(session);
-        self.visit(&name, NameRequest::new(None, RequestKind::SessionOver(session.into())));
+        self.request_name(&name, NameRequest::new(None, RequestKind::SessionOver(session.into())));
         Some(name)
     }
 
@@ -84,7 +84,7 @@ impl Router {
     pub(crate) fn session_is_over(&mut self, name: &Name, session: &str, found: &StoredRecord) {
         let StoredRecord::Readable(data) = found else { return };
         if let Some(marked) = data.renewal.as_ref().filter(|_| !name.is_findable()) {
-            return self.visit(&marked.clone(), NameRequest::new(None, RequestKind::SessionOver(session.into())));
+            return self.request_name(&marked.clone(), NameRequest::new(None, RequestKind::SessionOver(session.into())));
         }
         let Some(call) = data.call.as_ref().filter(|call| is_renewal_of(call, session)) else { return };
         let call = SavedCall { session_over: true, ..call.clone() };

@@ -52,7 +52,7 @@ impl Router {
             include_credentials: credentials.then_some(true),
             reason: Some(reason.clone()),
         };
-        Verdict::Rotating(reason, self.admit(RotateSession::ENDPOINT, &json_of(&rotation), Then::End, CallOptions::default()))
+        Verdict::Rotating(reason, self.start(RotateSession::ENDPOINT, &json_of(&rotation), Then::End, CallOptions::default()))
     }
 }
 

@@ -8,8 +8,8 @@ use crate::client::jobs::job::Entry;
 use crate::client::names::keep::REMEMBERED;
 use crate::client::news::{PoolEvent, PoolEventKind, PoolNo, SlotState};
 use crate::client::outbox::Pending;
+use crate::client::requests::{Start, StoredRecord};
 use crate::client::router::Router;
-use crate::client::waiting::{Start, StoredRecord};
 use crate::contract::agent::CreateSession;
 use crate::contract::pools::SlotPurchase;
 use crate::contract::{Decimal, Operation};
@@ -33,7 +33,7 @@ impl Router {
     /// A slot is this client's: it waits for what its pool does with it.
     pub(crate) fn take_in_slot(&mut self, name: &Name, data: Option<Vec<u8>>) -> Option<(Name, SlotState)> {
         let version = data.as_ref().map(|data| Version::of(data));
-        let found = data.map_or(StoredRecord::Empty, |data| self.found(&data));
+        let found = data.map_or(StoredRecord::Empty, |data| self.read_record(&data));
         self.journal.claimed(name, true, version);
         if let (StoredRecord::Readable(data), Some(version)) = (&found, version) {
             self.journal.note(name, data, version);
@@ -44,19 +44,19 @@ impl Router {
             StoredRecord::Unreadable(..) => SlotState::Stuck,
         };
         self.journal.give(name, Some(User::Pool));
-        self.waiting.slots.insert(name.clone(), found);
+        self.slots.insert(name.clone(), found);
         Some((name.clone(), slot))
     }
 
-    /// Takes the content of a claimed slot, for the visit that is let in now.
+    /// Takes the content of a claimed slot, for the request that is let in now.
     pub(crate) fn take_slot(&mut self, name: &Name) -> StoredRecord {
         self.journal.give(name, None);
-        self.waiting.slots.remove(name).unwrap_or(StoredRecord::Empty)
+        self.slots.remove(name).unwrap_or(StoredRecord::Empty)
     }
 
     /// A claimed slot is this client's no more.
     pub(crate) fn drop_slot(&mut self, name: &Name) {
-        self.waiting.slots.remove(name);
+        self.slots.remove(name);
     }
 
     /// Lets go of a slot that was claimed and not opened.
@@ -69,7 +69,7 @@ impl Router {
 
     /// Returns true if a claimed slot holds a session, or a purchase, of another request than this; quantity and duration do not count.
     pub(crate) fn is_slot_of_another(&self, name: &Name, params: &str) -> bool {
-        let Some(StoredRecord::Readable(data)) = self.waiting.slots.get(name) else { return false };
+        let Some(StoredRecord::Readable(data)) = self.slots.get(name) else { return false };
         let (Some(known), Ok(built)) = (&data.members, build(CreateSession::ENDPOINT, params)) else { return false };
         let own = digests(CreateSession::ENDPOINT, &built, Then::Follow);
         differing_members(CreateSession::ENDPOINT, known, &own).into_iter().any(|name| !matches!(name, "quantity" | "duration"))
@@ -85,7 +85,7 @@ impl Router {
 
     /// Reads the content of a slot from its record.
     pub(crate) fn slot_in(&mut self, data: &[u8]) -> SlotState {
-        match self.found(data) {
+        match self.read_record(data) {
             StoredRecord::Empty => SlotState::Free,
             StoredRecord::Readable(data) => slot_of(&data),
             StoredRecord::Unreadable(..) => SlotState::Stuck,
@@ -103,12 +103,12 @@ impl Router {
 
     /// A purchase of a slot had no effect: that is put, for the number of the next one. Where nothing of it was put, what is there is right.
     pub(crate) fn empty_slot(&mut self, name: &Name, entry: &Entry) {
-        if entry.custody.last_put.is_none() {
+        if entry.record.last_put.is_none() {
             return self.release(name);
         }
         let facts = Facts { nothing: true, ..Facts::default() };
         let done = Done { operation: CreateSession::ENDPOINT.name.to_owned(), facts, follows: true, answer: None };
-        let data = Data { done: Some(done), ..self.data(entry.custody.bought_as.as_deref()) };
+        let data = Data { done: Some(done), ..self.data(entry.record.bought_as.as_deref()) };
         self.put(name, data, Some(REMEMBERED), true, None);
     }
 }
@@ -361,7 +361,7 @@ mod tests {
         assert_eq!((client.claim_slots(9, vec![names[3].clone()], 1), client.claim_slots(9, free.clone(), 1)), (vec![], free));
         let command = open(&mut client);
         go_on(&mut client, &mut disk, NOW, |_| session("s-1", "active"));
-        assert!(client.take_answer(command).expect("has completed").is_ok() && client.router.waiting.slots.len() == 1);
+        assert!(client.take_answer(command).expect("has completed").is_ok() && client.router.slots.len() == 1);
     }
 
     #[test]
@@ -374,12 +374,12 @@ mod tests {
         assert!(
             matches!(client.router.news.pop_front(), Some(PoolEvent { what: PoolEventKind::Claimed(claimed), .. }) if claimed.is_empty())
         );
-        assert!(!client.router.journal.is_owned(&name) && (client.router.waiting.slots.len() == 0));
+        assert!(!client.router.journal.is_owned(&name) && (client.router.slots.len() == 0));
         // The claim may also end after it.
         client.claim_slots(9, vec![name.clone()], 1);
         go_on(&mut client, &mut disk, NOW, |_| panic!("nothing is sent"));
         client.lost(None, NOW);
-        assert!(!client.router.journal.is_owned(&name) && (client.router.waiting.slots.len() == 0));
+        assert!(!client.router.journal.is_owned(&name) && (client.router.slots.len() == 0));
     }
 
     #[test]
@@ -394,7 +394,7 @@ mod tests {
         let ticket: Ticket<Acted> = client.forget(&crate::engine::RecordId(record));
         go_on(&mut client, &mut disk, NOW, |_| panic!("nothing is sent"));
         assert_eq!(client.take(ticket).expect("has completed").map_err(|error| error.to_string()), Ok(false), "a doubt stays");
-        assert!((client.router.waiting.slots.len() == 0));
+        assert!((client.router.slots.len() == 0));
     }
 
     #[test]

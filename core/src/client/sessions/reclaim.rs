@@ -5,14 +5,14 @@ use arcstr::ArcStr;
 
 use crate::client::begin::go_on::bought_as_of;
 use crate::client::end::commands::PendingWrite;
+use crate::client::requests::StoredRecord;
 use crate::client::router::Router;
-use crate::client::waiting::StoredRecord;
 use crate::state::{Name, User};
 use crate::time::Now;
 
 impl Router {
     /// Takes in that claims of this client have ended: those of these names, or all.
-    pub(crate) fn lost(&mut self, names: Option<&[Name]>, now: Now) {
+    pub(crate) fn claims_have_ended(&mut self, names: Option<&[Name]>, now: Now) {
         self.shared.clock.tick(now);
         let all = || self.journal.names().cloned().collect();
         for name in names.map_or_else(all, <[Name]>::to_vec) {
@@ -23,7 +23,7 @@ impl Router {
                     }
                     self.reclaim(&name, session, 0);
                 }
-                Some(user) => self.lost_by(user, &name),
+                Some(user) => self.name_is_taken_over(user, &name),
                 None => {}
             }
             if self.journal.slot(&name).is_none() {
@@ -37,7 +37,7 @@ impl Router {
     pub(crate) fn reclaimed(&mut self, name: &Name, session: &str, found: &StoredRecord) {
         let data = if let StoredRecord::Readable(data) = found { Some(&**data) } else { None };
         let Some((data, saved)) = data.and_then(|data| Some((data, data.session.as_ref().filter(|saved| saved.id == session)?))) else {
-            return self.lost_by(User::Session(session.into()), name);
+            return self.name_is_taken_over(User::Session(session.into()), name);
         };
         let Some(tracked) = self.sessions.get(session).filter(|known| known.name.is_none()) else { return };
         let mut saved = saved.clone();

@@ -4,9 +4,9 @@
 
 use crate::client::deferred::Deferred;
 use crate::client::jobs::job::{Entry, Parked};
+use crate::client::requests::{NameRequest, RequestKind, StoredRecord};
 use crate::client::router::Router;
 use crate::client::types::busy;
-use crate::client::waiting::{NameRequest, RequestKind, StoredRecord};
 use crate::contract::Operation;
 use crate::contract::agent::RenewSession;
 use crate::engine::{Input, Stored};
@@ -19,10 +19,10 @@ impl Router {
     pub(crate) fn renewals_to_claim(&self, id: JobId) -> Option<Name> {
         let entry = self.jobs.get(&id)?;
         let write = entry.job.write().filter(|write| write.call.exchange.endpoint.name == RenewSession::ENDPOINT.name)?;
-        let custody = &entry.custody;
-        let has_it = match custody.bought_as {
-            Some(_) => custody.rare.as_ref().is_some_and(|rare| rare.marker.is_some()),
-            None => custody.name.is_some(),
+        let record = &entry.record;
+        let has_it = match record.bought_as {
+            Some(_) => record.rare.as_ref().is_some_and(|rare| rare.marker.is_some()),
+            None => record.name.is_some(),
         };
         let shares = self.shared.rules.holds(Rule::RenewalsShareAName);
         (shares && !has_it && !write.restored).then(|| self.account.space.renewals(entry.subject.session_id.as_deref().unwrap_or_default()))
@@ -30,20 +30,20 @@ impl Router {
 
     /// Claims it.
     pub(crate) fn claim_renewals(&mut self, id: JobId, name: &Name) {
-        self.visit(name, NameRequest::new(None, RequestKind::Renewal(id)));
+        self.request_name(name, NameRequest::new(None, RequestKind::Renewal(id)));
     }
 
     /// The name of its session's renewals is claimed for one: it is put there, unless another one is in doubt.
     pub(crate) fn admit_renewal(&mut self, name: &Name, id: JobId, found: &StoredRecord) {
         let Some(entry) = self.jobs.get(&id) else { return };
-        let (own, session) = (entry.custody.name.clone(), entry.subject.session_id.clone().unwrap_or_default());
+        let (own, session) = (entry.record.name.clone(), entry.subject.session_id.clone().unwrap_or_default());
         let marked = if let StoredRecord::Readable(data) = found { data.renewal.clone() } else { None };
         match marked.filter(|marked| own.as_ref() != Some(marked)) {
             _ if !entry.wanted => self.deferred.push(Deferred::Tell(id, Input::Stored(Stored::Failed))),
             // The renewal is under another name, if there is one.
             Some(marked) => {
                 self.journal.give(name, Some(User::Marker(id)));
-                self.visit(&marked, NameRequest::new(None, RequestKind::Marked(id, name.clone())));
+                self.request_name(&marked, NameRequest::new(None, RequestKind::Marked(id, name.clone())));
             }
             None => match self.refusal_by(name, found, &session) {
                 Some(fields) => self.refuse_renewal(id, fields, [name].into_iter()),
@@ -100,7 +100,7 @@ impl Router {
         for name in names {
             self.let_go_of_renewals(name);
             if let Some(entry) = self.jobs.get_mut(&id) {
-                entry.custody.rare.get_or_insert_default().dropped.push(name.clone());
+                entry.record.rare.get_or_insert_default().dropped.push(name.clone());
             }
         }
         let Some(Entry { subject, .. }) = self.jobs.get(&id).map(|entry| &**entry) else { return };
@@ -118,14 +118,14 @@ impl Router {
     /// Nothing holds it back: its record is put under the name of the session's renewals, or a marker, and then its record.
     fn put_renewal(&mut self, name: &Name, id: JobId) {
         let Some(entry) = self.jobs.get_mut(&id) else { return };
-        match entry.custody.name.clone() {
+        match entry.record.name.clone() {
             None => {
-                entry.custody.name = Some(name.clone());
+                entry.record.name = Some(name.clone());
                 self.journal.give(name, Some(User::Job(id)));
                 self.put_job(id, Some(id));
             }
             Some(own) => {
-                entry.custody.rare.get_or_insert_default().marker = Some(name.clone());
+                entry.record.rare.get_or_insert_default().marker = Some(name.clone());
                 entry.parked = Parked::Marking;
                 self.journal.give(name, Some(User::Marker(id)));
                 let data = Data { renewal: Some(own), ..self.data(None) };

@@ -4,9 +4,9 @@ use arcstr::ArcStr;
 
 use crate::client::jobs::job::Entry;
 use crate::client::names::keep::REMEMBERED;
+use crate::client::requests::{NameRequest, RequestKind};
 use crate::client::router::Router;
 use crate::client::types::{Outputs, ReadFailure};
-use crate::client::waiting::{NameRequest, RequestKind};
 use crate::collections::SmallSet;
 use crate::contract::agent::{CreateSession, Session};
 use crate::contract::{Json, Operation};
@@ -67,13 +67,13 @@ impl Router {
     pub(crate) fn bought(&mut self, id: JobId, bought: Bought) {
         let now = self.shared.clock.monotonic();
         // The client that has taken it over holds it.
-        let entry = self.jobs.get_mut(&id).filter(|entry| !entry.custody.lost);
-        let Some(Entry { subject, wants, custody, .. }) = entry.map(|entry| &mut **entry) else { return };
+        let entry = self.jobs.get_mut(&id).filter(|entry| !entry.record.taken_over);
+        let Some(Entry { subject, wants, record, .. }) = entry.map(|entry| &mut **entry) else { return };
         let Some(session_id) = subject.session_id.clone() else { return };
         wants.begin(now);
-        custody.session_name.clone_from(&custody.name);
+        record.session_name.clone_from(&record.name);
         let tracked = Tracked {
-            name: custody.name.clone(),
+            name: record.name.clone(),
             shown: Shown {
                 session_type: bought.facts.session_type.or(bought.session_type).as_deref().map(word),
                 status: bought.facts.status.as_deref().map(word),
@@ -83,7 +83,7 @@ impl Router {
             session_options: wants.session_options.clone(),
             jobs: SmallSet::one(id),
             changing: SmallSet::one(id),
-            bought_as: custody.bought_as.clone(),
+            bought_as: record.bought_as.clone(),
             ..Tracked::default()
         };
         match self.sessions.get_mut(&session_id) {
@@ -102,7 +102,7 @@ impl Router {
             }
             None => _ = self.sessions.insert(session_id.clone(), Box::new(tracked)),
         }
-        if let Some(name) = custody.name.take() {
+        if let Some(name) = record.name.take() {
             self.journal.give(&name, Some(User::Session(session_id.clone())));
         }
         self.put_session(&session_id);
@@ -166,9 +166,9 @@ impl Router {
         dropped.extend(session.as_ref().and_then(|session| self.look_for_renewal(session)));
         let name = session.and_then(|session| self.terminated(&session));
         if let Some(entry) = self.jobs.get_mut(&id) {
-            let rare = entry.custody.rare.get_or_insert_default();
+            let rare = entry.record.rare.get_or_insert_default();
             (rare.also_delete, rare.dropped) = (name, dropped);
-            entry.custody.session_name = bought;
+            entry.record.session_name = bought;
         }
     }
 
@@ -193,7 +193,7 @@ impl Router {
 
     /// A session that is this client's still, for all that is known, is claimed again.
     pub(crate) fn reclaim(&mut self, name: &Name, session: ArcStr, failures: u32) {
-        self.visit(name, NameRequest::new(None, RequestKind::Reclaim(session, failures)));
+        self.request_name(name, NameRequest::new(None, RequestKind::Reclaim(session, failures)));
     }
 
     /// A session that was over lives again: its record is taken back, or made anew.

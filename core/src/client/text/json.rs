@@ -5,8 +5,8 @@
 use std::str::FromStr;
 
 use crate::client::public::Client;
+use crate::client::requests::Settlement;
 use crate::client::types::{Misuse, Outcome, Taken};
-use crate::client::waiting::Settlement;
 use crate::contract::{Encode, Field, MemberWriter, Record, Shape, Shaped, Sink, endpoint, joined, json_of, prose};
 use crate::engine::{Answered, Phase, RecordId};
 use crate::json::{FromJson, FromJsonError, pick, read_json};

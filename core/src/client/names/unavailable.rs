@@ -1,8 +1,8 @@
 //! The errors for a name that can't be had: another client owns it, or the store fails.
 
+use crate::client::requests::{NameRequest, RequestKind, StoredRecord, Timer};
 use crate::client::router::Router;
 use crate::client::types::busy;
-use crate::client::waiting::{NameRequest, RequestKind, StoredRecord, Timer};
 use crate::engine::DEADLINE;
 use crate::policy::{Advice, Backoff, Effect, Error, Kind, Rule};
 use crate::state::{Name, STORE_AGAIN, User};
@@ -12,8 +12,8 @@ const BUSY: Backoff = Backoff { first: 200, most: 5000 };
 
 impl Router {
     /// Another living client has it.
-    pub(crate) fn is_busy(&mut self, name: &Name, visit: NameRequest, found: &StoredRecord) {
-        let Some(visit) = self.begin_all_the_same(visit) else { return };
+    pub(crate) fn is_busy(&mut self, name: &Name, request: NameRequest, found: &StoredRecord) {
+        let Some(request) = self.begin_all_the_same(request) else { return };
         let known = if let StoredRecord::Readable(data) = found { Some(&**data) } else { None };
         let (session, status) = known
             .and_then(|data| data.session.as_ref())
@@ -22,14 +22,14 @@ impl Router {
         let status = status.map(|status| format!(", which is {status}")).unwrap_or_default();
         let with = session.as_ref().map(|session| format!(", with the session `{session}`{status}")).unwrap_or_default();
         let now = self.shared.clock.monotonic();
-        let (operation, intent, effect) = visit.subject();
-        match visit.purpose {
-            RequestKind::Reclaim(session, _) => return self.lost_by(User::Session(session), name),
+        let (operation, intent, effect) = request.subject();
+        match request.purpose {
+            RequestKind::Reclaim(session, _) => return self.name_is_taken_over(User::Session(session), name),
             RequestKind::Renewal(id) => return self.renewal_is_busy(id, None),
             RequestKind::Marked(id, marker) => return self.renewal_is_busy(id, Some(&marker)),
             _ => {}
         }
-        let NameRequest { command: Some(command), purpose } = visit else { return };
+        let NameRequest { command: Some(command), purpose } = request else { return };
         // An intent is resumed by its next start; a key of the caller's own may have been sent by a program without this store.
         let effect = match &purpose {
             RequestKind::Start(start) if start.options.idempotency_key.is_none() => Effect::None,
@@ -43,8 +43,8 @@ impl Router {
             if now < until {
                 let at = now.saturating_add(BUSY.wait(waits)).min(until);
                 start.patience = Some((waits.saturating_add(1), until));
-                let visit = NameRequest::new(Some(command), RequestKind::Start(start));
-                self.waiting.visits.get_or_insert_with(name.clone(), Default::default).push_back(visit);
+                let request = NameRequest::new(Some(command), RequestKind::Start(start));
+                self.name_requests.push(name, request);
                 self.commands.set_waits_for(command, Some(name.clone()));
                 self.timers.set_name(name, at);
                 return;
@@ -62,9 +62,9 @@ impl Router {
     /// The store fails: those who wait for the name are told so. `what` ends a sentence that begins with "the store". A session that is to be
     /// taken back is somebody's still, so that is tried again.
     pub(crate) fn store_fails(&mut self, name: &Name, what: &str) {
-        for visit in self.waiting.visits.remove(name).unwrap_or_default() {
-            let Some(visit) = self.begin_all_the_same(visit) else { continue };
-            match visit.purpose {
+        for request in self.name_requests.take_all(name) {
+            let Some(request) = self.begin_all_the_same(request) else { continue };
+            match request.purpose {
                 RequestKind::Reclaim(session, failures) => {
                     let at = self.shared.clock.monotonic().saturating_add(STORE_AGAIN.wait(failures));
                     self.timers.add(at, Timer::Reclaim(Box::new((name.clone(), session, failures.saturating_add(1)))));
@@ -72,22 +72,22 @@ impl Router {
                 RequestKind::Renewal(id) => self.renewal_not_stored(id, None),
                 RequestKind::Marked(id, marker) => self.renewal_not_stored(id, Some(&marker)),
                 _ => {
-                    let (what, advice) = match &visit.purpose {
+                    let (what, advice) = match &request.purpose {
                         RequestKind::Start(start) if start.effect() == Effect::Unknown => {
                             (format!("sent nothing, and an earlier call may have done it: repair the store, which {what}"), Advice::Resume)
                         }
                         _ => (format!("sent nothing, because the store {what}"), Advice::MendStore),
                     };
-                    self.turn_away(visit, Kind::Store, &what, advice);
+                    self.turn_away(request, Kind::Store, &what, advice);
                 }
             }
         }
     }
 
-    /// Ends a visit whose name can't be had.
-    pub(crate) fn turn_away(&mut self, visit: NameRequest, kind: Kind, what: &str, advice: Advice) {
-        let Some(command) = visit.command else { return };
-        let (operation, intent, effect) = visit.subject();
+    /// Ends a request whose name can't be had.
+    pub(crate) fn turn_away(&mut self, request: NameRequest, kind: Kind, what: &str, advice: Advice) {
+        let Some(command) = request.command else { return };
+        let (operation, intent, effect) = request.subject();
         let is_said = kind == Kind::Misuse || !self.shared.rules.holds(Rule::UnaskedIsUnknown);
         let effect = if is_said { Effect::None } else { effect };
         let error = Error::new(kind, effect, operation, what, advice);

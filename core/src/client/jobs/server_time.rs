@@ -15,12 +15,12 @@ use crate::wire::Built;
 impl Router {
     /// Asks for the service's time for a job, unless somebody has. Each job that has to wait wakes by itself, so that giving up
     /// one of them leaves nobody behind.
-    pub(crate) fn ask_due(&mut self, id: JobId) {
-        if self.errands.time.is_out() {
+    pub(crate) fn read_server_time(&mut self, id: JobId) {
+        if self.shared_requests.time.is_out() {
             return;
         }
-        if let Some(not_before) = self.errands.time.not_before(self.shared.gate, self.shared.clock.monotonic()) {
-            return self.wait_to_ask(id, not_before);
+        if let Some(not_before) = self.shared_requests.time.not_before(self.shared.gate, self.shared.clock.monotonic()) {
+            return self.wait_for_server_time(id, not_before);
         }
         let Some(command) = self.jobs.get(&id).map(|entry| entry.waiting.first()) else { return };
         // Any authenticated read would do; this one takes no parameters.
@@ -32,11 +32,11 @@ impl Router {
         };
         self.notify(id, EventKind::AskingTime);
         let exchange = Exchange::new(balance, Built::at(balance.path), Vec::new(), self.service.retry.timeout_ms);
-        self.send_errand(Pending::Ask, exchange, command.unwrap_or(CommandId(0)));
+        self.send_shared_request(Pending::ServerTime, exchange, command.unwrap_or(CommandId(0)));
     }
 
     /// The time may not be asked for before that. Longer than a call may take is not waited for.
-    fn wait_to_ask(&mut self, id: JobId, not_before: Millis) {
+    fn wait_for_server_time(&mut self, id: JobId, not_before: Millis) {
         let wait = not_before.saturating_sub(self.shared.clock.monotonic());
         if wait <= self.service.retry.window_ms {
             return self.set_timer(id, not_before);
@@ -48,28 +48,29 @@ impl Router {
 
     /// Takes the outcome of the read, for all jobs that wait for it.
     pub(crate) fn on_server_time(&mut self, step: StepId, received: SendResult<'_>) {
-        let Some((exchange, heard)) = self.on_shared_response(Pending::Ask, step, received) else { return };
+        let Some((exchange, heard)) = self.on_shared_response(Pending::ServerTime, step, received) else { return };
         let now = self.shared.clock.monotonic();
-        let waiting: Vec<JobId> = self.jobs.iter().filter(|(_, entry)| matches!(entry.parked, Parked::Asking)).map(|(id, _)| *id).collect();
+        let waiting: Vec<JobId> =
+            self.jobs.iter().filter(|(_, entry)| matches!(entry.parked, Parked::ReadingTime)).map(|(id, _)| *id).collect();
         let failing = match heard {
             ExchangeResult::Late => return waiting.into_iter().for_each(|id| self.set_timer(id, now)),
             ExchangeResult::Failure(failing) if failing.is_page() || failing.is_throttle(&self.service) => failing,
             // Every answer of the service has its time.
             ExchangeResult::Success(_) | ExchangeResult::Failure(_) | ExchangeResult::Unfit(_) => {
-                self.errand_succeeded(Pending::Ask);
+                self.shared_request_succeeded(Pending::ServerTime);
                 return waiting.into_iter().for_each(|id| self.deferred.push(Deferred::Tell(id, Input::Granted(Ok(Grant::ServerTime)))));
             }
         };
-        if let Some(at) = self.repeat_errand(Pending::Ask, &exchange, true, failing.asks_to_wait()) {
+        if let Some(at) = self.repeat_shared_request(Pending::ServerTime, &exchange, true, failing.asks_to_wait()) {
             if failing.is_throttle(&self.service) {
                 self.shared.hold_back(at.saturating_sub(now));
             }
             if waiting.is_empty() {
-                self.errands.time.begin_anew();
+                self.shared_requests.time.begin_anew();
             }
             return waiting.into_iter().for_each(|id| self.set_timer(id, at));
         }
-        self.errands.time.done(failing.asks_to_wait(), now);
+        self.shared_requests.time.done(failing.asks_to_wait(), now);
         let what = failing.what(self.service.api);
         let mut error = Error::new(Kind::Unavailable, Effect::None, exchange.endpoint.name, what, Advice::RetryLater);
         self.describe_shared_request(&exchange, &mut error, &failing);

@@ -1,11 +1,8 @@
-//! The waiting things of a client: for a name, for the store, for a list. Nothing here acts.
-
-use std::collections::VecDeque;
+//! The requests of commands, and of the client itself: for a name, for a list, for a time. Nothing here acts.
 
 use crate::options::CallOptions;
 use arcstr::ArcStr;
 
-use crate::collections::{IdMap, Map};
 use crate::contract::agent::RenewSession;
 use crate::contract::{Endpoint, Operation};
 use crate::engine::{RecordId, Then};
@@ -13,19 +10,6 @@ use crate::policy::Effect;
 use crate::state::{BadRecord, CommandId, Data, JobId, Name, RequestIdentity};
 use crate::time::Millis;
 use crate::wire::Built;
-
-/// The waits for anything except a command's own job.
-#[derive(Debug, Clone, Default, Hash)]
-pub(super) struct Waiting {
-    /// For a name.
-    pub(super) visits: Map<Name, VecDeque<NameRequest>>,
-    /// The content of the slots that pools have claimed and not used yet.
-    pub(super) slots: Map<Name, StoredRecord>,
-    /// Settings without a name of their caller's that are in doubt.
-    pub(super) settings_in_doubt: VecDeque<SettingInDoubt>,
-    /// For a list.
-    pub(super) listings: IdMap<u32, Listing>,
-}
 
 /// The data under a name.
 #[derive(Debug, Clone, Hash)]

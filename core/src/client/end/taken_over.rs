@@ -10,15 +10,15 @@ const TAKEN_OVER: &str = "another client has taken it over and continues it";
 
 impl Router {
     /// Another client has a name that this one had.
-    pub(crate) fn lost_by(&mut self, user: User, name: &Name) {
+    pub(crate) fn name_is_taken_over(&mut self, user: User, name: &Name) {
         match user {
-            User::Job(id) => self.lost_job(id),
+            User::Job(id) => self.job_is_taken_over(id),
             User::Session(session) => {
                 let Some(known) = self.sessions.get(&session).filter(|known| known.may_be_under(name)) else { return };
                 let follows = |id: &JobId| self.jobs.get(id).is_some_and(|entry| entry.job.follows());
                 let jobs: Vec<JobId> = known.jobs.iter().filter(follows).collect();
                 self.give_up_session(&session, name);
-                jobs.into_iter().for_each(|id| self.lost_job(id));
+                jobs.into_iter().for_each(|id| self.job_is_taken_over(id));
             }
             User::Pool => self.drop_slot(name),
             // Its renewal has its own name still, and whoever has the marker now finds it by that.
@@ -27,13 +27,13 @@ impl Router {
     }
 
     /// Ends the job as soon as nothing of it is out.
-    pub(crate) fn lost_job(&mut self, id: JobId) {
+    pub(crate) fn job_is_taken_over(&mut self, id: JobId) {
         let now = self.shared.clock.monotonic();
         if self.goes_on_unnamed(id) {
             return;
         }
         let Some(entry) = self.jobs.get_mut(&id) else { return };
-        entry.custody.lost = self.shared.rules.holds(Rule::LostNameEnds);
+        entry.record.taken_over = self.shared.rules.holds(Rule::LostNameEnds);
         match entry.parked {
             Parked::Waking | Parked::Queued { .. } => {
                 self.leave_places(id);
@@ -47,7 +47,7 @@ impl Router {
 
 /// Another client has taken over what a job was about; where its result does not say so yet, it does now.
 pub(crate) fn unless_said(entry: &Entry, result: Result<Answered, Error>) -> Result<Answered, Error> {
-    let named = entry.custody.bought_as.is_some() || entry.subject.intent.is_some();
+    let named = entry.record.bought_as.is_some() || entry.subject.intent.is_some();
     match result {
         Err(error) if error.kind == Kind::Busy => Err(error),
         // A read changed nothing, whoever has what it is about.
@@ -60,7 +60,7 @@ pub(crate) fn unless_said(entry: &Entry, result: Result<Answered, Error>) -> Res
 
 /// A job without a caller's own name can be resumed only by its record.
 pub(crate) fn with_record(entry: &Entry, error: Error) -> Error {
-    match entry.custody.record().filter(|_| error.record.is_none() && entry.custody.bought_as.is_none()) {
+    match entry.record.id().filter(|_| error.record.is_none() && entry.record.bought_as.is_none()) {
         Some(record) => error.with(|new| new.record = Some(record.0)),
         None => error,
     }

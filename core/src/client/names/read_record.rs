@@ -1,13 +1,13 @@
 //! The data under a name, as far as it can be used.
 
+use crate::client::requests::StoredRecord;
 use crate::client::router::Router;
-use crate::client::waiting::StoredRecord;
 use crate::policy::Rule;
 use crate::state::{BadRecord, Data, intent_of};
 
 impl Router {
     /// Reads what is under a name.
-    pub(crate) fn found(&mut self, data: &[u8]) -> StoredRecord {
+    pub(crate) fn read_record(&mut self, data: &[u8]) -> StoredRecord {
         match Data::read(data, self.service.api).and_then(|data| self.account.ours(data, &self.service.base, self.shared.rules)) {
             Ok(data) => {
                 self.avoid(data.call.as_ref().and_then(|call| call.key.as_deref()));

@@ -45,7 +45,7 @@ struct Purchase {
 }
 
 impl Purchase {
-    /// Its last key, when an app's own backend refused that and where it was sent, if that was the last answer.
+    /// The last key, when an app's own backend refused that and where that key was sent, if a refusal was the last answer.
     fn refused(&self) -> Option<(String, Millis, String)> {
         let last = self.keys.last()?;
         Some((last.key.clone(), last.refused_at?, last.url.clone()))
@@ -180,8 +180,8 @@ impl History {
         self.purchases.iter().any(|purchase| !purchase.effects.is_empty())
     }
 
-    /// Its record is gone. The present purchase, if nothing came of it and it goes on all the same. What needs no record is over with it:
-    /// the end of a session deletes what is free of that session, and whoever waited for the name begins anew.
+    /// Its record is gone. The present purchase, if nothing came of it and it goes on all the same. A purchase that needs no record is over
+    /// with it: the end of a session deletes what is free of that session, and whoever waited for the name begins anew.
     pub(super) fn erased(&mut self, job: Job) -> Option<usize> {
         let at = self.current()?;
         let purchase = &mut self.purchases[at];

@@ -570,7 +570,7 @@ fn a_refusal_of_an_apps_own_backend_that_only_its_record_tells_ends_the_purchase
         let (mut checker, first) = begun(Terms { relayed: true, ..Terms::default() }, job);
         send(&mut checker, Some((first, job)), &renew("a"), None, at(0)).unwrap();
         hear(&mut checker, first, "a", &response(404, "<html>"));
-        // Its program dies before the caller hears of it.
+        // The program dies before the caller hears of it.
         checker.crashed();
         let about = checker.begun(0, job);
         with(&mut checker, about)?;
@@ -596,7 +596,7 @@ fn a_doubt_of_what_is_free_is_over_once_its_record_is_deleted_and_one_that_may_h
             send(checker, Some((about, job)), &request(Method::Post, path, &[("idempotency-key", key)]), None, at(0))
         };
         send_with(&mut checker, first, "a").unwrap();
-        // It waits for the name while the end of the session has that.
+        // A second start waits for the name while the end of the session has that.
         let waiting = checker.begun(0, job);
         if is_erased {
             checker.erased(0, job);

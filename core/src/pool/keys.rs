@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::leases::{CallerKey, SlotNo};
+/// A key of a caller's own, hashed: the same key gets the same session.
+pub(crate) type CallerKey = u64;
+/// The number of a slot of the pool.
+pub(crate) type SlotNo = u32;
 
 /// The session of each key, for the keys that were used last.
 #[derive(Debug, Clone, Default, Hash)]

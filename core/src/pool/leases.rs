@@ -3,7 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::keys::Keys;
+pub(crate) use super::keys::SlotNo;
+use super::keys::{CallerKey, Keys};
 use super::targets::{Consequence, Observation, TargetHistory, TargetId};
 use crate::time::Millis;
 
@@ -26,14 +27,10 @@ const CHANGES: u32 = 4;
 /// A change that is due waits for so long until the session's leases happen to be back; then the session gets no further ones.
 const PATIENCE: Millis = 30_000;
 
-/// The number of a slot of the pool.
-pub(crate) type SlotNo = u32;
 /// A caller who waits for a lease; they are numbered as they come.
 pub(crate) type WaiterId = u64;
 /// A lease; they are numbered as they are granted.
 pub(crate) type LeaseId = u64;
-/// A key of a caller's own, hashed: the same key gets the same session.
-pub(crate) type CallerKey = u64;
 
 /// How sessions are lent.
 #[derive(Debug, Clone, Copy, Hash)]

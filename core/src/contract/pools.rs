@@ -125,7 +125,7 @@ closed_enum! {
         NotReady = "not_ready",
         /// The purchase may have been made.
         InDoubt = "in_doubt",
-        /// The session is left alone: it is of another request, or its record needs a person.
+        /// The session is left alone: it is of another request, a caller has discarded it, or its record needs a person.
         Left = "left",
     }
 }

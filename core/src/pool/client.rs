@@ -259,6 +259,17 @@ impl PoolClient {
         valid
     }
 
+    /// Discards the session of a lease: no pool of this client lends it again. Once its leases were given back, a dynamic session is
+    /// terminated, and so is a static one where the pool's `replace` is not `never`; its slot is then bought for anew where `replace` says
+    /// so. The lease is still to be given back. Returns true if it was valid.
+    pub fn discard(&mut self, lease: &LeaseRef, now: Now) -> bool {
+        self.client.tick(now);
+        let machine = self.pools.get_mut(&lease.pool).zip(id_of(lease));
+        let valid = machine.is_some_and(|(machine, lease)| machine.discard(&mut self.client, lease));
+        self.tell_pools();
+        valid
+    }
+
     /// Returns true if the lease is still this client's.
     pub fn is_valid(&self, lease: &LeaseRef) -> bool {
         let machine = self.pools.get(&lease.pool).zip(id_of(lease));

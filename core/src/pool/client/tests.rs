@@ -1844,3 +1844,36 @@ fn no_more_callers_wait_than_may() {
     host.pass(1);
     assert!(host.lease_of(command).is_err());
 }
+
+#[test]
+fn a_session_that_a_caller_discards_is_not_lent_again() {
+    use PoolReplace::{Ended, Failing, Never};
+    for (is_static, replace, ended, bought) in [
+        (false, None, true, 2),
+        (false, Some(Failing), true, 2),
+        (false, Some(Never), true, 1),
+        (true, None, false, 1),
+        (true, Some(Ended), true, 2),
+    ] {
+        let mut host = Host::new(Some(100));
+        host.is_static = is_static;
+        let session_type = if is_static { SessionType::Static } else { SessionType::Dynamic };
+        let open = OpenPool { session_type, replace, leases_per_session: Some(2), ..shop() };
+        let pool = host.try_open(open).expect("can be opened");
+        let leases = [0; 2].map(|_| host.lease(pool));
+        assert!(host.client.discard(&leases[0], host.now));
+        host.client.give_back(&leases[0], host.now);
+        assert!(!host.client.discard(&leases[0], host.now), "it was given back");
+        let command = host.acquire_for(pool, 20_000);
+        host.pass(10_000);
+        assert!(host.client.is_pending(command) && host.client.is_valid(&leases[1]) && host.log.len() == 1, "{:?}", host.log);
+        host.client.give_back(&leases[1], host.now);
+        host.pass(60_000);
+        let is_other = host.client.lease_of(command).map(|_| host.granted(command).1.session_id != "s-1");
+        let was_ended = host.log.iter().any(|sent| sent == "DELETE /sessions/s-1");
+        assert_eq!((was_ended, host.bought, is_other), (ended, bought, (bought > 1).then_some(true)), "{is_static} {replace:?}");
+        let closed = host.close(pool);
+        host.pass(20_000);
+        assert!(host.client.take_answer(closed).is_some_and(|closed| closed.is_ok()) && !host.client.follows("s-1"));
+    }
+}

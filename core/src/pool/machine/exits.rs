@@ -72,6 +72,9 @@ impl Machine {
         if session.ends_after_leases {
             return self.end(client, slot);
         }
+        if session.is_discarded {
+            return self.slots.set(slot, Doing::Waits, None);
+        }
         let reason = session.rotates_for();
         let session_id = session.id.to_string();
         let rotate = RotateSession { session_id, include_credentials: Some(true), reason: Some(reason) };
@@ -119,7 +122,7 @@ impl Machine {
         } else {
             self.leases.offer(slot);
         }
-        if self.slots.session(slot).is_some_and(|session| session.ends_after_leases) {
+        if self.slots.session(slot).is_some_and(|session| session.ends_after_leases || session.is_discarded) {
             self.leases.retire(slot);
         }
         self.lends(client, slot);

@@ -96,6 +96,8 @@ pub(super) struct PoolSession {
     pub(super) failures: SessionFailures,
     /// True if the session is to be ended once its leases are back.
     pub(super) ends_after_leases: bool,
+    /// True if a caller has discarded the session and it is not to be ended: it is not lent any more.
+    pub(super) is_discarded: bool,
     /// True if this client has bought the session, so that it has watched all of its life.
     pub(super) is_bought: bool,
     /// Since when it is to be renewed.
@@ -120,6 +122,7 @@ impl PoolSession {
             seen: None,
             failures: SessionFailures::default(),
             ends_after_leases: false,
+            is_discarded: false,
             is_bought: false,
             renewal_wanted_at: None,
             is_unsure: false,

@@ -155,6 +155,7 @@ fn reason_of(held: &HeldSlot) -> Option<PoolSlotReason> {
         Doing::Waits if session.is_some_and(|session| session.ends_after_leases) => PoolSlotReason::Ending,
         Doing::Waits if session.is_some_and(|session| session.renews_again) => PoolSlotReason::Renewing,
         Doing::Waits if session.is_some_and(|session| session.is_unsure) => PoolSlotReason::InDoubt,
+        Doing::Waits if session.is_some_and(|session| session.is_discarded) => PoolSlotReason::Left,
         Doing::Waits => PoolSlotReason::NotReady,
         Doing::Doubts { .. } => PoolSlotReason::InDoubt,
         Doing::Rests => PoolSlotReason::Left,

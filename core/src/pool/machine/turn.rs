@@ -136,6 +136,19 @@ impl Machine {
         Some(advice)
     }
 
+    /// The session of a lease is not lent again. Once its leases are back, it is ended and another one is bought; a static session that
+    /// nothing replaces is left, as it is not refunded. Returns false where the lease is not valid.
+    pub(in crate::pool) fn discard(&mut self, client: &mut Client, lease: LeaseId) -> bool {
+        let Some(slot) = self.leases.slot_of(lease).filter(|_| self.is_valid(client, lease)) else { return false };
+        let is_to_end = is_dynamic(&self.options) || self.replaces();
+        let Some(session) = self.slots.session_mut(slot) else { return false };
+        session.ends_after_leases |= is_to_end;
+        session.is_discarded = true;
+        self.leases.retire(slot);
+        self.turn(client);
+        true
+    }
+
     /// When a session may do again for the target of a lease.
     pub(in crate::pool) fn retry_at(&self, client: &Client, lease: LeaseId) -> Option<Millis> {
         let target = self.leases.target_of(lease)?;

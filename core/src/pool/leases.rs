@@ -20,6 +20,8 @@ const SHARES_FOR: Millis = 10_000;
 const LAST: Millis = 1000;
 /// So many free sessions are looked at for the one that the fewest keys have.
 const LOOKS: usize = 64;
+/// So many targets that were asked for last are remembered.
+const LATELY: usize = 4;
 /// The shortest time between two changes of a session's exit.
 const CHANGES_APART: Millis = 5000;
 /// The most exits that are changed at a time.
@@ -184,6 +186,8 @@ pub(crate) struct Leases {
     /// The same by slot.
     lent_of: BTreeSet<(SlotNo, LeaseId)>,
     keys: Keys,
+    /// The targets that were asked for last.
+    lately: Vec<TargetId>,
     /// The leases of each key that are out.
     keys_out: BTreeMap<CallerKey, u32>,
     /// Since when a caller waits for a session that no key has.
@@ -209,6 +213,7 @@ impl Leases {
             lent: BTreeMap::new(),
             lent_of: BTreeSet::new(),
             keys: Keys::new(most),
+            lately: Vec::new(),
             keys_out: BTreeMap::new(),
             share_since: None,
             next_waiter: 0,
@@ -219,6 +224,11 @@ impl Leases {
 
     /// Adds a waiting caller, who waits until then and does not want the session to avoid. Call [`serve`](Self::serve) after it.
     pub(crate) fn ask(&mut self, target: TargetId, key: Option<CallerKey>, avoid: Option<SlotNo>, until: Millis) -> WaiterId {
+        if self.lately.last() != Some(&target) {
+            self.lately.retain(|known| *known != target);
+            self.lately.push(target);
+            self.lately.drain(..self.lately.len().saturating_sub(LATELY));
+        }
         let waiter = self.next_waiter;
         self.next_waiter += 1;
         self.waiters.insert(waiter, LeaseWaiter { target, key, avoid, until });
@@ -605,6 +615,14 @@ impl Leases {
     /// The sessions without a lease that have been idle for so long that other clients may have them; the one that rested longest first.
     pub(crate) fn idle(&self, since: Millis) -> impl Iterator<Item = SlotNo> {
         self.idle.iter().take_while(move |(idle_since, _)| *idle_since <= since).map(|(_, slot)| *slot)
+    }
+
+    /// The sessions without a lease in the order in which others may have them: first those that rest for what is asked for here, then those
+    /// that have rested longest.
+    pub(crate) fn to_let_go(&self, now: Millis) -> impl Iterator<Item = SlotNo> {
+        let rests = |slot: &SlotNo| self.exits.get(slot).is_some_and(|exit| self.lately.iter().any(|target| exit.rested_at(*target) > now));
+        let (resting, others): (Vec<SlotNo>, Vec<SlotNo>) = self.idle(Millis::MAX).partition(rests);
+        resting.into_iter().chain(others)
     }
 
     /// Changes the exit of a slot, if there is one.
@@ -1003,6 +1021,25 @@ mod tests {
         assert_eq!(leases.idle(60_000).collect::<Vec<_>>(), [1, 2]);
         leases.give_back(grant.lease, 60_000);
         assert_eq!((leases.idle(59_999).collect::<Vec<_>>(), leases.idle(60_000).collect::<Vec<_>>()), (vec![1, 2], vec![1, 2, 0]));
+    }
+
+    #[test]
+    fn what_rests_for_the_targets_in_demand_goes_to_others_first() {
+        let [shop, news] = ["shop.example", "news.example"].map(|target| TargetId::of(Some(target)));
+        let mut leases = pool(TERMS, 3);
+        let [a, b, c] = [news, NONE, shop].map(|target| acquire(&mut leases, target, None, 5000).expect("is free"));
+        leases.observe(a.lease, Observation::Blocked, 5000);
+        leases.observe(c.lease, Observation::Throttled(None), 5000);
+        [b, c, a].into_iter().for_each(|grant| leases.give_back(grant.lease, 6000 + Millis::from(grant.slot)));
+        let order = |leases: &Leases, now| leases.to_let_go(now).collect::<Vec<_>>();
+        assert_eq!(order(&leases, 6000), [0, 2, 1]);
+        assert_eq!(order(&leases, 40_000), [0, 1, 2]);
+        // Nobody asks for the news any more.
+        for target in ["a", "b", "c", "d", "shop.example"].map(|target| TargetId::of(Some(target))) {
+            let waiter = leases.ask(target, None, None, Millis::MAX);
+            leases.leave(waiter);
+        }
+        assert_eq!((order(&leases, 6000), order(&leases, 40_000)), (vec![2, 0, 1], vec![0, 1, 2]));
     }
 
     /// A seed chooses the events; the invariants are checked after each step.

@@ -37,8 +37,10 @@ impl Machine {
     /// Lets go of sessions that are not needed here, and of those that others need more.
     pub(super) fn share_sessions(&mut self, client: &mut Client, now: Millis) {
         let gives = self.sharing.gives_back(self.here(), now) as usize;
-        let free: Vec<SlotNo> = self.leases.idle(Millis::MAX).take(gives).collect();
-        free.into_iter().for_each(|slot| self.release_idle(client, slot));
+        if gives > 0 {
+            let free: Vec<SlotNo> = self.leases.to_let_go(now).take(gives).collect();
+            free.into_iter().for_each(|slot| self.release_idle(client, slot));
+        }
         // Where there are more clients than sessions, they take turns.
         let here = self.here();
         let since = |slot| self.slots.session(slot).map_or(now, |session| session.ready_at);

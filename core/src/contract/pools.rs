@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::Deserialize;
 
-use super::{Decimal, Shape, Shaped};
+use super::{Decimal, Json, Shape, Shaped};
 use crate::json::from_json;
 
 closed_enum! {
@@ -299,6 +299,8 @@ host_record! {
         pub session_id: String,
         /// The proxy of the session.
         pub proxy: Proxy,
+        /// The data of callers that had this exit before, an object.
+        pub data: Json,
     }
 }
 

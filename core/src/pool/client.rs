@@ -5,13 +5,14 @@ use std::ops::{Deref, DerefMut};
 
 use super::leases::LeaseId;
 use super::machine::{Machine, call_options, is_closed};
+use super::notes::refusal;
 use super::survey::{SURVEY, Survey};
 use crate::client::{CallOptions, Client, ClientOptions, Driven, Outputs, PoolEventKind, PoolNo, ReadFailure, Step, StepId, Ticket};
 use crate::contract::pools::{
     AcquireLease, ClosePool, DrainPool, JoinPool, KnownPools, LeaseAdvice, LeaseRef, OpenPool, OpenedPool, PoolLease, PoolRef, PoolStatus,
     PoolStatusOf, WaitReady,
 };
-use crate::contract::{Api, Shaped, json_of};
+use crate::contract::{Api, Json, Shaped, json_of};
 use crate::engine::Answered;
 use crate::json::{FromJson, read_json};
 use crate::policy::{Advice, Effect, Error, Kind};
@@ -268,6 +269,21 @@ impl PoolClient {
         let valid = machine.is_some_and(|(machine, lease)| machine.discard(&mut self.client, lease));
         self.tell_pools();
         valid
+    }
+
+    /// Keeps data of the caller's for whoever gets this exit next, here or in another client: an object of JSON of at most 4 KB, which
+    /// replaces that of the grant. They are written when the lease is given back, and dropped when the exit changes.
+    pub fn set_lease_data(&mut self, lease: &LeaseRef, data: &str, now: Now) -> Result<(), Error> {
+        self.client.tick(now);
+        if let Some(rule) = refusal(data) {
+            return Err(Error::invalid("lease_data", "data", &rule));
+        }
+        let known = self.pools.get_mut(&lease.pool).zip(id_of(lease));
+        let kept = known.and_then(|(machine, lease)| machine.set_data(&self.client, lease, Json::checked(data)));
+        kept.ok_or_else(|| {
+            let what = "the lease is not valid any more, so its data are not kept; acquire another one";
+            Error::new(Kind::Misuse, Effect::None, "lease_data", what, Advice::ChangeRequest)
+        })
     }
 
     /// Returns true if the lease is still this client's.

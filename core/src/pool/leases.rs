@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) use super::keys::SlotNo;
 use super::keys::{CallerKey, Keys};
-use super::targets::{Consequence, Observation, TargetHistory, TargetId};
+use super::targets::{Consequence, Observation, SavedRest, TargetHistory, TargetId};
 use crate::time::Millis;
 
 /// So many keys of callers are remembered for each session that there may be.
@@ -318,6 +318,20 @@ impl Leases {
         self.list(slot);
     }
 
+    /// What is held against the exit of a session, for a record, and whether it is to be changed.
+    pub(crate) fn saved(&self, slot: SlotNo, now: Millis, unix: Millis) -> (Vec<SavedRest>, bool) {
+        let Some(exit) = self.exits.get(&slot) else { return (Vec::new(), false) };
+        (exit.against.as_ref().map_or_else(Vec::new, |against| against.saved(now, unix)), exit.due.is_some())
+    }
+
+    /// What a record holds against the exit of a session that is [`ready`](Self::ready).
+    pub(crate) fn recall(&mut self, slot: SlotNo, history: TargetHistory, is_due: bool, now: Millis) {
+        self.update(slot, |exit| {
+            exit.against = Some(Box::new(history));
+            exit.due = is_due.then_some(now);
+        });
+    }
+
     /// The session of a slot is over, or not this client's any more. Returns the leases that are not valid from now on.
     pub(crate) fn gone(&mut self, slot: SlotNo) -> Vec<LeaseId> {
         self.unlist(slot);
@@ -347,6 +361,11 @@ impl Leases {
     /// The slot of a lease, while it is valid.
     pub(crate) fn slot_of(&self, lease: LeaseId) -> Option<SlotNo> {
         self.lent.get(&lease).map(|lease| lease.slot)
+    }
+
+    /// The slot of a lease, and the generation of its exit, while it is valid.
+    pub(crate) fn exit_of(&self, lease: LeaseId) -> Option<(SlotNo, u32)> {
+        self.lent.get(&lease).map(|lease| (lease.slot, lease.generation))
     }
 
     /// Gives free sessions to waiting callers. A session that turns out to be unusable is not offered any more before it was [looked

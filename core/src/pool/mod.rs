@@ -9,6 +9,7 @@ mod client;
 mod keys;
 mod leases;
 mod machine;
+mod notes;
 mod others;
 mod record;
 mod share;

@@ -2,6 +2,7 @@
 //! a change no longer helps.
 
 use crate::collections::Map;
+use crate::contract::stored;
 use crate::policy::Backoff;
 use crate::state::{Seen, UNKNOWN};
 use crate::time::Millis;
@@ -123,6 +124,18 @@ struct Rest {
     answers: u32,
 }
 
+/// A rest of an exit, as a record has it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub(crate) struct SavedRest {
+    /// None is all targets.
+    target: Option<i64>,
+    /// Unix milliseconds, by the clock of whoever wrote it, and how long it was to last from then on.
+    until: Millis,
+    length: Millis,
+    blocks: u32,
+}
+stored!(SavedRest { target, until, length, blocks });
+
 /// The last observation, where the second in a row counts for more.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 enum LastSeen {
@@ -219,6 +232,33 @@ impl TargetHistory {
         self.rests_until = now.saturating_add(BLOCKED.wait(self.refusals));
         (self.refusals, self.refused_at) = (self.refusals.saturating_add(1), Some(now));
         Consequence::Refused
+    }
+
+    /// The rests that last, for a record.
+    pub(crate) fn saved(&self, now: Millis, unix: Millis) -> Vec<SavedRest> {
+        let lasting = |until: Millis| Some(until.saturating_sub(now)).filter(|length| *length > 0);
+        let saved = |target, length: Millis, blocks| SavedRest { target, until: unix.saturating_add(length), length, blocks };
+        let of_all = lasting(self.rests_until).map(|length| saved(None, length, self.refusals));
+        let of_target = |held: &Rest| Some(saved(Some(held.target.0.cast_signed()), lasting(held.until)?, held.blocks));
+        of_all.into_iter().chain(self.held.iter().filter_map(of_target)).collect()
+    }
+
+    /// What is held against an exit by a record that this client or another one wrote. A clock that is wrong makes no rest longer than it
+    /// was then.
+    pub(crate) fn of(saved: &[SavedRest], now: Millis, unix: Millis) -> TargetHistory {
+        let mut history = TargetHistory::default();
+        for rest in saved.iter().take(TARGETS + 1) {
+            let until = now.saturating_add(rest.until.saturating_sub(unix).clamp(0, rest.length.clamp(0, BLOCKED.most)));
+            let blocked_at = (rest.blocks > 0).then_some(now);
+            match rest.target {
+                None => (history.refusals, history.refused_at, history.rests_until) = (rest.blocks, Some(now), until),
+                Some(target) => {
+                    let target = TargetId(target.cast_unsigned());
+                    history.held.push(Rest { target, until, began: Some(now), blocked_at, blocks: rest.blocks, ..Rest::default() });
+                }
+            }
+        }
+        history
     }
 
     /// Changes what is held for this target; for a further target, that goes whose rest ends first.
@@ -596,6 +636,26 @@ mod tests {
         (0..5).for_each(|_| block_after(&mut blocking, 0, 0));
         (0..15).for_each(|_| blocking.note(SHOP, Observation::Good, Consequence::Nothing, 1, 0));
         assert!(!blocking.everywhere(SHOP));
+    }
+
+    #[test]
+    fn a_rest_outlives_the_client_that_saw_why_and_no_clock_makes_it_longer() {
+        let mut record = TargetHistory::default();
+        record.saw(SHOP, Observation::Blocked, 0, 1000);
+        record.saw(NEWS, Observation::Good, 0, 1000);
+        let saved = record.saved(11_000, 500_000);
+        assert_eq!(saved.len(), 1);
+        // The next client has another clock for its waits; and a clock for the time that is right, an hour behind, or an hour ahead.
+        let rested = |unix| TargetHistory::of(&saved, 7000, unix).rested_at(SHOP);
+        assert_eq!([500_000, 520_000, 600_000, -3_100_000, 4_100_000].map(rested), [57_000, 37_000, 7000, 57_000, 7000]);
+        let mut next = TargetHistory::of(&saved, 7000, 500_000);
+        assert!(next.is_fit(NEWS, 7000) && !next.is_fit(SHOP, 56_999));
+        next.saw(SHOP, Observation::Blocked, 60_000, 60_000);
+        assert_eq!(next.rested_at(SHOP), 180_000, "the second in a row");
+        // The rest of all.
+        (0..3).for_each(|at| _ = record.saw(SHOP, Observation::Proxy, at * 2000, at * 2000));
+        let next = TargetHistory::of(&record.saved(4000, 0), 0, 0);
+        assert_eq!((next.rested_at(NEWS), record.saved(64_000, 0).len()), (60_000, 0));
     }
 
     #[test]

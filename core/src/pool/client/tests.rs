@@ -1877,3 +1877,47 @@ fn a_session_that_a_caller_discards_is_not_lent_again() {
         assert!(host.client.take_answer(closed).is_some_and(|closed| closed.is_ok()) && !host.client.follows("s-1"));
     }
 }
+
+#[test]
+fn what_was_seen_of_an_exit_and_the_callers_data_outlive_its_release_and_a_crash() {
+    let target = || Some("shop.example".to_owned());
+    let mut host = Host::new(Some(100));
+    host.is_static = true;
+    let fixed = || OpenPool { session_type: SessionType::Static, ..shop() };
+    let pool = host.try_open(fixed()).expect("can be opened");
+    let ask = |host: &mut Host, pool, target, timeout| {
+        let asked = AcquireLease { pool, target, timeout_ms: Some(timeout), ..AcquireLease::default() };
+        let command = host.client.acquire(asked).command;
+        host.pass(timeout);
+        let data = host.client.result(command).and_then(|result| result.as_ref().ok()).map(|given| given.raw.text().to_owned());
+        (host.lease_of(command), data.unwrap_or_default())
+    };
+    let (lease, data) = ask(&mut host, pool, target(), 1000);
+    let lease = lease.expect("is free");
+    assert!(data.contains(r#""data":{}"#), "{data}");
+    for (data, field) in [("[]", Some("data")), ("nonsense", Some("data"))] {
+        assert_eq!(host.client.set_lease_data(&lease, data, host.now).expect_err("is refused").field.as_deref(), field);
+    }
+    host.client.set_lease_data(&lease, r#"{"cookies":["a"]}"#, host.now).expect("is kept");
+    host.see(&lease, Seen::Status(403));
+    host.client.give_back(&lease, host.now);
+    assert_eq!(host.client.set_lease_data(&lease, "{}", host.now).expect_err("was given back").kind, Kind::Misuse);
+    // It is let go of after five seconds, and rests for a minute all the same.
+    host.pass(20_000);
+    assert_eq!(host.status(pool).ready, 0);
+    let (denied, _) = ask(&mut host, pool, target(), 10_000);
+    assert_eq!(denied.expect_err("it rests").kind, Kind::Unavailable);
+    let (other, data) = ask(&mut host, pool, None, 1000);
+    let other = other.expect("it rests for one target only");
+    assert!(data.contains(r#""data":{"cookies":["a"]}"#), "{data}");
+    host.client.set_lease_data(&other, r#"{"cookies":["b"]}"#, host.now).expect("is kept");
+    host.client.give_back(&other, host.now);
+    host.pass(1000);
+    // The program dies, and another one takes over.
+    let (disk, sessions, now) = (std::mem::take(&mut host.disk), std::mem::take(&mut host.sessions), host.now);
+    let mut next = Host { disk, sessions, now, is_static: true, ..Host::new(Some(100)) };
+    let pool = next.try_open(fixed()).expect("can be opened");
+    next.pass(70_000);
+    let (_, data) = ask(&mut next, pool, target(), 40_000);
+    assert!(data.contains(r#""data":{"cookies":["b"]}"#) && next.bought == 0, "{data}");
+}

@@ -7,11 +7,13 @@ use super::takeover::{READ_AGAIN, Renewal};
 use crate::client::{CallOptions, Client, Name};
 use crate::contract::agent::{GetSession, RenewSession, RotateSession, TerminateSession};
 use crate::contract::pools::PoolHoldReason;
-use crate::contract::{Operation, json_of};
+use crate::contract::{Json, Operation, json_of};
 use crate::engine::{Answered, EventKind, Phase, RecordId, is_over_until_renewed};
 use crate::policy::{Advice, Effect, Error, Kind};
 use crate::pool::leases::{LeaseId, SlotNo};
+use crate::pool::notes::SessionNotes;
 use crate::pool::others::SeenSlot;
+use crate::pool::targets::TargetHistory;
 use crate::time::Millis;
 
 /// A renewal that can't be made now is tried again after this.
@@ -114,11 +116,10 @@ impl Machine {
         (session.read_at, session.read_again_at, session.proxy) = (now, None, proxy);
         if is_another {
             if self.leases.is_generation(slot, session.generation) {
-                session.generation = session.generation.saturating_add(1);
+                session.next_generation();
             }
             (session.old_at, session.seen) = (None, None);
-            let generation = session.generation;
-            self.leases.ready(slot, generation, now);
+            self.ready(client, slot);
         } else {
             self.leases.offer(slot);
         }
@@ -129,9 +130,39 @@ impl Machine {
     }
 
     pub(super) fn next_generation(&mut self, slot: SlotNo) {
-        if let Some(session) = self.slots.session_mut(slot) {
-            session.generation = session.generation.saturating_add(1);
+        self.slots.session_mut(slot).into_iter().for_each(PoolSession::next_generation);
+    }
+
+    /// The session of a slot can be lent with its present exit; what its record held against that is recalled.
+    pub(super) fn ready(&mut self, client: &Client, slot: SlotNo) {
+        let (now, unix) = (client.monotonic(), client.unix());
+        let Some(session) = self.slots.session_mut(slot) else { return };
+        self.leases.ready(slot, session.generation, now);
+        if let Some(notes) = session.recalled.take() {
+            self.leases.recall(slot, TargetHistory::of(&notes.rests, now, unix), notes.due && is_dynamic(&self.options), now);
         }
+    }
+
+    /// Notes in the record of a slot's session what whoever takes it over is to know.
+    pub(super) fn write_notes(&mut self, client: &mut Client, slot: SlotNo, writes: bool) {
+        let (rests, due) = self.leases.saved(slot, client.monotonic(), client.unix());
+        let Some(session) = self.slots.session_mut(slot) else { return };
+        session.is_data_new = false;
+        let notes = match &session.recalled {
+            // It was never lent here.
+            Some(recalled) => (**recalled).clone(),
+            None => SessionNotes { generation: session.generation, rests, due, data: session.data.clone() },
+        };
+        client.set_pool_notes(&session.id, notes.text(), writes);
+    }
+
+    /// Keeps the callers' data of a lease's exit. None where the lease is not valid, or the exit is another one by now.
+    pub(in crate::pool) fn set_data(&mut self, client: &Client, lease: LeaseId, data: Json) -> Option<()> {
+        let (slot, generation) = self.leases.exit_of(lease).filter(|_| self.is_valid(client, lease))?;
+        let session = self.slots.session_mut(slot).filter(|session| session.generation == generation)?;
+        session.is_data_new |= session.data.as_ref() != Some(&data);
+        session.data = Some(data);
+        Some(())
     }
 
     pub(super) fn not_read(&mut self, client: &mut Client, slot: SlotNo, error: &Error) {
@@ -351,6 +382,7 @@ impl Machine {
     }
 
     pub(super) fn release_idle(&mut self, client: &mut Client, slot: SlotNo) {
+        self.write_notes(client, slot, false);
         self.give_up(client, slot);
         self.asking.look_anew();
     }

@@ -10,6 +10,7 @@ use crate::engine::{Answered, Phase};
 use crate::json::pick;
 use crate::policy::{Effect, Error};
 use crate::pool::leases::SlotNo;
+use crate::pool::notes::SessionNotes;
 
 impl Machine {
     /// Takes the result of a slot's opening, or of an operation on its session.
@@ -52,6 +53,7 @@ impl Machine {
         let ends_after_leases = doing == Doing::Takes { ends: true };
         let is_bought = matches!(doing, Doing::Buys { .. });
         let session = PoolSession { ends_after_leases, is_bought, ..PoolSession::new(client.shared_id(id), proxy_of(answered), now) };
+        let session = session.recall(client.pool_notes(id).and_then(SessionNotes::read));
         self.settle(client, doing, if is_ready { Came::Ready } else { Came::Bought });
         self.asking.next = now;
         self.slots.set(slot, Doing::Waits, Some(now.saturating_add(READ_AGAIN)));
@@ -66,7 +68,7 @@ impl Machine {
             () if self.closing.is_some() => self.close_slot(client, slot),
             () if is_ready => {
                 self.lends(client, slot);
-                self.leases.ready(slot, 1, now);
+                self.ready(client, slot);
             }
             () => {}
         }

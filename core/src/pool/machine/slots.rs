@@ -9,6 +9,7 @@ use crate::contract::Json;
 use crate::contract::agent::RotateReason;
 use crate::contract::pools::PoolSlotState;
 use crate::pool::leases::SlotNo;
+use crate::pool::notes::SessionNotes;
 use crate::pool::others::OtherSlots;
 use crate::pool::targets::SessionFailures;
 use crate::state::Seen;
@@ -98,6 +99,11 @@ pub(super) struct PoolSession {
     pub(super) ends_after_leases: bool,
     /// True if a caller has discarded the session and it is not to be ended: it is not lent any more.
     pub(super) is_discarded: bool,
+    /// What its record noted of its exit, until it is lent.
+    pub(super) recalled: Option<Box<SessionNotes>>,
+    /// The callers' data, and whether they are to be written.
+    pub(super) data: Option<Json>,
+    pub(super) is_data_new: bool,
     /// True if this client has bought the session, so that it has watched all of its life.
     pub(super) is_bought: bool,
     /// Since when it is to be renewed.
@@ -123,11 +129,26 @@ impl PoolSession {
             failures: SessionFailures::default(),
             ends_after_leases: false,
             is_discarded: false,
+            recalled: None,
+            data: None,
+            is_data_new: false,
             is_bought: false,
             renewal_wanted_at: None,
             is_unsure: false,
             renews_again: false,
         }
+    }
+
+    /// The session has another exit, or other credentials.
+    pub(super) fn next_generation(&mut self) {
+        self.generation = self.generation.saturating_add(1);
+        (self.recalled, self.data, self.is_data_new) = (None, None, false);
+    }
+
+    /// Takes what the session's record noted of its exit.
+    pub(super) fn recall(self, notes: Option<SessionNotes>) -> Self {
+        let Some(notes) = notes else { return self };
+        PoolSession { generation: notes.generation.max(1), data: notes.data.clone(), recalled: Some(Box::new(notes)), ..self }
     }
 
     /// Returns true if it was read so recently that it is lent without another read.

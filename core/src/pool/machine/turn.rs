@@ -76,7 +76,11 @@ impl Machine {
         self.turn(client);
     }
 
-    pub(super) fn take_back(&mut self, client: &Client, lease: LeaseId) {
+    pub(super) fn take_back(&mut self, client: &mut Client, lease: LeaseId) {
+        let has_news = |slot: &SlotNo| self.slots.session(*slot).is_some_and(|session| session.is_data_new);
+        if let Some(slot) = self.leases.slot_of(lease).filter(has_news) {
+            self.write_notes(client, slot, true);
+        }
         self.leases.give_back(lease, client.monotonic());
     }
 
@@ -271,13 +275,14 @@ impl Machine {
         let Some(command) = self.callers.remove(grant.waiter) else { return };
         let Some(session) = self.slots.session(grant.slot) else { return };
         let raw = format!(
-            r#"{{"pool":{},"lease":{},"slot":{},"generation":{},"session_id":{},"proxy":{}}}"#,
+            r#"{{"pool":{},"lease":{},"slot":{},"generation":{},"session_id":{},"proxy":{},"data":{}}}"#,
             self.number,
             grant.lease,
             grant.slot,
             grant.generation,
             json_of(session.id.as_str()),
             session.proxy.text(),
+            session.data.as_ref().map_or("{}", Json::text),
         );
         client.complete(command, Ok(answered(Json::checked(raw), const { &crate::contract::pools::PoolLease::SHAPE })));
     }

@@ -10,7 +10,7 @@ mod targets;
 use std::collections::BTreeMap;
 use std::ops::{Range, RangeInclusive};
 
-use hopline::client::{CallOptions, ClientOptions, CommandId, Millis, Now, Outcome, Step, StoreAnswer, StoreCall, Ticket};
+use hopline::client::{CallOptions, ClientOptions, CommandId, Millis, Name, Now, Outcome, Step, StoreAnswer, StoreCall, Ticket};
 use hopline::contract::Secret;
 use hopline::contract::agent::SessionType;
 use hopline::contract::pools::{ClosePool, LeaseRef, OpenPool, PoolReplace};
@@ -21,7 +21,7 @@ use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rust_decimal::Decimal;
 
-use super::watch::{Wrong, is_slot};
+use super::watch::{Wrong, is_pool, is_slot};
 use crate::service::API_KEY;
 use crate::store::Store;
 use crate::swarm::Source;
@@ -326,6 +326,7 @@ impl Fleet {
     fn call(&mut self, number: u8, call: &StoreCall) -> StoreAnswer {
         let answer = self.store.call(call, number, START + self.now);
         self.lived.called(number, self.now - self.zero);
+        self.tell(|| format!("program {number}: {}", told(call, &answer)));
         if let StoreAnswer::Claimed(claimed) = &answer {
             for (name, data) in claimed.iter().filter(|(name, _)| is_slot(name)) {
                 let before = self.owned.insert(name.to_string(), number);
@@ -585,6 +586,26 @@ impl Fleet {
         }
         Ok(())
     }
+}
+
+/// A call of the store and its answer in a few words.
+fn told(call: &StoreCall, answer: &StoreAnswer) -> String {
+    let what = |name: &Name| if is_slot(name) { "slot" } else if is_pool(name) { "pool" } else { "other" };
+    let asked = match call {
+        StoreCall::Claim { names, most } => format!("claims {most} of {} {}s", names.len(), names.first().map_or("", what)),
+        StoreCall::Put { name, release, .. } => format!("puts a {}{}", what(name), if *release { " and lets go" } else { "" }),
+        StoreCall::Release { names } => format!("lets go of {:?}", names.as_ref().map(|names| names.iter().map(what).collect::<Vec<_>>())),
+        StoreCall::Delete { .. } => "deletes".to_owned(),
+        StoreCall::List { .. } => "lists".to_owned(),
+        StoreCall::Spend { .. } => "spends".to_owned(),
+    };
+    let answered = match answer {
+        StoreAnswer::Claimed(some) => format!("{} of them", some.len()),
+        StoreAnswer::Busy(_) => "busy".to_owned(),
+        StoreAnswer::Lost => "lost".to_owned(),
+        _ => "done".to_owned(),
+    };
+    format!("{asked}: {answered}")
 }
 
 /// What came of a plan.

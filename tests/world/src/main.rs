@@ -6,13 +6,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use hopline::policy::Rule;
-use hopline_world::{Kind, Limits, PLAN_SEED, PLANS, SCOPES, Scope, explore, pool_life, seeded};
+use hopline_world::{Kind, Limits, PLAN_SEED, PLANS, SCOPES, Scope, explore, fleet_life, pool_life, seeded};
 
 const HELP: &str = "\
 cargo xtask world scope NAME [FAULTS,TROUBLES,ACTS] [RULE]   every world of the scopes whose name has this in it
 cargo xtask world seed KIND N [RULE]                         one life: agent, capped, reseller, or with more programs on one
                                                              store: shared, sharedcap, sharedreseller
 cargo xtask world seed pools N                               one life of a pool
+cargo xtask world seed fleet N [story]                        one life of several programs of one pool in virtual time
 cargo xtask world plan NAME [SEED] [story]                   the figures of a plan of several programs of one pool, or of `all` but `big`
 cargo xtask world deep                                       every scope, with more that goes wrong than in every run
 cargo xtask swarm [--minutes N] [--seed S] [--pools]         lives on all cores, from a seed on; lives of pools in their place";
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
         ["plan", name, rest @ ..] => plan(name, rest),
         ["deep"] => deep(),
         ["seed", "pools", seed] => one_of_pools(seed),
+        ["seed", "fleet", seed, rest @ ..] => one_fleet(seed, rest),
         ["seed", kind, seed, rest @ ..] => kind_of(kind).and_then(|kind| one(kind, seed, rest.first().copied())),
         ["swarm", rest @ ..] => swarm(rest),
         [] => {
@@ -127,6 +129,21 @@ fn plan(name: &str, rest: &[&str]) -> Result<bool, String> {
     }
     let names = || PLANS.iter().map(|plan| plan.name).collect::<Vec<_>>().join(", ");
     if any { Ok(is_well) } else { Err(format!("there is no plan `{name}`; they are {}", names())) }
+}
+
+fn one_fleet(seed: &str, rest: &[&str]) -> Result<bool, String> {
+    match fleet_life(number_of(seed)?, rest.contains(&"story")) {
+        Ok(lived) => {
+            lived.story.iter().for_each(|line| println!("{line}"));
+            println!("{} steps, {} leases, {} bought", lived.steps, lived.granted, lived.bought);
+            lived.broken.iter().for_each(|(law, how)| println!("{law:?}: {how}"));
+            Ok(lived.broken.is_empty())
+        }
+        Err(harm) => {
+            println!("HARM {harm}");
+            Ok(false)
+        }
+    }
 }
 
 fn one(kind: Kind, seed: &str, without: Option<&str>) -> Result<bool, String> {

@@ -59,6 +59,11 @@ impl Store {
         self.owners.iter().filter(move |(_, owner)| **owner == client).map(|(name, _)| name)
     }
 
+    /// The client that owns a name.
+    pub(crate) fn owner(&self, name: &Name) -> Option<u8> {
+        self.owners.get(name).copied()
+    }
+
     /// Puts something into it behind everybody's back.
     pub(crate) fn plant(&mut self, name: Name, data: Vec<u8>) {
         self.kept.insert(name, Kept { data, until: None });

@@ -63,6 +63,11 @@ impl Service {
         self.sessions.iter().map(|session| view(session, now_ms)).collect()
     }
 
+    /// Returns true if the session of this id is active.
+    pub fn is_active(&self, session_id: &str, now_ms: i64) -> bool {
+        self.sessions.iter().any(|session| &*session.id == session_id && session.is_active(now_ms))
+    }
+
     /// How often each operation's own work was done or refused by its own rules. A replay, a conflict, and whatever is
     /// refused before the idempotency store do not count.
     pub fn executions(&self) -> &BTreeMap<&'static str, u32> {

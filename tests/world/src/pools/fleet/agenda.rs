@@ -18,7 +18,8 @@ pub(super) enum Due {
     Called(u8, StepId, StoreAnswer),
     /// A request reaches the service; its answer takes so long.
     Request(u8, StepId, Request, Millis),
-    Answer(u8, StepId, Reply),
+    /// A program has an answer: about which session and to which operation.
+    Answer(u8, StepId, Option<(String, &'static str)>, Reply),
     Wakes(u8),
     /// A program opens the pool, once more where it could not.
     Opens(u8),
@@ -30,6 +31,8 @@ pub(super) enum Due {
     Order(usize),
     /// What a killed program owned is free.
     ClaimsEnd(u8),
+    /// A program has closed its pool, and lets go of the last name.
+    Ended(u8),
     /// A session is used up.
     Dies(String),
 }

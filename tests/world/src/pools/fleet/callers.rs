@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use hopline::client::{Millis, Seen};
+use hopline::client::{Millis, Name, Seen};
 use hopline::contract::pools::{AcquireLease, LeaseRef};
 
 use super::agenda::Due;
@@ -46,6 +46,8 @@ pub(super) struct Caller {
     pub(super) target: Option<usize>,
     /// The session by which its last request was blocked.
     pub(super) avoids: Option<String>,
+    /// The session that it has asked to avoid.
+    pub(super) asked_to_avoid: Option<String>,
 }
 
 /// A lease that a caller has.
@@ -94,11 +96,12 @@ impl Fleet {
             target: target.map(|target| format!("host-{target}.example")),
             key: plan.key.clone(),
             timeout_ms: Some(plan.timeout),
-            avoid: self.callers[caller].avoids.take(),
+            avoid: self.callers[caller].avoids.clone(),
         });
         program.awaits.insert(ticket.command, Awaited::Lease(caller));
         self.callers[caller].waits = Some((number, self.now));
         self.callers[caller].target = target;
+        self.callers[caller].asked_to_avoid = self.callers[caller].avoids.take();
     }
 
     /// A caller has a lease.
@@ -109,6 +112,9 @@ impl Fleet {
         {
             return Err(format!("{} is lent twice, by programs {lender} and {number}", out.session));
         }
+        let owner = |name: &Name| self.store.owner(name);
+        let key = self.callers[caller].plan.key.as_deref();
+        self.laws.granted(number, caller, key, &out.session, owner, self.now - self.zero);
         self.lent.insert(out.session.clone(), (number, out.lease.clone()));
         self.lived.granted(self.now - self.zero, self.callers[caller].place, caller, self.now - since, &out.session);
         let leases = self.lent.values().filter(|(lender, _)| *lender == number).count();
@@ -116,6 +122,7 @@ impl Fleet {
         self.tell(|| format!("program {number} lends {} to caller {caller}", out.session));
         let plan = &self.callers[caller].plan;
         let work = if plan.is_exact { plan.work } else { plan.work / 2 + self.chance.below(plan.work.max(1) as usize) as Millis };
+        let work = work + self.callers[caller].target.map_or(0, |target| self.targets.takes(target));
         self.agenda.write(self.now + work, Due::GivesBack(number, caller, out));
         Ok(())
     }
@@ -125,6 +132,7 @@ impl Fleet {
         let Some((_, since)) = self.callers[caller].waits.take() else { return };
         let waited = self.now - since;
         self.lived.refused(caller, waited, error);
+        self.laws.refused(caller, waited, self.now - self.zero, error);
         self.tell(|| format!("program {number} tells caller {caller}: {error}"));
         // One that is refused at once comes again a second later.
         let rest = if waited < 200 { 1000 } else { 200 };
@@ -138,9 +146,13 @@ impl Fleet {
             None => Seen::Status(200),
         };
         let seen = if self.is_out(super::Outage::Proxies) { Seen::Status(407) } else { seen };
+        let wait = self.callers[caller].target.and_then(|target| self.targets.wait(target));
         let Some(program) = self.programs.get_mut(&number) else { return };
+        if let Seen::Status(status) = seen {
+            self.laws.saw(&out.session, out.rotations, self.callers[caller].target, status);
+        }
         let now = program.clock(self.now);
-        let advice = program.client.observe_lease(&out.lease, seen, None, now);
+        let advice = program.client.observe_lease(&out.lease, seen, wait, now);
         program.client.give_back(&out.lease, now);
         self.lent.remove(&out.session);
         let asker = &mut self.callers[caller];

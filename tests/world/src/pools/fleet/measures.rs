@@ -141,6 +141,10 @@ impl Lived {
         longest
     }
 
+    pub(super) fn leases(&self) -> usize {
+        self.grants.len()
+    }
+
     pub(super) fn is(&self, measure: Measure) -> f64 {
         let seconds = |time: Millis| time as f64 / 1000.0;
         match measure {

@@ -3,6 +3,8 @@
 
 mod agenda;
 mod callers;
+mod draw;
+mod laws;
 mod measures;
 mod plans;
 mod targets;
@@ -28,9 +30,12 @@ use crate::swarm::Source;
 
 use self::agenda::{Agenda, Due, Reply};
 use self::callers::{Caller, CallerPlan, Out};
+use self::laws::Laws;
 use self::measures::Lived;
 use self::targets::{Kind, Targets};
 
+pub use self::draw::{FleetLived, fleet_life};
+pub use self::laws::Law;
 pub use self::measures::{Bound, Figure, Measure, Measured, Who};
 pub use self::plans::{FleetPlan, PLANS};
 
@@ -151,6 +156,9 @@ struct Fleet {
     lent: BTreeMap<String, (u8, LeaseRef)>,
     story: Story,
     lived: Lived,
+    laws: Laws,
+    /// True if the laws are checked.
+    has_laws: bool,
     told: Option<Vec<String>>,
 }
 
@@ -166,7 +174,8 @@ impl Fleet {
         let mut service = Service::new(config);
         service.set_balance(Decimal::from(10_000_000));
         let plans = story.programs.iter().enumerate().flat_map(|(place, part)| part.callers.iter().map(move |plan| (place, plan.clone())));
-        let callers: Vec<Caller> = plans.map(|(place, plan)| Caller { plan, place, waits: None, target: None, avoids: None }).collect();
+        let callers: Vec<Caller> =
+            plans.map(|(place, plan)| Caller { plan, place, waits: None, target: None, avoids: None, asked_to_avoid: None }).collect();
         Fleet {
             chance: Xoshiro256PlusPlus::seed_from_u64(seed),
             now: 0,
@@ -182,6 +191,8 @@ impl Fleet {
             lent: BTreeMap::new(),
             lived: Lived::new(callers.len()),
             callers,
+            laws: Laws::default(),
+            has_laws: false,
             story,
             told: tells.then(Vec::new),
         }
@@ -252,6 +263,9 @@ impl Fleet {
         while let Some((at, due)) = self.agenda.next(until) {
             self.now = at;
             self.happens(due)?;
+            if self.has_laws {
+                self.check();
+            }
         }
         self.now = until;
         Ok(())
@@ -271,7 +285,7 @@ impl Fleet {
             Due::Request(number, id, request, back) => {
                 // One that is under way arrives also where its program has ended.
                 let reply = self.execute(number, &request)?;
-                self.agenda.write(self.now + back, Due::Answer(number, id, reply));
+                self.agenda.write(self.now + back, Due::Answer(number, id, about(&request), reply));
                 return Ok(());
             }
             Due::ClaimsEnd(number) => {
@@ -282,6 +296,13 @@ impl Fleet {
                 self.service.add_traffic(&session, 1_000_000_000_000);
                 return Ok(());
             }
+            Due::Ended(number) => {
+                if let Some(name) = self.store.owned_by(number).next() {
+                    return Err(format!("program {number} has closed its pool and still owns {name}"));
+                }
+                self.kill(number);
+                return Ok(());
+            }
             Due::Order(order) => return self.order(order),
             Due::Called(number, id, answer) => {
                 let Some(program) = self.programs.get_mut(&number) else { return Ok(()) };
@@ -289,7 +310,10 @@ impl Fleet {
                 program.client.resolve(id, Outcome::Store(answer), now).map_err(|error| format!("{error:?}"))?;
                 number
             }
-            Due::Answer(number, id, (status, headers, body)) => {
+            Due::Answer(number, id, about, (status, headers, body)) => {
+                if let Some((session, operation)) = &about {
+                    self.laws.answered(number, session, operation, status, &body, self.now - self.zero);
+                }
                 let Some(program) = self.programs.get_mut(&number) else { return Ok(()) };
                 let now = program.clock(self.now);
                 let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
@@ -326,6 +350,7 @@ impl Fleet {
     fn call(&mut self, number: u8, call: &StoreCall) -> StoreAnswer {
         let answer = self.store.call(call, number, START + self.now);
         self.lived.called(number, self.now - self.zero);
+        self.laws.called(number, call, &answer);
         self.tell(|| format!("program {number}: {}", told(call, &answer)));
         if let StoreAnswer::Claimed(claimed) = &answer {
             for (name, data) in claimed.iter().filter(|(name, _)| is_slot(name)) {
@@ -388,6 +413,20 @@ impl Fleet {
         }
         if self.service.charges().len() > sessions.len() {
             return Err("more was charged than was bought".into());
+        }
+        Ok(())
+    }
+
+    /// All programs close the pool.
+    fn end(&mut self) -> Result<(), Wrong> {
+        self.story.outages.clear();
+        for number in self.programs.keys().copied().collect::<Vec<_>>() {
+            self.close(number);
+            self.drain(number)?;
+        }
+        self.run(self.now + 30 * SECOND)?;
+        if let Some((number, _)) = self.programs.first_key_value() {
+            return Err(format!("program {number} has not closed its pool"));
         }
         Ok(())
     }
@@ -463,6 +502,7 @@ impl Fleet {
             fleet.programs.iter().find(|(_, program)| program.place == place && !program.is_closing).map(|(number, _)| *number)
         };
         let number = match self.story.orders[order].1 {
+            Order::Begin(place) if at(self, place).is_some() => return Ok(()),
             Order::Begin(place) => self.begin(place, self.story.programs[place].clone(), self.story.keep_ready)?,
             Order::Close(place) => {
                 let Some(number) = at(self, place) else { return Ok(()) };
@@ -478,10 +518,13 @@ impl Fleet {
             Order::Person(place, operation, members) => {
                 let Some(number) = at(self, place) else { return Ok(()) };
                 let Some(program) = self.programs.get_mut(&number) else { return Ok(()) };
-                let pool = program.pool.ok_or("a person has no pool to do anything with")?;
+                let Some(pool) = program.pool else { return Ok(()) };
                 let command = program.client.start_json(operation, &format!("{{\"pool\":{pool}{members}}}"), CallOptions::default());
                 program.awaits.insert(command, Awaited::Person(order, self.now));
                 self.lived.orders.insert(order, None);
+                if operation == "resume_pool" {
+                    self.laws.resumes();
+                }
                 self.tell(|| format!("somebody says {operation} in program {number}"));
                 number
             }
@@ -511,7 +554,14 @@ impl Fleet {
                     if super::is_purchase(&request) {
                         let key = request.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("idempotency-key"));
                         let (_, key) = key.ok_or("a purchase goes out without a key")?;
-                        self.lived.sent(key.as_str(), self.now - self.zero);
+                        let key = key.as_str().to_owned();
+                        self.lived.sent(&key, self.now - self.zero);
+                        if self.has_laws {
+                            self.check_purchase(number, &key);
+                        }
+                    }
+                    if let Some((session, _)) = about(&request) {
+                        self.laws.sent(&session);
                     }
                     self.agenda.write(self.now + there, Due::Request(number, id, request, back));
                 }
@@ -560,10 +610,13 @@ impl Fleet {
                     }
                 }
             }
-            Awaited::Closing => self.kill(number),
+            Awaited::Closing => self.agenda.write(self.now + SECOND, Due::Ended(number)),
             Awaited::Person(order, since) => {
                 let result = program.client.take_answer(command).ok_or("a completed command has no result")?;
                 self.lived.orders.insert(order, Some(self.now - since));
+                if let Order::Person(_, operation, _) = self.story.orders[order].1 {
+                    self.laws.said(operation, self.now - since, self.now - self.zero);
+                }
                 self.tell(|| {
                     format!("what somebody said in program {number} is done: {:?}", result.map(|_| ()).map_err(|error| error.to_string()))
                 });
@@ -588,9 +641,24 @@ impl Fleet {
     }
 }
 
+/// The session that a request is about, and the operation.
+fn about(request: &Request) -> Option<(String, &'static str)> {
+    let operation = Service::operation(&http::Request::try_from(request).ok()?)?;
+    let session = request.url.split('/').find_map(|part| part.starts_with("ses_").then(|| part.split('?').next()))??;
+    Some((session.to_owned(), operation))
+}
+
 /// A call of the store and its answer in a few words.
 fn told(call: &StoreCall, answer: &StoreAnswer) -> String {
-    let what = |name: &Name| if is_slot(name) { "slot" } else if is_pool(name) { "pool" } else { "other" };
+    let what = |name: &Name| {
+        if is_slot(name) {
+            "slot"
+        } else if is_pool(name) {
+            "pool"
+        } else {
+            "other"
+        }
+    };
     let asked = match call {
         StoreCall::Claim { names, most } => format!("claims {most} of {} {}s", names.len(), names.first().map_or("", what)),
         StoreCall::Put { name, release, .. } => format!("puts a {}{}", what(name), if *release { " and lets go" } else { "" }),

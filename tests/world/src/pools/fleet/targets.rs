@@ -12,6 +12,10 @@ pub(super) enum Kind {
     BlocksAfter(u32),
     /// Blocks every exit until then.
     BlocksUntil(Millis),
+    /// Answers one of three requests with 429, and says for how long to wait.
+    Busy(Millis),
+    /// Takes so long.
+    Slow(Millis),
 }
 
 /// The end of the world: what blocks until then blocks for ever.
@@ -34,11 +38,26 @@ impl Targets {
         self.kinds.len()
     }
 
+    /// How long its answers take beside the work.
+    pub(super) fn takes(&self, target: usize) -> Millis {
+        if let Kind::Slow(takes) = self.kinds[target] { takes } else { 0 }
+    }
+
+    /// How long it says to wait.
+    pub(super) fn wait(&self, target: usize) -> Option<Millis> {
+        if let Kind::Busy(wait) = self.kinds[target] { Some(wait) } else { None }
+    }
+
     /// What a target answers at a time to who comes by an exit.
     pub(super) fn answer(&mut self, target: usize, session: &str, rotations: u32, now: Millis) -> Seen {
         let is_blocked = match self.kinds[target] {
-            Kind::Good => false,
+            Kind::Good | Kind::Slow(_) => false,
             Kind::BlocksUntil(until) => now < until,
+            Kind::Busy(_) => {
+                let seen = self.seen.entry((target, session.to_owned(), rotations)).or_default();
+                *seen += 1;
+                return Seen::Status(if *seen % 3 == 0 { 429 } else { 200 });
+            }
             Kind::BlocksAfter(most) => {
                 let seen = self.seen.entry((target, session.to_owned(), rotations)).or_default();
                 *seen += 1;

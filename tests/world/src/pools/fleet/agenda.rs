@@ -1,16 +1,16 @@
-//! ! What is due when.
+//! ! An agenda of a life: messages, leases that end, orders of the story.
 
 use std::collections::BTreeMap;
 
 use hopline::client::{Millis, StepId, StoreAnswer, StoreCall};
 use hopline::wire::Request;
 
-use super::callers::Out;
+use super::caller::Out;
 
 /// An answer of the service: status, headers and body.
 pub(super) type Reply = (u16, Vec<(String, String)>, Vec<u8>);
 
-/// What is due. Programs are named by their numbers: what is due for one that has ended is over.
+/// An event that is due. Programs are named by their numbers: what is due for one that has ended is over.
 #[derive(Debug)]
 pub(super) enum Due {
     /// A call reaches the store; its answer takes so long.
@@ -29,15 +29,15 @@ pub(super) enum Due {
     GivesBack(u8, usize, Out),
     /// An order of the story.
     Order(usize),
-    /// What a killed program owned is free.
+    /// The claims of a killed program end.
     ClaimsEnd(u8),
-    /// A program has closed its pool, and lets go of the last name.
-    Ended(u8),
+    /// A program has closed its pool, and lets go of the last name until then.
+    Ended(u8, Millis),
     /// A session is used up.
     Dies(String),
 }
 
-/// What is due, by time; of one time, what was written down first.
+/// The events that are due, by time; of one time, the one that was written down first comes first.
 #[derive(Debug, Default)]
 pub(super) struct Agenda {
     due: BTreeMap<(Millis, u64), Due>,

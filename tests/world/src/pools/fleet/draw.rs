@@ -5,12 +5,14 @@ use hopline::contract::pools::PoolReplace;
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::callers::{Aim, CallerPlan, threads};
+use super::caller::{Aim, CallerPlan, threads};
+use super::laws::Law;
+use super::life::Fleet;
+use super::story::{HOUR, MINUTE, Order, Outage, Part, SECOND, Story};
 use super::targets::{EVER, Kind};
-use super::{Fleet, HOUR, Law, MINUTE, Order, Outage, Part, SECOND, Story};
 use crate::swarm::Source;
 
-/// What came of a drawn life.
+/// The outcome of a drawn life.
 #[derive(Debug)]
 pub struct FleetLived {
     /// Steps.
@@ -112,7 +114,7 @@ impl Story {
 /// The life of several programs that a seed draws. `tells`: with its story.
 pub fn fleet_life(seed: u64, tells: bool) -> Result<FleetLived, String> {
     let mut story = Story::draw(seed);
-    // What is there at the beginning can't be more than may be, and lives for long.
+    // The sessions at the beginning are no more than there may be, and live for long.
     story.there = if story.lives.is_some() { 0 } else { story.there.min(story.limit as u32) };
     let beginning = format!("{story:#?}");
     let mut fleet = Fleet::new(story, seed, tells);

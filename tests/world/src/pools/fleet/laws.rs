@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use hopline::client::{Millis, Name, StoreAnswer, StoreCall, describe};
 
-use super::{Fleet, MINUTE, SECOND, START};
+use super::story::SECOND;
 use crate::pools::watch::is_slot;
 
 /// A law that was broken.
@@ -29,7 +29,7 @@ pub enum Law {
     BoughtPaused,
     /// A key changed its session while its exit stayed.
     Moved,
-    /// What somebody said took longer than five seconds.
+    /// The word of a person took longer than five seconds to take effect.
     Unheard,
 }
 
@@ -50,45 +50,45 @@ impl Law {
 }
 
 /// A session that fits may be idle here for so long: what is under way is over by then.
-const MOMENT: Millis = 250;
+pub(super) const MOMENT: Millis = 250;
 /// With another program for so long, and as long as the longest lease there.
-const ELSEWHERE: Millis = 10 * SECOND;
+pub(super) const ELSEWHERE: Millis = 10 * SECOND;
 /// A program needs what it had in use within this.
 const PEAK: Millis = 5 * SECOND;
 /// So long others must have had more than they need before somebody buys: it is told, read, and asked for.
-const SPARE: Millis = 9 * SECOND;
+pub(super) const SPARE: Millis = 9 * SECOND;
 /// After so long everybody has heard of a pause.
-const HEARD: Millis = 5 * SECOND;
+pub(super) const HEARD: Millis = 5 * SECOND;
 /// The first purchase that was sent and is not ready: no second one so soon.
-const FIRST: Millis = 30 * SECOND;
+pub(super) const FIRST: Millis = 30 * SECOND;
 
-/// What the onlooker knows of a session.
+/// The onlooker's knowledge of a session.
 #[derive(Debug, Default)]
-struct Known {
+pub(super) struct Known {
     /// The slot in the store.
-    slot: Option<Name>,
+    pub(super) slot: Option<Name>,
     /// The program that has read that it is active, since it owns it.
-    read_by: Option<u8>,
+    pub(super) read_by: Option<u8>,
     /// Requests about it that are out.
-    out: u32,
+    pub(super) out: u32,
     /// The last change of its exit, that was made or refused, or its last read that failed.
-    braked: Option<Millis>,
+    pub(super) braked: Option<Millis>,
     /// Its generation, and the targets (none: its proxy) that were seen to do badly through its present exit.
-    rotations: u32,
-    bad: BTreeSet<Option<usize>>,
-    active: bool,
+    pub(super) rotations: u32,
+    pub(super) bad: BTreeSet<Option<usize>>,
+    pub(super) active: bool,
 }
 
-/// What a program had in use: leases and waiters.
+/// The sessions that a program had use for: leases and waiters.
 #[derive(Debug, Default)]
-struct Uses {
-    noted: VecDeque<(Millis, usize)>,
+pub(super) struct Uses {
+    pub(super) noted: VecDeque<(Millis, usize)>,
     /// Since when it has had more than it needs.
-    spare: Option<Millis>,
+    pub(super) spare: Option<Millis>,
 }
 
 impl Uses {
-    fn note(&mut self, now: Millis, uses: usize) {
+    pub(super) fn note(&mut self, now: Millis, uses: usize) {
         if self.noted.back().is_none_or(|(_, last)| *last != uses) {
             self.noted.push_back((now, uses));
         }
@@ -97,7 +97,7 @@ impl Uses {
         }
     }
 
-    fn peak(&self) -> usize {
+    pub(super) fn peak(&self) -> usize {
         self.noted.iter().map(|(_, uses)| *uses).max().unwrap_or_default()
     }
 }
@@ -105,23 +105,23 @@ impl Uses {
 /// The onlooker.
 #[derive(Debug, Default)]
 pub(super) struct Laws {
-    sessions: BTreeMap<String, Known>,
-    slots: BTreeMap<Name, String>,
-    uses: BTreeMap<u8, Uses>,
+    pub(super) sessions: BTreeMap<String, Known>,
+    pub(super) slots: BTreeMap<Name, String>,
+    pub(super) uses: BTreeMap<u8, Uses>,
     /// Since when a session has fitted a caller that waits, and is not lent to it.
-    fits: BTreeMap<(usize, String), Millis>,
+    pub(super) fits: BTreeMap<(usize, String), Millis>,
     /// The callers for whom something could come since they wait.
-    could: BTreeSet<usize>,
-    is_ready: bool,
-    tried: Option<Millis>,
-    keys: BTreeSet<String>,
-    paused: Option<Millis>,
-    bound: BTreeMap<(u8, String), (String, u32)>,
+    pub(super) could: BTreeSet<usize>,
+    pub(super) is_ready: bool,
+    pub(super) tried: Option<Millis>,
+    pub(super) keys: BTreeSet<String>,
+    pub(super) paused: Option<Millis>,
+    pub(super) bound: BTreeMap<(u8, String), (String, u32)>,
     pub(super) broken: BTreeMap<Law, String>,
 }
 
 impl Laws {
-    fn breaks(&mut self, law: Law, at: Millis, how: String) {
+    pub(super) fn breaks(&mut self, law: Law, at: Millis, how: String) {
         self.broken.entry(law).or_insert_with(|| format!("{:.3} {how}", at as f64 / 1000.0));
     }
 
@@ -227,7 +227,7 @@ impl Laws {
         }
     }
 
-    /// Somebody has said this, and it has come through.
+    /// A person has said this, and it has come through.
     pub(super) fn said(&mut self, operation: &str, took: Millis, now: Millis) {
         match operation {
             "resume_pool" => self.paused = None,
@@ -238,151 +238,15 @@ impl Laws {
         }
     }
 
-    /// Somebody says that the pool may buy again: from now on it may.
+    /// A person says that the pool may buy again: from now on it may.
     pub(super) fn resumes(&mut self) {
         self.paused = None;
     }
 }
 
-impl Fleet {
-    /// A purchase with a new key goes out.
-    pub(super) fn check_purchase(&mut self, number: u8, key: &str) {
-        let now = self.now - self.zero;
-        if !self.laws.keys.insert(key.to_owned()) {
-            return;
-        }
-        if !self.laws.is_ready && self.laws.tried.is_some_and(|at| now - at < FIRST) {
-            self.laws.breaks(Law::TriedTwice, now, format!("program {number} buys before the first session is ready"));
-        }
-        self.laws.tried = Some(now);
-        if self.laws.paused.is_some_and(|at| now - at > HEARD) {
-            self.laws.breaks(Law::BoughtPaused, now, format!("program {number} buys, and the pool is paused or drained"));
-        }
-        let spare = self.laws.uses.iter().find(|(other, uses)| **other != number && uses.spare.is_some_and(|since| now - since > SPARE));
-        if let Some((other, uses)) = spare {
-            let how = format!("program {number} buys while program {other} has had a session to spare since {:?}", uses.spare);
-            // One that does not fit those who wait is none to spare for them.
-            let fits = |session: &String| {
-                self.callers.iter().any(|caller| {
-                    caller.waits.is_some_and(|(program, _)| program == number) && self.laws.fits_caller(session, caller.target)
-                })
-            };
-            if self.laws.free_of(self, Some(*other)).iter().any(fits) {
-                self.laws.breaks(Law::SpentIdle, now, how);
-            }
-        }
-    }
-
-    /// What must hold at every moment.
-    pub(super) fn check(&mut self) {
-        let now = self.now - self.zero;
-        let mut laws = std::mem::take(&mut self.laws);
-        let waits: Vec<usize> = (0..self.callers.len()).filter(|caller| self.callers[*caller].waits.is_some()).collect();
-        for (session, known) in &mut laws.sessions {
-            known.active = self.service.is_active(session, START + self.now);
-        }
-        let living = laws.sessions.values().any(|known| known.active);
-        for (number, program) in self.programs.iter().filter(|(_, program)| !program.is_closing) {
-            let held = laws
-                .sessions
-                .values()
-                .filter(|known| known.slot.as_ref().is_some_and(|slot| self.store.owner(slot) == Some(*number)))
-                .count();
-            let uses = waits.iter().filter(|caller| self.callers[**caller].waits.is_some_and(|(waits, _)| waits == *number)).count()
-                + self.lent.values().filter(|(lender, _)| lender == number).count();
-            let known = laws.uses.entry(*number).or_default();
-            known.note(now, uses);
-            let is_spare = held > known.peak() + program.request.keep_ready.unwrap_or_default() as usize;
-            known.spare = if is_spare { known.spare.or(Some(now)) } else { None };
-        }
-        laws.uses.retain(|number, _| self.programs.get(number).is_some_and(|program| !program.is_closing));
-        let spare: Vec<u8> = laws.uses.iter().filter(|(_, uses)| uses.spare.is_some()).map(|(number, _)| *number).collect();
-
-        let mut fits: BTreeMap<(usize, String), Millis> = BTreeMap::new();
-        let is_well = !self.story.outages.iter().any(|(when, _)| (when.start..when.end.saturating_add(MINUTE)).contains(&now));
-        let free: Vec<(Option<u8>, String)> = laws.all_free(self);
-        for caller in waits {
-            let asker = &self.callers[caller];
-            let Some((number, since)) = asker.waits else { continue };
-            if living || !is_well {
-                laws.could.insert(caller);
-            }
-            if self.now - since > asker.plan.timeout + SECOND {
-                laws.breaks(
-                    Law::TooLong,
-                    now,
-                    format!("caller {caller} of program {number} has waited since {:.3}", (since - self.zero) as f64 / 1000.0),
-                );
-            }
-            if asker.plan.key.is_some()
-                || asker.asked_to_avoid.is_some()
-                || self.programs.get(&number).is_none_or(|program| program.is_closing)
-            {
-                continue;
-            }
-            for (owner, session) in &free {
-                let elsewhere = match owner {
-                    Some(owner) if *owner == number => false,
-                    Some(owner) if spare.contains(owner) => true,
-                    Some(_) => continue,
-                    None => true,
-                };
-                if !laws.fits_caller(session, asker.target) || (elsewhere && !is_well) {
-                    continue;
-                }
-                let pair = (caller, session.clone());
-                let from = laws.fits.get(&pair).copied().unwrap_or(now);
-                let rounds = self.programs.len() as Millis * 6 * SECOND / Millis::from(self.story.size);
-                let most = if elsewhere { ELSEWHERE.max(rounds) + self.longest_work() } else { MOMENT };
-                if now - from > most {
-                    let known = &laws.sessions[session];
-                    let is_braked = known.braked.is_some_and(|at| now - at < MINUTE);
-                    let law = if elsewhere {
-                        Law::IdleElsewhere
-                    } else if is_braked {
-                        Law::Withheld
-                    } else {
-                        Law::Idle
-                    };
-                    let how = format!(
-                        "caller {caller} of program {number} (target {:?}) waits, and {session} with {owner:?} fits since {:.3}",
-                        asker.target,
-                        from as f64 / 1000.0
-                    );
-                    laws.breaks(law, now, how);
-                }
-                fits.insert(pair, from);
-            }
-        }
-        laws.fits = fits;
-        self.laws = laws;
-    }
-
-    fn longest_work(&self) -> Millis {
-        self.callers.iter().map(|caller| caller.plan.work * 3 / 2).max().unwrap_or_default()
-    }
-}
-
 impl Laws {
     /// Through its present exit nothing bad was seen of the target.
-    fn fits_caller(&self, session: &str, target: Option<usize>) -> bool {
+    pub(super) fn fits_caller(&self, session: &str, target: Option<usize>) -> bool {
         self.sessions.get(session).is_some_and(|known| !known.bad.contains(&None) && !known.bad.contains(&target))
-    }
-
-    /// The sessions that are free, with whoever has them: active, read, not lent, and no request about them is out.
-    fn all_free(&self, fleet: &Fleet) -> Vec<(Option<u8>, String)> {
-        let free = self.sessions.iter().filter_map(|(session, known)| {
-            if !known.active || known.out > 0 || fleet.lent.contains_key(session) {
-                return None;
-            }
-            let owner = fleet.store.owner(known.slot.as_ref()?);
-            let is_read = owner.is_none_or(|owner| known.read_by == Some(owner) && fleet.programs.contains_key(&owner));
-            is_read.then(|| (owner, session.clone()))
-        });
-        free.collect()
-    }
-
-    fn free_of(&self, fleet: &Fleet, owner: Option<u8>) -> Vec<String> {
-        self.all_free(fleet).into_iter().filter(|(known, _)| *known == owner).map(|(_, session)| session).collect()
     }
 }

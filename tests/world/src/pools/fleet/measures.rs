@@ -1,11 +1,11 @@
-//! ! What is measured of a plan, from the outside only: grants, purchases, and calls of the store.
+//! ! The measures of a plan, from the outside only: grants, purchases, and calls of the store.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use hopline::client::Millis;
 
-use super::callers::Caller;
+use super::caller::Caller;
 
 /// A lease that was granted.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ struct Grant {
     session: u32,
 }
 
-/// What became of a caller's requests.
+/// The outcome of a caller's requests.
 #[derive(Debug, Default, Clone)]
 struct Heard {
     late: u32,
@@ -26,7 +26,7 @@ struct Heard {
     bad: u32,
 }
 
-/// What was seen of a plan. Times are in milliseconds since its beginning.
+/// The events of a plan that are measured. Times are in milliseconds since its beginning.
 #[derive(Debug, Default)]
 pub(super) struct Lived {
     lasts: Millis,
@@ -47,7 +47,7 @@ pub(super) struct Lived {
     most: BTreeMap<usize, BTreeMap<usize, Millis>>,
     /// How long each order of a person took, by its number.
     pub(super) orders: BTreeMap<usize, Option<Millis>>,
-    /// What callers were told in place of a lease.
+    /// The sentences that callers got in place of a lease.
     said: BTreeMap<String, u32>,
     pub(super) steps: u64,
 }
@@ -100,7 +100,7 @@ impl Lived {
         }
     }
 
-    /// It is over; who waits then has waited until then.
+    /// The life is over; callers that wait then have waited until then.
     pub(super) fn is_over(&mut self, callers: &[Caller], now: Millis, zero: Millis) {
         self.lasts = now - zero;
         for (heard, caller) in self.callers.iter_mut().zip(callers) {
@@ -191,7 +191,7 @@ impl Lived {
         }
     }
 
-    /// What is worth a look beside the figures.
+    /// The counts that are worth a look beside the figures.
     pub(super) fn told(&self) -> String {
         let (good, bad) =
             (self.callers.iter().map(|heard| heard.good).sum::<u32>(), self.callers.iter().map(|heard| heard.bad).sum::<u32>());
@@ -246,7 +246,7 @@ impl Who {
     }
 }
 
-/// What is measured. Times are in milliseconds since the beginning of the plan; what is told is in seconds.
+/// A measure. Times are in milliseconds since the beginning of the plan; what is told is in seconds.
 #[derive(Debug, Clone, Copy)]
 pub enum Measure {
     /// The leases of the least served program, over the mean.

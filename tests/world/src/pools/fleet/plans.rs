@@ -3,22 +3,26 @@
 use hopline::client::Millis;
 use hopline::contract::pools::PoolReplace;
 
-use super::callers::{Aim, CallerPlan, threads};
-use super::measures::{Bound, Figure, Measure, Who};
+use super::caller::{Aim, CallerPlan, threads};
+use super::life::Fleet;
+use super::measures::{Bound, Figure, Measure, Measured, Who};
+use super::story::{HOUR, MINUTE, Order, Outage, Part, SECOND, Story};
 use super::targets::{EVER, Kind};
-use super::{HOUR, MINUTE, Order, Outage, Part, SECOND, Story};
 
 use Bound::{AtLeast, AtMost};
+
+/// The seed of the plans in every run.
+pub const PLAN_SEED: u64 = 1;
 
 /// A story with its figures.
 #[derive(Debug)]
 pub struct FleetPlan {
     /// Its name.
     pub name: &'static str,
-    /// What happens.
+    /// The story in words.
     pub tells: &'static str,
     pub(super) story: fn() -> Story,
-    /// What must come of it.
+    /// The values that it must come to.
     pub figures: &'static [Figure],
     /// True if a figure is missed today. One that comes to all of its figures must lose the mark.
     pub missed_today: bool,
@@ -50,7 +54,7 @@ const fn bought(bound: Bound) -> Figure {
 }
 
 const LATE: Figure = figure("waits that ended without a lease", Measure::Late, AtMost(0.0));
-/// What sharing may cost each program.
+/// The cost of sharing for each program.
 const fn calls(from: Millis) -> Figure {
     figure("calls of the store a second, of the program with the most", Measure::CallsASecond(from), AtMost(2.0))
 }
@@ -148,7 +152,7 @@ fn person(operation: &'static str, members: &'static str) -> Story {
 
 const AT_ONCE: Figure = figure("the longest that somebody's word took", Measure::OrdersTake, AtMost(5.0));
 
-/// The plans. What they must come to is SCALE's and this house's promise to those who run pools.
+/// The plans. Their figures are the promise to those who run pools.
 pub const PLANS: &[FleetPlan] = &[
     FleetPlan {
         name: "targets",
@@ -434,3 +438,29 @@ pub const PLANS: &[FleetPlan] = &[
         missed_today: true,
     },
 ];
+
+/// A plan that was lived through.
+#[derive(Debug)]
+pub struct PlanLived {
+    /// Its figures.
+    pub figures: Vec<Measured>,
+    /// Counts that are worth a look beside them.
+    pub told: String,
+    /// The events, one line each, if they were asked for.
+    pub story: Vec<String>,
+}
+
+impl FleetPlan {
+    /// Lives through it. `tells`: with its story.
+    pub fn live(&self, seed: u64, tells: bool) -> Result<PlanLived, String> {
+        let mut fleet = Fleet::new((self.story)(), seed, tells);
+        let lived = fleet.live();
+        let story = fleet.told.take().unwrap_or_default();
+        if let Err(wrong) = lived {
+            let last = story.len().saturating_sub(200);
+            return Err(format!("{wrong}\n  {}", story[last..].join("\n  ")));
+        }
+        let figures = self.figures.iter().map(|figure| Measured { figure: *figure, is: fleet.lived.is(figure.measure) }).collect();
+        Ok(PlanLived { figures, told: fleet.lived.told(), story })
+    }
+}

@@ -1,4 +1,4 @@
-//! ! What targets do to those who come through an exit.
+//! ! Targets, and their answers to those who come through an exit.
 
 use std::collections::BTreeMap;
 
@@ -48,7 +48,7 @@ impl Targets {
         if let Kind::Busy(wait) = self.kinds[target] { Some(wait) } else { None }
     }
 
-    /// What a target answers at a time to who comes by an exit.
+    /// The answer of a target at a time, through an exit.
     pub(super) fn answer(&mut self, target: usize, session: &str, rotations: u32, now: Millis) -> Seen {
         let is_blocked = match self.kinds[target] {
             Kind::Good | Kind::Slow(_) => false,

@@ -1,78 +1,14 @@
-//! ! Callers: threads that acquire a lease, work with it, say what they saw, give it back, and pause.
-
-use std::ops::Range;
+//! ! The work of callers.
 
 use hopline::client::{Millis, Name, Seen};
-use hopline::contract::pools::{AcquireLease, LeaseRef};
+use hopline::contract::pools::AcquireLease;
 
 use super::agenda::Due;
-use super::{Awaited, Fleet, Wrong};
+use super::caller::{Aim, Out};
+use super::life::{Awaited, Fleet};
+use super::story::Outage;
+use crate::pools::watch::Wrong;
 use crate::swarm::Source;
-
-/// The target of a caller's requests.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Aim {
-    Nothing,
-    One(usize),
-    /// One of all, drawn each time.
-    Any,
-}
-
-/// The life of a thread.
-#[derive(Debug, Clone)]
-pub(super) struct CallerPlan {
-    pub(super) aim: Aim,
-    pub(super) key: Option<String>,
-    /// How long it works; where it is not exact, half as long to half as long again.
-    pub(super) work: Millis,
-    pub(super) is_exact: bool,
-    pub(super) pause: Millis,
-    pub(super) timeout: Millis,
-    /// It asks within this time.
-    pub(super) during: Range<Millis>,
-    /// It asks once in each round of this length, in place of pausing.
-    pub(super) every: Option<Millis>,
-    /// After a block it asks for another session.
-    pub(super) avoids: bool,
-}
-
-/// A thread.
-#[derive(Debug)]
-pub(super) struct Caller {
-    pub(super) plan: CallerPlan,
-    pub(super) place: usize,
-    /// The program in which it waits, and since when.
-    pub(super) waits: Option<(u8, Millis)>,
-    pub(super) target: Option<usize>,
-    /// The session by which its last request was blocked.
-    pub(super) avoids: Option<String>,
-    /// The session that it has asked to avoid.
-    pub(super) asked_to_avoid: Option<String>,
-}
-
-/// A lease that a caller has.
-#[derive(Debug, Clone)]
-pub(super) struct Out {
-    pub(super) lease: LeaseRef,
-    pub(super) session: String,
-    pub(super) rotations: u32,
-}
-
-/// Threads that work for so long, without target or key.
-pub(super) fn threads(many: usize, work: Millis) -> Vec<CallerPlan> {
-    let plan = CallerPlan {
-        aim: Aim::Nothing,
-        key: None,
-        work,
-        is_exact: false,
-        pause: 0,
-        timeout: 30_000,
-        during: 0..Millis::MAX,
-        every: None,
-        avoids: false,
-    };
-    vec![plan; many]
-}
 
 impl Fleet {
     /// A caller asks for a lease, if it is its time.
@@ -145,7 +81,7 @@ impl Fleet {
             Some(target) => self.targets.answer(target, &out.session, out.rotations, self.now - self.zero),
             None => Seen::Status(200),
         };
-        let seen = if self.is_out(super::Outage::Proxies) { Seen::Status(407) } else { seen };
+        let seen = if self.is_out(Outage::Proxies) { Seen::Status(407) } else { seen };
         let wait = self.callers[caller].target.and_then(|target| self.targets.wait(target));
         let Some(program) = self.programs.get_mut(&number) else { return };
         if let Seen::Status(status) = seen {

@@ -1,0 +1,145 @@
+//! ! The onlooker's checks of a life.
+
+use std::collections::BTreeMap;
+
+use hopline::client::Millis;
+
+use super::laws::{ELSEWHERE, FIRST, HEARD, Law, Laws, MOMENT, SPARE};
+use super::life::Fleet;
+use super::story::{MINUTE, SECOND, START};
+
+impl Fleet {
+    /// A purchase with a new key goes out.
+    pub(super) fn check_purchase(&mut self, number: u8, key: &str) {
+        let now = self.now - self.zero;
+        if !self.laws.keys.insert(key.to_owned()) {
+            return;
+        }
+        if !self.laws.is_ready && self.laws.tried.is_some_and(|at| now - at < FIRST) {
+            self.laws.breaks(Law::TriedTwice, now, format!("program {number} buys before the first session is ready"));
+        }
+        self.laws.tried = Some(now);
+        if self.laws.paused.is_some_and(|at| now - at > HEARD) {
+            self.laws.breaks(Law::BoughtPaused, now, format!("program {number} buys, and the pool is paused or drained"));
+        }
+        let spare = self.laws.uses.iter().find(|(other, uses)| **other != number && uses.spare.is_some_and(|since| now - since > SPARE));
+        if let Some((other, uses)) = spare {
+            let how = format!("program {number} buys while program {other} has had a session to spare since {:?}", uses.spare);
+            // One that does not fit those who wait is none to spare for them.
+            let fits = |session: &String| {
+                self.callers.iter().any(|caller| {
+                    caller.waits.is_some_and(|(program, _)| program == number) && self.laws.fits_caller(session, caller.target)
+                })
+            };
+            if self.free_of(Some(*other)).iter().any(fits) {
+                self.laws.breaks(Law::SpentIdle, now, how);
+            }
+        }
+    }
+
+    /// Checks the laws that hold at every moment.
+    pub(super) fn check(&mut self) {
+        let now = self.now - self.zero;
+        let mut laws = std::mem::take(&mut self.laws);
+        let waits: Vec<usize> = (0..self.callers.len()).filter(|caller| self.callers[*caller].waits.is_some()).collect();
+        for (session, known) in &mut laws.sessions {
+            known.active = self.service.is_active(session, START + self.now);
+        }
+        let living = laws.sessions.values().any(|known| known.active);
+        for (number, program) in self.programs.iter().filter(|(_, program)| !program.is_closing) {
+            let held = laws
+                .sessions
+                .values()
+                .filter(|known| known.slot.as_ref().is_some_and(|slot| self.store.owner(slot) == Some(*number)))
+                .count();
+            let uses = waits.iter().filter(|caller| self.callers[**caller].waits.is_some_and(|(waits, _)| waits == *number)).count()
+                + self.lent.values().filter(|(lender, _)| lender == number).count();
+            let known = laws.uses.entry(*number).or_default();
+            known.note(now, uses);
+            let is_spare = held > known.peak() + program.request.keep_ready.unwrap_or_default() as usize;
+            known.spare = if is_spare { known.spare.or(Some(now)) } else { None };
+        }
+        laws.uses.retain(|number, _| self.programs.get(number).is_some_and(|program| !program.is_closing));
+        let spare: Vec<u8> = laws.uses.iter().filter(|(_, uses)| uses.spare.is_some()).map(|(number, _)| *number).collect();
+
+        let mut fits: BTreeMap<(usize, String), Millis> = BTreeMap::new();
+        let is_well = !self.story.outages.iter().any(|(when, _)| (when.start..when.end.saturating_add(MINUTE)).contains(&now));
+        let free: Vec<(Option<u8>, String)> = self.all_free(&laws);
+        for caller in waits {
+            let asker = &self.callers[caller];
+            let Some((number, since)) = asker.waits else { continue };
+            if living || !is_well {
+                laws.could.insert(caller);
+            }
+            if self.now - since > asker.plan.timeout + SECOND {
+                laws.breaks(
+                    Law::TooLong,
+                    now,
+                    format!("caller {caller} of program {number} has waited since {:.3}", (since - self.zero) as f64 / 1000.0),
+                );
+            }
+            if asker.plan.key.is_some()
+                || asker.asked_to_avoid.is_some()
+                || self.programs.get(&number).is_none_or(|program| program.is_closing)
+            {
+                continue;
+            }
+            for (owner, session) in &free {
+                let elsewhere = match owner {
+                    Some(owner) if *owner == number => false,
+                    Some(owner) if spare.contains(owner) => true,
+                    Some(_) => continue,
+                    None => true,
+                };
+                if !laws.fits_caller(session, asker.target) || (elsewhere && !is_well) {
+                    continue;
+                }
+                let pair = (caller, session.clone());
+                let from = laws.fits.get(&pair).copied().unwrap_or(now);
+                let rounds = self.programs.len() as Millis * 6 * SECOND / Millis::from(self.story.size);
+                let most = if elsewhere { ELSEWHERE.max(rounds) + self.longest_work() } else { MOMENT };
+                if now - from > most {
+                    let known = &laws.sessions[session];
+                    let is_braked = known.braked.is_some_and(|at| now - at < MINUTE);
+                    let law = if elsewhere {
+                        Law::IdleElsewhere
+                    } else if is_braked {
+                        Law::Withheld
+                    } else {
+                        Law::Idle
+                    };
+                    let how = format!(
+                        "caller {caller} of program {number} (target {:?}) waits, and {session} with {owner:?} fits since {:.3}",
+                        asker.target,
+                        from as f64 / 1000.0
+                    );
+                    laws.breaks(law, now, how);
+                }
+                fits.insert(pair, from);
+            }
+        }
+        laws.fits = fits;
+        self.laws = laws;
+    }
+
+    fn longest_work(&self) -> Millis {
+        self.callers.iter().map(|caller| caller.plan.work * 3 / 2).max().unwrap_or_default()
+    }
+
+    /// The sessions that are free, with whoever has them: active, read, not lent, and no request about them is out.
+    fn all_free(&self, laws: &Laws) -> Vec<(Option<u8>, String)> {
+        let free = laws.sessions.iter().filter_map(|(session, known)| {
+            if !known.active || known.out > 0 || self.lent.contains_key(session) {
+                return None;
+            }
+            let owner = self.store.owner(known.slot.as_ref()?);
+            let is_read = owner.is_none_or(|owner| known.read_by == Some(owner) && self.programs.contains_key(&owner));
+            is_read.then(|| (owner, session.clone()))
+        });
+        free.collect()
+    }
+
+    fn free_of(&self, owner: Option<u8>) -> Vec<String> {
+        self.all_free(&self.laws).into_iter().filter(|(known, _)| *known == owner).map(|(_, session)| session).collect()
+    }
+}

@@ -26,7 +26,9 @@ use crate::swarm::Source;
 
 use self::watch::{Watch, Wrong, is_pool};
 
-pub use self::fleet::{Bound, Figure, FleetLived, FleetPlan, Law, Measure, Measured, PLAN_SEED, PLANS, PlanLived, Who, fleet_life};
+pub use self::fleet::{
+    BROKEN_TODAY, Bound, Figure, FleetLived, FleetPlan, Law, Measure, Measured, PLAN_SEED, PLANS, PlanLived, Who, fleet_life,
+};
 pub use self::long::{pool_fleet, pool_month};
 
 const START: Millis = 1_800_000_000_000;

@@ -49,6 +49,9 @@ impl Law {
     ];
 }
 
+/// The laws that drawn lives break today. One that no life breaks must lose its mark.
+pub const BROKEN_TODAY: &[Law] = &[Law::Idle, Law::Withheld, Law::KeptWaiting, Law::TriedTwice, Law::SpentIdle];
+
 /// A session that fits may be idle here for so long: what is under way is over by then.
 pub(super) const MOMENT: Millis = 250;
 /// With another program for so long, and as long as the longest lease there.

@@ -142,8 +142,9 @@ impl Fleet {
 
     /// Lives through the story.
     pub(super) fn live(&mut self) -> Result<(), Wrong> {
+        let outages = std::mem::take(&mut self.story.outages);
         self.stock()?;
-        self.zero = self.now;
+        (self.story.outages, self.zero) = (outages, self.now);
         self.lived = Lived::new(self.callers.len());
         let begins = self.story.programs.iter().enumerate().map(|(place, part)| (part.begins, Order::Begin(place)));
         let orders: Vec<(Millis, Order)> = begins.chain(self.story.orders.iter().copied()).collect();
@@ -219,7 +220,8 @@ impl Fleet {
                 return Ok(());
             }
             Due::Ended(number, until) => {
-                match self.store.owned_by(number).next() {
+                let owned = self.store.owned_by(number).next().cloned();
+                match owned {
                     None => self.kill(number),
                     Some(name) if self.now > until => return Err(format!("program {number} has closed its pool and still owns {name}")),
                     Some(_) => self.agenda.write(self.now + SECOND, Due::Ended(number, until)),

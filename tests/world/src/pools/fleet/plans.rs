@@ -162,21 +162,21 @@ pub const PLANS: &[FleetPlan] = &[
             figure("the longest wait for b", Measure::Wait { caller: Some(1) }, AtMost(0.3)),
             rate("leases a second", Who::All, 0, AtLeast(4.0)),
         ],
-        missed_today: true,
+        missed_today: false,
     },
     FleetPlan {
         name: "hosts",
         tells: "five sessions, 200 hosts of which 30 % block all, one caller of 1 s a page, keep_ready 4, for 2 h",
         story: || hosts(1, 4),
         figures: &[figure("good answers", Measure::Good, AtLeast(4800.0))],
-        missed_today: true,
+        missed_today: false,
     },
     FleetPlan {
         name: "hosts5",
         tells: "the same with five callers, without keep_ready",
         story: || hosts(5, 0),
         figures: &[figure("good answers", Measure::Good, AtLeast(20_000.0))],
-        missed_today: true,
+        missed_today: false,
     },
     FleetPlan {
         name: "six",
@@ -366,7 +366,7 @@ pub const PLANS: &[FleetPlan] = &[
             }
         },
         figures: &[bought(AtMost(8.0)), rate("leases a second from 10 min after", Who::All, 45 * MINUTE, AtLeast(3.0))],
-        missed_today: true,
+        missed_today: false,
     },
     FleetPlan {
         name: "blocked",

@@ -34,12 +34,10 @@ if TYPE_CHECKING:
     from ._async_agent import AsyncAgentClient
     from ._async_client import AsyncResumed
     from ._async_pages import AsyncPages
-    from ._async_pool import AsyncLease, AsyncPool
+    from ._async_pool import AsyncAcquiring, AsyncLease, AsyncPool, AsyncPoolOpening
     from ._async_reseller import AsyncResellerClient
-    from ._async_session import AsyncOpenSession
+    from ._async_session import AsyncOpening, AsyncOpenSession
     from ._http._thread import in_thread
-    from ._opening import AsyncOpening
-    from ._pool_opening import AsyncAcquiring, AsyncPoolOpening
     from ._price import quote
     from ._products import IpRange, is_shared, needs_project_id, parse_ip_range
     from ._sync_reseller import ResellerClient
@@ -102,14 +100,14 @@ __all__ += _told.__all__
 __all__ += _types.__all__
 
 _LATER = {
-    "AsyncAcquiring": "_pool_opening",
+    "AsyncAcquiring": "_async_pool",
     "AsyncAgentClient": "_async_agent",
     "AsyncLease": "_async_pool",
     "AsyncOpenSession": "_async_session",
-    "AsyncOpening": "_opening",
+    "AsyncOpening": "_async_session",
     "AsyncPages": "_async_pages",
     "AsyncPool": "_async_pool",
-    "AsyncPoolOpening": "_pool_opening",
+    "AsyncPoolOpening": "_async_pool",
     "AsyncResellerClient": "_async_reseller",
     "AsyncResumed": "_async_client",
     "IpRange": "_products",

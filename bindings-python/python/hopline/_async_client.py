@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, overload
 
 from ._answers import failure, read, read_any, read_order, read_page, read_session, stands_for_nothing
 from ._async_pages import AsyncPages
-from ._async_pool import AsyncPool
-from ._async_session import AsyncOpenSession
+from ._async_pool import AsyncPool, AsyncPoolOpening
+from ._async_session import AsyncOpening, AsyncOpenSession
 from ._commands import begin, begin_as, listing, pool_params, resuming, resuming_all
 from ._events import AsyncEvents
 from ._http import AsyncTransport, own
 from ._observing import Observing, Verdict
-from ._opening import AsyncOpening
 from ._order import OrderReply
-from ._pool_opening import AsyncPoolOpening
 from ._proxy import UseWith, check_use_with
 from ._seen import Seen
 from ._session import SessionReply
@@ -26,8 +24,8 @@ from ._value import Reply
 from ._walk import I
 
 if TYPE_CHECKING:
-    from ._engine import Begin, Engine
-    from ._work import Taken
+    from ._engine import Engine
+    from ._work import Begin, Taken
 
 AsyncResumed: TypeAlias = AsyncOpenSession | OrderReply | Reply
 """A resumed session, order or answer."""

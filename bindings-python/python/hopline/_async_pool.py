@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from time import monotonic
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from ._answers import read
 from ._commands import begin, pool_params
 from ._log import log
+from ._opening import Opening
 from ._seen import Seen, seen_text, wait_ms
 from ._told import LeaseAdvice, PoolStatus, read_pool_status
 from ._types import Proxy
 from ._value import Reply
 
 if TYPE_CHECKING:
-    from ._async_client import AsyncClient
     from ._engine import Engine
-    from ._pool_opening import AsyncAcquiring
+    from ._work import Begin, Taken
+
+
+class _Runner(Protocol):
+    """The part of a client that a pool uses."""
+
+    _engine: Engine
+
+    def _run(self, operation: str, start: Begin) -> Awaitable[Taken | None]:
+        """Runs a command."""
 
 
 class AsyncLease:
@@ -76,6 +85,10 @@ class AsyncLease:
         self.release()
 
 
+class AsyncAcquiring(Opening[AsyncLease]):
+    """A coroutine that acquires a lease: `await` it, or `async with` it, which gives the lease back. The coroutine can be awaited once."""
+
+
 class AsyncPool:
     """A pool that a task opened. As an async context manager it is closed; its sessions stay for its next opening."""
 
@@ -84,7 +97,7 @@ class AsyncPool:
     name: str
     """The name of the pool."""
 
-    def __init__(self, client: AsyncClient, name: str, number: int) -> None:
+    def __init__(self, client: _Runner, name: str, number: int) -> None:
         self._client, self.name, self._number = client, name, number
 
     def __repr__(self) -> str:
@@ -103,8 +116,6 @@ class AsyncPool:
 
         Raises `Unavailable` if no session was free in time, or none will be, with the reason and `retry_at`.
         """
-        from ._pool_opening import AsyncAcquiring
-
         return AsyncAcquiring(self._acquire(target, key, timeout))
 
     async def _acquire(self, target: str | None, key: str | None, timeout: float) -> AsyncLease:
@@ -187,3 +198,7 @@ class AsyncPool:
     async def _tell(self, operation: str, params: Mapping[str, Any]) -> Any:
         told = pool_params(operation, {"pool": self._number, **params})
         return await self._client._run(operation, begin(operation, told, {}))
+
+
+class AsyncPoolOpening(Opening[AsyncPool]):
+    """A coroutine that opens a pool: `await` it, or `async with` it, which closes the pool. The coroutine can be awaited once."""

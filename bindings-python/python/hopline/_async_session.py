@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 from ._errors import noted
+from ._opening import Opening
 from ._seen import Seen
 from ._session import Known, SessionReply, plain
 from ._told import HoplineError, Phase
@@ -14,8 +16,25 @@ from ._value import Reply, field
 from ._values import UNSET
 
 if TYPE_CHECKING:
-    from ._async_client import AsyncClient
+    from ._engine import Engine
     from ._observing import Verdict
+
+R = TypeVar("R", bound=Reply)
+
+
+class _Caller(Protocol):
+    """The part of a client that a session uses."""
+
+    _engine: Engine
+
+    async def _call(self, operation: str, params: Mapping[str, Any], options: Mapping[str, Any], reply: type[R]) -> R:
+        """Makes a call."""
+
+    async def _observe(self, session_id: str, seen: Seen) -> Verdict | None:
+        """Returns advice after an observation."""
+
+    async def _release(self, session_id: str) -> bool:
+        """Follows the session no more."""
 
 
 class AsyncOpenSession(SessionReply):
@@ -24,12 +43,12 @@ class AsyncOpenSession(SessionReply):
     As an async context manager it ends a dynamic one, unless it was opened with `keep=True`.
     """
 
-    _client: AsyncClient = field(init=False)
+    _client: _Caller = field(init=False)
     _keep: bool = field(init=False)
     _known: Known = field(init=False)
 
     @classmethod
-    def _of(cls, client: AsyncClient, found: SessionReply, keep: bool) -> Self:
+    def _of(cls, client: _Caller, found: SessionReply, keep: bool) -> Self:
         opened = cls.__new__(cls)
         known = client._engine.know(found)
         own = {"session_id": found.session_id, "charged_usd": found.charged_usd}
@@ -98,3 +117,9 @@ class AsyncOpenSession(SessionReply):
     def __reduce__(self) -> tuple[Any, ...]:
         # The operations belong to the client, and stay there.
         return plain, (self.session_id, self.phase, self.session, self.charged_usd)
+
+
+class AsyncOpening(Opening[AsyncOpenSession]):
+    """A coroutine that opens a session: `await` it, make a task of it, or `async with` it, which ends a dynamic session unless it was
+    opened with `keep=True`. The purchase begins when the coroutine is awaited, which is possible once.
+    """

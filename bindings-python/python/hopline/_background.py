@@ -3,21 +3,45 @@
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from ._threads import in_background, in_warm_thread
-from ._waiting import Bell, wait_for
+from ._waiting import Bell, Later, wait_for
 from ._work import Ask, Owner, Send, Wait, now
 
 if TYPE_CHECKING:
-    from ._engine import Engine
+    from ._asks import Asks
     from ._http import Transport
+
+
+class Tended(Protocol):
+    """The part of an engine that background work uses."""
+
+    asks: Asks
+
+    def tend(self, owner: Owner) -> Ask | Send | Wait | None:
+        """Returns the next work, or `None` if the thread is to end."""
+
+    def carrier(self) -> Transport | None:
+        """The transport for pools."""
+
+    def begin(self, owner: Owner, work: Send, vouched: Later[bool] | None) -> bool:
+        """Returns whether a request is to go out now."""
+
+    def answered(self, work: Send, answer: object) -> None:
+        """Takes the outcome of a send."""
+
+    def is_to_finish(self) -> bool:
+        """Returns true if the client is closed, and no caller waits in it."""
+
+    def finish(self) -> None:
+        """Finishes a closed client."""
 
 
 class Background:
     """At most one thread, for as long as there is work. The thread keeps no client alive that has no other references."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Tended) -> None:
         self._engine = weakref.ref(engine)
         self._bell = Bell()
         self._runs = False
@@ -56,7 +80,7 @@ class Background:
         self._bell.ring()
 
 
-def _tend(client: weakref.ref[Engine], bell: Bell, seconds: float | None) -> None:
+def _tend(client: weakref.ref[Tended], bell: Bell, seconds: float | None) -> None:
     owner = Owner(bell.ring)
     # Callers that are present send first.
     owner.given_up = True
@@ -83,7 +107,7 @@ def _tend(client: weakref.ref[Engine], bell: Bell, seconds: float | None) -> Non
         del engine, work
 
 
-def _send(engine: Engine, owner: Owner, work: Send) -> None:
+def _send(engine: Tended, owner: Owner, work: Send) -> None:
     """One send for a pool, in a thread of its own."""
     client, carrier, vouched = weakref.ref(engine), engine.carrier(), engine.asks.vouched(work)
 

@@ -11,7 +11,7 @@ from ._told import SECONDS
 from ._values import dumps, loads
 
 if TYPE_CHECKING:
-    from ._engine import Begin
+    from ._work import Begin
 
 
 def begin(operation: str, params: Mapping[str, Any], options: Mapping[str, Any]) -> Begin:

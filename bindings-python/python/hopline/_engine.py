@@ -32,7 +32,7 @@ from ._types import Session
 from ._value import Reply
 from ._values import Secret
 from ._waiting import PATIENCE, Later, wait_for
-from ._work import DONE, Ask, Done, Owner, Send, Taken, Wait, alive, made_at, now, process
+from ._work import DONE, Ask, Begin, Done, Owner, Send, Taken, Wait, alive, made_at, now, process
 
 if TYPE_CHECKING:
     from ._answers import Span
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _NEVER = 1 << 62
-Begin = Callable[[_hopline.Client], int | None]
-"""Starts a command, or (`None`) makes a call that needs no waiting."""
 
 
 class Closable(Protocol):

@@ -4,17 +4,29 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from . import _hopline
 from ._commands import begin
 from ._told import LeaseAdvice
 from ._work import now
 
-if TYPE_CHECKING:
-    from ._engine import Engine
+T = TypeVar("T")
+
+
+class Carrying(Protocol):
+    """The part of an engine that leases use."""
+
+    def carry(self, carrier: None) -> None:
+        """Ends the work for pools, since there is none any more."""
+
+    def of_pools(self, ask: Callable[[_hopline.Client], T], closed: T) -> T:
+        """Asks the core a question about a pool; `closed` is the answer of a closed client."""
+
+    def look(self) -> None:
+        """Wakes the background thread."""
 
 
 class Asking:
@@ -65,7 +77,7 @@ class _Ref(weakref.ref[object]):
 class Leases:
     """All leases of a client."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Carrying) -> None:
         self._engine = weakref.ref(engine)
         self.out: dict[int, tuple[int, int]] = {}
         """The pool and the number of each lease that is out."""

@@ -1,4 +1,4 @@
-"""The opening of a session, for `await` or `async with`. Threads do not need this."""
+"""Coroutines that open something, for `await` or `async with`. Threads do not need this."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from collections.abc import Coroutine, Generator
 from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 from typing import Any, TypeVar
-
-from ._async_session import AsyncOpenSession
 
 T = TypeVar("T", bound=AbstractAsyncContextManager[Any])
 
@@ -46,9 +44,3 @@ class Opening(Coroutine[Any, Any, T]):
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if self._opened is not None:
             await self._opened.__aexit__(kind, error, at)
-
-
-class AsyncOpening(Opening[AsyncOpenSession]):
-    """A coroutine that opens a session: `await` it, make a task of it, or `async with` it, which ends a dynamic session unless it was
-    opened with `keep=True`. The purchase begins when the coroutine is awaited, which is possible once.
-    """

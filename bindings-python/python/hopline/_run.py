@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from ._answers import Span, end_span, explain
 from ._http._base import Transport
 from ._waiting import PATIENCE, Bell, wait_for
-from ._work import Ask, Done, Owner, Send, Taken, Wait
+from ._work import Ask, Begin, Done, Owner, Send, Taken, Wait
 
 if TYPE_CHECKING:
-    from ._engine import Begin, Engine
+    from ._engine import Engine
 
 
 def run(engine: Engine, send: Transport, operation: str, begin: Begin) -> Taken | None:

@@ -8,13 +8,13 @@ from typing import Any
 
 from . import _run
 from ._answers import Span, end_span, explain
-from ._engine import Begin, Engine
+from ._engine import Engine
 from ._errors import misuse
 from ._hopline import REPEATABLE
 from ._http import AsyncTransport, Failed, Request, Response, Transport
 from ._threads import in_background
 from ._waiting import PATIENCE, Bell, Later, wait_for
-from ._work import Ask, Done, Owner, Send, Taken, Wait
+from ._work import Ask, Begin, Done, Owner, Send, Taken, Wait
 
 _WAITING = {"open_session", "reconcile", "wait_order", "wait_session"}
 """Errors that are about more than one request, and may send each of them again."""

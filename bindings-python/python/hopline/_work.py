@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from time import monotonic_ns, time_ns
 from typing import TYPE_CHECKING, Any
 
+from . import _hopline
+
 if TYPE_CHECKING:
     from types import FrameType
 
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
 
 _NEVER_LATE = 2**62
+Begin = Callable[[_hopline.Client], int | None]
+"""Starts a command, or (`None`) makes a call that needs no waiting."""
 
 
 alive: weakref.WeakSet[Any] = weakref.WeakSet()

@@ -15,7 +15,7 @@ const CIRCLES: [(&str, usize); 10] = [
     ("the crossing to Python", 0),
     ("the crossing to wasm", 0),
     ("the crossing to Kotlin and Swift", 0),
-    ("the Python package", 5),
+    ("the Python package", 0),
     ("the npm package", 0),
 ];
 

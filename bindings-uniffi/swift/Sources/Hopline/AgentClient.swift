@@ -30,7 +30,7 @@ public final class AgentClient: HoplineClient, @unchecked Sendable {
         file: StaticString = #fileID, line: UInt = #line
     ) throws(HoplineError) {
         var told = options.told(try address(baseURL, "HOPLINE_BASE_URL"))
-        told.add("api_key", try apiKey == nil ? secret("HOPLINE_API_KEY", "apiKey") : apiKey)
+        told.add("api_key", try apiKey == nil ? secret("HOPLINE_API_KEY", "api_key") : apiKey)
         told.add("daily_cap_usd", dailyCapUsd)
         told.add("backend_ready", backendReady)
         try super.init(told, store, transport, options, madeAt: "\(file):\(line)")

@@ -235,7 +235,7 @@ public enum Resumed: Sendable {
 /// The address of an API: the given one, or the environment's.
 func address(_ given: String?, _ variable: String) throws(HoplineError) -> String {
     if let given { return given }
-    if let found = try environment(variable, "baseURL") { return found }
+    if let found = try environment(variable, "base_url") { return found }
     throw refused("client", because: "base_url", ["variable": variable])
 }
 
@@ -252,6 +252,5 @@ private func environment(_ variable: String, _ field: String) throws(HoplineErro
     // Space may be a part of a password.
     let text = found.trimmingCharacters(in: field == "password" ? .newlines : .whitespacesAndNewlines)
     if !text.isEmpty { return text }
-    let what = "the environment variable `\(variable)` is blank; set it, or take it away"
-    throw HoplineError(.invalid, "client", what, advice: .changeRequest, say: "nothing was changed", field: field)
+    throw refused("client", because: "blank", ["field": field, "variable": variable])
 }

@@ -18,7 +18,7 @@ use crate::wire::time::{http_date, retry_after};
 /// |---|---|---|
 /// | `proxy` | a session's `proxy`, and the HTTP `client` that it is for | the proxy as a URL, as parts and as a configuration of curl |
 /// | `use_with` | an HTTP `client`, and the `protocol` of a session that is to be bought | the `scheme` that the client will speak |
-/// | `refusal` | the `operation` that is refused, and `because`: `closed`, `forked`, `store_in_use`, `store` (with what it `said`), `base_url` (with its `variable`), `not_text` (with its `field`) | the error, always |
+/// | `refusal` | the `operation` that is refused, and `because`: `closed`, `forked`, `store_in_use`, `store` (with what it `said`), `base_url` (with its `variable`), `blank` (with its `field` and `variable`), `not_text` (with its `field`) | the error, always |
 /// | `walk` | the `operation` of a list, a saved `position` to go on from, and `max_pages` | the `position` at which its walk begins |
 /// | `retry_after` | the `header` Retry-After of a caller's own target, the `date` of that response where it has one, and `now`, in milliseconds since 1970 | `wait_ms`, null where it asks for no wait |
 /// | `seen` | the `chain` of an exception of the caller's HTTP client, outermost first: of each the `names` of its class and those that it is based on, behind their package; its `code`; the `status` of the response that it holds; what it `said`; and `during`, `connect` or `tls`, where that is known | an observation for `observe`: `{"status":N}`, `timeout`, `proxy`, `target` or `unknown` |

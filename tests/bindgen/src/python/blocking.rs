@@ -11,7 +11,7 @@ const SOURCES: [(&str, &str); 6] = [
 ];
 
 /// Names of the one kind, and what stands in their place in the other. Beside them, `Async` and `_async` before a name change.
-const NAMES: [(&str, &str); 14] = [
+const NAMES: [(&str, &str); 12] = [
     ("AgentClient", "AsyncAgentClient"),
     ("AsyncAcquiring", "Lease"),
     ("AsyncOpening", "OpenSession"),
@@ -20,8 +20,6 @@ const NAMES: [(&str, &str); 14] = [
     ("__aenter__", "__enter__"),
     ("__aexit__", "__exit__"),
     ("__aiter__", "__iter__"),
-    ("_opening", "_sync_session"),
-    ("_pool_opening", "_sync_pool"),
     ("_tasks", "_run"),
     ("to_sync", "to_async"),
     ("transport_for_tasks", "transport_for_threads"),
@@ -62,10 +60,9 @@ const PHRASES: &[(&str, &str)] = &[
     ("As an async context manager it ends a dynamic", "As a context manager it ends a dynamic"),
     ("Awaitable, ", ""),
     ("Awaitable[Taken | None]", "Taken | None"),
-    ("from ._opening import AsyncOpening\nfrom ._order", "from ._order"),
-    ("from ._order import OrderReply\nfrom ._pool_opening import AsyncPoolOpening\n", "from ._order import OrderReply\n"),
-    ("        from ._pool_opening import AsyncAcquiring\n\n", ""),
-    ("    from ._pool_opening import AsyncAcquiring\n", ""),
+    ("import AsyncOpening, AsyncOpenSession\n", "import AsyncOpenSession\n"),
+    ("import AsyncPool, AsyncPoolOpening\n", "import AsyncPool\n"),
+    ("from ._opening import Opening\n", ""),
     ("AsyncAcquiring(self._acquire(target, key, timeout))", "self._acquire(target, key, timeout)"),
     ("AsyncPoolOpening(self._opened_pool(operation, pool_params(operation, params), use_with))", "self._opened_pool(operation, pool_params(operation, params), use_with)"),
     ("Pools for tasks, and their leases. Those for threads are printed from these.", "Pools for threads, and their leases."),
@@ -89,6 +86,7 @@ pub(super) fn renamed(file: &str) -> String {
 
 /// The text for threads.
 pub(super) fn made(text: &str) -> String {
+    let text = without_openings(text);
     let text = PHRASES.iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to));
     let mut out = String::new();
     for part in text.split_inclusive(|letter: char| !is_of_a_name(letter)) {
@@ -100,6 +98,13 @@ pub(super) fn made(text: &str) -> String {
         }
     }
     out
+}
+
+/// Leaves out the classes of what is awaited and opened then, which threads do not need.
+fn without_openings(text: &str) -> String {
+    let is_opening = |part: &&str| part.starts_with("class ") && part.lines().next().is_some_and(|line| line.contains("(Opening["));
+    let parts: Vec<&str> = text.split("\n\n\n").filter(|part| !is_opening(part)).collect();
+    format!("{}\n", parts.join("\n\n\n").trim_end())
 }
 
 fn is_of_a_name(letter: char) -> bool {
@@ -152,5 +157,7 @@ mod tests {
         let source = "async def f(self) -> AsyncPages[I, P]:\n    async with g() as h:\n        return await h.awaited(Asynchronous)\n";
         let wanted = "def f(self) -> Pages[I, P]:\n    with g() as h:\n        return h.awaited(Asynchronous)\n";
         assert_eq!(made(source), wanted);
+        let opening = "class AsyncA:\n    x = 1\n\n\nclass AsyncOpening(Opening[AsyncA]):\n    \"\"\"Is awaited.\"\"\"\n";
+        assert_eq!(made(opening), "class A:\n    x = 1\n");
     }
 }

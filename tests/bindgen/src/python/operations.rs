@@ -49,8 +49,8 @@ pub(super) fn print(api: Api) -> String {
     put!(out, "from ._async_pages import AsyncPages");
     match api {
         Api::Agent => {
-            put!(out, "from ._opening import AsyncOpening");
-            put!(out, "from ._pool_opening import AsyncPoolOpening");
+            put!(out, "from ._async_pool import AsyncPoolOpening");
+            put!(out, "from ._async_session import AsyncOpening");
             put!(out, "from ._proxy import UseWith");
             put!(out, "from ._session import SessionReply");
         }

@@ -42,6 +42,10 @@ pub(super) fn refusal(given: &HostParams<'_>) -> Result<Error, Error> {
             let or_set = if variable.is_empty() { String::new() } else { format!(" or set the environment variable `{variable}`") };
             Error::invalid(operation, "base_url", &format!("is missing; give it{or_set}"))
         }
+        "blank" => {
+            let what = format!("is blank in the environment variable `{}`; set the variable, or unset it", text("variable")?);
+            Error::invalid(operation, &text("field")?, &what)
+        }
         "not_text" => Error::invalid(operation, &text("field")?, "holds half of a surrogate pair, which is not text"),
         _ => given.refuse("because", "is not a known reason"),
     })

@@ -2,8 +2,9 @@
 //
 //     buyer FOLDER FIRST COUNT [POINT]
 //     buyer FOLDER order USER [POINT]
+//     buyer environment [VARIABLE…]
 //
-// The first buys sessions, the second places one static order for a sub-user. It kills itself, with no chance to do anything about
+// The first buys sessions, the second places one static order for a sub-user, the third reads accounts. The program kills itself, with no chance to do anything about
 // it, when it comes to that point: every call of the store and every send is two.
 
 import Foundation
@@ -16,6 +17,10 @@ func say(_ text: String) {
 }
 
 let arguments = CommandLine.arguments
+if arguments.count > 1, arguments[1] == "environment" {
+    await environment(Array(arguments.dropFirst(2)))
+    exit(0)
+}
 guard arguments.count >= 4, let count = Int(arguments[3]) else { fatalError("buyer FOLDER FIRST COUNT [POINT], or buyer FOLDER order USER [POINT]") }
 let points = Points(arguments.count > 4 ? Int(arguments[4]) : nil)
 if arguments[2] == "order" {

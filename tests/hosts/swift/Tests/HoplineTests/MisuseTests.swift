@@ -39,6 +39,28 @@ struct MisuseTests {
         #expect(option.kind == .invalid && !option.debugDescription.contains("canary"))
     }
 
+    @Test("a blank variable of the environment is refused by its option and its name, and the line break of a file is left out")
+    func variables() async throws {
+        let sandbox = try await Sandbox()
+        func told(_ changed: [String: String] = [:]) async throws -> [String] {
+            let child = try Child(program("buyer"), ["environment"] + changed.keys, environment: sandbox.environment.merging(changed) { $1 })
+            return await child.text().split(separator: "\n").map(String.init)
+        }
+        #expect(try await told() == ["agent", "reseller"])
+        let fields = [
+            "HOPLINE_API_KEY": "api_key", "HOPLINE_BASE_URL": "base_url", "HOPLINE_BACKEND_URL": "base_url", "HOPLINE_USERNAME": "username",
+            "HOPLINE_PASSWORD": "password",
+        ]
+        for (variable, field) in fields {
+            let right = try #require(sandbox.environment[variable])
+            #expect(try await told([variable: "\(right)\r\n"]) == ["agent", "reseller"], "\(variable)")
+            // Space may be a password.
+            let blank = try await told([variable: field == "password" ? "\r\n" : " \r\n"])
+            #expect(blank.count == 2 && blank.contains("invalid \(field) none \(variable)"), "\(blank)")
+            #expect(blank.filter { ["agent", "reseller"].contains($0) }.count == 1, "\(blank)")
+        }
+    }
+
     @Test("a path that tries to leave its place is one segment")
     func paths() async throws {
         let wire = try Wire(asked: { connection, _ in connection.answer("404 Not Found", ["content-type: text/plain"], "no") })

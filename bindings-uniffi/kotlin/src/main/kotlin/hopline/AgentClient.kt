@@ -31,8 +31,8 @@ import kotlinx.serialization.json.JsonObject
  * @param dispatcher the dispatcher whose threads the client works in; a test may give one that it steps through
  */
 public class AgentClient(
-    apiKey: Secret? = variable("HOPLINE_API_KEY", "apiKey")?.let(::Secret),
-    baseUrl: String? = variable("HOPLINE_BASE_URL", "baseUrl"),
+    apiKey: Secret? = variable("HOPLINE_API_KEY", "api_key")?.let(::Secret),
+    baseUrl: String? = variable("HOPLINE_BASE_URL", "base_url"),
     transport: Transport = defaultTransport(),
     store: Store? = null,
     options: Options = Options(),

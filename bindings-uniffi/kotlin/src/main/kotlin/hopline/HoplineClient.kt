@@ -242,7 +242,7 @@ internal fun variable(name: String, field: String): String? {
     val found = System.getenv(name) ?: return null
     // Space may be a part of a password.
     return (if (field == "password") found.trim('\r', '\n') else found.trim()).ifEmpty {
-        throw unfit(field, "the environment variable `$name` is blank; set it, or take it away")
+        throw refused("client", "blank", "field" to field, "variable" to name)
     }
 }
 

@@ -30,7 +30,7 @@ import kotlinx.coroutines.Dispatchers
 public class ResellerClient(
     username: Secret? = null,
     password: Secret? = null,
-    baseUrl: String? = variable("HOPLINE_BACKEND_URL", "baseUrl"),
+    baseUrl: String? = variable("HOPLINE_BACKEND_URL", "base_url"),
     token: Secret? = null,
     tokenCodes: List<String>? = null,
     doubtCodes: List<String>? = null,

@@ -6,9 +6,11 @@ import hopline.HoplineException
 import hopline.JavaHttpTransport
 import hopline.OkHttpTransport
 import hopline.Options
+import hopline.Request
 import hopline.Secret
 import hopline.SessionType
 import hopline.Transport
+import hopline.TransportException
 import java.net.ServerSocket
 import java.net.http.HttpClient
 import kotlin.time.Duration.Companion.seconds
@@ -53,6 +55,18 @@ class SocketTest {
                 assertEquals(1, sandbox.count("DELETE"))
                 assertTrue(sandbox.connections() < sandbox.requests().size, "no connection was used twice")
             }
+        }
+    }
+
+    @Test
+    fun `a write of an interrupted thread says that nothing was sent and leaves the interrupt to its owner`(): Unit = runBlocking {
+        Sandbox().use { sandbox ->
+            val request = Request("POST", "${sandbox.agentUrl}/sessions", emptyList(), "{}".toByteArray(), 5.seconds, 1000)
+            Thread.currentThread().interrupt()
+            val failure = runCatching { JavaHttpTransport().send(request) }.exceptionOrNull()
+            assertTrue(Thread.interrupted(), "the interrupt is lost")
+            assertTrue(failure is TransportException && !failure.mayHaveBeenSent, "$failure")
+            assertEquals(0, sandbox.requests().size)
         }
     }
 

@@ -1,4 +1,4 @@
-// The dashboard against a sandbox of the service on this machine: no account, no money. It needs Rust and this repository.
+// The dashboard against a sandbox of the service on this machine: no account, no money. The program needs Rust and this repository.
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";

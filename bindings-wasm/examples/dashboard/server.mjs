@@ -1,8 +1,8 @@
-// The page's own backend. It serves the page, and it has the API key, so that the page has none.
+// The page's own backend. The server serves the page, and has the API key, so that the page has none.
 //
 //     HOPLINE_BASE_URL=https://host/v1 HOPLINE_API_KEY=… node server.mjs
 //
-// Whoever reaches it can spend the account's money, so it listens on loopback only. Put your own login before it.
+// A visitor who reaches it can spend the account's money, so it listens on loopback only. Put your own login before it.
 import { createHmac } from "node:crypto";
 import { createServer } from "node:http";
 
@@ -20,14 +20,14 @@ if (!baseUrl || !apiKey) {
   process.exit(1);
 }
 try {
-  // It sends nothing: it refuses an address that a key must not be sent to.
+  // Nothing is sent: the client refuses an address that a key must not be sent to.
   new AgentClient({ baseUrl, apiKey });
 } catch (error) {
   console.error(`dashboard: ${error.message}`);
   process.exit(1);
 }
 
-/** What the page's records belong to, in place of the key: another key has other records. */
+/** The owner of the page's records, in place of the key: another key has other records. */
 const account = createHmac("sha256", apiKey).update(`hopline dashboard ${baseUrl}`).digest("hex").slice(0, 16);
 
 const SECURITY = {
@@ -52,7 +52,7 @@ const server = createServer({ requestTimeout: 30_000, headersTimeout: 10_000, ma
     send(file, request, response);
   } catch (error) {
     if (!(error instanceof Refusal)) return response.destroy();
-    // What is left of a refused request is not read.
+    // The rest of a refused request is not read.
     response.setHeader("connection", "close");
     json(response, error.status, error.envelope());
   }

@@ -10,11 +10,11 @@ const LOGGED = 100;
 /** A page that was just left holds its records for a moment: they are looked for again this long after the beginning. */
 const LEFT_MS = [1000, 5000];
 
-/** What the page shows, and what can be done about it. It tells of each change by the event `change`. */
+/** The state of the page, and its actions. Each change is told by the event `change`. */
 export class Account extends EventTarget {
   /** By id: the sessions that are remembered. */
   sessions = new Map();
-  /** What may have happened. */
+  /** The operations in doubt. */
   doubts = [];
   /** Records that can't be used. */
   unusable = [];
@@ -35,7 +35,7 @@ export class Account extends EventTarget {
     this.#listen();
   }
 
-  /** Reads everything. What was under way when the page was closed is shown, and not sent: that is for a person to say. */
+  /** Reads everything. An operation that was under way when the page was closed is shown, and not sent: that is for a person to say. */
   async start() {
     if (await this.remembered()) for (const { intent, reason } of this.unusable) this.log("bad", `The record of ${intent ?? "a purchase"} can't be used: ${reason.replaceAll("_", " ")}`);
     for (const wait of LEFT_MS) setTimeout(() => this.remembered(), wait);
@@ -50,7 +50,7 @@ export class Account extends EventTarget {
     for (const { session_id, phase } of this.sessions.values()) if (phase !== "ended") this.follow(session_id);
   }
 
-  /** What the store holds, whichever tab has it. Says whether the store could be read. */
+  /** Reads the store's entries, whichever tab has them. Says whether the store could be read. */
   async remembered() {
     let saved;
     try {
@@ -99,7 +99,7 @@ export class Account extends EventTarget {
     try {
       const { balance, currency } = await this.#agent.getBalance();
       this.balance = { balance, currency, at: Date.now() };
-      // What the balance looks like is not in the contract.
+      // The contract does not document the balance.
       if (balance !== undefined) this.notes.balance(String(balance));
     } catch (error) {
       this.balance = { ...this.balance, error };
@@ -107,7 +107,7 @@ export class Account extends EventTarget {
     this.#changed();
   }
 
-  /** What a quantity of a product costs: the core computes it, and nothing is sent. */
+  /** The price of a quantity of a product: the core computes it, and nothing is sent. */
   quote(product, quantity) {
     return this.#agent.quote(product, quantity);
   }
@@ -159,10 +159,10 @@ export class Account extends EventTarget {
     await Promise.all([this.remembered(), this.loadBalance()]);
   }
 
-  /** Closes a doubt by hand. It is refused where the record has changed since it was shown, as by another tab. */
+  /** Closes a doubt by hand. The call is refused where the record has changed since it was shown, as by another tab. */
   async settle({ name, record, intent }, happened) {
     try {
-      // Whoever says so within the hour was told that it may still arrive.
+      // A person who says so within the hour was told that the request may still arrive.
       await this.#agent.settle(record, happened ? "happened" : "not_happened", { early: !happened });
       if (intent && this.notes.of(intent)) this.notes.note(intent, { settled: happened });
       this.log("quiet", `${this.nameOf(intent)}: you said that it ${happened ? "happened" : "did not happen"}`);
@@ -187,7 +187,7 @@ export class Account extends EventTarget {
     this.#changed();
   }
 
-  /** Does something to a session, and reads it again. What went wrong is shown with it. */
+  /** Does something to a session, and reads it again. A failure is shown with it. */
   async change(session_id, doing, done, work) {
     if (this.sessions.get(session_id)?.doing) return;
     this.#learn(session_id, { doing, error: undefined });
@@ -228,7 +228,7 @@ export class Account extends EventTarget {
     });
   }
 
-  /** What a renewal costs is told by its answer, where it is. */
+  /** The cost of a renewal, where its answer states one. */
   #renewed(intent, answer) {
     const charge = answer?.estimated_charge_usd;
     this.notes.note(intent, { accepted: true, ...(charge != null && { charged: String(charge) }) });
@@ -244,7 +244,7 @@ export class Account extends EventTarget {
   async forget({ record, session_id }) {
     let error;
     try {
-      // What this page has is let go of first, which changes its record.
+      // The page first lets go of its own session, which changes the record.
       if (await this.#agent.releaseSession(session_id)) await this.remembered();
       await this.#agent.forget(this.sessions.get(session_id)?.record ?? record);
     } catch (caught) {
@@ -290,7 +290,7 @@ export class Account extends EventTarget {
       case "status": {
         const before = this.sessions.get(session_id)?.status;
         this.#learn(session_id, { status, phase });
-        // What was so before the page was loaded is no news.
+        // A state from before the page was loaded is no news.
         if (before !== status) this.log(phase === "ready" ? "good" : "quiet", `${this.nameOfSession(session_id)}: ${status}`);
         break;
       }

@@ -1,6 +1,6 @@
 import { h, list, byId, clock } from "./dom.js";
 
-/** What happened, the last first. */
+/** The events, the last first. */
 export function activity(account) {
   return () => {
     byId("activity-empty").hidden = account.activity.length > 0;

@@ -23,7 +23,7 @@ export function buy(account) {
   let order;
   /** The last quote that was asked for: the answer to an earlier one is of no use. */
   let asking;
-  /** What became of it: `buying`, `bought` or `doubt`. */
+  /** The state of the purchase: `buying`, `bought` or `doubt`. */
   let state;
   let error;
 
@@ -84,7 +84,7 @@ export function buy(account) {
       await account.buy(sent);
       if (order === sent) state = "bought";
     } catch (caught) {
-      // It may have been accepted before waiting for it went wrong, and the second click of two hears the same.
+      // The purchase may have been accepted before waiting for it went wrong, and the second click of two hears the same.
       if (order !== sent || state !== "buying") return;
       if (caught.effect !== "none") [state, error] = ["doubt", caught];
       else {
@@ -135,7 +135,7 @@ export function buy(account) {
     ticket();
   }
 
-  /** What is said where products would be. */
+  /** The text in place of products. */
   function instead(shown) {
     const { items, loading, error: trouble } = account.products;
     if (trouble) return trouble.message;

@@ -5,7 +5,7 @@ export function h(tag, properties = {}, ...children) {
   return fill(document.createElement(tag), properties, children);
 }
 
-/** The same of a drawing. */
+/** The same element of a drawing. */
 export function draw(tag, properties = {}, ...children) {
   return fill(document.createElementNS(SVG, tag), properties, children);
 }

@@ -9,7 +9,7 @@ const ASK = "Sends the same request with the same key. If it was done, you get i
 const HAPPENED = "The page stops asking. What was bought is on the account; this page will not list it.";
 const NOT_HAPPENED = "The page forgets it and does not ask again. If it did happen, it was paid for, and this page will not know.";
 
-/** What may have happened: said as such, with what can be done about it. */
+/** Operations in doubt: each is shown as such, with the ways to settle it. */
 export function doubts(account) {
   return () => {
     const count = account.doubts.length;
@@ -59,7 +59,7 @@ function item(account, first) {
   return { element, update };
 }
 
-/** What it was about, as far as the page remembers. */
+/** The subject of a doubt, as far as the page remembers. */
 function about(account, { intent, session_id, record }) {
   const note = account.notes.of(intent);
   if (note?.quoted) return `${account.nameOf(intent)}, quoted at ${usd(note.quoted, note.currency)}`;

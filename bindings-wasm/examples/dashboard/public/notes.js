@@ -1,6 +1,6 @@
 /*
- * What the page remembers for people, beside the client's own records: what a purchase was of and what it cost. Nothing
- * depends on it. It holds no secret.
+ * The page's notes for people, beside the client's own records: what a purchase was of and what it cost. Nothing
+ * depends on it. The notes hold no secret.
  */
 const KEPT = 200;
 
@@ -15,7 +15,7 @@ export class Notes {
     this.#reload();
   }
 
-  /** What is known of a purchase, with more of it. */
+  /** The note of a purchase, with more members. */
   note(intent, more) {
     this.#reload();
     this.purchases[intent] = { at: Date.now(), ...this.purchases[intent], ...more };
@@ -51,7 +51,7 @@ export class Notes {
     try {
       localStorage.setItem(this.#name, JSON.stringify({ purchases: this.purchases, balances: this.balances }));
     } catch {
-      // It lasts as long as the page.
+      // The note lasts as long as the page.
     }
   }
 }

@@ -1,4 +1,4 @@
-/** What a quantity of a product counts. The price of an address is for a unit of time, so it is not that. */
+/** The unit of a product's quantity. The price of an address is for a unit of time, so it is not that. */
 export function what({ type, unit }, quantity) {
   if (type !== "static") return unit;
   return quantity === "1" ? "address" : "addresses";

@@ -50,7 +50,7 @@ export function spend(account) {
     const bought = Object.values(account.notes.purchases)
       .filter(({ accepted, settled }) => accepted || settled)
       .sort((a, b) => a.at - b.at);
-    // What was drawn is drawn again only if it is another thing.
+    // A drawing is made again only if it has changed.
     const now = JSON.stringify([bought, account.notes.balances]);
     if (now === drawn) return;
     drawn = now;
@@ -75,7 +75,7 @@ export function spend(account) {
   };
 }
 
-/** What purchases come to, one after the other; and of how many it is not known what they cost. */
+/** The sums of the purchases, one after the other; and the number of purchases without a known cost. */
 function added(bought) {
   let sum = 0n;
   const points = [];

@@ -1,4 +1,4 @@
-// What is served: the files of the page and the two of the package, read and compressed once. No request ever names a file of the disk.
+// The served files: those of the page and the two of the package, read and compressed once. No request ever names a file of the disk.
 import { createHash } from "node:crypto";
 import { readFileSync, readdirSync } from "node:fs";
 import { createRequire } from "node:module";

@@ -1,4 +1,4 @@
-// Passes on what the page may do. What is allowed is named here; how it is addressed is read from the package's table.
+// Passes on what the page may do. The allowed operations are named here; their addresses come from the package's table.
 import { randomUUID } from "node:crypto";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";

@@ -32,17 +32,17 @@ const PARTS: [(&str, &[&str], usize); 10] = [
     ("core", &["core/src"], 10),
     ("the folder store", &["core/store"], 5),
     ("Python", &["bindings-python"], 20),
-    ("JavaScript", &["bindings-wasm"], 50),
+    ("JavaScript", &["bindings-wasm"], 10),
     ("Kotlin and Swift", &["bindings-uniffi"], 20),
     ("the sandbox", &["tests/sandbox"], 15),
     ("the proof", &["tests/world"], 5),
-    ("the hosts' tests", &["tests/hosts"], 140),
+    ("the hosts' tests", &["tests/hosts"], 10),
     (
         "other tests and tools",
         &["tests/bench", "tests/bindgen", "tests/coverage", "tests/fuzz", "tests/peers", "tests/store", "tests/xtask"],
         32,
     ),
-    ("the READMEs of the repository", &["README.md", "CHANGELOG.md", "core/README.md", "tests/README.md", "tests/vectors/README.md"], 25),
+    ("the READMEs of the repository", &["README.md", "CHANGELOG.md", "core/README.md", "tests/README.md", "tests/vectors/README.md"], 10),
 ];
 
 #[test]

@@ -25,7 +25,7 @@ const withPools = {
 const node = { ...common, format: "cjs", platform: "node", target: "node20", external: ["undici", "@opentelemetry/api"] };
 await build({ ...node, entryPoints: [join(js, "src/node.js")], inject: [join(js, "src/globals.js")], outfile: join(folder, "node.cjs"), plugins: [withPools] });
 await build({ ...node, entryPoints: [join(js, "src/opentelemetry.js")], outfile: join(folder, "opentelemetry.cjs") });
-// What a page loads is small, and read through its map. A class keeps its name, and what has no side effect is still said to
+// The file for pages is small, and read through its map. A class keeps its name, and what has no side effect is still said to
 // have none, so that a bundler leaves out what a page does not use (esbuild, when it minifies, does not say it any more).
 const web = join(folder, "web.mjs");
 await build({ ...common, entryPoints: [join(js, "src/web.js")], outfile: web, format: "esm", target: "es2022", sourcemap: "external" });
@@ -49,7 +49,7 @@ for (const name of ["opentelemetry.d.mts", "opentelemetry.d.cts"]) cpSync(join(j
 // Where "exports" is not known, such as by TypeScript's old resolution.
 mkdirSync(join(folder, "opentelemetry"));
 writeFileSync(join(folder, "opentelemetry/package.json"), '{ "main": "../opentelemetry.cjs", "types": "../opentelemetry.d.cts" }\n');
-// What drives the core itself is no part of the package; its tests need it.
+// The class that drives the core itself is no part of the package; its tests need it.
 cpSync(join(js, "gen/hopline_wasm.js"), join(out, "core.js"));
 cpSync(join(js, "gen/pools/hopline_wasm.js"), join(out, "node-core.js"));
 for (const name of ["bindings-wasm/js/package.json", "bindings-wasm/README.md", "LICENSE-MIT", "LICENSE-APACHE"]) {

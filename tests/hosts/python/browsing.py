@@ -105,11 +105,11 @@ HTTP = [by_requests, by_httpx, by_aiohttp, by_urllib3, by_urllib3_repeating, by_
 BOTH = [by_requests, by_httpx, by_httpx_in_a_task, by_httpx2, by_aiohttp_socks, by_curl_cffi, by_pycurl, by_impit]
 EACH = [("http", by) for by in {*HTTP, *BOTH}] + [("socks5", by) for by in BOTH]
 EACH.sort(key=lambda each: (each[0], each[1].__name__))
-"""Which of them speak which protocol."""
+"""The protocols that each of them speaks."""
 
 
 def seen_by(by: By, url: str, proxy: hopline.Proxy, seconds: float = 30) -> str:
-    """What the core is told of what came of a request."""
+    """The outcome of a request as the core is told."""
     try:
         return seen_text(by(url, proxy, seconds))
     except Exception as error:

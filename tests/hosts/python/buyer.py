@@ -2,7 +2,7 @@
 
     buyer.py FOLDER FIRST COUNT [POINT]
 
-It kills itself, with no chance to do anything about it, when it comes to that point: every call of the store and every send is two.
+The program kills itself, with no chance to do anything about it, when it comes to that point: every call of the store and every send is two.
 """
 
 import asyncio
@@ -71,7 +71,7 @@ async def buy_many(folder: str, first: int, count: int) -> None:
         print("begun", flush=True)
         for came in await asyncio.gather(*(one(n) for n in range(first, first + count))):
             print(came.session_id or "busy", flush=True)
-        # What it has is nobody else's for as long as it lives.
+        # Its records are nobody else's for as long as it lives.
         sys.stdin.read()
 
 

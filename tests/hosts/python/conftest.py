@@ -1,4 +1,4 @@
-"""What every test may ask for. The package is the installed wheel, never the source tree."""
+"""The fixtures of all tests. The package is the installed wheel, never the source tree."""
 
 import pathlib
 import signal

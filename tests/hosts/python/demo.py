@@ -1,7 +1,7 @@
 """A session's whole life through the Python package: bought, used, blocked, rotated, used again, ended.
 
-HTTP is httpx, blocking; the site is fetched through the session's SOCKS5 proxy, by httpx too. What is told is asked of the
-sandbox afterwards; whatever is not as told ends the demo with an error.
+HTTP is httpx, blocking; the site is fetched through the session's SOCKS5 proxy, by httpx too. The sandbox is asked
+afterwards for all that is told; a difference ends the demo with an error.
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """A reseller's order through the Python package: a sub-user made and funded, static proxies ordered, used, renewed, cancelled.
 
-What is told is asked of the sandbox afterwards; whatever is not as told ends the demo with an error.
+The sandbox is asked afterwards for all that is told; a difference ends the demo with an error.
 """
 
 import time

@@ -18,7 +18,7 @@ class Record:
 
 
 class Memory:
-    """What the stores of all clients share."""
+    """The data that the stores of all clients share."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self.lock = threading.RLock()
@@ -29,7 +29,7 @@ class Memory:
         self.clock = clock
 
     def record(self, name: str) -> Record | None:
-        """What is there; what was to be kept no longer is dropped."""
+        """The data that is there, without that which was to be kept no longer."""
         record = self.records.get(name)
         if record is not None and record.until is not None and record.until < self.clock() and name not in self.owners:
             del self.records[name]
@@ -38,7 +38,7 @@ class Memory:
 
 
 class MemoryStore:
-    """The store of one client. It says nothing of Hopline but what the types of a store say."""
+    """The store of one client. The file names nothing of Hopline but the types of a store."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory

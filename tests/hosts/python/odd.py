@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 Answer = Callable[[str, str], bytes]
-"""What a request of a method and a path is answered; the connection stays open."""
+"""The answer to a request of a method and a path; the connection stays open."""
 
 
 def ok(data: Any, status: str = "200 OK", headers: str = "", pack: Callable[[bytes], bytes] = lambda body: body) -> bytes:

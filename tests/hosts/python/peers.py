@@ -10,7 +10,7 @@ from sandbox import control
 
 
 class Peers:
-    """The program, and what it says that it is. It ends when this object is closed, or with this process."""
+    """The program, and what it says that it is. The program ends when this object is closed, or with this process."""
 
     def __init__(self, *options: str) -> None:
         program = os.environ.get("HOPLINE_PEERS", "hopline-peers")

@@ -2,8 +2,8 @@
 
     placer.py FOLDER USER [POINT]
 
-It kills itself when it comes to that point: every call of the store and every send is two. What it finds in doubt it looks up, and says what
-became of it, as a person would: the first order of this user that no record knew of before is the one.
+The program kills itself when it comes to that point: every call of the store and every send is two. The program looks up each doubt that it finds,
+and settles it as a person would: the first order of this user that no record knew of before is the one.
 """
 
 import sys

@@ -10,7 +10,7 @@ PROGRAM = os.environ.get("HOPLINE_SANDBOX", "hopline-sandbox")
 
 
 class Sandbox:
-    """It ends when this object is closed, or with this process."""
+    """The program ends when this object is closed, or with this process."""
 
     def __init__(self, *options: str) -> None:
         command = [PROGRAM, "--with-parent", "--listen", "127.0.0.1:0", *options]

@@ -24,7 +24,7 @@ def row(label: str, text: str) -> None:
 
 @dataclass
 class Teller:
-    """What the steps of a story cost, by a balance that is read after each."""
+    """The cost of the steps of a story, by a balance that is read after each."""
 
     read_balance: Callable[[], Decimal]
     balance: Decimal = Decimal(0)

@@ -1,4 +1,4 @@
-"""What fails before anything is sent had no effect, and says why; what a hook of the caller's raises takes no answer away."""
+"""A failure before anything is sent had no effect, and says why; an error of the caller's hook takes no answer away."""
 
 import asyncio
 import os
@@ -216,7 +216,7 @@ def test_aiohttp_that_raises_for_a_status_takes_no_answer_away(sandbox: Sandbox)
     assert asyncio.run(life()).effect == "none"
 
 
-# What a callable of one's own raises.
+# The errors of a callable of one's own.
 
 
 @pytest.mark.parametrize(

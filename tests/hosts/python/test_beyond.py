@@ -1,4 +1,4 @@
-"""What goes beyond the table: exact prices, events of telemetry, and requests of the caller's own."""
+"""Calls beyond the table: exact prices, events of telemetry, and requests of the caller's own."""
 
 import asyncio
 from decimal import Decimal

@@ -57,7 +57,7 @@ class GivingUp:
     async def http(self, request: hopline.Request) -> hopline.Response:
         buys = request.method == "POST"
         self.at("as the request goes out" if buys else "as its credentials are read" if "credentials" in request.url else "as it is polled")
-        # What is given up here was never sent; what is sent arrives, whatever is given up later.
+        # A call that is given up here was never sent; a request that is sent arrives, whatever is given up later.
         await asyncio.sleep(0.01)
         answer = await asyncio.shield(asyncio.ensure_future(self._send(request)))
         self.at("when the service has done it" if buys else "when it was polled")

@@ -40,7 +40,7 @@ def environment(sandbox: Sandbox) -> dict[str, str]:
 
 
 def run(sandbox: Sandbox, *arguments: str, code: int = 0) -> str:
-    """What the command says: on standard output, or of a failure on standard error. It never says the key."""
+    """What the command says: on standard output, or of a failure on standard error. The output never has the key."""
     program = str(Path(sys.executable).with_name("hopline"))
     done = subprocess.run([program, *arguments], env=environment(sandbox), capture_output=True, text=True, timeout=60)
     assert done.returncode == code, done

@@ -54,7 +54,7 @@ def test_a_purchase_without_an_intent_is_found_by_whoever_resumes_all(sandbox: S
         with pytest.raises(hopline.Refused, match=session.session_id):
             agent.forget(agent.saved()[0].record)
         assert agent.release_session(session_id=session.session_id)
-        for _ in range(1000):  # what is let go of is put once more, which changes its record
+        for _ in range(1000):  # a session is put once more when it is let go of, which changes its record
             if agent.saved()[0].whose != "mine":
                 break
         assert agent.forget(agent.saved()[0].record)

@@ -1,4 +1,4 @@
-"""What is told while a client works: events of requests, the logger `hopline`, spans and metrics."""
+"""The events while a client works: events of requests, the logger `hopline`, spans and metrics."""
 
 import asyncio
 import logging
@@ -83,7 +83,7 @@ def http(request): return hopline.Response(status=202, body=b'{"success":true,"d
 with hopline.AgentClient(base_url="https://api.example/v1", api_key="key", http=http) as agent:
     agent.create_session(session_type="dynamic", product_no="p", intent="job-1")
     assert "logging" not in sys.modules
-    import logging  # nobody has added a handler
+    import logging  # no handler was added
     agent.create_session(session_type="dynamic", product_no="p", intent="job-2")
 """
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)

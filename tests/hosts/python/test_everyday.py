@@ -1,4 +1,4 @@
-"""What people meet every day: numbers of other packages, notebooks, pickles, a pool that is left, a traceback."""
+"""Everyday use: numbers of other packages, notebooks, pickles, a pool that is left, a traceback."""
 
 import asyncio
 import copy

@@ -13,7 +13,7 @@ OPTIONS = '{"base_url":"https://api.example/v1","api_key":"key"}'
 
 
 def verdict_of_the_core(body: bytes) -> str:
-    """What the core makes of a body, without the package: `answered`, or the kind of the failure."""
+    """The core's verdict on a body, without the package: `answered`, or the kind of the failure."""
     core = Client(OPTIONS, bytes(16))
     command = core.start("get_balance", "{}", '{"attempts":1}')
     todo: list[Any] = []
@@ -47,7 +47,7 @@ def test_every_json_text_is_accepted_or_refused_as_the_core_does() -> None:
         text = path.read_bytes()
         body = b'{"success":true,"data":' + text + b"}"
         core, ours = verdict_of_the_core(body), verdict_of_the_package(body)
-        # What the core took may still be too much for Python's own JSON, and then says so.
+        # A body that the core took may still be too much for Python's own JSON, and then says so.
         assert ours == core or (core, ours) == ("answered", "decode"), path.name
         if path.name.startswith("y"):
             assert ours == "answered", path.name

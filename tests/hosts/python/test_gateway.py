@@ -83,7 +83,7 @@ async def through(gateway: Sandbox, road: str, which: str) -> AsyncIterator[Any]
 
 
 async def came(call: Callable[..., Any], **params: Any) -> Any:
-    """What came of a call, of either client: its result, or its error."""
+    """The outcome of a call, of either client: its result, or its error."""
     try:
         result = call(**params)
         return await result if inspect.isawaitable(result) else result
@@ -92,7 +92,7 @@ async def came(call: Callable[..., Any], **params: Any) -> Any:
 
 
 async def is_in_doubt(agent: Any, error: Any, status: int | None) -> bool:
-    """Whether it says truly what is open, by a record that is kept."""
+    """Returns true if it says truly what is open, by a record that is kept."""
     said = isinstance(error, hopline.InDoubt) and (error.effect, error.status) == ("unknown", status)
     return said and [saved.record for saved in await came(agent.saved)] == [error.record]
 

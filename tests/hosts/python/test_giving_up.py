@@ -186,7 +186,7 @@ def test_owners_that_gave_up_do_not_wake_each_other_for_sends_that_nobody_wants(
         engine = agent._engine
 
         def work() -> list[tuple[Owner, Ask]]:
-            """What those who were woken are to ask the store, once they come to rest."""
+            """The calls of the store for those who were woken, once they come to rest."""
             asks: list[tuple[Owner, Ask]] = []
             for _ in range(100):
                 if not woken:
@@ -208,7 +208,7 @@ def test_owners_that_gave_up_do_not_wake_each_other_for_sends_that_nobody_wants(
         owners = [add("create_session", BUY) for _ in range(2)]
         for owner, ask in work():
             engine.asks.make(owner, ask)
-        # Somebody else finds their sends, and they give up before they begin them.
+        # Another owner finds their sends, and they give up before they begin them.
         looker = add("get_balance", None)
         assert isinstance(engine.turn(looker), Done)
         engine.leave(looker)

@@ -129,7 +129,7 @@ def test_the_background_looks_again_when_there_is_more_to_do() -> None:
 
 
 class Silent(LeasedMemoryStore):
-    """It does not say whether its claims stand before the test is over."""
+    """The store does not say whether its claims stand before the test is over."""
 
     def __init__(self, memory: Memory) -> None:
         super().__init__(memory)
@@ -166,7 +166,7 @@ def test_claims_are_vouched_for_within_the_time_of_a_request_or_nothing_is_sent(
 
 
 class Stuck(MemoryStore):
-    """It does not let go before the test is over."""
+    """The store does not let go before the test is over."""
 
     def __init__(self, at: str) -> None:
         super().__init__(Memory())

@@ -20,13 +20,13 @@ from hopline._engine import Engine
 from hopline._hopline import Client
 
 PACKAGE = Path(hopline.__file__).parent
-# What runs up to the result: whoever interrupts `SPARED` has it already, or, in a finaliser, is not heard by Python.
+# The code up to the result: an interrupt of `SPARED` comes once the caller has it, or, in a finaliser, is not heard by Python.
 SPARED = ("_call", "_open", "_open_session", "__del__", "close")
 RUNNING = {str(PACKAGE / f"{name}.py") for name in ("_run", "_engine", "_sends", "_work", "_waiting", "_threads", "_http/_thread", "_commands", "_sync_client", "_sync_agent")}
 
 
 class Hung(BaseException):
-    """It did not end."""
+    """The call did not end."""
 
 
 @contextmanager
@@ -69,7 +69,7 @@ def interrupted(at: int, call: Callable[[], object]) -> KeyboardInterrupt | None
 
 
 def rest(engine: Engine) -> list[object]:
-    """What a client that does nothing has none of."""
+    """The things of which an idle client has none."""
     owners = engine._owners
     kept = (owners.present, owners.by_command, owners.exchanging, owners.left_asks, owners.left_sends, engine._sends.out, engine._todo)
     return [one for one in kept if one]

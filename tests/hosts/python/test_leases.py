@@ -115,7 +115,7 @@ def test_a_held_session_is_taken_back_in_the_background_unless_another_client_ha
         agent.open_session(**BUY, intent="job-1")
         [name] = memory.owners
         store.end_claims()
-        # Nobody calls the client meanwhile.
+        # The client is not called meanwhile.
         until(lambda: memory.owners.get(name) is store)
         store.release([name])
         with hopline.AgentClient(**SOUND, http=bought, store=MemoryStore(memory)) as other:

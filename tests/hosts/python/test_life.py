@@ -83,7 +83,7 @@ def test_tasks_that_see_a_block_at_once_wait_for_one_rotation(sandbox: Sandbox) 
     async def life() -> None:
         async with hopline.AsyncAgentClient(**sandbox.account) as agent:
             async with agent.open_session(**BUY, credentials=True, auto_rotate=True) as session:
-                # Whoever comes once it has rotated is told so, and these are to come before.
+                # A caller that comes once it has rotated is told so, and these are to come before.
                 sandbox.fault("rotate_session", kind="delay", ms=1000)
                 seen = await asyncio.gather(*(agent.observe(session_id=session.session_id, seen="block") for _ in range(20)))
                 assert {one.verdict for one in seen if one} == {"rotated"} and len(seen) == 20

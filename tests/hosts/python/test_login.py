@@ -56,7 +56,7 @@ def test_credentials_that_are_refused_are_not_sent_again(sandbox: Sandbox) -> No
                 reseller.get_current_balance()
             assert (caught.value.advice, caught.value.effect) == ("reauthenticate", "none") and "another-password" not in str(caught.value)
         assert reseller.token is None and sandbox.times("login") == 1
-        # Whoever knows better may say so.
+        # A caller that knows better may say so.
         given = {name: sandbox.reseller[name] for name in ("username", "password")}
         assert reseller.login(**given).token == reseller.token
         reseller.get_current_balance()

@@ -1,4 +1,4 @@
-"""What other people's tests put in the place of an HTTP client. Either it answers, or the call fails: nothing is bought from the service."""
+"""Substitutes for an HTTP client in other people's tests. Either it answers, or the call fails: nothing is bought from the service."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -117,12 +117,12 @@ def test_what_a_test_tool_does_not_know_reaches_no_service(tool: Callable[[str],
     found: list[Any] = []
     with suppress(AssertionError), tool("https://another.example/v1/sessions") as http:  # some say that they were never called
         found.append(buy(sandbox, http))
-    # What stands in place of all sends answers here, too.
+    # A substitute for all sends answers here, too.
     assert isinstance(found[0], hopline.HoplineError) or tool is with_a_patched_urlopen
     assert sandbox.requests() == []
 
 
-# What they raise: the request may have been sent, since nothing told of a connection that did not come about.
+# The errors that they raise: the request may have been sent, since nothing told of a connection that did not come about.
 
 FAILURES = [httpx.ReadTimeout, httpx.ReadError, httpx.RemoteProtocolError, httpx.ConnectError, httpx.ConnectTimeout, LookupError]
 BOTH = pytest.mark.parametrize("kind", [httpx.Client, httpx.AsyncClient])
@@ -167,7 +167,7 @@ def test_what_says_by_its_name_that_nothing_was_sent_had_no_effect(failure: Any,
         assert failed(sandbox, kind) == "none"
 
 
-# What is put in the place of a method that a program of one's own would call, and Hopline might not.
+# Substitutes for a method that a program of one's own would call, and Hopline might not.
 
 REQUESTS = [f"requests.Session.{name}" for name in ("send", "request", "post", "get_adapter")] + ["requests.adapters.HTTPAdapter.send"]
 HTTPX = [f"httpx.Client.{name}" for name in ("send", "request", "post", "stream")]

@@ -1,4 +1,4 @@
-"""What the HTTP clients that the README names make of answers that `tests/peers` can't give; see `odd`."""
+"""How the HTTP clients that the README names take answers that `tests/peers` can't give; see `odd`."""
 
 import gzip
 import json

@@ -185,7 +185,7 @@ def test_conditions_and_caps_of_another_kind_are_refused() -> None:
         agent.terminate_session(session_id="s", until=hopline.Until(at="/x", is_=["y"]))  # type: ignore[call-arg]
 
 
-# Whatever limits, given as something that is no limit, is refused by its name before anything is sent.
+# A limit that is given as something else is refused by its name before anything is sent.
 
 NO_LIMITS = [float("nan"), Decimal("NaN"), float("inf"), "5", "much", object(), Decimal]
 MONEY = ("daily_cap_usd", "max_unit_price", "expected_charge_usd")

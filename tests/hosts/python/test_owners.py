@@ -1,4 +1,4 @@
-"""Who owns a name: nobody, once nothing is under way under it and nobody holds it. Whatever becomes of a client, its names are free."""
+"""The owner of a name: nobody, once nothing is under way under it and nobody holds it. The names of a client become free, however it ends."""
 
 import asyncio
 import gc
@@ -155,7 +155,7 @@ def test_what_a_store_could_not_do_is_done_in_the_background_once_it_can() -> No
     assert agent.create_session(**BUY, intent="job-1").session_id == "s-1", "the answer is given all the same"
     assert [event.event for event in told].count("store_failed") == 1 and len(memory.owners) == 1
     store.is_broken = False
-    # Nobody calls the client again.
+    # The client is not called again.
     until(lambda: not memory.owners)
     assert b"s-1" in next(iter(memory.records.values())).data
     until(lambda: not background())
@@ -275,7 +275,7 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has
 
 
 def forked(child: Callable[[], object]) -> int:
-    """The process of a child that does something. It ends with 0 if that returns something true."""
+    """Forks a child that does something, and returns its process. The child ends with 0 if that returns something true."""
     pid = os.fork()
     if pid == 0:
         signal.alarm(60)

@@ -53,7 +53,7 @@ def test_a_purchase_before_an_odd_server_is_made_once_and_each_request_gets_its_
 
 @pytest.mark.parametrize("which", BOTH)
 def test_no_purchase_and_no_write_without_a_key_goes_over_a_connection_that_was_used(which: str, sandbox: Sandbox, peers: Peers) -> None:
-    """What may come late over it, or its end at the same moment, would be taken for theirs."""
+    """An answer that comes late over such a connection, or its end at the same moment, would be taken for theirs."""
     for behaviour in ("second-answer-50", "stale", "stale-close", "unasked-408", "close"):
         account = peers.behind(behaviour, sandbox.account)
         # The purchases are the reads' own, too: a connection that was used is there when they begin.
@@ -132,7 +132,7 @@ FAILING = {
     "bad_gateway": (PROXY, UNKNOWN, TARGET, '{"status": 502}'),
     "unreachable": (PROXY, UNKNOWN, TARGET),
 }
-"""What is said of a proxy that fails so. Over plain HTTP its status can't be told from that of the target."""
+"""The words for a proxy that fails so. Over plain HTTP its status can't be told from that of the target."""
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])

@@ -191,7 +191,7 @@ def test_a_pool_of_two_hundred_keeps_its_size_and_comes_back(sandbox: Sandbox) -
         found, state, living = status(), sandbox.state(), soak.living()
         assert max(soak.most, len(living)) <= SIZE
         assert len(state["charges"]) == len(state["sessions"]) > SIZE
-        # What was bought and is not in doubt is known, and what is ready lives.
+        # A purchase that is not in doubt is known, and a session that is ready lives.
         assert len(set(living) - {slot.session_id for slot in found.slots}) <= found.in_doubt
         assert {slot.session_id for slot in found.slots if slot.state == "ready"} <= set(living)
         assert found.ready >= SIZE * 0.8

@@ -241,7 +241,7 @@ class GivenUp(BaseException):
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no alarm")
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # what comes into a callback of the garbage collector
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # an interrupt in a callback of the garbage collector
 def test_an_acquire_that_is_interrupted_at_any_moment_loses_no_lease(sandbox: Sandbox) -> None:
     is_armed, interrupted = False, 0
 
@@ -268,7 +268,7 @@ def test_an_acquire_that_is_interrupted_at_any_moment_loses_no_lease(sandbox: Sa
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)
-        # Whoever is interrupted while they give a lease back have it still, and give it back once more.
+        # Callers that are interrupted while they give a lease back have it still, and give it back once more.
         lease.release()
         gc.collect()
         until(lambda: (pool.status().leased, pool.status().ready) == (0, 2))
@@ -310,7 +310,7 @@ def test_four_processes_on_one_folder_own_eight_together(sandbox: Sandbox, tmp_p
     for worker in workers:
         worker.communicate("\n", timeout=60)
         assert worker.returncode == 0
-    # Whoever comes next has all of them.
+    # The next client has all of them.
     with hopline.AgentClient(**sandbox.account, store=hopline.FolderStore(tmp_path)) as agent, agent.open_pool("shop", size=8, **SHOP) as pool:
         held = [pool.acquire(timeout=10) for _ in range(8)]
         assert {lease.session_id for lease in held} == set(told)

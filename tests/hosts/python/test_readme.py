@@ -28,7 +28,7 @@ def start(number: int, sandbox: Sandbox, folder: Path, *arguments: str, within: 
 
 
 def ran(number: int, sandbox: Sandbox, folder: Path, *arguments: str) -> str:
-    """What a program prints, which is to end well."""
+    """The output of a program, which is to end well."""
     process = start(number, sandbox, folder, *arguments)
     out, err = process.communicate(timeout=120)
     assert process.returncode == 0 and out and not err, err
@@ -100,7 +100,7 @@ def test_the_program_of_the_reseller_makes_nothing_twice_after_a_kill(operation:
     # A write that was cut off is in doubt, and the program says so. Otherwise it goes on to the end.
     assert (process.returncode == 0 and not err) or "settle" in err, err
     assert [sandbox.times(what) for what in ("create_user", "create_static_order")] == [1, 1]
-    # It may have been killed just as the renewal was to be sent.
+    # The program may have been killed just as the renewal was to be sent.
     never_sent = operation == "list_static_orders" and "settle" in err
     assert sandbox.times("renew_static_order") in ([0, 1] if never_sent else [1])
 

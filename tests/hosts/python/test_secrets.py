@@ -39,7 +39,7 @@ def test_no_secret_is_printed_logged_or_recorded(
     name: str, account: tuple[Sandbox, dict[str, str]], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     sandbox, options = account
-    # What httpx logs at DEBUG is its own.
+    # The DEBUG log of httpx is its own.
     caplog.set_level(logging.INFO if name == "httpx" else logging.DEBUG)
     told: list[object] = []
     with sync_http(name) as http:
@@ -99,7 +99,7 @@ def test_no_secret_of_the_whole_api_is_printed_logged_or_recorded(tmp_path: Path
         lambda: agent.register_account(name="A", contact_email=hopline.Secret(EMAIL)),
         lambda: agent.get_session(session_id="s-1", include_credentials=True),
         lambda: agent.request("POST", "/x", body={"note": hopline.Secret(BODY)}, headers=headers),
-        # What may be sent again is kept, its body included, so this one has nothing to hide there.
+        # A request that may be sent again is kept, its body included, so this one has nothing to hide there.
         lambda: agent.request("PUT", "/x", body={"note": "plain"}, headers=headers, safety="keyed", intent=f"free-{len(told)}"),
         lambda: agent.report_session_event(session_id="s-1", event=hopline.session_event(note=EVENT)),
         lambda: agent.get_balance(until=hopline.Until(at="/status", is_=["active"]), deadline=0),
@@ -127,7 +127,7 @@ def test_no_secret_of_the_whole_api_is_printed_logged_or_recorded(tmp_path: Path
 
 
 def is_ours(frame: traceback.FrameSummary) -> bool:
-    """Whether a frame is the package's own. A test has secrets in its locals, and may lie in a folder of any name."""
+    """Returns true if a frame is the package's own. A test has secrets in its locals, and may lie in a folder of any name."""
     return Path(frame.filename).is_relative_to(Path(hopline.__file__).parent)
 
 

@@ -1,4 +1,4 @@
-"""What every store must do, against the folder and against a store that somebody wrote."""
+"""The requirements of every store, against the folder and against a store that somebody wrote."""
 
 from collections import Counter
 from pathlib import Path
@@ -14,7 +14,7 @@ BEGIN_MS = 1_750_000_000_000
 
 
 class Shop:
-    """What the stores have in common: a clock."""
+    """The part that the stores have in common: a clock."""
 
     can: set[str] = set()
 
@@ -41,7 +41,7 @@ class Folder(Shop):
         path.write_bytes({"cut": data[: len(data) // 2], "empty": b"", "garbage": b"\xff" * len(data)}[how])
 
     def die_in_put(self, client: hopline.Store, name: str, data: bytes) -> None:
-        # What is left where the draft was not written whole; `test_crash.py` kills real processes.
+        # The files that are left where the draft was not written whole; `test_crash.py` kills real processes.
         self.folder.joinpath("drafts", f"{name}.0").write_bytes(data[: len(data) // 2])
 
 

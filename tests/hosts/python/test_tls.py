@@ -44,7 +44,7 @@ def trusting(which: str, ca: str) -> Any:
 
 
 def bought(which: str, served: Sandbox, url: str) -> Any:
-    """What came of a purchase that is sent once."""
+    """The result of a purchase that is sent once."""
     account = {**served.account, "base_url": url, "attempts": 1}
 
     async def life() -> Any:

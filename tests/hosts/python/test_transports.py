@@ -21,13 +21,13 @@ Call = tuple[str, dict[str, Any]]
 BUYING: Call = ("create_session", BUY)
 READING: Call = ("get_balance", {})
 OWN = ["sync-stdlib", "sync-callable", "async-threads", "async-callable"]
-"""What sends through the client that Python brings."""
+"""The transport over the client that Python brings."""
 ENDING: Call = ("terminate_session", {"session_id": "s-1"})
 Fault = dict[str, Any]
 
 
 def outcomes(which: str, account: dict[str, str], *calls: Call, **options: Any) -> list[Any]:
-    """What came of each call, sent at most once each."""
+    """The result of each call, sent at most once each."""
     mode, _, name = which.partition("-")
     options = {**account, "attempts": 1, "timeout": 5.0, **options}
     if mode == "async":
@@ -65,7 +65,7 @@ def test_a_refused_connect_and_an_unknown_name_had_no_effect(which: str) -> None
 
 
 def failure(which: str, url: str) -> tuple[str, str]:
-    """What the transport alone says of a request."""
+    """The transport's own verdict on a request."""
     from hopline._http import transport_for_threads, transport_for_tasks
 
     mode, _, name = which.partition("-")
@@ -194,7 +194,7 @@ def test_a_session_that_authenticates_by_itself_sends_the_key_alone(sandbox: San
 
 
 def send_alone(which: str, request: hopline.Request) -> object:
-    """What an HTTP client of others makes of a request in a thread, as a client for threads would have it."""
+    """The answer of an HTTP client of others to a request in a thread, as a client for threads would have it."""
     from hopline._http._choose import _blocking
 
     try:
@@ -231,7 +231,7 @@ def test_an_answer_that_drips_from_its_first_byte_holds_no_thread_once_nobody_wa
 
 
 def test_over_httpx_each_request_asks_for_the_end_of_its_connection(sandbox: Sandbox) -> None:
-    """Whoever else uses the client is given none that Hopline closes."""
+    """Another user of the client is given none that Hopline closes."""
     with sync_http("httpx") as http, hopline.AgentClient(**sandbox.account, http=http) as agent:
         agent.get_balance()
         assert http._transport._pool.connections == []

@@ -1,4 +1,4 @@
-"""What Hopline must do, as data, through the built package."""
+"""The requirements of Hopline, as data, through the built package."""
 
 import os
 from pathlib import Path

@@ -6,7 +6,7 @@ from typing import Any
 
 Json = dict[str, Any]
 
-# What each verb may have beside it, and what it must.
+# The members that each verb may have beside it, and those that it must.
 VERBS: dict[str, tuple[set[str], set[str]]] = {
     "start": ({"operation"}, {"params", "params_text", "options"}),
     "put": (set(), {"has", "new", "keep_for", "releases", "as", "answer"}),
@@ -50,12 +50,12 @@ ANSWERS = {
     "spend": {"counted", "over"},
     "resolve": {"done", "lost", "claimed", "busy", "listed", "counted", "over"},
 }
-"""What a store may answer to each, beside that it failed, or was never opened."""
+"""The answers of a store to each, beside that it failed, or was never opened."""
 CASE = {"name", "client", "now", "entropy", "refused", "script"}
 
 
 class Failure(Exception):
-    """What was expected and what came."""
+    """The expected value and the one that came."""
 
 
 def check(holds: object, said: str) -> None:
@@ -68,7 +68,7 @@ def only(members: Json, known: set[str], what: str) -> None:
 
 
 def cases(folder: Path) -> list[tuple[str, Json]]:
-    """Every case, by the name of its file and its own. Whatever is not understood is a failure."""
+    """Every case, by the name of its file and its own. A step that is not understood is a failure."""
     found = []
     for path in sorted(folder.rglob("*.json")):
         file = json.loads(path.read_text())
@@ -164,6 +164,6 @@ class Names:
             return [self.put_into(one) for one in value]
         if not isinstance(value, str):
             return value
-        # What people are shown of a record is its name and its version.
+        # People see the name and the version of a record.
         known = (value, value.rpartition(".")[0] or value)
         return next((name for name, bound in self.values.items() if bound in known), value)

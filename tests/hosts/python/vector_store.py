@@ -15,7 +15,7 @@ WORDS = {
     "listed": {"listed"},
     "counted": {"granted", "over"},
 }
-"""What the store may answer where a script says so."""
+"""The answers of the store that a script may name."""
 
 
 @dataclass
@@ -31,7 +31,7 @@ class Store:
     def __init__(self) -> None:
         self.kept: dict[str, Kept] = {}
         self.unsure: dict[str, bytes | None] = {}
-        """What was put or deleted and not confirmed: it may be on the disk."""
+        """The puts and deletes that were not confirmed: each may be on the disk."""
         self.day = 0
         self.entries: dict[tuple[int, str], Decimal] = {}
 
@@ -89,7 +89,7 @@ class Store:
             self.unsure[call[1]] = call[2] if call[0] == "put" else None
 
     def answer(self, call: tuple[Any, ...], word: str, unix: int) -> tuple[Any, ...]:
-        """What the store answers where a script says so."""
+        """The store's answer where a script names one."""
         if word in ("failed", "never"):
             return (word,)
         if word == "lost":
@@ -104,7 +104,7 @@ class Store:
         return answer
 
     def take_away(self, names: list[str]) -> None:
-        """Nobody has these names any more, or another client does."""
+        """These names are free, or another client has them."""
         for name in names:
             if name in self.kept:
                 self.kept[name].owned = False
@@ -130,7 +130,7 @@ class Store:
 
 
 def answers_itself(call: tuple[Any, ...]) -> bool:
-    """Whether a call is answered by the store where the script does not name it."""
+    """True if a call is answered by the store where the script does not name it."""
     return call[0] not in ("put", "delete")
 
 

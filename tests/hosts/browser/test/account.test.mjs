@@ -15,7 +15,7 @@ test("lists are walked, a balance is watched, and a budget is set", async (t) =>
     const agent = new hopline.AgentClient(service);
     const walk = agent.walkProducts({ limit: 3 });
     const [walked, first, listed] = [[], [], await agent.listProducts({ limit: 100 })];
-    // It goes on from where it was left, though the client and the core are others.
+    // The purchase goes on from where it was left, though the client and the core are others.
     for await (const { product_no } of walk) if (first.push(product_no) === 3) break;
     const other = new hopline.AgentClient(service);
     const rest = other.walkProducts({ limit: 3 }, { position: walk.position });

@@ -34,7 +34,7 @@ async function service(t, react, allowed = ALLOWED) {
 
 const answer = (response, status, data, meta = {}, headers = {}) => response.writeHead(status, { ...JSON_TYPE, ...headers }).end(JSON.stringify({ success: true, data, meta }));
 
-/** What a purchase ends with. */
+/** The result of a purchase. */
 const buy = (page, options = {}) =>
   page.evaluate(async ([wanted, options]) => {
     const agent = new hopline.AgentClient(service);

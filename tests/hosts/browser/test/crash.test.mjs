@@ -95,7 +95,7 @@ test("two tabs of one store buy each intent once, and one that closes leaves its
   // Ten are the one's, ten the other's, and ten whose they will be.
   await Promise.all(tabs.map((tab, n) => buy(tab, service, intents.slice(10 * n, 10 * n + 10))));
   const tried = await Promise.all(tabs.map((tab) => buy(tab, service, intents, { once: true })));
-  // Whoever comes second is told so, and nothing more.
+  // The client that comes second is told so, and nothing more.
   for (const n of intents.keys()) assert.equal(tried.filter((each) => each[n] === "busy").length, 1, intents[n]);
   assert.equal((await service.state()).charges.length, 30);
   await tabs[0].close();

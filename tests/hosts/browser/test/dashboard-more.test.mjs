@@ -40,7 +40,7 @@ test("a price that rose, and that another tab has read since, buys nothing eithe
   const at = await dashboard(t);
   await at.choose("dynamic-world", "2");
   await at.service.control("price", { product_no: "dynamic-world", price: "4.5" });
-  // What the account was last quoted is the new price now, so the service itself would charge it.
+  // The account's last quote is the new price now, so the service itself would charge it.
   const other = await at.context.newPage();
   await other.goto(at.served.url);
   await other.locator(".product").first().waitFor();
@@ -256,7 +256,7 @@ test("where the browser keeps nothing, nothing is bought, and the page says why"
       }),
   });
   await at.choose("dynamic-world");
-  // What could not be read is not said to be empty.
+  // A list that could not be read is not said to be empty.
   assert.equal(await at.page.getByText("No sessions yet").count(), 0);
   await at.order.click();
   await at.page.locator("#ticket .outcome").getByText(/repair the store, which could not be read: .+; money may have moved/).waitFor();
@@ -279,7 +279,7 @@ test("a renewal whose answer is lost is in doubt, is charged once, and is said t
   assert.match(await at.page.textContent("#spend"), /10\.00 USD in 1 purchase/);
   await doubt.getByText("Ask again").click();
   await doubt.waitFor({ state: "detached" });
-  // What is answered after a second send is the session as it is, which does not say what the renewal cost.
+  // The answer after a second send is the session as it is, which does not say what the renewal cost.
   await at.page
     .locator("#spend")
     .getByText("10.00 USD in 1 purchase, as estimated when accepted; of 1 more the cost is not known")

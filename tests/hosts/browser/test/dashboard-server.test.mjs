@@ -119,7 +119,7 @@ test("no other operation is passed on, by whatever path it is named", async (t) 
     ["POST", "/"],
   ];
   for (const [method, path] of others) refused(await send(method, path), 404, "ROUTE_NOT_FOUND");
-  // Whatever names another host is no path of ours.
+  // An address that names another host is no path of ours.
   for (const path of ["http://example.com/api/products", "//example.com/api/products"])
     refused(await send("GET", path), 404, "ROUTE_NOT_FOUND");
   assert.deepEqual(asked, []);

@@ -69,7 +69,7 @@ export async function dashboard(t, { size = "desktop", sandbox: options = [], pr
       }
       assert.fail(`the service has not charged ${count} times`);
     },
-    /** What axe finds that keeps people out, in light and in dark. */
+    /** The findings of axe that keep people out, in light and in dark. */
     async accessible(where) {
       for (const colorScheme of ["light", "dark"]) {
         await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });

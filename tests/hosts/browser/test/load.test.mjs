@@ -70,7 +70,7 @@ test("Vite's own server", async (t) => {
 test("a webpack build", async (t) => {
   const [service, path] = [await sandbox(t), await folder(t)];
   const stats = await new Promise((resolve, reject) => {
-    // It warns of everything above 244 KiB.
+    // webpack warns of everything above 244 KiB.
     webpack({ mode: "production", performance: false, context: APP, entry: "./main.js", output: { path, filename: "main.js" } }, (error, stats) => (error ? reject(error) : resolve(stats)));
   });
   assert.ok(!stats.hasErrors() && !stats.hasWarnings(), stats.toString());
@@ -87,7 +87,7 @@ test("an esbuild bundle, with the core copied beside it", async (t) => {
   await works(t, `${await site(t, { csp: policy(new URL(service.agent_url).origin), folders: { "/": path }, answers })}/app.html`, service);
 });
 
-/** What the first call of a page ends with. */
+/** The result of the first call of a page. */
 async function fails(t, options) {
   const page = await open(await profile(t), `${await site(t, options)}/page.html`);
   const told = await page.evaluate(async () => {

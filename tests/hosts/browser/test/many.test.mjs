@@ -23,7 +23,7 @@ test("100 sessions at once with one answer in twenty lost: each is active, each 
         return fetch(url, init);
       },
     });
-    // Whoever lost every answer to it, which chance allows, starts the same intent again.
+    // A caller that lost every answer to it, which chance allows, starts the same intent again.
     const open = (intent) => agent.openSession(wanted, { intent }).catch((error) => (error.effect === "unknown" ? open(intent) : Promise.reject(error)));
     const opened = await Promise.all(Array.from({ length: 100 }, (_, n) => open(`job-${n}`)));
     await agent.close();

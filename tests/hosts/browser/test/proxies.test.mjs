@@ -15,7 +15,7 @@ async function stage(t) {
   const service = await sandbox(t);
   const browser = await chromium.launch(LAUNCH);
   t.after(() => browser.close());
-  /** What a page meets through the proxy of this name: its response, or the error. */
+  /** The outcome of a request through the proxy of this name: its response, or the error. */
   const visit = async (ready, name, login, timeout = 30_000) => {
     const context = await browser.newContext({ proxy: new ProxySettings(proxyOf(ready, "http", name, login)).playwright() });
     const page = await context.newPage();

@@ -28,7 +28,7 @@ test("the database does what every store must, whenever a client dies", { timeou
   for (const ms of [0, 1, 20]) assert.deepEqual((await run(dying, ms)).failures, [], `${ms}`);
 });
 
-/** What a purchase over a store ends with, and that reads go on. */
+/** The result of a purchase over a store, and whether reads go on. */
 const refused = (page, name = "records") =>
   page.evaluate(async ([wanted, name]) => {
     const agent = new hopline.AgentClient({ ...service, store: new hopline.IndexedDBStore(name) });
@@ -92,7 +92,7 @@ test("without a secure context the store says that it needs one", async (t) => {
   const page = await open(await browser.newContext(), url.replace("127.0.0.1", "plain.example") + "/page.html");
   await page.evaluate((client) => (globalThis.service = client), account(service));
   clear(await refused(page), /secure context.*https or from localhost/);
-  // What keeps nothing works there, too.
+  // A client that keeps nothing works there, too.
   const bought = await page.evaluate((wanted) => new hopline.AgentClient(service).openSession(wanted, { intent: "job-18" }), WANTED);
   assert.equal(bought.phase, "ready");
 });
@@ -139,7 +139,7 @@ test("a database whose connection the browser closes is opened again, and what i
     assert.deepEqual(begun.slice(1), [true, 0], how);
     await remove();
     const after = await page.evaluate(async (wanted) => {
-      // What is vouched for is looked up, and the client hears that it owns nothing of it any more.
+      // A claim that is vouched for is looked up, and the client hears that it owns nothing of it any more.
       const [stands, told] = [await store.vouches(), lost];
       const { session_id } = await agent.openSession(wanted, { intent: "job-18" });
       const kept = (await agent.saved()).map((entry) => entry.intent);

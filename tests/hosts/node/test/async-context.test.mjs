@@ -44,7 +44,7 @@ test("what is resumed together runs in the context of whoever resumes it, and sa
   assert.match(lost.cause.cause?.message ?? lost.cause.message, /the network of job-7 is gone/);
   assert.deepEqual(new Set(whose.get("send bobs")), new Set(["bob"]));
   for (const intent of intents) assert.deepEqual(whose.get(`send ${intent}`), ["ann", "ann"], intent);
-  // What is put for no call's sake is the program's own.
+  // A put for no call's sake is the program's own.
   for (const call of ["claim", "put"]) assert.deepEqual([...new Set(whose.get(call))].filter(Boolean).sort(), ["ann", "bob"], call);
 });
 
@@ -86,7 +86,7 @@ test("repeats, store calls, events and logs of a call run in its caller's contex
   }
   assert.deepEqual(done.made, [], "nothing runs in the context in which the client was made");
   for (const event of ["began", "sent", "answered", "stored", "repeating", "ended"]) {
-    // What the store is asked for no call's sake is the program's own, and not of whatever made the client.
+    // A call of the store for no call's sake is the program's own, and not of whatever made the client.
     const whose = new Set(told.filter(([, one]) => one === event).map(([who]) => who));
     if (event === "stored") whose.delete(undefined);
     assert.deepEqual([...whose].sort(), ["A", "B", "C"], event);

@@ -1,4 +1,4 @@
-// What crosses between Rust and JavaScript, by the class of the core, which the package's own code drives.
+// The values that cross between Rust and JavaScript, by the class of the core, which the package's own code drives.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
@@ -75,7 +75,7 @@ test("bodies are bytes of their own, and none is undefined", () => {
   assert.ok(body instanceof Uint8Array);
   const text = new TextDecoder().decode(body);
   assert.equal(JSON.parse(text).product_no, "p-1");
-  // It is no part of the core's memory.
+  // The body is no part of the core's memory.
   assert.equal(body.buffer.byteLength, body.byteLength);
   answer(202, '{"success":true,"data":{"session_id":"s-1","status":"creating"}}');
   until(StepKind.Completed);

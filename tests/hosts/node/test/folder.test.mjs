@@ -122,7 +122,7 @@ test("of many processes that want a name of one that died, one has it", { timeou
   const owned = told.flatMap(({ claimed = {} }) => Object.entries(claimed));
   assert.deepEqual(owned.map(([name]) => name).sort(), names);
   assert.ok(owned.every(([name, data]) => name === data));
-  // Whoever has it can write, and nobody else.
+  // The owner can write, and nobody else.
   const written = await Promise.all(keepers.map((each) => Promise.all(names.map((name) => each.call("put", name, "new")))));
   assert.deepEqual(names.map((_, n) => written.filter((each) => each[n] === "done").length), names.map(() => 1));
 });

@@ -42,7 +42,7 @@ async function gateway(t) {
 
 const buy = (agent, more) => agent.createSession(WANTED, { intent: "job", ...more });
 
-/** It says truly what is open, by a record that is kept. */
+/** The client says truly what is open, by a record that is kept. */
 async function isInDoubt(agent, bought, status, what) {
   const error = await bought.then(() => assert.fail(`${what}: was to fail`), (error) => error);
   assert.deepEqual([error.kind, error.effect, error.status], ["in_doubt", "unknown", status], `${what}: ${error.stack}`);

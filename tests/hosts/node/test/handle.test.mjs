@@ -59,7 +59,7 @@ test("the proxy's failures are told apart from the target's, whichever client ha
   const service = await sandbox(t);
   const agent = service.agent();
   const open = await agent.openSession({ ...WANTED, protocol: "http" }, { credentials: true });
-  /** What the advice of each comes to. */
+  /** The effect of each advice. */
   const PROXY = /^the proxy refused/;
   const TARGET = /^the target failed/;
   const seen = async (name, url, proxy, ms = 30_000) => {
@@ -102,14 +102,14 @@ test("errors that Playwright throws are known by their words", async (t) => {
   }
   await verdict(thrown("page.goto: Timeout 30000ms exceeded.", "TimeoutError"));
   assert.equal(await verdict(thrown("net::ERR_TIMED_OUT")), "rotate");
-  // What may be anybody's is a reason to read the session once it comes three times in a row.
+  // A failure that may be anybody's is a reason to read the session once it comes three times in a row.
   const odd = Object.assign(new Error("half a pair: \ud800", { cause: new Error("net::ERR_CONNECTION_RESET") }), { name: "\udc00", code: 7n, errors: [null, 7] });
   odd.cause.cause = odd;
   for (const failed of [odd, thrown("page.goto: net::ERR_EMPTY_RESPONSE"), "unknown"]) {
     const { verdict, why } = await open.observe(failed);
     assert.deepEqual([verdict, /read the session/.test(why)], ["unsure", failed === "unknown"], String(why));
   }
-  // What breaks when it is looked at says nothing by that, and the rest of it what it says.
+  // A value that breaks when it is looked at says nothing by that; its other members count.
   const broken = (given, ...names) => names.reduce((one, name) => Object.defineProperty(one, name, { get: () => assert.fail("it was looked at") }), given);
   const refused = Object.assign(new Error(), { code: "ECONNREFUSED" });
   for (const failed of [broken(new Error("?"), "stack", "message", "name", "code", "response", "status", "cause", Symbol.toStringTag), broken(new Error("?"), "message"), Object.assign(new Error("?"), { message: { toString: () => assert.fail("it was read") } })]) {
@@ -126,7 +126,7 @@ test("errors that Playwright throws are known by their words", async (t) => {
   }
   // An error of another realm is one.
   assert.equal(await verdict(runInNewContext("Object.assign(new Error(), { code: 'ECONNREFUSED' })")), "the proxy");
-  // What has a status is one, and a word is one; nothing else is.
+  // A value with a status is an observation, and so is a word; nothing else is.
   for (const seen of [200, { status: 200 }, { statusCode: 204 }, new Response(null, { status: 200 })]) assert.equal(await verdict(seen), "keep");
   for (const seen of ["proxy", 407, { status: 407 }]) assert.equal(await verdict(seen), "the proxy");
   for (const seen of ["nothing", {}, null, undefined, [], { status: "403" }, NaN, 1.5]) {
@@ -178,7 +178,7 @@ test("once a client is closed it sends nothing, whatever was on its way to be se
       await close(agent);
       const told = (await ended).slice(0, 2).map(({ reason }) => reason?.kind);
       assert.ok(told.every((kind) => kind === "misuse" || kind === "cancelled"), `${told}`);
-      // Nobody hears of it any more.
+      // The rotation has no listener any more.
       given?.abort();
     }
   }

@@ -1,4 +1,4 @@
-// What callers do wrong: one clear error each, nothing sent, nothing lost.
+// Mistakes of callers: one clear error each, nothing sent, nothing lost.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -22,7 +22,7 @@ function clear(error, kind, what) {
   assert.equal(error.effect, "none");
 }
 
-/** What stands for a record in errors and lists. */
+/** The name of a record in errors and lists. */
 const RECORD = `${"5e".repeat(16)}.i${"0".repeat(32)}.${"a".repeat(16)}`;
 
 test("a client with wrong options is refused, and no option is repeated", () => {
@@ -102,7 +102,7 @@ test("space around what the environment says is nothing, and an error names its 
   for (const [name, value] of [["HOPLINE_BASE_URL", "api.example/v1"], ["HOPLINE_API_KEY", "canary\nkey"], ["HOPLINE_BASE_URL", ""], ["HOPLINE_API_KEY", " \n"], ["HOPLINE_API_KEY", ""]]) {
     set({ [name]: value });
     assert.throws(() => new AgentClient(), (error) => (clear(error, "invalid", new RegExp(name)), !error.message.includes("canary")));
-    // What is given is not the variable's.
+    // A given option is not the variable's.
     if (value.trim()) assert.throws(() => new AgentClient({ baseUrl: "x", apiKey: "canary\nkey" }), ({ message }) => !message.includes("HOPLINE"));
   }
   for (const name of ["HOPLINE_USERNAME", "HOPLINE_PASSWORD", "HOPLINE_BACKEND_URL"]) {
@@ -194,7 +194,7 @@ test("a store that can't be opened or written sends nothing and says why; reads 
     assert.equal(typeof (await agent.getBalance()).balance, "number");
     if (store === full) continue;
     // A store that was never read does not look like an empty one.
-    // What is to be resumed may have been done, by whoever wrote its record.
+    // An operation to resume may have been done by the writer of its record.
     const asks = [[() => agent.saved(), "none"], [() => agent.resumeAll(), "none"], [() => agent.resume(RECORD), "unknown"], [() => agent.forget(RECORD), "none"]];
     for (const [ask, effect] of asks) {
       const unread = await ask().catch((error) => error);
@@ -239,7 +239,7 @@ test("an error says which call it was, where, and why", async (t) => {
   await new Promise((resolve) => server.close(resolve));
   const nobody = new AgentClient({ apiKey: "key", baseUrl: `http://127.0.0.1:${port}/v1`, retry: { attempts: 1 } });
   assert.match(await message(nobody.getBalance()), new RegExp(`could not be reached: ECONNREFUSED: connect ECONNREFUSED 127.0.0.1:${port};`));
-  // What is missing.
+  // The missing option.
   assert.match(await message(new AgentClient({ baseUrl }).getBalance()), /; this client has no key: give `apiKey`, or set HOPLINE_API_KEY$/);
   assert.doesNotMatch(await message(new AgentClient({ baseUrl, apiKey: "wrong" }).getBalance()), /has no key/);
   assert.match(await message(new ResellerClient({ baseUrl: backend_url }).queryProducts()), /; this client has no login: .*HOPLINE_USERNAME and HOPLINE_PASSWORD$/);
@@ -433,7 +433,7 @@ test("a folder that can't be written, or goes away, is a store error, and nothin
   assert.equal((await service.state()).charges.length, 0);
 });
 
-/** What is given where a limit was to be: from a file, a database, a form, a class. */
+/** Values in place of a limit: from a file, a database, a form, a class. */
 const NO_LIMITS = {
   null: null, NaN: NaN, infinite: Infinity, "a text": "cheap", "a text with a comma": "1,00", "an empty text": "", "an object": {}, "a list": [5], "a bigint": 5n,
   "an instance": new (class Money { #amount = 5; })(), "a boxed number": new Number(5), "a map": new Map([["usd", 5]]), "a date": new Date(0), true: true,

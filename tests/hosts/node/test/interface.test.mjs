@@ -1,4 +1,4 @@
-// What can be reached from the package: what its types document, under the names that they give it, and nothing else.
+// The exports of the package are those that its types document, under the names that they give it, and nothing else.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";

@@ -114,7 +114,7 @@ test("an intent is one client's alone among all that share a folder", async (t) 
   const forget = async () => one.forget((await one.saved())[0].record);
   await assert.rejects(forget(), { kind: "refused", isRefusedByUs: true, advice: "terminate_session", session_id });
   assert.equal(await one.releaseSession(session_id), true);
-  // What is let go of is put once more.
+  // A session is put once more when it is let go of.
   for (let looks = 0; looks < 1000 && (await one.saved())[0].whose === "mine"; looks++);
   assert.equal(await forget(), true);
   await two.openSession(WANTED, { intent: "job-17" });
@@ -160,7 +160,7 @@ test("an intent that another key began buys nothing again, and goes on once the 
   const same = service.agent({ sameAccount: true, store: new FolderStore(path) });
   assert.equal((await same.openSession(WANTED, { intent: "job-17" })).session_id, session_id);
   assert.equal((await service.state()).charges.length, 2);
-  // It is that client's now, as any other intent is.
+  // The intent is that client's now, as any other one is.
   await assert.rejects(service.agent({ store: new FolderStore(path) }).openSession(WANTED, { intent: "job-17" }), { kind: "busy" });
   assert.equal((await service.state()).charges.length, 2);
 });

@@ -1,4 +1,4 @@
-// Who owns what: nothing stays owned that nobody holds, and whoever is gone lets go.
+// Ownership: nothing stays owned that nobody holds, and a client that is gone lets go.
 import assert from "node:assert/strict";
 import { getEventListeners } from "node:events";
 import { existsSync, readFileSync, readdirSync } from "node:fs";
@@ -13,7 +13,7 @@ import { ask, runSuite } from "./lib/suite.mjs";
 
 /** The names that somebody owns in a folder. */
 const owned = (path) => (existsSync(join(path, "claims")) ? readdirSync(join(path, "claims")) : []);
-/** Whatever a command leaves to be done is begun when it ends. */
+/** The work that a command leaves is begun when it ends. */
 async function settled(path, count) {
   for (const until = Date.now() + 60_000; owned(path).length !== count && Date.now() < until; ) await new Promise((resolve) => setTimeout(resolve, 5));
   return owned(path).length;
@@ -249,7 +249,7 @@ test("a scope ends no session that its client does not follow any more", async (
   store.release();
   await other.openSession(WANTED, { intent: "job-2" });
   lost();
-  // It is asked for again, and is the other one's.
+  // The name is asked for again, and is the other one's.
   while (await agent.observe(taken.session_id, { status: 200 })) await new Promise((resolve) => setTimeout(resolve, 5));
   await taken.dispose();
   assert.equal(await status(taken), "active");

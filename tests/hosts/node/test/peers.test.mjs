@@ -14,11 +14,11 @@ import { WANTED, login, program, sandbox } from "./lib/sandbox.mjs";
 import { tool } from "./lib/tools.mjs";
 
 const ROOM = ["--session-limit", "1000", "--rate-limit", "10000000", "--balance", "100000"];
-/** It is there on Linux only. */
+/** Node 24, on Linux only. */
 const NODE24 = join(dirname(tool.resolve("undici6/package.json")), "../node24/bin/node");
 /** By HTTP client: what a client is given as `fetch`. */
 const FETCHES = { "Node's own fetch": undefined, "the fetch of undici 6": tool("undici6").fetch, "the fetch of undici 7": tool("undici").fetch, ...(HAS_UNDICI8 && { "the fetch of undici 8": tool("undici8").fetch }) };
-/** What undici, and so Node, takes for no answer: a 100 that nobody asked for, and a connection that ends when it is used again. It is sent again. */
+/** Answers that undici, and so Node, takes for none: a 100 that nobody asked for, and a connection that ends when it is used again. The request is sent again. */
 const BEYOND_UNDICI = new Set(["continue", "informational", "stale", "stale-close", "unasked-408", "close"]);
 /** A shorter pause serves as well. */
 const SHORT = { late: "-50", "early-hints": "-50" };
@@ -139,7 +139,7 @@ test("a dispatcher of the program's own sends writes without a key, too, as the 
   assert.ok(seen.includes("POST"), "an interceptor");
 });
 
-/** What logins hold in the wild. */
+/** Logins as they are in the wild. */
 const LOGINS = [["søren", "SØREN"], ["ĘdwardĄcki1", "pässword"], [`${"u".repeat(120)}-country-us`, "p".repeat(127)], [`${"ü".repeat(60)}-1`, "x".repeat(255)], ["user", "%2F:@/ ?#"]];
 
 const curl = (url) => (proxy) => new Promise((resolve, reject) => {
@@ -161,7 +161,7 @@ test("a proxy is given the login as it is, by each client", { timeout: 120_000 }
     for (const [username, password] of LOGINS) {
       await forget();
       const status = await get(new ProxySettings(proxyOf(ready, kind, "right", { username, password })));
-      // What got gives has another name for it.
+      // The error of got has another name for it.
       assert.ok(status === 200 || name === "got", `${name} as ${username}: ${status}`);
       const logins = (await recorded()).logins.filter(({ username }) => username !== null);
       const told = logins.map(({ username, password }) => [username, password].map((bytes) => Buffer.from(bytes, "hex").toString()));

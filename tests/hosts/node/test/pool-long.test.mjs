@@ -31,7 +31,7 @@ test("never more than its size, and as many charges as sessions", { timeout: 4 *
       return fetch(url, init);
     },
   });
-  // What ends a session behind the pool's back.
+  // Another client ends sessions behind the pool's back.
   const stranger = service.agent();
   const begun = performance.now();
   const seconds = (since = begun) => `${((performance.now() - since) / 1000).toFixed(1)} s`;
@@ -47,10 +47,10 @@ test("never more than its size, and as many charges as sessions", { timeout: 4 *
         await pool.withLease({ target: "shop.example", timeoutMs: 5000 }, async (lease) => {
           lent += 1;
           await pause(200 + chance() * 600);
-          // What is blocked while the service is out gets no other exit, and there are to be some left.
+          // A session that is blocked while the service is out gets no other exit, and there are to be some left.
           const isBlocked = chance() < (isOut ? 0.01 : 0.1);
           blocks += isBlocked ? 1 : 0;
-          // What a request through it would meet.
+          // The observation of a request through it.
           lease.observe(over.has(lease.sessionId) ? "proxy" : isBlocked ? "block" : 200);
         });
       } catch (error) {
@@ -128,7 +128,7 @@ test("never more than its size, and as many charges as sessions", { timeout: 4 *
   await pause(SECONDS * 1000);
   isOver = true;
   await Promise.all(callers);
-  // It comes back by itself.
+  // The service comes back by itself.
   const status = await until("has come back", ({ slots, hold, ready }) => hold === undefined && ready >= READY && slots.every(({ state, reason }) => state === "ready" || reason));
   await pool.close();
   const state = await service.state();

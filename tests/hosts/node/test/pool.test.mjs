@@ -16,7 +16,7 @@ const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 const alive = (state) => state.sessions.filter(({ status }) => status === "creating" || status === "active").length;
 
-/** What the counts of a status add up to. */
+/** The sum of a status's counts. */
 const STATES = ["ready", "leased", "creating", "changing", "resting", "in_doubt", "empty", "with_others", "free_in_store", "unknown"];
 const sum = (status) => STATES.reduce((before, state) => before + status[state], 0);
 
@@ -69,7 +69,7 @@ test("a block rotates the session once its lease is back, and the next lease has
   await service.control("target", { block_first_exit: true });
   const blocked = await get(first);
   assert.deepEqual([blocked.status, first.observe(blocked), first.data], [403, "give_back", { cookie: "a" }]);
-  // It does not change while it is lent.
+  // The exit does not change while it is lent.
   assert.deepEqual([first.valid, (await get(first)).status], [true, 403]);
   first.release();
   const second = await pool.acquire({ target });
@@ -92,7 +92,7 @@ test("a session rests for a target as long as the target asks, and is lent for o
   for (const seen of [new Response(null, slowDown), Object.assign(new Error("429"), { response: slowDown })]) {
     const begun = performance.now();
     await pool.withLease({ target: "a" }, (lease) => assert.equal(lease.observe(seen), "give_back"));
-    // It is lent for the one while the other waits for it.
+    // The session is lent for the one while the other waits for it.
     const order = [];
     const waiting = pool.withLease({ target: "a", timeoutMs: 30_000 }, (lease) => order.push("a") && assert.equal(lease.observe(200), "keep"));
     await pool.withLease({ target: "b" }, (lease) => order.push("b") && assert.equal(lease.observe(200), "keep"));

@@ -22,7 +22,7 @@ mkdirSync(PLACE, { recursive: true });
 // A page's scripts are modules, too, though they are called .js.
 writeFileSync(join(PLACE, "package.json"), '{ "type": "module" }');
 for (const [name, code] of Object.entries(programs)) writeFileSync(join(PLACE, name), code);
-// What one of them needs beside the package.
+// The packages that one of them needs beside this one.
 mkdirSync(join(PLACE, "node_modules"), { recursive: true });
 if (!existsSync(join(PLACE, "node_modules/undici"))) symlinkSync(dirname(tool.resolve("undici/package.json")), join(PLACE, "node_modules/undici"));
 
@@ -135,7 +135,7 @@ test("the README's reseller makes nothing twice: run again, and after a kill", a
   const open = join(place, "hopline-records/open");
   await killWhen(start(t, "reseller.mjs", service, place), async () => {
     const order = (await service.books()).static_orders.find(({ order_no }) => order_no.startsWith("ORD-"));
-    // What has the order's number was answered, and is no longer in doubt.
+    // An operation with the order's number was answered, and is no longer in doubt.
     return order && readdirSync(open).some((name) => readable(join(open, name)).includes(order.order_no));
   });
   await service.control("clock", { advance_ms: 600_000 });

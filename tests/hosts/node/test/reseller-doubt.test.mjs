@@ -1,4 +1,4 @@
-// What nobody knows: lost answers, crashes and waits that are given up. Nothing is placed twice, and nothing is lost.
+// Operations in doubt: lost answers, crashes and waits that are given up. Nothing is placed twice, and nothing is lost.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
@@ -32,7 +32,7 @@ for (const kind of ["drop_before", "drop_after"]) {
     await assert.rejects(next.settle(doubt.record, "happened", { became: "" }), { kind: "invalid", message: /settle: `became` must not be empty/ });
     const settled = placed.length > 0 ? next.settle(doubt.record, "happened", { became: placed[0] }) : next.settle(doubt.record, "not_happened", { early: true });
     assert.equal(await settled, true);
-    // What is still there has changed since the doubt was looked at.
+    // The record has changed since the doubt was looked at, or is gone.
     if (placed.length > 0) await assert.rejects(next.settle(doubt.record, "happened"), { kind: "refused", effect: "none" });
     else assert.equal(await next.settle(doubt.record, "happened"), false);
     await assert.rejects(next.reconcile(doubt.record), { kind: placed.length > 0 ? "refused" : "misuse" });
@@ -56,7 +56,7 @@ test("a sub-user, an adjustment and a purchase of the agent API can be looked up
   const { candidates } = await reseller.reconcile(made.record);
   assert.deepEqual(candidates.map(({ matched, item }) => [matched, item.username.reveal()]), [[["username"], "bob"]]);
   assert.ok(!JSON.stringify(candidates).includes("bob"));
-  // Whoever makes the sub-user goes on with the one that was found.
+  // The caller that makes the sub-user goes on with the one that was found.
   await assert.rejects(reseller.settle(made.record, "happened", { became: "bob" }), { kind: "invalid", field: "became" });
   assert.equal(await reseller.settle(made.record, "happened", { became: candidates[0].item.id }), true);
   assert.deepEqual({ ...(await bob()) }, { id: candidates[0].item.id });

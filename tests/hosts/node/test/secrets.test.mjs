@@ -9,7 +9,7 @@ import { AgentClient, FolderStore, ProxySettings } from "hopline";
 import { WANTED, folder, sandbox } from "./lib/sandbox.mjs";
 import { shown } from "./lib/shown.mjs";
 
-/** What secrets hide. */
+/** The texts that secrets hide. */
 const texts = (secrets) => Object.fromEntries(Object.entries(secrets).map(([name, secret]) => [name, secret?.reveal?.()]));
 
 test("a client, its sessions, events, errors and records show no secret", async (t) => {

@@ -1,4 +1,4 @@
-// What a client tells people while it works: `onEvent`, `log`, and OpenTelemetry's spans and metrics.
+// The reports of a client while it works: `onEvent`, `log`, and OpenTelemetry's spans and metrics.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { inspect } from "node:util";

@@ -1,4 +1,4 @@
-// Whatever is waited for ends: a result that is there at once, a signal before anything is sent, a store that is always busy.
+// Every wait ends: a result that is there at once, a signal before anything is sent, a store that is always busy.
 import assert from "node:assert/strict";
 import { getEventListeners } from "node:events";
 import { test } from "node:test";
@@ -16,7 +16,7 @@ function client(t, fetch, more) {
   return agent;
 }
 
-/** What it ends with, or `hangs`: nothing here needs the network or a timer. */
+/** The result of a wait, or `hangs`: nothing here needs the network or a timer. */
 function ends(promise) {
   let timer;
   const hangs = new Promise((resolve) => (timer = setTimeout(resolve, 60_000, "hangs")));
@@ -45,7 +45,7 @@ test("a signal gives up all that is still resumed, though some of it has ended",
   const given = new AbortController();
   let sent = 0;
   const second = client(t, async (_, { method, signal }) => {
-    // Whatever else is asked for, such as the service's time.
+    // Other requests, such as that for the service's time.
     if (method === "GET") return answer({ balance: 1 }, { date: new Date().toUTCString() });
     sent += 1;
     if (sent === 1) return answer({ session_id: "s-1", status: "active" });

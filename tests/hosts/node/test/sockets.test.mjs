@@ -144,7 +144,7 @@ test("a fetch that throws or returns nonsense is one clear error, and nothing is
     assert.equal((await client.saved())[0].holds, "in_doubt");
     assert.ok(!`${error.stack} ${error.cause?.stack} ${JSON.stringify(error)}`.includes("canary"));
   }
-  // What is a success is one, though nobody can read what was bought.
+  // A success stays one, though nobody can read what was bought.
   const unread = await buy(agent(t, "http://127.0.0.1:9/v1", { fetch: async () => new Response('{"success":true,"data":7}', { status: 202 }) }), { intent: "a" });
   assert.deepEqual([unread.kind, unread.effect], ["decode", "done"], unread.stack);
 });

@@ -1,4 +1,4 @@
-// What limits spending: a price, a cap of the day, a backend that is not ready; and what a purchase is to cost.
+// The limits of spending: a price, a cap of the day, a backend that is not ready; and what a purchase is to cost.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 

@@ -1,4 +1,4 @@
-// What a program has in its own source, for any bundler.
+// The source of a program, for any bundler.
 import * as hopline from "hopline";
 
 globalThis.hopline = hopline;

@@ -11,7 +11,7 @@ export { LAUNCH, account, open };
 let launched;
 after(async () => (await launched)?.close());
 
-/** What a test may take. After that its pages are closed, and whatever it waits for in them fails. */
+/** The time that a test may take. After that its pages are closed, and whatever it waits for in them fails. */
 const LONGEST = 180_000;
 
 /** A browser profile that nothing else uses. */

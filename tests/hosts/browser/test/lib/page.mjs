@@ -7,7 +7,7 @@ export const LAUNCH = {
   timeout: 60_000,
 };
 
-/** Opens a page of the site, and waits until its script has run. What it prints is kept in `page.told`. */
+/** Opens a page of the site, and waits until its script has run. The page's output is kept in `page.told`. */
 export async function open(context, url) {
   const page = await context.newPage();
   page.told = [];
@@ -19,5 +19,5 @@ export async function open(context, url) {
   return page;
 }
 
-/** What a client at a sandbox is made of. */
+/** The options of a client at a sandbox. */
 export const account = ({ api_key, agent_url }) => ({ apiKey: api_key, baseUrl: agent_url });

@@ -8,7 +8,7 @@ import { policy, site } from "./site.mjs";
 const MAP = JSON.stringify({ imports: { hopline: "/hopline/web.mjs" } });
 const HTML = `<!doctype html><title>Runners</title><script type="importmap">${MAP}</script><script type="module" src="/runners.mjs"></script>`;
 
-/** The page. What runs the vectors is in its `vectors`, what judges texts in its `judge`. */
+/** The page. The runner of the vectors is in its `vectors`, the judge of texts in its `judge`. */
 export async function runner(t) {
   // An import map can only be written into the page, so the policy names it by its digest.
   const csp = policy().replace("script-src", `script-src 'sha256-${createHash("sha256").update(MAP).digest("base64")}'`);

@@ -38,7 +38,7 @@ export async function site(t, { folders = {}, csp = policy(), answers = {} } = {
       response.writeHead(404, { "content-type": "text/plain" }).end("not found");
     }
   };
-  // What a page still asks for while its test ends may find nobody behind.
+  // A request of a page while its test ends may find no server.
   const server = createServer((request, response) => answer(request, response).catch(() => response.destroy()));
   server.listen(0, "127.0.0.1");
   await once(server, "listening");

@@ -5,7 +5,7 @@ import { ask } from "./runner/lib/suite.mjs";
 let now;
 let owner;
 const made = crypto.randomUUID.bind(crypto);
-// Which row of the database is this client's.
+// The row of the database that is this client's.
 crypto.randomUUID = () => (owner = made());
 let store;
 

@@ -1,4 +1,4 @@
-// What every store must do, in a page: each client is a worker, and each case has a database of its own.
+// The requirements of every store, in a page: each client is a worker, and each case has a database of its own.
 import { runSuite } from "./runner/lib/suite.mjs";
 
 const DAMAGE = {

@@ -1,4 +1,4 @@
-// Test data that nobody here wrote. It lies beside the repository, not in it.
+// Test data that nobody here wrote. The folder lies beside the repository, not in it.
 import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 

@@ -3,7 +3,7 @@
 const DAY = 24 * 3600 * 1000;
 const PAGE = 500;
 
-/** What several stores share, as a database would be. */
+/** The data that several stores share, as a database would be. */
 export class SharedRecords {
   /** By name: `{ data, until, owner }`; without data it is claimed and was never put. */
   rows = new Map();

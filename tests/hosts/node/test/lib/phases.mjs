@@ -35,7 +35,7 @@ export async function giveUp({ AgentClient }, client, store, phase, wanted, opti
     fetch: async (url, init) => {
       const buys = init.method === "POST";
       at(buys ? "as the request goes out" : url.includes("credentials") ? "as its credentials are read" : "as it is polled");
-      // What is given up here was never sent; the client can't know. What is sent arrives, whatever is given up later.
+      // A call that is given up here was never sent; the client can't know. A request that is sent arrives, whatever is given up later.
       init.signal.throwIfAborted();
       const answer = await fetch(url, { ...init, signal: undefined });
       const body = await answer.arrayBuffer();

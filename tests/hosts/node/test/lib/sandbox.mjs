@@ -46,7 +46,7 @@ export async function sandbox(t, ...options) {
   };
 }
 
-/** What a reseller's client at a sandbox is made of. */
+/** The options of a reseller's client at a sandbox. */
 export const login = ({ username, password, backend_url }) => ({ username, password, baseUrl: backend_url });
 
 /** A reseller with a sub-user that can pay, and an order for it. */
@@ -73,7 +73,7 @@ export function program(name, environment, more = [], cwd = undefined, node = pr
     env: { ...process.env, ...environment },
     cwd,
     stdio: ["pipe", "pipe", "pipe"],
-    // Whatever it waits for does not come after that.
+    // The program is ended after that.
     timeout: longest,
   });
   let out = "";

@@ -20,7 +20,7 @@ function printed(value) {
   return [inspect(value, { depth: 20 }), inspect(value, { depth: 20, showHidden: true, customInspect: false }), ...lines];
 }
 
-/** What a worker would be sent; what can't be sent shows nothing. */
+/** The copy that a worker would be sent; a value that can't be sent shows nothing. */
 function cloned(value) {
   try {
     return inspect(structuredClone(value), { depth: 20, showHidden: true });

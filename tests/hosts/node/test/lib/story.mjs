@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
 
-/** What was asked for. */
+/** The requests that were made. */
 export const { story, seed } = parseArgs({ options: { story: { type: "string", default: "life" }, seed: { type: "string", default: "7" } } }).values;
 if (!["life", "reseller"].includes(story)) {
   console.error(`there is no story \`${story}\`; there are life and reseller`);

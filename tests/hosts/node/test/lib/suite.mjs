@@ -1,4 +1,4 @@
-// What every store must do: the cases of tests/store, whose README says what their words mean. Nothing here is of one host.
+// The requirements of every store: the cases of tests/store, whose README says what their words mean. Nothing here is of one host.
 
 const NOW = 1750000000000;
 const STEPS = {
@@ -139,7 +139,7 @@ function isLike(expected, came) {
   }
 }
 
-/** Whether each name of `wanted` is in `found`, with like data. */
+/** Returns true if each name of `wanted` is in `found`, with like data. */
 function hasAll(found, wanted, like = (data, each) => isData(each, data)) {
   return found !== undefined && Object.entries(wanted).every(([name, each]) => Object.hasOwn(found, name) && like(found[name], each));
 }

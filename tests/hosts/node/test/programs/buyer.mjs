@@ -6,7 +6,7 @@ import { MortalStore, mortalFetch } from "./mortal.mjs";
 const agent = new AgentClient({ store: new MortalStore(process.env.FOLDER), fetch: mortalFetch((_, { method }) => method === "POST") });
 const wanted = { session_type: "dynamic", product_no: "dynamic-world", quantity: 1 };
 const bought = await Promise.all(JSON.parse(process.env.INTENTS).map(async (intent) => {
-  // Whoever has it for the moment is gone soon, or buys it.
+  // A client that has it for the moment is gone soon, or buys.
   for (;;) {
     try {
       return (await agent.openSession(wanted, { intent })).session_id;

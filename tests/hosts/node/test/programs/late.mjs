@@ -5,7 +5,7 @@ import { OwnStore } from "../lib/own-store.mjs";
 import { WANTED } from "../lib/sandbox.mjs";
 
 const store = new OwnStore();
-/** Who may answer: the calls that are out. */
+/** The calls that are out and may be answered. */
 let out = [];
 store.put = () => new Promise((_, reject) => out.push(() => reject(new Error(`${Math.random()} is gone. `.repeat(200)))));
 const agent = new AgentClient({ baseUrl: "https://x/v1", apiKey: "canary-key", store, fetch: async () => Promise.reject(new Error("was sent")) });

@@ -1,4 +1,4 @@
-// What dies where it is told to: `POINT` is `claim:1`, `claimed:1`, `put:2`, `was put:2`, `send:1`, `sent:1`, `read:1`, `was read:1`.
+// A program that dies where it is told to: `POINT` is `claim:1`, `claimed:1`, `put:2`, `was put:2`, `send:1`, `sent:1`, `read:1`, `was read:1`.
 import { FolderStore } from "hopline";
 
 const [point, at] = (process.env.POINT ?? "").split(":");

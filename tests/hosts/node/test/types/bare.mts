@@ -1,4 +1,4 @@
-// What a program without the types of a browser or of Node writes: nothing but the language itself is needed.
+// A program without the types of a browser or of Node: nothing but the language itself is needed.
 import { AgentClient, HoplineError, sessionEvent } from "hopline";
 
 export async function buy(): Promise<string> {

@@ -1,4 +1,4 @@
-// What callers write, as the compiler sees it.
+// Programs of callers, as the compiler sees them.
 import { AgentClient, FolderStore, HoplineError, ProxySettings, ResellerClient, Secret, Walk, isShared, meta, needsProjectId, operations, parseIpRange, sessionEvent } from "hopline";
 import type { Advice, ClientEvent, Effect, ErrorFields, Lease, LeaseAdvice, LoggedEvent, OpenSession, OrderReply, Phase, Pool, PoolStatus, Product, ProductList, Quote, Seen, Session, SessionStatus, Store, Undocumented, Until } from "hopline";
 
@@ -155,7 +155,7 @@ export function narrow(error: unknown): string {
   }
 }
 
-// What the compiler must not let pass.
+// Programs that the compiler must refuse.
 // @ts-expect-error no such word of advice
 void (new Error() as HoplineError).advice satisfies "buy_again";
 // @ts-expect-error the contract does not document what is in it

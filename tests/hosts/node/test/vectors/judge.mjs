@@ -1,4 +1,4 @@
-// What the package says of JSON texts that nobody here wrote, in Node or in a page, beside what the core alone says of them.
+// The package's verdict on JSON texts that nobody here wrote, in Node or in a page, beside what the core alone says of them.
 import { AgentClient, HoplineError } from "hopline";
 
 import { Core, StepKind } from "../lib/core.mjs";
@@ -6,7 +6,7 @@ import { Core, StepKind } from "../lib/core.mjs";
 const client = { apiKey: "key", baseUrl: "https://api.example/v1" };
 const options = { attempts: 1 };
 
-/** What the core alone says of a body: nothing, or the kind of its error. */
+/** The core's own verdict on a body: nothing, or the kind of its error. */
 function core(body) {
   const core = new Core(JSON.stringify({ api_key: client.apiKey, base_url: client.baseUrl }), new Uint8Array(16));
   const command = core.start("get_balance", "{}", JSON.stringify(options));
@@ -18,7 +18,7 @@ function core(body) {
   return how === "failed" ? told.kind : undefined;
 }
 
-/** What a caller is told of it. */
+/** The caller's view of it. */
 async function host(agent) {
   const error = await agent.getBalance({}, options).then(() => undefined, (error) => error);
   return error === undefined || error instanceof HoplineError ? error?.kind : String(error);

@@ -1,4 +1,4 @@
-// Whether a JSON value is what a vector expects.
+// Returns true if a JSON value is what a vector expects.
 
 export class Mismatch extends Error {}
 

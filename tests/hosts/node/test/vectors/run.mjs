@@ -268,7 +268,7 @@ function take(world, name, { ok, error, nothing }) {
   return taken;
 }
 
-/** What comes of a send. */
+/** The outcome of a send. */
 function answer(world, id, given) {
   const { status = given.ok === undefined ? undefined : 200, headers = {}, meta, truncated = false } = given;
   const kinds = ["ok", "error", "text", "hex", "failed"].filter((kind) => given[kind] !== undefined);

@@ -26,12 +26,12 @@ export const callOf = ({ call: [kind, ...given] }) => ({ kind, ...MEMBERS[kind](
 
 export class Store {
   #kept = new Map();
-  /** What was put or deleted and not confirmed: it may be on the disk. */
+  /** The puts and deletes that were not confirmed: each may be on the disk. */
   #unsure = new Map();
   #day = 0;
   #entries = new Map();
 
-  /** What the store answers, as a function of the core. */
+  /** The store's answers, as a function of the core. */
   call(call, unix) {
     for (const [name, { owned, until }] of this.#kept) if (!owned && until !== undefined && until <= unix) this.#kept.delete(name);
     const { name } = call;

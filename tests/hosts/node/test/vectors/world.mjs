@@ -1,4 +1,4 @@
-// What surrounds the client of one case: its clocks, its store, what is out, and the names of all of it.
+// The surroundings of the client of one case: its clocks, its store, what is out, and the names of all of it.
 import { Core, StepKind } from "../lib/core.mjs";
 
 import { fail, short } from "./matching.mjs";
@@ -33,7 +33,7 @@ class Names {
     return at < 0 ? Infinity : at;
   }
 
-  /** Every text that has a name is replaced by it. What people are shown of a record is its name and its version. */
+  /** Every text that has a name is replaced by it. People see the name and the version of a record. */
   in(value) {
     if (typeof value === "string") {
       const without = value.slice(0, Math.max(value.lastIndexOf("."), 0));
@@ -49,7 +49,7 @@ export class World {
   commands = new Map();
   records = new Names();
   keys = new Names();
-  /** What counts under the day's cap. */
+  /** The amounts that count under the day's cap. */
   entries = new Names();
   /** By name: the steps that a script named. */
   steps = new Map();
@@ -93,7 +93,7 @@ export class World {
     }
   }
 
-  /** Whether the store answers the call that the client gives where the script does not name it. */
+  /** True if the store answers the call that the client gives where the script does not name it. */
   answersItself() {
     return !["put", "delete"].includes(this.client.call[0]);
   }

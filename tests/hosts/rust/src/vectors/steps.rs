@@ -232,7 +232,7 @@ pub(super) struct Crash {
 #[serde(deny_unknown_fields)]
 pub(super) struct Plant {
     pub(super) plant: String,
-    /// What it is the name of, where nothing has named it yet.
+    /// The record that it is the name of, where nothing has named it yet.
     pub(super) name: Option<String>,
     pub(super) text: Option<String>,
     pub(super) change: Option<Value>,
@@ -297,7 +297,7 @@ pub(super) struct Forget {
 #[serde(deny_unknown_fields)]
 pub(super) struct ReleaseSession {
     pub(super) release_session: String,
-    /// Whether it was followed; true where it is left out.
+    /// False if the session was not followed. Default: true.
     pub(super) done: Option<bool>,
 }
 

@@ -1,6 +1,6 @@
 //! The client over real sockets, with the transports that the examples show, against a sandbox in this process.
 //!
-//! What is tried here is what a scripted transport can't show: that ureq and reqwest tell truly what came of a request,
+//! These tests show what a scripted transport can't: that ureq and reqwest tell truly what came of a request,
 //! and do nothing of their own about it.
 
 mod cancel;

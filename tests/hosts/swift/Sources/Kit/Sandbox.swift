@@ -165,6 +165,6 @@ public struct Unmet: Error, CustomStringConvertible {
     }
 }
 
-/// What all tests send through. On Linux sessions that open and close connections side by side may take each other's place in
+/// The transport of all tests. On Linux sessions that open and close connections side by side may take each other's place in
 /// libdispatch, and then hear of nothing any more; so there is one.
 public let network = URLSessionTransport()

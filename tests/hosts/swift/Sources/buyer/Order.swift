@@ -6,7 +6,7 @@ private struct Listed: Decodable {
     let order_no: String
 }
 
-/// Places an order under an intent. What it finds in doubt it looks up, and says what became of it, as a person would: an order of
+/// Places an order under an intent. The program looks up each doubt that it finds, and settles it as a person would: an order of
 /// this user that was not there before is the one.
 func order(_ folder: String, for user: Int, _ points: Points, isFatal: Bool) async throws {
     let store = Watched(try FolderStore(folder)) { _ in points.passed() }

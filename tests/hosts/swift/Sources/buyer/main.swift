@@ -45,6 +45,6 @@ try await withThrowingTaskGroup(of: String.self) { group in
     }
     for try await came in group { say(came) }
 }
-// What others left is theirs to resume as long as they live, and anybody's after that.
+// The records of others are theirs to resume as long as they live, and anybody's after that.
 if count > 1 { while readLine() != nil {} }
 await agent.close()

@@ -18,7 +18,7 @@ func ensure(_ holds: Bool, _ said: String) throws {
     if !holds { throw Unmet(said) }
 }
 
-/// What the steps of a story cost.
+/// The cost of the steps of a story.
 actor Teller {
     struct Step {
         let name: String

@@ -47,7 +47,7 @@ struct LifeTests {
         let open = try await agent.openSession(sessionType: .dynamic, productNo: "dynamic-world", credentials: true, autoRotate: true)
         #expect(try await open.observe(.status(200)) == .keep)
         let first = try #require(open.proxy)
-        // Whoever comes once it has rotated is told so, and these are to come before.
+        // A caller that comes once it has rotated is told so, and these are to come before.
         try await sandbox.fault("rotate_session", ["kind": "delay", "ms": 1000])
         let seen = try await withThrowingTaskGroup(of: Verdict?.self) { group in
             for _ in 0..<20 { group.addTask { try await open.observe(.status(403)) } }

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("a store whose claims can end while their owner lives")
 struct LostTests {
-    /// It vouches for its claims as it is told, the last time for good.
+    /// The store vouches for its claims as it is told, the last time for good.
     private final class Leased: Store {
         let own: OwnStore
         let calls = Calls()

@@ -7,7 +7,7 @@ import Testing
     import FoundationNetworking
 #endif
 
-/// The odd server before a sandbox, and the proxies. It ends when this object does, or this process.
+/// The odd server before a sandbox, and the proxies. The program ends when this object does, or this process.
 private final class Peers: Sendable {
     struct Behaviour: Decodable {
         let name: String, answer: String
@@ -58,7 +58,7 @@ struct PeersTests {
         #if canImport(FoundationNetworking)
             // Foundation of Linux ends the program: "Transfer completed, but there's no response."
             folders.removeAll { $0.hasPrefix("early-hints-close") || $0.hasPrefix("trailers") }
-            // It reads no answer whose header is not UTF-8, so that a purchase stays in doubt as long as all of them have one.
+            // URLSession reads no answer whose header is not UTF-8, so that a purchase stays in doubt as long as all of them have one.
             folders.removeAll { $0 == "latin-1-header" }
         #endif
         for folder in folders {

@@ -52,7 +52,7 @@ struct PoolTests {
         await shop.close()
         #expect(try await failure { try await shop.withLease { $0.sessionId } }.kind == .misuse)
 
-        // What lives on is lent by whoever opens it next.
+        // A session that lives on is lent by the client that opens the pool next.
         let other = try sandbox.client(store: folder.store)
         let again = try await pool(other)
         #expect(try await again.withLease { $0.sessionId } == first.sessionId)
@@ -179,7 +179,7 @@ struct PoolTests {
         #expect(try await other.listPools().map(\.name) == ["shop"])
         try await there.drain(everywhere: true)
         #expect(try await living(sandbox) == 3, "what was nobody's is over")
-        // It hears of it when it closes the pool, or reads the pool's record: within a minute, and before it buys for whoever waits.
+        // The client hears of it when it closes the pool, or reads the pool's record: within a minute, and before it buys for whoever waits.
         if closes {
             async let closed: Void = here.close()
             await gate.open()

@@ -72,7 +72,7 @@ struct SocketTests {
             default: connection.answer(answer, ["retry-after: 0", "www-authenticate: Basic realm=\"x\"", "connection: close"])
             }
         })
-        // Whoever waits, waits for this long.
+        // A caller waits for this long.
         let client = try client(wire.url, timeout: .seconds(240))
         let began = ContinuousClock.now
         _ = try await failure { try await client.buy() }

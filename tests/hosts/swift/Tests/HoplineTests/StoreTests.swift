@@ -298,7 +298,7 @@ struct SuspensionTests {
         try await app.suspend()
         #expect(try await other.saved().map(\.whose) == [.free, .free])
         #expect(try await other.open("job-2").sessionId == second.sessionId)
-        // What is called meanwhile waits until the app is back, unless it is cancelled: what its intent stands for is not known then.
+        // A call meanwhile waits until the app is back, unless it is cancelled: what its intent stands for is not known then.
         let buying = Task { try await app.buy("job-3") }
         let reading = Task { try await app.getBalance() }
         let cancelled = Task { try await app.buy("job-4") }

@@ -10,8 +10,8 @@ import kotlinx.coroutines.awaitAll
 import kotlinx.coroutines.runBlocking
 
 /**
- * A program of its own for the tests: `STORE all` resumes what others left, `STORE INTENT…` buys each. It says what came of each on
- * a line, or `busy` where another process has it.
+ * A program of its own for the tests: `STORE all` resumes what others left, `STORE INTENT…` buys each. The program prints the
+ * result of each on a line, or `busy` where another process has it.
  */
 object Buyer {
     @JvmStatic

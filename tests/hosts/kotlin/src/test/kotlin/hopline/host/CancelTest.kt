@@ -158,7 +158,7 @@ class CancelTest {
     }
 }
 
-/** Whoever has something sent goes on only after it was. */
+/** A caller that has something sent goes on only after it was. */
 private object Quick : CoroutineDispatcher() {
     override fun dispatch(context: CoroutineContext, block: Runnable) = Dispatchers.Default.dispatch(context, block)
 

@@ -38,7 +38,7 @@ class ExternalTest {
         return AgentClient(Secret("key"), "https://api.example/v1", service, options = Options(attempts = 1)).use { agent ->
             try {
                 val raw = runBlocking { agent.getBalance().raw }
-                // What the core took may still be too much for Kotlin's own JSON, and then says so.
+                // A body that the core took may still be too much for Kotlin's own JSON, and then says so.
                 runCatching { raw.json }.exceptionOrNull()?.let { assertTrue(it is IllegalArgumentException, "$it") }
                 "answered"
             } catch (failure: HoplineException) {

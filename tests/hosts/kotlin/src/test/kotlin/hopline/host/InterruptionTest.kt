@@ -117,7 +117,7 @@ private class Purchase(private val intent: String?, private val interruptAt: Int
     private var points = 0
     private var came: Result<Any>? = null
 
-    /** What an earlier client left, while it was made the transport's answers were lost. */
+    /** The record that an earlier client left; the transport's answers to that client were lost. */
     private var doubt: String? = null
     private var losing = false
     private var resumesAll = false
@@ -206,7 +206,7 @@ private class Purchase(private val intent: String?, private val interruptAt: Int
         val failure = came?.exceptionOrNull()
         val before = sent.count { it.method == "POST" }
         if (failure is HoplineException && before > 0) assertTrue(failure.effect != Effect.NONE, "$where: $failure")
-        // Whoever looks later finds it, in this client or in the next one.
+        // A client that looks later finds it, in this client or in the next one.
         ask { agent.shutdown() }
         val next = client()
         val held = ask { next.saved() }
@@ -218,7 +218,7 @@ private class Purchase(private val intent: String?, private val interruptAt: Int
         ask { next.shutdown() }
     }
 
-    /** Who got what was bought needs no record of it. */
+    /** A caller that got the purchase needs no record of it. */
     fun checkGiven(where: String) {
         assertTrue(came!!.isSuccess, "$where: $came")
         assertEquals(emptyList<String>(), store.names, where)
@@ -237,7 +237,7 @@ private class Purchase(private val intent: String?, private val interruptAt: Int
         ask { agent.shutdown() }
     }
 
-    /** Who did not get what was bought finds it in the store. */
+    /** A caller that did not get the purchase finds it in the store. */
     fun checkResumed(where: String) {
         ask { agent.shutdown() }
         val next = client()

@@ -253,7 +253,7 @@ class KeepingTest {
             if (lost) throw IOException("gone")
             if ("terminate" in it.url || it.method == "DELETE") answered("""{"session_id":"s-1","status":"terminated"}""") else answered(active, 202)
         }
-        // What is let go of after an answer is let go of in the background.
+        // A name that is let go of after an answer is let go of in the background.
         suspend fun owns(count: Int, what: String) = runCatching { withTimeout(20.seconds) { while (store.owned.size != count) delay(5) } }
             .onFailure { throw AssertionError("after $what it owns ${store.owned}") }
         client(service, store.client()).use { agent ->

@@ -91,7 +91,7 @@ class LifeTest {
                 assertEquals(Verdict.Keep, open.observe(Seen.Status(200)))
                 val site = sandbox.targetUrl.replace("127.0.0.1", "localhost")
                 val before = visit(site, open.proxy)
-                // Whoever comes once it has rotated is told so, and these are to come before.
+                // A caller that comes once it has rotated is told so, and these are to come before.
                 sandbox.fault("rotate_session", """{"kind":"delay","ms":1000}""")
                 val seen = List(20) { async { open.observe(Seen.Status(403)) } }.awaitAll().map { it as Verdict.Rotated }
                 assertEquals(setOf(RotateReason.Http403), seen.map { it.reason }.toSet())

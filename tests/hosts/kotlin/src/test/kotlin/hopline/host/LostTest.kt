@@ -127,7 +127,7 @@ class LostTest {
     }
 }
 
-/** A store whose claims end when a test says so. It vouches for them as it is told, the last time for good; null throws. */
+/** A store whose claims end when a test says so. The store vouches for them as it is told, the last time for good; null throws. */
 private class Leased(shared: SharedStore, private val vouches: List<Boolean?> = listOf(true), private val own: Store = shared.client()) : Store by own {
     private val asked = AtomicInteger()
     val calls: MutableList<String> = CopyOnWriteArrayList()

@@ -258,7 +258,7 @@ class PoolTest {
                         assertEquals(listOf("shop"), other.listPools().map { it.name })
                         there.drain(everywhere = true)
                         assertEquals(3, living(sandbox), "what was nobody's is over")
-                        // It hears of it when it closes the pool, or reads the pool's record: within a minute, and before it buys for
+                        // The client hears of it when it closes the pool, or reads the pool's record: within a minute, and before it buys for
                         // whoever waits.
                         if (closes) {
                             val closing = launch { here.close() }
@@ -267,7 +267,7 @@ class PoolTest {
                         } else {
                             val others = List(2) { launch { here.withLease { gate.await() } } }
                             until("all are lent") { here.status().leased == 3 }
-                            // What it has read of the record is good for purchases for a second.
+                            // A read of the record is good for purchases for a second.
                             delay(1500)
                             assertThrows(HoplineException.Cancelled::class.java) { runBlocking { here.withLease { } } }
                             gate.complete(Unit)

@@ -89,7 +89,7 @@ object Resale {
         return product
     }
 
-    /** What was told must be what the service's own books say. */
+    /** The told amounts must be those of the service's own books. */
     private fun checkBooks(sandbox: Sandbox, user: Long, orderNo: String, total: BigDecimal, own: BigDecimal, left: BigDecimal) {
         val backend = sandbox.backend()
         fun of(list: String) = (backend.getValue(list) as JsonArray).map { it.members() }.filter { it.word("user_id") == "$user" }

@@ -119,7 +119,7 @@ class SecretTest {
     }
 }
 
-/** What all files of a folder hold, or those of these parts. One that is replaced between the list and the read is read by its new name. */
+/** The content of all files of a folder, or of those of these parts. One that is replaced between the list and the read is read by its new name. */
 fun kept(folder: Path, parts: List<String> = listOf("names", "drafts", "spent")): List<String> =
     try {
         // Not the locks: whoever opens and closes them takes them away from this process.

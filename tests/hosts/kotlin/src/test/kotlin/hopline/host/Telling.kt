@@ -7,7 +7,7 @@ import kotlin.time.DurationUnit
 import kotlin.time.TimeSource
 import kotlinx.serialization.json.Json
 
-// What the demos tell on the terminal.
+// The demos' output on the terminal.
 
 fun row(label: String, text: String) = println("  ${label.padEnd(11)}$text")
 

@@ -129,7 +129,7 @@ internal class World(case: JsonObject) {
         }
     }
 
-    /** What a script does not name the store answers by itself; every put and delete is named. */
+    /** The store answers by itself what a script does not name; every put and delete is named. */
     private fun answerItself(step: Step.Store, answersItself: (StoreCall) -> Boolean): Boolean {
         if (step.call is StoreCall.Put || step.call is StoreCall.Delete || !answersItself(step.call)) return false
         act(Move.Stored(step.id, store.call(step.call, unix)))

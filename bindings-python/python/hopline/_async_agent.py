@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from ._answers import read
 from ._async_agent_operations import AsyncAgentOperations
+from ._async_pool import AsyncPoolOpening
 from ._commands import begin
 from ._errors import check_import
 from ._http import transport_for_threads, transport_for_tasks
 from ._observing import Verdict
 from ._options import agent_options, new_engine
-from ._pool_opening import AsyncPoolOpening
 from ._seen import Seen
 from ._store import Store
 from ._told import Event, KnownPool, Options, read_known_pool

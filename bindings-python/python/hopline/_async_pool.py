@@ -28,6 +28,7 @@ class _Runner(Protocol):
 
     def _run(self, operation: str, start: Begin) -> Awaitable[Taken | None]:
         """Runs a command."""
+        ...
 
 
 class AsyncLease:

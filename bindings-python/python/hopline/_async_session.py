@@ -29,12 +29,15 @@ class _Caller(Protocol):
 
     async def _call(self, operation: str, params: Mapping[str, Any], options: Mapping[str, Any], reply: type[R]) -> R:
         """Makes a call."""
+        ...
 
     async def _observe(self, session_id: str, seen: Seen) -> Verdict | None:
         """Returns advice after an observation."""
+        ...
 
     async def _release(self, session_id: str) -> bool:
         """Follows the session no more."""
+        ...
 
 
 class AsyncOpenSession(SessionReply):

@@ -21,18 +21,22 @@ class Tended(Protocol):
 
     def tend(self, owner: Owner) -> Ask | Send | Wait | None:
         """Returns the next work, or `None` if the thread is to end."""
+        ...
 
     def carrier(self) -> Transport | None:
         """The transport for pools."""
+        ...
 
     def begin(self, owner: Owner, work: Send, vouched: Later[bool] | None) -> bool:
         """Returns whether a request is to go out now."""
+        ...
 
     def answered(self, work: Send, answer: object) -> None:
         """Takes the outcome of a send."""
 
     def is_to_finish(self) -> bool:
         """Returns true if the client is closed, and no caller waits in it."""
+        ...
 
     def finish(self) -> None:
         """Finishes a closed client."""

@@ -69,7 +69,7 @@ def in_core_words(operation: str, options: Mapping[str, Any]) -> dict[str, Any]:
             continue
         if name in SECONDS:
             least = 0.001 if name in ("timeout", "window") else 0
-            told[f"{name}_ms"] = _ms(operation, name, value, least, 4_294_967 if name == "timeout" else 1e12)
+            told[f"{name}_ms"] = _ms(operation, name, value, least, 2_147_483 if name == "timeout" else 1e12)
         else:
             told[name] = value
     return told

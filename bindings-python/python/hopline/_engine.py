@@ -73,7 +73,7 @@ class Engine:
         self._background = Background(self)
         self._owners = Owners(self._sends, self._background.wake)
         self.listeners = Listeners()
-        self.leases = Leases(self)
+        self.leases: Leases = Leases(self)
         self.asks = Asks(self._core, self._lock, self._store, self.leases)
         self.span: Callable[[str], Span] | None = None
         """Makes the span of an operation, if spans are wanted."""

@@ -24,6 +24,7 @@ class Carrying(Protocol):
 
     def of_pools(self, ask: Callable[[_hopline.Client], T], closed: T) -> T:
         """Asks the core a question about a pool; `closed` is the answer of a closed client."""
+        ...
 
     def look(self) -> None:
         """Wakes the background thread."""

@@ -49,7 +49,11 @@ export function exchange({ fetch, isGiven, before, connection, secrets, more }, 
     // Chosen now, since the program's settings may have changed while the store was asked.
     own = method === "GET" ? undefined : connected(connection);
     const given = await fetch(url, { method, headers, body, redirect: "manual", cache: "no-store", signal, ...(own && { dispatcher: own }) });
-    if (signal.aborted) throw signal.reason;
+    if (signal.aborted) {
+      // A `fetch` that ignores its signal: the body would keep its connection.
+      await given?.body?.cancel?.();
+      throw signal.reason;
+    }
     const { status } = given;
     if (!Number.isInteger(status) || status < 0 || status > 999) throw new Error("what `fetch` gave is no response");
     const found = [];

@@ -11,8 +11,8 @@ options! {
         attempts: u32 = 4 => Count, |n| at_least_1(*n);
         /// The time from the first send within which another may be made.
         window_ms: Millis = 60_000 => Time, |ms| at_least_1(*ms);
-        /// The time that one attempt may take.
-        timeout_ms: u32 = 20_000 => Time, |ms| at_least_1(*ms);
+        /// The time that one attempt may take, at most 24 days: the timers of hosts count no further.
+        timeout_ms: u32 = 20_000 => Time, |ms| at_least_1(*ms).or_else(|| i32::try_from(*ms).err().map(|_| "must be at most 2147483647"));
         /// The longest wait before the first repeat; each further one may be twice as long.
         backoff_ms: Millis = 500 => Time, |ms| at_least_0(*ms);
         /// The longest wait before the first repeat after the service asked to slow down; each further one may be twice as long.

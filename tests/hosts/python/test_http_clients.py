@@ -1,8 +1,10 @@
 """The HTTP clients that people bring, as they bring them: test transports, old versions, repeats, caches; and the built-in one."""
 
 import asyncio
+import contextlib
 import contextvars
 import select
+import socket
 import ssl
 from typing import Any
 
@@ -14,6 +16,7 @@ import requests
 import urllib3
 from conftest import BUY
 from hopline._http import _requests, _urllib3
+from hopline._http._base import break_off
 from sandbox import Sandbox
 
 SOUND = {"base_url": "https://api.example/v1", "api_key": "key"}
@@ -272,3 +275,64 @@ def test_a_callable_sees_the_context_of_who_called_in_threads_too() -> None:
     name.set("thread")
     hopline.AgentClient(**SOUND, http=http).get_balance()
     assert seen == ["task", "thread"]
+
+
+def test_a_tls_connection_is_never_broken_off_to_plain_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Data that another thread sends in the moment in which a connection is broken off is encrypted, or not sent."""
+    ours, theirs = socket.socketpair()
+    ours.settimeout(0.2)
+    secured = ssl.create_default_context().wrap_socket(ours, server_hostname="api.example", do_handshake_on_connect=False)
+
+    def shutdown(connection: socket.socket, how: int) -> None:
+        with contextlib.suppress(OSError):
+            connection.send(b"x-api-key: secret")
+
+    monkeypatch.setattr(socket.socket, "shutdown", shutdown, raising=False)
+    with secured, theirs:
+        break_off(secured)
+        theirs.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            assert b"secret" not in theirs.recv(65536)
+
+
+def blocking(kind: str) -> Any:
+    """An HTTP client with one connection per host, whose next request waits for it."""
+    if kind == "urllib3":
+        return urllib3.PoolManager(maxsize=1, block=True)
+    session = requests.Session()
+    session.mount("http://", requests.adapters.HTTPAdapter(pool_maxsize=1, pool_block=True))
+    return session
+
+
+@pytest.mark.parametrize("kind", ["urllib3", "requests"])
+def test_a_read_that_gets_no_connection_of_a_pool_that_blocks_says_so_and_leaves_no_thread(kind: str, sandbox: Sandbox) -> None:
+    http = blocking(kind)
+    url, options = sandbox.account["base_url"] + "/nothing", {"stream": True} if kind == "requests" else {"preload_content": False}
+    with http, hopline.AgentClient(**sandbox.account, http=http, attempts=1, timeout=0.3) as agent:
+        held = http.request("GET", url, **options)
+        with pytest.raises(hopline.Unavailable) as caught:
+            agent.get_balance()
+        assert any("no connection of the urllib3 pool was free" in note for note in caught.value.__notes__)
+        # A write has a connection of its own.
+        assert agent.create_session(**BUY).session_id
+        held.close()
+        if kind == "urllib3":
+            held.release_conn()
+        assert agent.get_balance().raw["balance"] is not None
+
+
+def test_a_purchase_that_waits_for_a_connection_of_aiohttp_was_not_sent(sandbox: Sandbox) -> None:
+    async def life(silent: socket.socket) -> None:
+        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=1)) as http:
+            held = asyncio.create_task(http.request("GET", f"http://127.0.0.1:{silent.getsockname()[1]}"))
+            connection, _ = await asyncio.to_thread(silent.accept)
+            async with hopline.AsyncAgentClient(**sandbox.account, http=http, attempts=1, timeout=1) as agent:
+                with pytest.raises(hopline.Unavailable) as caught:
+                    await agent.create_session(**BUY)
+                assert caught.value.effect == "none"
+            held.cancel()
+            connection.close()
+
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        asyncio.run(life(silent))
+    assert not sandbox.requests()

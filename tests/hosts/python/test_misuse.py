@@ -60,7 +60,7 @@ def test_an_unknown_keyword_is_a_type_error(agent: hopline.AgentClient) -> None:
         ({"headers": {"x": "a\r\nb"}}, "without control characters"),
         ({"headers": 5}, "`headers` must be a value of its type"),
         ({"timeout": 0}, "`timeout` must be at least 0.001 seconds"),
-        ({"timeout": 1e9}, "`timeout` must be at most 4294967 seconds"),
+        ({"timeout": 1e9}, "`timeout` must be at most 2147483 seconds"),
         ({"window": -1.5}, "`window` must be at least 0.001 seconds"),
     ],
 )

@@ -56,7 +56,8 @@ def async_transport(session: "aiohttp.ClientSession") -> Callable[[Request], Awa
                 headers=sent_headers(request),
                 allow_redirects=False,
                 raise_for_status=False,
-                timeout=aiohttp.ClientTimeout(total=request.timeout),
+                # A request that waits for a connection until then was not sent.
+                timeout=aiohttp.ClientTimeout(total=request.timeout, connect=0.95 * request.timeout, ceil_threshold=2 * request.timeout),
                 # Innermost, so that no other middleware repeats either.
                 middlewares=(*own, innermost),
             ) as response:

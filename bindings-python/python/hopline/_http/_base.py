@@ -175,7 +175,10 @@ def break_off(connection: Any) -> None:
     """Ends another thread's read from a socket. Closing the socket would wait for that thread."""
     import socket
 
-    if connection is not None:
+    if isinstance(connection, socket.socket):
+        # The `shutdown` of a TLS socket drops its encryption first: data that the other thread sends in that moment would not be encrypted.
+        socket.socket.shutdown(connection, socket.SHUT_RDWR)
+    elif connection is not None:
         connection.shutdown(socket.SHUT_RDWR)
 
 

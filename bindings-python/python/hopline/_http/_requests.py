@@ -19,6 +19,7 @@ def transport(session: "requests.Session") -> Transport:
     """
     from requests import Request as Prepared
     from requests.exceptions import ConnectTimeout, InvalidProxyURL, InvalidSchema, InvalidURL, RequestException, Timeout
+    from urllib3.exceptions import EmptyPoolError
 
     for prefix, adapter in session.adapters.items():
         if prefix.lower().startswith("http") and (repeats := _repeats(prefix, adapter)) is not None:
@@ -58,7 +59,7 @@ def transport(session: "requests.Session") -> Transport:
             raise Failed("timeout", "never") from None
         except Timeout:
             raise Failed("timeout", "maybe") from None
-        except RequestException as error:
+        except (RequestException, EmptyPoolError) as error:
             raise failure(error) from None
         except Failed:
             raise

@@ -54,9 +54,13 @@ def transport(pool: "urllib3.PoolManager") -> Transport:
 
 
 def failure(error: Exception) -> Failed:
-    """Interprets an error of urllib3, or one that was made from it. Only its report that a connection never came about is certain."""
-    from urllib3.exceptions import NewConnectionError
+    """Interprets an error of urllib3, or one that was made from it. Only its report that a connection never came about, or that none was
+    free, is certain.
+    """
+    from urllib3.exceptions import EmptyPoolError, NewConnectionError
 
+    if isinstance(error, EmptyPoolError):
+        return Failed("timeout", "never", "nothing was sent, since no connection of the urllib3 pool was free in time")
     found = next((cause for cause in causes(error) if isinstance(cause, NewConnectionError)), None)
     return lost(error) if found is None else before_first_byte(found)
 
@@ -120,8 +124,12 @@ def watched(manager: Any, request: Request) -> Any:
             request.is_answered()  # from now on the connection may be another request's
             kept._put_conn(connection)
 
+        def get(timeout: float | None = None) -> Any:
+            # In a pool that blocks, the thread would wait without end for a connection that the program has.
+            return kept._get_conn(request.timeout if timeout is None else timeout)
+
         pool: Any = copy(kept)
-        pool._validate_conn, pool._put_conn = validate, give_back
+        pool._get_conn, pool._validate_conn, pool._put_conn = get, validate, give_back
         return pool
 
     made.connection_from_host = connection_from_host

@@ -31,7 +31,7 @@ const BOUGHT = "ses_\\w+ is a proxy at 127\\.0\\.0\\.1:\\d+\nits health: \\{[^]*
 const USED = "order ORD-\\w+ is ready\na proxy at 127\\.\\d+\\.\\d+\\.\\d+:\\d+\n(?:\\{\n[^}]*type: '(?:renewal|purchase)',[^}]*\\}\n){2}";
 
 /** Starts a program of the README in a folder where its records are. */
-function start(t, name, { api_key, agent_url, username, password, backend_url }, place, more = []) {
+function start(t, name, { api_key, agent_url, username, password, backend_url }, place, more = [], node = undefined) {
   const environment = {
     HOPLINE_API_KEY: api_key,
     HOPLINE_BASE_URL: agent_url,
@@ -40,7 +40,7 @@ function start(t, name, { api_key, agent_url, username, password, backend_url },
     HOPLINE_BACKEND_URL: backend_url,
     PORT: "0",
   };
-  const started = program(`readme/${name}`, environment, more, place);
+  const started = program(`readme/${name}`, environment, more, place, node);
   t.after(() => started.child.kill("SIGKILL"));
   return started;
 }
@@ -97,6 +97,24 @@ test("the README's program buys once: run to its end, it says at the next start 
   const { charges, sessions } = await service.state();
   assert.deepEqual([charges.length, sessions.map(({ status }) => status)], [1, ["terminated"]]);
 });
+
+const TOOLS = dirname(dirname(tool.resolve("undici/package.json")));
+const BUN = join(TOOLS, "bun/bin/bun");
+const DENO = join(TOOLS, "deno/deno");
+for (const [name, path, command] of [["Bun", BUN, BUN], ["Deno", DENO, [DENO, "run", "--allow-all"]]]) {
+  test(`the README's program buys once in ${name}, killed or not`, { skip: !existsSync(path) && "it is not for this system" }, async (t) => {
+    const service = await sandbox(t, "--provisioning-ms", "600000");
+    const place = folder();
+    await killWhen(start(t, "program.mjs", service, place, [], command), async () => (await service.state()).charges.length > 0);
+    await service.control("clock", { advance_ms: 600_000 });
+    const { code, out } = await start(t, "program.mjs", service, place, [], command).ended;
+    assert.deepEqual([code, /^ses_\w+ is a proxy at /.test(out)], [0, true], out);
+    const again = await start(t, "program.mjs", service, place, [], command).ended;
+    assert.ok(again.code === 1 && again.errors.includes("is over"), again.errors);
+    const { charges, sessions } = await service.state();
+    assert.deepEqual([charges.length, sessions.map(({ status }) => status)], [1, ["terminated"]]);
+  });
+}
 
 test("the README's program goes on with its purchase after a kill, though another product is the cheapest now", async (t) => {
   const service = await sandbox(t, "--provisioning-ms", "600000");

@@ -67,9 +67,13 @@ export function folder() {
   return path;
 }
 
-/** Runs a program of this folder, in a working folder of its own where one is given, for a minute at most, and says how it ended. */
+/**
+ * Runs a program of this folder, in a working folder of its own where one is given, for a minute at most, and says how it ended. `node` is
+ * the command that runs it, with its words before the program.
+ */
 export function program(name, environment, more = [], cwd = undefined, node = process.execPath, longest = 60_000) {
-  const child = spawn(node, [resolvePath(fileURLToPath(new URL("../programs", import.meta.url)), name), ...more], {
+  const [command, ...words] = [node].flat();
+  const child = spawn(command, [...words, resolvePath(fileURLToPath(new URL("../programs", import.meta.url)), name), ...more], {
     env: { ...process.env, ...environment },
     cwd,
     stdio: ["pipe", "pipe", "pipe"],

@@ -85,8 +85,8 @@ internal class KnownSession(session: Session, phase: Phase, val chargedUsd: BigD
         if (isRotated) rotatedBy = heard.requestId
         val (before, proxy) = now.session.proxy to heard.proxy
         val isNew = isRotated || before != null && proxy != null && differ(before, proxy)
-        // Credentials that were not requested stay as they were, unless there are new ones.
-        val known = if (isNew || before == null) proxy ?: before else proxy?.let { filled(it, before) } ?: before
+        // Members that this read did not request stay as they were, unless the exit or the credentials are new.
+        val known = if (isNew || before == null) proxy else proxy?.let { filled(it, before) } ?: before
         now = State(heard.copy(proxy = known), heard.phase ?: now.phase, if (isNew) now.generation + 1 else now.generation)
     }
 

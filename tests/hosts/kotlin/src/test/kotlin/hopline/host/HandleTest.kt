@@ -1,5 +1,6 @@
 package hopline.host
 
+import hopline.AgentClient
 import hopline.Phase
 import hopline.Protocol
 import hopline.Proxy
@@ -51,6 +52,20 @@ class HandleTest {
                 again.terminate()
                 assertEquals(Phase.ENDED to Phase.ENDED, open.phase to again.phase)
             }
+        }
+    }
+
+    @Test
+    fun `a rotation whose answer shows no proxy leaves none, since the login before it is no longer good`(): Unit = runBlocking {
+        val service = Scripted { request ->
+            val proxy = ""","proxy":{"host":"gate.example","port":1080,"username":"u","password":"old"}"""
+            answered("""{"session_id":"s-1","session_type":"dynamic","status":"active"${if (request.url.endsWith("/rotate")) "" else proxy}}""")
+        }
+        AgentClient(Secret("key"), "https://api.example/v1", service).use { agent ->
+            val open = agent.openSession(SessionType.Dynamic, "p")
+            assertNotNull(open.proxy.password)
+            open.rotate(RotateReason.Block)
+            assertEquals(listOf(1, null, null), listOf(open.generation, open.proxy.host, open.proxy.password))
         }
     }
 

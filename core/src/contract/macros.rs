@@ -164,7 +164,7 @@ macro_rules! closed_enum {
                 },)*],
                 closed: true,
             };
-            const ALL: &'static [$name] = &[$($name::$variant,)*];
+            pub(crate) const ALL: &'static [$name] = &[$($name::$variant,)*];
 
             /// Returns the word, which is the same in every host.
             $vis const fn as_str(self) -> &'static str {

@@ -67,6 +67,62 @@ closed_enum! {
     }
 }
 
+closed_enum! {
+    /// The reason why a pool has no session for a caller.
+    pub enum PoolReason {
+        /// Other clients have the sessions.
+        WithOthers = "with_others",
+        /// The sessions rest for the target, which has blocked them.
+        Resting = "resting",
+        /// The sessions are lent.
+        Leased = "leased",
+        /// The sessions are being bought or taken over.
+        Creating = "creating",
+        /// The sessions are being read, rotated, renewed or ended, or can't be used yet.
+        Changing = "changing",
+        /// The sessions are left over from another request.
+        Left = "left",
+        /// The purchases are in doubt.
+        InDoubt = "in_doubt",
+        /// The sessions are over, and the pool's `replace` is `never`.
+        Over = "over",
+        /// The store was asked for sessions, and had none in time.
+        Asking = "asking",
+        /// As many callers wait as the pool's `max_waiters` allows.
+        Waiters = "waiters",
+        /// The product is out of stock.
+        OutOfStock = "out_of_stock",
+        /// The price is above the pool's limit.
+        Price = "price",
+        /// The account has as many sessions as it may.
+        SessionLimit = "session_limit",
+        /// The account's balance is too low.
+        Balance = "balance",
+        /// The account's budget is used up.
+        Budget = "budget",
+        /// The day's cap is reached, the pool's or its client's.
+        Cap = "cap",
+        /// The service did not answer, or asked for a longer wait than a purchase allows.
+        NoAnswer = "no_answer",
+        /// The service failed, and may have bought.
+        Backend = "backend",
+        /// The store fails.
+        Store = "store",
+        /// Sessions end within a minute of being ready.
+        ShortLived = "short_lived",
+        /// The service refuses the pool's request.
+        Request = "request",
+        /// The account or the key may not buy.
+        Account = "account",
+        /// Another client has opened the pool with another request, which is now the pool's.
+        Replaced = "replaced",
+        /// A person or program has paused the pool.
+        Paused = "paused",
+        /// A client drains the pool for all clients.
+        Draining = "draining",
+    }
+}
+
 #[allow(clippy::derivable_impls, reason = "the macro writes the enum")]
 impl Default for PoolHoldReason {
     fn default() -> Self {

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::codes::Advice;
+use crate::contract::pools::PoolReason;
 use crate::contract::{Encode, Field, Json, MemberWriter, Record, Shape, Shaped, Sink, closed_enum, host_record, joined, prose};
 use crate::time::Millis;
 
@@ -104,6 +105,8 @@ host_record! {
         pub order_no: Option<String>,
         /// The record to resume the operation by.
         pub record: Option<String>,
+        /// Of `unavailable` from a pool: the reason.
+        pub reason: Option<PoolReason>,
         /// The earliest time to try again, Unix milliseconds.
         pub retry_at: Option<Millis> => Time,
         /// The number of sends.
@@ -136,6 +139,7 @@ impl Error {
             session_id: None,
             order_no: None,
             record: None,
+            reason: None,
             retry_at: None,
             attempts: 0,
             raw: None,
@@ -221,7 +225,7 @@ const TOLD: [Field; 2] = [
         false,
     ),
 ];
-static MEMBERS: [Field; 23] = joined(&TOLD, ErrorFields::FIELDS);
+static MEMBERS: [Field; 24] = joined(&TOLD, ErrorFields::FIELDS);
 /// The record of an error for hosts.
 pub static ERROR: Record = Record::new(
     "ErrorFields",

@@ -298,6 +298,23 @@ impl Leases {
         self.exits.get(&slot).is_some_and(|exit| self.idle.contains(&(exit.idle_since, slot)))
     }
 
+    /// The targets for which somebody waits, each once.
+    pub(crate) fn targets(&self) -> BTreeSet<TargetId> {
+        self.waiters.values().map(|waiter| waiter.target).collect()
+    }
+
+    /// The target for which a caller waits.
+    pub(crate) fn wanted_target(&self, waiter: WaiterId) -> Option<TargetId> {
+        self.waiters.get(&waiter).map(|waiter| waiter.target)
+    }
+
+    /// How many free sessions rest for a target, and when the first of them has rested.
+    pub(crate) fn resting(&self, target: TargetId, now: Millis) -> (u32, Option<Millis>) {
+        let idle = self.free.iter().filter_map(|place| self.exits.get(&place.3)).filter(|exit| exit.out == 0);
+        let rests = idle.map(|exit| exit.rested_at(target)).filter(|at| *at > now);
+        rests.fold((0, None), |(count, first), at| (count + 1, first.into_iter().chain([at]).min()))
+    }
+
     pub(crate) fn waiting(&self) -> usize {
         self.waiters.len()
     }

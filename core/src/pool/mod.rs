@@ -15,5 +15,6 @@ mod record;
 mod share;
 mod survey;
 mod targets;
+mod unavailable;
 
 pub use self::client::PoolClient;

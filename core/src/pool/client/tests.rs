@@ -4,7 +4,7 @@ use super::*;
 use crate::client::{Outcome, Settlement};
 use crate::contract::Secret;
 use crate::contract::agent::SessionType;
-use crate::contract::pools::{KnownPool, PoolOnChange, PoolReplace};
+use crate::contract::pools::{KnownPool, PoolOnChange, PoolReason, PoolReplace};
 use crate::engine::RecordId;
 use crate::pool::record::{PoolRecord, RecordChange};
 use crate::state::{Memory, StoreAnswer, StoreCall};
@@ -534,11 +534,14 @@ fn a_slot_that_stays_empty_is_looked_at_each_minute_as_its_session_may_be_renewe
     host.see(&lease, Seen::Status(407));
     host.client.give_back(&lease, host.now);
     let command = host.acquire(pool);
-    host.pass(31_000);
-    assert_eq!((host.lease_of(command).is_ok(), host.status(pool).empty), (false, 1));
+    host.pass(3000);
+    let error = host.lease_of(command).expect_err("nothing comes by itself");
+    assert_eq!((error.reason, host.status(pool).empty), (Some(PoolReason::Over), 1), "{error}");
+    assert!(error.what.contains("1 session: 1 empty, and `replace` is `never`"), "{error}");
     host.sessions[0].0 = "active";
-    let command = host.acquire_for(pool, 70_000);
-    host.pass(70_000);
+    host.pass(60_000);
+    let command = host.acquire(pool);
+    host.pass(3000);
     assert_eq!((host.lease_of(command).is_ok(), host.bought), (true, 1));
 }
 
@@ -1550,7 +1553,7 @@ fn an_error_says_what_purchases_are_refused_for_and_a_higher_cap_counts_at_the_n
     let command = host.acquire_for(pool, 1000);
     host.pass(5000);
     let error = host.lease_of(command).expect_err("nothing is bought");
-    assert!(error.to_string().contains("and one of its purchases is in doubt"), "{error}");
+    assert!(error.to_string().contains("2 sessions: 1 in doubt") && error.reason == Some(PoolReason::Backend), "{error}");
 
     let mut host = Host::new(None);
     let capped = |usd: &str| OpenPool { size: 2, daily_cap_usd: usd.parse().ok(), ..shop() };
@@ -1920,4 +1923,79 @@ fn what_was_seen_of_an_exit_and_the_callers_data_outlive_its_release_and_a_crash
     next.pass(70_000);
     let (_, data) = ask(&mut next, pool, target(), 40_000);
     assert!(data.contains(r#""data":{"cookies":["b"]}"#) && next.bought == 0, "{data}");
+}
+
+/// The error of a caller who is told at once that nothing comes.
+fn told_at_once(host: &mut Host, pool: u32, target: &str, timeout_ms: Millis) -> Error {
+    let acquire = AcquireLease { pool, target: Some(target.to_owned()), timeout_ms: Some(timeout_ms), ..AcquireLease::default() };
+    let command = host.client.acquire(acquire).command;
+    host.pass(2500);
+    host.lease_of(command).expect_err("nothing comes in time")
+}
+
+#[test]
+fn whoever_cannot_be_served_is_told_at_once_with_counts_reason_and_time() {
+    // A static session that its target has blocked rests for that target, and for no other.
+    let mut host = Host::new(Some(100));
+    host.is_static = true;
+    let fixed = OpenPool { session_type: SessionType::Static, expected_charge_usd: "5".parse().ok(), ..shop() };
+    let pool = host.try_open(fixed.clone()).expect("can be opened");
+    let acquire = AcquireLease { pool, target: Some("shop.example".into()), ..AcquireLease::default() };
+    let command = host.client.acquire(acquire).command;
+    host.pass(1000);
+    let lease = host.lease_of(command).expect("is lent");
+    host.see(&lease, Seen::Status(403));
+    host.client.give_back(&lease, host.now);
+    let error = told_at_once(&mut host, pool, "shop.example", 30_000);
+    assert_eq!((error.kind, error.effect, error.reason), (Kind::Unavailable, Effect::None, Some(PoolReason::Resting)), "{error}");
+    assert!(error.what.starts_with("no session is free; 1 session: 1 rests for shop.example until 2"), "{error}");
+    let rests = error.retry_at.expect("is known") - host.now.unix;
+    assert!((50_000..=60_000).contains(&rests), "{rests}");
+    let other = AcquireLease { pool, target: Some("other.example".into()), ..AcquireLease::default() };
+    let command = host.client.acquire(other).command;
+    host.pass(1000);
+    let lease = host.lease_of(command).expect("it rests for one target alone");
+    host.client.give_back(&lease, host.now);
+    // A caller with more time gets it.
+    let patient = AcquireLease { pool, target: Some("shop.example".into()), timeout_ms: Some(90_000), ..AcquireLease::default() };
+    let command = host.client.acquire(patient).command;
+    host.pass(70_000);
+    let lease = host.lease_of(command).expect("it has rested");
+    // A lease that is out may come back at any moment, so that its caller waits, and is told for how long it has been out.
+    let command = host.acquire_for(pool, 5000);
+    host.pass(4000);
+    assert!(host.client.is_pending(command));
+    host.pass(2000);
+    let error = host.lease_of(command).expect_err("is lent");
+    assert_eq!(error.reason, Some(PoolReason::Leased), "{error}");
+    assert!(error.what.starts_with("no session was free in time; 1 session: 1 is lent, for "), "{error}");
+    host.client.give_back(&lease, host.now);
+    // What another client has.
+    host.close(pool);
+    host.pass(1000);
+    let pool = host.try_open(fixed).expect("can be opened");
+    host.taken = Some(host.client.slot_name("shop/0"));
+    let command = host.acquire_for(pool, 5000);
+    host.pass(6000);
+    let error = host.lease_of(command).expect_err("another client has it");
+    assert_eq!(error.reason, Some(PoolReason::WithOthers), "{error}");
+    assert!(error.what.contains("1 session: 1 with another client"), "{error}");
+    assert_eq!(host.status(pool).with_others, 1);
+}
+
+#[test]
+fn a_caller_who_gives_up_is_told_that_what_is_being_bought_goes_on() {
+    let mut host = Host::new(Some(100));
+    let pool = host.open(1);
+    host.answer = Some((
+        202,
+        r#"{"success":true,"data":{"session_id":"s-1","session_type":"dynamic","status":"creating","estimated_charge_usd":1}}"#,
+    ));
+    host.sessions.push(("creating", 0));
+    let command = host.acquire(pool);
+    host.pass(2000);
+    host.client.cancel(command, host.now);
+    let error = host.client.take_answer(command).expect("has completed").expect_err("is cancelled");
+    assert_eq!(error.what, "was cancelled before a session was free, and what is being bought goes on");
+    assert_eq!(error.kind, Kind::Cancelled);
 }

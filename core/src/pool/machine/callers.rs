@@ -47,9 +47,9 @@ impl Callers {
         self.by_command.get(&command).copied()
     }
 
-    /// A caller whose time is over.
-    pub(super) fn late(&self, now: Millis) -> Option<WaiterId> {
-        self.deadlines.first().filter(|(until, _)| *until <= now).map(|(_, waiter)| *waiter)
+    /// The callers whose time is over.
+    pub(super) fn late(&self, now: Millis) -> Vec<WaiterId> {
+        self.deadlines.iter().take_while(|(until, _)| *until <= now).map(|(_, waiter)| *waiter).collect()
     }
 
     /// Those who give up before this time; all, where there is none.

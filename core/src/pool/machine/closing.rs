@@ -40,7 +40,7 @@ impl Machine {
         if self.ends_what_it_finds() && !was_everywhere {
             (self.asking.ends_from, self.asking.next) = (Some(0), now);
             // Slots that were left alone for a while are checked, too.
-            let is_left = |held: &HeldSlot| held.session.is_none() && matches!(held.doing, Doing::Rests | Doing::Empty);
+            let is_left = |held: &HeldSlot| held.session.is_none() && matches!(held.doing, Doing::Rests | Doing::Left | Doing::Empty);
             self.slots.which(is_left).into_iter().for_each(|slot| self.slots.remove(slot));
         }
         for waiter in self.callers.gone_by(None) {

@@ -36,7 +36,7 @@ impl Machine {
             (Doing::Renews, Ok(_)) => self.release_idle(client, slot),
             (Doing::Renews, Err(error)) => self.not_renewed(client, slot, &error),
             (Doing::Ends, result) => self.was_ended(client, slot, result.err().as_ref()),
-            (Doing::Lends | Doing::Waits | Doing::Doubts { .. } | Doing::Rests | Doing::Empty, _) => {}
+            (Doing::Lends | Doing::Waits | Doing::Doubts { .. } | Doing::Rests | Doing::Left | Doing::Empty, _) => {}
         }
     }
 

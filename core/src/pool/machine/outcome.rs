@@ -8,6 +8,7 @@ use crate::contract::Json;
 use crate::contract::pools::PoolHoldReason;
 use crate::policy::{Effect, Error, Kind};
 use crate::pool::leases::SlotNo;
+use crate::pool::others::SeenSlot;
 use crate::pool::record::RecordChange;
 use crate::time::Millis;
 
@@ -44,6 +45,7 @@ impl Machine {
             (_, Effect::None) => {
                 self.settle(client, doing, Came::Failed(PoolHoldReason::of_error(error)));
                 self.slots.remove(slot);
+                self.slots.others.note(slot, SeenSlot::Empty);
             }
             // The session was bought, and a later step failed: it is found there. A session that the service has forgotten is over by then.
             (_, Effect::Done) if error.session_id.is_some() => {

@@ -10,7 +10,7 @@ use super::shared::SharedRecord;
 use super::slots::Slots;
 use crate::client::{CallOptions, Client, PoolNo};
 use crate::collections::Map;
-use crate::contract::pools::{OpenPool, PoolHold, PoolHoldReason, PoolNeeds};
+use crate::contract::pools::{OpenPool, PoolHold, PoolHoldReason};
 use crate::contract::{Encode, Json, Shape, Shaped, json_of};
 use crate::engine::Answered;
 use crate::policy::{Advice, Effect, Error, Kind};
@@ -119,26 +119,6 @@ impl Machine {
         if let Some(command) = self.callers.remove(waiter) {
             client.complete(command, Err(error));
         }
-    }
-
-    /// An error says why nothing is bought, where that is so.
-    pub(super) fn why(&self, client: &Client, error: Error) -> Error {
-        let Some(hold) = self.hold(client) else { return error };
-        let doubts = match self.slots.counts.in_doubt {
-            0 => String::new(),
-            1 => ", and one of its purchases is in doubt".to_owned(),
-            more => format!(", and {more} of its purchases are in doubt"),
-        };
-        let what = format!("{}; the pool does not buy {}{doubts}", error.what, hold.why);
-        // The cause, if this client knows it; and if a person or program has to act, the advice for that.
-        let cause = self.refused.as_deref().filter(|refused| PoolHoldReason::of_error(refused) == hold.reason).cloned();
-        let advice = cause.as_ref().filter(|_| hold.needs != PoolNeeds::Nobody).map_or(error.advice, |cause| cause.advice);
-        error.with(|new| {
-            new.what = what;
-            new.retry_at = hold.retry_at;
-            new.cause = cause;
-            new.advice = advice;
-        })
     }
 
     pub(super) fn keep_ready(&self) -> usize {

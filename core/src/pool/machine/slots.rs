@@ -39,8 +39,10 @@ pub(super) enum Doing {
     Waits,
     /// The purchase is in doubt, and the slot anybody's. `resends`: its key may be sent again.
     Doubts { resends: bool },
-    /// Rests: the slot can't be used before a person has checked it, or it is left empty.
+    /// Rests: the slot can't be used before a person has checked it.
     Rests,
+    /// The session is of another request than the pool's, and left alone.
+    Left,
     /// Its session is over, and nothing is bought in its place.
     Empty,
 }
@@ -181,6 +183,7 @@ pub(super) struct Counts {
     pub(super) waiting: u32,
     pub(super) in_doubt: u32,
     pub(super) resting: u32,
+    pub(super) left: u32,
     pub(super) empty: u32,
 }
 
@@ -192,6 +195,7 @@ impl Counts {
             Doing::Waits => &mut self.waiting,
             Doing::Doubts { .. } => &mut self.in_doubt,
             Doing::Empty => &mut self.empty,
+            Doing::Left => &mut self.left,
             Doing::Rests | Doing::Ends | Doing::Takes { ends: true } => &mut self.resting,
             Doing::Takes { ends: false } | Doing::Buys { .. } | Doing::Reads | Doing::Renews => &mut self.coming,
         }

@@ -2,13 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use arcstr::ArcStr;
+
 use super::root::{Machine, told};
 use super::slots::{Doing, HeldSlot};
 use crate::client::Client;
-use crate::contract::pools::{PoolSlot, PoolSlotReason, PoolSlotState, PoolStatus, PoolStatusOf};
+use crate::contract::pools::{PoolHoldReason, PoolNeeds, PoolReason, PoolSlot, PoolSlotReason, PoolSlotState, PoolStatus, PoolStatusOf};
 use crate::policy::{Advice, Effect, Error, Kind};
-use crate::pool::leases::SlotNo;
+use crate::pool::leases::{SlotNo, WaiterId};
 use crate::pool::others::SeenSlot;
+use crate::pool::targets::TargetId;
+use crate::pool::unavailable::{Comes, PoolCounts, Rests, Shortage};
 use crate::state::{CommandId, Listed, Whose};
 use crate::time::Millis;
 
@@ -28,11 +32,9 @@ impl Machine {
 
     /// How it is, as far as this client knows.
     pub(in crate::pool) fn status(&self, client: &Client) -> PoolStatus {
-        let counts = self.slots.counts;
         let now = client.monotonic();
-        let free = self.free();
         let rests = self.slots.iter().filter(|(slot, held)| self.rests(*slot, held, now)).count();
-        let rests = u32::try_from(rests).unwrap_or(u32::MAX).min(free);
+        let rests = u32::try_from(rests).unwrap_or(u32::MAX).min(self.free());
         let slot = |(slot, held): (SlotNo, &HeldSlot)| {
             let session = held.session.as_ref();
             Some(PoolSlot {
@@ -49,24 +51,116 @@ impl Machine {
             })
         };
         let names = self.blocking.all_everywhere().filter_map(|target| self.labels.get(&target)).map(ToString::to_string);
-        let others = self.slots.others.counts;
+        let counts = self.counts();
         PoolStatus {
-            size: self.whole_size(),
-            ready: free - rests,
-            leased: counts.lends - free,
-            creating: counts.coming - counts.reading - counts.renewing,
-            changing: counts.rotating + counts.reading + counts.renewing,
-            resting: counts.waiting + counts.resting + rests,
-            in_doubt: counts.in_doubt + others.in_doubt,
-            empty: counts.empty + others.empty,
-            with_others: others.with_others,
-            free_in_store: others.free_in_store,
-            unknown: self.whole_size().saturating_sub(self.slots.len() + others.seen()),
+            size: counts.size,
+            ready: counts.ready - rests,
+            leased: counts.leased,
+            creating: counts.creating,
+            changing: counts.changing,
+            resting: counts.resting + counts.left + rests,
+            in_doubt: counts.in_doubt,
+            empty: counts.empty,
+            with_others: counts.with_others,
+            free_in_store: counts.free_in_store,
+            unknown: counts.unknown,
             waiting: u32::try_from(self.leases.waiting()).unwrap_or(u32::MAX),
             hold: self.hold(client),
             blocked_everywhere: names.collect(),
             spent_today_usd: self.spent.on(client.unix()),
             slots: self.slots.iter().filter_map(slot).collect(),
+        }
+    }
+
+    /// The slots by what they are.
+    fn counts(&self) -> PoolCounts {
+        let (own, others, size, ready) = (&self.slots.counts, self.slots.others.counts, self.whole_size(), self.free());
+        PoolCounts {
+            size,
+            ready,
+            leased: own.lends - ready,
+            creating: own.coming - own.reading - own.renewing,
+            changing: own.rotating + own.reading + own.renewing,
+            resting: own.waiting + own.resting,
+            left: own.left,
+            in_doubt: own.in_doubt + others.in_doubt,
+            empty: own.empty + others.empty,
+            with_others: others.with_others,
+            free_in_store: others.free_in_store,
+            unknown: size.saturating_sub(self.slots.len() + others.seen()),
+        }
+    }
+
+    /// The situation of those who wait for a session for a target.
+    fn shortage_for(&self, client: &Client, target: TargetId) -> Shortage<'_> {
+        let now = client.monotonic();
+        let (count, until) = self.leases.resting(target, now);
+        let until = until.map(|at| client.unix().saturating_add(at.saturating_sub(now)));
+        let target = self.labels.get(&target).map(ArcStr::as_str);
+        Shortage { target, rests: Rests { count, until }, ..self.shortage(client, now) }
+    }
+
+    /// The situation of somebody for whom all free sessions rest.
+    fn shortage(&self, client: &Client, now: Millis) -> Shortage<'_> {
+        let counts = self.counts();
+        Shortage {
+            counts,
+            target: None,
+            rests: Rests { count: counts.ready, until: None },
+            lent_for: self.leases.oldest().0.map(|since| now.saturating_sub(since)),
+            has_room: self.slots.room() > 0,
+            replaces: self.replaces(),
+            is_asking: self.is_asking(),
+            has_asked: self.asking.is_all,
+            hold: self.hold(client),
+        }
+    }
+
+    /// The error for those who get no session, or not as many as they want.
+    fn unavailable(&self, operation: &'static str, lead: &str, shortage: &Shortage<'_>) -> Error {
+        let reason = shortage.reason();
+        let what = format!("{lead}; {}", shortage.in_words());
+        // The cause, if this client knows it; and if a person or program has to act, the advice for that.
+        let is_cause = |refused: &&Error| PoolReason::from(PoolHoldReason::of_error(refused)) == reason;
+        let cause = self.refused.as_deref().filter(is_cause).cloned();
+        let needs = shortage.hold.as_ref().filter(|hold| PoolReason::from(hold.reason) == reason).map(|hold| hold.needs);
+        let advice = match (&cause, reason) {
+            (Some(cause), _) if needs.is_some_and(|needs| needs != PoolNeeds::Nobody) => cause.advice,
+            (_, PoolReason::Left | PoolReason::Over) => Advice::ChangeRequest,
+            _ => Advice::RetryLater,
+        };
+        let error = Error::new(Kind::Unavailable, Effect::None, operation, what, advice);
+        error.with(|new| (new.reason, new.retry_at, new.cause) = (Some(reason), shortage.retry_at(), cause))
+    }
+
+    /// Ends those who have waited for as long as they said.
+    pub(super) fn end_late(&mut self, client: &mut Client, now: Millis) {
+        self.end_waits(client, self.callers.late(now), "no session was free in time");
+    }
+
+    /// Fails the callers at once to whom no session comes before their time is over.
+    pub(super) fn fail_fast(&mut self, client: &mut Client, now: Millis) {
+        if self.leases.waiting() == 0 || self.shortage(client, now).comes() == Comes::Soon {
+            return;
+        }
+        for target in self.leases.targets() {
+            let comes = match self.shortage_for(client, target).comes() {
+                Comes::Soon => continue,
+                Comes::At(at) => Some(now.saturating_add(at.saturating_sub(client.unix()))),
+                Comes::Never => None,
+            };
+            let waiters = self.callers.gone_by(comes).into_iter().filter(|waiter| self.leases.wanted_target(*waiter) == Some(target));
+            self.end_waits(client, waiters.collect(), "no session is free");
+        }
+    }
+
+    fn end_waits(&mut self, client: &mut Client, waiters: Vec<WaiterId>, lead: &str) {
+        let mut errors: BTreeMap<TargetId, Error> = BTreeMap::new();
+        for waiter in waiters {
+            let Some(target) = self.leases.wanted_target(waiter) else { continue };
+            let error = || self.unavailable("acquire", lead, &self.shortage_for(client, target));
+            let error = errors.entry(target).or_insert_with(error).clone();
+            self.end_wait(client, waiter, error);
         }
     }
 
@@ -133,9 +227,9 @@ impl Machine {
             if waiter.count <= ready {
                 self.tell_own_status(client, waiter.command);
             } else {
-                let what = format!("only {ready} of {} sessions were ready in time", waiter.count);
-                let error = Error::new(Kind::Unavailable, Effect::None, "wait_ready", what, Advice::RetryLater);
-                client.complete(waiter.command, Err(self.why(client, error)));
+                let lead = format!("only {ready} of {} sessions were free in time", waiter.count);
+                let error = self.unavailable("wait_ready", &lead, &self.shortage_for(client, TargetId::NONE));
+                client.complete(waiter.command, Err(error));
             }
         }
     }
@@ -158,6 +252,6 @@ fn reason_of(held: &HeldSlot) -> Option<PoolSlotReason> {
         Doing::Waits if session.is_some_and(|session| session.is_discarded) => PoolSlotReason::Left,
         Doing::Waits => PoolSlotReason::NotReady,
         Doing::Doubts { .. } => PoolSlotReason::InDoubt,
-        Doing::Rests => PoolSlotReason::Left,
+        Doing::Rests | Doing::Left => PoolSlotReason::Left,
     })
 }

@@ -73,7 +73,7 @@ impl Situation {
             _ if self.closes || self.is_replaced => SlotUse::Releases,
             // A static one is left, since it is not refunded.
             SlotState::Taken if self.is_old && self.is_dynamic => SlotUse::Ends,
-            SlotState::Taken if self.is_old => SlotUse::Leaves(Doing::Rests, Some(DOUBT_AGAIN)),
+            SlotState::Taken if self.is_old => SlotUse::Leaves(Doing::Left, Some(DOUBT_AGAIN)),
             SlotState::Taken => SlotUse::Takes,
             SlotState::Doubt if !self.is_old && self.is_trial => SlotUse::Tries,
             SlotState::Doubt if !self.is_old && self.may_send => SlotUse::Takes,
@@ -118,6 +118,7 @@ mod tests {
         SlotState::Stuck,
     ];
     const LEFT: SlotUse = SlotUse::Leaves(Doing::Rests, Some(DOUBT_AGAIN));
+    const OLD: SlotUse = SlotUse::Leaves(Doing::Left, Some(DOUBT_AGAIN));
 
     const FOR_GOOD: SlotUse = SlotUse::Leaves(Doing::Doubts { resends: false }, Some(READ_AGAIN));
 
@@ -146,7 +147,7 @@ mod tests {
                 Situation { is_old: true, ..USUAL },
                 [SlotUse::Buys, SlotUse::Buys, SlotUse::Buys, SlotUse::Ends, doubts(false), FOR_GOOD, LEFT],
             ),
-            (Situation { is_old: true, ..renews }, [SlotUse::Buys, empty, empty, LEFT, doubts(false), FOR_GOOD, LEFT]),
+            (Situation { is_old: true, ..renews }, [SlotUse::Buys, empty, empty, OLD, doubts(false), FOR_GOOD, LEFT]),
             (renews, [SlotUse::Buys, empty, SlotUse::Reads, SlotUse::Takes, SlotUse::Takes, FOR_GOOD, LEFT]),
             (
                 Situation { renewal: Renewal::Now, ..renews },
@@ -154,7 +155,7 @@ mod tests {
             ),
             (
                 Situation { renewal: Renewal::Now, is_old: true, ..renews },
-                [SlotUse::Buys, empty, empty, LEFT, doubts(false), FOR_GOOD, LEFT],
+                [SlotUse::Buys, empty, empty, OLD, doubts(false), FOR_GOOD, LEFT],
             ),
             (
                 Situation { renewal: Renewal::Later, ..renews },

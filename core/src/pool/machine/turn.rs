@@ -7,7 +7,7 @@ use super::root::{BLOCKS, For, Machine, TIMEOUT, answered, hash, is_closed, is_d
 use super::slots::{Doing, PoolSession};
 use super::status::READY_TIMEOUT;
 use crate::client::{Client, PoolEventKind};
-use crate::contract::pools::{AcquireLease, DrainPool, LeaseAdvice, PoolReplace, WaitReady};
+use crate::contract::pools::{AcquireLease, DrainPool, LeaseAdvice, PoolReason, PoolReplace, WaitReady};
 use crate::contract::{Json, Shaped, json_of};
 use crate::engine::EventKind;
 use crate::policy::{Advice, Effect, Error, Kind};
@@ -42,7 +42,8 @@ impl Machine {
         let most = self.options.max_waiters.filter(|most| self.leases.waiting() > *most as usize);
         if let Some(most) = most.filter(|_| self.callers.waiter_of(command).is_some()) {
             let what = format!("was refused, since {most} callers wait already and `max_waiters` allows no more");
-            self.end_wait(client, waiter, Error::new(Kind::Unavailable, Effect::None, "acquire", what, Advice::RetryLater));
+            let error = Error::new(Kind::Unavailable, Effect::None, "acquire", what, Advice::RetryLater);
+            self.end_wait(client, waiter, error.with(|new| new.reason = Some(PoolReason::Waiters)));
         }
     }
 
@@ -54,9 +55,10 @@ impl Machine {
 
     /// Cancels the wait of a command. Returns true if it did wait.
     pub(in crate::pool) fn leave(&mut self, client: &mut Client, command: CommandId) -> bool {
-        let error = |operation, what| Error::new(Kind::Cancelled, Effect::None, operation, what, Advice::Nothing);
+        let error = |operation, what: &str| Error::new(Kind::Cancelled, Effect::None, operation, what, Advice::Nothing);
         if let Some(waiter) = self.callers.waiter_of(command) {
-            self.end_wait(client, waiter, error("acquire", "was cancelled before a session was free"));
+            let goes_on = if self.slots.counts.coming > 0 { ", and what is being bought goes on" } else { "" };
+            self.end_wait(client, waiter, error("acquire", &format!("was cancelled before a session was free{goes_on}")));
             return true;
         }
         if self.callers.leave_ready(command) {
@@ -212,14 +214,6 @@ impl Machine {
         self.next = self.next_time(client, now, rested);
     }
 
-    /// Ends those who have waited for as long as they said.
-    pub(super) fn end_late(&mut self, client: &mut Client, now: Millis) {
-        while let Some(waiter) = self.callers.late(now) {
-            let error = Error::new(Kind::Unavailable, Effect::None, "acquire", "no session was free in time", Advice::RetryLater);
-            self.end_wait(client, waiter, self.why(client, error));
-        }
-    }
-
     /// Leases that were out for too long: their callers are told of, or lose them.
     pub(super) fn take_back_late(&mut self, client: &mut Client, now: Millis) {
         for (lease, slot) in self.leases.leaking(now) {
@@ -242,7 +236,7 @@ impl Machine {
                 Doing::Waits => self.read(client, slot),
                 Doing::Lends => self.look_at_lent(client, slot, now),
                 Doing::Doubts { .. } => self.look_at_doubt(client, slot, false),
-                Doing::Rests | Doing::Empty => self.slots.remove(slot),
+                Doing::Rests | Doing::Left | Doing::Empty => self.slots.remove(slot),
                 _ => {}
             }
         }
@@ -285,21 +279,6 @@ impl Machine {
             session.data.as_ref().map_or("{}", Json::text),
         );
         client.complete(command, Ok(answered(Json::checked(raw), const { &crate::contract::pools::PoolLease::SHAPE })));
-    }
-
-    /// Fails the callers at once that can't get a session before their time is over.
-    pub(super) fn fail_fast(&mut self, client: &mut Client, now: Millis) {
-        let Some(hold) = self.hold(client) else { return };
-        let counts = &self.slots.counts;
-        let has_some = counts.lends + counts.coming + counts.rotating + counts.waiting > 0;
-        if has_some || self.is_asking() || !self.asking.is_all {
-            return;
-        }
-        let tried_at = hold.retry_at.map(|at| now.saturating_add(at.saturating_sub(client.unix())));
-        for waiter in self.callers.gone_by(tried_at) {
-            let error = Error::new(Kind::Unavailable, Effect::None, "acquire", "no session is free", Advice::RetryLater);
-            self.end_wait(client, waiter, self.why(client, error));
-        }
     }
 
     pub(super) fn next_time(&self, client: &Client, now: Millis, rested: Option<Millis>) -> Option<Millis> {

@@ -55,6 +55,9 @@ public sealed class HoplineException private constructor(fields: ErrorFields) : 
     /** The request id, to quote when reporting a problem. */
     public val requestId: String? get() = fields.requestId
 
+    /** Of an [Unavailable] from a pool: the reason. */
+    public val reason: PoolReason? get() = fields.reason
+
     /** The idempotency key of the last send. */
     public val idempotencyKey: String? get() = fields.idempotencyKey
 

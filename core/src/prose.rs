@@ -40,7 +40,7 @@ const PARTS: [(&str, &[&str], usize); 10] = [
     (
         "other tests and tools",
         &["tests/bench", "tests/bindgen", "tests/coverage", "tests/fuzz", "tests/peers", "tests/store", "tests/xtask"],
-        32,
+        15,
     ),
     ("the READMEs of the repository", &["README.md", "CHANGELOG.md", "core/README.md", "tests/README.md", "tests/vectors/README.md"], 10),
 ];

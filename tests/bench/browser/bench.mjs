@@ -1,4 +1,4 @@
-// What Hopline costs in Chromium, beside others: `cargo xtask bench browser` runs it and writes its lines into a table.
+// The costs of Hopline in Chromium, beside others: `cargo xtask bench browser` runs it and writes its lines into a table.
 //
 // node bench.mjs BODY [--once]
 //

@@ -1,4 +1,4 @@
-// What Hopline costs in Node, beside others: `cargo xtask bench node` runs it and writes its lines into a table.
+// The costs of Hopline in Node, beside others: `cargo xtask bench node` runs it and writes its lines into a table.
 //
 // node bench.mjs BODY [--once]
 //

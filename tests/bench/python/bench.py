@@ -1,4 +1,4 @@
-"""What Hopline costs in Python, beside others: `cargo xtask bench python` runs it and writes its lines into a table.
+"""The costs of Hopline in Python, beside others: `cargo xtask bench python` runs it and writes its lines into a table.
 
 bench.py [--once]
 

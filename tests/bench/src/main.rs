@@ -1,4 +1,4 @@
-//! What Hopline costs, in Rust: `cargo xtask bench rust` runs it and writes its lines into a table.
+//! The costs of Hopline, in Rust: `cargo xtask bench rust` runs it and writes its lines into a table.
 //!
 //! With `--once` each work is done once and with little, to see that it comes to its result.
 

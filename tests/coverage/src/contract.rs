@@ -1,4 +1,4 @@
-//! What a contract says, line by line: rows claim each line, so that none is overlooked. The contracts lie beside the repository, not
+//! The text of a contract, line by line: rows claim each line, so that none is overlooked. The contracts lie beside the repository, not
 //! in it. A claim quotes its line for whoever reviews it, and knows it by a digest of its heading and its text.
 
 use std::collections::BTreeMap;
@@ -56,7 +56,7 @@ impl Contract {
         files.filter_map(|file| fs::read_to_string(file.path()).ok()).find(|text| text.starts_with(&title))
     }
 
-    /// What is wrong with the claims by themselves: nobody or a row that is not there claims a line, or a quoted line is not the one
+    /// The faults of the claims by themselves: nobody or a row that is not there claims a line, or a quoted line is not the one
     /// of the digest.
     pub(crate) fn faults(&self, rows: &[Row]) -> Vec<String> {
         let known = |claim: &String| {
@@ -76,7 +76,7 @@ impl Contract {
         faults
     }
 
-    /// What is wrong between the claims and the text: a line that is not there on the other side, or that is quoted wrongly.
+    /// The differences between the claims and the text: a line that is not there on the other side, or that is quoted wrongly.
     pub(crate) fn differences(&self, text: &str) -> Vec<String> {
         let said: BTreeMap<String, (&str, &str)> =
             lines(text).into_iter().map(|(heading, line)| (digest_of(heading, line), (heading, line))).collect();

@@ -1,4 +1,4 @@
-//! Whether witnesses see what they are named for: the code that keeps a row is changed, in a copy of the workspace, and a witness of the
+//! A check that witnesses see what they are named for: the code that keeps a row is changed, in a copy of the workspace, and a witness of the
 //! row must then fail.
 
 use std::collections::BTreeSet;
@@ -43,7 +43,7 @@ impl Mutation {
     }
 }
 
-/// What is wrong with the sample by itself: a change that can't be made, a row without a vector, a part of the contracts that is left out.
+/// The faults of the sample by itself: a change that can't be made, a row without a vector, a part of the contracts that is left out.
 pub(crate) fn faults(root: &Path, repository: &Repository, rows: &[Row]) -> Vec<String> {
     let mut faults = Vec::new();
     for mutation in &repository.mutations {
@@ -151,7 +151,7 @@ impl Copy {
         if built.success() { Ok(()) } else { Err("the copy does not compile; what cargo said is above".to_owned()) }
     }
 
-    /// Whether a case passes. One that does not end does not.
+    /// Returns true if a case passes. One that does not end does not.
     fn holds(&self, witness: &Witness) -> Result<bool, String> {
         let Witness::Vector { file, case } = witness else { return Err(format!("{witness} is no vector")) };
         let mut command = Command::new(self.build.join("debug/hopline-vectors").with_extension(std::env::consts::EXE_EXTENSION));

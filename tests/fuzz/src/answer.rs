@@ -1,4 +1,4 @@
-//! What is read of any bytes as the answer of any operation.
+//! The reading of any bytes as the answer of any operation.
 
 use hopline::contract::Text;
 use hopline::contract::{Api, endpoints};

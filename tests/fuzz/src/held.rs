@@ -32,7 +32,7 @@ impl Held {
         Held { record: saved.record.clone(), is_refused: saved.holds == RecordKind::Refused, client, store }
     }
 
-    /// Answers the store's steps until there is nothing to do, and no request. What was sent.
+    /// Answers the store's steps until there is nothing to do, and no request. The requests that were sent.
     pub(crate) fn run(&mut self) -> Vec<Request> {
         let mut sent = Vec::new();
         for _ in 0..40 {

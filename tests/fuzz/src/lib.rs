@@ -1,4 +1,4 @@
-//! What must hold for any bytes: each function takes some, does with them what their name says, and panics if it does not
+//! Properties that hold for any bytes: each function takes some, does with them what their name says, and panics if it does not
 //! hold. `cargo test` runs them with random bytes, `cargo xtask fuzz` lets libFuzzer look for worse ones.
 
 #![allow(clippy::panic, clippy::expect_used, reason = "a panic is how a property fails")]
@@ -111,7 +111,7 @@ pub fn record(bytes: &[u8]) {
     held.end(Settlement::NotHappened { early: true });
 }
 
-/// Whatever a session is called, a request for it has that name as one segment of the path, or is refused.
+/// A request for a session of any name has that name as one segment of the path, or is refused.
 pub fn address(bytes: &[u8]) {
     let name = String::from_utf8_lossy(bytes);
     let params = serde_json::json!({ "session_id": name }).to_string();
@@ -129,7 +129,7 @@ pub fn address(bytes: &[u8]) {
     }
 }
 
-/// Whatever a service asks to wait, nothing is sent before, and no wait is below zero or for ever.
+/// Nothing is sent before the wait that a service asks for, and no wait is below zero or for ever.
 pub fn retry_after(bytes: &[u8]) {
     let mut choices = Choices::new(bytes);
     let dated = choices.number(2) == 0;

@@ -1,4 +1,4 @@
-//! What the reseller API adds: its envelope, the spellings of its members, ranges of addresses, tokens, numbered pages, records.
+//! The additions of the reseller API: its envelope, the spellings of its members, ranges of addresses, tokens, numbered pages, records.
 
 use hopline::client::{CallOptions, Client, ClientOptions, Outcome, Position, Settlement, Step, page_params_text, page_turn_text};
 use hopline::contract::reseller::ListSubUsers;
@@ -53,8 +53,8 @@ pub fn reply(bytes: &[u8]) {
     }
 }
 
-/// Any text is a range or stays a text; a range begins where it begins, and the text of it is read as the same. Whatever a
-/// product is, it is shared or it is not.
+/// Any text is a range or stays a text; a range begins where it begins, and the text of it is read as the same. Any
+/// product is shared or not.
 pub fn range(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let range = parse_ip_range(&text);

@@ -24,7 +24,7 @@ fn run(name: &str, bytes: impl Strategy<Value = Vec<u8>>) {
     }
 }
 
-/// What libFuzzer has found so far, for each property the cases that reach all that any of them has reached, one a line.
+/// The findings of libFuzzer so far, for each property the cases that reach all that any of them has reached, one a line.
 /// `cargo xtask fuzz` begins with them, and keeps them.
 const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/corpus");
 

@@ -1,4 +1,4 @@
-//! What the two were asked for, and the address where a test reads that.
+//! The requests to the two, and the address where a test reads them.
 
 use std::collections::BTreeSet;
 use std::io;

@@ -1,7 +1,7 @@
 //! `cargo xtask bench [HOST…]`: what Hopline costs beside its peers, in one run, as the tables of `tests/bench/README.md`.
 //!
-//! Each host has a program below `tests/bench` that measures and prints one line of JSON: the versions of all, and rows. What all do
-//! alike is in `tests/bench/README.md`.
+//! Each host has a program below `tests/bench` that measures and prints one line of JSON: the versions of all, and rows. The common
+//part is in `tests/bench/README.md`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! `cargo xtask mutants`: cargo-mutants on core. What it changes, what judges that, and which changes change nothing is in
+//! `cargo xtask mutants`: cargo-mutants on core. Its changes, their judges, and the changes that change nothing are in
 //! `.cargo/mutants.toml`.
 
 use std::process::{Command, ExitCode};

@@ -50,6 +50,18 @@ test("of a caller's own fetch it is never assumed that nothing was sent", async 
   assert.deepEqual([error.kind, error.effect], ["in_doubt", "unknown"]);
 });
 
+test("the body of an answer that comes when its time is over is cancelled, so that it keeps no connection", { timeout: 20_000 }, async (t) => {
+  let cancel;
+  const cancelled = new Promise((resolve) => (cancel = resolve));
+  const late = async () => {
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    return { status: 202, headers: new Headers(), body: { cancel } };
+  };
+  const error = await buy(agent(t, "https://api.example/v1", { fetch: late }), { timeoutMs: 20 });
+  assert.deepEqual([error.kind, error.effect], ["in_doubt", "unknown"]);
+  await cancelled;
+});
+
 test("a reset before or after the request was read may have sent it", async (t) => {
   const service = await sandbox(t);
   await service.fault({ kind: "reset" }, "create_session");

@@ -1,7 +1,7 @@
 //! `cargo xtask demo`: a session's whole life on one machine, shown to a person and checked on the way.
 //!
-//! The sandbox, its proxies and its target site run inside this process, so nothing of them can be left behind. What is
-//! told is asked of the sandbox's control API afterwards; whatever is not as told ends the demo with an error.
+//! The sandbox, its proxies and its target site run inside this process, so nothing of them can be left behind. The
+//sandbox's control API is asked afterwards for all that is told; a difference ends the demo with an error.
 
 mod buyer;
 mod crash;

@@ -1,7 +1,7 @@
 import Foundation
 import Hopline
 
-// What Hopline costs in Swift, beside others: `cargo xtask bench swift` runs it and writes its lines into a table.
+// The costs of Hopline in Swift, beside others: `cargo xtask bench swift` runs it and writes its lines into a table.
 //
 // bench BODY VERSION [--once]
 

@@ -26,7 +26,7 @@ import kotlinx.serialization.json.put
 import kotlinx.serialization.json.putJsonArray
 import kotlinx.serialization.json.putJsonObject
 
-// What Hopline costs in Kotlin, beside others: `cargo xtask bench kotlin` runs it and writes its lines into a table.
+// The costs of Hopline in Kotlin, beside others: `cargo xtask bench kotlin` runs it and writes its lines into a table.
 
 /** A price as it is written. */
 private object Exactly : KSerializer<BigDecimal> {

@@ -417,11 +417,13 @@ record! {
 from_json!(ClosePool { pool, grace_ms });
 
 record! {
-    /// The pool to drain: it is closed, and its dynamic sessions are terminated.
+    /// The pool to drain: it is closed, its dynamic sessions are terminated and lose their prepaid traffic, and it is paused: nothing is
+    /// bought for it, by any client, before it is resumed.
     DrainPool {
         /// The pool.
         pool: u32 => Body;
-        /// The longest wait for leases. Default: 10 s.
+        /// The longest wait, of which the last 5 s, or half of it, are kept for terminating sessions; those that still live then are named by an
+        /// error. At least 5 s. Default: 10 s.
         grace_ms: Option<i64> => Body, AtLeast(0);
         /// Make all clients of the store drain the pool, and also terminate the sessions that none of them has. Default: false.
         everywhere: Option<bool> => Body;

@@ -173,8 +173,8 @@ impl PoolClient {
         };
         let Some(machine) = asked.pool().and_then(|pool| self.pools.get_mut(&pool)) else {
             let operation = self.client.command_operation(command).unwrap_or("acquire");
-            // A closed pool can be closed again.
-            let is_closing = matches!(asked, Asked::Close(_) | Asked::Drain(_));
+            // A closed pool can be closed again; a drain would end nothing.
+            let is_closing = matches!(asked, Asked::Close(_));
             return self.client.complete(command, if is_closing { Ok(Answered::of(Facts::default())) } else { Err(is_closed(operation)) });
         };
         match asked {

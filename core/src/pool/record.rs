@@ -71,8 +71,8 @@ impl PoolRecord {
     /// Why nothing may be bought at all, beside a hold.
     pub(super) fn forbids_buying(&self) -> Option<PoolHoldReason> {
         match () {
-            () if self.paused => Some(PoolHoldReason::Paused),
             () if self.draining => Some(PoolHoldReason::Draining),
+            () if self.paused => Some(PoolHoldReason::Paused),
             () => None,
         }
     }

@@ -28,6 +28,8 @@ struct Host {
     /// True if reads of sessions fail; `is_forgetful`: the service answers that there is no such session.
     reads_fail: bool,
     is_forgetful: bool,
+    /// True if the service terminates nothing.
+    ends_fail: bool,
     /// The answer to a renewal, if it is not made.
     renewal: Option<(u16, &'static str)>,
     /// Reads of sessions.
@@ -78,6 +80,7 @@ impl Host {
             stillborn: false,
             reads_fail: false,
             is_forgetful: false,
+            ends_fail: false,
             renewal: None,
             reads: 0,
             store_fails: false,
@@ -115,6 +118,9 @@ impl Host {
                 () if self.is_forgetful => return missing(),
                 () => {}
             }
+        }
+        if method == "DELETE" && self.ends_fail {
+            return (500, String::new());
         }
         if let Some((status, body)) = self.renewal.filter(|_| path.ends_with("/renew")) {
             return (status, body.to_owned());
@@ -829,8 +835,9 @@ fn draining_ends_what_this_client_has_and_everywhere_what_nobody_has() {
     assert!(host.client.take_answer(command).expect("has completed").is_ok());
     assert!(host.sessions.iter().all(|session| session.0 == "terminated"), "{:?}", host.sessions);
     assert!(host.client.status(pool).is_none());
-    // The pool can be opened again.
+    // The pool can be opened again, and resumed.
     let pool = host.open(3);
+    host.run("resume_pool", &format!(r#"{{"pool":{pool}}}"#)).expect("is resumed");
     host.lease(pool);
     assert_eq!(host.bought, 4);
 }
@@ -853,7 +860,7 @@ fn what_a_client_lets_go_of_before_it_hears_that_the_pool_is_drained_is_ended_to
     let leases = [0; 3].map(|_| host.lease(pool));
     drain_elsewhere(&mut host);
     leases[..2].iter().for_each(|lease| _ = host.client.give_back(lease, host.now));
-    host.pass(10_000);
+    host.pass(6000);
     let status = host.status(pool);
     assert_eq!((status.leased, status.ready, status.empty), (1, 0, 2));
     host.pass(70_000);
@@ -886,7 +893,8 @@ fn what_could_not_be_asked_for_is_asked_for_again_to_end_it() {
     host.pass(1000);
     let pool = host.open(2);
     host.store_fails = true;
-    let command = host.client.start_json("drain_pool", &format!(r#"{{"pool":{pool},"everywhere":true}}"#), CallOptions::default());
+    let drain = format!(r#"{{"pool":{pool},"everywhere":true,"grace_ms":60000}}"#);
+    let command = host.client.start_json("drain_pool", &drain, CallOptions::default());
     host.pass(20_000);
     assert!(host.client.is_pending(command));
     host.store_fails = false;
@@ -1197,8 +1205,12 @@ fn a_pool_of_other_programs_can_be_listed_joined_paused_and_drained() {
         (host.bought, list(&mut host).first().map(|pool| (pool.mine + pool.with_others + pool.free_in_store, held(pool)))),
         (2, Some((0, Some("draining"))))
     );
-    // A client that opens it finds it as it was, and it buys again.
+    // A client that opens it finds it as it was, and paused: a supervisor that starts a program again buys nothing.
     let pool = host.try_open(OpenPool { country_code: Some("DE".into()), size: 3, ..shop() }).expect("is the same pool");
+    let command = host.acquire(pool);
+    host.pass(3000);
+    assert_eq!((host.lease_of(command).expect_err("is paused").reason, host.bought), (Some(PoolReason::Paused), 2));
+    host.run("resume_pool", &format!(r#"{{"pool":{pool}}}"#)).expect("is resumed");
     host.lease(pool);
     assert_eq!(host.bought, 3);
 }
@@ -1320,7 +1332,7 @@ fn a_store_that_fails_for_a_moment_keeps_no_session_from_being_drained() {
     host.close(pool);
     host.pass(1000);
     let pool = host.open(3);
-    let drain = format!(r#"{{"pool":{pool},"everywhere":true,"grace_ms":0}}"#);
+    let drain = format!(r#"{{"pool":{pool},"everywhere":true,"grace_ms":30000}}"#);
     let drained = host.client.start_json("drain_pool", &drain, CallOptions::default());
     host.store_fails = true;
     host.pass(3000);
@@ -1709,7 +1721,7 @@ fn a_drain_everywhere_comes_back_to_what_is_being_let_go_of_at_that_moment() {
     host.late = Some(Vec::new());
     host.pass(61_000);
     assert!(!host.late.as_ref().expect("is late").is_empty());
-    let drain = format!(r#"{{"pool":{pool},"everywhere":true,"grace_ms":0}}"#);
+    let drain = format!(r#"{{"pool":{pool},"everywhere":true,"grace_ms":20000}}"#);
     let drained = host.client.start_json("drain_pool", &drain, CallOptions::default());
     host.pass(5);
     host.catch_up();
@@ -1998,4 +2010,32 @@ fn a_caller_who_gives_up_is_told_that_what_is_being_bought_goes_on() {
     let error = host.client.take_answer(command).expect("has completed").expect_err("is cancelled");
     assert_eq!(error.what, "was cancelled before a session was free, and what is being bought goes on");
     assert_eq!(error.kind, Kind::Cancelled);
+}
+
+#[test]
+fn a_drain_ends_within_its_grace_and_says_what_still_lives_and_of_a_closed_pool_it_is_refused() {
+    let mut host = Host::new(Some(100));
+    let pool = host.open(2);
+    let leases = [0; 2].map(|_| host.lease(pool));
+    leases.iter().for_each(|lease| _ = host.client.give_back(lease, host.now));
+    // The service ends nothing.
+    host.ends_fail = true;
+    let drained = host.client.start_json("drain_pool", &format!(r#"{{"pool":{pool}}}"#), CallOptions::default());
+    host.pass(10_000);
+    let error = host.client.take_answer(drained).expect("has completed in time").expect_err("sessions live");
+    assert_eq!((error.kind, error.effect, error.operation), (Kind::Unavailable, Effect::Unknown, "drain_pool"), "{error}");
+    assert!(error.what.contains("s-1, s-2 still live"), "{error}");
+    // It goes on without anybody who waits, and the pool is paused for whoever opens it.
+    host.ends_fail = false;
+    host.pass(80_000);
+    assert!(host.client.status(pool).is_none() && host.sessions.iter().all(|session| session.0 == "terminated"), "{:?}", host.sessions);
+    let error = host.run("drain_pool", &format!(r#"{{"pool":{pool}}}"#)).expect_err("is closed");
+    assert_eq!(error.kind, Kind::Misuse);
+    let closed = host.close(pool);
+    host.pass(1);
+    assert!(host.client.take_answer(closed).expect("has completed").is_ok(), "closing twice does no harm");
+    let pool = host.open(2);
+    let command = host.acquire(pool);
+    host.pass(3000);
+    assert_eq!((host.lease_of(command).expect_err("is paused").reason, host.bought), (Some(PoolReason::Paused), 2));
 }

@@ -11,6 +11,10 @@ use crate::time::Millis;
 
 /// So long are leases waited for.
 pub(super) const GRACE: Millis = 10_000;
+/// So much of a drain's grace is kept for terminating sessions, and so long it takes at least.
+const TERMINATES: Millis = 5000;
+/// So many sessions are named that still live.
+const NAMED: usize = 10;
 
 impl Machine {
     /// Drains after another client that drains the pool everywhere. The other one may have missed slots that this one has released since,
@@ -25,13 +29,17 @@ impl Machine {
             // A second closing waits with the first, and ends the sessions of either; the time for that begins now.
             closing.ends = closing.ends.into_iter().chain(ends).reduce(Ends::join);
             closing.until = closing.until.max(now);
+            closing.told_by = closing.told_by.max(now.saturating_add(grace.max(TERMINATES)));
             closing.commands.extend(command);
             closing.is_told &= command.is_none();
         } else {
             let is_everywhere = ends.is_some_and(|ends| ends.everywhere);
             let look = if self.shared.is_open && !self.joins && !is_everywhere { Look::Due } else { Look::Done };
-            let until = now.saturating_add(grace);
-            self.closing = Some(Closing { commands: command.into_iter().collect(), is_told: command.is_none(), until, ends, look });
+            // A drain needs the end of its grace to terminate what was lent.
+            let until = now.saturating_add(grace - if ends.is_some() { TERMINATES.min(grace / 2) } else { 0 });
+            let told_by = now.saturating_add(grace.max(TERMINATES));
+            self.closing =
+                Some(Closing { commands: command.into_iter().collect(), is_told: command.is_none(), until, told_by, ends, look });
         }
         if !self.shared.is_open {
             // A pool that was not opened leaves nothing behind, and its name is free again.
@@ -94,6 +102,7 @@ impl Machine {
         let is_asking = !self.asking.out.is_empty() || self.is_to_find();
         let is_busy = self.ends().is_some() && (self.slots.has_idle_sessions() || is_asking || !self.commands.is_empty());
         let is_late = now >= until.saturating_add(PATIENCE);
+        self.tell_undrained(client, now, is_busy);
         if (is_busy || self.shared.is_behind()) && !is_late {
             return;
         }
@@ -114,6 +123,29 @@ impl Machine {
         let commands = std::mem::take(&mut closing.commands);
         for command in commands {
             self.tell_own_status(client, command);
+        }
+    }
+
+    /// Tells those who drain the pool, once their grace is over, what still lives; it goes on being terminated.
+    fn tell_undrained(&mut self, client: &mut Client, now: Millis, is_busy: bool) {
+        let is_behind = self.shared.is_behind();
+        let is_over =
+            |closing: &&mut Closing| closing.ends.is_some() && !closing.is_told && now >= closing.told_by && (is_busy || is_behind);
+        let Some(closing) = self.closing.as_mut().filter(is_over) else { return };
+        closing.is_told = true;
+        let living: Vec<&str> = self.slots.iter().filter_map(|(_, held)| Some(held.session.as_ref()?.id.as_str())).collect();
+        let more = living.len().saturating_sub(NAMED);
+        let named = living[..living.len() - more].join(", ");
+        let what = match (living.len(), more) {
+            (0, _) => "was not done in time: the store did not answer".to_owned(),
+            (1, _) => format!("was not done in time: {named} still lives, and its termination goes on for a minute"),
+            (_, 0) => format!("was not done in time: {named} still live, and their termination goes on for a minute"),
+            _ => format!("was not done in time: {named} and {more} more still live, and their termination goes on for a minute"),
+        };
+        for command in std::mem::take(&mut closing.commands) {
+            let operation = client.command_operation(command).unwrap_or("drain_pool");
+            let advice = if living.is_empty() { Advice::MendStore } else { Advice::TerminateAgain };
+            client.complete(command, Err(Error::new(Kind::Unavailable, Effect::Unknown, operation, what.clone(), advice)));
         }
     }
 

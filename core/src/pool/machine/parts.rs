@@ -53,6 +53,8 @@ pub(super) struct Closing {
     pub(super) is_told: bool,
     /// Until when leases are waited for.
     pub(super) until: Millis,
+    /// When those who drain the pool are told what still lives.
+    pub(super) told_by: Millis,
     /// The sessions to end, static ones too, if any.
     pub(super) ends: Option<Ends>,
     pub(super) look: Look,
@@ -84,7 +86,8 @@ impl Ends {
 impl Closing {
     pub(super) fn next(&self, now: Millis) -> Option<Millis> {
         let last = self.until.saturating_add(PATIENCE);
-        Some(if now < self.until { self.until } else { last }).filter(|at| *at > now)
+        let told_by = Some(self.told_by).filter(|_| !self.is_told);
+        [Some(self.until), told_by, Some(last)].into_iter().flatten().filter(|at| *at > now).min()
     }
 }
 

@@ -349,6 +349,8 @@ impl Machine {
     pub(in crate::pool) fn drain(&mut self, client: &mut Client, command: CommandId, drain: &DrainPool) {
         let everywhere = drain.everywhere.unwrap_or_default();
         let include_static = drain.include_static.unwrap_or_default();
+        // A supervisor that starts the program again buys nothing.
+        self.change(RecordChange::Paused(true));
         if everywhere {
             self.change(RecordChange::Drained { include_static });
         }

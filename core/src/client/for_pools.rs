@@ -44,6 +44,11 @@ impl Client {
         command
     }
 
+    /// Cancels a purchase of which nothing was put, so that nothing of it was sent either.
+    pub(crate) fn withdraw(&mut self, command: CommandId) {
+        self.route(|router| router.withdraw(command));
+    }
+
     /// A command of the pool's own, which the client knows nothing of.
     pub(crate) fn command_for(&mut self, operation: &'static str) -> CommandId {
         self.router.command_for(operation)

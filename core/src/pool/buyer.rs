@@ -1,6 +1,7 @@
-//! A pool's purchases: how many at once, what holds them back, and when one is tried during a hold. The wish to buy, and its object, are
-//! decided elsewhere.
+//! A pool's purchases: how many at once, what holds them back, and when one is tried. What all clients know of that is in the pool's record.
+//! The wish to buy, and its object, are decided elsewhere.
 
+use super::leases::SlotNo;
 use crate::contract::pools::{PoolHold, PoolHoldReason as Reason, PoolNeeds as Needs};
 use crate::contract::stored;
 use crate::policy::{Advice, Backoff, Error, Kind};
@@ -8,43 +9,59 @@ use crate::time::Millis;
 
 /// Purchases that are tried again after a failure.
 const FAILED: Backoff = Backoff { first: 30_000, most: 600_000 };
-/// Purchases that are tried again where sessions end as soon as they are ready.
-const FAILED_SHORT: Backoff = Backoff { first: 60_000, most: 3_600_000 };
+/// Purchases that are tried again where what was bought is of no use.
+const USELESS: Backoff = Backoff { first: 60_000, most: 3_600_000 };
 /// A session that ends within this of being ready did not live.
 const SHORT: Millis = 60_000;
-/// So many in a row.
-const SHORT_LIVED: u32 = 3;
+/// So many sessions in a row that did not live, or that were ended since they failed.
+const IN_A_ROW: u32 = 3;
 const DAY: Millis = 86_400_000;
 /// So many purchases may be under way at a time.
 pub(crate) const AT_ONCE: u32 = 8;
+/// For so long a client believes that another one's trial goes on. A purchase waits for its session for five minutes.
+const TRIAL: Millis = 360_000;
+
+/// Whom a hold binds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Scope {
+    /// The client whose own limit or request it is about.
+    Own,
+    /// All clients of the pool.
+    Pool,
+}
 
 impl Reason {
-    /// The reason of a purchase that failed, or may have bought.
-    pub(crate) fn of_error(error: &Error) -> Self {
-        match error.code.as_deref() {
+    /// The reason of a purchase that failed, or may have bought, and whom it concerns.
+    pub(crate) fn of_error(error: &Error) -> (Self, Scope) {
+        let own = |reason| (reason, Scope::Own);
+        let reason = match error.code.as_deref() {
             Some("PRODUCT_OUT_OF_STOCK") => Reason::OutOfStock,
             Some("PRICE_MISMATCH") => Reason::Price,
             Some("SESSION_LIMIT_REACHED") => Reason::SessionLimit,
             Some("INSUFFICIENT_BALANCE") => Reason::Balance,
             Some("BUDGET_EXCEEDED") => Reason::Budget,
-            Some("RATE_LIMIT_EXCEEDED" | "IDEMPOTENCY_CONFLICT") => Reason::NoAnswer,
             Some("BACKEND_ERROR" | "BACKEND_TIMEOUT" | "INTERNAL_ERROR") => Reason::Backend,
-            Some("INVALID_REQUEST" | "PRODUCT_NOT_FOUND") => Reason::Request,
-            // NOT DOCUMENTED: the meaning of further codes. They are left to a person.
-            Some(_) => Reason::Account,
+            // The quantity and the duration are each client's own.
+            Some("INVALID_REQUEST") => return own(Reason::Request),
+            Some("PRODUCT_NOT_FOUND") => Reason::Request,
+            Some("ACCOUNT_DISABLED") => Reason::Account,
+            Some(code) if code.starts_with("AUTH_") => Reason::Account,
+            // NOT DOCUMENTED: the meaning of further codes. The purchase is sent again with its key.
+            Some(_) => Reason::NoAnswer,
             None => match error.kind {
-                Kind::Invalid | Kind::Misuse => Reason::Request,
-                Kind::Store => Reason::Store,
+                Kind::Invalid | Kind::Misuse => return own(Reason::Request),
+                Kind::Store => return own(Reason::Store),
                 // By this client, before anything was sent.
                 Kind::Refused => match error.advice {
-                    Advice::ReadPrices => Reason::Price,
-                    Advice::RaiseBudget => Reason::Cap,
-                    Advice::ChangeRequest => Reason::Request,
+                    Advice::ReadPrices => return own(Reason::Price),
+                    Advice::RaiseBudget => return own(Reason::Cap),
+                    Advice::ChangeRequest => return own(Reason::Request),
                     _ => Reason::Account,
                 },
                 _ => Reason::NoAnswer,
             },
-        }
+        };
+        (reason, Scope::Pool)
     }
 
     /// Why nothing is bought, as the end of a sentence.
@@ -56,21 +73,18 @@ impl Reason {
             Reason::Balance => "since the balance is too low",
             Reason::Budget => "since the account's budget is used up",
             Reason::Cap => "since the day's cap is reached",
-            Reason::NoAnswer => "since the service gives no answer",
+            Reason::NoAnswer => "since the service gives no answer, or an unknown one",
             Reason::Backend => "since the service fails",
             Reason::Store => "since the store fails",
             Reason::ShortLived => "since sessions end as soon as they are ready",
+            Reason::NotReady => "since what was bought does not become ready, or can't be read",
+            Reason::Failing => "since sessions fail one after the other",
             Reason::Request => "since the service refuses the request of the pool",
             Reason::Account => "since the account may not buy",
             Reason::Replaced => "since another client has opened it with another request",
             Reason::Paused => "since it is paused",
             Reason::Draining => "since it is drained",
         }
-    }
-
-    /// Returns true if nothing is tried until a person or program acts.
-    fn stops(self) -> bool {
-        matches!(self, Reason::Request | Reason::Account)
     }
 
     /// The hold as people see it.
@@ -86,21 +100,21 @@ impl Reason {
         }
     }
 
-    /// When one is tried, after so many that failed.
-    fn retry_at(self, tries: u32, unix: Millis) -> Option<Millis> {
+    /// When one is tried, after so many that failed. None where a person or program has to act first.
+    fn retry_at(self, scope: Scope, tries: u32, unix: Millis) -> Option<Millis> {
         let after = |backoff: Backoff| unix.saturating_add(backoff.wait(tries));
         let next_day = unix.div_euclid(DAY).saturating_add(1).saturating_mul(DAY);
         match self {
-            reason if reason.stops() => None,
+            Reason::Account | Reason::Request if scope == Scope::Pool => None,
             Reason::Cap => Some(next_day),
             Reason::Budget => Some(after(FAILED).min(next_day)),
-            Reason::ShortLived => Some(after(FAILED_SHORT)),
+            Reason::ShortLived | Reason::NotReady | Reason::Failing => Some(after(USELESS)),
             _ => Some(after(FAILED)),
         }
     }
 }
 
-/// Nothing is bought by any client of the pool, but for one trial when its time has come.
+/// Nothing is bought but for one trial when its time has come.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Hold {
     pub(crate) reason: Reason,
@@ -110,15 +124,118 @@ pub(crate) struct Hold {
     pub(crate) retry_at: Option<Millis>,
     /// How many trials have failed.
     pub(crate) tries: u32,
+    /// The slot whose session can't be read: nothing is bought elsewhere.
+    pub(crate) slot: Option<SlotNo>,
 }
-stored!(Hold { reason, since, retry_at, tries });
+stored!(Hold { reason, since, retry_at, tries, slot });
+
+impl Hold {
+    /// The next hold after another one, if there was one, whose trial this is, or not.
+    fn after(before: Option<Hold>, reason: Reason, scope: Scope, unix: Millis) -> Hold {
+        let same = before.filter(|hold| hold.reason == reason);
+        let tries = same.map_or(0, |hold| hold.tries.saturating_add(1));
+        Hold::new(reason, scope, tries, unix, same.map_or(unix, |hold| hold.since))
+    }
+
+    fn new(reason: Reason, scope: Scope, tries: u32, unix: Millis, since: Millis) -> Hold {
+        Hold { reason, since, retry_at: reason.retry_at(scope, tries, unix), tries, slot: None }
+    }
+
+    /// Returns true if nothing is tried until a person or program acts.
+    fn stops(self) -> bool {
+        self.retry_at.is_none()
+    }
+}
+
+/// What all clients of a pool know of its purchases, from its record.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Buying {
+    /// True once a session of the pool was ready.
+    pub(crate) proven: bool,
+    pub(crate) hold: Option<Hold>,
+    /// How many trials were begun, and the slot of the one that goes on. Whoever claims that slot knows that it is over.
+    pub(crate) trials: u32,
+    pub(crate) trying: Option<SlotNo>,
+    /// Sessions in a row that did not live; that were ended since they failed, without a good answer between them; and how often either
+    /// has held.
+    pub(crate) short_lived: u32,
+    pub(crate) failing: u32,
+    pub(crate) useless: u32,
+}
+stored!(Buying { proven, hold, trials, trying, short_lived, failing, useless });
+
+/// A change of what all clients know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum BuyingChange {
+    /// Nothing is bought. `is_news`: a trial says so, or another request that was made when one was due.
+    Held { hold: Hold, is_news: bool },
+    /// Purchases may be made again.
+    Freed,
+    /// A trial begins, in this slot.
+    Tries(SlotNo),
+    /// The trial of that number is over.
+    Tried(u32),
+    /// A session is ready. `was_trial`: by a trial, which ends the hold.
+    Ready { was_trial: bool },
+    /// A session has ended, so long after it was ready.
+    Ended { lived: Millis, unix: Millis },
+    /// A session was ended since it failed.
+    Failed { unix: Millis },
+    /// A session had a good answer.
+    Answered,
+}
+
+impl Buying {
+    /// Changes it.
+    pub(crate) fn apply(&mut self, change: BuyingChange) {
+        match change {
+            // Another client's hold stands, unless this says that nothing is to be tried at all.
+            BuyingChange::Held { hold, is_news } if is_news || self.hold.is_none() || hold.stops() => self.hold = Some(hold),
+            BuyingChange::Held { .. } => {}
+            BuyingChange::Freed => self.hold = None,
+            BuyingChange::Tries(slot) => (self.trials, self.trying) = (self.trials.wrapping_add(1), Some(slot)),
+            BuyingChange::Tried(number) => self.trying = self.trying.filter(|_| self.trials != number),
+            BuyingChange::Ready { was_trial } => {
+                self.proven = true;
+                // A hold that stops it, which another purchase has met meanwhile, stays.
+                self.hold = self.hold.filter(|hold| !was_trial || hold.stops());
+            }
+            BuyingChange::Ended { lived, .. } if lived >= SHORT => (self.short_lived, self.useless) = (0, 0),
+            BuyingChange::Ended { unix, .. } => {
+                self.short_lived = self.short_lived.saturating_add(1);
+                self.hold_useless(self.short_lived, Reason::ShortLived, unix);
+            }
+            BuyingChange::Failed { unix } => {
+                self.failing = self.failing.saturating_add(1);
+                self.hold_useless(self.failing, Reason::Failing, unix);
+            }
+            BuyingChange::Answered => self.failing = 0,
+        }
+    }
+
+    /// The pool is opened: a hold that lasts until then ends. `is_replaced`: with another request, of which nothing is known yet.
+    pub(crate) fn opened(&mut self, is_replaced: bool) {
+        if is_replaced {
+            *self = Buying { trials: self.trials, trying: self.trying, ..Buying::default() };
+        }
+        self.hold = self.hold.filter(|hold| !hold.stops());
+    }
+
+    /// The third in a row is a hold; after its trial one more is enough. What was bought before a hold says nothing new.
+    fn hold_useless(&mut self, in_a_row: u32, reason: Reason, unix: Millis) {
+        if in_a_row >= IN_A_ROW && self.hold.is_none() {
+            self.hold = Some(Hold::new(reason, Scope::Pool, self.useless, unix, unix));
+            self.useless = self.useless.saturating_add(1);
+        }
+    }
+}
 
 /// The purchases that are allowed now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum May {
     /// So many purchases may be begun.
     Buy(u32),
-    /// One, by the client that can claim the pool's record.
+    /// One, as a trial.
     Try(HoldTrial),
     /// None.
     Wait,
@@ -127,90 +244,175 @@ pub(crate) enum May {
 /// The purchase that is a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HoldTrial {
+    /// Any, by each client whose own hold it is.
+    Own,
     /// Any.
     Any,
-    /// The one that had no answer, with its key.
+    /// The one that had no answer, with its key; any where there is none.
     Same,
-    /// Any, after the service has shown its products.
+    /// That, after the service has shown its products.
     AfterRead,
+    /// In this slot, where its session is over by now.
+    There(SlotNo),
+}
+
+impl HoldTrial {
+    fn scope(self) -> Scope {
+        if self == HoldTrial::Own { Scope::Own } else { Scope::Pool }
+    }
 }
 
 /// The purchases of one client for a pool.
-#[derive(Debug, Clone, Hash)]
+#[derive(Debug, Clone, Default, Hash)]
 pub(crate) struct Buyer {
-    /// How many purchases may be under way at a time.
-    width: u32,
     under_way: u32,
-    /// True if one of them is a trial.
-    tries: bool,
-    hold: Option<Hold>,
+    /// The trial among them, and its number in the record.
+    trial: Option<Scope>,
+    number: Option<u32>,
+    /// What the record says; when the number of trials was seen to change, monotonic; and the number of a trial that is over.
+    pool: Buying,
+    seen_at: Millis,
+    over: Option<u32>,
+    /// The hold of this client.
+    own: Option<Hold>,
     /// True if the service has shown its products since the hold began.
     has_read: bool,
-    /// Sessions in a row that did not live, and how often that has held.
-    short_lived: u32,
-    short_holds: u32,
-}
-
-impl Default for Buyer {
-    fn default() -> Self {
-        Buyer { width: 1, under_way: 0, tries: false, hold: None, has_read: false, short_lived: 0, short_holds: 0 }
-    }
 }
 
 impl Buyer {
     /// The purchases that are allowed now.
-    pub(crate) fn may(&self, unix: Millis) -> May {
-        let Some(hold) = self.hold else {
-            return match self.width.saturating_sub(self.under_way) {
-                0 => May::Wait,
-                room => May::Buy(room),
-            };
-        };
-        match hold.retry_at {
-            Some(at) if at <= unix && !self.tries => May::Try(match hold.reason {
-                Reason::NoAnswer => HoldTrial::Same,
-                Reason::Backend if !self.has_read => HoldTrial::AfterRead,
-                _ => HoldTrial::Any,
-            }),
-            _ => May::Wait,
+    pub(crate) fn may(&self, unix: Millis, now: Millis) -> May {
+        match self.allows(unix, now) {
+            _ if self.trial.is_some() => May::Wait,
+            May::Buy(_) if self.under_way >= AT_ONCE => May::Wait,
+            May::Buy(_) => May::Buy(AT_ONCE - self.under_way),
+            may => may,
         }
     }
 
+    /// Returns true if a purchase that waits for this may be made. `is_trial`: as the trial that it was to be.
+    pub(crate) fn may_still(&self, is_trial: bool, unix: Millis, now: Millis) -> bool {
+        match self.allows(unix, now) {
+            May::Try(trial) => is_trial && self.trial == Some(trial.scope()),
+            May::Buy(_) => !is_trial,
+            May::Wait => false,
+        }
+    }
+
+    /// Returns true if a purchase that was begun may go on, as long as nothing of it was sent.
+    pub(crate) fn may_go_on(&self, is_trial: bool, unix: Millis, now: Millis) -> bool {
+        match self.allows(unix, now) {
+            May::Buy(_) => true,
+            May::Try(_) => is_trial,
+            May::Wait => false,
+        }
+    }
+
+    /// The same, whatever is under way.
+    fn allows(&self, unix: Millis, now: Millis) -> May {
+        let is_due = |hold: Hold| hold.retry_at.is_some_and(|at| at <= unix);
+        if !self.own.into_iter().chain(self.pool.hold).all(is_due) {
+            return May::Wait;
+        }
+        let trial = match self.pool.hold {
+            None if self.pool.proven => return if self.own.is_some() { May::Try(HoldTrial::Own) } else { May::Buy(AT_ONCE) },
+            _ if self.does_another_try(now) => return May::Wait,
+            // Nobody knows yet whether what is bought can be used.
+            None => HoldTrial::Same,
+            Some(Hold { slot: Some(slot), .. }) => HoldTrial::There(slot),
+            Some(Hold { reason: Reason::Backend, .. }) if !self.has_read => HoldTrial::AfterRead,
+            Some(Hold { reason: Reason::NoAnswer | Reason::Backend, .. }) => HoldTrial::Same,
+            Some(_) => HoldTrial::Any,
+        };
+        May::Try(trial)
+    }
+
+    fn does_another_try(&self, now: Millis) -> bool {
+        let is_over = self.over == Some(self.pool.trials) || now.saturating_sub(self.seen_at) >= TRIAL;
+        self.number != Some(self.pool.trials) && self.pool.trying.is_some() && !is_over
+    }
+
+    /// When that changes by time, monotonic.
+    pub(crate) fn changes_at(&self, unix: Millis, now: Millis) -> Option<Millis> {
+        let hold = self.hold().map(|hold| Some(now.saturating_add(hold.retry_at?.saturating_sub(unix))));
+        let trial = self.does_another_try(now).then_some(self.seen_at.saturating_add(TRIAL));
+        match hold {
+            Some(hold) => hold.map(|at| at.max(trial.unwrap_or(at))),
+            None => trial,
+        }
+    }
+
+    /// Returns true if nothing may be bought but by a trial.
+    pub(crate) fn needs_trial(&self) -> bool {
+        !self.pool.proven || self.hold().is_some()
+    }
+
+    /// What holds it back for longest.
     pub(crate) fn hold(&self) -> Option<Hold> {
-        self.hold
+        self.own.into_iter().chain(self.pool.hold).max_by_key(|hold| hold.retry_at.unwrap_or(Millis::MAX))
     }
 
     /// The pool's record says so.
-    pub(crate) fn read(&mut self, hold: Option<Hold>) {
-        if hold.is_some() && hold != self.hold {
-            self.width = 1;
+    pub(crate) fn read(&mut self, pool: Buying, now: Millis) {
+        if pool.trials != self.pool.trials {
+            self.seen_at = now;
         }
-        self.hold = hold;
+        self.has_read &= pool.hold == self.pool.hold;
+        self.pool = pool;
     }
 
-    /// Returns true if a trial is under way.
-    pub(crate) fn is_trying(&self) -> bool {
-        self.tries
+    /// A slot was claimed: if another client's trial was there, that is over.
+    pub(crate) fn claimed(&mut self, slot: SlotNo) {
+        if self.pool.trying == Some(slot) {
+            self.over = Some(self.pool.trials);
+        }
     }
 
-    pub(crate) fn begun(&mut self, is_trial: bool) {
+    /// Returns true if its trial is one of all clients, of which the record is to know.
+    pub(crate) fn tries_for_all(&self) -> bool {
+        self.trial == Some(Scope::Pool)
+    }
+
+    /// The record says that its trial goes on, or could not be put.
+    pub(crate) fn marked(&mut self, is_marked: bool) {
+        self.number = is_marked.then_some(self.pool.trials);
+    }
+
+    pub(crate) fn begun(&mut self, trial: Option<HoldTrial>) {
         self.under_way = self.under_way.saturating_add(1);
-        self.tries |= is_trial;
+        self.trial = trial.map(HoldTrial::scope).or(self.trial);
     }
 
-    /// Notes that a purchase became a ready session. Returns true if the hold has ended, which is to be written to the pool's record.
-    pub(crate) fn ready(&mut self, was_trial: bool) -> bool {
-        self.over(was_trial);
-        if self.hold.is_none() {
-            self.width = self.width.saturating_add(1).min(AT_ONCE);
+    /// Purchases may be made again by this client.
+    pub(crate) fn freed(&mut self) {
+        self.own = None;
+    }
+
+    /// A purchase became a ready session.
+    pub(crate) fn ready(&mut self, was_trial: bool) -> Vec<BuyingChange> {
+        let (was_of_all, tried) = self.ended_purchase(was_trial);
+        if was_trial {
+            self.own = None;
         }
-        // A hold that stops it, which another purchase has met meanwhile, stays.
-        was_trial && self.hold.take_if(|hold| !hold.reason.stops()).is_some()
+        let ready = (was_of_all || !self.pool.proven).then_some(BuyingChange::Ready { was_trial: was_of_all });
+        tried.into_iter().chain(ready).collect()
     }
 
-    /// A purchase was made, or found to have been, and there is no session to use yet.
-    pub(crate) fn bought(&mut self, was_trial: bool) {
-        self.over(was_trial);
+    /// A session in this slot can be used that was not bought now.
+    pub(crate) fn usable(&self, slot: SlotNo) -> Option<BuyingChange> {
+        let was_trial = self.pool.hold.is_some_and(|hold| hold.slot == Some(slot));
+        (was_trial || !self.pool.proven).then_some(BuyingChange::Ready { was_trial })
+    }
+
+    /// A purchase was made, or found to have been, and there is no session to use any more.
+    pub(crate) fn bought(&mut self, was_trial: bool, unix: Millis) -> Vec<BuyingChange> {
+        let (was_of_all, tried) = self.ended_purchase(was_trial);
+        if was_trial {
+            self.own = None;
+        }
+        // The hold lasts, so the next trial has to wait, too.
+        let hold = if was_of_all { self.try_later(unix) } else { None };
+        tried.into_iter().chain(hold).collect()
     }
 
     /// The service works again: the next purchase is the trial.
@@ -219,57 +421,67 @@ impl Buyer {
     }
 
     /// Postpones a trial that was not made.
-    pub(crate) fn try_later(&mut self, unix: Millis) -> Option<Hold> {
-        let hold = self.hold?;
-        self.holds(hold.reason, hold.tries.saturating_add(1), unix)
+    pub(crate) fn try_later(&mut self, unix: Millis) -> Option<BuyingChange> {
+        let hold = self.pool.hold.filter(|hold| !hold.stops())?;
+        let hold = Hold { slot: hold.slot, ..Hold::after(Some(hold), hold.reason, Scope::Pool, unix) };
+        Some(BuyingChange::Held { hold, is_news: true })
     }
 
-    /// A purchase bought nothing, or may have. Returns the hold, where it is to be written to the pool's record.
-    pub(crate) fn failed(&mut self, was_trial: bool, reason: Reason, unix: Millis) -> Option<Hold> {
-        self.over(was_trial);
-        self.refused(was_trial, reason, unix)
+    /// A purchase bought nothing, or may have.
+    pub(crate) fn failed(&mut self, was_trial: bool, why: (Reason, Scope), unix: Millis) -> Vec<BuyingChange> {
+        let (was_of_all, tried) = self.ended_purchase(was_trial);
+        tried.into_iter().chain(self.refused(was_of_all, was_trial, why, unix)).collect()
     }
 
-    /// Notes a refusal of an operation that did not count as a purchase under way, such as a renewal.
-    pub(crate) fn refused(&mut self, was_trial: bool, reason: Reason, unix: Millis) -> Option<Hold> {
-        self.width = 1;
-        let tries = match self.hold {
-            // An operation from before the hold gives no news, unless it is worse.
-            Some(hold) if !was_trial && (hold.reason.stops() || !reason.stops()) => return None,
-            Some(hold) if hold.reason == reason => hold.tries.saturating_add(1),
-            _ => 0,
-        };
-        self.holds(reason, tries, unix)
+    /// What was bought did not become ready in time. `slot`: its session can't be read.
+    pub(crate) fn not_ready(&mut self, was_trial: bool, slot: Option<SlotNo>, unix: Millis) -> Vec<BuyingChange> {
+        let mut changes = self.failed(was_trial, (Reason::NotReady, Scope::Pool), unix);
+        for change in &mut changes {
+            if let BuyingChange::Held { hold, .. } = change {
+                hold.slot = slot;
+            }
+        }
+        changes
     }
 
-    /// A session is over, so long after it was ready. Returns the hold, where it is to be written to the pool's record.
-    pub(crate) fn ended(&mut self, lived: Millis, unix: Millis) -> Option<Hold> {
-        if lived >= SHORT {
-            (self.short_lived, self.short_holds) = (0, 0);
+    /// An operation was refused that does not count as a purchase under way, such as a renewal. `was_due`: when a trial was due.
+    pub(crate) fn not_renewed(&mut self, was_due: bool, why: (Reason, Scope), unix: Millis) -> Option<BuyingChange> {
+        self.refused(was_due, was_due, why, unix)
+    }
+
+    fn refused(&mut self, is_news: bool, was_own: bool, (reason, scope): (Reason, Scope), unix: Millis) -> Option<BuyingChange> {
+        if scope == Scope::Own {
+            if was_own || self.own.is_none() {
+                self.own = Some(Hold::after(self.own, reason, scope, unix));
+            }
             return None;
         }
-        self.short_lived = self.short_lived.saturating_add(1);
-        if self.short_lived < SHORT_LIVED {
-            return None;
+        if was_own {
+            self.own = None;
         }
-        self.width = 1;
-        // After the trial one more is enough.
-        self.short_lived = SHORT_LIVED - 1;
-        let tries = self.short_holds;
-        self.short_holds = self.short_holds.saturating_add(1);
-        self.hold.is_none().then(|| self.holds(Reason::ShortLived, tries, unix)).flatten()
+        let hold = Hold::after(self.pool.hold, reason, scope, unix);
+        // An operation from before the hold gives no news, unless it is worse.
+        let is_known = self.pool.hold.is_some_and(|known| !is_news && (known.stops() || !hold.stops()));
+        (!is_known).then_some(BuyingChange::Held { hold, is_news })
     }
 
-    fn holds(&mut self, reason: Reason, tries: u32, unix: Millis) -> Option<Hold> {
-        let since = self.hold.filter(|hold| hold.reason == reason).map_or(unix, |hold| hold.since);
-        self.has_read = false;
-        self.hold = Some(Hold { reason, since, retry_at: reason.retry_at(tries, unix), tries });
-        self.hold
+    /// A session is over, so long after it was ready.
+    pub(crate) fn ended(&self, lived: Millis, unix: Millis) -> Option<BuyingChange> {
+        let is_news = lived < SHORT || self.pool.short_lived > 0 || self.pool.useless > 0;
+        is_news.then_some(BuyingChange::Ended { lived, unix })
     }
 
-    fn over(&mut self, was_trial: bool) {
+    /// A session had a good answer.
+    pub(crate) fn answered(&self) -> Option<BuyingChange> {
+        (self.pool.failing > 0).then_some(BuyingChange::Answered)
+    }
+
+    /// A purchase is not under way any more. Returns true if it was a trial of all, and what the record is to know then.
+    pub(crate) fn ended_purchase(&mut self, was_trial: bool) -> (bool, Option<BuyingChange>) {
         self.under_way = self.under_way.saturating_sub(1);
-        self.tries &= !was_trial;
+        let trial = if was_trial { self.trial.take() } else { None };
+        let number = if was_trial { self.number.take() } else { None };
+        (trial == Some(Scope::Pool), number.map(BuyingChange::Tried))
     }
 }
 
@@ -282,16 +494,84 @@ mod tests {
     const NOW: Millis = 20_000 * DAY + 3_600_000;
     const TOMORROW: Millis = 20_001 * DAY;
 
+    /// What the record of a pool says, and the buyers of clients that have read it.
+    struct Fleet {
+        record: Buying,
+        buyers: Vec<Buyer>,
+    }
+
+    impl Fleet {
+        /// A pool of which a session was ready.
+        fn of(clients: usize) -> Fleet {
+            let mut fleet = Fleet { record: Buying { proven: true, ..Buying::default() }, buyers: vec![Buyer::default(); clients] };
+            fleet.read(0);
+            fleet
+        }
+
+        /// A pool without a session yet.
+        fn new(clients: usize) -> Fleet {
+            Fleet { record: Buying::default(), buyers: vec![Buyer::default(); clients] }
+        }
+
+        fn read(&mut self, now: Millis) {
+            self.buyers.iter_mut().for_each(|buyer| buyer.read(self.record, now));
+        }
+
+        /// All clients hear of these.
+        fn hear(&mut self, changes: impl IntoIterator<Item = BuyingChange>, now: Millis) {
+            changes.into_iter().for_each(|change| self.record.apply(change));
+            self.read(now);
+        }
+
+        /// A client tries one in a slot.
+        fn tries(&mut self, client: usize, unix: Millis, now: Millis) {
+            let May::Try(trial) = self.buyers[client].may(unix, now) else { panic!("no trial is due") };
+            self.buyers[client].begun(Some(trial));
+            let tells = self.buyers[client].tries_for_all().then_some(BuyingChange::Tries(7));
+            self.hear(tells, now);
+            if tells.is_some() {
+                self.buyers[client].marked(true);
+            }
+        }
+
+        fn fails(&mut self, client: usize, was_trial: bool, why: (Reason, Scope), unix: Millis) {
+            let changes = self.buyers[client].failed(was_trial, why, unix);
+            self.hear(changes, 0);
+        }
+
+        fn is_ready(&mut self, client: usize, was_trial: bool) {
+            let changes = self.buyers[client].ready(was_trial);
+            self.hear(changes, 0);
+        }
+
+        fn hold(&self) -> Hold {
+            self.record.hold.expect("is held")
+        }
+    }
+
+    fn of_all(reason: Reason) -> (Reason, Scope) {
+        (reason, Scope::Pool)
+    }
+
+    fn own(reason: Reason) -> (Reason, Scope) {
+        (reason, Scope::Own)
+    }
+
     /// When trials are made that all fail so, in seconds after the failure before.
-    fn trials(reason: Reason, most: usize) -> Vec<Millis> {
-        let (mut buyer, mut unix, mut trial, mut waits) = (Buyer::default(), NOW, false, Vec::new());
+    fn trials(why: (Reason, Scope), most: usize) -> Vec<Millis> {
+        let (mut fleet, mut unix, mut trial, mut waits) = (Fleet::of(1), NOW, false, Vec::new());
         while waits.len() < most {
-            buyer.begun(trial);
-            let Some(at) = buyer.failed(trial, reason, unix).expect("holds").retry_at else { break };
-            assert_eq!(buyer.may(at - 1), May::Wait);
-            assert!(matches!(buyer.may(at), May::Try(_)));
+            match trial {
+                true => fleet.tries(0, unix, 0),
+                false => fleet.buyers[0].begun(None),
+            }
+            fleet.fails(0, trial, why, unix);
+            let Some(at) = fleet.buyers[0].hold().expect("holds").retry_at else { break };
+            assert_eq!(fleet.buyers[0].may(at - 1, 0), May::Wait);
+            assert_eq!(fleet.buyers[0].changes_at(unix, 5), Some(5 + at - unix));
             waits.push((at - unix) / 1000);
             (unix, trial) = (at, true);
+            fleet.buyers[0].may_try();
         }
         waits
     }
@@ -299,117 +579,214 @@ mod tests {
     #[test]
     fn trials_are_made_ever_less_often() {
         for reason in [Reason::OutOfStock, Reason::Price, Reason::SessionLimit, Reason::Balance, Reason::NoAnswer, Reason::Backend] {
-            assert_eq!(trials(reason, 7), [30, 60, 120, 240, 480, 600, 600], "{reason:?}");
+            assert_eq!(trials(of_all(reason), 7), [30, 60, 120, 240, 480, 600, 600], "{reason:?}");
         }
-        assert_eq!(trials(Reason::Cap, 2), [82_800, 86_400]);
-        assert!(trials(Reason::Request, 2).is_empty());
-        assert!(trials(Reason::Account, 2).is_empty());
+        for reason in [Reason::Price, Reason::Request, Reason::Store] {
+            assert_eq!(trials(own(reason), 7), [30, 60, 120, 240, 480, 600, 600], "{reason:?}");
+        }
+        assert_eq!(trials(of_all(Reason::NotReady), 8), [60, 120, 240, 480, 960, 1920, 3600, 3600]);
+        assert_eq!(trials(own(Reason::Cap), 2), [82_800, 86_400]);
+        assert!(trials(of_all(Reason::Request), 2).is_empty());
+        assert!(trials(of_all(Reason::Account), 2).is_empty());
     }
 
     #[test]
     fn a_budget_is_tried_once_more_at_the_next_utc_day() {
-        let mut buyer = Buyer::default();
-        buyer.begun(false);
-        buyer.failed(false, Reason::Budget, TOMORROW - 40_000);
-        buyer.begun(true);
-        let hold = buyer.failed(true, Reason::Budget, TOMORROW - 10_000).expect("holds");
-        assert_eq!(hold.retry_at, Some(TOMORROW));
+        let mut fleet = Fleet::of(1);
+        fleet.buyers[0].begun(None);
+        fleet.fails(0, false, of_all(Reason::Budget), TOMORROW - 40_000);
+        fleet.tries(0, TOMORROW - 10_000, 0);
+        fleet.fails(0, true, of_all(Reason::Budget), TOMORROW - 10_000);
+        assert_eq!(fleet.hold().retry_at, Some(TOMORROW));
     }
 
     #[test]
-    fn one_is_under_way_at_first_and_one_more_for_each_that_became_ready() {
-        let mut buyer = Buyer::default();
-        for width in [1, 2, 3, 4, 5, 6, 7, 8, 8] {
-            assert_eq!(buyer.may(NOW), May::Buy(width));
-            buyer.begun(false);
-            assert_eq!(buyer.may(NOW), if width == 1 { May::Wait } else { May::Buy(width - 1) });
-            assert!(!buyer.ready(false));
-        }
-        buyer.begun(false);
-        buyer.failed(false, Reason::OutOfStock, NOW);
-        buyer.begun(true);
-        assert!(buyer.ready(true));
-        assert_eq!((buyer.may(NOW), buyer.hold()), (May::Buy(1), None));
+    fn the_first_purchase_of_all_is_a_trial_and_after_it_eight_are_bought_at_once() {
+        let mut fleet = Fleet::new(3);
+        assert_eq!(fleet.buyers[1].may(NOW, 0), May::Try(HoldTrial::Same));
+        fleet.tries(0, NOW, 0);
+        let may = |fleet: &Fleet, now| fleet.buyers.iter().map(|buyer| buyer.may(NOW, now)).collect::<Vec<_>>();
+        assert_eq!(may(&fleet, TRIAL - 1), [May::Wait; 3]);
+        fleet.is_ready(0, true);
+        assert_eq!(may(&fleet, 0), [May::Buy(8); 3]);
+        (0..8).for_each(|_| fleet.buyers[0].begun(None));
+        assert_eq!(may(&fleet, 0), [May::Wait, May::Buy(8), May::Buy(8)]);
+        // One session that is bought by one of many says so, too; and one that is taken over.
+        let mut other = Fleet::new(1);
+        assert_eq!(other.buyers[0].usable(3), Some(BuyingChange::Ready { was_trial: false }));
+        other.hear(Some(BuyingChange::Ready { was_trial: false }), 0);
+        assert_eq!((other.buyers[0].usable(3), other.buyers[0].may(NOW, 0)), (None, May::Buy(8)));
+    }
+
+    #[test]
+    fn a_trial_whose_client_is_gone_is_over_after_its_time_or_once_its_slot_is_somebody_elses() {
+        let mut fleet = Fleet::new(2);
+        fleet.tries(0, NOW, 1000);
+        assert_eq!(fleet.buyers[1].may(NOW, 1000 + TRIAL - 1), May::Wait);
+        assert_eq!(fleet.buyers[1].changes_at(NOW, 1000), Some(1000 + TRIAL));
+        assert_eq!(fleet.buyers[1].may(NOW, 1000 + TRIAL), May::Try(HoldTrial::Same));
+        // A later one is believed anew; so is the same number in a client that reads it later.
+        fleet.hear([BuyingChange::Tries(7)], 500_000);
+        assert_eq!(fleet.buyers[1].may(NOW, 500_000 + TRIAL - 1), May::Wait);
+        fleet.buyers[1].claimed(3);
+        assert_eq!(fleet.buyers[1].may(NOW, 500_000), May::Wait);
+        fleet.buyers[1].claimed(7);
+        assert_eq!(fleet.buyers[1].may(NOW, 500_000), May::Try(HoldTrial::Same));
+        fleet.read(600_000);
+        assert_eq!(fleet.buyers[1].may(NOW, 600_000), May::Try(HoldTrial::Same), "the same trial is not believed again");
+    }
+
+    #[test]
+    fn a_purchase_that_waits_for_the_record_is_made_only_if_it_still_may_be() {
+        let mut fleet = Fleet::new(2);
+        fleet.buyers[0].begun(Some(HoldTrial::Same));
+        assert!(fleet.buyers[0].may_still(true, NOW, 0));
+        fleet.tries(1, NOW, 0);
+        assert!(!fleet.buyers[0].may_still(true, NOW, 0), "another one tries");
+        assert_eq!(fleet.buyers[0].ended_purchase(true), (true, None), "the record knows nothing of it");
+        fleet.is_ready(1, true);
+        fleet.buyers[0].begun(None);
+        assert!(fleet.buyers[0].may_still(false, NOW, 0));
+        fleet.hear([BuyingChange::Held { hold: Hold::after(None, Reason::Balance, Scope::Pool, NOW), is_news: false }], 0);
+        assert!(!fleet.buyers[0].may_still(false, NOW, 0) && !fleet.buyers[0].may_still(false, NOW + 30_000, 0));
     }
 
     #[test]
     fn one_trial_at_a_time_and_its_success_ends_the_hold() {
-        let mut buyer = Buyer::default();
-        [false, false].into_iter().for_each(|trial| buyer.begun(trial));
-        let hold = buyer.failed(false, Reason::OutOfStock, NOW).expect("holds");
-        // Another one that was begun before neither doubles nor ends it.
-        assert_eq!(buyer.failed(false, Reason::OutOfStock, NOW + 1), None);
-        buyer.begun(false);
-        assert!(!buyer.ready(false));
-        assert_eq!(buyer.hold(), Some(hold));
-        assert_eq!(buyer.may(NOW + 30_000), May::Try(HoldTrial::Any));
-        buyer.begun(true);
-        assert_eq!(buyer.may(NOW + 30_000), May::Wait);
-        assert!(buyer.ready(true));
-        assert_eq!(buyer.may(NOW + 30_000), May::Buy(1));
+        let mut fleet = Fleet::of(2);
+        [0, 0, 1].into_iter().for_each(|client| fleet.buyers[client].begun(None));
+        fleet.fails(0, false, of_all(Reason::OutOfStock), NOW);
+        let hold = fleet.hold();
+        // Others that were begun before neither double nor end it.
+        fleet.fails(1, false, of_all(Reason::OutOfStock), NOW + 1);
+        fleet.is_ready(0, false);
+        assert_eq!(fleet.hold(), hold);
+        assert_eq!(fleet.buyers[1].may(NOW + 30_000, 0), May::Try(HoldTrial::Any));
+        fleet.tries(0, NOW + 30_000, 0);
+        assert_eq!([0, 1].map(|client: usize| fleet.buyers[client].may(NOW + 30_000, 0)), [May::Wait; 2]);
+        fleet.is_ready(0, true);
+        assert_eq!([0, 1].map(|client: usize| fleet.buyers[client].may(NOW + 30_000, 0)), [May::Buy(8); 2]);
     }
 
     #[test]
     fn which_purchase_is_tried() {
         let trial = |reason| {
-            let mut buyer = Buyer::default();
-            buyer.begun(false);
-            buyer.failed(false, reason, NOW);
-            buyer.may(NOW + 30_000)
+            let mut fleet = Fleet::of(1);
+            fleet.buyers[0].begun(None);
+            fleet.fails(0, false, of_all(reason), NOW);
+            let first = fleet.buyers[0].may(NOW + 60_000, 0);
+            fleet.buyers[0].may_try();
+            (first, fleet.buyers[0].may(NOW + 60_000, 0))
         };
-        assert_eq!(trial(Reason::NoAnswer), May::Try(HoldTrial::Same));
-        assert_eq!(trial(Reason::Backend), May::Try(HoldTrial::AfterRead));
-        assert_eq!(trial(Reason::Balance), May::Try(HoldTrial::Any));
-        assert_eq!(trial(Reason::Account), May::Wait);
+        assert_eq!(trial(Reason::NoAnswer), (May::Try(HoldTrial::Same), May::Try(HoldTrial::Same)));
+        assert_eq!(trial(Reason::Backend), (May::Try(HoldTrial::AfterRead), May::Try(HoldTrial::Same)));
+        assert_eq!(trial(Reason::Balance), (May::Try(HoldTrial::Any), May::Try(HoldTrial::Any)));
+        assert_eq!(trial(Reason::Account), (May::Wait, May::Wait));
+    }
+
+    #[test]
+    fn where_a_session_cant_be_read_nothing_is_bought_beside_it() {
+        let mut fleet = Fleet::new(2);
+        fleet.tries(0, NOW, 0);
+        let changes = fleet.buyers[0].not_ready(true, Some(7), NOW);
+        fleet.hear(changes, 0);
+        assert_eq!((fleet.hold().reason, fleet.hold().slot), (Reason::NotReady, Some(7)));
+        assert_eq!(fleet.buyers[1].may(NOW + 60_000, 0), May::Try(HoldTrial::There(7)));
+        // Once it can be used, all is well.
+        assert_eq!(fleet.buyers[1].usable(6), Some(BuyingChange::Ready { was_trial: false }));
+        let change = fleet.buyers[1].usable(7);
+        fleet.hear(change, 0);
+        assert_eq!(fleet.buyers[0].may(NOW, 0), May::Buy(8));
+    }
+
+    #[test]
+    fn a_limit_of_one_client_holds_that_client_alone() {
+        let mut fleet = Fleet::of(2);
+        fleet.buyers[0].begun(None);
+        fleet.fails(0, false, own(Reason::Price), NOW);
+        assert_eq!((fleet.record.hold, fleet.buyers[1].may(NOW, 0)), (None, May::Buy(8)));
+        assert_eq!([NOW, NOW + 30_000].map(|at| fleet.buyers[0].may(at, 0)), [May::Wait, May::Try(HoldTrial::Own)]);
+        fleet.tries(0, NOW + 30_000, 0);
+        assert_eq!((fleet.record.trying, fleet.buyers[0].may(NOW + 30_000, 0)), (None, May::Wait));
+        assert!(fleet.buyers[0].may_still(true, NOW + 30_000, 0));
+        fleet.is_ready(0, true);
+        assert_eq!((fleet.buyers[0].hold(), fleet.buyers[0].may(NOW, 0)), (None, May::Buy(8)));
+        // A first purchase that meets one tells the others that its trial is over.
+        let mut fleet = Fleet::new(2);
+        fleet.tries(0, NOW, 0);
+        fleet.fails(0, true, own(Reason::Cap), NOW);
+        assert_eq!([0, 1].map(|client: usize| fleet.buyers[client].may(NOW, 0)), [May::Wait, May::Try(HoldTrial::Same)]);
     }
 
     #[test]
     fn a_trial_that_fails_otherwise_begins_anew_and_what_stops_counts_at_once() {
-        let mut buyer = Buyer::default();
-        [false, false].into_iter().for_each(|trial| buyer.begun(trial));
-        buyer.failed(false, Reason::NoAnswer, NOW);
-        buyer.begun(true);
-        let hold = buyer.failed(true, Reason::OutOfStock, NOW + 30_000).expect("holds");
+        let mut fleet = Fleet::of(1);
+        [0, 0].into_iter().for_each(|client| fleet.buyers[client].begun(None));
+        fleet.fails(0, false, of_all(Reason::NoAnswer), NOW);
+        fleet.tries(0, NOW + 30_000, 0);
+        fleet.fails(0, true, of_all(Reason::OutOfStock), NOW + 30_000);
+        let hold = fleet.hold();
         assert_eq!((hold.reason, hold.since, hold.retry_at), (Reason::OutOfStock, NOW + 30_000, Some(NOW + 60_000)));
-        let stop = buyer.failed(false, Reason::Account, NOW + 40_000).expect("stops");
-        assert_eq!((stop.retry_at, buyer.may(Millis::MAX)), (None, May::Wait));
-        buyer.read(None);
-        assert_eq!(buyer.may(NOW), May::Buy(1));
+        fleet.fails(0, false, of_all(Reason::Account), NOW + 40_000);
+        assert_eq!((fleet.hold().retry_at, fleet.buyers[0].may(Millis::MAX, 0)), (None, May::Wait));
+        fleet.hear([BuyingChange::Freed], 0);
+        assert_eq!(fleet.buyers[0].may(NOW, 0), May::Buy(8));
     }
 
     #[test]
-    fn three_sessions_in_a_row_that_do_not_live_hold_for_ever_longer() {
-        let mut buyer = Buyer::default();
-        assert_eq!([59_999, 60_000, 0, 59_999].map(|lived| buyer.ended(lived, NOW)), [None; 4]);
-        let first = buyer.ended(1, NOW).expect("the third in a row");
-        assert_eq!((first.reason, first.retry_at), (Reason::ShortLived, Some(NOW + 60_000)));
+    fn three_sessions_in_a_row_that_do_not_live_hold_for_ever_longer_whoever_counts() {
+        let mut fleet = Fleet::of(1);
+        let ends = |fleet: &mut Fleet, lived| {
+            // Each end is seen by a client that has read no more than the record.
+            let mut client = Buyer::default();
+            client.read(fleet.record, 0);
+            fleet.hear(client.ended(lived, NOW), 0);
+            fleet.record.hold.map(|hold| (hold.reason, hold.retry_at.expect("is tried") - NOW))
+        };
+        assert_eq!([59_999, 60_000, 0, 59_999].map(|lived| ends(&mut fleet, lived)), [None; 4]);
+        assert_eq!(ends(&mut fleet, 1), Some((Reason::ShortLived, 60_000)));
+        // What was bought before it says nothing new.
+        assert_eq!(ends(&mut fleet, 1), Some((Reason::ShortLived, 60_000)));
         // After its trial each further one holds again, twice as long.
-        let waits: Vec<Millis> = (0..7)
-            .map(|_| {
-                buyer.begun(true);
-                assert!(buyer.ready(true));
-                (buyer.ended(1, NOW).expect("holds").retry_at.expect("is tried") - NOW) / 60_000
-            })
-            .collect();
+        let waits = [0; 7].map(|_| {
+            fleet.tries(0, NOW + 3_600_000, 0);
+            fleet.is_ready(0, true);
+            ends(&mut fleet, 1).expect("holds").1 / 60_000
+        });
         assert_eq!(waits, [2, 4, 8, 16, 32, 60, 60]);
-        buyer.begun(true);
-        buyer.ready(true);
-        buyer.ended(60_000, NOW);
-        assert_eq!([1, 1].map(|lived| buyer.ended(lived, NOW)), [None; 2]);
-        assert_eq!(buyer.ended(1, NOW).expect("holds").retry_at, Some(NOW + 60_000));
+        fleet.tries(0, NOW + 3_600_000, 0);
+        fleet.is_ready(0, true);
+        assert_eq!([60_000, 1, 1].map(|lived| ends(&mut fleet, lived)), [None; 3]);
+        assert_eq!(ends(&mut fleet, 1), Some((Reason::ShortLived, 60_000)));
     }
 
     #[test]
-    fn a_hold_of_another_client_binds_this_one() {
-        let (mut one, mut other) = (Buyer::default(), Buyer::default());
-        one.begun(false);
-        other.begun(false);
-        other.ready(false);
-        let hold = one.failed(false, Reason::OutOfStock, NOW);
-        other.read(hold);
-        assert_eq!((other.may(NOW), other.may(NOW + 30_000)), (May::Wait, May::Try(HoldTrial::Any)));
-        other.read(None);
-        assert_eq!(other.may(NOW), May::Buy(1));
+    fn three_sessions_in_a_row_that_fail_without_a_good_answer_between_them_are_a_hold() {
+        let mut fleet = Fleet::of(1);
+        let fails = |fleet: &mut Fleet| {
+            fleet.hear([BuyingChange::Failed { unix: NOW }], 0);
+            fleet.record.hold.map(|hold| hold.reason)
+        };
+        assert_eq!(fleet.buyers[0].answered(), None);
+        assert_eq!([0; 2].map(|_| fails(&mut fleet)), [None; 2]);
+        let answered = fleet.buyers[0].answered();
+        fleet.hear(answered, 0);
+        assert_eq!([0; 2].map(|_| fails(&mut fleet)), [None; 2]);
+        assert_eq!(fails(&mut fleet), Some(Reason::Failing));
+    }
+
+    #[test]
+    fn opening_ends_what_lasts_until_then_and_another_request_is_not_proven() {
+        let mut record = Buying { proven: true, short_lived: 2, trials: 4, ..Buying::default() };
+        record.hold = Some(Hold::after(None, Reason::Account, Scope::Pool, NOW));
+        let lasting = Buying { hold: Some(Hold::after(None, Reason::Balance, Scope::Pool, NOW)), ..record };
+        let opened = |mut record: Buying, is_replaced| {
+            record.opened(is_replaced);
+            record
+        };
+        assert_eq!(opened(record, false), Buying { hold: None, ..record });
+        assert_eq!(opened(lasting, false), lasting);
+        assert_eq!(opened(lasting, true), Buying { trials: 4, ..Buying::default() });
     }
 
     #[test]
@@ -429,21 +806,24 @@ mod tests {
             ("BACKEND_ERROR", Reason::Backend, Needs::Nobody),
             ("BACKEND_TIMEOUT", Reason::Backend, Needs::Nobody),
             ("INTERNAL_ERROR", Reason::Backend, Needs::Nobody),
-            ("INVALID_REQUEST", Reason::Request, Needs::Caller),
             ("PRODUCT_NOT_FOUND", Reason::Request, Needs::Caller),
             ("AUTH_INVALID_KEY", Reason::Account, Needs::Person),
             ("ACCOUNT_DISABLED", Reason::Account, Needs::Person),
-            ("SOMETHING_NEW", Reason::Account, Needs::Person),
+            ("AUTH_INSUFFICIENT_PERMISSION", Reason::Account, Needs::Person),
+            ("AUTH_SOMETHING", Reason::Account, Needs::Person),
+            ("SOMETHING_NEW", Reason::NoAnswer, Needs::Nobody),
         ];
         for (code, expected, needs) in refused {
-            assert_eq!((of_code(code), expected.needs()), (expected, needs), "{code}");
+            assert_eq!((of_code(code), expected.needs()), (of_all(expected), needs), "{code}");
         }
+        assert_eq!(of_code("INVALID_REQUEST"), own(Reason::Request));
         for kind in [Kind::Unavailable, Kind::InDoubt] {
-            assert_eq!(reason(kind, None, Advice::RetryLater), Reason::NoAnswer);
+            assert_eq!(reason(kind, None, Advice::RetryLater), of_all(Reason::NoAnswer));
         }
-        assert_eq!(reason(Kind::Invalid, None, Advice::ChangeRequest), Reason::Request);
+        assert_eq!(reason(Kind::Invalid, None, Advice::ChangeRequest), own(Reason::Request));
+        assert_eq!(reason(Kind::Store, None, Advice::MendStore), own(Reason::Store));
         let ours = [Advice::ReadPrices, Advice::RaiseBudget, Advice::ChangeRequest, Advice::Stop];
-        let reasons = [Reason::Price, Reason::Cap, Reason::Request, Reason::Account];
+        let reasons = [own(Reason::Price), own(Reason::Cap), own(Reason::Request), of_all(Reason::Account)];
         assert_eq!(ours.map(|advice| reason(Kind::Refused, None, advice)), reasons);
     }
 }

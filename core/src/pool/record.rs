@@ -1,7 +1,6 @@
-//! The record of a pool: the state that all its clients share beside the slots. A client owns it only for the moment of a change, and
-//! during the trial of a hold.
+//! The record of a pool: the state that all its clients share beside the slots. A client owns it only for the moment of a change.
 
-use super::buyer::Hold;
+use super::buyer::{Buying, BuyingChange};
 use super::share::ClientEntry;
 use crate::contract::agent::CreateSession;
 use crate::contract::pools::{OpenPool, PoolHoldReason};
@@ -26,14 +25,15 @@ pub(super) struct PoolRecord {
     pub(super) draining_static: bool,
     /// How often it was drained everywhere: whoever has opened it before the last time drains it, also where it was opened anew since.
     pub(super) drains: u32,
-    pub(super) hold: Option<Hold>,
+    /// What its clients know of purchases.
+    pub(super) buying: Buying,
     /// What its clients say of their needs.
     pub(super) clients: Vec<ClientEntry>,
 }
-stored!(PoolRecord { hopline, name, request, size, paused, draining, draining_static, drains, hold, clients });
+stored!(PoolRecord { hopline, name, request, size, paused, draining, draining_static, drains, buying, clients });
 
 /// The version of records.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// No pool is larger.
 const LARGEST: u32 = 1_000_000;
 
@@ -42,13 +42,7 @@ const LARGEST: u32 = 1_000_000;
 pub(super) enum RecordChange {
     /// The pool is opened, and with this request and size from now on, where that may be.
     Opened,
-    /// Nothing is bought, by the trial of a hold or by another purchase.
-    Held {
-        hold: Hold,
-        was_trial: bool,
-    },
-    /// Purchases may be made again.
-    Freed,
+    Buying(BuyingChange),
     Paused(bool),
     Drained {
         include_static: bool,
@@ -86,19 +80,13 @@ impl PoolRecord {
         self.hopline = VERSION;
         match *change {
             RecordChange::Opened => {
-                if self.request != request {
-                    request.clone_into(&mut self.request);
-                }
+                self.buying.opened(!self.request.is_empty() && self.request != request);
+                request.clone_into(&mut self.request);
                 open.name.clone_into(&mut self.name);
                 self.size = self.size.max(open.size);
                 (self.draining, self.draining_static) = (false, false);
-                // Holds that last until the pool is opened anew end here; and the new opening may have another cap.
-                self.hold = self.hold.filter(|hold| hold.retry_at.is_some() && hold.reason != PoolHoldReason::Cap);
             }
-            // Another client's hold stands, unless this says that nothing is to be tried at all.
-            RecordChange::Held { hold, was_trial } if was_trial || self.hold.is_none() || hold.retry_at.is_none() => self.hold = Some(hold),
-            RecordChange::Held { .. } => {}
-            RecordChange::Freed => self.hold = None,
+            RecordChange::Buying(change) => self.buying.apply(change),
             RecordChange::Paused(paused) => self.paused = paused,
             RecordChange::Drained { include_static } => {
                 (self.draining, self.draining_static) = (true, include_static);
@@ -134,6 +122,7 @@ pub(super) fn differing(one: &str, other: &str) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::contract::agent::{Protocol, SessionType};
+    use crate::pool::buyer::Hold;
 
     fn of_size(size: u32) -> OpenPool {
         OpenPool { size, ..open() }
@@ -158,7 +147,7 @@ mod tests {
         record.apply(&RecordChange::Opened, &of_size(4), "{}");
         record.apply(&RecordChange::Paused(true), &of_size(4), "{}");
         assert_eq!(PoolRecord::read(&record.bytes()), Some(record));
-        for data in ["", "{}", r#"{"hopline":2,"request":"{}","size":4000000000}"#, r#"{"hopline":1,"request":"{}","size":4}"#, "nonsense"]
+        for data in ["", "{}", r#"{"hopline":3,"request":"{}","size":4000000000}"#, r#"{"hopline":2,"request":"{}","size":4}"#, "nonsense"]
         {
             assert_eq!(PoolRecord::read(data.as_bytes()), None, "{data}");
         }
@@ -177,21 +166,15 @@ mod tests {
     fn the_largest_size_stays_and_opening_ends_what_was_to_last_until_then() {
         let mut record = PoolRecord::default();
         record.apply(&RecordChange::Opened, &of_size(4), "{}");
-        record.apply(&RecordChange::Held { hold: Hold::default(), was_trial: false }, &of_size(4), "{}");
+        let held = BuyingChange::Held { hold: Hold::default(), is_news: false };
+        record.apply(&RecordChange::Buying(held), &of_size(4), "{}");
+        record.apply(&RecordChange::Buying(BuyingChange::Ready { was_trial: false }), &of_size(4), "{}");
         record.apply(&RecordChange::Drained { include_static: true }, &of_size(4), "{}");
-        assert!(record.hold.is_some() && record.draining && record.draining_static);
+        assert!(record.buying.hold.is_some() && record.draining && record.draining_static);
         record.apply(&RecordChange::Opened, &of_size(2), "{}");
-        assert_eq!((record.size, record.hold, record.draining, record.draining_static), (4, None, false, false));
-        let lasting = Hold { retry_at: Some(7), ..Hold::default() };
-        record.apply(&RecordChange::Held { hold: lasting, was_trial: false }, &of_size(4), "{}");
-        // A purchase that was begun before says nothing new; the trial does.
-        record.apply(&RecordChange::Held { hold: Hold { retry_at: Some(9), ..lasting }, was_trial: false }, &of_size(4), "{}");
-        assert_eq!(record.hold.and_then(|hold| hold.retry_at), Some(7));
-        record.apply(&RecordChange::Held { hold: Hold { retry_at: Some(9), ..lasting }, was_trial: true }, &of_size(4), "{}");
-        assert_eq!(record.hold.and_then(|hold| hold.retry_at), Some(9));
-        record.apply(&RecordChange::Opened, &of_size(4), "{}");
-        assert!(record.hold.is_some(), "it ends by itself");
-        record.apply(&RecordChange::Freed, &of_size(4), "{}");
-        assert_eq!(record.hold, None);
+        assert_eq!((record.size, record.buying.hold, record.draining, record.draining_static), (4, None, false, false));
+        assert!(record.buying.proven);
+        record.apply(&RecordChange::Opened, &of_size(2), r#"{"another":1}"#);
+        assert!(!record.buying.proven);
     }
 }

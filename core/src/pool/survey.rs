@@ -83,7 +83,7 @@ impl Survey {
         let Some(record) = PoolRecord::read(data) else { return };
         let pool = self.pool(&record.name);
         pool.size = record.size;
-        let hold = record.hold.map(|hold| hold.reason.told(hold.since, hold.retry_at));
+        let hold = record.buying.hold.map(|hold| hold.reason.told(hold.since, hold.retry_at));
         pool.hold = record.forbids_buying().map(|reason| reason.told(client.unix(), None)).or(hold);
     }
 

@@ -49,6 +49,14 @@ impl Router {
         }
     }
 
+    /// Cancels a purchase of which nothing was put, so that nothing of it was sent either.
+    pub(crate) fn withdraw(&mut self, command: CommandId) {
+        let entry = self.commands.job(command).and_then(|id| self.jobs.get(&id));
+        if entry.is_none_or(|entry| entry.record.last_put.is_none()) {
+            self.cancel(command);
+        }
+    }
+
     /// A command waits for a name no more: nothing was begun for it.
     fn leave_queue(&mut self, name: &Name, command: CommandId) {
         if let Some(request) = self.name_requests.remove(name, command) {

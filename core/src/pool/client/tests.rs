@@ -1,5 +1,7 @@
 //! A client with a pool against a service of a few lines: what comes in and what goes out, step by step.
 
+mod fleet;
+
 use super::*;
 use crate::client::{Outcome, Settlement};
 use crate::contract::Secret;
@@ -16,6 +18,8 @@ const PRODUCTS: &str = r#"{"success":true,"data":{"items":[{"product_no":"p","ty
 struct Host {
     client: PoolClient,
     disk: Memory,
+    /// Its number among the clients of the store.
+    number: u32,
     now: Now,
     /// The purchases that were sent.
     bought: usize,
@@ -23,8 +27,9 @@ struct Host {
     answer: Option<(u16, &'static str)>,
     /// True if sold sessions are static.
     is_static: bool,
-    /// True if sold sessions are over at once.
+    /// True if sold sessions are over at once; or are not ready yet.
     stillborn: bool,
+    slow: bool,
     /// True if reads of sessions fail; `is_forgetful`: the service answers that there is no such session.
     reads_fail: bool,
     is_forgetful: bool,
@@ -61,6 +66,10 @@ fn refused(code: &'static str) -> (u16, &'static str) {
 
 impl Host {
     fn new(cap: Option<i64>) -> Self {
+        Host::seeded(cap, [7; 16])
+    }
+
+    fn seeded(cap: Option<i64>, seed: [u8; 16]) -> Self {
         let options = ClientOptions {
             base_url: "https://api.example/v1".into(),
             api_key: Some(Secret::new("a-key")),
@@ -68,16 +77,18 @@ impl Host {
             daily_cap_usd: cap.map(|usd| usd.to_string().parse().expect("is a number")),
             ..ClientOptions::default()
         };
-        let client = PoolClient::new(options, [7; 16]).expect("the options are sound");
+        let client = PoolClient::new(options, seed).expect("the options are sound");
         let (sessions, log, events) = (Vec::new(), Vec::new(), Vec::new());
         Host {
             client,
             disk: Memory::default(),
+            number: 0,
             now: START,
             bought: 0,
             answer: None,
             is_static: false,
             stillborn: false,
+            slow: false,
             reads_fail: false,
             is_forgetful: false,
             ends_fail: false,
@@ -108,7 +119,12 @@ impl Host {
             if let Some((status, body)) = self.answer {
                 return (status, body.to_owned());
             }
-            self.sessions.push((if self.stillborn { "terminated" } else { "active" }, 0));
+            let status = match () {
+                () if self.stillborn => "terminated",
+                () if self.slow => "creating",
+                () => "active",
+            };
+            self.sessions.push((status, 0));
         }
         if method == "GET" {
             self.reads += 1;
@@ -127,7 +143,7 @@ impl Host {
         }
         let number = path.trim_start_matches("/sessions/s-").split('/').next().and_then(|number| number.parse().ok());
         let number: usize = number.unwrap_or(self.sessions.len());
-        let Some(session) = self.sessions.get_mut(number - 1) else { return (404, String::new()) };
+        let Some(session) = number.checked_sub(1).and_then(|at| self.sessions.get_mut(at)) else { return (404, String::new()) };
         match (method, path.rsplit('/').next()) {
             ("DELETE", _) => session.0 = "terminated",
             ("POST", Some("rotate")) => session.1 += 1,
@@ -158,17 +174,30 @@ impl Host {
             StoreCall::Release { names } if names.as_ref().is_none_or(|names| names.contains(&record)) => self.has_record = false,
             _ => {}
         }
-        self.disk.call(call, self.now.unix, self.now.monotonic)
+        self.disk.call_of(self.number, call, self.now.unix, self.now.monotonic)
     }
 
     /// Goes on until so much time is over.
     fn pass(&mut self, ms: Millis) {
         let until = self.now.monotonic + ms;
-        let mut rounds = 0;
         loop {
-            let now = self.now;
-            rounds += 1;
-            assert!(rounds < 100_000, "the client waits now and then: {:?}", self.log.iter().take(20).collect::<Vec<_>>());
+            let next = self.go_on().filter(|next| *next <= until).unwrap_or(until);
+            if self.now.monotonic >= until {
+                return;
+            }
+            self.wait_until(next);
+        }
+    }
+
+    fn wait_until(&mut self, next: Millis) {
+        let waited = next.max(self.now.monotonic + 1) - self.now.monotonic;
+        self.now = Now { unix: self.now.unix + waited, monotonic: self.now.monotonic + waited };
+    }
+
+    /// Does what there is to do now. Returns when there is more.
+    fn go_on(&mut self) -> Option<Millis> {
+        let now = self.now;
+        for _ in 0..100_000 {
             match self.client.poll(now) {
                 Step::Store { id, call: call @ StoreCall::Put { release: true, .. }, .. } if self.late.is_some() => {
                     self.late.as_mut().expect("is late").push((id, call));
@@ -185,16 +214,10 @@ impl Host {
                 }
                 Step::Notify(event) if event.operation == "open_pool" => self.events.push(event.what.name().as_str()),
                 Step::Completed { .. } | Step::Notify(_) => {}
-                Step::Wait { until: next } => {
-                    let next = next.filter(|next| *next <= until).unwrap_or(until);
-                    if now.monotonic >= until {
-                        return;
-                    }
-                    let waited = next.max(now.monotonic + 1) - now.monotonic;
-                    self.now = Now { unix: now.unix + waited, monotonic: now.monotonic + waited };
-                }
+                Step::Wait { until: next } => return next,
             }
         }
+        panic!("the client waits now and then: {:?}", self.log.iter().take(20).collect::<Vec<_>>());
     }
 
     /// Gives the late answers.

@@ -8,7 +8,7 @@ use super::takeover::{READ_AGAIN, Situation, SlotUse};
 use crate::client::{CallOptions, Client, SlotState};
 use crate::engine::Answered;
 use crate::policy::Error;
-use crate::pool::buyer::{AT_ONCE as PURCHASES, HoldTrial};
+use crate::pool::buyer::{AT_ONCE as PURCHASES, HoldTrial, May};
 use crate::pool::leases::SlotNo;
 use crate::pool::others::SeenSlot;
 use crate::state::Name;
@@ -47,10 +47,7 @@ impl Machine {
             Some(HoldTrial::AfterRead) => return,
             _ => {}
         }
-        // The pool's record decides whether anything may be bought.
-        if self.shared.is_fresh(now) || allowed == 0 {
-            self.ask(client, now, allowed);
-        }
+        self.ask(client, now, allowed, trial);
     }
 
     /// Asks the store for a slot in doubt: what is there by now goes on, as a trial where one is due. That it is free by now, as somebody
@@ -59,10 +56,7 @@ impl Machine {
         let Some(doing) = self.slots.doing(slot) else { return };
         let now = client.monotonic();
         let soon = now.saturating_add(ASK_AGAIN);
-        // The pool's record decides whether anything may be sent.
-        let is_unread = !is_trial && !self.may_not_buy() && !self.shared.is_fresh(now);
-        self.shared.is_asked_for |= is_unread;
-        if is_unread || !self.asking.out.is_empty() || !self.claim(client, vec![slot], 1) {
+        if !self.asking.out.is_empty() || !self.claim(client, vec![slot], 1) {
             if is_trial {
                 self.ask_later(client, now);
             }
@@ -88,7 +82,7 @@ impl Machine {
     }
 
     /// Asks the store for slots. Where it is known that nothing is there to be taken over, only for those that may be bought for.
-    fn ask(&mut self, client: &mut Client, now: Millis, allowed: u32) {
+    fn ask(&mut self, client: &mut Client, now: Millis, allowed: u32, trial: Option<HoldTrial>) {
         let (lacking, wanted) = (self.lacking(now), self.wanted(now));
         let is_default = lacking == 0 || self.shared.is_replaced();
         if is_default || !self.asking.out.is_empty() || now < self.asking.next {
@@ -97,14 +91,22 @@ impl Machine {
         // Each is read when it is taken over.
         let room = PURCHASES.saturating_sub(self.slots.counts.coming);
         if room == 0 {
-            // The pool's record is not kept meanwhile.
-            if self.shared.is_owned() {
+            return;
+        }
+        let most = if self.asking.is_all { wanted.min(allowed) } else { lacking };
+        // Where a session can't be read, nothing is bought elsewhere.
+        let there = match trial {
+            Some(HoldTrial::There(slot)) if self.asking.is_all => Some(slot),
+            _ => None,
+        };
+        if let Some(slot) = there.filter(|slot| most > 0 && !self.slots.is_known(*slot)) {
+            self.asking.look_anew();
+            if !self.claim(client, vec![slot], 1) {
                 self.ask_later(client, now);
             }
             return;
         }
-        let most = if self.asking.is_all { wanted.min(allowed) } else { lacking };
-        if most == 0 {
+        if most == 0 || there.is_some() {
             // Others may have let go of something meanwhile.
             self.asking.look_anew();
             return self.ask_later(client, now);
@@ -157,7 +159,6 @@ impl Machine {
 
     fn claim(&mut self, client: &mut Client, slots: Vec<SlotNo>, most: u32) -> bool {
         self.asking.most = most;
-        self.asking.may_send = !self.may_not_buy() && self.shared.is_fresh(client.monotonic());
         let names: Vec<(Name, SlotNo)> = slots.into_iter().map(|slot| (client.slot_name(&self.slot_text(slot)), slot)).collect();
         let asked = client.claim_slots(self.number, names.iter().map(|(name, _)| name.clone()).collect(), most);
         self.asking.out = names.into_iter().collect();
@@ -184,16 +185,21 @@ impl Machine {
         let (mut free, mut began) = (Vec::new(), false);
         for (name, found) in claimed {
             let Some(slot) = asked.get(name).copied() else { continue };
+            self.buyer.claimed(slot);
             let used = self.situation(client, name, slot, is_trial).use_of(*found);
-            began |= matches!(used, SlotUse::Takes | SlotUse::Tries | SlotUse::Reads);
+            began |= matches!(used, SlotUse::Takes | SlotUse::Sends | SlotUse::Reads);
             match used {
                 SlotUse::Buys => free.push((name, slot)),
                 SlotUse::Takes => self.fill_slot(client, slot, Doing::Takes { ends: false }),
                 SlotUse::Ends => self.fill_slot(client, slot, Doing::Takes { ends: true }),
-                SlotUse::Tries => {
-                    self.buyer.begun(true);
-                    self.fill_slot(client, slot, Doing::Buys { is_trial: true });
-                }
+                SlotUse::Sends => match self.buyer.may(client.unix(), now) {
+                    May::Try(trial) if is_trial => self.keep(client, name, slot, true, Some(trial)),
+                    May::Buy(_) if !is_trial => self.keep(client, name, slot, true, None),
+                    _ => {
+                        client.release_slot(name);
+                        self.slots.set(slot, Doing::Doubts { resends: true }, Some(now.saturating_add(READ_AGAIN)));
+                    }
+                },
                 SlotUse::Reads => {
                     self.slots.set(slot, Doing::Takes { ends: false }, None);
                     let command = client.resume_slot(self.number, name, self.slot_options(false));
@@ -216,11 +222,15 @@ impl Machine {
         let may_buy = self.asking.is_all && !is_of_doubt;
         for (name, slot) in free {
             let (allowed, trial) = self.allowed(client);
-            match may_buy && allowed > 0 && self.wanted(now) > 0 && trial != Some(HoldTrial::AfterRead) {
+            let may_there = match trial {
+                Some(HoldTrial::AfterRead) => false,
+                Some(HoldTrial::There(there)) => slot == there,
+                _ => may_buy,
+            };
+            match may_there && allowed > 0 && self.wanted(now) > 0 {
                 true => {
                     began = true;
-                    self.buyer.begun(trial.is_some());
-                    self.fill_slot(client, slot, Doing::Buys { is_trial: trial.is_some() });
+                    self.keep(client, name, slot, false, trial);
                 }
                 false => {
                     self.asking.empty.insert(slot, now.saturating_add(EMPTY_AGAIN));
@@ -247,8 +257,7 @@ impl Machine {
             is_replaced: self.shared.is_replaced(),
             is_old: client.is_slot_of_another(name, &self.params),
             is_within: slot < self.options.size,
-            may_send: self.asking.may_send,
-            is_trial,
+            may_send: is_trial || !self.may_not_buy(),
             is_dynamic: is_dynamic(&self.options),
             replaces: self.replaces(),
             renewal: self.renewal(client, slot),
@@ -262,7 +271,7 @@ impl Machine {
             Ok(_) => self.buyer.may_try(),
             Err(_) => {
                 let hold = self.buyer.try_later(client.unix());
-                self.held(hold, true);
+                self.tell_all(client, hold);
             }
         }
     }
@@ -274,7 +283,7 @@ impl Machine {
     }
 
     /// Begins what a slot is opened for.
-    fn fill_slot(&mut self, client: &mut Client, slot: SlotNo, doing: Doing) {
+    pub(super) fn fill_slot(&mut self, client: &mut Client, slot: SlotNo, doing: Doing) {
         self.slots.set(slot, doing, None);
         let options = self.slot_options(doing == Doing::Buys { is_trial: true });
         match client.open_slot(self.number, &self.slot_text(slot), &self.params, &options) {

@@ -111,6 +111,8 @@ impl Machine {
             return self.end(client, slot);
         }
         session.is_unsure = false;
+        self.usable(client, slot);
+        let Some(session) = self.slots.session_mut(slot) else { return };
         // Other credentials are another way out, too.
         let is_another = is_another || session.proxy != proxy || !self.leases.is_generation(slot, session.generation);
         (session.read_at, session.read_again_at, session.proxy) = (now, None, proxy);
@@ -299,9 +301,9 @@ impl Machine {
             return self.slots.set(slot, Doing::Waits, Some(client.monotonic().saturating_add(READ_AGAIN)));
         }
         if !is_of_session {
-            let was_trial = self.is_hold_due(client);
-            let hold = self.buyer.refused(was_trial, PoolHoldReason::of_error(error), client.unix());
-            self.held(hold, was_trial);
+            let was_due = self.is_hold_due(client);
+            let hold = self.buyer.not_renewed(was_due, PoolHoldReason::of_error(error), client.unix());
+            self.tell_all(client, hold);
         }
         match error.effect {
             Effect::None if is_of_session => self.session_over(client, slot),
@@ -357,8 +359,8 @@ impl Machine {
             && client.is_over(&session.id)
         {
             let lived = client.monotonic().saturating_sub(session.ready_at);
-            let hold = self.buyer.ended(lived, client.unix());
-            self.held(hold, false);
+            let change = self.buyer.ended(lived, client.unix());
+            self.tell_all(client, change);
         }
         self.drop_slot(client, slot);
     }

@@ -5,6 +5,7 @@ mod asking;
 mod callers;
 mod closing;
 mod exits;
+mod kept;
 mod needs;
 mod opened;
 mod outcome;

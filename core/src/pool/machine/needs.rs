@@ -101,12 +101,11 @@ impl Machine {
         if self.shared.forbids_buying().is_some() {
             return (0, None);
         }
-        match self.buyer.may(client.unix()) {
+        match self.buyer.may(client.unix(), client.monotonic()) {
             May::Buy(_) if self.waits_for_spare(client.monotonic()) => (0, None),
             May::Buy(room) => (room, None),
-            // By whoever owns the pool's record.
-            May::Try(trial) if self.shared.is_owned() => (1, Some(trial)),
-            May::Try(_) | May::Wait => (0, None),
+            May::Try(trial) => (1, Some(trial)),
+            May::Wait => (0, None),
         }
     }
 
@@ -115,31 +114,8 @@ impl Machine {
         self.sharing.have_others_spare() && self.asking.wanted_since.is_none_or(|since| now.saturating_sub(since) < SPARE_FIRST)
     }
 
-    /// Returns true if a trial is due that this client could make. Between two claims of a slot none is due: the pool's record is free for
-    /// others then.
-    pub(super) fn wants_trial(&self, client: &Client) -> bool {
-        if self.closing.is_some() || self.shared.forbids_buying().is_some() || self.asking.next > client.monotonic() {
-            return false;
-        }
-        let May::Try(trial) = self.buyer.may(client.unix()) else { return false };
-        (trial == HoldTrial::Same && self.slots.resendable().is_some()) || self.wanted(client.monotonic()) > 0
-    }
-
-    /// Returns true if nothing is to be bought, except by the trial of a hold.
+    /// Returns true if nothing is to be bought, except by a trial.
     pub(super) fn may_not_buy(&self) -> bool {
-        self.shared.forbids_buying().is_some() || self.buyer.hold().is_some()
-    }
-
-    /// Returns true if a purchase would be made now, so that the pool's record is to be read before.
-    pub(super) fn is_to_buy(&self, client: &Client) -> bool {
-        let may_buy = || matches!(self.buyer.may(client.unix()), May::Buy(_));
-        let is_asking = self.is_asking() || self.asking.next > client.monotonic();
-        let now = client.monotonic();
-        self.closing.is_none()
-            && !is_asking
-            && !self.waits_for_spare(now)
-            && self.wanted(now) > 0
-            && self.shared.forbids_buying().is_none()
-            && may_buy()
+        self.shared.forbids_buying().is_some() || self.buyer.needs_trial()
     }
 }

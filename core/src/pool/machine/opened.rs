@@ -44,7 +44,7 @@ impl Machine {
     fn opened(&mut self, client: &mut Client, slot: SlotNo, doing: Doing, answered: &Answered) {
         let now = client.monotonic();
         let Some(id) = answered.facts.session_id.as_deref() else {
-            self.settle(client, doing, Came::Bought);
+            self.settle(client, doing, Came::NotReady(None));
             return self.slots.set(slot, Doing::Rests, Some(now.saturating_add(DOUBT_AGAIN)));
         };
         let is_over = answered.phase == Some(Phase::Ended);
@@ -54,19 +54,27 @@ impl Machine {
         let is_bought = matches!(doing, Doing::Buys { .. });
         let session = PoolSession { ends_after_leases, is_bought, ..PoolSession::new(client.shared_id(id), proxy_of(answered), now) };
         let session = session.recall(client.pool_notes(id).and_then(SessionNotes::read));
-        self.settle(client, doing, if is_ready { Came::Ready } else { Came::Bought });
+        // A session that is active, as far as is known, and has no proxy could not be read.
+        let is_unread = answered.phase == Some(Phase::Ready);
+        let came = match () {
+            () if is_ready => Came::Ready,
+            () if is_over => Came::Bought,
+            () => Came::NotReady(is_unread.then_some(slot)),
+        };
+        self.settle(client, doing, came);
         self.asking.next = now;
         self.slots.set(slot, Doing::Waits, Some(now.saturating_add(READ_AGAIN)));
         self.slots.set_session(slot, session);
         match () {
             () if is_over => {
-                let hold = if is_bought { self.buyer.ended(0, client.unix()) } else { None };
-                self.held(hold, false);
+                let change = if is_bought { self.buyer.ended(0, client.unix()) } else { None };
+                self.tell_all(client, change);
                 self.over(client, slot, answered, false);
             }
             () if ends_after_leases => self.end(client, slot),
             () if self.closing.is_some() => self.close_slot(client, slot),
             () if is_ready => {
+                self.usable(client, slot);
                 self.lends(client, slot);
                 self.ready(client, slot);
             }

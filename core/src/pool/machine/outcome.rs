@@ -7,9 +7,9 @@ use crate::client::Client;
 use crate::contract::Json;
 use crate::contract::pools::PoolHoldReason;
 use crate::policy::{Effect, Error, Kind};
+use crate::pool::buyer::Scope;
 use crate::pool::leases::SlotNo;
 use crate::pool::others::SeenSlot;
-use crate::pool::record::RecordChange;
 use crate::time::Millis;
 
 impl Machine {
@@ -36,10 +36,18 @@ impl Machine {
                 self.settle(client, doing, Came::Bought);
                 // A session that is over as soon as it was bought did not live.
                 if error.kind == Kind::Ended && matches!(doing, Doing::Buys { .. }) {
-                    let hold = self.buyer.ended(0, client.unix());
-                    self.held(hold, false);
+                    let change = self.buyer.ended(0, client.unix());
+                    self.tell_all(client, change);
                 }
                 error.session_id.iter().for_each(|id| _ = client.release_session(id));
+                self.slots.remove(slot);
+            }
+            // It was withdrawn: that says nothing of further ones.
+            (Kind::Cancelled, Effect::None) => {
+                if let Doing::Buys { is_trial } = doing {
+                    let (_, tried) = self.buyer.ended_purchase(is_trial);
+                    self.tell_all(client, tried);
+                }
                 self.slots.remove(slot);
             }
             (_, Effect::None) => {
@@ -49,8 +57,8 @@ impl Machine {
             }
             // The session was bought, and a later step failed: it is found there. A session that the service has forgotten is over by then.
             (_, Effect::Done) if error.session_id.is_some() => {
-                self.settle(client, doing, Came::Bought);
                 let is_missing = error.code.as_deref() == Some("SESSION_NOT_FOUND");
+                self.settle(client, doing, if is_missing { Came::NotReady(None) } else { Came::NotReady(Some(slot)) });
                 let after = if is_missing { FORGOTTEN_AGAIN } else { READ_AGAIN };
                 self.slots.set(slot, Doing::Rests, Some(now.saturating_add(after)));
                 self.asking.look_anew();
@@ -68,32 +76,31 @@ impl Machine {
     /// A purchase is not under way any more.
     pub(super) fn settle(&mut self, client: &mut Client, doing: Doing, came: Came) {
         let Doing::Buys { is_trial } = doing else { return };
-        match came {
-            Came::Ready => {
-                if self.buyer.ready(is_trial) {
-                    self.change(RecordChange::Freed);
-                }
-            }
-            Came::Bought => {
-                self.buyer.bought(is_trial);
-                // The hold lasts, so the next trial has to wait, too.
-                let hold = if is_trial { self.buyer.try_later(client.unix()) } else { None };
-                self.held(hold, true);
-            }
-            Came::Failed(reason) => {
-                let hold = self.buyer.failed(is_trial, reason, client.unix());
-                self.held(hold, is_trial);
-            }
-        }
+        let unix = client.unix();
+        let changes = match came {
+            Came::Ready => self.buyer.ready(is_trial),
+            Came::Bought => self.buyer.bought(is_trial, unix),
+            Came::NotReady(slot) => self.buyer.not_ready(is_trial, slot, unix),
+            Came::Failed(why) => self.buyer.failed(is_trial, why, unix),
+        };
+        self.tell_all(client, changes);
+    }
+
+    /// A session of a slot can be used: where that was in question, all clients are to know.
+    pub(super) fn usable(&mut self, client: &Client, slot: SlotNo) {
+        let change = self.buyer.usable(slot);
+        self.tell_all(client, change);
     }
 }
 
 /// The result of a purchase.
 pub(super) enum Came {
     Ready,
-    /// The purchase was made, or found to be; the session can't be used yet, or not any more.
+    /// The purchase was made, or found to be; and its session can't be used any more, or is somebody else's.
     Bought,
-    Failed(PoolHoldReason),
+    /// The purchase was made, and its session can't be used yet; or can't be read, in this slot.
+    NotReady(Option<SlotNo>),
+    Failed((PoolHoldReason, Scope)),
 }
 
 /// The slot of a session that the service does not know any more is looked at again after this.

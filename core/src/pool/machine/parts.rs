@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::kept::Kept;
 use crate::contract::Decimal;
 use crate::pool::leases::SlotNo;
 use crate::state::{CommandId, Name};
@@ -32,8 +33,8 @@ pub(super) struct Asking {
     /// How many slots were looked at for that, and where to go on.
     pub(super) looked: u32,
     pub(super) from: Option<SlotNo>,
-    /// True if a request that may buy may be sent for the claimed slots: the pool's record had just been read, and allows it.
-    pub(super) may_send: bool,
+    /// The claimed slots that wait for the pool's record.
+    pub(super) kept: Vec<Kept>,
     /// True if a trial waits for the products.
     pub(super) reads_products: bool,
 }

@@ -14,7 +14,7 @@ use crate::contract::pools::{OpenPool, PoolHold, PoolHoldReason};
 use crate::contract::{Encode, Json, Shape, Shaped, json_of};
 use crate::engine::Answered;
 use crate::policy::{Advice, Effect, Error, Kind};
-use crate::pool::buyer::{Buyer, Hold};
+use crate::pool::buyer::{Buyer, BuyingChange};
 use crate::pool::leases::{LeaseTerms, Leases, SlotNo, WaiterId};
 use crate::pool::record::RecordChange;
 use crate::pool::share::Sharing;
@@ -148,14 +148,15 @@ impl Machine {
         forbidden.or_else(hold)
     }
 
-    /// Nothing is bought from now on, which all clients are to know.
-    pub(super) fn held(&mut self, hold: Option<Hold>, was_trial: bool) {
-        hold.into_iter().for_each(|hold| self.change(RecordChange::Held { hold, was_trial }));
+    /// Something of purchases that all clients are to know.
+    pub(super) fn tell_all(&mut self, client: &Client, changes: impl IntoIterator<Item = BuyingChange>) {
+        changes.into_iter().for_each(|change| self.change(client, RecordChange::Buying(change)));
     }
 
-    pub(super) fn change(&mut self, change: RecordChange) {
+    pub(super) fn change(&mut self, client: &Client, change: RecordChange) {
         self.shared.known.apply(&change, &self.options, &self.shared.request);
         self.shared.changes.push(change);
+        self.buyer.read(self.shared.known.buying, client.monotonic());
     }
 
     pub(super) fn record_name(&self, client: &Client) -> Name {
@@ -209,6 +210,7 @@ impl Machine {
             && self.spent.asks.is_empty()
             && self.commands.is_empty()
             && self.asking.out.is_empty()
+            && self.asking.kept.is_empty()
             && !self.is_to_find()
             && !self.slots.has_idle_sessions()
             && !self.shared.is_behind()

@@ -30,6 +30,8 @@ pub(super) struct SharedRecord {
     /// As it was read last, with what is still to be put.
     pub(super) known: PoolRecord,
     pub(super) read_at: Option<Millis>,
+    /// When it was asked for last.
+    pub(super) asked_at: Millis,
     /// It is read again after this, where this client takes part.
     pub(super) read_after: Millis,
     pub(super) custody: Custody,
@@ -57,10 +59,6 @@ pub(super) struct SharedRecord {
 impl SharedRecord {
     pub(super) fn new(open: &OpenPool) -> Self {
         SharedRecord { request: request_of(open), changes: vec![RecordChange::Opened], ..SharedRecord::default() }
-    }
-
-    pub(super) fn is_owned(&self) -> bool {
-        self.custody == Custody::Mine
     }
 
     /// Returns true if the record was read so recently that purchases may rely on it.

@@ -9,7 +9,6 @@ use crate::contract::json_of;
 use crate::contract::pools::{OpenPool, OpenedPool, PoolOnChange};
 use crate::engine::EventKind;
 use crate::policy::{Advice, Backoff, Effect, Error, Kind};
-use crate::pool::buyer::May;
 use crate::pool::record::{PoolRecord, RecordChange, differing, request_of};
 use crate::state::CommandId;
 use crate::time::Millis;
@@ -35,13 +34,12 @@ impl Machine {
     /// Claims the pool's record, changes it, or lets go of it, as is due.
     pub(super) fn share(&mut self, client: &mut Client, now: Millis) {
         match self.shared.custody {
-            Custody::Nobodys if self.shares_at(client, now).is_some_and(|at| at <= now) => {
-                self.shared.custody = Custody::Claiming;
+            Custody::Nobodys if self.shares_at(now).is_some_and(|at| at <= now) => {
+                (self.shared.custody, self.shared.asked_at) = (Custody::Claiming, now);
                 client.claim_pool(self.number, &self.record_name(client));
             }
             Custody::Mine if !self.shared.changes.is_empty() || self.is_entry_due(now) => self.put_shared(client),
-            // The record stays this client's for as long as its trial goes on.
-            Custody::Mine if !self.wants_trial(client) && !self.buyer.is_trying() && !self.is_asking() => {
+            Custody::Mine => {
                 self.shared.custody = Custody::Leaving;
                 client.release_pool(self.number, &self.record_name(client));
             }
@@ -50,9 +48,8 @@ impl Machine {
     }
 
     /// When the record is claimed next.
-    pub(super) fn shares_at(&self, client: &Client, now: Millis) -> Option<Millis> {
-        let is_stale = (self.is_to_buy(client) || self.shared.is_asked_for) && !self.shared.is_fresh(now);
-        let is_wanted = is_stale || self.looks() || self.wants_trial(client) || (self.closing.is_none() && self.is_entry_due(now));
+    pub(super) fn shares_at(&self, now: Millis) -> Option<Millis> {
+        let is_wanted = self.shared.is_asked_for || self.looks() || (self.closing.is_none() && self.is_entry_due(now));
         let takes_part = self.closing.is_none() && (self.here().has > 0 || self.leases.waiting() > 0);
         self.shared.next(now, is_wanted, takes_part).filter(|_| !self.is_gone())
     }
@@ -119,7 +116,9 @@ impl Machine {
             return self.refuse_opening(client, &rule);
         }
         let before = read.clone();
-        (self.shared.read_at, self.shared.is_asked_for) = (Some(now), false);
+        // What another client has at this moment may be older than the answer.
+        let read_at = if is_mine { now } else { self.shared.asked_at };
+        (self.shared.read_at, self.shared.is_asked_for) = (Some(read_at), false);
         self.shared.read_after = READ_BESIDE * 3 / 4 + Millis::from(client.any_below((READ_BESIDE / 2) as u32));
         self.sharing.read(&read.clients, now);
         self.shared.known = read;
@@ -132,15 +131,12 @@ impl Machine {
         }
         if is_mine {
             self.shared.failures = 0;
-        } else if self.shared.is_behind() || self.wants_trial(client) || self.is_entry_due(now) {
+        } else if self.shared.is_behind() || !self.asking.kept.is_empty() || self.is_entry_due(now) {
             self.shared.next = now + ASK_BUSY + Millis::from(client.any_below(3 * ASK_BUSY as u32));
         }
         self.adopt(client);
-        // Slots that could not be claimed meanwhile are claimed again, if a trial is due.
-        if is_mine && matches!(self.buyer.may(client.unix()), May::Try(_)) {
-            self.asking.next = now;
-        }
-        // Another client that has it for a while, for a trial, keeps nobody from opening it as it is.
+        self.withdraw(client);
+        // Another client that has it keeps nobody from opening it as it is.
         if self.shared.changes.is_empty() || (!is_mine && !differs) {
             self.opened_pool(client);
         }
@@ -148,7 +144,7 @@ impl Machine {
 
     /// Applies the record here, too.
     fn adopt(&mut self, client: &mut Client) {
-        self.buyer.read(self.shared.known.hold);
+        self.buyer.read(self.shared.known.buying, client.monotonic());
         if self.shared.is_open && self.shared.known.drains > self.shared.drains {
             self.shared.drains = self.shared.known.drains;
             self.drain_unheard(client, self.shared.known.draining, self.shared.known.draining_static);
@@ -163,6 +159,7 @@ impl Machine {
         if !std::mem::take(&mut self.shared.is_putting) {
             return;
         }
+        self.marked(client, is_done);
         if !is_done {
             self.sharing.not_put();
             return self.share_later(client, now, "could not be put, because the store failed");

@@ -121,7 +121,7 @@ impl Machine {
         let reason = shortage.reason();
         let what = format!("{lead}; {}", shortage.in_words());
         // The cause, if this client knows it; and if a person or program has to act, the advice for that.
-        let is_cause = |refused: &&Error| PoolReason::from(PoolHoldReason::of_error(refused)) == reason;
+        let is_cause = |refused: &&Error| PoolReason::from(PoolHoldReason::of_error(refused).0) == reason;
         let cause = self.refused.as_deref().filter(is_cause).cloned();
         let needs = shortage.hold.as_ref().filter(|hold| PoolReason::from(hold.reason) == reason).map(|hold| hold.needs);
         let advice = match (&cause, reason) {

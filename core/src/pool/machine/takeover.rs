@@ -14,10 +14,10 @@ pub(super) const READ_AGAIN: Millis = 60_000;
 pub(super) enum SlotUse {
     /// One is bought there, if one is wanted.
     Buys,
-    /// The slot's session or purchase is taken over.
+    /// The slot's session is taken over.
     Takes,
-    /// The same, which is the trial of a hold.
-    Tries,
+    /// The slot's purchase is in doubt, and is sent again with its key.
+    Sends,
     /// Its session has expired: it is read, and renewed where that is wanted and somebody has not done it by hand.
     Reads,
     /// Its session is ended.
@@ -53,8 +53,6 @@ pub(super) struct Situation {
     pub(super) is_within: bool,
     /// True if a request that may buy may be sent.
     pub(super) may_send: bool,
-    /// True if that is the trial of a hold.
-    pub(super) is_trial: bool,
     pub(super) is_dynamic: bool,
     /// True if another session is bought for one that is over.
     pub(super) replaces: bool,
@@ -75,8 +73,7 @@ impl Situation {
             SlotState::Taken if self.is_old && self.is_dynamic => SlotUse::Ends,
             SlotState::Taken if self.is_old => SlotUse::Leaves(Doing::Left, Some(DOUBT_AGAIN)),
             SlotState::Taken => SlotUse::Takes,
-            SlotState::Doubt if !self.is_old && self.is_trial => SlotUse::Tries,
-            SlotState::Doubt if !self.is_old && self.may_send => SlotUse::Takes,
+            SlotState::Doubt if !self.is_old && self.may_send => SlotUse::Sends,
             SlotState::Doubt => SlotUse::Leaves(Doing::Doubts { resends: !self.is_old }, Some(DOUBT_AGAIN)),
             // A person may settle it.
             SlotState::DoubtForGood => SlotUse::Leaves(Doing::Doubts { resends: false }, Some(READ_AGAIN)),
@@ -103,7 +100,6 @@ mod tests {
         is_old: false,
         is_within: true,
         may_send: true,
-        is_trial: false,
         is_dynamic: true,
         replaces: true,
         renewal: Renewal::Never,
@@ -133,25 +129,21 @@ mod tests {
         let empty = SlotUse::Leaves(Doing::Empty, Some(READ_AGAIN));
         let (free, over) = (SlotUse::Releases, SlotUse::Releases);
         for (situation, expected) in [
-            (USUAL, [SlotUse::Buys, SlotUse::Buys, SlotUse::Buys, SlotUse::Takes, SlotUse::Takes, FOR_GOOD, LEFT]),
+            (USUAL, [SlotUse::Buys, SlotUse::Buys, SlotUse::Buys, SlotUse::Takes, SlotUse::Sends, FOR_GOOD, LEFT]),
             (
                 Situation { may_send: false, ..USUAL },
                 [SlotUse::Buys, SlotUse::Buys, SlotUse::Buys, SlotUse::Takes, doubts(true), FOR_GOOD, LEFT],
             ),
-            (
-                Situation { is_trial: true, ..USUAL },
-                [SlotUse::Buys, SlotUse::Buys, SlotUse::Buys, SlotUse::Takes, SlotUse::Tries, FOR_GOOD, LEFT],
-            ),
-            (Situation { is_within: false, ..USUAL }, [free, over, over, SlotUse::Takes, SlotUse::Takes, FOR_GOOD, LEFT]),
+            (Situation { is_within: false, ..USUAL }, [free, over, over, SlotUse::Takes, SlotUse::Sends, FOR_GOOD, LEFT]),
             (
                 Situation { is_old: true, ..USUAL },
                 [SlotUse::Buys, SlotUse::Buys, SlotUse::Buys, SlotUse::Ends, doubts(false), FOR_GOOD, LEFT],
             ),
             (Situation { is_old: true, ..renews }, [SlotUse::Buys, empty, empty, OLD, doubts(false), FOR_GOOD, LEFT]),
-            (renews, [SlotUse::Buys, empty, SlotUse::Reads, SlotUse::Takes, SlotUse::Takes, FOR_GOOD, LEFT]),
+            (renews, [SlotUse::Buys, empty, SlotUse::Reads, SlotUse::Takes, SlotUse::Sends, FOR_GOOD, LEFT]),
             (
                 Situation { renewal: Renewal::Now, ..renews },
-                [SlotUse::Buys, empty, SlotUse::Reads, SlotUse::Takes, SlotUse::Takes, FOR_GOOD, LEFT],
+                [SlotUse::Buys, empty, SlotUse::Reads, SlotUse::Takes, SlotUse::Sends, FOR_GOOD, LEFT],
             ),
             (
                 Situation { renewal: Renewal::Now, is_old: true, ..renews },
@@ -159,7 +151,7 @@ mod tests {
             ),
             (
                 Situation { renewal: Renewal::Later, ..renews },
-                [SlotUse::Buys, empty, SlotUse::Leaves(Doing::Rests, Some(READ_AGAIN)), SlotUse::Takes, SlotUse::Takes, FOR_GOOD, LEFT],
+                [SlotUse::Buys, empty, SlotUse::Leaves(Doing::Rests, Some(READ_AGAIN)), SlotUse::Takes, SlotUse::Sends, FOR_GOOD, LEFT],
             ),
         ] {
             assert_eq!(uses(situation), expected, "{situation:?}");

@@ -11,7 +11,7 @@ use crate::contract::pools::{AcquireLease, DrainPool, LeaseAdvice, PoolReason, P
 use crate::contract::{Json, Shaped, json_of};
 use crate::engine::EventKind;
 use crate::policy::{Advice, Effect, Error, Kind};
-use crate::pool::buyer::AT_ONCE;
+use crate::pool::buyer::{AT_ONCE, BuyingChange};
 use crate::pool::leases::{LEAKS, LeaseGrant, LeaseId, ObservationResult, SlotNo};
 use crate::pool::record::RecordChange;
 use crate::pool::share::SPARE_FIRST;
@@ -188,7 +188,6 @@ impl Machine {
         let now = client.monotonic();
         self.take_back_late(client, now);
         self.wake_slots(client, now);
-        self.share(client, now);
         let mut rested = None;
         let is_lending = self.closing.is_none() && self.shared.is_open;
         if is_lending {
@@ -209,6 +208,7 @@ impl Machine {
             self.share_sessions(client, now);
             self.tell_ready(client, now);
         }
+        self.buy_kept(client, now);
         self.share(client, now);
         self.tell_hold(client);
         self.next = self.next_time(client, now, rested);
@@ -283,7 +283,7 @@ impl Machine {
 
     pub(super) fn next_time(&self, client: &Client, now: Millis, rested: Option<Millis>) -> Option<Millis> {
         let is_open = self.closing.is_none() && self.shared.is_open;
-        let hold = self.buyer.hold().and_then(|hold| hold.retry_at).map(|at| now.saturating_add(at.saturating_sub(client.unix())));
+        let hold = self.buyer.changes_at(client.unix(), now);
         let wants = is_open && self.lacking(now) > 0;
         let spare = self.asking.wanted_since.map(|since| since.saturating_add(SPARE_FIRST)).filter(|at| wants && *at > now);
         let (oldest, unsaid) = self.leases.oldest();
@@ -301,7 +301,7 @@ impl Machine {
             later(unsaid, Some(LEAKS)),
             self.closing.as_ref().and_then(|closing| closing.next(now)),
             self.finds_at(now),
-            self.shares_at(client, now),
+            self.shares_at(now),
         ];
         times.into_iter().flatten().min()
     }
@@ -315,16 +315,16 @@ impl Machine {
     /// Buys nothing from here on, nowhere; what there is is lent.
     pub(in crate::pool) fn pause(&mut self, client: &mut Client, command: CommandId) {
         self.shared.asks.push(command);
-        self.change(RecordChange::Paused(true));
+        self.change(client, RecordChange::Paused(true));
         self.turn(client);
     }
 
     /// Buys again, everywhere, also where a hold was to last until this is said.
     pub(in crate::pool) fn resume(&mut self, client: &mut Client, command: CommandId) {
         self.shared.asks.push(command);
-        self.change(RecordChange::Paused(false));
-        self.change(RecordChange::Freed);
-        self.buyer.read(None);
+        self.change(client, RecordChange::Paused(false));
+        self.change(client, RecordChange::Buying(BuyingChange::Freed));
+        self.buyer.freed();
         self.look_at_doubts(client.monotonic());
         self.turn(client);
     }
@@ -335,6 +335,7 @@ impl Machine {
         if names.is_none_or(|names| names.contains(&own)) {
             self.shared.lost();
         }
+        self.lose_kept(client, names);
         self.give_up_lost(client);
         self.turn(client);
     }
@@ -352,7 +353,7 @@ impl Machine {
         // A supervisor that starts the program again buys nothing.
         self.change(RecordChange::Paused(true));
         if everywhere {
-            self.change(RecordChange::Drained { include_static });
+            self.change(client, RecordChange::Drained { include_static });
         }
         let ends = Ends { include_static, everywhere };
         self.begin_closing(client, Some(command), drain.grace_ms.unwrap_or(GRACE), Some(ends));

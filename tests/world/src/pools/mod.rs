@@ -24,7 +24,7 @@ use crate::service::API_KEY;
 use crate::store::Store;
 use crate::swarm::Source;
 
-use self::watch::{Watch, Wrong, is_pool};
+use self::watch::{Watch, Wrong};
 
 pub use self::fleet::{
     BROKEN_TODAY, Bound, Figure, FleetLived, FleetPlan, Law, Measure, Measured, PLAN_SEED, PLANS, PlanLived, Who, fleet_life,
@@ -419,11 +419,6 @@ impl Life {
         }
     }
 
-    /// True if a program owns the pool's record.
-    fn owns_pool(&self, number: u8) -> bool {
-        self.store.owned_by(number).any(is_pool)
-    }
-
     /// The store does what it is asked.
     fn store(&mut self, call: &StoreCall, number: u8) -> Result<StoreAnswer, Wrong> {
         let before = if let StoreCall::Put { name, .. } = call { self.store.data(name).cloned() } else { None };
@@ -535,9 +530,7 @@ impl Life {
                 let program = &mut self.programs[at];
                 match program.client.poll(now) {
                     Step::Store { id, call, .. } => {
-                        let number = program.number;
-                        let owns = self.owns_pool(number);
-                        self.watch.asked(number, &call, owns, self.now)?;
+                        self.watch.asked(program.number, &call, self.now)?;
                         self.programs[at].out.push_back(Out::Store(id, call));
                     }
                     Step::Send { id, request, .. } => {

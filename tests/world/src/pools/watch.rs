@@ -11,22 +11,31 @@ pub(super) type Wrong = String;
 /// The state of the pool's record and of the purchases, from the calls of the store.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
-    /// Since when the record says that the pool is held, or paused.
-    held_since: Option<Millis>,
-    paused_since: Option<Millis>,
-    /// When each program read it last.
-    read_at: BTreeMap<u8, Millis>,
+    /// The state that the record says.
+    says: Says,
+    /// When each program read the record last, and what it said.
+    read: BTreeMap<u8, (Millis, Says)>,
     /// When somebody resumed the pool, or a purchase came through: no hold from before that counts.
     freed_at: Millis,
     keys: BTreeSet<String>,
-    /// The state that each program knew when it claimed a slot: held, paused, and the time.
-    knew: BTreeMap<(u8, Name), (bool, bool, Millis)>,
+    /// When each program claimed a slot last.
+    claimed_at: BTreeMap<(u8, Name), Millis>,
     /// The programs in which somebody resumed the pool, as long as the record does not say so.
     resuming: BTreeSet<u8>,
 }
 
+/// The state of purchases, as the record says.
+#[derive(Debug, Clone, Copy, Default)]
+struct Says {
+    paused: bool,
+    /// Since when only a trial may be bought: during a hold, and until a session was ready.
+    held_since: Option<Millis>,
+    /// The slot of a trial that goes on.
+    trying: Option<u64>,
+}
+
 /// The pool's own record.
-pub(super) fn is_pool(name: &Name) -> bool {
+fn is_pool(name: &Name) -> bool {
     kind(name) == Some('q')
 }
 
@@ -45,13 +54,13 @@ fn purchase(intent: &str) -> Option<(&str, u64)> {
 }
 
 impl Watch {
-    /// A program read the pool's record.
+    /// A program read the pool's record, or claimed slots.
     pub(super) fn read(&mut self, program: u8, call: &StoreCall, now: Millis) {
-        if let StoreCall::Claim { names, .. } = call
-            && names.iter().any(is_pool)
-        {
-            self.read_at.insert(program, now);
+        let StoreCall::Claim { names, .. } = call else { return };
+        if names.iter().any(is_pool) {
+            self.read.insert(program, (now, self.says));
         }
+        self.claimed_at.extend(names.iter().filter(|name| is_slot(name)).map(|name| ((program, name.clone()), now)));
     }
 
     /// A person resumes the pool.
@@ -64,27 +73,27 @@ impl Watch {
         self.freed_at = now;
     }
 
-    /// A program is about to claim slots, or to put a record. `owns`: the program owns the pool's record, as one that tries a purchase
-    /// during a hold does. The state at the time of the claim counts.
-    pub(super) fn asked(&mut self, program: u8, call: &StoreCall, owns: bool, now: Millis) -> Result<(), Wrong> {
-        if let StoreCall::Claim { names, .. } = call {
-            let read_at = self.read_at.get(&program).copied().unwrap_or_default();
-            let knows = |since: Option<Millis>| since.is_some_and(|since| since < read_at && since > self.freed_at);
-            let known = (knows(self.held_since) && !owns, knows(self.paused_since), now);
-            self.knew.extend(names.iter().filter(|name| is_slot(name)).map(|name| ((program, name.clone()), known)));
-        }
+    /// A program is about to put a record. A purchase is begun only where the pool's record was read since its slot was claimed, and
+    /// allows it. A trial is the one that the record names.
+    pub(super) fn asked(&mut self, program: u8, call: &StoreCall, now: Millis) -> Result<(), Wrong> {
         let StoreCall::Put { name, data, .. } = call else { return Ok(()) };
-        let Some(key) = describe(data).filter(|_| is_slot(name)).and_then(|known| known.key) else { return Ok(()) };
+        let Some(known) = describe(data).filter(|_| is_slot(name)) else { return Ok(()) };
+        let Some(key) = known.key else { return Ok(()) };
         if !self.keys.insert(key.clone()) || self.resuming.contains(&program) {
             return Ok(());
         }
-        let known = self.knew.get(&(program, name.clone())).copied().filter(|(.., at)| *at > self.freed_at);
-        let (held, paused, _) = known.unwrap_or_default();
-        if held && !owns {
-            return Err(format!("program {program} begins to buy with {key}, and had read that the pool is held"));
+        let begins = format!("program {program} begins to buy with {key} at {now}");
+        let Some((read_at, read)) = self.read.get(&program).copied() else { return Err(format!("{begins}, and never read the record")) };
+        let claimed_at = self.claimed_at.get(&(program, name.clone())).copied().unwrap_or_default();
+        if read_at < claimed_at {
+            return Err(format!("{begins}, and read the record at {read_at}, before it claimed the slot at {claimed_at}"));
         }
-        if paused {
-            return Err(format!("program {program} begins to buy with {key}, and had read that the pool is paused at {now}"));
+        if read.paused && read_at > self.freed_at {
+            return Err(format!("{begins}, and had read that the pool is paused"));
+        }
+        let slot = known.intent.as_deref().and_then(purchase).and_then(|(slot, _)| slot.rsplit('/').next()?.parse().ok());
+        if read.held_since.is_some_and(|since| since > self.freed_at) && self.says.trying != slot {
+            return Err(format!("{begins}, and had read that the pool is held; the trial is in {:?}", self.says.trying));
         }
         Ok(())
     }
@@ -102,9 +111,11 @@ impl Watch {
         if is_pool(name) {
             self.resuming.remove(&program);
             let record: serde_json::Value = serde_json::from_slice(data).map_err(|error| error.to_string())?;
-            let since = |before: Option<Millis>, holds: bool| if holds { before.or(Some(now)) } else { None };
-            self.held_since = since(self.held_since, record["hold"].is_object());
-            self.paused_since = since(self.paused_since, record["paused"] == true);
+            let buying = &record["buying"];
+            let is_held = buying["hold"].is_object() || buying["proven"] != true;
+            let held_since = if is_held { self.says.held_since.or(Some(now)) } else { None };
+            self.says = Says { paused: record["paused"] == true, held_since, trying: buying["trying"].as_u64() };
+            self.read.insert(program, (now, self.says));
             return Ok(());
         }
         let known = |data: &[u8]| describe(data).and_then(|known| Some((purchase(known.intent.as_deref()?)?.1, known.clone())));

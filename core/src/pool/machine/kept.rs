@@ -1,0 +1,121 @@
+//! Claimed slots that are to be bought for: each waits until the pool's record was read since, so that nothing is bought after somebody has
+//! paused the pool, or another client has met a hold; and a trial until the record says that it goes on.
+
+use super::root::{For, Machine};
+use super::shared::Custody;
+use super::slots::Doing;
+use super::takeover::READ_AGAIN;
+use crate::client::Client;
+use crate::pool::buyer::{BuyingChange, HoldTrial};
+use crate::pool::leases::SlotNo;
+use crate::pool::record::RecordChange;
+use crate::state::{CommandId, Name};
+use crate::time::Millis;
+
+/// A claimed slot that waits.
+#[derive(Debug, Clone, Hash)]
+pub(super) struct Kept {
+    name: Name,
+    slot: SlotNo,
+    since: Millis,
+    /// True if a purchase is in doubt there, which is sent again.
+    is_doubt: bool,
+    is_trial: bool,
+    mark: Mark,
+}
+
+/// Whether the record says that a trial goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Mark {
+    None,
+    /// It is being put.
+    Out,
+    Put,
+}
+
+impl Machine {
+    /// A claimed slot is bought for once that may be.
+    pub(super) fn keep(&mut self, client: &Client, name: &Name, slot: SlotNo, is_doubt: bool, trial: Option<HoldTrial>) {
+        let is_trial = trial.is_some();
+        self.buyer.begun(trial);
+        self.slots.set(slot, Doing::Buys { is_trial }, None);
+        let since = client.monotonic();
+        self.asking.kept.push(Kept { name: name.clone(), slot, since, is_doubt, is_trial, mark: Mark::None });
+    }
+
+    /// Buys for what was kept, if the record allows it; or lets go of it.
+    pub(super) fn buy_kept(&mut self, client: &mut Client, now: Millis) {
+        for kept in std::mem::take(&mut self.asking.kept) {
+            let is_forbidden = self.closing.is_some() || self.shared.forbids_buying().is_some();
+            let is_needed = kept.is_doubt || self.leases.lacking(self.keep_ready()) > 0;
+            let may = !is_forbidden && is_needed && self.buyer.may_still(kept.is_trial, client.unix(), now);
+            let is_read = self.shared.was_read_since(kept.since);
+            let is_to_mark = kept.is_trial && self.buyer.tries_for_all() && kept.mark != Mark::Put;
+            match () {
+                () if !may => self.let_kept_go(client, kept),
+                () if kept.mark == Mark::Out => self.asking.kept.push(kept),
+                () if is_read && !is_to_mark => self.fill_slot(client, kept.slot, Doing::Buys { is_trial: kept.is_trial }),
+                () if is_read && self.shared.custody == Custody::Mine => {
+                    self.change(client, RecordChange::Buying(BuyingChange::Tries(kept.slot)));
+                    self.buyer.marked(true);
+                    self.asking.kept.push(Kept { mark: Mark::Out, ..kept });
+                }
+                () => {
+                    self.shared.is_asked_for = true;
+                    self.asking.kept.push(kept);
+                }
+            }
+        }
+    }
+
+    /// Withdraws purchases that may not be made any more, of which nothing was put yet: such as those whose price is being read.
+    pub(super) fn withdraw(&mut self, client: &mut Client) {
+        let is_forbidden = self.closing.is_some() || self.shared.forbids_buying().is_some();
+        let may = |is_trial| !is_forbidden && self.buyer.may_go_on(is_trial, client.unix(), client.monotonic());
+        let is_over = |slot, work| match self.slots.doing(slot) {
+            Some(Doing::Buys { is_trial }) => self.slots.is_at(slot, work) && !may(is_trial),
+            _ => false,
+        };
+        let over: Vec<CommandId> = self
+            .commands
+            .iter()
+            .filter(|(_, purpose)| matches!(purpose, For::Slot(slot, work) if is_over(*slot, *work)))
+            .map(|(command, _)| *command)
+            .collect();
+        over.into_iter().for_each(|command| client.withdraw(command));
+    }
+
+    /// The record was put with what this client had to say, or may not have been.
+    pub(super) fn marked(&mut self, client: &mut Client, is_done: bool) {
+        for kept in std::mem::take(&mut self.asking.kept) {
+            match (kept.mark, is_done) {
+                (Mark::Out, true) => self.asking.kept.push(Kept { mark: Mark::Put, ..kept }),
+                // What says that a trial goes on is not said later.
+                (Mark::Out, false) => {
+                    self.buyer.marked(false);
+                    self.shared.changes.retain(|change| !matches!(change, RecordChange::Buying(BuyingChange::Tries(_))));
+                    self.let_kept_go(client, kept);
+                }
+                _ => self.asking.kept.push(kept),
+            }
+        }
+    }
+
+    fn let_kept_go(&mut self, client: &mut Client, kept: Kept) {
+        client.release_slot(&kept.name);
+        let (_, tried) = self.buyer.ended_purchase(kept.is_trial);
+        self.tell_all(client, tried);
+        match kept.is_doubt {
+            true => self.slots.set(kept.slot, Doing::Doubts { resends: true }, Some(client.monotonic().saturating_add(READ_AGAIN))),
+            false => self.slots.remove(kept.slot),
+        }
+    }
+
+    /// Claims have ended.
+    pub(super) fn lose_kept(&mut self, client: &mut Client, names: Option<&[Name]>) {
+        let is_lost = |kept: &Kept| names.is_none_or(|names| names.contains(&kept.name));
+        let (lost, kept) = std::mem::take(&mut self.asking.kept).into_iter().partition(is_lost);
+        self.asking.kept = kept;
+        lost.into_iter().for_each(|kept| self.let_kept_go(client, kept));
+    }
+}

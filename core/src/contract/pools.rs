@@ -54,7 +54,7 @@ closed_enum! {
         Store = "store",
         /// Sessions end within a minute of being ready.
         ShortLived = "short_lived",
-        /// What was bought does not become ready in time, or can't be read.
+        /// Bought sessions do not become ready in time, or can't be read.
         NotReady = "not_ready",
         /// Sessions are replaced one after the other since they fail.
         Failing = "failing",

@@ -471,6 +471,11 @@ impl Buyer {
         is_news.then_some(BuyingChange::Ended { lived, unix })
     }
 
+    /// Returns true if sessions that fail are replaced.
+    pub(crate) fn replaces_failing(&self) -> bool {
+        self.pool.hold.is_none_or(|hold| hold.reason != Reason::Failing)
+    }
+
     /// A session had a good answer.
     pub(crate) fn answered(&self) -> Option<BuyingChange> {
         (self.pool.failing > 0).then_some(BuyingChange::Answered)
@@ -772,7 +777,9 @@ mod tests {
         let answered = fleet.buyers[0].answered();
         fleet.hear(answered, 0);
         assert_eq!([0; 2].map(|_| fails(&mut fleet)), [None; 2]);
+        assert!(fleet.buyers[0].replaces_failing());
         assert_eq!(fails(&mut fleet), Some(Reason::Failing));
+        assert!(!fleet.buyers[0].replaces_failing());
     }
 
     #[test]

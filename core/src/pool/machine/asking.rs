@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::root::{For, Machine, call_options, is_dynamic};
+use super::root::{For, Machine, is_dynamic};
 use super::slots::Doing;
 use super::takeover::{READ_AGAIN, Situation, SlotUse};
 use crate::client::{CallOptions, Client, SlotState};
@@ -273,22 +273,6 @@ impl Machine {
                 let hold = self.buyer.try_later(client.unix());
                 self.tell_all(client, hold);
             }
-        }
-    }
-
-    /// How a slot is opened. A new key, where the service failed, is taken by the trial alone.
-    fn slot_options(&self, is_trial: bool) -> CallOptions {
-        let options = call_options(&self.options);
-        CallOptions { retry_paid: options.retry_paid.map(|retries| retries && is_trial), ..options }
-    }
-
-    /// Begins what a slot is opened for.
-    pub(super) fn fill_slot(&mut self, client: &mut Client, slot: SlotNo, doing: Doing) {
-        self.slots.set(slot, doing, None);
-        let options = self.slot_options(doing == Doing::Buys { is_trial: true });
-        match client.open_slot(self.number, &self.slot_text(slot), &self.params, &options) {
-            Ok(command) => self.works(slot, command),
-            Err(error) => self.not_opened(client, slot, doing, &error),
         }
     }
 }

@@ -51,7 +51,7 @@ impl Machine {
             let is_left = |held: &HeldSlot| held.session.is_none() && matches!(held.doing, Doing::Rests | Doing::Left | Doing::Empty);
             self.slots.which(is_left).into_iter().for_each(|slot| self.slots.remove(slot));
         }
-        self.withdraw(client);
+        self.withdraw_purchases(client);
         for waiter in self.callers.gone_by(None) {
             let error = Error::new(Kind::Cancelled, Effect::None, "acquire", "the pool was closed", Advice::Nothing);
             self.end_wait(client, waiter, error);

@@ -111,7 +111,7 @@ impl Machine {
             return self.end(client, slot);
         }
         session.is_unsure = false;
-        self.usable(client, slot);
+        self.tell_usable(client, slot);
         let Some(session) = self.slots.session_mut(slot) else { return };
         // Other credentials are another way out, too.
         let is_another = is_another || session.proxy != proxy || !self.leases.is_generation(slot, session.generation);

@@ -1,37 +1,17 @@
 //! Claimed slots that are to be bought for: each waits until the pool's record was read since, so that nothing is bought after somebody has
 //! paused the pool, or another client has met a hold; and a trial until the record says that it goes on.
 
-use super::root::{For, Machine};
+use super::parts::{ClaimedSlot, Mark};
+use super::root::{For, Machine, call_options};
 use super::shared::Custody;
 use super::slots::Doing;
 use super::takeover::READ_AGAIN;
-use crate::client::Client;
+use crate::client::{CallOptions, Client};
 use crate::pool::buyer::{BuyingChange, HoldTrial};
 use crate::pool::leases::SlotNo;
 use crate::pool::record::RecordChange;
 use crate::state::{CommandId, Name};
 use crate::time::Millis;
-
-/// A claimed slot that waits.
-#[derive(Debug, Clone, Hash)]
-pub(super) struct Kept {
-    name: Name,
-    slot: SlotNo,
-    since: Millis,
-    /// True if a purchase is in doubt there, which is sent again.
-    is_doubt: bool,
-    is_trial: bool,
-    mark: Mark,
-}
-
-/// Whether the record says that a trial goes on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Mark {
-    None,
-    /// It is being put.
-    Out,
-    Put,
-}
 
 impl Machine {
     /// A claimed slot is bought for once that may be.
@@ -40,7 +20,7 @@ impl Machine {
         self.buyer.begun(trial);
         self.slots.set(slot, Doing::Buys { is_trial }, None);
         let since = client.monotonic();
-        self.asking.kept.push(Kept { name: name.clone(), slot, since, is_doubt, is_trial, mark: Mark::None });
+        self.asking.kept.push(ClaimedSlot { name: name.clone(), slot, since, is_doubt, is_trial, mark: Mark::None });
     }
 
     /// Buys for what was kept, if the record allows it; or lets go of it.
@@ -58,7 +38,7 @@ impl Machine {
                 () if is_read && self.shared.custody == Custody::Mine => {
                     self.change(client, RecordChange::Buying(BuyingChange::Tries(kept.slot)));
                     self.buyer.marked(true);
-                    self.asking.kept.push(Kept { mark: Mark::Out, ..kept });
+                    self.asking.kept.push(ClaimedSlot { mark: Mark::Out, ..kept });
                 }
                 () => {
                     self.shared.is_asked_for = true;
@@ -69,7 +49,7 @@ impl Machine {
     }
 
     /// Withdraws purchases that may not be made any more, of which nothing was put yet: such as those whose price is being read.
-    pub(super) fn withdraw(&mut self, client: &mut Client) {
+    pub(super) fn withdraw_purchases(&mut self, client: &mut Client) {
         let is_forbidden = self.closing.is_some() || self.shared.forbids_buying().is_some();
         let may = |is_trial| !is_forbidden && self.buyer.may_go_on(is_trial, client.unix(), client.monotonic());
         let is_over = |slot, work| match self.slots.doing(slot) {
@@ -86,10 +66,10 @@ impl Machine {
     }
 
     /// The record was put with what this client had to say, or may not have been.
-    pub(super) fn marked(&mut self, client: &mut Client, is_done: bool) {
+    pub(super) fn trial_put(&mut self, client: &mut Client, is_done: bool) {
         for kept in std::mem::take(&mut self.asking.kept) {
             match (kept.mark, is_done) {
-                (Mark::Out, true) => self.asking.kept.push(Kept { mark: Mark::Put, ..kept }),
+                (Mark::Out, true) => self.asking.kept.push(ClaimedSlot { mark: Mark::Put, ..kept }),
                 // What says that a trial goes on is not said later.
                 (Mark::Out, false) => {
                     self.buyer.marked(false);
@@ -101,7 +81,7 @@ impl Machine {
         }
     }
 
-    fn let_kept_go(&mut self, client: &mut Client, kept: Kept) {
+    fn let_kept_go(&mut self, client: &mut Client, kept: ClaimedSlot) {
         client.release_slot(&kept.name);
         let (_, tried) = self.buyer.ended_purchase(kept.is_trial);
         self.tell_all(client, tried);
@@ -113,9 +93,25 @@ impl Machine {
 
     /// Claims have ended.
     pub(super) fn lose_kept(&mut self, client: &mut Client, names: Option<&[Name]>) {
-        let is_lost = |kept: &Kept| names.is_none_or(|names| names.contains(&kept.name));
+        let is_lost = |kept: &ClaimedSlot| names.is_none_or(|names| names.contains(&kept.name));
         let (lost, kept) = std::mem::take(&mut self.asking.kept).into_iter().partition(is_lost);
         self.asking.kept = kept;
         lost.into_iter().for_each(|kept| self.let_kept_go(client, kept));
+    }
+
+    /// How a slot is opened. A new key, where the service failed, is taken by the trial alone.
+    pub(super) fn slot_options(&self, is_trial: bool) -> CallOptions {
+        let options = call_options(&self.options);
+        CallOptions { retry_paid: options.retry_paid.map(|retries| retries && is_trial), ..options }
+    }
+
+    /// Begins what a slot is opened for.
+    pub(super) fn fill_slot(&mut self, client: &mut Client, slot: SlotNo, doing: Doing) {
+        self.slots.set(slot, doing, None);
+        let options = self.slot_options(doing == Doing::Buys { is_trial: true });
+        match client.open_slot(self.number, &self.slot_text(slot), &self.params, &options) {
+            Ok(command) => self.works(slot, command),
+            Err(error) => self.not_opened(client, slot, doing, &error),
+        }
     }
 }

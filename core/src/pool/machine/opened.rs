@@ -74,7 +74,7 @@ impl Machine {
             () if ends_after_leases => self.end(client, slot),
             () if self.closing.is_some() => self.close_slot(client, slot),
             () if is_ready => {
-                self.usable(client, slot);
+                self.tell_usable(client, slot);
                 self.lends(client, slot);
                 self.ready(client, slot);
             }

@@ -85,12 +85,6 @@ impl Machine {
         };
         self.tell_all(client, changes);
     }
-
-    /// A session of a slot can be used: where that was in question, all clients are to know.
-    pub(super) fn usable(&mut self, client: &Client, slot: SlotNo) {
-        let change = self.buyer.usable(slot);
-        self.tell_all(client, change);
-    }
 }
 
 /// The result of a purchase.

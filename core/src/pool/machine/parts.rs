@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use super::kept::Kept;
 use crate::contract::Decimal;
 use crate::pool::leases::SlotNo;
 use crate::state::{CommandId, Name};
@@ -34,7 +33,7 @@ pub(super) struct Asking {
     pub(super) looked: u32,
     pub(super) from: Option<SlotNo>,
     /// The claimed slots that wait for the pool's record.
-    pub(super) kept: Vec<Kept>,
+    pub(super) kept: Vec<ClaimedSlot>,
     /// True if a trial waits for the products.
     pub(super) reads_products: bool,
 }
@@ -44,6 +43,27 @@ impl Asking {
     pub(super) fn look_anew(&mut self) {
         (self.is_all, self.looked, self.from) = (false, 0, None);
     }
+}
+
+/// A claimed slot that waits.
+#[derive(Debug, Clone, Hash)]
+pub(super) struct ClaimedSlot {
+    pub(super) name: Name,
+    pub(super) slot: SlotNo,
+    pub(super) since: Millis,
+    /// True if a purchase is in doubt there, which is sent again.
+    pub(super) is_doubt: bool,
+    pub(super) is_trial: bool,
+    pub(super) mark: Mark,
+}
+
+/// Whether the record says that a trial goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Mark {
+    None,
+    /// It is being put.
+    Out,
+    Put,
 }
 
 #[derive(Debug, Clone, Hash)]

@@ -153,6 +153,12 @@ impl Machine {
         changes.into_iter().for_each(|change| self.change(client, RecordChange::Buying(change)));
     }
 
+    /// A session of a slot can be used: where that was in question, all clients are to know.
+    pub(super) fn tell_usable(&mut self, client: &Client, slot: SlotNo) {
+        let change = self.buyer.usable(slot);
+        self.tell_all(client, change);
+    }
+
     pub(super) fn change(&mut self, client: &Client, change: RecordChange) {
         self.shared.known.apply(&change, &self.options, &self.shared.request);
         self.shared.changes.push(change);

@@ -135,7 +135,7 @@ impl Machine {
             self.shared.next = now + ASK_BUSY + Millis::from(client.any_below(3 * ASK_BUSY as u32));
         }
         self.adopt(client);
-        self.withdraw(client);
+        self.withdraw_purchases(client);
         // Another client that has it keeps nobody from opening it as it is.
         if self.shared.changes.is_empty() || (!is_mine && !differs) {
             self.opened_pool(client);
@@ -159,7 +159,7 @@ impl Machine {
         if !std::mem::take(&mut self.shared.is_putting) {
             return;
         }
-        self.marked(client, is_done);
+        self.trial_put(client, is_done);
         if !is_done {
             self.sharing.not_put();
             return self.share_later(client, now, "could not be put, because the store failed");

@@ -107,7 +107,9 @@ impl Machine {
             Consequence::Blocked { .. } | Consequence::Rests | Consequence::Read | Consequence::Refused => LeaseAdvice::GiveBack,
         };
         let is_dynamic = is_dynamic(&self.options);
-        let mut fails = false;
+        let (mut fails, mut has_failed) = (false, false);
+        // While those that fail are not replaced, none is ended for that.
+        let ends_failing = self.options.replace == Some(PoolReplace::Failing) && self.buyer.replaces_failing();
         if let Some(session) = self.slots.session_mut(slot) {
             if sight.is_answer() {
                 session.failures.worked(Some(target).filter(|_| sight == Observation::Good));
@@ -127,9 +129,13 @@ impl Machine {
                 }
                 _ => {}
             }
-            session.ends_after_leases |= fails && self.options.replace == Some(PoolReplace::Failing);
+            has_failed = fails && ends_failing && !session.ends_after_leases;
+            session.ends_after_leases |= has_failed;
             fails = session.ends_after_leases;
         }
+        let failed = has_failed.then(|| BuyingChange::Failed { unix: client.unix() });
+        let answered = if sight == Observation::Good { self.buyer.answered() } else { None };
+        self.tell_all(client, failed.into_iter().chain(answered));
         match follows {
             Consequence::Blocked { .. } | Consequence::Refused if fails => self.leases.retire(slot),
             Consequence::Blocked { .. } if is_dynamic && self.blocking.may_rotate(target, now) => self.leases.change(slot, now),

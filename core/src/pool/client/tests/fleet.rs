@@ -227,3 +227,22 @@ fn sessions_that_do_not_live_are_counted_by_all_clients_and_through_restarts() {
     }
     assert!(fleet.bought() <= 20, "{}", fleet.bought());
 }
+
+#[test]
+fn sessions_that_fail_one_after_the_other_are_not_replaced_for_long() {
+    let open = OpenPool { replace: Some(PoolReplace::Failing), ..of_size(2) };
+    let mut fleet = Fleet::new(1, &open);
+    let pool = fleet.pools[0];
+    // All exits are blocked for one target, and nothing else is asked for.
+    for _ in 0..120 {
+        let target = Some("shop".to_owned());
+        let command =
+            fleet.hosts[0].client.acquire(AcquireLease { pool, target, timeout_ms: Some(14_000), ..AcquireLease::default() }).command;
+        fleet.pass(15_000);
+        let Ok(lease) = fleet.hosts[0].lease_of(command) else { continue };
+        fleet.hosts[0].see(&lease, Seen::Status(403));
+        let now = fleet.hosts[0].now;
+        fleet.hosts[0].client.give_back(&lease, now);
+    }
+    assert!(fleet.bought() <= 5, "{}", fleet.bought());
+}

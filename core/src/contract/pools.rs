@@ -114,6 +114,10 @@ closed_enum! {
         Store = "store",
         /// Sessions end within a minute of being ready.
         ShortLived = "short_lived",
+        /// Bought sessions do not become ready in time, or can't be read.
+        NotReady = "not_ready",
+        /// Sessions are replaced one after the other since they fail.
+        Failing = "failing",
         /// The service refuses the pool's request.
         Request = "request",
         /// The account or the key may not buy.

@@ -357,7 +357,7 @@ impl Machine {
         let everywhere = drain.everywhere.unwrap_or_default();
         let include_static = drain.include_static.unwrap_or_default();
         // A supervisor that starts the program again buys nothing.
-        self.change(RecordChange::Paused(true));
+        self.change(client, RecordChange::Paused(true));
         if everywhere {
             self.change(client, RecordChange::Drained { include_static });
         }

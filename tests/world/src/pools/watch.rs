@@ -35,7 +35,7 @@ struct Says {
 }
 
 /// The pool's own record.
-fn is_pool(name: &Name) -> bool {
+pub(super) fn is_pool(name: &Name) -> bool {
     kind(name) == Some('q')
 }
 

@@ -228,6 +228,21 @@ impl Client {
         self.lock().is_valid(&LeaseRef { pool, lease })
     }
 
+    /// Discards the session of a lease, which is not lent again. Returns true if the lease was valid.
+    fn discard(&self, pool: u32, lease: i64, unix_ms: i64, monotonic_ms: i64) -> bool {
+        self.lock().discard(&LeaseRef { pool, lease }, at(unix_ms, monotonic_ms))
+    }
+
+    /// Keeps data of the callers' for the next lease of this exit: an object of JSON.
+    fn set_lease_data(&self, pool: u32, lease: i64, data: &str, unix_ms: i64, monotonic_ms: i64) -> PyResult<()> {
+        self.lock().set_lease_data(&LeaseRef { pool, lease }, data, at(unix_ms, monotonic_ms)).map_err(refused)
+    }
+
+    /// When a lease for the target is worth asking for, after the advice `wait`; Unix milliseconds.
+    fn retry_at(&self, pool: u32, lease: i64) -> Option<i64> {
+        self.lock().retry_at(&LeaseRef { pool, lease })
+    }
+
     /// Returns the advice after an observation through a lease, `{"status":403}` or a word: `keep`, `give_back` or `wait`; `wait_ms` is the
     /// Retry-After of the target. `None` if the lease is not valid any more, or its session has another exit by now.
     fn observe_lease(

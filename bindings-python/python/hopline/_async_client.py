@@ -220,15 +220,23 @@ class AsyncClient:
         check_use_with(params, use_with)
         return self._opened(read_session(await self._run("open_session", begin("open_session", params, options))), keep)
 
-    def _open_pool(self, params: Mapping[str, Any], use_with: UseWith | None = None, operation: str = "open_pool") -> AsyncPoolOpening:
-        return AsyncPoolOpening(self._opened_pool(operation, pool_params(operation, params), use_with))
+    def _open_pool(
+        self,
+        params: Mapping[str, Any],
+        use_with: UseWith | None = None,
+        blocked: Callable[[Any], bool] | None = None,
+        operation: str = "open_pool",
+    ) -> AsyncPoolOpening:
+        return AsyncPoolOpening(self._opened_pool(operation, pool_params(operation, params), use_with, blocked))
 
-    async def _opened_pool(self, operation: str, params: Mapping[str, Any], use_with: UseWith | None) -> AsyncPool:
+    async def _opened_pool(
+        self, operation: str, params: Mapping[str, Any], use_with: UseWith | None, blocked: Callable[[Any], bool] | None
+    ) -> AsyncPool:
         check_use_with(params, use_with)
         number = read(await self._run(operation, begin(operation, params, {})), Reply).raw["pool"]
         self._engine.leases.opened(number, params["name"])
         self._engine.carry(carrier(self._send))
-        return AsyncPool(self, params["name"], number)
+        return AsyncPool(self, params["name"], number, blocked)
 
     async def _wait(self, params: Mapping[str, Any], options: Mapping[str, Any]) -> SessionReply:
         return read_session(await self._run("wait_session", begin("wait_session", params, options)))

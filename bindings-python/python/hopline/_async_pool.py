@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
 from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from ._answers import read
 from ._commands import begin, pool_params
+from ._errors import misuse
 from ._log import log
 from ._opening import Opening
 from ._seen import Seen, seen_text, wait_ms
@@ -34,7 +36,7 @@ class _Runner(Protocol):
 class AsyncLease:
     """A session that was lent to a task. Its exit does not change during the lease. As a context manager it gives the lease back."""
 
-    __slots__ = ("__weakref__", "_command", "_engine", "data", "generation", "proxy", "session_id", "slot", "target")
+    __slots__ = ("__weakref__", "_blocked", "_command", "_engine", "data", "generation", "proxy", "session_id", "slot", "target")
 
     session_id: str
     """The session."""
@@ -47,12 +49,14 @@ class AsyncLease:
     target: str | None
     """The target of the lease."""
     data: dict[str, Any]
-    """A place of your own, for cookies and other data. The next lease of the session finds it, until its exit changes."""
+    """A place of your own, for cookies and other data. The next lease of the session finds it, until its exit changes. Members that are
+    JSON, up to 4 KB together, are kept by the store when the lease is given back, so the next lease finds them in another process too."""
 
-    def __init__(self, engine: Engine, command: int, told: Mapping[str, Any], target: str | None, data: dict[str, Any]) -> None:
+    def __init__(self, engine: Engine, command: int, told: Mapping[str, Any], target: str | None, blocked: Callable[[Any], bool] | None) -> None:
+        data = engine.leases.data(told)
         self.session_id, self.generation, self.slot, self.target, self.data = told["session_id"], told["generation"], told["slot"], target, data
         self.proxy = Proxy(**{name: value for name, value in told["proxy"].items() if name in Proxy._fields})
-        self._engine, self._command = engine, command
+        self._engine, self._command, self._blocked = engine, command, blocked
         engine.leases.look_after(self, command)
 
     def __repr__(self) -> str:
@@ -71,15 +75,31 @@ class AsyncLease:
         `wait`. Nothing is sent.
 
         Args:
-            seen: An HTTP status, a word such as `captcha`, or the response or exception of an HTTP client.
+            seen: An HTTP status, a word such as `captcha`, or the response or exception of an HTTP client. The pool's `blocked` is asked
+                of a response first.
         """
-        return self._engine.leases.observe(self._command, seen_text(seen), wait_ms(seen))
+        is_response = self._blocked is not None and not isinstance(seen, int | str | BaseException)
+        what: Seen = "block" if is_response and self._blocked is not None and self._blocked(seen) else seen
+        return self._engine.leases.observe(self._command, seen_text(what), wait_ms(seen))
+
+    @property
+    def retry_at(self) -> datetime | None:
+        """When the target is worth asking for again, after the advice `wait`; UTC."""
+        return self._engine.leases.retry_at(self._command)
+
+    def discard(self) -> None:
+        """Never lends the session again: a dynamic one is terminated once the lease was given back, and another one is bought in its place
+        unless the pool's `replace` is `never`. Give the lease back all the same.
+        """
+        self._engine.leases.discard(self._command)
 
     def release(self) -> None:
         """Gives the lease back. A second call does nothing."""
         self._engine.leases.give_back(self._command)
 
     async def __aenter__(self) -> Self:
+        if not self._engine.leases.is_out(self._command):
+            misuse("lease", "the lease was given back; acquire another one")
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -93,13 +113,13 @@ class AsyncAcquiring(Opening[AsyncLease]):
 class AsyncPool:
     """A pool that a task opened. As an async context manager it is closed; its sessions stay for its next opening."""
 
-    __slots__ = ("_client", "_number", "name")
+    __slots__ = ("_blocked", "_client", "_number", "name")
 
     name: str
     """The name of the pool."""
 
-    def __init__(self, client: _Runner, name: str, number: int) -> None:
-        self._client, self.name, self._number = client, name, number
+    def __init__(self, client: _Runner, name: str, number: int, blocked: Callable[[Any], bool] | None) -> None:
+        self._client, self.name, self._number, self._blocked = client, name, number, blocked
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
@@ -107,30 +127,31 @@ class AsyncPool:
     def __reduce__(self) -> Any:
         raise TypeError("a pool can't be pickled or copied; each process opens it by its name")
 
-    def acquire(self, *, target: str | None = None, key: str | None = None, timeout: float = 30) -> AsyncAcquiring:
+    def acquire(self, *, target: str | None = None, key: str | None = None, avoid: str | None = None, timeout: float = 30) -> AsyncAcquiring:
         """Waits for a free session. Give it back, best in a `with` block.
 
         Args:
             target: The target of the requests, such as a host: blocks that are observed for it count for this target alone.
             key: A key for a sticky session: the same key gets the same session, as long as this client has it and its exit has not changed.
+            avoid: The id of a session that is not wanted, such as that of the attempt before.
             timeout: How long to wait. In seconds.
 
         Raises `Unavailable` if no session was free in time, or none will be, with the reason and `retry_at`.
         """
-        return AsyncAcquiring(self._acquire(target, key, timeout))
+        return AsyncAcquiring(self._acquire(target, key, avoid, timeout))
 
-    async def _acquire(self, target: str | None, key: str | None, timeout: float) -> AsyncLease:
+    async def _acquire(self, target: str | None, key: str | None, avoid: str | None, timeout: float) -> AsyncLease:
         from ._leases import Asking
 
         engine = self._client._engine
-        params = pool_params("acquire", {"pool": self._number, "target": target, "key": key, "timeout_ms": timeout})
+        params = pool_params("acquire", {"pool": self._number, "target": target, "key": key, "avoid": avoid, "timeout_ms": timeout})
         asking, begun = Asking(engine.leases, params), monotonic()
         try:
             taken = await self._client._run("acquire", asking.begin)
             if (watch := engine.leases.watch) is not None and taken is not None:
                 watch.acquired(self.name, monotonic() - begun, taken.failure is None)
             told = read(taken, Reply).raw
-            return AsyncLease(engine, asking.command, told, target, engine.leases.data(told))
+            return AsyncLease(engine, asking.command, told, target, self._blocked)
         except BaseException:
             asking.undo()
             raise

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import weakref
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import datetime, timezone
 from time import monotonic
 from typing import Any, Protocol, TypeVar
 
 from . import _hopline
 from ._commands import begin
+from ._log import log
 from ._told import LeaseAdvice
 from ._work import now
 
@@ -28,6 +32,10 @@ class Carrying(Protocol):
 
     def look(self) -> None:
         """Wakes the background thread."""
+
+
+_MOST_DATA = 4096
+"""The most data of a lease that the store keeps, in bytes of JSON."""
 
 
 class Asking:
@@ -75,6 +83,39 @@ class _Ref(weakref.ref[object]):
     command: int
 
 
+class _Kept:
+    """An exit, by its session and generation, with the callers' data. Those that are JSON are kept by the store, too."""
+
+    __slots__ = ("data", "exit", "_told")
+
+    def __init__(self, exit: tuple[str, int], data: dict[str, Any]) -> None:
+        self.exit, self.data, self._told = exit, data, _data_text(data)
+
+    def news(self) -> str | None:
+        """Returns what the store is to keep, if that is something else than it has."""
+        text = _data_text(self.data)
+        if text == self._told:
+            return None
+        self._told = text
+        if len(text.encode()) > _MOST_DATA:
+            log("warning", "the data of a lease are more than %d bytes of JSON: this client keeps them, and the store does not", _MOST_DATA)
+            return None
+        return text
+
+
+def _data_text(data: Mapping[str, Any]) -> str:
+    """The members that are JSON."""
+    members = ((name, _json(name, value)) for name, value in list(data.items()))
+    return "{" + ",".join(f"{json.dumps(name)}:{text}" for name, text in members if text is not None) + "}"
+
+
+def _json(name: object, value: object) -> str | None:
+    try:
+        return json.dumps(value, allow_nan=False) if isinstance(name, str) else None
+    except (TypeError, ValueError, RecursionError):
+        return None
+
+
 class Leases:
     """All leases of a client."""
 
@@ -89,12 +130,15 @@ class Leases:
         self._refs: dict[int, tuple[_Ref, weakref.ref[object]]] = {}
         self.dropped: deque[_Ref] = deque()
         """The leases without a reference."""
-        self._data: dict[tuple[int, int], tuple[str, int, dict[str, Any]]] = {}
-        """By pool and slot: the session and its generation, and the callers' data."""
+        self._data: dict[tuple[int, int], _Kept] = {}
+        """By pool and slot: the exit that was lent last, with the callers' data."""
+        self._places: dict[int, tuple[int, int]] = {}
+        """The pool and the slot of each lease that is out."""
 
     def granted(self, command: int, told: Mapping[str, Any]) -> None:
         """Notes a granted lease, even if its caller is gone. The engine's lock is held."""
         self.out[command] = (told["pool"], told["lease"])
+        self._places[command] = (told["pool"], told["slot"])
         if self.watch is not None:
             self._since[command] = monotonic()
 
@@ -103,12 +147,21 @@ class Leases:
         return sum(1 for known, _ in list(self.out.values()) if known == pool)
 
     def data(self, told: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns the callers' data for a session, which is empty for another session or another exit."""
+        """Returns the callers' data for an exit: those that are here, or else those that are in the store."""
         place, now_there = (told["pool"], told["slot"]), (told["session_id"], told["generation"])
         kept = self._data.get(place)
-        if kept is None or kept[:2] != now_there:
-            kept = self._data[place] = (*now_there, {})
-        return kept[2]
+        if kept is None or kept.exit != now_there:
+            kept = self._data[place] = _Kept(now_there, told["data"])
+        return kept.data
+
+    def _keep_data(self, core: _hopline.Client, command: int, lease: tuple[int, int]) -> None:
+        """Hands the callers' data to the core, if they have changed, for the next lease of this exit wherever that is."""
+        kept = self._data.get(self._places.pop(command, (0, 0)))
+        text = None if kept is None else kept.news()
+        if text is not None:
+            # A lease that is not valid any more leaves nothing behind.
+            with suppress(ValueError):
+                core.set_lease_data(*lease, text, *now())
 
     def opened(self, pool: int, name: str) -> None:
         """Notes that a pool is open."""
@@ -137,6 +190,22 @@ class Leases:
             self.watch.observed(self.pools.get(lease[0], ""), seen)
         advice: LeaseAdvice | None = engine.of_pools(lambda core: core.observe_lease(*lease, seen, wait, *now()), None)
         return advice or "give_back"
+
+    def is_out(self, command: int) -> bool:
+        """Returns true if the lease was not given back."""
+        return command in self.out
+
+    def discard(self, command: int) -> None:
+        """Discards its session."""
+        engine, lease = self._engine(), self.out.get(command)
+        if engine is not None and lease is not None:
+            engine.of_pools(lambda core: core.discard(*lease, *now()), False)
+
+    def retry_at(self, command: int) -> datetime | None:
+        """Returns when the target is worth asking for again, after the advice `wait`."""
+        engine, lease = self._engine(), self.out.get(command)
+        ms = None if engine is None or lease is None else engine.of_pools(lambda core: core.retry_at(*lease), None)
+        return None if ms is None else datetime.fromtimestamp(ms / 1000, timezone.utc)
 
     def give_back(self, command: int) -> None:
         """Gives the lease back."""
@@ -168,6 +237,7 @@ class Leases:
     def _give_back(self, core: _hopline.Client, command: int) -> None:
         lease = self.out.get(command)
         if lease is not None:
+            self._keep_data(core, command, lease)
             core.give_back(*lease, *now())
             # Not before: a lease that was interrupted until here goes back once more, which does nothing.
             self.out.pop(command, None)

@@ -315,3 +315,43 @@ def test_four_processes_on_one_folder_own_eight_together(sandbox: Sandbox, tmp_p
         held = [pool.acquire(timeout=10) for _ in range(8)]
         assert {lease.session_id for lease in held} == set(told)
     assert sandbox.charges() == 8
+
+
+def test_the_data_of_a_lease_outlive_its_release_and_its_process(sandbox: Sandbox, tmp_path: Path) -> None:
+    store = hopline.FolderStore(tmp_path)
+    with hopline.AgentClient(**sandbox.account, store=store) as agent, agent.open_pool("data", size=1, **SHOP) as pool:
+        with pool.acquire() as lease:
+            assert lease.data == {}
+            lease.data.update(cookies={"a": "1"}, client=object(), odd={1, 2})
+        with pool.acquire() as lease:
+            assert lease.data["cookies"] == {"a": "1"} and "client" in lease.data
+    with hopline.AgentClient(**sandbox.account, store=hopline.FolderStore(tmp_path)) as agent, agent.open_pool("data", size=1, **SHOP) as pool, pool.acquire() as lease:
+        assert lease.data == {"cookies": {"a": "1"}}
+        lease.data["long"] = "x" * 5000
+    with hopline.AgentClient(**sandbox.account, store=hopline.FolderStore(tmp_path)) as agent, agent.open_pool("data", size=1, **SHOP) as pool, pool.acquire() as lease:
+        assert lease.data == {"cookies": {"a": "1"}}, "too much is kept here only"
+
+
+def test_a_session_that_is_discarded_is_not_lent_again_and_a_lease_that_is_over_is_not_entered(sandbox: Sandbox) -> None:
+    with hopline.AgentClient(**sandbox.account) as agent, agent.open_pool("discard", size=2, **SHOP) as pool:
+        with pool.acquire() as first:
+            first.discard()
+        with pytest.raises(hopline.Misuse, match="given back"), first:
+            pass
+        for _ in range(3):
+            with pool.acquire() as lease:
+                assert lease.session_id != first.session_id
+        with pool.acquire(avoid=lease.session_id) as other:
+            assert other.session_id not in (lease.session_id, first.session_id)
+        until(lambda: living(sandbox) == 2)
+
+
+def test_the_callers_own_rule_says_what_a_block_is(sandbox: Sandbox) -> None:
+    class Page:
+        status_code, text = 200, "are you a robot?"
+
+    with hopline.AgentClient(**sandbox.account) as agent, agent.open_pool("rule", size=1, blocked=lambda page: "robot" in page.text, **SHOP) as pool:
+        with pool.acquire(target="shop.example") as lease:
+            assert lease.observe(200) == "keep"
+            assert lease.observe(Page()) == "give_back"
+            assert lease.retry_at is not None and lease.retry_at.timestamp() > time.time()

@@ -37,13 +37,19 @@ const OPENING: [Given; 2] = [
         "The HTTP client that the proxy is for. If it does not support the session's protocol, the purchase is refused and nothing is sent.",
     ),
 ];
+const BLOCKED: Given = (
+    "blocked",
+    "Callable[[Any], bool] | None",
+    " = None",
+    "A function of a response that `observe` is given: True if it is a block, such as a page with a captcha.",
+);
 
 /// The text of the file of an API: the methods of the client for tasks.
 pub(super) fn print(api: Api) -> String {
     let mut out = format!("{HEADER}\"\"\"The operations of the API, one method each.\"\"\"\n\n");
     // Python would take longer to evaluate the annotations than to import all else.
     put!(out, "from __future__ import annotations\n");
-    put!(out, "from collections.abc import Mapping, Sequence");
+    put!(out, "from collections.abc import {}Mapping, Sequence", if api == Api::Agent { "Callable, " } else { "" });
     put!(out, "from typing import TYPE_CHECKING, Any\n");
     put!(out, "from ._async_client import AsyncClient");
     put!(out, "from ._async_pages import AsyncPages");
@@ -198,7 +204,7 @@ fn print_reconcile(out: &mut String) {
 /// The method that opens a pool.
 fn print_pool(out: &mut String, open: &'static Record) {
     let doc = "Opens a pool, which lends proxy sessions, and buys, rotates and replaces them as needed: at most `size` at a time over all \
-               processes of one store.\n\nOpening it buys nothing before somebody acquires a lease, but what is to be `ready`. Leaving a `with` block \
+               processes of one store.\n\nOpening it buys nothing before somebody acquires a lease, but what is to be ready (`keep_ready`). Leaving a `with` block \
                of it closes it; its sessions live on for whoever opens it next.";
     let (must, may): (Vec<Param>, Vec<Param>) = open.fields.iter().map(Param::of_pool).partition(Param::is_required);
     Method {
@@ -207,7 +213,7 @@ fn print_pool(out: &mut String, open: &'static Record) {
         params: must.into_iter().chain(may).collect(),
         positional: 1,
         takes: None,
-        beside: OPENING[1..].iter().map(Param::from).collect(),
+        beside: OPENING[1..].iter().chain([&BLOCKED]).map(Param::from).collect(),
         answer: "AsyncPoolOpening".to_owned(),
         // As of a session.
         awaits: false,

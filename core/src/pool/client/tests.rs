@@ -35,6 +35,8 @@ struct Host {
     is_forgetful: bool,
     /// True if the service terminates nothing.
     ends_fail: bool,
+    /// The answer to a rotation, if it is not made.
+    rotation: Option<(u16, &'static str)>,
     /// The answer to a renewal, if it is not made.
     renewal: Option<(u16, &'static str)>,
     /// Reads of sessions.
@@ -92,6 +94,7 @@ impl Host {
             reads_fail: false,
             is_forgetful: false,
             ends_fail: false,
+            rotation: None,
             renewal: None,
             reads: 0,
             store_fails: false,
@@ -137,6 +140,9 @@ impl Host {
         }
         if method == "DELETE" && self.ends_fail {
             return (500, String::new());
+        }
+        if let Some((status, body)) = self.rotation.filter(|_| path.ends_with("/rotate")) {
+            return (status, body.to_owned());
         }
         if let Some((status, body)) = self.renewal.filter(|_| path.ends_with("/renew")) {
             return (status, body.to_owned());
@@ -265,6 +271,12 @@ impl Host {
         let answered = self.client.result(command).expect("has completed").as_ref().unwrap_or_else(|error| panic!("{error}"));
         let granted = answered.raw.read().expect("is a lease");
         (self.lease_of(command).expect("is granted"), granted)
+    }
+
+    fn granted_now(&mut self, pool: u32) -> (LeaseRef, PoolLease) {
+        let command = self.acquire(pool);
+        self.pass(1000);
+        self.granted(command)
     }
 
     fn see(&mut self, lease: &LeaseRef, seen: Seen) -> Option<&'static str> {
@@ -2061,4 +2073,31 @@ fn a_drain_ends_within_its_grace_and_says_what_still_lives_and_of_a_closed_pool_
     let command = host.acquire(pool);
     host.pass(3000);
     assert_eq!((host.lease_of(command).expect_err("is paused").reason, host.bought), (Some(PoolReason::Paused), 2));
+}
+
+#[test]
+fn a_session_whose_exit_may_have_changed_is_lent_with_a_new_generation_though_it_cannot_be_read() {
+    let mut host = Host::new(Some(100));
+    let pool = host.open(1);
+    let lease = host.lease(pool);
+    (host.rotation, host.reads_fail) = (Some((503, "")), true);
+    host.see(&lease, Seen::Status(403));
+    host.client.give_back(&lease, host.now);
+    let command = host.acquire_for(pool, 300_000);
+    host.pass(120_000);
+    let (lease, granted) = host.granted(command);
+    assert_eq!((granted.session_id.as_str(), granted.generation), ("s-1", 2));
+    // Further reads are made beside that.
+    let reads = host.reads;
+    host.client.give_back(&lease, host.now);
+    for _ in 0..120 {
+        let command = host.acquire_for(pool, 500);
+        host.pass(1000);
+        let lease = host.lease_of(command).expect("is lent meanwhile");
+        host.client.give_back(&lease, host.now);
+    }
+    assert!(host.reads > reads, "{reads}");
+    host.reads_fail = false;
+    host.pass(61_000);
+    assert_eq!((host.granted_now(pool).1.generation, host.bought), (2, 1));
 }

@@ -5,7 +5,7 @@ use super::root::{Machine, is_dynamic};
 use super::slots::{Doing, HeldSlot, PoolSession};
 use super::takeover::{READ_AGAIN, Renewal};
 use crate::client::{CallOptions, Client, Name};
-use crate::contract::agent::{GetSession, RenewSession, RotateSession, TerminateSession};
+use crate::contract::agent::{RenewSession, RotateSession, TerminateSession};
 use crate::contract::pools::PoolHoldReason;
 use crate::contract::{Json, Operation, json_of};
 use crate::engine::{Answered, EventKind, Phase, RecordId, is_over_until_renewed};
@@ -23,6 +23,11 @@ impl Machine {
     /// Begins something about the session of a slot, which is not lent meanwhile.
     fn begin<O: Operation>(&mut self, client: &mut Client, slot: SlotNo, doing: Doing, operation: &O, options: CallOptions) {
         self.leases.hold_back(slot);
+        self.begin_beside(client, slot, doing, operation, options);
+    }
+
+    /// Begins something about the session of a slot, which is lent meanwhile if it was.
+    fn begin_beside<O: Operation>(&mut self, client: &mut Client, slot: SlotNo, doing: Doing, operation: &O, options: CallOptions) {
         self.slots.set(slot, doing, None);
         let command = client.start_for(self.number, O::ENDPOINT.name, &json_of(operation), options);
         self.works(slot, command);
@@ -46,7 +51,8 @@ impl Machine {
     pub(super) fn look_at_lent(&mut self, client: &mut Client, slot: SlotNo, now: Millis) {
         let Some(session) = self.slots.session_mut(slot) else { return };
         if session.read_again_at.take_if(|at| *at <= now).is_some() {
-            return self.read(client, slot);
+            let read = session.to_read();
+            return self.begin_beside(client, slot, Doing::Reads, &read, CallOptions::default());
         }
         let read_again_at = session.read_again_at;
         self.leases.change(slot, now);
@@ -57,7 +63,7 @@ impl Machine {
     pub(super) fn read(&mut self, client: &mut Client, slot: SlotNo) {
         let may = |doing| matches!(doing, Doing::Lends | Doing::Waits | Doing::Rotates | Doing::Renews);
         let Some(session) = self.slots.session(slot).filter(|_| self.slots.doing(slot).is_some_and(may)) else { return };
-        let read = GetSession { session_id: session.id.to_string(), include_credentials: Some(true) };
+        let read = session.to_read();
         self.begin(client, slot, Doing::Reads, &read, CallOptions::default());
     }
 
@@ -125,9 +131,7 @@ impl Machine {
         } else {
             self.leases.offer(slot);
         }
-        if self.slots.session(slot).is_some_and(|session| session.ends_after_leases || session.is_discarded) {
-            self.leases.retire(slot);
-        }
+        self.retire_if_over(slot);
         self.lends(client, slot);
     }
 
@@ -173,16 +177,26 @@ impl Machine {
         }
         let now = client.monotonic();
         let again = now.saturating_add(READ_AGAIN);
-        // As long as the last read may be, it is lent as it was then.
-        let may_be_lent = |session: &PoolSession| {
-            session.is_fresh(now) && self.leases.is_generation(slot, session.generation) && client.is_usable(&session.id)
+        let Some(session) = self.slots.session_mut(slot).filter(|session| session.is_fresh(now) && client.is_usable(&session.id)) else {
+            return self.slots.set(slot, Doing::Waits, Some(again));
         };
-        if self.slots.session(slot).is_some_and(may_be_lent) {
+        // As long as the last read may be, it is lent as it was then; with a new generation where its exit may have changed since.
+        session.read_again_at = Some(again);
+        if self.leases.is_generation(slot, session.generation) {
             self.leases.offer(slot);
-            self.slots.session_mut(slot).into_iter().for_each(|session| session.read_again_at = Some(again));
-            return self.lends(client, slot);
+        } else {
+            (session.old_at, session.seen) = (None, None);
+            self.ready(client, slot);
         }
-        self.slots.set(slot, Doing::Waits, Some(again));
+        self.retire_if_over(slot);
+        self.lends(client, slot);
+    }
+
+    /// A session that is not to be lent any more has another exit.
+    fn retire_if_over(&mut self, slot: SlotNo) {
+        if self.slots.session(slot).is_some_and(|session| session.ends_after_leases || session.is_discarded) {
+            self.leases.retire(slot);
+        }
     }
 
     pub(super) fn not_rotated(&mut self, client: &mut Client, slot: SlotNo, error: &Error) {

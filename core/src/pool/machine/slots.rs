@@ -6,7 +6,7 @@ use arcstr::ArcStr;
 
 use crate::collections::FreeRanges;
 use crate::contract::Json;
-use crate::contract::agent::RotateReason;
+use crate::contract::agent::{GetSession, RotateReason};
 use crate::contract::pools::PoolSlotState;
 use crate::pool::leases::SlotNo;
 use crate::pool::notes::SessionNotes;
@@ -156,6 +156,11 @@ impl PoolSession {
     /// Returns true if it was read so recently that it is lent without another read.
     pub(super) fn is_fresh(&self, now: Millis) -> bool {
         now.saturating_sub(self.read_at) < CHECK
+    }
+
+    /// The request to read it.
+    pub(super) fn to_read(&self) -> GetSession {
+        GetSession { session_id: self.id.to_string(), include_credentials: Some(true) }
     }
 
     /// Why its exit changes.

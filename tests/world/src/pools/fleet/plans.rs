@@ -313,7 +313,7 @@ pub const PLANS: &[FleetPlan] = &[
             least(Who::All, 60_000, NO_END),
             LATE,
         ],
-        missed_today: true,
+        missed_today: false,
     },
     FleetPlan {
         name: "onekey",

@@ -1,4 +1,4 @@
-//! A pool's purchases: how many at once, what holds them back, and when one is tried. What all clients know of that is in the pool's record.
+//! A pool's purchases: how many at once, what holds them back, and when one is tried. The pool's record has the part that all clients know.
 //! The wish to buy, and its object, are decided elsewhere.
 
 use super::leases::SlotNo;
@@ -21,7 +21,7 @@ pub(crate) const AT_ONCE: u32 = 8;
 /// For so long a client believes that another one's trial goes on. A purchase waits for its session for five minutes.
 const TRIAL: Millis = 360_000;
 
-/// Whom a hold binds.
+/// The clients that a hold binds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Scope {
     /// The client whose own limit or request it is about.
@@ -147,13 +147,13 @@ impl Hold {
     }
 }
 
-/// What all clients of a pool know of its purchases, from its record.
+/// The state of a pool's purchases that all its clients know, from its record.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Buying {
     /// True once a session of the pool was ready.
     pub(crate) proven: bool,
     pub(crate) hold: Option<Hold>,
-    /// How many trials were begun, and the slot of the one that goes on. Whoever claims that slot knows that it is over.
+    /// How many trials were begun, and the slot of the one that goes on. A client that claims that slot knows that it is over.
     pub(crate) trials: u32,
     pub(crate) trying: Option<SlotNo>,
     /// Sessions in a row that did not live; that were ended since they failed, without a good answer between them; and how often either
@@ -347,7 +347,7 @@ impl Buyer {
         !self.pool.proven || self.hold().is_some()
     }
 
-    /// What holds it back for longest.
+    /// The hold that lasts longest.
     pub(crate) fn hold(&self) -> Option<Hold> {
         self.own.into_iter().chain(self.pool.hold).max_by_key(|hold| hold.retry_at.unwrap_or(Millis::MAX))
     }

@@ -99,7 +99,7 @@ impl Exit {
         self.against.as_ref().map_or(0, |against| against.rested_at(target))
     }
 
-    /// Its place among the free sessions.
+    /// The place among the free sessions.
     fn place(&self, slot: SlotNo) -> (bool, u32, Millis, SlotNo) {
         (self.due.is_some(), self.out, self.idle_since, slot)
     }
@@ -134,7 +134,7 @@ pub(crate) struct ObservationResult {
     pub(crate) answers: u32,
 }
 
-/// What a caller waits for, beside the session of its key.
+/// The session that a caller waits for, beside the session of its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Sought {
     target: TargetId,
@@ -335,13 +335,13 @@ impl Leases {
         self.list(slot);
     }
 
-    /// What is held against the exit of a session, for a record, and whether it is to be changed.
+    /// The observations against the exit of a session, for a record, and whether it is to be changed.
     pub(crate) fn saved(&self, slot: SlotNo, now: Millis, unix: Millis) -> (Vec<SavedRest>, bool) {
         let Some(exit) = self.exits.get(&slot) else { return (Vec::new(), false) };
         (exit.against.as_ref().map_or_else(Vec::new, |against| against.saved(now, unix)), exit.due.is_some())
     }
 
-    /// What a record holds against the exit of a session that is [`ready`](Self::ready).
+    /// The observations of a record against the exit of a session that is [`ready`](Self::ready).
     pub(crate) fn recall(&mut self, slot: SlotNo, history: TargetHistory, is_due: bool, now: Millis) {
         self.update(slot, |exit| {
             exit.against = Some(Box::new(history));
@@ -844,7 +844,7 @@ mod tests {
         assert_eq!(other.iter().map(|grant| (grant.waiter, grant.slot)).collect::<Vec<_>>(), [(third, 1)]);
     }
 
-    /// Who is granted what, where new keys share after this.
+    /// The callers who are granted sessions, where new keys share after this.
     fn granted(leases: &mut Leases, share_after: Option<Millis>, now: Millis) -> (Vec<(WaiterId, SlotNo)>, Option<Millis>) {
         let served = leases.serve(now, usize::MAX, share_after, |_| true);
         (served.grants.iter().map(|grant| (grant.waiter, grant.slot)).collect(), served.later)

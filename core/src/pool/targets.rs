@@ -243,7 +243,7 @@ impl TargetHistory {
         of_all.into_iter().chain(self.held.iter().filter_map(of_target)).collect()
     }
 
-    /// What is held against an exit by a record that this client or another one wrote. A clock that is wrong makes no rest longer than it
+    /// The observations against an exit in a record that this client or another one wrote. A clock that is wrong makes no rest longer than it
     /// was then.
     pub(crate) fn of(saved: &[SavedRest], now: Millis, unix: Millis) -> TargetHistory {
         let mut history = TargetHistory::default();
@@ -597,7 +597,7 @@ mod tests {
         assert!(proxies.another_worked(1, 30) && proxies.another_worked(2, 10) && !proxies.another_worked(2, 11));
     }
 
-    /// What the tracker is told of an exit that gives so many good answers and is blocked then.
+    /// The tracker hears of an exit that gives so many good answers and is blocked then.
     fn block_after(blocking: &mut BlockTracker, answers: u32, now: Millis) {
         let mut record = TargetHistory::default();
         for sight in (0..answers).map(|_| Observation::Good).chain([Observation::Blocked]) {

@@ -130,6 +130,8 @@ export interface AcquireOptions {
   target?: string | undefined;
   /** A key for a sticky session: the same key gets the same session, as long as this client has it and its exit has not changed. */
   key?: string | undefined;
+  /** A session that is not wanted, by its id, such as that of the attempt before. */
+  avoid?: string | undefined;
   /** The longest wait for a session, in milliseconds. Default: 30 000. */
   timeoutMs?: number | undefined;
   /** Cancels the wait. A purchase that is under way goes on, for the next caller. */
@@ -191,6 +193,7 @@ export interface Lease extends Disposable {
   readonly valid: boolean;
   /**
    * A place for data that belongs to this exit, such as cookies: the next lease of the same exit finds it, and it is empty for a new exit.
+   * Members that are JSON, up to 4 KB together, are kept by the store when the lease is given back, so another process finds them too.
    */
   readonly data: { [name: string]: any };
   /**
@@ -198,6 +201,13 @@ export interface Lease extends Disposable {
    * Nothing is sent, and nothing is bought unless the pool was opened with `replace: "failing"`.
    */
   observe(seen: Seen): LeaseAdvice;
+  /** When the target is worth asking for again, after the advice `wait`. */
+  readonly retryAt: Date | undefined;
+  /**
+   * Never lends the session again: a dynamic one is terminated once the lease was given back, and another one is bought in its place unless
+   * the pool's `replace` is `never`. Give the lease back all the same.
+   */
+  discard(): void;
   /**
    * Returns a `ProxyAgent` of the package `undici`, version 6, 7 or 8, which must be installed: `fetch(url, { dispatcher:
    * lease.dispatcher() })`, with Node's own `fetch` or that of the package. Leases of the same exit share it. HTTP proxies only.

@@ -24,6 +24,23 @@ impl Client {
         Ok(advice.map(str::to_owned))
     }
 
+    /// Discards the session of a lease, which is not lent again. Returns true if the lease was valid.
+    pub fn discard(&mut self, pool: u32, lease: f64, unix_ms: f64, monotonic_ms: f64) -> bool {
+        self.client.discard(&lease_of(pool, lease), at(unix_ms, monotonic_ms))
+    }
+
+    /// Keeps data of the callers' for the next lease of this exit: an object of JSON.
+    #[wasm_bindgen(js_name = setLeaseData)]
+    pub fn set_lease_data(&mut self, pool: u32, lease: f64, data: &str, unix_ms: f64, monotonic_ms: f64) -> Result<(), Refused> {
+        self.client.set_lease_data(&lease_of(pool, lease), data, at(unix_ms, monotonic_ms)).map_err(Refused)
+    }
+
+    /// When a lease for the target is worth asking for, after the advice `wait`; Unix milliseconds.
+    #[wasm_bindgen(js_name = retryAt)]
+    pub fn retry_at(&self, pool: u32, lease: f64) -> Option<f64> {
+        self.client.retry_at(&lease_of(pool, lease)).map(|at| at as f64)
+    }
+
     /// Gives a lease back. Returns true if it was valid.
     #[wasm_bindgen(js_name = giveBack)]
     pub fn give_back(&mut self, pool: u32, lease: f64, unix_ms: f64, monotonic_ms: f64) -> bool {

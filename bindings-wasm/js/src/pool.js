@@ -19,8 +19,10 @@ export async function openPool(client, engine, name, options) {
   object("open_pool", "options", options);
   const [sessions, own] = [{}, {}];
   for (const [option, value] of Object.entries(options)) (ofSessions.includes(option) ? sessions : own)[option] = value;
-  const { pool: no } = await engine.call("open_pool", { ...sessions, ...spell("open_pool", own), name });
-  return new pool(client, engine, no, name);
+  const { blocked, ...rest } = own;
+  if (blocked !== undefined && typeof blocked !== "function") throw refuse("invalid", "open_pool", "`blocked` must be a function of a response", { field: "blocked" });
+  const { pool: no } = await engine.call("open_pool", { ...sessions, ...spell("open_pool", rest), name });
+  return new pool(client, engine, no, name, blocked);
 }
 
 /** The holder of a dispatcher may have closed it already. */
@@ -47,8 +49,10 @@ const pool = /* @__PURE__ */ disposable("close", class Pool {
   /** The dispatchers of its exits. */
   #dispatchers = new Set();
   #unheard;
+  #blocked;
 
-  constructor(client, engine, pool, name) {
+  constructor(client, engine, pool, name, blocked) {
+    this.#blocked = blocked;
     // A client is not dropped before its pools.
     this.#client = client;
     this.#engine = engine;
@@ -83,7 +87,7 @@ const pool = /* @__PURE__ */ disposable("close", class Pool {
       this.#note("acquire_failed", begun, { kind: error.kind });
       throw error;
     });
-    const lease = new lent(this, this.#engine, given, wanted.target, this.#exit(given), (...told) => this.#note(...told));
+    const lease = new lent(this, this.#engine, given, wanted.target, this.#exit(given), (...told) => this.#note(...told), this.#blocked);
     this.#note("lease_acquired", begun);
     // A caller that has given up does not come for it.
     if (!signal?.aborted) return lease;
@@ -136,7 +140,7 @@ const pool = /* @__PURE__ */ disposable("close", class Pool {
   }
 
   /** The callers' data for an exit: it is empty again when the exit has changed. */
-  #exit({ slot, session_id, generation }) {
+  #exit({ slot, session_id, generation, data }) {
     const before = this.#exits.get(slot);
     if (before?.session_id === session_id && before.generation === generation) return before;
     if (before?.dispatcher) {
@@ -144,7 +148,7 @@ const pool = /* @__PURE__ */ disposable("close", class Pool {
       before.dispatcher.close().catch(() => {});
     }
     const dispatchers = this.#dispatchers;
-    const exit = { session_id, generation, data: {}, dispatcher: undefined, dispatchers };
+    const exit = { session_id, generation, data, told: dataText(data), dispatcher: undefined, dispatchers };
     this.#exits.set(slot, exit);
     return exit;
   }
@@ -159,9 +163,11 @@ const lent = /* @__PURE__ */ disposable("release", class Lease {
   /** The pool and the lease's number there; `undefined` once it was given back. */
   #ref;
   #note;
+  #blocked;
   #begun = performance.now();
 
-  constructor(pool, engine, { pool: no, lease, slot, generation, session_id, proxy }, target, exit, note) {
+  constructor(pool, engine, { pool: no, lease, slot, generation, session_id, proxy }, target, exit, note, blocked) {
+    this.#blocked = blocked;
     this.#pool = pool;
     this.#engine = engine;
     this.#exit = exit;
@@ -187,12 +193,23 @@ const lent = /* @__PURE__ */ disposable("release", class Lease {
   }
 
   observe(seen) {
-    const [told, wait, ref] = [seenOf(seen), waitOf(seen), this.#ref];
+    const isBlock = typeof seen === "object" && !(seen instanceof Error) && this.#blocked?.(seen);
+    const [told, wait, ref] = [seenOf(isBlock ? "block" : seen), waitOf(seen), this.#ref];
     const advice = ref && this.#engine.peek((core, now) => asked(() => core.observeLease(...ref, told, wait, ...now), { given: { seen } }));
     const what = JSON.parse(told);
     this.#note("lease_observed", this.#begun, { seen: what.status ?? what, advice });
     // A lease that is not valid any more, or whose exit has changed, is of no use.
     return advice ?? "give_back";
+  }
+
+  get retryAt() {
+    const ms = this.#ref && this.#engine.peek((core) => core.retryAt(...this.#ref));
+    return ms === undefined ? undefined : new Date(ms);
+  }
+
+  discard() {
+    const ref = this.#ref;
+    if (ref) this.#engine.peek((core, now) => core.discard(...ref, ...now));
   }
 
   dispatcher() {
@@ -208,9 +225,45 @@ const lent = /* @__PURE__ */ disposable("release", class Lease {
     this.#ref = undefined;
     dropped.unregister(this);
     this.#note("lease_released", this.#begun);
+    this.#keepData(ref);
     this.#engine.peek((core, now) => core.giveBack(...ref, ...now));
   }
+  /** The store keeps the callers' data that are JSON, if they have changed. */
+  #keepData(ref) {
+    const [exit, text] = [this.#exit, dataText(this.#exit.data)];
+    if (text === exit.told) return;
+    exit.told = text;
+    // Too much is kept here only; and a lease that is not valid any more leaves nothing behind.
+    if (new TextEncoder().encode(text).length > MOST_DATA) return;
+    this.#engine.peek((core, now) => {
+      try {
+        core.setLeaseData(...ref, text, ...now);
+      } catch {}
+    });
+  }
 }, Symbol.dispose);
+
+/** The most data of an exit that the store keeps, in bytes of JSON. */
+const MOST_DATA = 4096;
+
+/** The members that are JSON: plain values, lists and objects. */
+function dataText(data) {
+  const texts = Object.entries(data).flatMap(([name, value]) => {
+    try {
+      const text = isPlain(value) ? JSON.stringify(value) : undefined;
+      return text === undefined ? [] : [`${JSON.stringify(name)}:${text}`];
+    } catch {
+      return [];
+    }
+  });
+  return `{${texts.join(",")}}`;
+}
+
+/** An object of a class, such as a client, is not written. */
+function isPlain(value) {
+  if (typeof value !== "object" || value === null) return typeof value !== "function";
+  return [Object.prototype, null].includes(Object.getPrototypeOf(value)) || (Array.isArray(value) && value.every(isPlain));
+}
 
 /** Of `undici` 8 only its wrapper serves the `fetch` of older ones, such as Node's own. */
 function dispatcherOf(options) {

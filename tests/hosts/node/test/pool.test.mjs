@@ -252,3 +252,34 @@ test("dispatchers are closed with their pool or its client, whoever closed them 
   await new Promise((resolve) => setTimeout(resolve, 50));
   assert.deepEqual(unhandled, []);
 });
+
+test("the data of a lease outlive its process, a discarded session is not lent again, and the caller's rule says what a block is", async (t) => {
+  const service = await sandbox(t, ...ROOM);
+  const place = folder();
+  const opened = async (more) => {
+    const agent = service.agent({ store: new FolderStore(place), dailyCapUsd: 500 });
+    return { agent, pool: await agent.openPool("data", { ...WANTED, size: 2, protocol: "http", ...more }) };
+  };
+  const first = await opened();
+  const [id] = await first.pool.withLease((lease) => {
+    Object.assign(lease.data, { cookies: { a: "1" }, client: new Map(), run: () => {} });
+    return [lease.sessionId];
+  });
+  await first.pool.withLease(({ data }) => assert.ok(data.client instanceof Map));
+  await first.agent.close();
+  const second = await opened({ blocked: ({ body }) => body.includes("robot") });
+  await second.pool.withLease((lease) => {
+    assert.deepEqual([lease.sessionId, lease.data], [id, { cookies: { a: "1" } }]);
+    assert.equal(lease.observe(200), "keep");
+    lease.discard();
+  });
+  const other = await second.pool.withLease({ target: "shop.example" }, (lease) => {
+    assert.equal(lease.observe({ status: 200, body: "are you a robot?" }), "give_back");
+    assert.ok(lease.retryAt > new Date());
+    return lease.sessionId;
+  });
+  assert.notEqual(other, id);
+  assert.notEqual(await second.pool.withLease({ avoid: other }, ({ sessionId }) => sessionId), other);
+  await assert.rejects(second.agent.openPool("odd", { ...WANTED, size: 1, blocked: 7 }), { kind: "invalid", field: "blocked" });
+  await second.agent.close();
+});

@@ -26,7 +26,9 @@ closed_enum! {
     pub enum PoolOnChange {
         /// Opening fails, and the error names the fields that differ; the default.
         Refuse = "refuse",
-        /// This request becomes the pool's. Sessions of the old one are not lent again: dynamic ones are terminated, static ones are left.
+        /// This request becomes the pool's. Sessions of the old one are lent no more by any client: dynamic ones are terminated, static ones
+        /// are left. For 10 min after that the pool is not replaced again, so that two versions of a program that restart in turn do not
+        /// terminate each other's sessions each time: opening it with another request fails as with `refuse`.
         Replace = "replace",
     }
 }

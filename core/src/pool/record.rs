@@ -5,6 +5,7 @@ use super::share::ClientEntry;
 use crate::contract::agent::CreateSession;
 use crate::contract::pools::{OpenPool, PoolHoldReason};
 use crate::contract::{json_of, stored};
+use crate::time::Millis;
 use crate::wire::members;
 
 /// The content of a pool's record.
@@ -18,6 +19,8 @@ pub(super) struct PoolRecord {
     pub(super) request: String,
     /// The largest size that it was opened with.
     pub(super) size: u32,
+    /// When the request took the place of another one last (Unix milliseconds).
+    pub(super) replaced_at: Option<Millis>,
     pub(super) paused: bool,
     /// True if all clients are to drain it.
     pub(super) draining: bool,
@@ -30,10 +33,12 @@ pub(super) struct PoolRecord {
     /// What its clients say of their needs.
     pub(super) clients: Vec<ClientEntry>,
 }
-stored!(PoolRecord { hopline, name, request, size, paused, draining, draining_static, drains, buying, clients });
+stored!(PoolRecord { hopline, name, request, size, replaced_at, paused, draining, draining_static, drains, buying, clients });
 
 /// The version of records.
 const VERSION: u32 = 3;
+/// A request that took the place of another one is not replaced for so long.
+const REPLACES_AGAIN: Millis = 600_000;
 /// No pool is larger.
 const LARGEST: u32 = 1_000_000;
 
@@ -43,6 +48,10 @@ pub(super) enum RecordChange {
     /// The pool is opened, and with this request and size from now on, where that may be.
     Opened,
     Buying(BuyingChange),
+    /// The request takes the place of another one.
+    Replaced {
+        at: Millis,
+    },
     Paused(bool),
     Drained {
         include_static: bool,
@@ -50,6 +59,12 @@ pub(super) enum RecordChange {
 }
 
 impl PoolRecord {
+    /// Returns true if its request may not be replaced yet: two versions of a program that begin in turn would end each other's sessions each
+    /// time.
+    pub(super) fn was_replaced_lately(&self, unix: Millis) -> bool {
+        self.replaced_at.is_some_and(|at| (0..REPLACES_AGAIN).contains(&unix.saturating_sub(at)))
+    }
+
     /// The data of a record. None where it can't be read.
     pub(super) fn read(data: &[u8]) -> Option<PoolRecord> {
         let record: PoolRecord = crate::json::read_json(std::str::from_utf8(data).ok()?).ok()?;
@@ -87,6 +102,7 @@ impl PoolRecord {
                 (self.draining, self.draining_static) = (false, false);
             }
             RecordChange::Buying(change) => self.buying.apply(change),
+            RecordChange::Replaced { at } => self.replaced_at = Some(at),
             RecordChange::Paused(paused) => self.paused = paused,
             RecordChange::Drained { include_static } => {
                 (self.draining, self.draining_static) = (true, include_static);

@@ -70,7 +70,7 @@ impl Shortage<'_> {
         let moving = counts.leased + counts.creating + counts.changing + counts.resting + fits;
         let is_unseen = self.is_asking || (counts.unknown > 0 && !self.has_asked);
         let is_replaced = self.hold.as_ref().is_some_and(|hold| hold.reason == PoolHoldReason::Replaced);
-        if is_replaced && moving == 0 {
+        if is_replaced {
             return Comes::Never;
         }
         if moving + counts.with_others + counts.free_in_store > 0 || is_unseen || (self.has_room && self.hold.is_none()) {

@@ -2101,3 +2101,31 @@ fn a_session_whose_exit_may_have_changed_is_lent_with_a_new_generation_though_it
     host.pass(61_000);
     assert_eq!((host.granted_now(pool).1.generation, host.bought), (2, 1));
 }
+
+#[test]
+fn two_versions_that_begin_in_turn_do_not_end_each_others_sessions_each_time() {
+    let mut host = Host::new(Some(100));
+    let versions =
+        ["DE", "FR"].map(|country| OpenPool { country_code: Some(country.into()), on_change: Some(PoolOnChange::Replace), ..shop() });
+    let (mut refused, mut last) = (0, None);
+    for version in versions.iter().cycle().take(12) {
+        match host.try_open(version.clone()) {
+            Ok(pool) => {
+                host.lease(pool);
+                host.close(pool);
+                last = version.country_code.clone();
+            }
+            Err(error) => {
+                assert!(error.what.contains("replaced less than 10 min ago"), "{error}");
+                refused += 1;
+            }
+        }
+        host.pass(60_000);
+    }
+    assert!(host.bought <= 3 && refused >= 5, "{} bought, {refused} refused", host.bought);
+    // Whoever waits replaces it.
+    host.pass(600_000);
+    let other = versions.into_iter().find(|version| version.country_code != last).expect("is the other one");
+    let pool = host.try_open(other).expect("takes its place");
+    host.lease(pool);
+}

@@ -107,7 +107,15 @@ impl Machine {
         }
         let differs = !is_new && read.request != self.shared.request;
         let may_replace = self.options.on_change == Some(PoolOnChange::Replace);
-        if differs && self.shared.changes.contains(&RecordChange::Opened) && !may_replace {
+        let (opens, was_lately) = (self.shared.changes.contains(&RecordChange::Opened), read.was_replaced_lately(client.unix()));
+        if differs && opens && may_replace && was_lately {
+            let rule = "belongs to a pool whose request was replaced less than 10 min ago; open it with that one, or try again later";
+            return self.refuse_opening(client, rule);
+        }
+        if differs && opens && may_replace && !self.shared.changes.iter().any(|change| matches!(change, RecordChange::Replaced { .. })) {
+            self.shared.changes.push(RecordChange::Replaced { at: client.unix() });
+        }
+        if differs && opens && !may_replace {
             let names: Vec<String> = differing(&read.request, &self.shared.request).iter().map(|name| format!("`{name}`")).collect();
             let rule = format!(
                 "belongs to a pool with another {}; choose another name, or set `on_change` to `replace`",

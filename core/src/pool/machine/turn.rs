@@ -202,7 +202,12 @@ impl Machine {
             if self.sharing.are_others_short() {
                 self.share_sessions(client, now);
             }
-            rested = self.lend(client, now);
+            if self.shared.is_replaced() {
+                // Its sessions are of the old request: whoever has opened the pool with the new one ends them, or leaves them.
+                self.leases.idle(Millis::MAX).collect::<Vec<SlotNo>>().into_iter().for_each(|slot| self.release_idle(client, slot));
+            } else {
+                rested = self.lend(client, now);
+            }
             self.note_needs(now);
         } else if self.closing.is_some() {
             self.close_slots(client, now);

@@ -105,7 +105,7 @@ def _run(agent: hopline.AgentClient, asked: argparse.Namespace) -> tuple[Any, It
 def _table(pools: Sequence[hopline.KnownPool]) -> Iterable[str]:
     if not pools:
         return ["the store keeps no pool"]
-    rows = [("POOL", "SIZE", "MINE", "OTHERS", "FREE", "IN DOUBT", "HOLD")]
+    rows: list[tuple[str, ...]] = [("POOL", "SIZE", "MINE", "OTHERS", "FREE", "IN DOUBT", "HOLD")]
     for one in pools:
         rows.append((one.name, *map(str, (one.size, one.mine, one.with_others, one.free_in_store, one.in_doubt)), _hold(one.hold)))
     wide = max(len(row[0]) for row in rows)

@@ -50,10 +50,12 @@ impl Law {
 }
 
 /// The laws that drawn lives break today. One that no life breaks must lose its mark.
-pub const BROKEN_TODAY: &[Law] = &[Law::Idle, Law::Withheld, Law::KeptWaiting, Law::TriedTwice, Law::SpentIdle];
+pub const BROKEN_TODAY: &[Law] = &[Law::KeptWaiting, Law::TriedTwice];
 
 /// A session that fits may be idle here for so long: what is under way is over by then.
 pub(super) const MOMENT: Millis = 250;
+/// The longest time that a change takes, where it is sent again.
+pub(super) const CHANGE: Millis = 5 * SECOND;
 /// With another program for so long, and as long as the longest lease there.
 pub(super) const ELSEWHERE: Millis = 10 * SECOND;
 /// A program needs what it had in use within this.
@@ -76,6 +78,8 @@ pub(super) struct Known {
     pub(super) out: u32,
     /// The last change of its exit, that was made or refused, or its last read that failed.
     pub(super) braked: Option<Millis>,
+    /// The last change that was answered by a failure: it is sent again.
+    pub(super) changes: Option<Millis>,
     /// Its generation, and the targets (none: its proxy) that were seen to do badly through its present exit.
     pub(super) rotations: u32,
     pub(super) bad: BTreeSet<Option<usize>>,
@@ -111,8 +115,8 @@ pub(super) struct Laws {
     pub(super) sessions: BTreeMap<String, Known>,
     pub(super) slots: BTreeMap<Name, String>,
     pub(super) uses: BTreeMap<u8, Uses>,
-    /// Since when a session has fitted a caller that waits, and is not lent to it.
-    pub(super) fits: BTreeMap<(usize, String), Millis>,
+    /// Since when a session of a program, or of nobody, has fitted a caller that waits, and is not lent to it.
+    pub(super) fits: BTreeMap<(usize, String, Option<u8>), Millis>,
     /// The callers for whom something could come since they wait.
     pub(super) could: BTreeSet<usize>,
     pub(super) is_ready: bool,
@@ -131,7 +135,11 @@ impl Laws {
     /// The store has done what a program called for.
     pub(super) fn called(&mut self, number: u8, call: &StoreCall, answer: &StoreAnswer) {
         match (call, answer) {
-            (StoreCall::Put { name, data, .. }, StoreAnswer::Done) if is_slot(name) => {
+            (StoreCall::Put { name, data, release, .. }, StoreAnswer::Done) if is_slot(name) => {
+                if let Some(known) = self.slots.get(name).and_then(|session| self.sessions.get_mut(session)).filter(|_| *release) {
+                    known.read_by = None;
+                    self.bound.retain(|(program, _), (session, _)| *program != number || self.slots.get(name) != Some(session));
+                }
                 if let Some(session) = describe(data).and_then(|known| known.session_id) {
                     self.sessions.entry(session.clone()).or_default().slot = Some(name.clone());
                     self.slots.insert(name.clone(), session);
@@ -149,6 +157,7 @@ impl Laws {
                 for name in names {
                     if let Some(known) = self.slots.get(name).and_then(|session| self.sessions.get_mut(session)) {
                         known.read_by = None;
+                        self.bound.retain(|(program, _), (session, _)| *program != number || self.slots.get(name) != Some(session));
                     }
                 }
             }
@@ -175,6 +184,7 @@ impl Laws {
                 (known.rotations, known.braked) = (known.rotations + 1, Some(now));
                 known.bad.clear();
             }
+            ("rotate_session", _) => (known.braked, known.changes) = (Some(now), Some(now)),
             _ => known.braked = Some(now),
         }
     }
@@ -199,7 +209,7 @@ impl Laws {
         owner: impl Fn(&Name) -> Option<u8>,
         now: Millis,
     ) {
-        self.fits.retain(|(waits, _), _| *waits != caller);
+        self.fits.retain(|(waits, ..), _| *waits != caller);
         self.could.remove(&caller);
         let Some(key) = key else { return };
         let place = (number, key.to_owned());
@@ -224,7 +234,7 @@ impl Laws {
 
     /// A caller waits no more, and has no lease.
     pub(super) fn refused(&mut self, caller: usize, waited: Millis, now: Millis, error: &str) {
-        self.fits.retain(|(waits, _), _| *waits != caller);
+        self.fits.retain(|(waits, ..), _| *waits != caller);
         if !self.could.remove(&caller) && waited > HEARD {
             self.breaks(Law::KeptWaiting, now, format!("caller {caller} waited for {waited} ms, and was told: {error}"));
         }

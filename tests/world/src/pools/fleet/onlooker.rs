@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hopline::client::Millis;
 
-use super::laws::{ELSEWHERE, FIRST, HEARD, Law, Laws, MOMENT, SPARE};
+use super::laws::{CHANGE, ELSEWHERE, FIRST, HEARD, Law, Laws, MOMENT, SPARE};
 use super::life::Fleet;
 use super::story::{MINUTE, SECOND, START};
 
@@ -62,7 +62,7 @@ impl Fleet {
         laws.uses.retain(|number, _| self.programs.get(number).is_some_and(|program| !program.is_closing));
         let spare: Vec<u8> = laws.uses.iter().filter(|(_, uses)| uses.spare.is_some()).map(|(number, _)| *number).collect();
 
-        let mut fits: BTreeMap<(usize, String), Millis> = BTreeMap::new();
+        let mut fits: BTreeMap<(usize, String, Option<u8>), Millis> = BTreeMap::new();
         let is_well = !self.story.outages.iter().any(|(when, _)| (when.start..when.end.saturating_add(MINUTE)).contains(&now));
         let free: Vec<(Option<u8>, String)> = self.all_free(&laws);
         for caller in waits {
@@ -94,10 +94,15 @@ impl Fleet {
                 if !laws.fits_caller(session, asker.target) || (elsewhere && !is_well) {
                     continue;
                 }
-                let pair = (caller, session.clone());
+                let pair = (caller, session.clone(), *owner);
                 let from = laws.fits.get(&pair).copied().unwrap_or(now);
                 let rounds = self.programs.len() as Millis * 6 * SECOND / Millis::from(self.story.size);
-                let most = if elsewhere { ELSEWHERE.max(rounds) + self.longest_work() } else { MOMENT };
+                let is_changing = laws.sessions[session].changes.is_some_and(|at| now - at < CHANGE);
+                let most = match elsewhere {
+                    true => ELSEWHERE.max(rounds) + self.longest_work(),
+                    false if is_changing => CHANGE,
+                    false => MOMENT,
+                };
                 if now - from > most {
                     let known = &laws.sessions[session];
                     let is_braked = known.braked.is_some_and(|at| now - at < MINUTE);

@@ -63,9 +63,10 @@ impl Service {
         self.sessions.iter().map(|session| view(session, now_ms)).collect()
     }
 
-    /// Returns true if the session of this id is active.
-    pub fn is_active(&self, session_id: &str, now_ms: i64) -> bool {
-        self.sessions.iter().any(|session| &*session.id == session_id && session.is_active(now_ms))
+    /// The status of the session of this id: `creating`, `active`, `expired` or `terminated`.
+    pub fn status_of(&self, session_id: &str, now_ms: i64) -> Option<&'static str> {
+        let session = self.sessions.iter().find(|session| &*session.id == session_id)?;
+        Some(session.status(now_ms).word())
     }
 
     /// How often each operation's own work was done or refused by its own rules. A replay, a conflict, and whatever is

@@ -19,6 +19,8 @@ pub enum Law {
     IdleElsewhere,
     /// Law 3: a caller waited for what could not come.
     KeptWaiting,
+    /// Law 3: a caller got no lease and was told no reason.
+    Unsaid,
     /// A caller waited for longer than it may.
     TooLong,
     /// A second session was bought before the first was ready.
@@ -35,11 +37,12 @@ pub enum Law {
 
 impl Law {
     /// All of them.
-    pub const ALL: [Law; 10] = [
+    pub const ALL: [Law; 11] = [
         Law::Idle,
         Law::Withheld,
         Law::IdleElsewhere,
         Law::KeptWaiting,
+        Law::Unsaid,
         Law::TooLong,
         Law::TriedTwice,
         Law::SpentIdle,
@@ -121,6 +124,8 @@ pub(super) struct Laws {
     pub(super) could: BTreeSet<usize>,
     pub(super) is_ready: bool,
     pub(super) tried: Option<Millis>,
+    /// Purchases that are out.
+    pub(super) buying: u32,
     pub(super) keys: BTreeSet<String>,
     pub(super) paused: Option<Millis>,
     pub(super) bound: BTreeMap<(u8, String), (String, u32)>,
@@ -238,6 +243,11 @@ impl Laws {
         if !self.could.remove(&caller) && waited > HEARD {
             self.breaks(Law::KeptWaiting, now, format!("caller {caller} waited for {waited} ms, and was told: {error}"));
         }
+    }
+
+    /// A caller was told that nothing is available, without a reason.
+    pub(super) fn unsaid(&mut self, caller: usize, now: Millis, error: &str) {
+        self.breaks(Law::Unsaid, now, format!("caller {caller} was told no reason: {error}"));
     }
 
     /// A person has said this, and it has come through.

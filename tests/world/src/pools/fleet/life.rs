@@ -208,6 +208,7 @@ impl Fleet {
             Due::Request(number, id, request, back) => {
                 // One that is under way arrives also where its program has ended.
                 let reply = self.execute(number, &request)?;
+                self.laws.buying -= u32::from(is_purchase(&request));
                 self.agenda.write(self.now + back, Due::Answer(number, id, about(&request), reply));
                 return Ok(());
             }
@@ -476,6 +477,7 @@ impl Fleet {
                 Step::Send { id, request, .. } => {
                     let (there, back) = (self.takes(SERVICE) / 2, self.takes(SERVICE) / 2);
                     if is_purchase(&request) {
+                        self.laws.buying += 1;
                         let key = request.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("idempotency-key"));
                         let (_, key) = key.ok_or("a purchase goes out without a key")?;
                         let key = key.as_str().to_owned();
@@ -557,7 +559,12 @@ impl Fleet {
                     }
                     (Ok(_), None) => return Err("a lease was granted without a number".into()),
                     (Err(_), _) if is_closing => self.callers[caller].waits = None,
-                    (Err(error), _) => self.refused(number, caller, &error.to_string()),
+                    (Err(error), _) => {
+                        if error.kind.as_str() == "unavailable" && error.reason.is_none() {
+                            self.laws.unsaid(caller, self.now - self.zero, &error.to_string());
+                        }
+                        self.refused(number, caller, &error.to_string());
+                    }
                 }
             }
         }

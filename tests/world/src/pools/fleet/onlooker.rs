@@ -42,10 +42,12 @@ impl Fleet {
         let now = self.now - self.zero;
         let mut laws = std::mem::take(&mut self.laws);
         let waits: Vec<usize> = (0..self.callers.len()).filter(|caller| self.callers[*caller].waits.is_some()).collect();
+        let mut living = laws.buying > 0;
         for (session, known) in &mut laws.sessions {
-            known.active = self.service.is_active(session, START + self.now);
+            let status = self.service.status_of(session, START + self.now);
+            known.active = status == Some("active");
+            living |= known.active || status == Some("creating");
         }
-        let living = laws.sessions.values().any(|known| known.active);
         for (number, program) in self.programs.iter().filter(|(_, program)| !program.is_closing) {
             let held = laws
                 .sessions

@@ -128,6 +128,7 @@ impl Life {
                 }
             }
             let program = &mut self.programs[0];
+            let mut is_drained = false;
             match (self.chance.below(3), program.pool) {
                 (0, Some(pool)) => {
                     let closed = program.client.close_pool(ClosePool { pool, grace_ms: Some(0) });
@@ -139,6 +140,7 @@ impl Life {
                     let drained = program.client.start_json("drain_pool", &drain, CallOptions::default());
                     program.waits.insert(drained);
                     self.pass(2 * MINUTE)?;
+                    is_drained = true;
                 }
                 _ => {}
             }
@@ -146,6 +148,11 @@ impl Life {
             self.store.ends_claims(ended.number);
             self.pass(OUTLASTS)?;
             self.begin_with(self.size);
+            if is_drained {
+                // A drain pauses the pool until somebody resumes it.
+                self.pass(MINUTE)?;
+                self.resume(0);
+            }
         }
         self.pass(10 * MINUTE)?;
         let names: Vec<String> = self.store.names().map(ToString::to_string).collect();

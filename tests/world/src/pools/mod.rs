@@ -410,6 +410,16 @@ impl Life {
         self.tell(|| format!("somebody says {operation} in program {number}"));
     }
 
+    /// A person resumes the pool in a program that has it open.
+    fn resume(&mut self, at: usize) {
+        let program = &mut self.programs[at];
+        let Some(pool) = program.pool else { return };
+        let resumed = program.client.start_json("resume_pool", &format!(r#"{{"pool":{pool}}}"#), CallOptions::default());
+        program.waits.insert(resumed);
+        let number = program.number;
+        self.watch.resumed(number, self.now);
+    }
+
     /// The pool was closed or drained, or could not be opened.
     fn reopen(&mut self, at: usize) {
         let again = self.request(self.programs[at].size);
@@ -705,13 +715,10 @@ impl Life {
             self.reopen(at);
             self.pass(MINUTE)?;
         }
-        let program = &mut self.programs[at];
+        let program = &self.programs[at];
         let pool = program.pool.ok_or_else(|| format!("all is well, and a pool can't be opened: {:?}", program.client))?;
         // A person may have paused the pool, and the day's cap may be used up.
-        let resumed = program.client.start_json("resume_pool", &format!(r#"{{"pool":{pool}}}"#), CallOptions::default());
-        program.waits.insert(resumed);
-        let number = program.number;
-        self.watch.resumed(number, self.now);
+        self.resume(at);
         self.pass(if self.cap < 5000 { 24 * 60 * MINUTE } else { MINUTE })?;
         let program = &mut self.programs[at];
         let asked = AcquireLease { pool, timeout_ms: Some(60 * MINUTE), ..AcquireLease::default() };

@@ -148,7 +148,8 @@ const pool = /* @__PURE__ */ disposable("close", class Pool {
       before.dispatcher.close().catch(() => {});
     }
     const dispatchers = this.#dispatchers;
-    const exit = { session_id, generation, data, told: dataText(data), dispatcher: undefined, dispatchers };
+    const told = dataText(data);
+    const exit = { session_id, generation, data: JSON.parse(told), told, dispatcher: undefined, dispatchers };
     this.#exits.set(slot, exit);
     return exit;
   }

@@ -34,7 +34,8 @@ impl SessionNotes {
 
 /// Why these data of callers can't be kept.
 pub(crate) fn refusal(data: &str) -> Option<String> {
-    let is_object = crate::json::read_json::<Json>(data).is_ok() && data.trim_start().starts_with('{');
+    // The notes have them two levels deeper, and are to be read.
+    let is_object = crate::json::read_json::<Json>(&format!("[[{data}]]")).is_ok() && data.trim_start().starts_with('{');
     match data.len() {
         _ if !is_object => Some("must be an object of JSON".to_owned()),
         length if length > MOST_DATA => Some(format!("must be at most {MOST_DATA} bytes of JSON, and is {length}")),

@@ -158,7 +158,7 @@ impl From<PoolHoldReason> for PoolReason {
 }
 
 /// A target for people: without a login, a query or a second line.
-fn shown(target: &str) -> String {
+pub(crate) fn shown(target: &str) -> String {
     let place = target.split(['?', '#']).next().unwrap_or_default();
     let place = place.rsplit('@').next().unwrap_or_default();
     one_line(place).chars().take(64).collect()

@@ -1,6 +1,5 @@
 //! The record of a pool, for the pool: read and changed by steps of its own, since no command waits under its name.
 
-use crate::client::names::keep::REMEMBERED;
 use crate::client::news::{PoolEvent, PoolEventKind, PoolFound, PoolNo};
 use crate::client::outbox::Pending;
 use crate::client::router::Router;
@@ -12,9 +11,9 @@ impl Router {
         self.push_store(Pending::PoolClaim(pool), None, StoreCall::Claim { names: vec![name.clone()], most: 1 });
     }
 
-    /// Puts it, of which the pool hears.
+    /// Puts it, of which the pool hears. It stays: a pool that was paused is not opened as a new one later.
     pub(crate) fn put_pool(&mut self, pool: PoolNo, name: &Name, data: Vec<u8>) {
-        let call = StoreCall::Put { name: name.clone(), data, new: false, keep_for: Some(REMEMBERED), release: true };
+        let call = StoreCall::Put { name: name.clone(), data, new: false, keep_for: None, release: true };
         self.push_store(Pending::PoolPut(pool), None, call);
     }
 

@@ -2129,3 +2129,41 @@ fn two_versions_that_begin_in_turn_do_not_end_each_others_sessions_each_time() {
     let pool = host.try_open(other).expect("takes its place");
     host.lease(pool);
 }
+
+#[test]
+fn a_target_with_a_login_is_shown_without_it() {
+    let mut host = Host::new(Some(100));
+    let pool = host.try_open(OpenPool { idle_release_ms: Some(60_000), ..shop() }).expect("can be opened");
+    for _ in 0..4 {
+        let target = Some("https://user:secret@shop.example/?token=secret".to_owned());
+        let command = host.client.acquire(AcquireLease { pool, target, timeout_ms: Some(90_000), ..AcquireLease::default() }).command;
+        host.pass(91_000);
+        let Ok(lease) = host.lease_of(command) else { continue };
+        host.see(&lease, Seen::Status(403));
+        host.client.give_back(&lease, host.now);
+        host.pass(10_000);
+    }
+    let status = json_of(&host.status(pool));
+    assert!(status.contains("shop.example") && !status.contains("secret"), "{status}");
+}
+
+#[test]
+fn who_does_not_wait_any_more_is_not_bought_for() {
+    let mut host = Host::new(Some(100));
+    let pool = host.try_open(OpenPool { size: 8, keep_ready: Some(1), ..shop() }).expect("can be opened");
+    host.pass(10_000);
+    assert_eq!(host.bought, 1);
+    // Eight slots are claimed; before the record was read, seven of the callers are gone.
+    host.taken = Some(host.client.pool_name("shop"));
+    host.pass(2000);
+    let lease = host.lease(pool);
+    let waiting: Vec<CommandId> = (0..7).map(|_| host.acquire_for(pool, 60_000)).collect();
+    host.pass(300);
+    for command in &waiting {
+        host.client.cancel(*command, host.now);
+    }
+    host.taken = None;
+    host.pass(10_000);
+    host.client.give_back(&lease, host.now);
+    assert_eq!(host.bought, 2, "one is kept ready beside the one that is lent");
+}

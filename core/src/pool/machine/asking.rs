@@ -212,6 +212,10 @@ impl Machine {
                 SlotUse::Releases => client.release_slot(name),
             }
         }
+        // Beyond this client's own size there may be sessions by now.
+        if claimed.is_empty() && !is_of_doubt && self.asking.is_all {
+            self.asking.look_anew();
+        }
         // Slots with a session come first: after one takeover there may be more.
         let unknown = self.options.size.max(self.shared.size()).saturating_sub(self.slots.len());
         if !is_of_doubt && free.is_empty() && began {

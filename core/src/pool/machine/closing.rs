@@ -136,7 +136,7 @@ impl Machine {
         closing.is_told = true;
         let living: Vec<&str> = self.slots.iter().filter_map(|(_, held)| Some(held.session.as_ref()?.id.as_str())).collect();
         let more = living.len().saturating_sub(NAMED);
-        let named = living[..living.len() - more].join(", ");
+        let named = living.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
         let what = match (living.len(), more) {
             (0, _) => "was not done in time: the store did not answer".to_owned(),
             (1, _) => format!("was not done in time: {named} still lives, and its termination goes on for a minute"),

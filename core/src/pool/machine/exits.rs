@@ -177,7 +177,9 @@ impl Machine {
         }
         let now = client.monotonic();
         let again = now.saturating_add(READ_AGAIN);
-        let Some(session) = self.slots.session_mut(slot).filter(|session| session.is_fresh(now) && client.is_usable(&session.id)) else {
+        // One that was never ready has no proxy.
+        let may_be_lent = |session: &&mut PoolSession| session.is_fresh(now) && session.has_proxy() && client.is_usable(&session.id);
+        let Some(session) = self.slots.session_mut(slot).filter(may_be_lent) else {
             return self.slots.set(slot, Doing::Waits, Some(again));
         };
         // As long as the last read may be, it is lent as it was then; with a new generation where its exit may have changed since.
@@ -222,8 +224,8 @@ impl Machine {
 
     /// A session has expired: a static one may be renewed, and keeps its address.
     pub(super) fn expired(&mut self, client: &mut Client, slot: SlotNo, counts: bool) {
-        let renews =
-            self.slots.session(slot).is_some_and(|session| !session.ends_after_leases) && self.renewal(client, slot) != Renewal::Never;
+        let renews = self.slots.session(slot).is_some_and(|session| !session.ends_after_leases && !session.is_discarded)
+            && self.renewal(client, slot) != Renewal::Never;
         match renews {
             true => self.renew(client, slot),
             false if counts => self.session_over(client, slot),

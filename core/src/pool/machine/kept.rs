@@ -25,9 +25,16 @@ impl Machine {
 
     /// Buys for what was kept, if the record allows it; or lets go of it.
     pub(super) fn buy_kept(&mut self, client: &mut Client, now: Millis) {
-        for kept in std::mem::take(&mut self.asking.kept) {
+        let all = std::mem::take(&mut self.asking.kept);
+        // Those that wait here are among those that are coming, each for one session that is wanted.
+        let here = u32::try_from(all.iter().filter(|kept| !kept.is_doubt).count()).unwrap_or(u32::MAX);
+        let coming = (self.slots.counts.coming + self.slots.counts.rotating).saturating_sub(here);
+        let lacking = u32::try_from(self.leases.lacking(self.keep_ready())).unwrap_or(u32::MAX);
+        let mut wanted = lacking.saturating_sub(coming);
+        for kept in all {
             let is_forbidden = self.closing.is_some() || self.shared.forbids_buying().is_some();
-            let is_needed = kept.is_doubt || self.leases.lacking(self.keep_ready()) > 0;
+            let is_needed = kept.is_doubt || wanted > 0;
+            wanted = wanted.saturating_sub(u32::from(!kept.is_doubt));
             let may = !is_forbidden && is_needed && self.buyer.may_still(kept.is_trial, client.unix(), now);
             let is_read = self.shared.was_read_since(kept.since);
             let is_to_mark = kept.is_trial && self.buyer.tries_for_all() && kept.mark != Mark::Put;

@@ -104,6 +104,8 @@ impl Machine {
         match self.buyer.may(client.unix(), client.monotonic()) {
             May::Buy(_) if self.waits_for_spare(client.monotonic()) => (0, None),
             May::Buy(room) => (room, None),
+            // A slot that this client does not buy for can't be the trial.
+            May::Try(HoldTrial::There(slot)) if slot >= self.options.size || !self.replaces() => (1, Some(HoldTrial::Any)),
             May::Try(trial) => (1, Some(trial)),
             May::Wait => (0, None),
         }

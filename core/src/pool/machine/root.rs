@@ -19,6 +19,7 @@ use crate::pool::leases::{LeaseTerms, Leases, SlotNo, WaiterId};
 use crate::pool::record::RecordChange;
 use crate::pool::share::Sharing;
 use crate::pool::targets::{BlockTracker, ProxyTracker, TargetId};
+use crate::pool::unavailable::shown;
 use crate::state::{CommandId, Name};
 use crate::time::Millis;
 
@@ -110,7 +111,7 @@ impl Machine {
             self.labels.retain(|known, _| self.blocking.knows(*known));
         }
         if self.labels.len() < LABELS {
-            self.labels.get_or_insert_with(target, || label.into());
+            self.labels.get_or_insert_with(target, || shown(label).into());
         }
     }
 

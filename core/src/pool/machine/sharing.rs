@@ -99,6 +99,10 @@ impl Machine {
             return self.share_later(client, now, "is not there yet");
         }
         let is_new = data.is_none();
+        // Somebody has deleted the record of a pool that is open.
+        if is_new && self.shared.is_open && !self.joins && self.closing.is_none() && !self.shared.changes.contains(&RecordChange::Opened) {
+            self.shared.changes.push(RecordChange::Opened);
+        }
         if self.joins && !self.shared.is_open {
             match read.reopened() {
                 Some(open) if !is_new => self.take_request(open),

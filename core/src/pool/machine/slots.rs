@@ -153,6 +153,10 @@ impl PoolSession {
         PoolSession { generation: notes.generation.max(1), data: notes.data.clone(), recalled: Some(Box::new(notes)), ..self }
     }
 
+    pub(super) fn has_proxy(&self) -> bool {
+        self.proxy.text().starts_with('{')
+    }
+
     /// Returns true if it was read so recently that it is lent without another read.
     pub(super) fn is_fresh(&self, now: Millis) -> bool {
         now.saturating_sub(self.read_at) < CHECK

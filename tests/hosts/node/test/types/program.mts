@@ -227,7 +227,7 @@ export async function pooled(signal: AbortSignal): Promise<unknown> {
   lease[Symbol.dispose]();
   await pool.waitReady(2, { timeoutMs: 1000, signal });
   const { hold, in_doubt, slots }: PoolStatus = await pool.status({ everywhere: true });
-  if (hold?.needs === "person" && hold.reason === "in_doubt") console.log(hold.why, in_doubt, slots[0]?.session_id);
+  if (hold?.needs === "person" && hold.reason === "not_ready") console.log(hold.why, in_doubt, slots[0]?.session_id);
   await pool.drain({ graceMs: 1, includeStatic: true });
   await pool[Symbol.asyncDispose]();
   stop();

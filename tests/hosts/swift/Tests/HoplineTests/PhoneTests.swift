@@ -9,7 +9,7 @@ func client(of user: String, token: @escaping @Sendable () async throws -> Strin
         baseURL: "https://shop.example/hopline/v1",  // your backend
         store: FolderStore.applicationSupport(),  // kept over restarts, left out of backups
         options: ClientOptions(
-            account: user,  // the owner of these records
+            account: user,  // whose records these are
             headers: { ["authorization": Secret("Bearer " + (try await token()))] }))
 }
 

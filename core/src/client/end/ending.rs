@@ -6,6 +6,7 @@ use crate::client::end::commands::{FinalWrite, Finished, PendingWrite, RecordsTo
 use crate::client::end::taken_over::{unless_said, with_record};
 use crate::client::jobs::job::Entry;
 use crate::client::router::Router;
+use crate::client::sessions::free_doubts::mark_set_anew;
 use crate::client::sessions::session::ended;
 use crate::contract::agent::{CreateSession, RotateSession, TerminateSession};
 use crate::contract::{ANY, Endpoint, Operation, Reconciliation, Shape, Shaped, endpoint};
@@ -34,7 +35,11 @@ impl Router {
         let marker = self.leave_marker(id, &mut entry, is_taken_over);
         let result = self.result_of(&entry, result);
         let record = self.record_name(&entry, &result);
-        let dropped = if result.is_ok() { self.drop_settings(id, &entry) } else { Vec::new() };
+        let mut dropped = Vec::new();
+        if result.is_ok() && self.shared.rules.holds(Rule::NewerSettingStands) {
+            mark_set_anew(&mut self.jobs, id, &entry);
+            dropped = self.drop_settings(id, &entry);
+        }
         let after = self.after(&entry).into_iter().chain(dropped.into_iter().map(PendingWrite::Name)).collect();
         let own = self.answers_for(&entry, &result);
         let left = self.sessions_left(&mut entry, &result);
@@ -181,6 +186,13 @@ impl Router {
         entry.record.rare.get_or_insert_default().doubt_since.get_or_insert(unix);
         let (Some(name), Some(data)) = (self.name_of(id), self.job_data(id)) else { return };
         let Some(entry) = self.jobs.get(&id) else { return };
+        // A resume would only undo the newer setting.
+        if entry.record.is_set_anew() {
+            self.delete(&name, true);
+            error.advice = Advice::CheckAccount;
+            self.notify(id, EventKind::InDoubt { record: None });
+            return self.end_in_doubt(id, error, unspent);
+        }
         let is_passing =
             entry.record.bought_as.is_none() && entry.job.write().is_some_and(|write| may_be_dropped(write.call.exchange.endpoint));
         self.put(&name, data, is_passing.then_some(DOUBT_KEPT), true, None);

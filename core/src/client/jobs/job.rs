@@ -63,6 +63,8 @@ pub(crate) struct JobExtras {
     pub(crate) marker: Option<Name>,
     /// Of a renewal: whether its session was ended meanwhile.
     pub(crate) session_over: bool,
+    /// Of a setting: whether a newer one that sets its members was accepted meanwhile.
+    pub(crate) set_anew: bool,
     /// The changes under the day's cap that were not answered yet.
     pub(crate) spends: Vec<u32>,
     pub(crate) doubt_since: Option<Millis>,
@@ -88,6 +90,11 @@ pub(crate) struct Entry {
 }
 
 impl JobRecord {
+    /// Returns true if a newer setting that sets its members was accepted meanwhile.
+    pub(crate) fn is_set_anew(&self) -> bool {
+        self.rare.as_ref().is_some_and(|rare| rare.set_anew)
+    }
+
     /// Its record, as it was put last.
     pub(crate) fn id(&self) -> Option<RecordId> {
         Some(self.name.as_ref()?.at(self.last_put?))

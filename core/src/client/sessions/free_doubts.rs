@@ -7,9 +7,10 @@ use crate::client::end::taken_over::after;
 use crate::client::jobs::job::Entry;
 use crate::client::requests::{NameRequest, RequestKind, SettingInDoubt, StoredRecord};
 use crate::client::router::Router;
+use crate::collections::IdMap;
 use crate::contract::Operation;
 use crate::contract::agent::UpdateBudget;
-use crate::policy::{Advice, Effect, Kind, Rule};
+use crate::policy::{Advice, Effect, Kind};
 use crate::state::{JobId, Name};
 use crate::wire::members;
 
@@ -27,10 +28,7 @@ impl Router {
     /// A setting was accepted: what is in doubt of earlier ones that change nothing else would only undo it. Returns the names that are let
     /// go of.
     pub(crate) fn drop_settings(&mut self, id: JobId, entry: &Entry) -> Vec<Name> {
-        let newer_stands = self.shared.rules.holds(Rule::NewerSettingStands);
-        // A setting from a record may be older than the one in doubt.
-        let is_restored = entry.job.write().is_some_and(|write| write.restored);
-        let Some(members) = members_set(entry).filter(|_| newer_stands && !is_restored) else { return Vec::new() };
+        let Some(members) = members_set_anew(entry) else { return Vec::new() };
         let is_undone = |known: &SettingInDoubt| known.began < id && known.members.iter().all(|name| members.contains(name));
         let (undone, left) = std::mem::take(&mut self.settings_in_doubt).into_iter().partition(is_undone);
         self.settings_in_doubt = left;
@@ -44,6 +42,9 @@ impl Router {
 
     /// A setting is in doubt.
     pub(crate) fn remember_setting(&mut self, id: JobId, entry: &Entry) {
+        if entry.record.is_set_anew() {
+            return;
+        }
         let Some((name, members)) = entry.record.name.clone().zip(members_set(entry)) else { return };
         let known = &mut self.settings_in_doubt;
         known.push_back(SettingInDoubt { began: id, name, members });
@@ -89,6 +90,21 @@ impl Router {
             self.delete(name, true);
         }
     }
+}
+
+/// A setting was accepted: an earlier one that is under way and changes nothing else goes on for who waits for it, and leaves no doubt.
+pub(crate) fn mark_set_anew(jobs: &mut IdMap<JobId, Box<Entry>>, id: JobId, entry: &Entry) {
+    let Some(members) = members_set_anew(entry) else { return };
+    let sets_no_more = |job: &Entry| members_set(job).is_some_and(|set| set.iter().all(|name| members.contains(name)));
+    let earlier: Vec<JobId> = jobs.iter().filter(|(other, job)| **other < id && sets_no_more(job)).map(|(other, _)| *other).collect();
+    for other in earlier {
+        jobs.get_mut(&other).into_iter().for_each(|job| job.record.rare.get_or_insert_default().set_anew = true);
+    }
+}
+
+/// The members that an accepted setting has set anew. A setting from a record may be older than any other one.
+fn members_set_anew(entry: &Entry) -> Option<Vec<String>> {
+    members_set(entry).filter(|_| entry.job.write().is_some_and(|write| !write.restored))
 }
 
 /// The members that a setting without a name of its caller's sets.

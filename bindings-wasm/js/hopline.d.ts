@@ -130,7 +130,10 @@ export interface AcquireOptions {
   target?: string | undefined;
   /** A key for a sticky session: the same key gets the same session, as long as this client has it and its exit has not changed. */
   key?: string | undefined;
-  /** A session that is not wanted, by its id, such as that of the attempt before. */
+  /**
+   * A session that is not wanted, by its id, such as that of the attempt before: another one is lent, and bought if there is none. In a
+   * pool of one session this waits in vain.
+   */
   avoid?: string | undefined;
   /** The longest wait for a session, in milliseconds. Default: 30 000. */
   timeoutMs?: number | undefined;
@@ -140,38 +143,49 @@ export interface AcquireOptions {
 
 /**
  * Lends sessions, at most `size` at a time over all processes that share the store; Node only. Sessions are bought when a caller waits, or
- * ahead of demand with `ready`. An open pool works in the background until it or its client is closed.
+ * ahead of demand with `keepReady`. An open pool works in the background until it or its client is closed.
  */
 export interface Pool extends AsyncDisposable {
   /** The name of the pool. */
   readonly name: string;
   /**
-   * Acquires a lease, passes it to a function, and gives it back when that has ended. Returns the function's result.
+   * Acquires a lease, passes it to a function, and gives it back when that has ended, or thrown. Returns the function's result, or throws
+   * what it threw. The pool knows of a failed request only what `observe` is given.
    *
-   * @throws {HoplineError} `unavailable` if no session is free in time; its message gives the reason, `retry_at` the time at which one may
-   * be bought.
+   * @throws {HoplineError} `unavailable` if no session is free in time, at once if none can be; its message gives the counts, `reason` a
+   * word, and `retry_at`, if known, the time at which one may be there.
    */
   withLease<T>(use: (lease: Lease) => Promise<T> | T): Promise<T>;
   withLease<T>(options: AcquireOptions, use: (lease: Lease) => Promise<T> | T): Promise<T>;
   /**
    * Waits for a free session. First come, first served. Give the lease back by `release` or `using`.
    *
-   * @throws {HoplineError} `unavailable` if no session is free in time, `cancelled` by its signal or when the pool is closed.
+   * @throws {HoplineError} `unavailable` as of `withLease`, `cancelled` by its signal or when the pool is closed.
    */
   acquire(options?: AcquireOptions): Promise<Lease>;
-  /** Returns the status. With `everywhere` the slots of other clients are read from the store. */
+  /**
+   * Returns the status. With `everywhere` the slots of other clients are read from the store first; otherwise they count as this client saw
+   * them last, or as `unknown`.
+   */
   status(options?: { everywhere?: boolean | undefined }): Promise<PoolStatus>;
-  /** Waits until that many sessions are ready, at most `ready` of the pool. Default: 1, for at most 300 000 ms. */
+  /** Waits until that many sessions are free, at most `keepReady` of the pool. Default: 1, for at most 300 000 ms. */
   waitReady(count?: number, options?: { timeoutMs?: number | undefined; signal?: Signal | undefined }): Promise<void>;
-  /** Stops buying, in every client of the store. Existing sessions are still lent. */
+  /** Stops buying until `resume`, in every client of the store, also in those that open the pool later. Existing sessions are lent. */
   pause(): Promise<void>;
-  /** Buys again. */
+  /** Buys again, in every client of the store, even if the pool was drained or had stopped until a person or program acts. */
   resume(): Promise<void>;
   /** Stops lending, waits for leases (`graceMs`, default 10 000 ms), and releases the sessions for other clients. */
   close(options?: { graceMs?: number | undefined }): Promise<void>;
   /**
-   * Closes the pool and terminates its dynamic sessions; with `everywhere` those of all clients. Static sessions are terminated only with
-   * `includeStatic`; nothing is refunded.
+   * Closes the pool and terminates the dynamic sessions of this client; with `everywhere` those of all clients and those that none of them
+   * has. Static sessions are terminated only with `includeStatic`. Prepaid traffic is lost, and nothing is refunded. The pool stays paused
+   * until `resume`, in every client of the store.
+   *
+   * `graceMs` (default 10 000 ms, at least 5000) is the time for all of that: its last 5000 ms, or half of less than 10 000, are for
+   * terminating sessions; until then leases are waited for.
+   *
+   * @throws {HoplineError} `unavailable`, which names the sessions, if some still live at the end of that time, and `misuse` if the pool is
+   * closed.
    */
   drain(options?: { graceMs?: number | undefined; everywhere?: boolean | undefined; includeStatic?: boolean | undefined }): Promise<void>;
   /** Calls `close`. */
@@ -192,20 +206,23 @@ export interface Lease extends Disposable {
   /** True as long as the lease is this client's: until it was given back, or another client may have it. */
   readonly valid: boolean;
   /**
-   * A place for data that belongs to this exit, such as cookies: the next lease of the same exit finds it, and it is empty for a new exit.
-   * Members that are JSON, up to 4 KB together, are kept by the store when the lease is given back, so another process finds them too.
+   * A place for what belongs to this exit, such as cookies or an HTTP client: the next lease of the same exit finds it, and it is empty for
+   * a new exit. Members that are JSON, up to 4 KB together, are kept by the store when the lease is given back, so another process finds
+   * them too; the others stay in this client.
    */
   readonly data: { [name: string]: any };
   /**
-   * Reports an observation from a request, and returns advice: keep the lease, give it back and acquire again, or give it back and wait.
-   * Nothing is sent, and nothing is bought unless the pool was opened with `replace: "failing"`.
+   * Reports an observation from a request, and returns advice: keep the lease, give it back and acquire again, or give it back and wait
+   * until `retryAt`. The pool's `blocked` is asked of a response first. Nothing is sent or repeated, and nothing is bought unless the pool
+   * was opened with `replace: "failing"`.
    */
   observe(seen: Seen): LeaseAdvice;
-  /** When the target is worth asking for again, after the advice `wait`. */
+  /** The time at which the target is worth another request, after the advice `wait`; `undefined` once the lease was given back. */
   readonly retryAt: Date | undefined;
   /**
-   * Never lends the session again: a dynamic one is terminated once the lease was given back, and another one is bought in its place unless
-   * the pool's `replace` is `never`. Give the lease back all the same.
+   * Never lends the session again. Once the lease was given back, a dynamic session is terminated and loses its prepaid traffic, and a
+   * session in its place is bought when one is needed, unless the pool's `replace` is `never`. A static one is terminated only if `replace`
+   * is not `never`. Give the lease back all the same.
    */
   discard(): void;
   /**
@@ -704,10 +721,10 @@ export class AgentClient {
   /** Waits for a session that is known by its id, as `openSession` does after its purchase. */
   waitSession(session_id: string, options?: SessionOptions): Promise<OpenSession>;
   /**
-   * Opens a pool; Node only. Nothing is bought before a caller waits for a lease, except for `ready`. The pool or the client needs a
-   * `dailyCapUsd`, since a pool buys by itself.
+   * Opens a pool; Node only. Nothing is bought before a caller waits for a lease, except for `keepReady`. The pool or the client needs a
+   * `dailyCapUsd`, since a pool buys by itself. Clients that open a pool of this name on the same store share its sessions by demand.
    *
-   * @throws {HoplineError} `invalid` if it was opened with another request before, `misuse` in a page.
+   * @throws {HoplineError} `invalid` if it was opened with another request before, unless `onChange` is `replace`; `misuse` in a page.
    */
   openPool(name: string, options: PoolOptions): Promise<Pool>;
   /** Releases a session for other clients of the store, without ending it. Returns true if this client held it. */

@@ -34,7 +34,9 @@ class _Runner(Protocol):
 
 
 class AsyncLease:
-    """A session that was lent to a task. Its exit does not change during the lease. As a context manager it gives the lease back."""
+    """A session that was lent to a task. Its exit does not change during the lease. As a context manager it gives the lease back, in any
+    case. The pool knows of a failed request only what `observe` is given, so observe an exception before the block raises it.
+    """
 
     __slots__ = ("__weakref__", "_blocked", "_command", "_engine", "data", "generation", "proxy", "session_id", "slot", "target")
 
@@ -49,8 +51,9 @@ class AsyncLease:
     target: str | None
     """The target of the lease."""
     data: dict[str, Any]
-    """A place of your own, for cookies and other data. The next lease of the session finds it, until its exit changes. Members that are
-    JSON, up to 4 KB together, are kept by the store when the lease is given back, so the next lease finds them in another process too."""
+    """A place of your own, such as for cookies and for one HTTP client of this exit. The next lease of the session finds it, until the exit
+    changes. Members that are JSON, up to 4 KB together, are kept by the store when the lease is given back, so the next lease finds them in
+    another process too; the others stay in this client."""
 
     def __init__(self, engine: Engine, command: int, told: Mapping[str, Any], target: str | None, blocked: Callable[[Any], bool] | None) -> None:
         data = engine.leases.data(told)
@@ -72,7 +75,7 @@ class AsyncLease:
 
     def observe(self, seen: Seen) -> LeaseAdvice:
         """Reports an observation from a request, and returns advice: `keep` the lease, `give_back` and acquire again, or give it back and
-        `wait`. Nothing is sent.
+        `wait` until `retry_at`. Nothing is sent, and no request is repeated.
 
         Args:
             seen: An HTTP status, a word such as `captcha`, or the response or exception of an HTTP client. The pool's `blocked` is asked
@@ -84,12 +87,13 @@ class AsyncLease:
 
     @property
     def retry_at(self) -> datetime | None:
-        """When the target is worth asking for again, after the advice `wait`; UTC."""
+        """The time at which the target is worth another request, after the advice `wait`; UTC. Read it before the lease is given back."""
         return self._engine.leases.retry_at(self._command)
 
     def discard(self) -> None:
-        """Never lends the session again: a dynamic one is terminated once the lease was given back, and another one is bought in its place
-        unless the pool's `replace` is `never`. Give the lease back all the same.
+        """Never lends the session again. Once the lease was given back, a dynamic session is terminated and loses its prepaid traffic, and
+        a session in its place is bought when one is needed, unless the pool's `replace` is `never`. A static one is terminated only if
+        `replace` is not `never`. Give the lease back all the same.
         """
         self._engine.leases.discard(self._command)
 
@@ -133,10 +137,11 @@ class AsyncPool:
         Args:
             target: The target of the requests, such as a host: blocks that are observed for it count for this target alone.
             key: A key for a sticky session: the same key gets the same session, as long as this client has it and its exit has not changed.
-            avoid: The id of a session that is not wanted, such as that of the attempt before.
+            avoid: The id of a session that is not wanted, such as that of the attempt before: another one is lent, and bought if there is
+                none. In a pool of one session this waits in vain.
             timeout: How long to wait. In seconds.
 
-        Raises `Unavailable` if no session was free in time, or none will be, with the reason and `retry_at`.
+        Raises `Unavailable` if no session was free in time, at once if none can be, with the counts, `reason` and, if known, `retry_at`.
         """
         return AsyncAcquiring(self._acquire(target, key, avoid, timeout))
 
@@ -173,11 +178,11 @@ class AsyncPool:
         return await self._ask("wait_ready", count=count, timeout_ms=timeout)
 
     async def pause(self) -> None:
-        """Stops buying until `resume`, in all clients of the store."""
+        """Stops buying until `resume`, in all clients of the store, also in those that open the pool later. Existing sessions are lent."""
         await self._ask("pause_pool")
 
     async def resume(self) -> None:
-        """Buys again, in all clients of the store, even if it had stopped until a person or program acts."""
+        """Buys again, in all clients of the store, even if the pool was drained or had stopped until a person or program acts."""
         await self._ask("resume_pool")
 
     async def close(self, grace: float = 10) -> None:
@@ -194,12 +199,16 @@ class AsyncPool:
         await self._end("close_pool", grace_ms=grace)
 
     async def drain(self, grace: float = 10, *, everywhere: bool = False, include_static: bool = False) -> None:
-        """Closes the pool, and terminates its dynamic sessions.
+        """Closes the pool, and terminates the dynamic sessions of this client. Their prepaid traffic is lost. The pool stays paused until
+        `resume`, in all clients of the store.
 
         Args:
-            grace: How long to wait for leases. In seconds.
-            everywhere: True if every client of the store does, and sessions that none of them has are terminated, too.
+            grace: How long it may take, at least 5 seconds. The last 5 of it, or half of less than 10, are for terminating sessions; until
+                then leases are waited for. In seconds.
+            everywhere: True if every client of the store does the same, and sessions that none of them has are terminated, too.
             include_static: True if static sessions are terminated, too. They are not refunded.
+
+        Raises `Unavailable`, which names the sessions, if some still live at the end of `grace`, and `Misuse` if the pool is closed.
         """
         await self._end("drain_pool", grace_ms=grace, everywhere=everywhere, include_static=include_static)
 

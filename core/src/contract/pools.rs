@@ -258,10 +258,11 @@ record! {
         rotate_after_uses: Option<u32> => Body, AtLeast(1);
         /// The age of an exit, in milliseconds and within a tenth, at which a dynamic session gets another one. Default: no limit.
         rotate_after_ms: Option<i64> => Body, AtLeast(1000);
-        /// The idle time after which a session is released for other clients. Default: 5 s.
+        /// The time for which a session that is not in use is kept for a next caller of this client. After it, other clients may have the
+        /// session. Default: 5 s.
         idle_release_ms: Option<i64> => Body, AtLeast(0);
-        /// The age at which a lease that was not given back is taken back. Default: no limit, and a lease that is out for 10 min is reported
-        /// by an event.
+        /// The age at which a lease that was not given back is taken back. Default: no limit. In any case, an event reports a lease that
+        /// has been out for 10 min.
         max_lease_ms: Option<i64> => Body, AtLeast(1);
         /// The behaviour if the pool was opened with another request before. Default: `refuse`.
         on_change: Option<PoolOnChange> => Body;
@@ -341,7 +342,8 @@ record! {
         target: Option<String> => Body;
         /// A key for a sticky session: the same key gets the same session as long as this client has it and its exit has not changed.
         key: Option<String> => Body;
-        /// A session that is not wanted, such as that of the attempt before: another one is lent, unless this is the only one.
+        /// A session that is not wanted, such as that of the attempt before: another one is lent, and bought if there is none. A pool whose
+        /// `size` is 1 has no other, so this caller then waits in vain.
         avoid: Option<String> => Body;
         /// The longest wait for a session. Default: 30 s.
         timeout_ms: Option<i64> => Body, AtLeast(0);
@@ -428,7 +430,7 @@ from_json!(ClosePool { pool, grace_ms });
 
 record! {
     /// The pool to drain: it is closed, its dynamic sessions are terminated and lose their prepaid traffic, and it is paused: nothing is
-    /// bought for it, by any client, before it is resumed.
+    /// bought for it, by any client, before it is resumed. A pool that is closed already can't be drained.
     DrainPool {
         /// The pool.
         pool: u32 => Body;
@@ -487,7 +489,7 @@ host_record! {
     pub struct PoolStatus {
         /// The largest size that the pool was opened with, by any client.
         pub size: u32,
-        /// This client's sessions that are free.
+        /// This client's sessions that are free. A session that rests for some targets only is one of them.
         pub ready: u32,
         /// This client's sessions that are lent.
         pub leased: u32,
@@ -495,7 +497,7 @@ host_record! {
         pub creating: u32,
         /// This client's sessions that are being read, rotated or renewed.
         pub changing: u32,
-        /// This client's sessions that can't be lent for now.
+        /// This client's sessions that can't be lent for any target now: `slots` has the reason of each.
         pub resting: u32,
         /// Purchases in doubt.
         pub in_doubt: u32,
@@ -503,9 +505,9 @@ host_record! {
         pub empty: u32,
         /// Slots of other clients.
         pub with_others: u32,
-        /// Sessions that no client has.
+        /// Sessions that no client has; the next client that needs a session takes one of them.
         pub free_in_store: u32,
-        /// Slots that this client has not seen.
+        /// Slots that this client has not looked at.
         pub unknown: u32,
         /// Callers that wait for a lease.
         pub waiting: u32,

@@ -139,7 +139,7 @@ events! {
         /// The reason, one of those of `rotate_session`, such as `captcha` or `scheduled`.
         cause: String => Word(RotateReason),
     },
-    /// A lease was not given back within the time that its pool allows.
+    /// A lease has been out for 10 min.
     LeaseLeaked = "lease_leaked", Warning {
         /// The lease.
         lease: i64,

@@ -23,10 +23,11 @@ public struct Pool: Sendable {
     }
 
     /// Waits for a session, lends it to `use`, and takes it back when that returns or throws. After the advice `giveBack` leave `use` and
-    /// come again: an exit never changes under a lease.
+    /// come again: an exit never changes under a lease. The pool knows of a failed request only what `observe` of the lease is given, so
+    /// observe an error before `use` throws it.
     ///
-    /// Throws a `HoplineError` of the kind `unavailable` if there is no session in time, at once if none can be bought for longer than
-    /// that, and of the kind `cancelled` if its task is cancelled while it waits.
+    /// Throws a `HoplineError` of the kind `unavailable` if there is no session in time, at once if none can be, with the counts and, if
+    /// known, `retryAt`; and of the kind `cancelled` if its task is cancelled while it waits.
     ///
     /// - Parameters:
     ///   - target: The target of the requests, such as a host: blocks that are observed for it count for this target alone.
@@ -42,7 +43,8 @@ public struct Pool: Sendable {
         return try await use(Lease(target: target, data: exits.data(lent), lent: lent, client: client))
     }
 
-    /// Returns the status, as far as this client knows; with `everywhere`, the slots of other clients are read from the store.
+    /// Returns the status. With `everywhere`, the slots of other clients are read from the store first; otherwise they count as this client
+    /// saw them last, or as `unknown`.
     public func status(everywhere: Bool = false) async throws(HoplineError) -> PoolStatus {
         var told = Parameters()
         told.add("everywhere", everywhere)
@@ -58,12 +60,12 @@ public struct Pool: Sendable {
         return try await ask("wait_ready", told).reply("wait_ready").value
     }
 
-    /// Stops buying, in every client of the store; existing sessions are lent.
+    /// Stops buying until `resume`, in every client of the store, also in those that open the pool later. Existing sessions are lent.
     public func pause() async throws(HoplineError) {
         _ = try await ask("pause_pool")
     }
 
-    /// Buys again, even if that was to wait for a person or program.
+    /// Buys again, in every client of the store, even if the pool was drained or had stopped until a person or program acts.
     public func resume() async throws(HoplineError) {
         _ = try await ask("resume_pool")
     }
@@ -76,10 +78,15 @@ public struct Pool: Sendable {
         _ = try? await ask("close_pool", told)
     }
 
-    /// Closes the pool and terminates its dynamic sessions.
+    /// Closes the pool and terminates the dynamic sessions of this client, whose prepaid traffic is lost. The pool stays paused until
+    /// `resume`, in every client of the store.
+    ///
+    /// Throws a `HoplineError` of the kind `unavailable`, which names the sessions, if some still live after `grace`, and of the
+    /// kind `misuse` if the pool is closed.
     ///
     /// - Parameters:
-    ///   - grace: How long to wait for leases.
+    ///   - grace: How long it may take, at least 5 s. The last 5 s of it, or half of less than 10 s, are for terminating sessions; until
+    ///     then leases are waited for.
     ///   - everywhere: True if all clients of the store drain it, and the sessions that none of them has are terminated, too.
     ///   - includeStatic: True if static sessions are terminated, too; they are not refunded.
     public func drain(grace: Duration = .seconds(10), everywhere: Bool = false, includeStatic: Bool = false) async throws(HoplineError) {
@@ -116,7 +123,8 @@ extension Pool: CustomStringConvertible, CustomReflectable {
 public struct Lease: Sendable {
     /// The target of the lease.
     public let target: String?
-    /// A place for what belongs to the session's exit, such as cookies or an HTTP client: it is empty again once that has changed.
+    /// A place for what belongs to the session's exit, such as cookies or an HTTP client: it is empty again once that has changed. The
+    /// data stay in this pool, and other processes do not see them.
     public let data: LeaseData
     let lent: PoolLease
     let client: AgentClient

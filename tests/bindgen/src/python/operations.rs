@@ -204,8 +204,10 @@ fn print_reconcile(out: &mut String) {
 /// The method that opens a pool.
 fn print_pool(out: &mut String, open: &'static Record) {
     let doc = "Opens a pool, which lends proxy sessions, and buys, rotates and replaces them as needed: at most `size` at a time over all \
-               processes of one store.\n\nOpening it buys nothing before somebody acquires a lease, but what is to be ready (`keep_ready`). Leaving a `with` block \
-               of it closes it; its sessions live on for whoever opens it next.";
+               processes of one store.\n\nOpening it buys nothing before a caller waits for a lease, except for `keep_ready`. \
+               Leaving a `with` block of it closes it; its sessions live on for the next opening. Clients that open a pool of this \
+               name on the same store share its sessions by demand. Opening one that was opened with another request is `Invalid`, unless \
+               `on_change` is `replace`.";
     let (must, may): (Vec<Param>, Vec<Param>) = open.fields.iter().map(Param::of_pool).partition(Param::is_required);
     Method {
         name: "open_pool",

@@ -20,12 +20,14 @@ public class Pool internal constructor(
 ) {
     /**
      * Waits for a session, lends it to [use], and takes it back when that returns, throws or is cancelled. After [LeaseAdvice.GIVE_BACK]
-     * leave the block and enter another one: an exit never changes under a lease.
+     * leave the block and enter another one: an exit never changes under a lease. The pool knows of a failed request only what
+     * [Lease.observe] is given, so observe an exception before the block throws it.
      *
      * @param target the target of the requests, such as a host: blocks that are observed for it count for this target alone
      * @param key a key for a sticky session: the same key gets the same session as long as this client has it and its exit has not changed
      * @param timeout how long to wait for a session. Default: 30 s
-     * @throws HoplineException.Unavailable if there is none in time; at once if none can be bought for longer than that
+     * @throws HoplineException.Unavailable if there is none in time, at once if none can be; its message has the counts, and `retryAt`, if
+     * known, is when to come again
      */
     public suspend fun <T> withLease(target: String? = null, key: String? = null, timeout: Duration = 30.seconds, use: suspend (Lease) -> T): T {
         val given = { encode("pool" to number, "target" to target, "key" to key, "timeout_ms" to timeout) }
@@ -52,19 +54,22 @@ public class Pool internal constructor(
             },
         ).data
 
-    /** Returns the status. With [everywhere], the slots of other clients are read from the store. */
+    /**
+     * Returns the status. With [everywhere], the slots of other clients are read from the store first; otherwise they count as this client
+     * saw them last, or as `unknown`.
+     */
     public suspend fun status(everywhere: Boolean = false): PoolStatus = ask("pool_status", STATUS, "everywhere" to everywhere)
 
     /** Waits until [count] sessions are free, at most the pool's `keepReady`. */
     public suspend fun waitReady(count: Int = 1, timeout: Duration = 5.minutes): PoolStatus =
         ask("wait_ready", STATUS, "count" to count, "timeout_ms" to timeout)
 
-    /** Stops buying, in every client; existing sessions are lent. */
+    /** Stops buying until [resume], in every client of the store, also in those that open the pool later. Existing sessions are lent. */
     public suspend fun pause() {
         ask("pause_pool", rawReply)
     }
 
-    /** Buys again, even if that was to wait for a person or program. */
+    /** Buys again, in every client of the store, even if the pool was drained or had stopped until a person or program acts. */
     public suspend fun resume() {
         ask("resume_pool", rawReply)
     }
@@ -83,8 +88,15 @@ public class Pool internal constructor(
     }
 
     /**
-     * Closes the pool and terminates its dynamic sessions; [everywhere] in all clients; [includeStatic] static ones too, which are not
-     * refunded.
+     * Closes the pool and terminates the dynamic sessions of this client, whose prepaid traffic is lost. The pool stays paused
+     * until [resume], in every client of the store.
+     *
+     * @param grace how long it may take, at least 5 s: the last 5 s of it, or half of less than 10 s, are for terminating sessions; until
+     * then leases are waited for
+     * @param everywhere true if all clients do the same, and the sessions that none of them has are terminated, too
+     * @param includeStatic true if static sessions are terminated, too; they are not refunded
+     * @throws HoplineException.Unavailable if sessions still live after that time, which it names
+     * @throws HoplineException.Misuse if the pool is closed
      */
     public suspend fun drain(grace: Duration = 10.seconds, everywhere: Boolean = false, includeStatic: Boolean = false) {
         ask("drain_pool", rawReply, "grace_ms" to grace, "everywhere" to everywhere, "include_static" to includeStatic)
@@ -107,7 +119,10 @@ public class Lease internal constructor(
     private val lent: PoolLease,
     /** The target of the lease. */
     public val target: String?,
-    /** A place for data that belongs to the session's exit, such as cookies: the map is empty again after a change of the exit. */
+    /**
+     * A place for what belongs to the session's exit, such as cookies or an HTTP client: the map is empty again after a change of the exit.
+     * The data stay in this pool, and other processes do not see them.
+     */
     public val data: MutableMap<String, Any>,
 ) {
     /** The session. */

@@ -208,7 +208,7 @@ export interface Lease extends Disposable {
   /**
    * A place for what belongs to this exit, such as cookies or an HTTP client: the next lease of the same exit finds it, and it is empty for
    * a new exit. Members that are JSON, up to 4 KB together, are kept by the store when the lease is given back, so another process finds
-   * them too; the others stay in this client.
+   * them too, as whoever had the session last left them; the others stay in this client.
    */
   readonly data: { [name: string]: any };
   /**
@@ -217,7 +217,7 @@ export interface Lease extends Disposable {
    * was opened with `replace: "failing"`.
    */
   observe(seen: Seen): LeaseAdvice;
-  /** The time at which the target is worth another request, after the advice `wait`; `undefined` once the lease was given back. */
+  /** The time at which the target is worth another request, as of the last `observe`. It stays when the lease is given back. */
   readonly retryAt: Date | undefined;
   /**
    * Never lends the session again. Once the lease was given back, a dynamic session is terminated and loses its prepaid traffic, and a
@@ -345,6 +345,8 @@ export type LeaseEvent = {
   | { event: "lease_acquired" | "lease_released" }
   | { event: "acquire_failed"; kind: ErrorKind }
   | { event: "lease_observed"; seen: number | SeenWord; advice?: LeaseAdvice | undefined }
+  /** The JSON members of a lease's `data` have so many bytes, more than the store keeps: they stay in this client. */
+  | { event: "lease_data_too_long"; bytes: number }
 );
 
 /** Every event of `onEvent` and `log`. */

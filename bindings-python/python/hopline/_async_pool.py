@@ -38,7 +38,7 @@ class AsyncLease:
     case. The pool knows of a failed request only what `observe` is given, so observe an exception before the block raises it.
     """
 
-    __slots__ = ("__weakref__", "_blocked", "_command", "_engine", "data", "generation", "proxy", "session_id", "slot", "target")
+    __slots__ = ("__weakref__", "_blocked", "_command", "_engine", "data", "generation", "proxy", "retry_at", "session_id", "slot", "target")
 
     session_id: str
     """The session."""
@@ -53,13 +53,15 @@ class AsyncLease:
     data: dict[str, Any]
     """A place of your own, such as for cookies and for one HTTP client of this exit. The next lease of the session finds it, until the exit
     changes. Members that are JSON, up to 4 KB together, are kept by the store when the lease is given back, so the next lease finds them in
-    another process too; the others stay in this client."""
+    another process too, as whoever had the session last left them; the others stay in this client."""
+    retry_at: datetime | None
+    """The time at which the target is worth another request, as of the last `observe`; UTC. It stays when the lease is given back."""
 
     def __init__(self, engine: Engine, command: int, told: Mapping[str, Any], target: str | None, blocked: Callable[[Any], bool] | None) -> None:
-        data = engine.leases.data(told)
+        data = engine.leases.data(command, told)
         self.session_id, self.generation, self.slot, self.target, self.data = told["session_id"], told["generation"], told["slot"], target, data
         self.proxy = Proxy(**{name: value for name, value in told["proxy"].items() if name in Proxy._fields})
-        self._engine, self._command, self._blocked = engine, command, blocked
+        self._engine, self._command, self._blocked, self.retry_at = engine, command, blocked, None
         engine.leases.look_after(self, command)
 
     def __repr__(self) -> str:
@@ -83,12 +85,11 @@ class AsyncLease:
         """
         is_response = self._blocked is not None and not isinstance(seen, int | str | BaseException)
         what: Seen = "block" if is_response and self._blocked is not None and self._blocked(seen) else seen
-        return self._engine.leases.observe(self._command, seen_text(what), wait_ms(seen))
-
-    @property
-    def retry_at(self) -> datetime | None:
-        """The time at which the target is worth another request, after the advice `wait`; UTC. Read it before the lease is given back."""
-        return self._engine.leases.retry_at(self._command)
+        advised = self._engine.leases.observe(self._command, seen_text(what), wait_ms(seen))
+        if advised is None:
+            return "give_back"
+        advice, self.retry_at = advised
+        return advice
 
     def discard(self) -> None:
         """Never lends the session again. Once the lease was given back, a dynamic session is terminated and loses its prepaid traffic, and

@@ -86,21 +86,30 @@ class _Ref(weakref.ref[object]):
 class _Kept:
     """An exit, by its session and generation, with the callers' data. Those that are JSON are kept by the store, too."""
 
-    __slots__ = ("data", "exit", "_told")
+    __slots__ = ("data", "exit", "told", "_is_refused")
 
     def __init__(self, exit: tuple[str, int], data: dict[str, Any]) -> None:
-        self.exit, self.data, self._told = exit, data, _data_text(data)
+        self.exit, self.data, self._is_refused = exit, data, False
+        self.told = _data_text(data)
+        """What the core has of the data."""
+
+    def lent_with(self, data: dict[str, Any]) -> _Kept:
+        """Returns this exit with the core's data. If another client has changed those, they win over all members that are JSON; the other
+        members, such as an HTTP client, belong to the exit and stay.
+        """
+        if _data_text(data) == self.told:
+            return self
+        own = {name: value for name, value in list(self.data.items()) if _json(name, value) is None}
+        return _Kept(self.exit, own | data)
 
     def news(self) -> str | None:
-        """Returns what the store is to keep, if that is something else than it has."""
+        """Returns what the core is to have, if that is something else than it has."""
         text = _data_text(self.data)
-        if text == self._told:
-            return None
-        self._told = text
-        if len(text.encode()) > _MOST_DATA:
+        is_long = len(text.encode()) > _MOST_DATA
+        if is_long and not self._is_refused:
             log("warning", "the data of a lease are more than %d bytes of JSON: this client keeps them, and the store does not", _MOST_DATA)
-            return None
-        return text
+        self._is_refused = is_long
+        return None if is_long or text == self.told else text
 
 
 def _data_text(data: Mapping[str, Any]) -> str:
@@ -114,6 +123,14 @@ def _json(name: object, value: object) -> str | None:
         return json.dumps(value, allow_nan=False) if isinstance(name, str) else None
     except (TypeError, ValueError, RecursionError):
         return None
+
+
+def _observe(core: _hopline.Client, lease: tuple[int, int], seen: str, wait: int | None) -> tuple[LeaseAdvice, datetime | None] | None:
+    advice: LeaseAdvice | None = core.observe_lease(*lease, seen, wait, *now())
+    if advice is None:
+        return None
+    ms = core.retry_at(*lease)
+    return advice, None if ms is None else datetime.fromtimestamp(ms / 1000, timezone.utc)
 
 
 class Leases:
@@ -132,13 +149,12 @@ class Leases:
         """The leases without a reference."""
         self._data: dict[tuple[int, int], _Kept] = {}
         """By pool and slot: the exit that was lent last, with the callers' data."""
-        self._places: dict[int, tuple[int, int]] = {}
-        """The pool and the slot of each lease that is out."""
+        self._kept: dict[int, _Kept] = {}
+        """The exit of each lease that is out."""
 
     def granted(self, command: int, told: Mapping[str, Any]) -> None:
         """Notes a granted lease, even if its caller is gone. The engine's lock is held."""
         self.out[command] = (told["pool"], told["lease"])
-        self._places[command] = (told["pool"], told["slot"])
         if self.watch is not None:
             self._since[command] = monotonic()
 
@@ -146,22 +162,23 @@ class Leases:
         """Returns the number of a pool's leases that are out."""
         return sum(1 for known, _ in list(self.out.values()) if known == pool)
 
-    def data(self, told: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns the callers' data for an exit: those that are here, or else those that are in the store."""
-        place, now_there = (told["pool"], told["slot"]), (told["session_id"], told["generation"])
+    def data(self, command: int, told: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns the callers' data for the exit of a lease."""
+        place, exit = (told["pool"], told["slot"]), (told["session_id"], told["generation"])
         kept = self._data.get(place)
-        if kept is None or kept.exit != now_there:
-            kept = self._data[place] = _Kept(now_there, told["data"])
+        kept = _Kept(exit, told["data"]) if kept is None or kept.exit != exit else kept.lent_with(told["data"])
+        self._data[place] = self._kept[command] = kept
         return kept.data
 
     def _keep_data(self, core: _hopline.Client, command: int, lease: tuple[int, int]) -> None:
         """Hands the callers' data to the core, if they have changed, for the next lease of this exit wherever that is."""
-        kept = self._data.get(self._places.pop(command, (0, 0)))
+        kept = self._kept.get(command)
         text = None if kept is None else kept.news()
-        if text is not None:
+        if kept is not None and text is not None:
             # A lease that is not valid any more leaves nothing behind.
             with suppress(ValueError):
                 core.set_lease_data(*lease, text, *now())
+                kept.told = text
 
     def opened(self, pool: int, name: str) -> None:
         """Notes that a pool is open."""
@@ -181,15 +198,14 @@ class Leases:
         engine, lease = self._engine(), self.out.get(command)
         return engine is not None and lease is not None and engine.of_pools(lambda core: core.is_valid(*lease), False)
 
-    def observe(self, command: int, seen: str, wait: int | None) -> LeaseAdvice:
-        """Returns the advice after an observation. A lease that is over is to be given back."""
+    def observe(self, command: int, seen: str, wait: int | None) -> tuple[LeaseAdvice, datetime | None] | None:
+        """Returns the advice after an observation, and when the target is worth asking for again. None if the lease is over."""
         engine, lease = self._engine(), self.out.get(command)
         if engine is None or lease is None:
-            return "give_back"
+            return None
         if self.watch is not None:
             self.watch.observed(self.pools.get(lease[0], ""), seen)
-        advice: LeaseAdvice | None = engine.of_pools(lambda core: core.observe_lease(*lease, seen, wait, *now()), None)
-        return advice or "give_back"
+        return engine.of_pools(lambda core: _observe(core, lease, seen, wait), None)
 
     def is_out(self, command: int) -> bool:
         """Returns true if the lease was not given back."""
@@ -200,12 +216,6 @@ class Leases:
         engine, lease = self._engine(), self.out.get(command)
         if engine is not None and lease is not None:
             engine.of_pools(lambda core: core.discard(*lease, *now()), False)
-
-    def retry_at(self, command: int) -> datetime | None:
-        """Returns when the target is worth asking for again, after the advice `wait`."""
-        engine, lease = self._engine(), self.out.get(command)
-        ms = None if engine is None or lease is None else engine.of_pools(lambda core: core.retry_at(*lease), None)
-        return None if ms is None else datetime.fromtimestamp(ms / 1000, timezone.utc)
 
     def give_back(self, command: int) -> None:
         """Gives the lease back."""
@@ -242,4 +252,5 @@ class Leases:
             # Not before: a lease that was interrupted until here goes back once more, which does nothing.
             self.out.pop(command, None)
             self._since.pop(command, None)
+            self._kept.pop(command, None)
         self._refs.pop(command, None)

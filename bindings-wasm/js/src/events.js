@@ -5,8 +5,8 @@ import { onAbort } from "./signal.js";
 /** The most events that wait for a listener; the oldest are dropped first. */
 const KEPT = 1024;
 
-/** The importance of an event to people, by its name; `claims_lost` is reported here and not by the core. */
-const LEVELS = { ...levels, claims_lost: "warn" };
+/** The importance of an event to people, by its name; two are reported here and not by the core. */
+const LEVELS = { ...levels, claims_lost: "warn", lease_data_too_long: "warn" };
 
 /** The listeners of a client. */
 export class Listeners {

@@ -1,5 +1,6 @@
 // Pools of sessions, which Node has and a page has not. hopline.d.ts documents them.
 import { ofPools, ofSessions } from "../gen/pools.js";
+import { meta } from "./answers.js";
 import { asked, refuse } from "./error.js";
 import { waitOf } from "./exceptions.js";
 import { disposable } from "./hide.js";
@@ -139,17 +140,24 @@ const pool = /* @__PURE__ */ disposable("close", class Pool {
     this.#engine.note({ event, operation: "acquire", pool: this.name, duration_ms: performance.now() - begun, ...more });
   }
 
-  /** The callers' data for an exit: it is empty again when the exit has changed. */
-  #exit({ slot, session_id, generation, data }) {
+  /**
+   * The callers' data for an exit: it is empty again when the exit has changed. If another client has changed what the core has, that wins
+   * over all members that are JSON; the other members, such as an HTTP client, belong to the exit and stay.
+   */
+  #exit(given) {
+    const { slot, session_id, generation } = given;
     const before = this.#exits.get(slot);
-    if (before?.session_id === session_id && before.generation === generation) return before;
-    if (before?.dispatcher) {
+    // As the caller wrote them: a member that is named like a secret of the service, such as cookies, is the caller's own.
+    const { data } = JSON.parse(meta(given).raw);
+    const [told, dispatchers] = [dataText(data), this.#dispatchers];
+    const isSame = before?.session_id === session_id && before.generation === generation;
+    if (isSame && before.told === told) return before;
+    if (!isSame && before?.dispatcher) {
       this.#dispatchers.delete(before.dispatcher);
       before.dispatcher.close().catch(() => {});
     }
-    const dispatchers = this.#dispatchers;
-    const told = dataText(data);
-    const exit = { session_id, generation, data: JSON.parse(told), told, dispatcher: undefined, dispatchers };
+    const kept = isSame ? { own: ownOf(before.data), dispatcher: before.dispatcher } : { own: {}, dispatcher: undefined };
+    const exit = { session_id, generation, data: { ...kept.own, ...data }, told, isRefused: false, dispatcher: kept.dispatcher, dispatchers };
     this.#exits.set(slot, exit);
     return exit;
   }
@@ -165,6 +173,7 @@ const lent = /* @__PURE__ */ disposable("release", class Lease {
   #ref;
   #note;
   #blocked;
+  #retryAt;
   #begun = performance.now();
 
   constructor(pool, engine, { pool: no, lease, slot, generation, session_id, proxy }, target, exit, note, blocked) {
@@ -196,7 +205,9 @@ const lent = /* @__PURE__ */ disposable("release", class Lease {
   observe(seen) {
     const isBlock = typeof seen === "object" && !(seen instanceof Error) && this.#blocked?.(seen);
     const [told, wait, ref] = [seenOf(isBlock ? "block" : seen), waitOf(seen), this.#ref];
-    const advice = ref && this.#engine.peek((core, now) => asked(() => core.observeLease(...ref, told, wait, ...now), { given: { seen } }));
+    const ask = (core, now) => [asked(() => core.observeLease(...ref, told, wait, ...now), { given: { seen } }), core.retryAt(...ref)];
+    const [advice, ms] = (ref && this.#engine.peek(ask)) ?? [];
+    if (advice !== undefined) this.#retryAt = ms === undefined ? undefined : new Date(ms);
     const what = JSON.parse(told);
     this.#note("lease_observed", this.#begun, { seen: what.status ?? what, advice });
     // A lease that is not valid any more, or whose exit has changed, is of no use.
@@ -204,8 +215,7 @@ const lent = /* @__PURE__ */ disposable("release", class Lease {
   }
 
   get retryAt() {
-    const ms = this.#ref && this.#engine.peek((core) => core.retryAt(...this.#ref));
-    return ms === undefined ? undefined : new Date(ms);
+    return this.#retryAt;
   }
 
   discard() {
@@ -229,17 +239,22 @@ const lent = /* @__PURE__ */ disposable("release", class Lease {
     this.#keepData(ref);
     this.#engine.peek((core, now) => core.giveBack(...ref, ...now));
   }
+
   /** The store keeps the callers' data that are JSON, if they have changed. */
   #keepData(ref) {
     const [exit, text] = [this.#exit, dataText(this.#exit.data)];
-    if (text === exit.told) return;
-    exit.told = text;
-    // Too much is kept here only; and a lease that is not valid any more leaves nothing behind.
-    if (new TextEncoder().encode(text).length > MOST_DATA) return;
+    const bytes = new TextEncoder().encode(text).length;
+    const isLong = bytes > MOST_DATA;
+    if (isLong && !exit.isRefused) this.#note("lease_data_too_long", this.#begun, { bytes });
+    exit.isRefused = isLong;
+    if (isLong || text === exit.told) return;
     this.#engine.peek((core, now) => {
       try {
         core.setLeaseData(...ref, text, ...now);
-      } catch {}
+        exit.told = text;
+      } catch {
+        // A lease that is not valid any more leaves nothing behind.
+      }
     });
   }
 }, Symbol.dispose);
@@ -249,21 +264,25 @@ const MOST_DATA = 4096;
 
 /** The members that are JSON: plain values, lists and objects. */
 function dataText(data) {
-  const texts = Object.entries(data).flatMap(([name, value]) => {
-    try {
-      const text = isPlain(value) ? JSON.stringify(value) : undefined;
-      return text === undefined ? [] : [`${JSON.stringify(name)}:${text}`];
-    } catch {
-      return [];
-    }
-  });
-  return `{${texts.join(",")}}`;
+  return `{${Object.entries(data).flatMap(([name, value]) => jsonOf(name, value) ?? []).join(",")}}`;
 }
 
-/** An object of a class, such as a client, is not written. */
+/** The members that are not. */
+const ownOf = (data) => Object.fromEntries(Object.entries(data).filter((member) => jsonOf(...member) === undefined));
+
+function jsonOf(name, value) {
+  try {
+    const text = isPlain(value) ? JSON.stringify(value) : undefined;
+    return text === undefined ? undefined : `${JSON.stringify(name)}:${text}`;
+  } catch {
+    return undefined;
+  }
+}
+
+/** An object of a class, such as a client, is not written, nor is what holds one. */
 function isPlain(value) {
   if (typeof value !== "object" || value === null) return typeof value !== "function";
-  return [Object.prototype, null].includes(Object.getPrototypeOf(value)) || (Array.isArray(value) && value.every(isPlain));
+  return (Array.isArray(value) || [Object.prototype, null].includes(Object.getPrototypeOf(value))) && Object.values(value).every(isPlain);
 }
 
 /** Of `undici` 8 only its wrapper serves the `fetch` of older ones, such as Node's own. */

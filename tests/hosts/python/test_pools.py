@@ -332,6 +332,31 @@ def test_the_data_of_a_lease_outlive_its_release_and_its_process(sandbox: Sandbo
         assert lease.data == {"cookies": {"a": "1"}}, "too much is kept here only"
 
 
+def test_data_of_an_exit_that_another_client_changed_win_over_those_here(sandbox: Sandbox, tmp_path: Path) -> None:
+    with hopline.AgentClient(**sandbox.account, store=hopline.FolderStore(tmp_path)) as agent, agent.open_pool("data", size=1, **SHOP) as pool:
+        with pool.acquire() as lease:
+            lease.data.update(cookies="ours", mine=[1], client=(client := object()))
+
+        def elsewhere(change: dict[str, Any] | None) -> tuple[str, int]:
+            with hopline.AgentClient(**sandbox.account, store=hopline.FolderStore(tmp_path)) as other:
+                with other.open_pool("data", size=1, **SHOP) as theirs, theirs.acquire() as lent:
+                    assert "client" not in lent.data
+                    if change is not None:
+                        lent.data.clear()
+                        lent.data.update(change)
+            return lent.session_id, lent.generation
+
+        assert elsewhere({"cookies": "theirs"}) == (lease.session_id, lease.generation)
+        with pool.acquire() as again:
+            assert (again.session_id, again.generation) == (lease.session_id, lease.generation)
+            assert again.data == {"cookies": "theirs", "client": client}
+            again.data["long"] = "x" * 5000
+        # What nobody else has changed stays as it is here, and so do data that are too long for the store.
+        assert elsewhere(None) == (lease.session_id, lease.generation)
+        with pool.acquire() as last:
+            assert last.data == {"cookies": "theirs", "client": client, "long": "x" * 5000}
+
+
 def test_a_session_that_is_discarded_is_not_lent_again_and_a_lease_that_is_over_is_not_entered(sandbox: Sandbox) -> None:
     with hopline.AgentClient(**sandbox.account) as agent, agent.open_pool("discard", size=2, **SHOP) as pool:
         with pool.acquire() as first:
@@ -354,4 +379,6 @@ def test_the_callers_own_rule_says_what_a_block_is(sandbox: Sandbox) -> None:
         with pool.acquire(target="shop.example") as lease:
             assert lease.observe(200) == "keep"
             assert lease.observe(Page()) == "give_back"
-            assert lease.retry_at is not None and lease.retry_at.timestamp() > time.time()
+            assert (worth_at := lease.retry_at) is not None and worth_at.timestamp() > time.time()
+        # Whoever is to wait reads it after the block.
+        assert lease.retry_at == worth_at and lease.observe(200) == "give_back" and lease.retry_at == worth_at

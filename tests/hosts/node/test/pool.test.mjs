@@ -273,13 +273,53 @@ test("the data of a lease outlive its process, a discarded session is not lent a
     assert.equal(lease.observe(200), "keep");
     lease.discard();
   });
+  let seen;
   const other = await second.pool.withLease({ target: "shop.example" }, (lease) => {
     assert.equal(lease.observe({ status: 200, body: "are you a robot?" }), "give_back");
     assert.ok(lease.retryAt > new Date());
+    seen = lease;
     return lease.sessionId;
   });
   assert.notEqual(other, id);
+  // Whoever is to wait reads it after the block.
+  assert.ok(seen.retryAt > new Date());
   assert.notEqual(await second.pool.withLease({ avoid: other }, ({ sessionId }) => sessionId), other);
   await assert.rejects(second.agent.openPool("odd", { ...WANTED, size: 1, blocked: 7 }), { kind: "invalid", field: "blocked" });
   await second.agent.close();
+});
+
+test("data of an exit that another client has changed win over those here, and data that are too long are reported", async (t) => {
+  const service = await sandbox(t, ...ROOM);
+  const place = folder();
+  const told = [];
+  const log = { warn: (message, { operation, pool, bytes }) => told.push([message, operation, pool, bytes]) };
+  const opened = async (more) => {
+    const agent = service.agent({ store: new FolderStore(place), dailyCapUsd: 500, ...more });
+    return { agent, pool: await agent.openPool("data", { ...WANTED, size: 1, protocol: "http" }) };
+  };
+  const elsewhere = async (use) => {
+    const { agent, pool } = await opened();
+    await pool.withLease({ timeoutMs: 30_000 }, use);
+    await agent.close();
+  };
+  const [client, held, { pool }] = [new Map(), { agent: new Map() }, await opened({ log })];
+  const [id, generation, dispatcher] = await pool.withLease((lease) => {
+    Object.assign(lease.data, { cookies: "ours", mine: [1], client, held });
+    return [lease.sessionId, lease.generation, lease.dispatcher()];
+  });
+  await elsewhere((lease) => {
+    assert.deepEqual([lease.sessionId, lease.generation, lease.data], [id, generation, { cookies: "ours", mine: [1] }]);
+    delete lease.data.mine;
+    lease.data.cookies = "theirs";
+  });
+  await pool.withLease((lease) => {
+    assert.deepEqual([lease.sessionId, lease.generation, lease.data], [id, generation, { cookies: "theirs", client, held }]);
+    assert.deepEqual([lease.data.client === client, lease.data.held === held, lease.dispatcher() === dispatcher], [true, true, true]);
+    lease.data.long = "x".repeat(5000);
+  });
+  assert.deepEqual(told, [["hopline: acquire: lease_data_too_long", "acquire", "data", JSON.stringify({ cookies: "theirs", long: "x".repeat(5000) }).length]]);
+  // What nobody else has changed stays as it is here, and so do data that are too long for the store.
+  await elsewhere(({ data }) => assert.deepEqual(data, { cookies: "theirs" }));
+  await pool.withLease(({ data }) => assert.deepEqual(data, { cookies: "theirs", client, held, long: "x".repeat(5000) }));
+  assert.equal(told.length, 1);
 });

@@ -499,7 +499,7 @@ impl Life {
                 let program = &self.programs[at];
                 let is_drained = program.drains.is_none_or(|pool| program.client.status(pool).is_none());
                 if answer != StoreAnswer::Failed && is_drained {
-                    self.watch.read(number, &call, self.now);
+                    self.watch.read(number, &call, &answer, self.now);
                 }
                 self.programs[at].client.resolve(id, Outcome::Store(answer), now).expect("is answered once");
             }

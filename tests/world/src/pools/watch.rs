@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use hopline::client::{Millis, Name, StoreCall, describe};
+use hopline::client::{Millis, Name, StoreAnswer, StoreCall, describe};
 
 /// A fault in a life, with the acts that led to it.
 pub(super) type Wrong = String;
@@ -15,6 +15,8 @@ pub(super) struct Watch {
     says: Says,
     /// When each program read the record last, and what it said.
     read: BTreeMap<u8, (Millis, Says)>,
+    /// The program that was given the record last, until it puts or releases it: nobody else changes it meanwhile.
+    owner: Option<u8>,
     /// When somebody resumed the pool, or a purchase came through: no hold from before that counts.
     freed_at: Millis,
     keys: BTreeSet<String>,
@@ -54,13 +56,27 @@ fn purchase(intent: &str) -> Option<(&str, u64)> {
 }
 
 impl Watch {
-    /// A program read the pool's record, or claimed slots.
-    pub(super) fn read(&mut self, program: u8, call: &StoreCall, now: Millis) {
-        let StoreCall::Claim { names, .. } = call else { return };
-        if names.iter().any(is_pool) {
+    /// A program read the pool's record, which may be its own then, or claimed slots.
+    pub(super) fn read(&mut self, program: u8, call: &StoreCall, answer: &StoreAnswer, now: Millis) {
+        match (call, answer) {
+            (StoreCall::Claim { names, .. }, _) => {
+                let granted = |name: &Name| matches!(answer, StoreAnswer::Claimed(given) if given.iter().any(|(given, _)| given == name));
+                for name in names.iter().filter(|name| is_pool(name)) {
+                    self.read.insert(program, (now, self.says));
+                    self.owner = if granted(name) { Some(program) } else { self.owner };
+                }
+                self.claimed_at.extend(names.iter().filter(|name| is_slot(name)).map(|name| ((program, name.clone()), now)));
+            }
+            (StoreCall::Release { names }, _) if names.as_ref().is_none_or(|names| names.iter().any(is_pool)) => self.let_go(program, now),
+            _ => {}
+        }
+    }
+
+    /// An owner knows the record until it lets go of it.
+    fn let_go(&mut self, program: u8, now: Millis) {
+        if self.owner.take_if(|owner| *owner == program).is_some() {
             self.read.insert(program, (now, self.says));
         }
-        self.claimed_at.extend(names.iter().filter(|name| is_slot(name)).map(|name| ((program, name.clone()), now)));
     }
 
     /// A person resumes the pool.
@@ -83,7 +99,10 @@ impl Watch {
             return Ok(());
         }
         let begins = format!("program {program} begins to buy with {key} at {now}");
-        let Some((read_at, read)) = self.read.get(&program).copied() else { return Err(format!("{begins}, and never read the record")) };
+        let is_own = self.owner == Some(program);
+        let Some((read_at, read)) = self.read.get(&program).map(|(at, says)| (if is_own { now } else { *at }, *says)) else {
+            return Err(format!("{begins}, and never read the record"));
+        };
         let claimed_at = self.claimed_at.get(&(program, name.clone())).copied().unwrap_or_default();
         if read_at < claimed_at {
             return Err(format!("{begins}, and read the record at {read_at}, before it claimed the slot at {claimed_at}"));
@@ -110,6 +129,7 @@ impl Watch {
         let StoreCall::Put { name, data, .. } = call else { return Ok(()) };
         if is_pool(name) {
             self.resuming.remove(&program);
+            self.owner = self.owner.filter(|owner| *owner != program);
             let record: serde_json::Value = serde_json::from_slice(data).map_err(|error| error.to_string())?;
             let buying = &record["buying"];
             let is_held = buying["hold"].is_object() || buying["proven"] != true;

@@ -53,7 +53,7 @@ impl Law {
 }
 
 /// The laws that drawn lives break today. One that no life breaks must lose its mark.
-pub const BROKEN_TODAY: &[Law] = &[Law::KeptWaiting, Law::SpentIdle];
+pub const BROKEN_TODAY: &[Law] = &[Law::KeptWaiting];
 
 /// A session that fits may be idle here for so long: what is under way is over by then.
 pub(super) const MOMENT: Millis = 250;

@@ -52,6 +52,7 @@ impl Fleet {
             let held = laws
                 .sessions
                 .values()
+                .filter(|known| known.active)
                 .filter(|known| known.slot.as_ref().is_some_and(|slot| self.store.owner(slot) == Some(*number)))
                 .count();
             let uses = waits.iter().filter(|caller| self.callers[**caller].waits.is_some_and(|(waits, _)| waits == *number)).count()

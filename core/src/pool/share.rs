@@ -306,7 +306,7 @@ impl Sharing {
 
     /// The entries of the record with that of this client, which are put now; `here` is none where the pool is being closed. Those that are
     /// not believed any more are dropped.
-    pub(crate) fn to_put(&mut self, here: Option<Here>, now: Millis) -> Vec<ClientEntry> {
+    pub(crate) fn put_entries(&mut self, here: Option<Here>, now: Millis) -> Vec<ClientEntry> {
         self.number = self.number.wrapping_add(1);
         let own = here.and_then(|here| self.entry(here, now));
         (self.said, self.said_at) = (own.clone(), now);
@@ -446,29 +446,29 @@ mod tests {
         sharing.read(&[entry(2, true)], 21_000);
         assert!(is_short(&mut sharing, 30_999));
         // Whoever puts drops those that are not believed any more.
-        assert_eq!([30_999, 31_000].map(|now| sharing.clone().to_put(None, now).len()), [1, 0]);
+        assert_eq!([30_999, 31_000].map(|now| sharing.clone().put_entries(None, now).len()), [1, 0]);
     }
 
     #[test]
     fn an_entry_is_put_where_it_says_something_new_and_each_five_seconds() {
         let mut sharing = Sharing::new("1".into(), 5000, 0);
-        assert!(!sharing.is_to_put(here(0, 20), 0) && sharing.to_put(Some(here(0, 20)), 0).is_empty());
+        assert!(!sharing.is_to_put(here(0, 20), 0) && sharing.put_entries(Some(here(0, 20)), 0).is_empty());
         sharing.note(2, 6, 0);
         assert!(sharing.is_to_put(here(2, 20), 0));
-        let put = sharing.to_put(Some(here(2, 20)), 0);
+        let put = sharing.put_entries(Some(here(2, 20)), 0);
         assert_eq!(put.first().map(|entry| (entry.number, entry.needs, entry.has, entry.short)), Some((2, 8, 2, false)));
         assert!(!sharing.is_to_put(here(2, 20), 1999) && sharing.is_to_put(here(2, 20), 2000), "it is short");
-        sharing.to_put(Some(here(2, 20)), 2000);
+        sharing.put_entries(Some(here(2, 20)), 2000);
         sharing.note(2, 8, 2100);
         assert!(!sharing.is_to_put(here(2, 20), 6999) && sharing.is_to_put(here(2, 20), 7000));
         sharing.note(2, 9, 2200);
         assert!(sharing.is_to_put(here(2, 20), 2200), "a quarter more");
-        sharing.to_put(Some(here(2, 20)), 2200);
+        sharing.put_entries(Some(here(2, 20)), 2200);
         sharing.not_put();
         assert!(sharing.is_to_put(here(2, 20), 2300));
         // It has what it needs.
         assert!(sharing.is_listed() && sharing.is_to_put(here(11, 20), 2400));
-        assert!(sharing.to_put(Some(here(11, 20)), 2400).is_empty() && !sharing.is_listed());
+        assert!(sharing.put_entries(Some(here(11, 20)), 2400).is_empty() && !sharing.is_listed());
     }
 
     #[test]

@@ -67,7 +67,7 @@ impl Machine {
         self.shared.custody = Custody::Leaving;
         (self.shared.putting, self.shared.is_putting) = (self.shared.changes.len(), true);
         let here = self.closing.is_none().then(|| self.here());
-        self.shared.known.clients = self.sharing.to_put(here, client.monotonic());
+        self.shared.known.clients = self.sharing.put_entries(here, client.monotonic());
         let data = self.shared.known.bytes();
         client.put_pool(self.number, &self.record_name(client), data);
     }

@@ -56,7 +56,7 @@ impl Targets {
             Kind::Busy(_) => {
                 let seen = self.seen.entry((target, session.to_owned(), rotations)).or_default();
                 *seen += 1;
-                return Seen::Status(if *seen % 3 == 0 { 429 } else { 200 });
+                return Seen::Status(if seen.is_multiple_of(3) { 429 } else { 200 });
             }
             Kind::BlocksAfter(most) => {
                 let seen = self.seen.entry((target, session.to_owned(), rotations)).or_default();

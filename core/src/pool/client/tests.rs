@@ -2167,3 +2167,23 @@ fn who_does_not_wait_any_more_is_not_bought_for() {
     host.client.give_back(&lease, host.now);
     assert_eq!(host.bought, 2, "one is kept ready beside the one that is lent");
 }
+
+#[test]
+fn a_static_session_that_a_person_has_renewed_is_lent_and_no_other_is_bought_in_its_place() {
+    for (is_renewed, bought) in [(true, 1), (false, 2)] {
+        let mut host = Host::new(Some(100));
+        host.is_static = true;
+        let fixed = OpenPool { session_type: SessionType::Static, replace: Some(PoolReplace::Ended), ..shop() };
+        let pool = host.try_open(fixed).expect("can be opened");
+        let lease = host.lease(pool);
+        host.sessions[0].0 = "expired";
+        host.see(&lease, Seen::Status(407));
+        host.pass(20_000);
+        assert!(!host.client.is_valid(&lease) && host.bought == 1);
+        host.sessions[0].0 = if is_renewed { "active" } else { "expired" };
+        let command = host.acquire(pool);
+        host.pass(20_000);
+        let session = host.granted(command).1.session_id;
+        assert_eq!((host.bought, session.as_str()), (bought, if is_renewed { "s-1" } else { "s-2" }));
+    }
+}

@@ -190,8 +190,8 @@ impl Machine {
             began |= matches!(used, SlotUse::Takes | SlotUse::Sends | SlotUse::Reads);
             match used {
                 SlotUse::Buys => free.push((name, slot)),
-                SlotUse::Takes => self.fill_slot(client, slot, Doing::Takes { ends: false }),
-                SlotUse::Ends => self.fill_slot(client, slot, Doing::Takes { ends: true }),
+                SlotUse::Takes | SlotUse::Reads => self.take_over(client, name, slot, false),
+                SlotUse::Ends => self.take_over(client, name, slot, true),
                 SlotUse::Sends => match self.buyer.may(client.unix(), now) {
                     May::Try(trial) if is_trial => self.keep(client, name, slot, true, Some(trial)),
                     May::Buy(_) if !is_trial => self.keep(client, name, slot, true, None),
@@ -200,11 +200,6 @@ impl Machine {
                         self.slots.set(slot, Doing::Doubts { resends: true }, Some(now.saturating_add(READ_AGAIN)));
                     }
                 },
-                SlotUse::Reads => {
-                    self.slots.set(slot, Doing::Takes { ends: false }, None);
-                    let command = client.resume_slot(self.number, name, self.slot_options(false));
-                    self.works(slot, command);
-                }
                 SlotUse::Leaves(doing, after) => {
                     client.release_slot(name);
                     self.slots.set(slot, doing, after.map(|after| now.saturating_add(after)));
@@ -265,6 +260,7 @@ impl Machine {
             is_dynamic: is_dynamic(&self.options),
             replaces: self.replaces(),
             renewal: self.renewal(client, slot),
+            is_checked: self.asking.checked.get(&slot).is_some_and(|until| *until > client.monotonic()),
         }
     }
 

@@ -112,8 +112,15 @@ impl Machine {
         CallOptions { retry_paid: options.retry_paid.map(|retries| retries && is_trial), ..options }
     }
 
-    /// Begins what a slot is opened for.
-    pub(super) fn fill_slot(&mut self, client: &mut Client, slot: SlotNo, doing: Doing) {
+    /// Takes over what is under a claimed slot, which buys nothing, whatever became of it meanwhile.
+    pub(super) fn take_over(&mut self, client: &mut Client, name: &Name, slot: SlotNo, ends: bool) {
+        self.slots.set(slot, Doing::Takes { ends }, None);
+        let command = client.resume_slot(self.number, name, self.slot_options(false));
+        self.works(slot, command);
+    }
+
+    /// Begins the purchase for a slot, or goes on with it.
+    fn fill_slot(&mut self, client: &mut Client, slot: SlotNo, doing: Doing) {
         self.slots.set(slot, doing, None);
         let options = self.slot_options(doing == Doing::Buys { is_trial: true });
         match client.open_slot(self.number, &self.slot_text(slot), &self.params, &options) {

@@ -44,6 +44,10 @@ impl Machine {
     fn opened(&mut self, client: &mut Client, slot: SlotNo, doing: Doing, answered: &Answered) {
         let now = client.monotonic();
         let Some(id) = answered.facts.session_id.as_deref() else {
+            // What was there is gone.
+            if matches!(doing, Doing::Takes { .. }) {
+                return self.slots.remove(slot);
+            }
             self.settle(client, doing, Came::NotReady(None));
             return self.slots.set(slot, Doing::Rests, Some(now.saturating_add(DOUBT_AGAIN)));
         };

@@ -27,8 +27,13 @@ impl Machine {
                 let ends_after_leases = doing == Doing::Takes { ends: true };
                 self.slots.set_session(slot, PoolSession { ends_after_leases, ..PoolSession::new(id, Json::default(), now) });
                 self.expired(client, slot, false);
-                if !self.replaces() && !self.slots.is_known(slot) {
-                    self.slots.set(slot, Doing::Empty, Some(now.saturating_add(READ_AGAIN)));
+                match self.replaces() {
+                    _ if self.slots.is_known(slot) => {}
+                    true => {
+                        self.asking.checked.retain(|_, until| *until > now);
+                        self.asking.checked.insert(slot, now.saturating_add(READ_AGAIN));
+                    }
+                    false => self.slots.set(slot, Doing::Empty, Some(now.saturating_add(READ_AGAIN))),
                 }
             }
             // Another client has it, or its session is over: the next one takes its place when one is wanted.

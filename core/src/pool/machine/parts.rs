@@ -17,6 +17,8 @@ pub(super) struct Asking {
     pub(super) out: BTreeMap<Name, SlotNo>,
     /// Since when a session more is wanted.
     pub(super) wanted_since: Option<Millis>,
+    /// The slots whose session was found to have expired, and until when that is news enough to buy another one.
+    pub(super) checked: BTreeMap<SlotNo, Millis>,
     /// The slots that were empty of late, and until when they are not asked for where nothing may be bought.
     pub(super) empty: BTreeMap<SlotNo, Millis>,
     /// The most that were asked for.

@@ -57,6 +57,8 @@ pub(super) struct Situation {
     /// True if another session is bought for one that is over.
     pub(super) replaces: bool,
     pub(super) renewal: Renewal,
+    /// True if the session was read a short time ago, and had expired.
+    pub(super) is_checked: bool,
 }
 
 impl Situation {
@@ -82,7 +84,7 @@ impl Situation {
             SlotState::Expired if !self.is_old && self.renewal == Renewal::Now => SlotUse::Reads,
             SlotState::Expired if !self.is_old && self.renewal == Renewal::Later => SlotUse::Leaves(Doing::Rests, Some(READ_AGAIN)),
             // A person may have renewed it by hand.
-            SlotState::Expired if !self.is_old && !self.replaces => SlotUse::Reads,
+            SlotState::Expired if !self.is_old && (!self.replaces || (!self.is_dynamic && !self.is_checked)) => SlotUse::Reads,
             SlotState::Over | SlotState::Expired => for_next,
             SlotState::Stuck => SlotUse::Leaves(Doing::Rests, Some(DOUBT_AGAIN)),
         }
@@ -103,6 +105,7 @@ mod tests {
         is_dynamic: true,
         replaces: true,
         renewal: Renewal::Never,
+        is_checked: false,
     };
     const ALL: [SlotState; 7] = [
         SlotState::Free,
@@ -148,6 +151,14 @@ mod tests {
             (
                 Situation { renewal: Renewal::Now, is_old: true, ..renews },
                 [SlotUse::Buys, empty, empty, OLD, doubts(false), FOR_GOOD, LEFT],
+            ),
+            (
+                Situation { replaces: true, ..renews },
+                [SlotUse::Buys, SlotUse::Buys, SlotUse::Reads, SlotUse::Takes, SlotUse::Sends, FOR_GOOD, LEFT],
+            ),
+            (
+                Situation { replaces: true, is_checked: true, ..renews },
+                [SlotUse::Buys, SlotUse::Buys, SlotUse::Buys, SlotUse::Takes, SlotUse::Sends, FOR_GOOD, LEFT],
             ),
             (
                 Situation { renewal: Renewal::Later, ..renews },

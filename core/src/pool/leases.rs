@@ -391,6 +391,7 @@ impl Leases {
         let (mut grants, mut later, mut in_vain, mut unusable) = (Vec::new(), None::<Millis>, BTreeSet::new(), Vec::new());
         self.share_since = self.share_since.filter(|since| now.saturating_sub(*since) < SHARES_AFTER + SHARES_FOR);
         let (mut next, mut is_again) = (0, false);
+        let (mut looked_for, mut passed_over) = (None, Vec::new());
         while !self.free.is_empty() {
             let Some((id, waiter)) = self.waiters.range(next..).next().map(|(id, waiter)| (*id, *waiter)) else {
                 // Those who wait for a session whose last use was granted meanwhile may have another one.
@@ -416,11 +417,14 @@ impl Leases {
                 continue;
             }
             match self.find(own, what, now) {
+                // One is looked at for each who waits, who gets another one meanwhile, where there is one.
                 Ok(slot) if !is_usable(slot) => {
-                    if unusable.len() < looks {
-                        self.hold_back(slot);
-                        unusable.push(slot);
+                    self.hold_back(slot);
+                    match unusable.len() < looks && looked_for != Some(id) {
+                        true => unusable.push(slot),
+                        false => passed_over.push(slot),
                     }
+                    (looked_for, next) = (Some(id), id);
                 }
                 Ok(slot) => {
                     grants.extend(self.grant(id, waiter, slot, now));
@@ -439,6 +443,7 @@ impl Leases {
                 }
             }
         }
+        passed_over.into_iter().for_each(|slot| self.offer(slot));
         Served { grants, later, unusable }
     }
 
@@ -1157,14 +1162,16 @@ mod tests {
     fn what_is_not_usable_after_all_is_held_back_until_it_was_looked_at() {
         let mut leases = pool(TERMS, 3);
         let waiter = leases.ask(NONE, None, None, Millis::MAX);
-        let mut look = |looks| {
-            let served = leases.serve(5000, looks, Some(0), |slot| slot == 2);
-            (served.grants.iter().map(|grant| (grant.waiter, grant.slot)).collect(), served.unusable)
+        let look = |leases: &mut Leases, looks, usable| {
+            let served = leases.serve(5000, looks, Some(0), |slot| Some(slot) == usable);
+            (served.grants.iter().map(|grant| (grant.waiter, grant.slot)).collect::<Vec<_>>(), served.unusable)
         };
         // One for each who waits, and no more than are to be looked at.
-        assert_eq!(look(usize::MAX), (vec![], vec![0]));
-        assert_eq!(look(0), (vec![], vec![]));
-        assert_eq!([look(1), look(1)], [(vec![], vec![1]), (vec![(waiter, 2)], vec![])]);
+        assert_eq!(look(&mut leases, usize::MAX, None), (vec![], vec![0]));
+        assert_eq!(look(&mut leases, 0, None), (vec![], vec![]));
+        assert_eq!(leases.idle_count(), 2, "what is not looked at stays free");
+        // Nobody waits for a look beside one that is usable.
+        assert_eq!(look(&mut leases, 1, Some(2)), (vec![(waiter, 2)], vec![1]));
         assert_eq!((acquire(&mut leases, NONE, None, 5000), leases.idle_count()), (None, 0));
         leases.offer(1);
         assert_eq!((leases.idle_count(), serve(&mut leases, 5000).0.first().map(|grant| grant.slot)), (1, Some(1)));

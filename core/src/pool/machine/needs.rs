@@ -20,11 +20,11 @@ impl Machine {
         !self.asking.out.is_empty() || self.asking.reads_products
     }
 
-    /// The sessions of this client.
+    /// The sessions of this client, without those that can't be used for now.
     pub(super) fn here(&self) -> Here {
         let counts = &self.slots.counts;
         let free = u32::try_from(self.leases.idle_count()).unwrap_or(u32::MAX);
-        let has = counts.lends + counts.coming + counts.rotating + counts.waiting;
+        let has = counts.lends + counts.coming + counts.rotating;
         Here { has, free, size: self.options.size.max(self.shared.size()) }
     }
 

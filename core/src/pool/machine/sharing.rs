@@ -79,8 +79,10 @@ impl Machine {
         let (data, is_mine) = match found {
             PoolFound::Mine(data) => (data, true),
             PoolFound::Others(data) => (data, false),
+            // It may be this client's all the same.
             PoolFound::Failed => {
-                self.shared.custody = Custody::Nobodys;
+                self.shared.custody = Custody::Leaving;
+                client.release_pool(self.number, &self.record_name(client));
                 return self.share_later(client, now, "could not be read, because the store failed");
             }
         };

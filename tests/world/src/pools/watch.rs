@@ -99,12 +99,9 @@ impl Watch {
             return Ok(());
         }
         let begins = format!("program {program} begins to buy with {key} at {now}");
-        let is_own = self.owner == Some(program);
-        let Some((read_at, read)) = self.read.get(&program).map(|(at, says)| (if is_own { now } else { *at }, *says)) else {
-            return Err(format!("{begins}, and never read the record"));
-        };
+        let Some((read_at, read)) = self.read.get(&program).copied() else { return Err(format!("{begins}, and never read the record")) };
         let claimed_at = self.claimed_at.get(&(program, name.clone())).copied().unwrap_or_default();
-        if read_at < claimed_at {
+        if read_at < claimed_at && self.owner != Some(program) {
             return Err(format!("{begins}, and read the record at {read_at}, before it claimed the slot at {claimed_at}"));
         }
         if read.paused && read_at > self.freed_at {

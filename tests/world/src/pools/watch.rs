@@ -125,12 +125,14 @@ impl Watch {
     ) -> Result<(), Wrong> {
         let StoreCall::Put { name, data, .. } = call else { return Ok(()) };
         if is_pool(name) {
-            self.resuming.remove(&program);
             self.owner = self.owner.filter(|owner| *owner != program);
             let record: serde_json::Value = serde_json::from_slice(data).map_err(|error| error.to_string())?;
             let buying = &record["buying"];
             let is_held = buying["hold"].is_object() || buying["proven"] != true;
             let held_since = if is_held { self.says.held_since.or(Some(now)) } else { None };
+            if record["paused"] != true {
+                self.resuming.remove(&program);
+            }
             self.says = Says { paused: record["paused"] == true, held_since, trying: buying["trying"].as_u64() };
             self.read.insert(program, (now, self.says));
             return Ok(());

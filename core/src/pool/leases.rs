@@ -68,8 +68,8 @@ struct Exit {
     due: Option<Millis>,
     /// When it may be changed.
     may_change_at: Millis,
-    /// True if a change that is due waits for the session's leases, and there are no new ones meanwhile.
-    drains: bool,
+    /// Since when a change that is due waits for the session's leases, while there are no new ones.
+    drains: Option<Millis>,
     /// True if the session is to end once its leases are back, and is not lent any more.
     stale: bool,
     /// True if the session is being read or changed, and not lent meanwhile.
@@ -87,7 +87,7 @@ impl Exit {
             idle_since: now,
             due: None,
             may_change_at,
-            drains: false,
+            drains: None,
             stale: false,
             withheld: false,
             against: None,
@@ -485,7 +485,7 @@ impl Leases {
     /// The exit of a session could not be changed: it is lent as it is where it has rested.
     pub(crate) fn unchanged(&mut self, slot: SlotNo, now: Millis) {
         self.update(slot, |exit| {
-            (exit.due, exit.uses, exit.drains, exit.withheld) = (None, 0, false, false);
+            (exit.due, exit.uses, exit.drains, exit.withheld) = (None, 0, None, false);
             exit.may_change_at = now.saturating_add(CHANGES_APART);
         });
     }
@@ -594,14 +594,19 @@ impl Leases {
         loop {
             let (_, slot) = *self.changes.first().filter(|(at, _)| *at <= now)?;
             let exit = self.exits.get(&slot)?;
-            if !exit.stale && !exit.drains && !self.has_place(changing) {
+            // Its leases don't come back: it is lent again, and the change waits once more.
+            if !exit.stale && exit.out > 0 && exit.drains.is_some() {
+                self.update(slot, |exit| (exit.drains, exit.may_change_at) = (None, now.saturating_add(PATIENCE)));
+                continue;
+            }
+            if !exit.stale && exit.drains.is_none() && !self.has_place(changing) {
                 return None;
             }
             if exit.out == 0 {
-                self.update(slot, |exit| (exit.withheld, exit.drains) = (true, false));
+                self.update(slot, |exit| (exit.withheld, exit.drains) = (true, None));
                 return Some(slot);
             }
-            self.update(slot, |exit| exit.drains = true);
+            self.update(slot, |exit| exit.drains = Some(now));
         }
     }
 
@@ -621,7 +626,9 @@ impl Leases {
         let is_used_up = self.terms.rotate_after_uses.is_some_and(|most| exit.uses >= most);
         match exit.due {
             _ if exit.withheld => None,
-            _ if exit.stale || exit.drains => (exit.out == 0).then_some(0),
+            _ if exit.stale => (exit.out == 0).then_some(0),
+            _ if exit.out == 0 && exit.drains.is_some() => Some(0),
+            Some(_) if let Some(since) = exit.drains => Some(since.saturating_add(PATIENCE)),
             Some(since) if exit.out == 0 || is_used_up => Some(since.max(exit.may_change_at)),
             Some(since) => Some(since.saturating_add(PATIENCE).max(exit.may_change_at)),
             None => None,
@@ -676,13 +683,13 @@ impl Leases {
 
     fn list(&mut self, slot: SlotNo) {
         let Some(exit) = self.exits.get(&slot) else { return };
-        if !exit.withheld && !exit.stale && !exit.drains && exit.out < self.terms.per_session {
+        if !exit.withheld && !exit.stale && exit.drains.is_none() && exit.out < self.terms.per_session {
             self.free.insert(exit.place(slot));
             if exit.out == 0 {
                 self.idle.insert((exit.idle_since, slot));
             }
         }
-        self.draining += u32::from(exit.drains);
+        self.draining += u32::from(exit.drains.is_some());
         self.change_at(exit).into_iter().for_each(|at| _ = self.changes.insert((at, slot)));
     }
 
@@ -690,7 +697,7 @@ impl Leases {
         let Some(exit) = self.exits.get(&slot) else { return };
         self.free.remove(&exit.place(slot));
         self.idle.remove(&(exit.idle_since, slot));
-        self.draining -= u32::from(exit.drains);
+        self.draining -= u32::from(exit.drains.is_some());
         self.change_at(exit).into_iter().for_each(|at| _ = self.changes.remove(&(at, slot)));
     }
 }
@@ -955,6 +962,22 @@ mod tests {
     }
 
     #[test]
+    fn a_change_that_waits_in_vain_for_leases_withholds_the_session_for_a_time_only() {
+        let mut leases = pool(LeaseTerms { per_session: 3, ..TERMS }, 1);
+        let kept = acquire(&mut leases, NONE, None, 0).expect("has room");
+        leases.change(0, 0);
+        assert_eq!((leases.next_change(29_999, 0), leases.changes_at(29_999)), (None, Some(30_000)));
+        assert_eq!((leases.next_change(30_000, 0), leases.changes_at(30_000)), (None, Some(60_000)));
+        assert!(acquire(&mut leases, NONE, None, 59_999).is_none(), "the lease may come back");
+        assert_eq!(leases.next_change(60_000, 0), None);
+        let waited = serve(&mut leases, 60_000).0.first().copied().expect("who waited gets it");
+        assert_eq!((leases.draining, leases.changes_at(60_000)), (0, Some(90_000)));
+        // The change is made as soon as all are back.
+        [kept, waited].into_iter().for_each(|grant| leases.give_back(grant.lease, 89_000));
+        assert_eq!((leases.next_change(89_000, 0), leases.next_change(90_000, 0)), (None, Some(0)));
+    }
+
+    #[test]
     fn an_exit_that_may_not_be_changed_yet_is_lent_as_it_is() {
         let mut leases = pool(LeaseTerms { rotate_after_uses: Some(1), ..TERMS }, 2);
         let [a, b] = [0, 0].map(|_| acquire(&mut leases, NONE, None, 2000).expect("is free"));
@@ -1021,7 +1044,7 @@ mod tests {
         leases.give_back(b.lease, 32_000);
         assert_eq!(leases.next_change(32_000, 0), Some(0));
         leases.ready(0, 2, 33_000);
-        assert_eq!((leases.next_change(33_000, 0), leases.exits[&1].drains), (None, true));
+        assert_eq!((leases.next_change(33_000, 0), leases.exits[&1].drains), (None, Some(33_000)));
         assert_eq!((other.slot, leases.draining), (1, 1));
     }
 

@@ -67,7 +67,9 @@ impl Machine {
         self.shared.custody = Custody::Leaving;
         (self.shared.putting, self.shared.is_putting) = (self.shared.changes.len(), true);
         let here = self.closing.is_none().then(|| self.here());
-        self.shared.known.clients = self.sharing.put_entries(here, client.monotonic());
+        // Others may change it from the put on, before this client hears that it was made.
+        self.shared.asked_at = client.monotonic();
+        self.shared.known.clients = self.sharing.put_entries(here, self.shared.asked_at);
         let data = self.shared.known.bytes();
         client.put_pool(self.number, &self.record_name(client), data);
     }
@@ -179,7 +181,7 @@ impl Machine {
             return self.share_later(client, now, "could not be put, because the store failed");
         }
         self.shared.changes.drain(..putting.min(self.shared.changes.len()));
-        (self.shared.failures, self.shared.read_at) = (0, Some(now));
+        (self.shared.failures, self.shared.read_at) = (0, Some(self.shared.asked_at));
         self.opened_pool(client);
         self.tell_put(client);
     }

@@ -119,6 +119,11 @@ impl Client {
         self.lock().is_valid(&LeaseRef { pool, lease })
     }
 
+    /// The time at which a lease for the target is worth asking for, after the advice `wait`; Unix milliseconds.
+    pub fn retry_at(&self, pool: u32, lease: i64) -> Option<i64> {
+        self.lock().retry_at(&LeaseRef { pool, lease })
+    }
+
     /// Of the reseller API: the token that is used at present, to store where secrets are kept.
     pub fn token(&self) -> Option<String> {
         self.lock().token().map(|token| token.reveal().to_owned())

@@ -92,6 +92,23 @@ pub enum Move {
         /// The Retry-After of the target.
         wait_ms: Option<i64>,
     },
+    /// Discard the session of a lease, which is not lent again. The lease is still to be given back.
+    DiscardLease {
+        /// The pool.
+        pool: u32,
+        /// The lease.
+        lease: i64,
+    },
+    /// Keep data of the callers' for the next lease of this exit, here or in another client. Refused if they are too long, or the lease is
+    /// not valid any more.
+    SetLeaseData {
+        /// The pool.
+        pool: u32,
+        /// The lease.
+        lease: i64,
+        /// The data, an object of JSON.
+        data: String,
+    },
     /// Give a lease back.
     ReleaseLease {
         /// The pool.
@@ -273,6 +290,11 @@ impl Client {
             Move::ObserveLease { pool, lease, seen, wait_ms } => {
                 let word = client.observe_lease_text(&LeaseRef { pool, lease }, &seen, wait_ms, now)?;
                 MoveAnswer::LeaseAdvice { word: word.map(str::to_owned) }
+            }
+            Move::DiscardLease { pool, lease } => MoveAnswer::Was { so: client.discard(&LeaseRef { pool, lease }, now) },
+            Move::SetLeaseData { pool, lease, data } => {
+                client.set_lease_data(&LeaseRef { pool, lease }, &data, now)?;
+                MoveAnswer::Nothing
             }
             Move::ReleaseLease { pool, lease } => MoveAnswer::Was { so: client.give_back(&LeaseRef { pool, lease }, now) },
             Move::Cancel { command } => MoveAnswer::Abort { step: client.cancel(CommandId(command), now).map(|step| step.0) },

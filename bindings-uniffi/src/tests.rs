@@ -358,8 +358,15 @@ fn a_pool_is_opened_and_lends_by_commands() {
     let seen = |seen: &str| Move::ObserveLease { pool, lease, seen: seen.to_owned(), wait_ms: None };
     assert!(matches!(host.advance(seen("\"block\""), b""), MoveAnswer::LeaseAdvice { word: None }), "there is no such lease");
     assert!(matches!(host.advance(seen("odd"), b""), MoveAnswer::Refused { .. }));
+    assert!(matches!(host.advance(Move::DiscardLease { pool, lease }, b""), MoveAnswer::Was { so: false }));
+    for (data, kind) in [("{}", "misuse"), ("[]", "invalid")] {
+        let MoveAnswer::Refused { error } = host.advance(Move::SetLeaseData { pool, lease, data: data.to_owned() }, b"") else {
+            panic!("there is no such lease")
+        };
+        assert_eq!(unpacked(record("ErrorFields"), &error)["kind"], kind);
+    }
     assert!(matches!(host.advance(Move::ReleaseLease { pool, lease }, b""), MoveAnswer::Was { so: false }));
-    assert!(!host.client.is_valid(pool, lease));
+    assert!(!host.client.is_valid(pool, lease) && host.client.retry_at(pool, lease).is_none());
     let closed = host.start("close_pool", r#"{"pool":1}"#, "{}");
     assert!(host.take(closed).is_some());
 }

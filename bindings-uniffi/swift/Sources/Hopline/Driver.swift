@@ -153,6 +153,12 @@ final class Driver: @unchecked Sendable {
         lock.withLock { state == .open && core.isValid(pool: pool, lease: lease) }
     }
 
+    /// Returns the time to come again for the lease's target, if there is one.
+    func retryAt(pool: UInt32, lease: Int64) -> Date? {
+        let milliseconds = lock.withLock { state == .open ? core.retryAt(pool: pool, lease: lease) : nil }
+        return milliseconds.map { Date(timeIntervalSince1970: Double($0) / 1000) }
+    }
+
     /// Under the lock: the commands that are broken off when the client closes.
     var commandsToBreakOff: [UInt32] {
         waiting.keys.filter { operations[$0].map { !Self.endings.contains($0.name) } ?? true }

@@ -32,15 +32,17 @@ public struct Pool: Sendable {
     /// - Parameters:
     ///   - target: The target of the requests, such as a host: blocks that are observed for it count for this target alone.
     ///   - key: A key for a sticky session: the same key gets the same session as long as this client has it and its exit has not changed.
+    ///   - avoid: A session that is not wanted, by its id, such as that of the attempt before.
     ///   - timeout: How long to wait for a session.
     ///   - use: The work with the session.
     public func withLease<Value: Sendable>(
-        target: String? = nil, key: String? = nil, timeout: Duration = .seconds(30), isolation: isolated (any Actor)? = #isolation,
-        _ use: (Lease) async throws -> Value
+        target: String? = nil, key: String? = nil, avoid: String? = nil, timeout: Duration = .seconds(30),
+        isolation: isolated (any Actor)? = #isolation, _ use: (Lease) async throws -> Value
     ) async throws -> Value {
-        let lent = try await acquire(target, key, timeout)
-        defer { client.driver.ask(.releaseLease(pool: UInt32(number), lease: Int64(lent.lease))) }
-        return try await use(Lease(target: target, data: exits.data(lent), lent: lent, client: client))
+        let lent = try await acquire(target, key, avoid, timeout)
+        let lease = Lease(lent, target: target, data: exits.data(lent), client: client)
+        defer { lease.giveBack() }
+        return try await use(lease)
     }
 
     /// Returns the status. With `everywhere`, the slots of other clients are read from the store first; otherwise they count as this client
@@ -97,10 +99,11 @@ public struct Pool: Sendable {
         _ = try await ask("drain_pool", told)
     }
 
-    private func acquire(_ target: String?, _ key: String?, _ timeout: Duration) async throws(HoplineError) -> PoolLease {
+    private func acquire(_ target: String?, _ key: String?, _ avoid: String?, _ timeout: Duration) async throws(HoplineError) -> PoolLease {
         var told = Parameters()
         told.add("target", target)
         told.add("key", key)
+        told.add("avoid", avoid)
         told.add("timeout_ms", timeout)
         return try await ask("acquire", told).reply("acquire").value
     }
@@ -123,16 +126,32 @@ extension Pool: CustomStringConvertible, CustomReflectable {
 public struct Lease: Sendable {
     /// The target of the lease.
     public let target: String?
-    /// A place for what belongs to the session's exit, such as cookies or an HTTP client: it is empty again once that has changed. The
-    /// data stay in this pool, and other processes do not see them.
-    public let data: LeaseData
-    let lent: PoolLease
-    let client: AgentClient
+    private let lent: PoolLease
+    private let kept: LeaseData
+    private let end = LeaseEnd()
+    private let client: AgentClient
+
+    init(_ lent: PoolLease, target: String?, data: LeaseData, client: AgentClient) {
+        (self.lent, self.target, self.kept, self.client) = (lent, target, data, client)
+    }
 
     /// The session.
     public var sessionId: String { lent.sessionId }
-    /// The proxy of the session.
-    public var proxy: Proxy { lent.proxy }
+    /// The proxy of the session. Throws a `HoplineError` of the kind `misuse` if the lease was given back.
+    public var proxy: Proxy {
+        get throws(HoplineError) {
+            try end.check()
+            return lent.proxy
+        }
+    }
+    /// A place for what belongs to the session's exit, such as cookies or an HTTP client: it is empty again once that has changed. Throws a
+    /// `HoplineError` of the kind `misuse` if the lease was given back.
+    public var data: LeaseData {
+        get throws(HoplineError) {
+            try end.check()
+            return kept
+        }
+    }
     /// The generation, which grows whenever the session gets another exit or other credentials.
     public var generation: Int { lent.generation }
     /// The slot of the session in the pool.
@@ -140,6 +159,25 @@ public struct Lease: Sendable {
     /// True as long as this client has the lease: until it was given back, the store's claim of its slot has ended, or its client is
     /// closed.
     public var isValid: Bool { client.driver.isValid(pool: UInt32(lent.pool), lease: Int64(lent.lease)) }
+
+    /// The time to come again for the target, after the advice `wait`; nil if none is known, or the lease was given back.
+    public var retryAt: Date? { client.driver.retryAt(pool: UInt32(lent.pool), lease: Int64(lent.lease)) }
+
+    /// Never lends the session again: once the lease was given back, a dynamic one is terminated, and another one is bought in its place
+    /// unless the pool's `replace` is `never`. Throws a `HoplineError` of the kind `misuse` if the lease was given back.
+    public func discard() throws(HoplineError) {
+        try end.check()
+        client.driver.ask(.discardLease(pool: UInt32(lent.pool), lease: Int64(lent.lease)))
+    }
+
+    /// Gives the lease back, after its data that the store is to keep.
+    func giveBack() {
+        end.come()
+        let (pool, lease) = (UInt32(lent.pool), Int64(lent.lease))
+        // What is too long stays in this client; a lease that is not valid any more leaves nothing behind.
+        if let news = kept.news(), case .nothing = client.driver.ask(.setLeaseData(pool: pool, lease: lease, data: news.text)) { kept.store(news) }
+        client.driver.ask(.releaseLease(pool: pool, lease: lease))
+    }
 
     /// Returns advice after an observation through the lease: `giveBack` if it is not valid any more. Nothing is sent. Throws a
     /// `HoplineError` of the kind `invalid` for an invalid status.
@@ -177,22 +215,20 @@ public struct Lease: Sendable {
     }
 }
 
-/// Values that callers keep with an exit, by names of their own.
-public final class LeaseData: @unchecked Sendable {
+/// The end of a lease.
+private final class LeaseEnd: @unchecked Sendable {
     private let lock = NSLock()
     /// The lock guards it.
-    private var values: [String: any Sendable] = [:]
+    private var isOver = false
 
-    /// The value of that name.
-    public subscript(name: String) -> (any Sendable)? {
-        get { lock.withLock { values[name] } }
-        set { lock.withLock { values[name] = newValue } }
+    func come() {
+        lock.withLock { isOver = true }
     }
-}
 
-extension LeaseData: CustomReflectable {
-    /// Shows no values, since cookies are secrets.
-    public var customMirror: Mirror { Mirror(self, children: [], displayStyle: .class) }
+    func check() throws(HoplineError) {
+        guard lock.withLock({ isOver }) else { return }
+        throw HoplineError(.misuse, "lease", "the lease was given back", advice: .changeRequest, say: "acquire another one")
+    }
 }
 
 /// The exits of a pool's slots, for as long as they stay the same.
@@ -203,8 +239,9 @@ private final class Exits: @unchecked Sendable {
 
     func data(_ lent: PoolLease) -> LeaseData {
         lock.withLock {
-            if let exit = known[lent.slot], (exit.sessionId, exit.generation) == (lent.sessionId, lent.generation) { return exit.data }
-            let data = LeaseData()
+            let before = known[lent.slot].flatMap { ($0.sessionId, $0.generation) == (lent.sessionId, lent.generation) ? $0.data : nil }
+            let data = before ?? LeaseData()
+            data.take(lent.data)
             known[lent.slot] = (lent.sessionId, lent.generation, data)
             return data
         }

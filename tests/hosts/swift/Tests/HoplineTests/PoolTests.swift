@@ -24,11 +24,12 @@ struct PoolTests {
         #expect(try await sandbox.charges() == 0)
 
         // The closure of a lease may use variables around it.
-        var statuses: [Int] = []
+        var (statuses, proxies): ([Int], [Proxy]) = ([], [])
         let first = try await shop.withLease(target: "localhost") { lease in
             #expect(lease.isValid && lease.slot == 0 && lease.target == "localhost")
-            lease.data["cookie"] = "canary"
-            statuses.append(try await curl(site, through: lease.proxy).status)
+            try lease.data["cookie"] = "canary"
+            proxies.append(try lease.proxy)
+            statuses.append(try await curl(site, through: proxies[0]).status)
             #expect(try lease.observe(.status(403)) == .giveBack)
             #expect(try await shop.status().leased == 1)
             return lease
@@ -37,17 +38,19 @@ struct PoolTests {
         // No caller waits.
         try await until("it was rotated") { try await sandbox.state().sessions.map(\.rotations) == [1] }
         let second = try await shop.withLease(target: "localhost") { lease in
-            statuses.append(try await curl(site, through: lease.proxy).status)
+            proxies.append(try lease.proxy)
+            statuses.append(try await curl(site, through: proxies[1]).status)
             #expect(try lease.observe(.status(200)) == .keep && lease.observe(URLError(.networkConnectionLost)) == .keep)
-            #expect(lease.data["cookie"] == nil, "it has another exit")
-            lease.data["cookie"] = "canary"
+            #expect(try lease.data["cookie"] == nil, "it has another exit")
+            try lease.data["cookie"] = "canary"
             return lease
         }
-        try await shop.withLease { #expect($0.data["cookie"] as? String == "canary", "it has the same exit") }
+        try await shop.withLease { #expect(try $0.data["cookie"] as? String == "canary", "it has the same exit") }
         #expect(!shown(second).contains("canary"))
         #expect(statuses == [403, 200] && second.sessionId == first.sessionId && second.generation > first.generation)
-        #expect(second.proxy.password != nil && second.proxy.password != first.proxy.password)
-        for shown in [shown(second), shown(shop)] { #expect(!shown.contains(second.proxy.password?.reveal() ?? "")) }
+        let password = try #require(proxies[1].password)
+        #expect(password != proxies[0].password)
+        for shown in [shown(second), shown(shop)] { #expect(!shown.contains(password.reveal())) }
         await shop.close()
         await shop.close()
         #expect(try await failure { try await shop.withLease { $0.sessionId } }.kind == .misuse)
@@ -252,5 +255,60 @@ struct PoolTests {
         await gate.open()
         #expect(try await !holder.value)
         await agent.close()
+    }
+
+    @Test("keeps data for the next client, lends no session that was discarded, and refuses the use of a lease that is over")
+    func data() async throws {
+        let (sandbox, folder) = (try await Sandbox("--provisioning-ms", "0"), Folder())
+        func opened<Value: Sendable>(_ use: (Pool) async throws -> Value) async throws -> Value {
+            let agent = try sandbox.client(store: folder.store)
+            let value = try await use(try await pool(agent, size: 2))
+            await agent.close()
+            return value
+        }
+        let first = try await opened { shop in
+            let first = try await shop.withLease { lease in
+                try lease.data["cookies"] = ["a": "1"] as [String: String]
+                try lease.data["visits"] = 2
+                try lease.data["client"] = Gate()
+                return lease
+            }
+            try await shop.withLease { lease in
+                #expect(try lease.sessionId == first.sessionId && lease.data["client"] is Gate && lease.data["visits"] as? Int == 2)
+            }
+            return first
+        }
+        for failed in [
+            try await failure { try first.proxy }, try await failure { try first.data }, try await failure { try first.discard() },
+        ] {
+            #expect(failed.kind == .misuse && failed.effect == .none && failed.message.contains("given back"))
+        }
+        #expect(first.retryAt == nil)
+        let stored = { (lease: Lease) in
+            #expect(lease.sessionId == first.sessionId)
+            #expect(try lease.data["cookies"] as? [String: String] == ["a": "1"] && lease.data["visits"] as? Int == 2)
+            #expect(try lease.data["client"] == nil && lease.data["long"] == nil)
+        }
+        try await opened { shop in
+            try await shop.withLease { lease in
+                try stored(lease)
+                try lease.data["long"] = String(repeating: "x", count: 5000)
+            }
+            try await shop.withLease { #expect(try $0.data["long"] != nil, "what is too long stays here") }
+        }
+        try await opened { shop in
+            try await shop.withLease { lease in
+                try stored(lease)
+                try lease.discard()
+            }
+            let other = try await shop.withLease(target: "shop.example") { lease in
+                #expect(try lease.observe(.block) == .giveBack)
+                #expect(try #require(lease.retryAt) > Date())
+                return lease.sessionId
+            }
+            #expect(other != first.sessionId)
+            let another = try await shop.withLease(avoid: other) { $0.sessionId }
+            #expect(another != other && another != first.sessionId)
+        }
     }
 }

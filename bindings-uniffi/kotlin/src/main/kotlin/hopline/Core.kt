@@ -24,9 +24,12 @@ internal inline fun <T> asked(ask: () -> T): T =
 
 /** Returns a text that can be written as UTF-8, as the core needs it. */
 internal fun sound(operation: String, field: String, text: String): String {
-    if (Charsets.UTF_8.newEncoder().canEncode(text)) return text
+    if (isText(text)) return text
     throw refused(operation, "not_text", "field" to field)
 }
+
+/** Returns true if a text can be written as UTF-8. */
+internal fun isText(text: String): Boolean = Charsets.UTF_8.newEncoder().canEncode(text)
 
 /** Asks the core a question that needs no client. */
 internal fun ask(question: String, vararg given: Pair<String, Any?>): JsonObject =

@@ -12,6 +12,7 @@ import hopline.core.Taken
 import hopline.core.responseHeaders
 import java.io.IOException
 import java.lang.ref.WeakReference
+import java.time.Instant
 import java.util.concurrent.ConcurrentHashMap
 import java.util.concurrent.locks.ReentrantLock
 import kotlin.concurrent.withLock
@@ -182,10 +183,23 @@ internal class Engine(private val core: Client, means: Means, private val store:
         return answer
     }
 
-    /** Gives back a lease, even if the caller is cancelled or the client is closed. */
-    suspend fun give(what: Move): Unit = withContext(NonCancellable + work) { move({ what }) }
+    /** Gives back a lease, after its data that the store is to keep, even if the caller is cancelled or the client is closed. */
+    suspend fun give(lent: PoolLease, data: LeaseData): Unit =
+        withContext(NonCancellable + work) {
+            try {
+                // What is too long stays in this client; a lease that is not valid any more leaves nothing behind.
+                data.news()?.let { news ->
+                    move({ Move.SetLeaseData(lent.pool.toUInt(), lent.lease, news.toString()) }) { if (it !is MoveAnswer.Refused) data.kept(news) }
+                }
+            } finally {
+                move({ Move.ReleaseLease(lent.pool.toUInt(), lent.lease) })
+            }
+        }
 
     fun isValid(lent: PoolLease): Boolean = lock.withLock { !closing && core.isValid(lent.pool.toUInt(), lent.lease) }
+
+    fun retryAt(lent: PoolLease): Instant? =
+        lock.withLock { if (closing) null else core.retryAt(lent.pool.toUInt(), lent.lease) }?.let(Instant::ofEpochMilli)
 
     /** The token of the reseller API, also after [shutdown]. */
     fun token(): Secret? = lock.withLock { if (closed) lastToken else core.token()?.let(::Secret) }

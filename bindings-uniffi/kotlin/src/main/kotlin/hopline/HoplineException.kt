@@ -151,6 +151,10 @@ internal fun exception(packed: ByteArray): HoplineException = Packed(packed).exc
 internal fun unfit(field: String, what: String): HoplineException =
     own(Kind.INVALID, Effect.NONE, "client", what, Advice.CHANGE_REQUEST, "nothing was changed", field)
 
+/** The error for the use of a lease that was given back. */
+internal fun over(): HoplineException =
+    own(Kind.MISUSE, Effect.NONE, "lease", "the lease was given back", Advice.CHANGE_REQUEST, "acquire another one")
+
 /** The error of a call without an answer whose client was closed, if the core does not report more. */
 internal fun unheard(operation: String): HoplineException {
     val what = "has no answer, because its client was closed meanwhile"

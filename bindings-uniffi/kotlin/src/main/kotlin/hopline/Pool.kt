@@ -2,6 +2,7 @@ package hopline
 
 import hopline.core.Move
 import hopline.core.MoveAnswer
+import java.time.Instant
 import java.util.concurrent.ConcurrentHashMap
 import kotlin.time.Duration
 import kotlin.time.Duration.Companion.milliseconds
@@ -25,34 +26,36 @@ public class Pool internal constructor(
      *
      * @param target the target of the requests, such as a host: blocks that are observed for it count for this target alone
      * @param key a key for a sticky session: the same key gets the same session as long as this client has it and its exit has not changed
+     * @param avoid a session that is not wanted, by its id, such as that of the attempt before
      * @param timeout how long to wait for a session. Default: 30 s
      * @throws HoplineException.Unavailable if there is none in time, at once if none can be; its message has the counts, and `retryAt`, if
      * known, is when to come again
      */
-    public suspend fun <T> withLease(target: String? = null, key: String? = null, timeout: Duration = 30.seconds, use: suspend (Lease) -> T): T {
-        val given = { encode("pool" to number, "target" to target, "key" to key, "timeout_ms" to timeout) }
+    public suspend fun <T> withLease(
+        target: String? = null,
+        key: String? = null,
+        avoid: String? = null,
+        timeout: Duration = 30.seconds,
+        use: suspend (Lease) -> T,
+    ): T {
+        val given = { encode("pool" to number, "target" to target, "key" to key, "avoid" to avoid, "timeout_ms" to timeout) }
         val lent = client.call("acquire", given, { "{}" }, LENT)
         // Nothing may suspend between the two, or a cancelled caller keeps the lease.
+        val lease = Lease(client, lent, target, data(lent))
         try {
-            return use(Lease(client, lent, target, jar(lent)))
+            return use(lease)
         } finally {
-            client.engine.give(Move.ReleaseLease(lent.pool.toUInt(), lent.lease))
+            lease.giveBack()
         }
     }
 
     /** The callers' data for each slot's session, for as long as it has its exit. */
-    private val jars = ConcurrentHashMap<Int, Jar>()
+    private val data = ConcurrentHashMap<Int, LeaseData>()
 
-    private class Jar(val sessionId: String, val generation: Int) {
-        val data = ConcurrentHashMap<String, Any>()
+    private fun data(lent: PoolLease): LeaseData {
+        val known = data.compute(lent.slot) { _, before -> before?.takeIf { it.isOf(lent) } ?: LeaseData(lent.sessionId, lent.generation) }
+        return checkNotNull(known).also { it.take(lent.data) }
     }
-
-    private fun jar(lent: PoolLease): MutableMap<String, Any> =
-        checkNotNull(
-            jars.compute(lent.slot) { _, known ->
-                known?.takeIf { it.sessionId == lent.sessionId && it.generation == lent.generation } ?: Jar(lent.sessionId, lent.generation)
-            },
-        ).data
 
     /**
      * Returns the status. With [everywhere], the slots of other clients are read from the store first; otherwise they count as this client
@@ -119,17 +122,31 @@ public class Lease internal constructor(
     private val lent: PoolLease,
     /** The target of the lease. */
     public val target: String?,
-    /**
-     * A place for what belongs to the session's exit, such as cookies or an HTTP client: the map is empty again after a change of the exit.
-     * The data stay in this pool, and other processes do not see them.
-     */
-    public val data: MutableMap<String, Any>,
+    private val kept: LeaseData,
 ) {
+    @Volatile
+    private var isOver = false
+
     /** The session. */
     public val sessionId: String get() = lent.sessionId
 
-    /** The proxy of the session. */
-    public val proxy: Proxy get() = lent.proxy
+    /**
+     * The proxy of the session.
+     *
+     * @throws HoplineException.Misuse if the lease was given back
+     */
+    public val proxy: Proxy get() = lent.proxy.also { refuseIfOver() }
+
+    /**
+     * A place for data that belongs to the session's exit, such as cookies: the map is empty again after a change of the exit.
+     *
+     * Members that are JSON (texts, truth values, numbers, and lists and maps of them, by text) are kept by the store when the lease is
+     * given back, up to 4 KB together, so another client finds them, too: whole numbers as `Long`, others as `BigDecimal`. All others,
+     * such as an HTTP client, stay in this client.
+     *
+     * @throws HoplineException.Misuse if the lease was given back
+     */
+    public val data: MutableMap<String, Any> get() = kept.values.also { refuseIfOver() }
 
     /** The generation, which grows whenever the session gets another exit or other credentials. */
     public val generation: Int get() = lent.generation
@@ -141,6 +158,20 @@ public class Lease internal constructor(
      * True as long as this client has the lease: until it was given back, the store's claim of its slot has ended, or its client is closed.
      */
     public val valid: Boolean get() = client.engine.isValid(lent)
+
+    /** The time to come again for the target, after [LeaseAdvice.WAIT]. Null if none is known, or the lease was given back. */
+    public val retryAt: Instant? get() = client.engine.retryAt(lent)
+
+    /**
+     * Never lends the session again: once the lease was given back, a dynamic one is terminated, and another one is bought in its place
+     * unless the pool's `replace` is `NEVER`.
+     *
+     * @throws HoplineException.Misuse if the lease was given back
+     */
+    public fun discard() {
+        refuseIfOver()
+        client.engine.say(Move.DiscardLease(lent.pool.toUInt(), lent.lease))
+    }
 
     /** Returns advice after an observation through the lease. Nothing is sent. */
     public fun observe(seen: Seen): LeaseAdvice {
@@ -163,6 +194,15 @@ public class Lease internal constructor(
 
     /** Returns advice after the exception of a request: [Seen.of]. */
     public fun observe(error: Throwable): LeaseAdvice = observe(Seen.of(error))
+
+    internal suspend fun giveBack() {
+        isOver = true
+        client.engine.give(lent, kept)
+    }
+
+    private fun refuseIfOver() {
+        if (isOver) throw over()
+    }
 
     override fun toString(): String = "Lease(sessionId=$sessionId, slot=$slot, generation=$generation)"
 }

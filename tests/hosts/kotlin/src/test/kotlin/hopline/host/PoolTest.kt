@@ -13,11 +13,13 @@ import hopline.PoolOptions
 import hopline.PoolSlotState
 import hopline.PoolStatus
 import hopline.Protocol
+import hopline.Seen
 import hopline.SessionType
 import hopline.level
 import java.io.IOException
 import java.math.BigDecimal
 import java.nio.file.Path
+import java.time.Instant
 import java.util.concurrent.atomic.AtomicInteger
 import kotlin.random.Random
 import kotlin.time.Duration.Companion.milliseconds
@@ -280,6 +282,66 @@ class PoolTest {
                         }
                         assertEquals(4, sandbox.counts().second)
                     }
+                }
+            }
+        }
+    }
+
+    @Test
+    fun `data outlive their client, a discarded session is not lent again, and a lease that is over is of no use`(@TempDir folder: Path): Unit = runBlocking {
+        Sandbox("--seed", "129", "--provisioning-ms", "0").use { sandbox ->
+            suspend fun <T> opened(use: suspend (Pool) -> T): T =
+                sandbox.client(store = FolderStore(folder)).use { agent -> use(agent.openPool("data", shop(2))) }
+            val lasting = mapOf("cookies" to mapOf("a" to listOf("1")), "visits" to 2L)
+            val first = opened { pool ->
+                val first = pool.withLease { lease ->
+                    assertTrue(lease.data.isEmpty())
+                    lease.data.putAll(lasting + mapOf("client" to Any(), "half" to "\ud800"))
+                    lease
+                }
+                pool.withLease { assertEquals(first.sessionId to 4, it.sessionId to it.data.size) }
+                first
+            }
+            for (use in listOf<(Lease) -> Unit>({ it.proxy }, { it.data }, { it.discard() })) {
+                val over = assertThrows(HoplineException.Misuse::class.java) { use(first) }
+                assertTrue("given back" in over.message!!)
+            }
+            assertEquals(null, first.retryAt)
+            opened { pool ->
+                pool.withLease { lease ->
+                    assertEquals(first.sessionId to lasting, lease.sessionId to lease.data)
+                    lease.data["long"] = "x".repeat(5000)
+                }
+                pool.withLease { assertTrue("long" in it.data, "what is too long stays here") }
+            }
+            opened { pool ->
+                pool.withLease { lease ->
+                    assertEquals(first.sessionId to lasting, lease.sessionId to lease.data)
+                    lease.discard()
+                }
+                val other = pool.withLease(target = "shop.example") { lease ->
+                    assertEquals(LeaseAdvice.GIVE_BACK, lease.observe(Seen.Block))
+                    assertTrue(lease.retryAt!! > Instant.now())
+                    lease.sessionId
+                }
+                assertTrue(other != first.sessionId)
+                assertTrue(pool.withLease(avoid = other) { it.sessionId } !in setOf(other, first.sessionId))
+            }
+        }
+    }
+
+    @Test
+    fun `data that another client has changed meanwhile are found by the first`(@TempDir folder: Path): Unit = runBlocking {
+        Sandbox("--seed", "130", "--provisioning-ms", "0").use { sandbox ->
+            sandbox.client(store = FolderStore(folder)).use { one ->
+                sandbox.client(store = FolderStore(folder)).use { other ->
+                    val options = PoolOptions(
+                        1, SessionType.Dynamic, "dynamic-world", protocol = Protocol.Http, dailyCapUsd = BigDecimal(100), idleRelease = 0.seconds,
+                    )
+                    val pools = listOf(one, other).map { it.openPool("shop", options) }
+                    pools[0].withLease { it.data.putAll(mapOf("cookie" to "old")) }
+                    pools[1].withLease { lease -> assertEquals("old", lease.data.put("cookie", "new")) }
+                    pools[0].withLease { lease -> assertEquals("new", lease.data["cookie"]) }
                 }
             }
         }

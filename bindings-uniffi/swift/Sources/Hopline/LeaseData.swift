@@ -76,9 +76,9 @@ private struct DataWriter {
         case let json as JSON: return json.plain.flatMap { written($0, levels: levels) }
         case let text as String: return .string(text)
         case let flag as Bool: return .bool(flag)
-        case let number as Int: return .number(Decimal(number))
-        case let number as Decimal: return number.isFinite ? .number(number) : nil
-        case let number as Double: return number.isFinite ? amount("\(number)").map { .number($0) } : nil
+        case is Decimal, is any FixedWidthInteger, is any BinaryFloatingPoint:
+            // What is infinite or not a number is no JSON.
+            return amount("\(value)").flatMap { $0.isFinite ? .number($0) : nil }
         case let items as [Any]:
             var all: [JSON] = []
             for item in items {

@@ -126,11 +126,12 @@ public final class OwnStore: Store {
 /// A store around another, for tests that watch it, hold it up or make it fail.
 public final class Watched: Store {
     private let store: any Store
-    /// Called at the beginning and at the end of each call, with its name.
+    private let atEnds: Bool
+    /// Called at the beginning of each call, with its name, and at the end, unless that is not wanted.
     private let passed: @Sendable (String) async throws -> Void
 
-    public init(_ store: any Store, passed: @escaping @Sendable (String) async throws -> Void) {
-        (self.store, self.passed) = (store, passed)
+    public init(_ store: any Store, atEnds: Bool = true, passed: @escaping @Sendable (String) async throws -> Void) {
+        (self.store, self.atEnds, self.passed) = (store, atEnds, passed)
     }
 
     public func claim(_ names: [String], most: Int) async throws -> StoreClaim { try await around("claim") { try await $0.claim(names, most: most) } }
@@ -148,7 +149,7 @@ public final class Watched: Store {
     private func around<Answer>(_ call: String, _ body: (any Store) async throws -> Answer) async throws -> Answer {
         try await passed(call)
         let answer = try await body(store)
-        try await passed(call)
+        if atEnds { try await passed(call) }
         return answer
     }
 }

@@ -5,10 +5,11 @@ import Testing
 
 @Suite("a pool of sessions")
 struct PoolTests {
-    private func pool(_ agent: AgentClient, size: Int = 1, keepReady: Int? = nil) async throws -> Pool {
+    private func pool(_ agent: AgentClient, size: Int = 1, keepReady: Int? = nil, idleRelease: Duration? = nil) async throws -> Pool {
         let cap = try #require(Decimal(string: "100"))
         let options = PoolOptions(
-            size: size, sessionType: .dynamic, productNo: "dynamic-world", protocol: .http, dailyCapUsd: cap, keepReady: keepReady)
+            size: size, sessionType: .dynamic, productNo: "dynamic-world", protocol: .http, dailyCapUsd: cap, keepReady: keepReady,
+            idleRelease: idleRelease)
         return try await agent.openPool("shop", options)
     }
 
@@ -45,7 +46,8 @@ struct PoolTests {
             try lease.data["cookie"] = "canary"
             return lease
         }
-        try await shop.withLease { #expect(try $0.data["cookie"] as? String == "canary", "it has the same exit") }
+        let cookie = try await shop.withLease { try $0.data["cookie"] as? String }
+        #expect(cookie == "canary", "it has the same exit")
         #expect(!shown(second).contains("canary"))
         #expect(statuses == [403, 200] && second.sessionId == first.sessionId && second.generation > first.generation)
         let password = try #require(proxies[1].password)
@@ -166,22 +168,28 @@ struct PoolTests {
     @Test("drains everywhere: what other clients lend, what they keep idle, and what is nobody's", arguments: [false, true])
     func drained(closes: Bool) async throws {
         let (sandbox, folder) = (try await Sandbox("--provisioning-ms", "0"), Folder())
-        let (one, other) = (try sandbox.client(store: folder.store), try sandbox.client(store: folder.store))
+        // The client reads nothing more in its store while it is deaf, so it hears of the drain only after that.
+        let (deaf, hears) = (Counter(), Gate())
+        let store = Watched(try folder.store, atEnds: false) { if $0 == "claim" && deaf.total > 0 { await hears.pass() } }
+        let (one, other) = (try sandbox.client(store: store), try sandbox.client(store: folder.store))
         // Four sessions are there, of which nobody has any.
         let before = try await pool(other, size: 4)
         try await together(before, 4)
         await before.close()
-        // This client takes three of them: one is lent by the time that the pool is drained, and two are idle.
-        let here = try await pool(one, size: 4)
+        // This client takes three of them, and keeps them: one is lent by the time that the pool is drained, and two are idle.
+        let here = try await pool(one, size: 4, idleRelease: .seconds(3600))
         try await together(here, 3)
         let gate = Gate()
         let holder = Task { try await here.withLease(key: "a") { _ in await gate.pass() } }
         try await until("one is lent") { try await here.status().leased == 1 }
+        #expect(try await here.status().ready == 2)
+        deaf.add(1)
 
         let there = try await other.joinPool("shop")
         #expect(try await other.listPools().map(\.name) == ["shop"])
         try await there.drain(everywhere: true)
-        #expect(try await living(sandbox) <= 3, "what was nobody's is over")
+        #expect(try await living(sandbox) == 3, "what was nobody's is over, and what another client has lives")
+        await hears.open()
         // The client hears of it when it closes the pool, or reads the pool's record, each few seconds.
         if closes {
             async let closed: Void = here.close()
@@ -192,7 +200,7 @@ struct PoolTests {
                 do {
                     try await here.withLease { _ in }
                     return false
-                } catch {
+                } catch let error as HoplineError where error.kind == .misuse {
                     return true
                 }
             }
@@ -270,11 +278,15 @@ struct PoolTests {
             let first = try await shop.withLease { lease in
                 try lease.data["cookies"] = ["a": "1"] as [String: String]
                 try lease.data["visits"] = 2
+                try lease.data["mixed"] = [true, Int64(-7), 0.5, Float(0.25), JSON.null, ["deep"]] as [any Sendable]
+                try lease.data["endless"] = [Double.infinity, Double.nan]
+                try lease.data["endless too"] = Decimal.nan
                 try lease.data["client"] = Gate()
                 return lease
             }
             try await shop.withLease { lease in
-                #expect(try lease.sessionId == first.sessionId && lease.data["client"] is Gate && lease.data["visits"] as? Int == 2)
+                let data = try lease.data
+                #expect(lease.sessionId == first.sessionId && data["client"] is Gate && data["visits"] as? Int == 2)
             }
             return first
         }
@@ -285,16 +297,21 @@ struct PoolTests {
         }
         #expect(first.retryAt == nil)
         let stored = { (lease: Lease) in
+            let data = try lease.data
             #expect(lease.sessionId == first.sessionId)
-            #expect(try lease.data["cookies"] as? [String: String] == ["a": "1"] && lease.data["visits"] as? Int == 2)
-            #expect(try lease.data["client"] == nil && lease.data["long"] == nil)
+            #expect(data["cookies"] as? [String: String] == ["a": "1"] && data["visits"] as? Int == 2)
+            let mixed = try #require(data["mixed"] as? [any Sendable])
+            #expect(mixed.count == 6 && mixed[0] as? Bool == true && mixed[1] as? Int == -7 && mixed[4] as? JSON == .null)
+            #expect(mixed[2...3].map { $0 as? Decimal } == ["0.5", "0.25"].map { Decimal(string: $0) } && mixed[5] as? [String] == ["deep"])
+            #expect(data["client"] == nil && data["endless"] == nil && data["endless too"] == nil && data["long"] == nil)
         }
         try await opened { shop in
             try await shop.withLease { lease in
                 try stored(lease)
                 try lease.data["long"] = String(repeating: "x", count: 5000)
             }
-            try await shop.withLease { #expect(try $0.data["long"] != nil, "what is too long stays here") }
+            let long = try await shop.withLease { try $0.data["long"] as? String }
+            #expect(long?.count == 5000, "what is too long stays here")
         }
         try await opened { shop in
             try await shop.withLease { lease in
@@ -302,13 +319,31 @@ struct PoolTests {
                 try lease.discard()
             }
             let other = try await shop.withLease(target: "shop.example") { lease in
-                #expect(try lease.observe(.block) == .giveBack)
-                #expect(try #require(lease.retryAt) > Date())
+                let advice = try lease.observe(.block)
+                let again = try #require(lease.retryAt)
+                #expect(advice == .giveBack && again > Date())
                 return lease.sessionId
             }
             #expect(other != first.sessionId)
             let another = try await shop.withLease(avoid: other) { $0.sessionId }
             #expect(another != other && another != first.sessionId)
         }
+    }
+
+    @Test("finds the data that another client has changed meanwhile")
+    func changed() async throws {
+        let (sandbox, folder) = (try await Sandbox("--provisioning-ms", "0"), Folder())
+        let (one, other) = (try sandbox.client(store: folder.store), try sandbox.client(store: folder.store))
+        let (here, there) = (try await pool(one, idleRelease: .zero), try await pool(other, idleRelease: .zero))
+        try await here.withLease { try $0.data["cookie"] = "old" }
+        let found = try await there.withLease { lease in
+            let data = try lease.data
+            defer { data["cookie"] = "new" }
+            return data["cookie"] as? String
+        }
+        let again = try await here.withLease { try $0.data["cookie"] as? String }
+        #expect(found == "old" && again == "new")
+        await one.close()
+        await other.close()
     }
 }

@@ -60,18 +60,21 @@ struct ReadmeTests {
         }
     }
 
-    @Test("that of a pool buys three sessions for 1500 pages, and none when it is started again")
+    @Test("that of a pool buys at most three sessions for 1500 pages, and none when it is started again for one")
     func pool() async throws {
         let (sandbox, folder) = (try await Sandbox("--provisioning-ms", "0"), Folder())
-        for _ in 0..<2 {
-            let pages = (0..<1500).map { "https://shop.example/\($0)" }
+        var bought: [Int] = []
+        for count in [1500, 1, 1500] {
+            let pages = (0..<count).map { "https://shop.example/\($0)" }
             let child = try start("pool", sandbox, folder, pages)
             let said = await child.text()
             let read = said.split(separator: "\n").filter { $0.hasSuffix(" met 200 advice keep") }.compactMap { $0.split(separator: " ").first }
             #expect(await child.wait() == 0 && read.map(String.init).sorted() == pages.sorted(), "\(said.prefix(3000))")
+            bought.append(try await sandbox.charges())
         }
-        let state = try await sandbox.state()
-        #expect(1...3 ~= state.charges.count && state.sessions.allSatisfy { $0.status == "active" })
+        // How many are needed for many pages depends on how quickly they are read.
+        #expect(1...3 ~= bought[0] && bought[1] == bought[0] && bought[0]...3 ~= bought[2])
+        #expect(try await sandbox.state().sessions.map(\.status) == Array(repeating: "active", count: bought[2]))
     }
 
     /// The output of the program of the reseller API.

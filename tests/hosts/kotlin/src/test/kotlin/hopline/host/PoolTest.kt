@@ -292,14 +292,14 @@ class PoolTest {
         Sandbox("--seed", "129", "--provisioning-ms", "0").use { sandbox ->
             suspend fun <T> opened(use: suspend (Pool) -> T): T =
                 sandbox.client(store = FolderStore(folder)).use { agent -> use(agent.openPool("data", shop(2))) }
-            val lasting = mapOf("cookies" to mapOf("a" to listOf("1")), "visits" to 2L)
+            val lasting = mapOf("cookies" to mapOf("a" to listOf("1")), "visits" to 2L, "mixed" to listOf(true, -7L, BigDecimal("0.5"), null))
             val first = opened { pool ->
                 val first = pool.withLease { lease ->
                     assertTrue(lease.data.isEmpty())
-                    lease.data.putAll(lasting + mapOf("client" to Any(), "half" to "\ud800"))
+                    lease.data.putAll(lasting + mapOf("client" to Any(), "half" to "\ud800", "endless" to Double.POSITIVE_INFINITY))
                     lease
                 }
-                pool.withLease { assertEquals(first.sessionId to 4, it.sessionId to it.data.size) }
+                pool.withLease { assertEquals(first.sessionId to 6, it.sessionId to it.data.size) }
                 first
             }
             for (use in listOf<(Lease) -> Unit>({ it.proxy }, { it.data }, { it.discard() })) {

@@ -3,8 +3,9 @@ import Foundation
 /// Values that callers keep with an exit, by names of their own.
 ///
 /// Those that are JSON (texts, truth values, numbers, and lists and dictionaries of them) are kept by the store when the lease is given
-/// back, up to 4 KB together, so another client finds them, too: as `String`, `Bool`, `Int` or else `Decimal`, `[any Sendable]` and
-/// `[String: any Sendable]`, which `as? [String: String]` turns into what they were. All others, such as an HTTP client, stay in this client.
+/// back, up to 4 KB together, so another client finds them as whoever had the session last left them: as `String`, `Bool`, `Int` or else
+/// `Decimal`, `[any Sendable]` and `[String: any Sendable]`, which `as? [String: String]` turns into what they were. All others, such as an
+/// HTTP client, stay in this client.
 public final class LeaseData: @unchecked Sendable {
     private let lock = NSLock()
     /// The lock guards it, and the others.
@@ -20,12 +21,14 @@ public final class LeaseData: @unchecked Sendable {
         set { lock.withLock { values[name] = newValue } }
     }
 
-    /// Takes over the values that come with a lease, unless this client has them already: another client may have changed them.
+    /// Takes over the values that come with a lease, unless this client has them already: if another client has changed them, they win
+    /// over all values that are JSON.
     func take(_ given: Raw) {
         guard let members = try? given.decode([String: JSON].self) else { return }
         lock.withLock {
             guard members != stored else { return }
-            for name in stored.keys { values[name] = nil }
+            var writer = DataWriter()
+            values = values.filter { stored[$0.key] == nil && writer.written($0.value) == nil }
             for (name, value) in members { values[name] = value.plain }
             stored = members
             told = json() ?? members

@@ -128,7 +128,7 @@ public struct Lease: Sendable {
     public let target: String?
     private let lent: PoolLease
     private let kept: LeaseData
-    private let end = LeaseEnd()
+    private let course = LeaseCourse()
     private let client: AgentClient
 
     init(_ lent: PoolLease, target: String?, data: LeaseData, client: AgentClient) {
@@ -140,7 +140,7 @@ public struct Lease: Sendable {
     /// The proxy of the session. Throws a `HoplineError` of the kind `misuse` if the lease was given back.
     public var proxy: Proxy {
         get throws(HoplineError) {
-            try end.check()
+            try course.check()
             return lent.proxy
         }
     }
@@ -148,7 +148,7 @@ public struct Lease: Sendable {
     /// `HoplineError` of the kind `misuse` if the lease was given back.
     public var data: LeaseData {
         get throws(HoplineError) {
-            try end.check()
+            try course.check()
             return kept
         }
     }
@@ -160,19 +160,19 @@ public struct Lease: Sendable {
     /// closed.
     public var isValid: Bool { client.driver.isValid(pool: UInt32(lent.pool), lease: Int64(lent.lease)) }
 
-    /// The time to come again for the target, after the advice `wait`; nil if none is known, or the lease was given back.
-    public var retryAt: Date? { client.driver.retryAt(pool: UInt32(lent.pool), lease: Int64(lent.lease)) }
+    /// The time to come again for the target, as of the last `observe`; nil if none is known. It stays when the lease is given back.
+    public var retryAt: Date? { course.retryAt }
 
-    /// Never lends the session again: once the lease was given back, a dynamic one is terminated, and another one is bought in its place
-    /// unless the pool's `replace` is `never`. Throws a `HoplineError` of the kind `misuse` if the lease was given back.
+    /// Never lends the session again: once the lease was given back, a dynamic one is terminated and loses its prepaid traffic, and another
+    /// one is bought in its place unless the pool's `replace` is `never`. Throws a `HoplineError` of the kind `misuse` if the lease was given back.
     public func discard() throws(HoplineError) {
-        try end.check()
+        try course.check()
         client.driver.ask(.discardLease(pool: UInt32(lent.pool), lease: Int64(lent.lease)))
     }
 
     /// Gives the lease back, after its data that the store is to keep.
     func giveBack() {
-        end.come()
+        course.end()
         let (pool, lease) = (UInt32(lent.pool), Int64(lent.lease))
         // What is too long stays in this client; a lease that is not valid any more leaves nothing behind.
         if let news = kept.news(), case .nothing = client.driver.ask(.setLeaseData(pool: pool, lease: lease, data: news.text)) { kept.store(news) }
@@ -190,7 +190,9 @@ public struct Lease: Sendable {
         guard !client.driver.closed else { return .giveBack }
         let (pool, lease) = (UInt32(lent.pool), Int64(lent.lease))
         switch client.driver.ask(.observeLease(pool: pool, lease: lease, seen: seen.json.text, waitMs: retryAfter?.milliseconds)) {
-        case .leaseAdvice(let word?): return LeaseAdvice(rawValue: word) ?? .giveBack
+        case .leaseAdvice(let word?):
+            course.note(client.driver.retryAt(pool: pool, lease: lease))
+            return LeaseAdvice(rawValue: word) ?? .giveBack
         case .refused(let packed): throw HoplineError(packed: packed)
         // A lease that is not valid any more, or whose exit has changed, is of no use.
         default: return .giveBack
@@ -215,13 +217,20 @@ public struct Lease: Sendable {
     }
 }
 
-/// The end of a lease.
-private final class LeaseEnd: @unchecked Sendable {
+/// What becomes of a lease.
+private final class LeaseCourse: @unchecked Sendable {
     private let lock = NSLock()
-    /// The lock guards it.
+    /// The lock guards both.
     private var isOver = false
+    private var knownRetryAt: Date?
 
-    func come() {
+    var retryAt: Date? { lock.withLock { knownRetryAt } }
+
+    func note(_ retryAt: Date?) {
+        lock.withLock { knownRetryAt = retryAt }
+    }
+
+    func end() {
         lock.withLock { isOver = true }
     }
 

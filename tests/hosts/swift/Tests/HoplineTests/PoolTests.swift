@@ -318,12 +318,16 @@ struct PoolTests {
                 try stored(lease)
                 try lease.discard()
             }
-            let other = try await shop.withLease(target: "shop.example") { lease in
+            try await until("it is over") { try await shop.status().slots.allSatisfy { $0.sessionId != first.sessionId } }
+            let blocked = try await shop.withLease(target: "shop.example") { lease in
+                #expect(lease.retryAt == nil)
                 let advice = try lease.observe(.block)
                 let again = try #require(lease.retryAt)
                 #expect(advice == .giveBack && again > Date())
-                return lease.sessionId
+                return lease
             }
+            let (other, again) = (blocked.sessionId, blocked.retryAt)
+            #expect(try again != nil && blocked.observe(.status(200)) == .giveBack && blocked.retryAt == again, "it stays after the lease")
             #expect(other != first.sessionId)
             let another = try await shop.withLease(avoid: other) { $0.sessionId }
             #expect(another != other && another != first.sessionId)
@@ -335,14 +339,18 @@ struct PoolTests {
         let (sandbox, folder) = (try await Sandbox("--provisioning-ms", "0"), Folder())
         let (one, other) = (try sandbox.client(store: folder.store), try sandbox.client(store: folder.store))
         let (here, there) = (try await pool(one, idleRelease: .zero), try await pool(other, idleRelease: .zero))
-        try await here.withLease { try $0.data["cookie"] = "old" }
+        try await here.withLease { lease in
+            let data = try lease.data
+            (data["cookie"], data["client"]) = ("old", Gate())
+        }
+        try await here.withLease { try $0.data["long"] = String(repeating: "x", count: 5000) }
         let found = try await there.withLease { lease in
             let data = try lease.data
             defer { data["cookie"] = "new" }
             return data["cookie"] as? String
         }
-        let again = try await here.withLease { try $0.data["cookie"] as? String }
-        #expect(found == "old" && again == "new")
+        let again = try await here.withLease { try $0.data }
+        #expect(found == "old" && again["cookie"] as? String == "new" && again["client"] is Gate && again["long"] == nil)
         await one.close()
         await other.close()
     }

@@ -1,6 +1,7 @@
 package hopline
 
 import java.math.BigDecimal
+import java.math.BigInteger
 import java.util.concurrent.ConcurrentHashMap
 import kotlinx.serialization.json.JsonArray
 import kotlinx.serialization.json.JsonElement
@@ -22,12 +23,16 @@ internal class LeaseData(private val sessionId: String, private val generation: 
 
     fun isOf(lent: PoolLease): Boolean = sessionId == lent.sessionId && generation == lent.generation
 
-    /** Takes over the members that come with a lease, unless this client has them already: another client may have changed them. */
+    /**
+     * Takes over the members that come with a lease, unless this client has them already: if another client has changed them, they win
+     * over all members that are JSON.
+     */
     @Synchronized
     fun take(given: Raw) {
         val members = runCatching { given.json as JsonObject }.getOrNull()
         if (members == null || members == stored) return
-        stored.keys.forEach(values::remove)
+        val writer = DataWriter()
+        values.entries.removeIf { (name, value) -> name in stored || runCatching { writer.member(name, value) }.getOrNull() != null }
         for ((name, value) in members) runCatching { plain(value) }.getOrNull()?.let { values[name] = it }
         stored = members
         told = json() ?: members
@@ -68,9 +73,7 @@ private class DataWriter {
             is JsonPrimitive -> value.takeIf { isText(it.content) }
             is String -> if (isText(value)) JsonPrimitive(value) else null
             is Boolean -> JsonPrimitive(value)
-            is Byte, is Short, is Int, is Long, is BigDecimal -> tree(value)
-            is Float -> if (value.isFinite()) JsonPrimitive(value) else null
-            is Double -> if (value.isFinite()) JsonPrimitive(value) else null
+            is Number -> number(value)
             is List<*> -> JsonArray(value.map { json(it, room - 1) ?: return null })
             is Map<*, *> -> {
                 val members = HashMap<String, JsonElement>()
@@ -83,6 +86,14 @@ private class DataWriter {
             else -> null
         }
     }
+
+    private fun number(value: Number): JsonElement? =
+        when (value) {
+            is Float -> if (value.isFinite()) JsonPrimitive(value) else null
+            is Double -> if (value.isFinite()) JsonPrimitive(value) else null
+            is Byte, is Short, is Int, is Long, is BigInteger, is BigDecimal -> JsonPrimitive(value)
+            else -> null
+        }
 
     private companion object {
         /** Each value has a letter at least, and the store keeps 4 KB. */

@@ -127,6 +127,11 @@ public class Lease internal constructor(
     @Volatile
     private var isOver = false
 
+    /** The time to come again for the target, as of the last [observe]; null if none is known. It stays when the lease is given back. */
+    @Volatile
+    public var retryAt: Instant? = null
+        private set
+
     /** The session. */
     public val sessionId: String get() = lent.sessionId
 
@@ -141,8 +146,8 @@ public class Lease internal constructor(
      * A place for data that belongs to the session's exit, such as cookies: the map is empty again after a change of the exit.
      *
      * Members that are JSON (texts, truth values, numbers, and lists and maps of them, by text) are kept by the store when the lease is
-     * given back, up to 4 KB together, so another client finds them, too: whole numbers as `Long`, others as `BigDecimal`. All others,
-     * such as an HTTP client, stay in this client.
+     * given back, up to 4 KB together, so another client finds them as whoever had the session last left them: whole numbers as `Long`,
+     * others as `BigDecimal`. All others, such as an HTTP client, stay in this client.
      *
      * @throws HoplineException.Misuse if the lease was given back
      */
@@ -159,12 +164,9 @@ public class Lease internal constructor(
      */
     public val valid: Boolean get() = client.engine.isValid(lent)
 
-    /** The time to come again for the target, after [LeaseAdvice.WAIT]. Null if none is known, or the lease was given back. */
-    public val retryAt: Instant? get() = client.engine.retryAt(lent)
-
     /**
-     * Never lends the session again: once the lease was given back, a dynamic one is terminated, and another one is bought in its place
-     * unless the pool's `replace` is `NEVER`.
+     * Never lends the session again: once the lease was given back, a dynamic one is terminated and loses its prepaid traffic, and another
+     * one is bought in its place unless the pool's `replace` is `NEVER`.
      *
      * @throws HoplineException.Misuse if the lease was given back
      */
@@ -178,7 +180,9 @@ public class Lease internal constructor(
         val wait = (seen as? Seen.Status)?.retryAfter?.inWholeMilliseconds
         val answer = client.engine.say(Move.ObserveLease(lent.pool.toUInt(), lent.lease, told(seen).toString(), wait))
         // A lease that is not valid any more, or whose exit has changed, is of no use.
-        return LeaseAdvice.entries.firstOrNull { it.word == (answer as MoveAnswer.LeaseAdvice?)?.word } ?: LeaseAdvice.GIVE_BACK
+        val word = (answer as MoveAnswer.LeaseAdvice?)?.word ?: return LeaseAdvice.GIVE_BACK
+        retryAt = client.engine.retryAt(lent)
+        return LeaseAdvice.entries.firstOrNull { it.word == word } ?: LeaseAdvice.GIVE_BACK
     }
 
     /**

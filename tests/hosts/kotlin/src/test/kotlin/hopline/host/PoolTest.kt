@@ -319,11 +319,15 @@ class PoolTest {
                     assertEquals(first.sessionId to lasting, lease.sessionId to lease.data)
                     lease.discard()
                 }
-                val other = pool.withLease(target = "shop.example") { lease ->
+                until("it is over") { pool.status().slots.none { it.sessionId == first.sessionId } }
+                val blocked = pool.withLease(target = "shop.example") { lease ->
+                    assertEquals(null, lease.retryAt)
                     assertEquals(LeaseAdvice.GIVE_BACK, lease.observe(Seen.Block))
                     assertTrue(lease.retryAt!! > Instant.now())
-                    lease.sessionId
+                    lease
                 }
+                val (other, retryAt) = blocked.sessionId to blocked.retryAt
+                assertEquals(LeaseAdvice.GIVE_BACK to retryAt, blocked.observe(200) to blocked.retryAt, "it stays after the lease")
                 assertTrue(other != first.sessionId)
                 assertTrue(pool.withLease(avoid = other) { it.sessionId } !in setOf(other, first.sessionId))
             }
@@ -339,9 +343,11 @@ class PoolTest {
                         1, SessionType.Dynamic, "dynamic-world", protocol = Protocol.Http, dailyCapUsd = BigDecimal(100), idleRelease = 0.seconds,
                     )
                     val pools = listOf(one, other).map { it.openPool("shop", options) }
-                    pools[0].withLease { it.data.putAll(mapOf("cookie" to "old")) }
+                    val http = Any()
+                    pools[0].withLease { it.data.putAll(mapOf("cookie" to "old", "client" to http)) }
+                    pools[0].withLease { it.data["long"] = "x".repeat(5000) }
                     pools[1].withLease { lease -> assertEquals("old", lease.data.put("cookie", "new")) }
-                    pools[0].withLease { lease -> assertEquals("new", lease.data["cookie"]) }
+                    pools[0].withLease { lease -> assertEquals(mapOf("cookie" to "new", "client" to http), lease.data) }
                 }
             }
         }

@@ -33,47 +33,58 @@ closed_enum! {
     }
 }
 
-closed_enum! {
-    /// The reason why a pool does not buy.
-    pub enum PoolHoldReason {
-        /// The product is out of stock.
-        OutOfStock = "out_of_stock",
-        /// The price is above the pool's limit.
-        Price = "price",
-        /// The account has as many sessions as it may.
-        SessionLimit = "session_limit",
-        /// The account's balance is too low.
-        Balance = "balance",
-        /// The account's budget is used up.
-        Budget = "budget",
-        /// The day's cap is reached, the pool's or its client's.
-        Cap = "cap",
-        /// The service did not answer, or asked for a longer wait than a purchase allows.
-        NoAnswer = "no_answer",
-        /// The service failed, and may have bought.
-        Backend = "backend",
-        /// The store fails.
-        Store = "store",
-        /// Sessions end within a minute of being ready.
-        ShortLived = "short_lived",
-        /// Bought sessions do not become ready in time, or can't be read.
-        NotReady = "not_ready",
-        /// Sessions are replaced one after the other since they fail.
-        Failing = "failing",
-        /// The service refuses the pool's request.
-        Request = "request",
-        /// The account or the key may not buy.
-        Account = "account",
-        /// Another client has opened the pool with another request, which is now the pool's.
-        Replaced = "replaced",
-        /// A person or program has paused the pool.
-        Paused = "paused",
-        /// A client drains the pool for all clients.
-        Draining = "draining",
-    }
+/// An enum of reasons that has those of holds, too.
+macro_rules! reasons {
+    (#[doc = $doc:literal] pub enum $name:ident { $($own:tt)* }) => {
+        closed_enum! {
+            #[doc = $doc]
+            pub enum $name {
+                $($own)*
+                /// The product is out of stock.
+                OutOfStock = "out_of_stock",
+                /// The price is above the pool's limit.
+                Price = "price",
+                /// The account has as many sessions as it may.
+                SessionLimit = "session_limit",
+                /// The account's balance is too low.
+                Balance = "balance",
+                /// The account's budget is used up.
+                Budget = "budget",
+                /// The day's cap is reached, the pool's or its client's.
+                Cap = "cap",
+                /// The service did not answer, or asked for a longer wait than a purchase allows.
+                NoAnswer = "no_answer",
+                /// The service failed, and may have bought.
+                Backend = "backend",
+                /// The store fails.
+                Store = "store",
+                /// Sessions end within a minute of being ready.
+                ShortLived = "short_lived",
+                /// Bought sessions do not become ready in time, or can't be read.
+                NotReady = "not_ready",
+                /// Sessions are replaced one after the other since they fail.
+                Failing = "failing",
+                /// The service refuses the pool's request.
+                Request = "request",
+                /// The account or the key may not buy.
+                Account = "account",
+                /// Another client has opened the pool with another request, which is now the pool's.
+                Replaced = "replaced",
+                /// A person or program has paused the pool.
+                Paused = "paused",
+                /// A client drains the pool for all clients.
+                Draining = "draining",
+            }
+        }
+    };
 }
 
-closed_enum! {
+reasons! {
+    /// The reason why a pool does not buy.
+    pub enum PoolHoldReason {}
+}
+
+reasons! {
     /// The reason why a pool has no session for a caller.
     pub enum PoolReason {
         /// Other clients have the sessions.
@@ -96,40 +107,6 @@ closed_enum! {
         Asking = "asking",
         /// As many callers wait as the pool's `max_waiters` allows.
         Waiters = "waiters",
-        /// The product is out of stock.
-        OutOfStock = "out_of_stock",
-        /// The price is above the pool's limit.
-        Price = "price",
-        /// The account has as many sessions as it may.
-        SessionLimit = "session_limit",
-        /// The account's balance is too low.
-        Balance = "balance",
-        /// The account's budget is used up.
-        Budget = "budget",
-        /// The day's cap is reached, the pool's or its client's.
-        Cap = "cap",
-        /// The service did not answer, or asked for a longer wait than a purchase allows.
-        NoAnswer = "no_answer",
-        /// The service failed, and may have bought.
-        Backend = "backend",
-        /// The store fails.
-        Store = "store",
-        /// Sessions end within a minute of being ready.
-        ShortLived = "short_lived",
-        /// Bought sessions do not become ready in time, or can't be read.
-        NotReady = "not_ready",
-        /// Sessions are replaced one after the other since they fail.
-        Failing = "failing",
-        /// The service refuses the pool's request.
-        Request = "request",
-        /// The account or the key may not buy.
-        Account = "account",
-        /// Another client has opened the pool with another request, which is now the pool's.
-        Replaced = "replaced",
-        /// A person or program has paused the pool.
-        Paused = "paused",
-        /// A client drains the pool for all clients.
-        Draining = "draining",
     }
 }
 

@@ -139,7 +139,8 @@ impl World {
         self.named.get(name).copied()
     }
 
-    /// The job that a step of a name is for: that of the command that it is done for, or that of the intent of what is put.
+    /// The job that a step of a name is for: of a claim that of its command; of what is put that of its intent or else of its key, since a
+    /// command may send for another one first, or else that of its command.
     fn job_of_step(&self, command: Option<CommandId>, call: &StoreCall, put: Option<&Description>) -> Option<usize> {
         let about = || self.process.as_ref()?.commands.get(&command?).copied().flatten();
         match call {
@@ -148,10 +149,9 @@ impl World {
                 let told = put?;
                 let of_intent =
                     told.intent.as_ref().and_then(|intent| self.jobs.iter().position(|job| job.intent().as_ref() == Some(intent)));
-                // A renewal may be put by the end of its session, too.
-                let is_its = |job: &usize| (told.operation.as_deref() == Some("renew_session")) == (self.jobs[*job].task == Task::Renew);
-                let of_command = || told.operation.as_ref().and_then(|_| Some(about()?.job).filter(is_its));
-                of_intent.or_else(of_command).or_else(|| self.abandoned.filter(|_| command.is_none()))
+                let of_key = || self.checker.job_of_key(&self.jobs, told.key.as_deref()?);
+                let of_command = || told.operation.as_ref().and_then(|_| Some(about()?.job));
+                of_intent.or_else(of_key).or_else(of_command).or_else(|| self.abandoned.filter(|_| command.is_none()))
             }
             _ => None,
         }
@@ -419,4 +419,42 @@ pub(crate) const SHOWN: &str = "a secret is shown";
 /// True if a text shows a secret.
 pub(crate) fn shows(secrets: &BTreeSet<String>, text: &str) -> bool {
     secrets.iter().any(|secret| text.contains(secret.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Kind;
+    use crate::act::{Act, Leaves};
+    use crate::delivery::{Delivery, StoreResult};
+    use crate::time::HOUR;
+
+    #[test]
+    fn a_rotation_in_doubt_that_another_command_sends_once_more_first_stays_what_it_is() {
+        let mut world = World::new(Kind::Agent.scope(), None, false).unwrap();
+        world.start(Job::unnamed(Task::Create, 100), Manner::Usual).unwrap();
+        world.settle_all().unwrap();
+        // By then the session is active.
+        world.pass(HOUR).unwrap();
+        let (rotation, later) = (Job::unnamed(Task::Rotate, 0), Job::named(Task::Rotate, 0));
+        world.start(rotation, Manner::Usual).unwrap();
+        world.keep(0, StoreResult::Done).unwrap();
+        world.deliver(0, Delivery::PageAfter).unwrap();
+        let command = *world.process.as_ref().unwrap().commands.first_key_value().unwrap().0;
+        world.act(&Act::Cancel(command)).unwrap();
+        world.settle_all().unwrap();
+        world.start(later, Manner::Usual).unwrap();
+        let puts =
+            |world: &World| matches!(world.process.as_ref().unwrap().out.front(), Some(Out::Store { call: StoreCall::Put { .. }, .. }));
+        while !puts(&world) {
+            world.keep(0, StoreResult::Done).unwrap();
+        }
+        world.act(&Act::Crash { leaves: Leaves::All }).unwrap();
+        world.restart(0).unwrap();
+        let [saved] = &world.saved()[..] else { panic!("one rotation is in doubt") };
+        let about = world.about_of(&saved.record).unwrap();
+        assert_eq!((world.jobs[about.job], world.checker.found(about).is_some()), (rotation, true));
+        world.resume_all().unwrap();
+        world.settle_all().unwrap();
+    }
 }

@@ -17,7 +17,7 @@ pub(crate) use purchases::{About, Listed};
 pub(crate) use spending::{Total, thousandths};
 pub(crate) use traffic::{Clocks, is_put_off};
 
-use crate::job::Job;
+use crate::job::{Job, Name};
 use crate::service::{Effect, Response, is_login};
 use changes::Changes;
 use purchases::{History, is_own};
@@ -219,6 +219,11 @@ impl Checker {
     /// The purchase that sent a key of its own making: that key stays its key, whoever sends it.
     pub(crate) fn of_sent_key(&self, job: usize, key: &str) -> Option<About> {
         Some(About { job, purchase: self.jobs.get(job)?.of_key(key)? })
+    }
+
+    /// The job of a key that its client made: the one that sent the key, or has it in a record.
+    pub(crate) fn job_of_key(&self, jobs: &[Job], key: &str) -> Option<usize> {
+        self.jobs.iter().zip(jobs).position(|(history, job)| job.name != Name::Key && history.of_key(key).is_some())
     }
 
     /// The purchase of a job that sent a key; the present one where none did.

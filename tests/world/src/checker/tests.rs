@@ -609,3 +609,35 @@ fn a_doubt_of_what_is_free_is_over_once_its_record_is_deleted_and_one_that_may_h
     assert_eq!([second(rotation, path, true), second(rotation, path, false)], [Ok(()), Err(REKEYED)]);
     assert_eq!(second(renewal, "/v1/sessions/s-1/renew", true), Err(REKEYED));
 }
+
+#[test]
+fn a_record_is_of_the_job_whose_key_it_has_whoever_puts_it_and_what_is_said_of_it_must_be_so() {
+    let jobs = [Job::unnamed(Task::Rotate, 0), Job::named(Task::Rotate, 0), Job::given(Task::Rotate, 0)];
+    let rotate = |key| request(Method::Post, "/v1/sessions/s-1/rotate", &[("idempotency-key", key)]);
+    // The first rotation is in doubt, and the second one sends it once more before it dies.
+    let resumed = |is_sent: bool, was_done: bool| {
+        let mut checker = Checker::new(Terms::default());
+        let first = checker.begun(0, jobs[0]);
+        checker.keeps(first, "a".to_owned());
+        if is_sent {
+            send(&mut checker, Some((first, jobs[0])), &rotate("a"), None, at(0)).unwrap();
+        }
+        if was_done {
+            checker.did(first, effect("a")).unwrap();
+        }
+        checker.begun(1, jobs[1]);
+        let given = checker.begun(2, jobs[2]);
+        send(&mut checker, Some((given, jobs[2])), &rotate("mine-0"), None, at(0)).unwrap();
+        assert_eq!(["b", "mine-0"].map(|key| checker.job_of_key(&jobs, key)), [None, None]);
+        checker.crashed();
+        let at = checker.job_of_key(&jobs, "a").unwrap();
+        checker.ends(checker.of_key(at, Some("a")).unwrap(), jobs[at], &told(202, DONE))
+    };
+    let all = [resumed(true, true), resumed(true, false), resumed(false, false)];
+    assert_eq!(all, [Ok(()), Err(INVENTED), Err(INVENTED)]);
+    // What was done of the first one is nothing that the second one may be said to have done.
+    let (mut checker, first) = begun(Terms::default(), jobs[0]);
+    checker.did(first, effect("a")).unwrap();
+    let second = checker.begun(1, jobs[1]);
+    assert_eq!(checker.ends(second, jobs[1], &told(202, DONE)), Err(INVENTED));
+}

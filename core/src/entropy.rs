@@ -9,13 +9,39 @@ pub(crate) struct Entropy {
     keys: u64,
     records: u64,
     entries: u64,
-    jitter: u64,
+    dice: Dice,
+}
+
+/// Uniform numbers (SplitMix64): for waits and orders, which need spread, not secrecy.
+#[derive(Debug, Clone, Default, Hash)]
+pub(crate) struct Dice(u64);
+
+impl Dice {
+    pub(crate) fn roll(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number below this.
+    pub(crate) fn below(&mut self, most: u32) -> u32 {
+        u32::try_from(self.roll() % u64::from(most.max(1))).unwrap_or_default()
+    }
+
+    /// Puts these into any order.
+    pub(crate) fn shuffle<T>(&mut self, all: &mut [T]) {
+        for at in (1..all.len()).rev() {
+            all.swap(at, self.below(u32::try_from(at + 1).unwrap_or(u32::MAX)) as usize);
+        }
+    }
 }
 
 impl Entropy {
     pub(crate) fn new(bytes: [u8; 16]) -> Self {
         let (a, b) = (u128::from_le_bytes(bytes) as u64, (u128::from_le_bytes(bytes) >> 64) as u64);
-        Entropy { prefix: hex(&bytes), keys: 0, records: 0, entries: 0, jitter: a ^ b.rotate_left(32) }
+        Entropy { prefix: hex(&bytes), keys: 0, records: 0, entries: 0, dice: Dice(a ^ b.rotate_left(32)) }
     }
 
     /// Returns true if these bytes may have given that key or record before: a cloned host, or one whose generator is not seeded, repeats
@@ -62,13 +88,14 @@ impl Entropy {
         number.get(..8).and_then(|digits| u32::from_str_radix(digits, 16).ok()).unwrap_or_default()
     }
 
-    /// A uniform number, for waits (SplitMix64: the waits need spread, not secrecy).
+    /// A uniform number.
     pub(crate) fn jitter(&mut self) -> u64 {
-        self.jitter = self.jitter.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.jitter;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        self.dice.roll()
+    }
+
+    /// Dice of their own for a part of the client.
+    pub(crate) fn dice(&mut self) -> Dice {
+        Dice(self.dice.roll())
     }
 
     /// A salt for the digests of this client's records.

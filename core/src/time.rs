@@ -67,12 +67,17 @@ impl Clock {
         self.elapsed
     }
 
+    /// The time that the host gave last.
+    pub(crate) fn now(&self) -> Now {
+        self.last.unwrap_or_default()
+    }
+
     pub(crate) fn unix(&self) -> Millis {
-        self.last.unwrap_or_default().unix
+        self.now().unix
     }
 
     pub(crate) fn monotonic(&self) -> Millis {
-        self.last.unwrap_or_default().monotonic
+        self.now().monotonic
     }
 
     /// Sets the service's clock from the response to a safe read.

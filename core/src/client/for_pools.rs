@@ -8,10 +8,11 @@ use crate::client::text::event::Event;
 use crate::contract::pools::SlotPurchase;
 use crate::contract::{Api, Decimal};
 use crate::engine::{Answered, EventKind, RecordId};
+use crate::entropy::Dice;
 use crate::options::CallOptions;
-use crate::policy::{Error, jittered};
+use crate::policy::Error;
 use crate::state::{CommandId, Name, Version};
-use crate::time::{Millis, Now};
+use crate::time::Now;
 
 /// Commands: each that has a pool's number is the pool's, which hears of its end.
 impl Client {
@@ -149,39 +150,23 @@ impl Client {
         self.router.shared.clock.tick(now);
     }
 
-    pub(crate) fn monotonic(&self) -> Millis {
-        self.router.shared.clock.monotonic()
-    }
-
-    pub(crate) fn unix(&self) -> Millis {
-        self.router.shared.clock.unix()
+    /// The time that it was given last.
+    pub(crate) fn now(&self) -> Now {
+        self.router.shared.clock.now()
     }
 
     pub(crate) fn api(&self) -> Api {
         self.router.service.api
     }
 
-    /// A number below this, not the same for all clients.
-    pub(crate) fn any_below(&mut self, most: u32) -> u32 {
-        let any = self.router.shared.rng.jitter() % u64::from(most.max(1));
-        u32::try_from(any).unwrap_or_default()
-    }
-
-    /// A time up to this, not the same for all clients.
-    pub(crate) fn any_until(&mut self, most: Millis) -> Millis {
-        jittered(most, self.router.shared.rng.jitter())
+    /// Dice of its own for a pool.
+    pub(crate) fn dice(&mut self) -> Dice {
+        self.router.shared.rng.dice()
     }
 
     /// A text that no other client has.
     pub(crate) fn any_mark(&mut self) -> String {
         self.router.shared.rng.entry()
-    }
-
-    /// Puts these into an order that is not the same for all clients.
-    pub(crate) fn shuffle<T>(&mut self, all: &mut [T]) {
-        for at in (1..all.len()).rev() {
-            all.swap(at, self.any_below(u32::try_from(at + 1).unwrap_or(u32::MAX)) as usize);
-        }
     }
 
     pub(crate) fn has_cap(&self) -> bool {

@@ -171,22 +171,22 @@ impl PoolClient {
             Asked::List => return self.survey.ask(&mut self.client, command),
             asked => asked,
         };
-        let Some(machine) = asked.pool().and_then(|pool| self.pools.get_mut(&pool)) else {
+        let Some(pool) = asked.pool().filter(|pool| self.pools.contains_key(pool)) else {
             let operation = self.client.command_operation(command).unwrap_or("acquire");
             // A closed pool can be closed again; a drain would end nothing.
             let is_closing = matches!(asked, Asked::Close(_));
             return self.client.complete(command, if is_closing { Ok(Answered::of(Facts::default())) } else { Err(is_closed(operation)) });
         };
-        match asked {
+        self.tell(pool, |machine, client| match asked {
             Asked::Open(_) | Asked::Join(_) | Asked::List => {}
-            Asked::Acquire(acquire) => machine.acquire(&mut self.client, command, &acquire),
-            Asked::WaitReady(wait) => machine.wait_ready(&mut self.client, command, &wait),
-            Asked::Status(asked) => machine.tell_status(&mut self.client, command, &asked),
-            Asked::Pause(_) => machine.pause(&mut self.client, command),
-            Asked::Resume(_) => machine.resume(&mut self.client, command),
-            Asked::Close(ClosePool { grace_ms, .. }) => machine.close(&mut self.client, command, grace_ms),
-            Asked::Drain(drain) => machine.drain(&mut self.client, command, &drain),
-        }
+            Asked::Acquire(acquire) => machine.acquire(client, command, &acquire),
+            Asked::WaitReady(wait) => machine.wait_ready(client, command, &wait),
+            Asked::Status(asked) => machine.tell_status(client, command, &asked),
+            Asked::Pause(_) => machine.pause(client, command),
+            Asked::Resume(_) => machine.resume(client, command),
+            Asked::Close(ClosePool { grace_ms, .. }) => machine.close(client, command, grace_ms),
+            Asked::Drain(drain) => machine.drain(client, command, &drain),
+        });
     }
 
     fn open(&mut self, command: CommandId, open: OpenPool) {
@@ -195,8 +195,8 @@ impl PoolClient {
         }
         self.client.set_pool_cap(&open.name, open.daily_cap_usd);
         let number = self.next_number();
-        let mark = self.client.any_mark();
-        self.begin(command, number, Machine::new(number, open, mark));
+        let (mark, dice) = (self.client.any_mark(), self.client.dice());
+        self.begin(command, number, Machine::new(number, open, mark, dice));
     }
 
     fn join(&mut self, command: CommandId, JoinPool { name }: JoinPool) {
@@ -207,7 +207,8 @@ impl PoolClient {
             return self.client.complete(command, Err(Error::invalid("join_pool", "name", IS_OPEN)));
         }
         let number = self.next_number();
-        self.begin(command, number, Machine::joining(number, name));
+        let dice = self.client.dice();
+        self.begin(command, number, Machine::joining(number, name, dice));
     }
 
     fn next_number(&mut self) -> PoolNo {
@@ -215,9 +216,9 @@ impl PoolClient {
         self.last
     }
 
-    fn begin(&mut self, command: CommandId, number: PoolNo, mut machine: Machine) {
-        machine.open(&mut self.client, command);
+    fn begin(&mut self, command: CommandId, number: PoolNo, machine: Machine) {
         self.pools.insert(number, machine);
+        self.tell(number, |machine, client| machine.open(client, command));
     }
 
     fn is_open(&self, name: &str) -> bool {
@@ -253,9 +254,7 @@ impl PoolClient {
     pub fn give_back(&mut self, lease: &LeaseRef, now: Now) -> bool {
         self.client.tick(now);
         let valid = self.is_valid(lease);
-        if let (Some(machine), Some(lease)) = (self.pools.get_mut(&lease.pool), id_of(lease)) {
-            machine.give_back(&mut self.client, lease);
-        }
+        self.tell_of_lease(lease, |machine, client, lease| machine.give_back(client, lease));
         self.tell_pools();
         valid
     }
@@ -265,8 +264,7 @@ impl PoolClient {
     /// so. The lease is still to be given back. Returns true if it was valid.
     pub fn discard(&mut self, lease: &LeaseRef, now: Now) -> bool {
         self.client.tick(now);
-        let machine = self.pools.get_mut(&lease.pool).zip(id_of(lease));
-        let valid = machine.is_some_and(|(machine, lease)| machine.discard(&mut self.client, lease));
+        let valid = self.tell_of_lease(lease, |machine, client, lease| machine.discard(client, lease)).unwrap_or_default();
         self.tell_pools();
         valid
     }
@@ -278,9 +276,8 @@ impl PoolClient {
         if let Some(rule) = refusal(data) {
             return Err(Error::invalid("lease_data", "data", &rule));
         }
-        let known = self.pools.get_mut(&lease.pool).zip(id_of(lease));
-        let kept = known.and_then(|(machine, lease)| machine.set_data(&self.client, lease, Json::checked(data)));
-        kept.ok_or_else(|| {
+        let kept = self.tell_of_lease(lease, |machine, client, lease| machine.set_data(client, lease, Json::checked(data)));
+        kept.flatten().ok_or_else(|| {
             let what = "the lease is not valid any more, so its data are not kept; acquire another one";
             Error::new(Kind::Misuse, Effect::None, "lease_data", what, Advice::ChangeRequest)
         })
@@ -296,7 +293,9 @@ impl PoolClient {
     /// it is claimed once more: another client may have lent it meanwhile.
     pub fn lost(&mut self, names: Option<&[Name]>, now: Now) {
         self.client.lost(names, now);
-        self.pools.values_mut().for_each(|machine| machine.lost(&mut self.client, names));
+        for pool in self.pools.keys().copied().collect::<Vec<_>>() {
+            self.tell(pool, |machine, client| machine.lost(client, names));
+        }
         self.tell_pools();
     }
 
@@ -304,10 +303,9 @@ impl PoolClient {
     /// session has another exit by now.
     pub fn observe_lease(&mut self, lease: &LeaseRef, seen: Seen, wait_ms: Option<Millis>, now: Now) -> Option<LeaseAdvice> {
         self.client.tick(now);
-        let machine = self.pools.get_mut(&lease.pool)?;
-        let advice = machine.observe(&mut self.client, id_of(lease)?, seen, wait_ms);
+        let advice = self.tell_of_lease(lease, |machine, client, lease| machine.observe(client, lease, seen, wait_ms));
         self.tell_pools();
-        advice
+        advice.flatten()
     }
 
     /// The same, what was seen as JSON, `{"status":403}` or a word.
@@ -325,12 +323,12 @@ impl PoolClient {
 
     /// When a session may do again for the target of a lease, in Unix time: the time to come back at after the advice `wait`.
     pub fn retry_at(&self, lease: &LeaseRef) -> Option<Millis> {
-        self.pools.get(&lease.pool)?.retry_at(&self.client, id_of(lease)?)
+        self.pools.get(&lease.pool)?.retry_at(id_of(lease)?, self.client.now())
     }
 
     /// How a pool is.
     pub fn status(&self, pool: PoolNo) -> Option<PoolStatus> {
-        self.pools.get(&pool).map(|machine| machine.status(&self.client))
+        self.pools.get(&pool).map(|machine| machine.status(&self.client, self.client.now()))
     }
 
     /// Returns the next step of the client and its pools.
@@ -353,9 +351,7 @@ impl PoolClient {
                 return Step::Wait { until: until.into_iter().chain(next).min() };
             }
             for pool in due {
-                if let Some(machine) = self.pools.get_mut(&pool) {
-                    machine.turn(&mut self.client);
-                }
+                self.tell(pool, Machine::turn);
             }
             self.tell_pools();
         }
@@ -374,9 +370,8 @@ impl PoolClient {
         if self.survey.leave(&mut self.client, command) {
             return None;
         }
-        for machine in self.pools.values_mut() {
-            if machine.leave(&mut self.client, command) {
-                machine.turn(&mut self.client);
+        for pool in self.pools.keys().copied().collect::<Vec<_>>() {
+            if self.tell(pool, |machine, client| machine.leave(client, command)) == Some(true) {
                 self.tell_pools();
                 return None;
             }
@@ -392,8 +387,8 @@ impl PoolClient {
         if let Some(lease) = lease {
             self.give_back(&lease, now);
         }
-        if let Some(machine) = pool.and_then(|PoolRef { pool }| self.pools.get_mut(&pool)) {
-            machine.close_unheard(&mut self.client);
+        if let Some(PoolRef { pool }) = pool {
+            self.tell(pool, Machine::close_unheard);
             self.tell_pools();
         }
         self.client.abandon(command)
@@ -410,15 +405,27 @@ impl PoolClient {
         read_json(answered.raw.text()).ok()
     }
 
+    /// Tells a pool something. None where it is not open.
+    fn tell<T>(&mut self, pool: PoolNo, what: impl FnOnce(&mut Machine, &mut Client) -> T) -> Option<T> {
+        let machine = self.pools.get_mut(&pool)?;
+        machine.now = self.client.now();
+        Some(what(machine, &mut self.client))
+    }
+
+    /// Tells its pool something about a lease.
+    fn tell_of_lease<T>(&mut self, lease: &LeaseRef, what: impl FnOnce(&mut Machine, &mut Client, LeaseId) -> T) -> Option<T> {
+        let id = id_of(lease)?;
+        self.tell(lease.pool, |machine, client| what(machine, client, id))
+    }
+
     /// Passes the client's events on to the pools, until there are none. Returns true if there were any.
     fn tell_pools(&mut self) -> bool {
         let mut heard = false;
         while let Some(news) = self.client.next_news() {
             heard = true;
-            match (news.what, self.pools.get_mut(&news.pool)) {
-                (PoolEventKind::Listed(page), _) if news.pool == SURVEY => self.survey.listed(&mut self.client, page),
-                (what, Some(machine)) => machine.on_client_event(&mut self.client, what),
-                _ => {}
+            match news.what {
+                PoolEventKind::Listed(page) if news.pool == SURVEY => self.survey.listed(&mut self.client, page),
+                what => _ = self.tell(news.pool, |machine, client| machine.on_client_event(client, what)),
             }
         }
         let closed: Vec<String> =

@@ -84,7 +84,7 @@ impl Survey {
         let pool = self.pool(&record.name);
         pool.size = record.size;
         let hold = record.buying.hold.map(|hold| hold.reason.told(hold.since, hold.retry_at));
-        pool.hold = record.forbids_buying().map(|reason| reason.told(client.unix(), None)).or(hold);
+        pool.hold = record.forbids_buying().map(|reason| reason.told(client.now().unix, None)).or(hold);
     }
 
     fn count(&mut self, client: &mut Client, listed: &Listed) {

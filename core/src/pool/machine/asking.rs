@@ -30,7 +30,7 @@ impl Machine {
             0 => self.asking.wanted_since = None,
             _ => _ = self.asking.wanted_since.get_or_insert(now),
         }
-        let (allowed, trial) = self.allowed(client);
+        let (allowed, trial) = self.allowed();
         match trial {
             // The purchase that had no answer is the trial, with its key.
             Some(HoldTrial::Same) => match self.slots.resendable() {
@@ -54,11 +54,11 @@ impl Machine {
     /// settled it, is no reason to buy.
     pub(super) fn look_at_doubt(&mut self, client: &mut Client, slot: SlotNo, is_trial: bool) {
         let Some(doing) = self.slots.doing(slot) else { return };
-        let now = client.monotonic();
+        let now = self.now.monotonic;
         let soon = now.saturating_add(ASK_AGAIN);
         if !self.asking.out.is_empty() || !self.claim(client, vec![slot], 1) {
             if is_trial {
-                self.ask_later(client, now);
+                self.ask_later(now);
             }
             return self.slots.set(slot, doing, Some(soon));
         }
@@ -66,14 +66,14 @@ impl Machine {
     }
 
     /// The store could not be asked.
-    pub(super) fn not_claimed(&mut self, client: &mut Client) {
-        let now = client.monotonic();
+    pub(super) fn not_claimed(&mut self) {
+        let now = self.now.monotonic;
         let out = std::mem::take(&mut self.asking.out);
         if self.ends_what_it_finds() {
             self.asking.ends_from = out.values().copied().chain(self.asking.ends_from).min();
         }
         self.asking.tries = false;
-        self.ask_later(client, now);
+        self.ask_later(now);
         for slot in self.slots.forgotten_doubts() {
             if let Some(doing) = self.slots.doing(slot) {
                 self.slots.set(slot, doing, Some(now.saturating_add(READ_AGAIN)));
@@ -102,27 +102,27 @@ impl Machine {
         if let Some(slot) = there.filter(|slot| most > 0 && !self.slots.is_known(*slot)) {
             self.asking.look_anew();
             if !self.claim(client, vec![slot], 1) {
-                self.ask_later(client, now);
+                self.ask_later(now);
             }
             return;
         }
         if most == 0 || there.is_some() {
             // Others may have let go of something meanwhile.
             self.asking.look_anew();
-            return self.ask_later(client, now);
+            return self.ask_later(now);
         }
         // Purchases stay within this client's own size; beyond it there may be sessions to take over.
         let size = if self.asking.is_all { self.options.size } else { self.options.size.max(self.shared.size()) };
-        let first = self.asking.from.unwrap_or_else(|| client.any_below(size));
+        let first = self.asking.from.unwrap_or_else(|| self.dice.below(size));
         // Where nothing may be bought, those that were empty of late are left alone.
         self.asking.empty.retain(|_, until| *until > now && allowed == 0);
         let is_asked = |slot: &SlotNo| !self.asking.empty.contains_key(slot);
         let mut slots: Vec<SlotNo> = self.slots.unknown(first, size).filter(is_asked).take(AT_ONCE).collect();
         self.asking.looked = self.asking.looked.saturating_add(u32::try_from(slots.len()).unwrap_or(u32::MAX));
         self.asking.from = slots.last().map(|last| last.saturating_add(1) % size);
-        client.shuffle(&mut slots);
+        self.dice.shuffle(&mut slots);
         if !self.claim(client, slots, most.min(room)) {
-            self.ask_later(client, now);
+            self.ask_later(now);
         }
     }
 
@@ -139,7 +139,7 @@ impl Machine {
             return;
         }
         if !self.claim(client, slots.clone(), most) {
-            self.ask_later(client, client.monotonic());
+            self.ask_later(self.now.monotonic);
         }
         // Some may be being let go of at this moment: they are asked for again.
         let left_out = slots.into_iter().find(|slot| !self.asking.out.values().any(|asked| asked == slot));
@@ -167,14 +167,14 @@ impl Machine {
         !asked.is_empty()
     }
 
-    pub(super) fn ask_later(&mut self, client: &mut Client, now: Millis) {
-        let wait = ASK_AGAIN * 4 / 5 + Millis::from(client.any_below((ASK_AGAIN * 2 / 5) as u32));
+    pub(super) fn ask_later(&mut self, now: Millis) {
+        let wait = ASK_AGAIN * 4 / 5 + Millis::from(self.dice.below((ASK_AGAIN * 2 / 5) as u32));
         self.asking.next = self.asking.next.max(now.saturating_add(wait));
     }
 
     /// The store has given slots: what is there is taken over, and where nothing is, one may be bought.
     pub(super) fn claimed(&mut self, client: &mut Client, claimed: &[(Name, SlotState)]) {
-        let now = client.monotonic();
+        let now = self.now.monotonic;
         let (asked, is_trial) = (std::mem::take(&mut self.asking.out), std::mem::take(&mut self.asking.tries));
         // A slot in doubt that was asked for is nobody's doubt any more, or another client has it.
         let is_in_doubt = |slot: &SlotNo| matches!(self.slots.doing(*slot), Some(Doing::Doubts { .. }));
@@ -192,9 +192,9 @@ impl Machine {
                 SlotUse::Buys => free.push((name, slot)),
                 SlotUse::Takes | SlotUse::Reads => self.take_over(client, name, slot, false),
                 SlotUse::Ends => self.take_over(client, name, slot, true),
-                SlotUse::Sends => match self.buyer.may(client.unix(), now) {
-                    May::Try(trial) if is_trial => self.keep(client, name, slot, true, Some(trial)),
-                    May::Buy(_) if !is_trial => self.keep(client, name, slot, true, None),
+                SlotUse::Sends => match self.buyer.may(self.now.unix, now) {
+                    May::Try(trial) if is_trial => self.keep(name, slot, true, Some(trial)),
+                    May::Buy(_) if !is_trial => self.keep(name, slot, true, None),
                     _ => {
                         client.release_slot(name);
                         self.slots.set(slot, Doing::Doubts { resends: true }, Some(now.saturating_add(READ_AGAIN)));
@@ -220,7 +220,7 @@ impl Machine {
         // One that was settled by hand is no reason to buy.
         let may_buy = self.asking.is_all && !is_of_doubt;
         for (name, slot) in free {
-            let (allowed, trial) = self.allowed(client);
+            let (allowed, trial) = self.allowed();
             let may_there = match trial {
                 Some(HoldTrial::AfterRead) => false,
                 Some(HoldTrial::There(there)) => slot == there,
@@ -229,7 +229,7 @@ impl Machine {
             match may_there && allowed > 0 && self.wanted(now) > 0 {
                 true => {
                     began = true;
-                    self.keep(client, name, slot, false, trial);
+                    self.keep(name, slot, false, trial);
                 }
                 false => {
                     self.asking.empty.insert(slot, now.saturating_add(EMPTY_AGAIN));
@@ -244,7 +244,7 @@ impl Machine {
         }
         match began || self.ends_what_it_finds() || (!self.asking.is_all && !is_of_doubt && self.asking.looked > 0) {
             true => self.asking.next = now,
-            false => self.ask_later(client, now),
+            false => self.ask_later(now),
         }
     }
 
@@ -259,19 +259,19 @@ impl Machine {
             may_send: is_trial || !self.may_not_buy(),
             is_dynamic: is_dynamic(&self.options),
             replaces: self.replaces(),
-            renewal: self.renewal(client, slot),
-            is_checked: self.asking.checked.get(&slot).is_some_and(|until| *until > client.monotonic()),
+            renewal: self.renewal(slot),
+            is_checked: self.asking.checked.get(&slot).is_some_and(|until| *until > self.now.monotonic),
         }
     }
 
-    pub(super) fn products_read(&mut self, client: &mut Client, result: &Result<Answered, Error>) {
+    pub(super) fn products_read(&mut self, result: &Result<Answered, Error>) {
         self.asking.reads_products = false;
         match result {
             // The service works again: the next one that may be bought is the trial.
             Ok(_) => self.buyer.may_try(),
             Err(_) => {
-                let hold = self.buyer.try_later(client.unix());
-                self.tell_all(client, hold);
+                let hold = self.buyer.try_later(self.now.unix);
+                self.tell_all(hold);
             }
         }
     }

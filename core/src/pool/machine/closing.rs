@@ -24,7 +24,7 @@ impl Machine {
     }
 
     pub(super) fn begin_closing(&mut self, client: &mut Client, command: Option<CommandId>, grace: Millis, ends: Option<Ends>) {
-        let (now, was_everywhere) = (client.monotonic(), self.ends_what_it_finds());
+        let (now, was_everywhere) = (self.now.monotonic, self.ends_what_it_finds());
         if let Some(closing) = &mut self.closing {
             // A second closing waits with the first, and ends the sessions of either; the time for that begins now.
             closing.ends = closing.ends.into_iter().chain(ends).reduce(Ends::join);

@@ -9,7 +9,7 @@ use crate::contract::agent::{RenewSession, RotateSession, TerminateSession};
 use crate::contract::pools::PoolHoldReason;
 use crate::contract::{Json, Operation, json_of};
 use crate::engine::{Answered, EventKind, Phase, RecordId, is_over_until_renewed};
-use crate::policy::{Advice, Effect, Error, Kind};
+use crate::policy::{Advice, Effect, Error, Kind, jittered};
 use crate::pool::leases::{LeaseId, SlotNo};
 use crate::pool::notes::SessionNotes;
 use crate::pool::others::SeenSlot;
@@ -34,14 +34,14 @@ impl Machine {
     }
 
     /// The session of a slot is lent from now on. It is looked at again when its exit is old, or when a read that failed is repeated.
-    pub(super) fn lends(&mut self, client: &mut Client, slot: SlotNo) {
+    pub(super) fn lends(&mut self, slot: SlotNo) {
         let after = self.options.rotate_after_ms.filter(|_| is_dynamic(&self.options));
         let Some(session) = self.slots.session_mut(slot) else { return };
         if let Some(after) = after {
             // Exits that began together do not get old together.
             let spread = after / 10;
-            let age = (after - spread).saturating_add(client.any_until(spread.saturating_mul(2)));
-            session.old_at.get_or_insert(client.monotonic().saturating_add(age));
+            let age = (after - spread).saturating_add(jittered(spread.saturating_mul(2), self.dice.roll()));
+            session.old_at.get_or_insert(self.now.monotonic.saturating_add(age));
         }
         let wakes = session.old_at.into_iter().chain(session.read_again_at).min();
         self.slots.set(slot, Doing::Lends, wakes);
@@ -97,7 +97,7 @@ impl Machine {
 
     /// A session was read, or has another exit.
     pub(super) fn was_read(&mut self, client: &mut Client, slot: SlotNo, answered: &Answered, is_another: bool) {
-        let now = client.monotonic();
+        let now = self.now.monotonic;
         match answered.phase {
             Some(Phase::Ready) if has_proxy(answered) => {}
             Some(Phase::Ended) => return self.over(client, slot, answered, true),
@@ -117,7 +117,7 @@ impl Machine {
             return self.end(client, slot);
         }
         session.is_unsure = false;
-        self.tell_usable(client, slot);
+        self.tell_usable(slot);
         let Some(session) = self.slots.session_mut(slot) else { return };
         // Other credentials are another way out, too.
         let is_another = is_another || session.proxy != proxy || !self.leases.is_generation(slot, session.generation);
@@ -127,12 +127,12 @@ impl Machine {
                 session.next_generation();
             }
             (session.old_at, session.seen) = (None, None);
-            self.ready(client, slot);
+            self.ready(slot);
         } else {
             self.leases.offer(slot);
         }
         self.retire_if_over(slot);
-        self.lends(client, slot);
+        self.lends(slot);
     }
 
     pub(super) fn next_generation(&mut self, slot: SlotNo) {
@@ -140,8 +140,8 @@ impl Machine {
     }
 
     /// The session of a slot can be lent with its present exit; what its record held against that is recalled.
-    pub(super) fn ready(&mut self, client: &Client, slot: SlotNo) {
-        let (now, unix) = (client.monotonic(), client.unix());
+    pub(super) fn ready(&mut self, slot: SlotNo) {
+        let (now, unix) = (self.now.monotonic, self.now.unix);
         let Some(session) = self.slots.session_mut(slot) else { return };
         self.leases.ready(slot, session.generation, now);
         if let Some(notes) = session.recalled.take() {
@@ -151,7 +151,7 @@ impl Machine {
 
     /// Notes in the record of a slot's session what whoever takes it over is to know.
     pub(super) fn write_notes(&mut self, client: &mut Client, slot: SlotNo, writes: bool) {
-        let (rests, due) = self.leases.saved(slot, client.monotonic(), client.unix());
+        let (rests, due) = self.leases.saved(slot, self.now.monotonic, self.now.unix);
         let Some(session) = self.slots.session_mut(slot) else { return };
         session.is_data_new = false;
         let notes = match &session.recalled {
@@ -175,7 +175,7 @@ impl Machine {
         if error.code.as_deref() == Some("SESSION_NOT_FOUND") {
             return self.session_over(client, slot);
         }
-        let now = client.monotonic();
+        let now = self.now.monotonic;
         let again = now.saturating_add(READ_AGAIN);
         // One that was never ready has no proxy.
         let may_be_lent = |session: &&mut PoolSession| session.is_fresh(now) && session.has_proxy() && client.is_usable(&session.id);
@@ -188,10 +188,10 @@ impl Machine {
             self.leases.offer(slot);
         } else {
             (session.old_at, session.seen) = (None, None);
-            self.ready(client, slot);
+            self.ready(slot);
         }
         self.retire_if_over(slot);
-        self.lends(client, slot);
+        self.lends(slot);
     }
 
     /// A session that is not to be lent any more has another exit.
@@ -206,9 +206,9 @@ impl Machine {
         if error.code.as_deref() == Some("SESSION_NOT_FOUND") || !is_usable {
             return self.session_over(client, slot);
         }
-        self.leases.unchanged(slot, client.monotonic());
+        self.leases.unchanged(slot, self.now.monotonic);
         self.slots.session_mut(slot).into_iter().for_each(|session| session.old_at = None);
-        self.lends(client, slot);
+        self.lends(slot);
     }
 
     /// A session was seen to be over. `counts`: it was lent, so how long it lived counts.
@@ -225,7 +225,7 @@ impl Machine {
     /// A session has expired: a static one may be renewed, and keeps its address.
     pub(super) fn expired(&mut self, client: &mut Client, slot: SlotNo, counts: bool) {
         let renews = self.slots.session(slot).is_some_and(|session| !session.ends_after_leases && !session.is_discarded)
-            && self.renewal(client, slot) != Renewal::Never;
+            && self.renewal(slot) != Renewal::Never;
         match renews {
             true => self.renew(client, slot),
             false if counts => self.session_over(client, slot),
@@ -234,13 +234,13 @@ impl Machine {
     }
 
     /// Decides whether an expired session of a slot is renewed, which costs money as a purchase does.
-    pub(super) fn renewal(&self, client: &Client, slot: SlotNo) -> Renewal {
+    pub(super) fn renewal(&self, slot: SlotNo) -> Renewal {
         let renews = self.options.renew_duration.is_some() && !is_dynamic(&self.options);
         if !renews || self.closing.is_some() || slot >= self.options.size || self.shared.is_replaced() {
             return Renewal::Never;
         }
         // Once the time of a hold has come, one is tried.
-        let is_held = self.buyer.hold().is_some() && (!self.is_hold_due(client) || self.slots.counts.renewing > 0);
+        let is_held = self.buyer.hold().is_some() && (!self.is_hold_due() || self.slots.counts.renewing > 0);
         let is_unsure = self.slots.session(slot).is_some_and(|session| session.is_unsure);
         match is_held || is_unsure || self.shared.forbids_buying().is_some() {
             true => Renewal::Later,
@@ -248,8 +248,8 @@ impl Machine {
         }
     }
 
-    fn is_hold_due(&self, client: &Client) -> bool {
-        self.buyer.hold().is_some_and(|hold| hold.retry_at.is_some_and(|at| at <= client.unix()))
+    fn is_hold_due(&self) -> bool {
+        self.buyer.hold().is_some_and(|hold| hold.retry_at.is_some_and(|at| at <= self.now.unix))
     }
 
     /// Renews an expired session, or goes on with that; later, where nothing may be bought now.
@@ -258,18 +258,18 @@ impl Machine {
         let renew = RenewSession { session_id: session.id.to_string(), duration };
         let options = CallOptions { expected_charge_usd: self.options.expected_charge_usd, ..CallOptions::default() };
         self.leases.gone(slot);
-        match self.renewal(client, slot) {
+        match self.renewal(slot) {
             // The pool's record decides whether anything may be paid.
-            Renewal::Now if !self.may_pay(slot, client.monotonic()) => {
+            Renewal::Now if !self.may_pay(slot, self.now.monotonic) => {
                 self.shared.is_asked_for = true;
-                self.slots.set(slot, Doing::Waits, Some(client.monotonic().saturating_add(CHANGE_AGAIN)));
+                self.slots.set(slot, Doing::Waits, Some(self.now.monotonic.saturating_add(CHANGE_AGAIN)));
             }
             Renewal::Now => {
                 self.slots.session_mut(slot).into_iter().for_each(|session| session.renews_again = false);
                 self.begin(client, slot, Doing::Renews, &renew, options);
             }
             // The session is found expired again, and renewed once the pool buys.
-            Renewal::Later | Renewal::Never => self.slots.set(slot, Doing::Waits, Some(client.monotonic().saturating_add(READ_AGAIN))),
+            Renewal::Later | Renewal::Never => self.slots.set(slot, Doing::Waits, Some(self.now.monotonic.saturating_add(READ_AGAIN))),
         }
     }
 
@@ -314,23 +314,23 @@ impl Machine {
             && (matches!(error.kind, Kind::Busy | Kind::Misuse | Kind::Invalid) || (error.kind == Kind::Store && error.record.is_some()));
         if is_held_back {
             self.slots.session_mut(slot).into_iter().for_each(|session| session.is_unsure |= error.record.is_some());
-            return self.slots.set(slot, Doing::Waits, Some(client.monotonic().saturating_add(READ_AGAIN)));
+            return self.slots.set(slot, Doing::Waits, Some(self.now.monotonic.saturating_add(READ_AGAIN)));
         }
         if !is_of_session {
-            let was_due = self.is_hold_due(client);
-            let hold = self.buyer.not_renewed(was_due, PoolHoldReason::of_error(error), client.unix());
-            self.tell_all(client, hold);
+            let was_due = self.is_hold_due();
+            let hold = self.buyer.not_renewed(was_due, PoolHoldReason::of_error(error), self.now.unix);
+            self.tell_all(hold);
         }
         match error.effect {
             Effect::None if is_of_session => self.session_over(client, slot),
             // The session is found expired again, and renewed once the pool buys.
-            Effect::None => self.slots.set(slot, Doing::Waits, Some(client.monotonic().saturating_add(READ_AGAIN))),
+            Effect::None => self.slots.set(slot, Doing::Waits, Some(self.now.monotonic.saturating_add(READ_AGAIN))),
             Effect::Unknown | Effect::Done => {
                 let can_resume = error.effect == Effect::Unknown && error.advice == Advice::Resume;
                 if let Some(session) = self.slots.session_mut(slot) {
                     (session.renews_again, session.is_unsure) = (can_resume, error.effect == Effect::Unknown && !can_resume);
                 }
-                self.slots.set(slot, Doing::Waits, Some(client.monotonic().saturating_add(READ_AGAIN)));
+                self.slots.set(slot, Doing::Waits, Some(self.now.monotonic.saturating_add(READ_AGAIN)));
             }
         }
     }
@@ -346,7 +346,7 @@ impl Machine {
     pub(super) fn was_ended(&mut self, client: &mut Client, slot: SlotNo, error: Option<&Error>) {
         match error {
             Some(error) if error.code.as_deref() != Some("SESSION_NOT_FOUND") => {
-                let again = client.monotonic().saturating_add(READ_AGAIN);
+                let again = self.now.monotonic.saturating_add(READ_AGAIN);
                 self.slots.session_mut(slot).into_iter().for_each(|session| session.ends_after_leases = true);
                 self.slots.set(slot, Doing::Waits, Some(again));
             }
@@ -374,9 +374,9 @@ impl Machine {
             && session.is_bought
             && client.is_over(&session.id)
         {
-            let lived = client.monotonic().saturating_sub(session.ready_at);
-            let change = self.buyer.ended(lived, client.unix());
-            self.tell_all(client, change);
+            let lived = self.now.monotonic.saturating_sub(session.ready_at);
+            let change = self.buyer.ended(lived, self.now.unix);
+            self.tell_all(change);
         }
         self.drop_slot(client, slot);
     }

@@ -15,11 +15,11 @@ use crate::time::Millis;
 
 impl Machine {
     /// A claimed slot is bought for once that may be.
-    pub(super) fn keep(&mut self, client: &Client, name: &Name, slot: SlotNo, is_doubt: bool, trial: Option<HoldTrial>) {
+    pub(super) fn keep(&mut self, name: &Name, slot: SlotNo, is_doubt: bool, trial: Option<HoldTrial>) {
         let is_trial = trial.is_some();
         self.buyer.begun(trial);
         self.slots.set(slot, Doing::Buys { is_trial }, None);
-        let since = client.monotonic();
+        let since = self.now.monotonic;
         self.asking.kept.push(ClaimedSlot { name: name.clone(), slot, since, is_doubt, is_trial, mark: Mark::None });
     }
 
@@ -35,7 +35,7 @@ impl Machine {
             let is_forbidden = self.closing.is_some() || self.shared.forbids_buying().is_some();
             let is_needed = kept.is_doubt || wanted > 0;
             wanted = wanted.saturating_sub(u32::from(!kept.is_doubt));
-            let may = !is_forbidden && is_needed && self.buyer.may_still(kept.is_trial, client.unix(), now);
+            let may = !is_forbidden && is_needed && self.buyer.may_still(kept.is_trial, self.now.unix, now);
             let is_read = self.shared.was_read_since(kept.since);
             let is_to_mark = kept.is_trial && self.buyer.tries_for_all() && kept.mark != Mark::Put;
             match () {
@@ -43,7 +43,7 @@ impl Machine {
                 () if kept.mark == Mark::Out => self.asking.kept.push(kept),
                 () if is_read && !is_to_mark => self.fill_slot(client, kept.slot, Doing::Buys { is_trial: kept.is_trial }),
                 () if is_read && self.shared.custody == Custody::Mine => {
-                    self.change(client, RecordChange::Buying(BuyingChange::Tries(kept.slot)));
+                    self.change(RecordChange::Buying(BuyingChange::Tries(kept.slot)));
                     self.buyer.marked(true);
                     self.asking.kept.push(ClaimedSlot { mark: Mark::Out, ..kept });
                 }
@@ -58,7 +58,7 @@ impl Machine {
     /// Withdraws purchases that may not be made any more, of which nothing was put yet: such as those whose price is being read.
     pub(super) fn withdraw_purchases(&mut self, client: &mut Client) {
         let is_forbidden = self.closing.is_some() || self.shared.forbids_buying().is_some();
-        let may = |is_trial| !is_forbidden && self.buyer.may_go_on(is_trial, client.unix(), client.monotonic());
+        let may = |is_trial| !is_forbidden && self.buyer.may_go_on(is_trial, self.now.unix, self.now.monotonic);
         let is_over = |slot, work| match self.slots.doing(slot) {
             Some(Doing::Buys { is_trial }) => self.slots.is_at(slot, work) && !may(is_trial),
             _ => false,
@@ -91,9 +91,9 @@ impl Machine {
     fn let_kept_go(&mut self, client: &mut Client, kept: ClaimedSlot) {
         client.release_slot(&kept.name);
         let (_, tried) = self.buyer.ended_purchase(kept.is_trial);
-        self.tell_all(client, tried);
+        self.tell_all(tried);
         match kept.is_doubt {
-            true => self.slots.set(kept.slot, Doing::Doubts { resends: true }, Some(client.monotonic().saturating_add(READ_AGAIN))),
+            true => self.slots.set(kept.slot, Doing::Doubts { resends: true }, Some(self.now.monotonic.saturating_add(READ_AGAIN))),
             false => self.slots.remove(kept.slot),
         }
     }

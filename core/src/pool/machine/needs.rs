@@ -97,12 +97,12 @@ impl Machine {
     }
 
     /// How many purchases may be begun now.
-    pub(super) fn allowed(&self, client: &Client) -> (u32, Option<HoldTrial>) {
+    pub(super) fn allowed(&self) -> (u32, Option<HoldTrial>) {
         if self.shared.forbids_buying().is_some() {
             return (0, None);
         }
-        match self.buyer.may(client.unix(), client.monotonic()) {
-            May::Buy(_) if self.waits_for_spare(client.monotonic()) => (0, None),
+        match self.buyer.may(self.now.unix, self.now.monotonic) {
+            May::Buy(_) if self.waits_for_spare(self.now.monotonic) => (0, None),
             May::Buy(room) => (room, None),
             // A slot that this client does not buy for can't be the trial.
             May::Try(HoldTrial::There(slot)) if slot >= self.options.size || !self.replaces() => (1, Some(HoldTrial::Any)),

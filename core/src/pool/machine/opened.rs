@@ -42,13 +42,13 @@ impl Machine {
 
     /// A slot has a session: it can be used, or not yet, or not any more.
     fn opened(&mut self, client: &mut Client, slot: SlotNo, doing: Doing, answered: &Answered) {
-        let now = client.monotonic();
+        let now = self.now.monotonic;
         let Some(id) = answered.facts.session_id.as_deref() else {
             // What was there is gone.
             if matches!(doing, Doing::Takes { .. }) {
                 return self.slots.remove(slot);
             }
-            self.settle(client, doing, Came::NotReady(None));
+            self.settle(doing, Came::NotReady(None));
             return self.slots.set(slot, Doing::Rests, Some(now.saturating_add(DOUBT_AGAIN)));
         };
         let is_over = answered.phase == Some(Phase::Ended);
@@ -65,22 +65,22 @@ impl Machine {
             () if is_over => Came::Bought,
             () => Came::NotReady(is_unread.then_some(slot)),
         };
-        self.settle(client, doing, came);
+        self.settle(doing, came);
         self.asking.next = now;
         self.slots.set(slot, Doing::Waits, Some(now.saturating_add(READ_AGAIN)));
         self.slots.set_session(slot, session);
         match () {
             () if is_over => {
-                let change = if is_bought { self.buyer.ended(0, client.unix()) } else { None };
-                self.tell_all(client, change);
+                let change = if is_bought { self.buyer.ended(0, self.now.unix) } else { None };
+                self.tell_all(change);
                 self.over(client, slot, answered, false);
             }
             () if ends_after_leases => self.end(client, slot),
             () if self.closing.is_some() => self.close_slot(client, slot),
             () if is_ready => {
-                self.tell_usable(client, slot);
-                self.lends(client, slot);
-                self.ready(client, slot);
+                self.tell_usable(slot);
+                self.lends(slot);
+                self.ready(slot);
             }
             () => {}
         }

@@ -15,14 +15,14 @@ use crate::time::Millis;
 impl Machine {
     /// A slot was opened in vain.
     pub(super) fn not_opened(&mut self, client: &mut Client, slot: SlotNo, doing: Doing, error: &Error) {
-        let now = client.monotonic();
+        let now = self.now.monotonic;
         self.asking.next = now;
         if matches!(doing, Doing::Buys { .. }) {
             self.refused = Some(Box::new(error.clone()));
         }
         match (error.kind, error.effect) {
             (Kind::Ended, _) if error.session_id.as_deref().is_some_and(|id| client.is_expired(id)) => {
-                self.settle(client, doing, Came::Bought);
+                self.settle(doing, Came::Bought);
                 let id = client.shared_id(error.session_id.as_deref().unwrap_or_default());
                 let ends_after_leases = doing == Doing::Takes { ends: true };
                 self.slots.set_session(slot, PoolSession { ends_after_leases, ..PoolSession::new(id, Json::default(), now) });
@@ -38,11 +38,11 @@ impl Machine {
             }
             // Another client has it, or its session is over: the next one takes its place when one is wanted.
             (Kind::Busy | Kind::Ended, _) => {
-                self.settle(client, doing, Came::Bought);
+                self.settle(doing, Came::Bought);
                 // A session that is over as soon as it was bought did not live.
                 if error.kind == Kind::Ended && matches!(doing, Doing::Buys { .. }) {
-                    let change = self.buyer.ended(0, client.unix());
-                    self.tell_all(client, change);
+                    let change = self.buyer.ended(0, self.now.unix);
+                    self.tell_all(change);
                 }
                 error.session_id.iter().for_each(|id| _ = client.release_session(id));
                 self.slots.remove(slot);
@@ -51,25 +51,25 @@ impl Machine {
             (Kind::Cancelled, Effect::None) => {
                 if let Doing::Buys { is_trial } = doing {
                     let (_, tried) = self.buyer.ended_purchase(is_trial);
-                    self.tell_all(client, tried);
+                    self.tell_all(tried);
                 }
                 self.slots.remove(slot);
             }
             (_, Effect::None) => {
-                self.settle(client, doing, Came::Failed(PoolHoldReason::of_error(error)));
+                self.settle(doing, Came::Failed(PoolHoldReason::of_error(error)));
                 self.slots.remove(slot);
                 self.slots.others.note(slot, SeenSlot::Empty);
             }
             // The session was bought, and a later step failed: it is found there. A session that the service has forgotten is over by then.
             (_, Effect::Done) if error.session_id.is_some() => {
                 let is_missing = error.code.as_deref() == Some("SESSION_NOT_FOUND");
-                self.settle(client, doing, if is_missing { Came::NotReady(None) } else { Came::NotReady(Some(slot)) });
+                self.settle(doing, if is_missing { Came::NotReady(None) } else { Came::NotReady(Some(slot)) });
                 let after = if is_missing { FORGOTTEN_AGAIN } else { READ_AGAIN };
                 self.slots.set(slot, Doing::Rests, Some(now.saturating_add(after)));
                 self.asking.look_anew();
             }
             _ => {
-                self.settle(client, doing, Came::Failed(PoolHoldReason::of_error(error)));
+                self.settle(doing, Came::Failed(PoolHoldReason::of_error(error)));
                 let resends = error.kind != Kind::InDoubt;
                 // A doubt that a person has to settle may be settled soon.
                 let after = if resends { DOUBT_AGAIN } else { READ_AGAIN };
@@ -79,16 +79,16 @@ impl Machine {
     }
 
     /// A purchase is not under way any more.
-    pub(super) fn settle(&mut self, client: &mut Client, doing: Doing, came: Came) {
+    pub(super) fn settle(&mut self, doing: Doing, came: Came) {
         let Doing::Buys { is_trial } = doing else { return };
-        let unix = client.unix();
+        let unix = self.now.unix;
         let changes = match came {
             Came::Ready => self.buyer.ready(is_trial),
             Came::Bought => self.buyer.bought(is_trial, unix),
             Came::NotReady(slot) => self.buyer.not_ready(is_trial, slot, unix),
             Came::Failed(why) => self.buyer.failed(is_trial, why, unix),
         };
-        self.tell_all(client, changes);
+        self.tell_all(changes);
     }
 }
 

@@ -13,6 +13,7 @@ use crate::collections::Map;
 use crate::contract::pools::{OpenPool, PoolHold, PoolHoldReason};
 use crate::contract::{Encode, Json, Shape, Shaped, json_of};
 use crate::engine::Answered;
+use crate::entropy::Dice;
 use crate::policy::{Advice, Effect, Error, Kind};
 use crate::pool::buyer::{Buyer, BuyingChange};
 use crate::pool::leases::{LeaseTerms, Leases, SlotNo, WaiterId};
@@ -21,7 +22,7 @@ use crate::pool::share::Sharing;
 use crate::pool::targets::{BlockTracker, ProxyTracker, TargetId};
 use crate::pool::unavailable::shown;
 use crate::state::{CommandId, Name};
-use crate::time::Millis;
+use crate::time::{Millis, Now};
 
 /// How long a lease is waited for.
 pub(super) const TIMEOUT: Millis = 30_000;
@@ -43,6 +44,9 @@ pub(super) enum For {
 #[derive(Debug, Clone, Hash)]
 pub(in crate::pool) struct Machine {
     pub(super) number: PoolNo,
+    /// The time of what it was told last.
+    pub(in crate::pool) now: Now,
+    pub(super) dice: Dice,
     pub(super) options: OpenPool,
     /// True if the pool was joined as others had opened it, to read its status and to change how it buys: it neither lends nor buys.
     pub(super) joins: bool,
@@ -71,7 +75,7 @@ pub(in crate::pool) struct Machine {
 
 impl Machine {
     /// `mark`: a text that no other client of the pool has.
-    pub(in crate::pool) fn new(number: PoolNo, options: OpenPool, mark: String) -> Self {
+    pub(in crate::pool) fn new(number: PoolNo, options: OpenPool, mark: String, dice: Dice) -> Self {
         let terms = LeaseTerms {
             per_session: options.leases_per_session.unwrap_or(1),
             rotate_after_uses: options.rotate_after_uses.filter(|_| is_dynamic(&options)),
@@ -79,6 +83,8 @@ impl Machine {
         };
         Machine {
             number,
+            now: Now::default(),
+            dice,
             params: json_of(&options.session()),
             leases: Leases::new(terms),
             buyer: Buyer::default(),
@@ -101,8 +107,8 @@ impl Machine {
     }
 
     /// A pool that others have opened.
-    pub(in crate::pool) fn joining(number: PoolNo, name: String) -> Self {
-        let machine = Machine::new(number, OpenPool { name, size: 1, ..OpenPool::default() }, String::new());
+    pub(in crate::pool) fn joining(number: PoolNo, name: String, dice: Dice) -> Self {
+        let machine = Machine::new(number, OpenPool { name, size: 1, ..OpenPool::default() }, String::new(), dice);
         Machine { joins: true, shared: SharedRecord::default(), ..machine }
     }
 
@@ -136,10 +142,9 @@ impl Machine {
     }
 
     /// The hold as people see it.
-    pub(super) fn hold(&self, client: &Client) -> Option<PoolHold> {
+    pub(super) fn hold(&self, unix: Millis) -> Option<PoolHold> {
         let (reason, since, retry_at) = self.held_by()?;
-        let since = since.unwrap_or_else(|| client.unix());
-        Some(reason.told(since, retry_at))
+        Some(reason.told(since.unwrap_or(unix), retry_at))
     }
 
     /// Why nothing is bought, since when where that is known, and when one purchase is tried.
@@ -150,20 +155,20 @@ impl Machine {
     }
 
     /// Something of purchases that all clients are to know.
-    pub(super) fn tell_all(&mut self, client: &Client, changes: impl IntoIterator<Item = BuyingChange>) {
-        changes.into_iter().for_each(|change| self.change(client, RecordChange::Buying(change)));
+    pub(super) fn tell_all(&mut self, changes: impl IntoIterator<Item = BuyingChange>) {
+        changes.into_iter().for_each(|change| self.change(RecordChange::Buying(change)));
     }
 
     /// A session of a slot can be used: where that was in question, all clients are to know.
-    pub(super) fn tell_usable(&mut self, client: &Client, slot: SlotNo) {
+    pub(super) fn tell_usable(&mut self, slot: SlotNo) {
         let change = self.buyer.usable(slot);
-        self.tell_all(client, change);
+        self.tell_all(change);
     }
 
-    pub(super) fn change(&mut self, client: &Client, change: RecordChange) {
+    pub(super) fn change(&mut self, change: RecordChange) {
         self.shared.known.apply(&change, &self.options, &self.shared.request);
         self.shared.changes.push(change);
-        self.buyer.read(self.shared.known.buying, client.monotonic());
+        self.buyer.read(self.shared.known.buying, self.now.monotonic);
     }
 
     pub(super) fn record_name(&self, client: &Client) -> Name {

@@ -68,7 +68,7 @@ impl Machine {
         (self.shared.putting, self.shared.is_putting) = (self.shared.changes.len(), true);
         let here = self.closing.is_none().then(|| self.here());
         // Others may change it from the put on, before this client hears that it was made.
-        self.shared.asked_at = client.monotonic();
+        self.shared.asked_at = self.now.monotonic;
         self.shared.known.clients = self.sharing.put_entries(here, self.shared.asked_at);
         let data = self.shared.known.bytes();
         client.put_pool(self.number, &self.record_name(client), data);
@@ -76,7 +76,7 @@ impl Machine {
 
     /// The record was claimed, or another client has it.
     pub(super) fn found(&mut self, client: &mut Client, found: PoolFound) {
-        let now = client.monotonic();
+        let now = self.now.monotonic;
         self.looked();
         let (data, is_mine) = match found {
             PoolFound::Mine(data) => (data, true),
@@ -115,13 +115,13 @@ impl Machine {
         }
         let differs = !is_new && read.request != self.shared.request;
         let may_replace = self.options.on_change == Some(PoolOnChange::Replace);
-        let (opens, was_lately) = (self.shared.changes.contains(&RecordChange::Opened), read.was_replaced_lately(client.unix()));
+        let (opens, was_lately) = (self.shared.changes.contains(&RecordChange::Opened), read.was_replaced_lately(self.now.unix));
         if differs && opens && may_replace && was_lately {
             let rule = "belongs to a pool whose request was replaced less than 10 min ago; open it with that one, or try again later";
             return self.refuse_opening(client, rule);
         }
         if differs && opens && may_replace && !self.shared.changes.iter().any(|change| matches!(change, RecordChange::Replaced { .. })) {
-            self.shared.changes.push(RecordChange::Replaced { at: client.unix() });
+            self.shared.changes.push(RecordChange::Replaced { at: self.now.unix });
         }
         if differs && opens && !may_replace {
             let names: Vec<String> = differing(&read.request, &self.shared.request).iter().map(|name| format!("`{name}`")).collect();
@@ -135,7 +135,7 @@ impl Machine {
         // What another client has at this moment may be older than the answer.
         let read_at = if is_mine { now } else { self.shared.asked_at };
         (self.shared.read_at, self.shared.is_asked_for) = (Some(read_at), false);
-        self.shared.read_after = READ_BESIDE * 3 / 4 + Millis::from(client.any_below((READ_BESIDE / 2) as u32));
+        self.shared.read_after = READ_BESIDE * 3 / 4 + Millis::from(self.dice.below((READ_BESIDE / 2) as u32));
         self.sharing.read(&read.clients, now);
         self.shared.known = read;
         for change in &self.shared.changes {
@@ -148,7 +148,7 @@ impl Machine {
         if is_mine {
             self.shared.failures = 0;
         } else if self.shared.is_behind() || !self.asking.kept.is_empty() || self.is_entry_due(now) {
-            self.shared.next = now + ASK_BUSY + Millis::from(client.any_below(3 * ASK_BUSY as u32));
+            self.shared.next = now + ASK_BUSY + Millis::from(self.dice.below(3 * ASK_BUSY as u32));
         }
         self.adopt(client);
         self.withdraw_purchases(client);
@@ -160,7 +160,7 @@ impl Machine {
 
     /// Applies the record here, too.
     fn adopt(&mut self, client: &mut Client) {
-        self.buyer.read(self.shared.known.buying, client.monotonic());
+        self.buyer.read(self.shared.known.buying, self.now.monotonic);
         if self.shared.is_open && self.shared.known.drains > self.shared.drains {
             self.shared.drains = self.shared.known.drains;
             self.drain_unheard(client, self.shared.known.draining, self.shared.known.draining_static);
@@ -169,7 +169,7 @@ impl Machine {
 
     /// The record was put, or let go of; or nobody knows.
     pub(super) fn shared_put(&mut self, client: &mut Client, is_done: bool) {
-        let now = client.monotonic();
+        let now = self.now.monotonic;
         self.shared.custody = Custody::Nobodys;
         let putting = std::mem::take(&mut self.shared.putting);
         if !std::mem::take(&mut self.shared.is_putting) {
@@ -270,7 +270,7 @@ impl Machine {
             return;
         }
         if hold.is_none() {
-            self.look_at_doubts(client.monotonic());
+            self.look_at_doubts(self.now.monotonic);
         }
         let what = hold.map_or(EventKind::PoolFreed, |(reason, retry_at)| EventKind::PoolHeld { reason, retry_at });
         client.notify_of_pool(&self.options.name, what);

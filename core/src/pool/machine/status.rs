@@ -14,7 +14,7 @@ use crate::pool::others::SeenSlot;
 use crate::pool::targets::TargetId;
 use crate::pool::unavailable::{Comes, PoolCounts, Rests, Shortage};
 use crate::state::{CommandId, Listed, Whose};
-use crate::time::Millis;
+use crate::time::{Millis, Now};
 
 /// How long sessions are waited for.
 pub(super) const READY_TIMEOUT: Millis = 300_000;
@@ -31,8 +31,8 @@ impl Machine {
     }
 
     /// How it is, as far as this client knows.
-    pub(in crate::pool) fn status(&self, client: &Client) -> PoolStatus {
-        let now = client.monotonic();
+    pub(in crate::pool) fn status(&self, client: &Client, at: Now) -> PoolStatus {
+        let now = at.monotonic;
         let rests = self.slots.iter().filter(|(slot, held)| self.rests(*slot, held, now)).count();
         let rests = u32::try_from(rests).unwrap_or(u32::MAX).min(self.free());
         let slot = |(slot, held): (SlotNo, &HeldSlot)| {
@@ -65,9 +65,9 @@ impl Machine {
             free_in_store: counts.free_in_store,
             unknown: counts.unknown,
             waiting: u32::try_from(self.leases.waiting()).unwrap_or(u32::MAX),
-            hold: self.hold(client),
+            hold: self.hold(at.unix),
             blocked_everywhere: names.collect(),
-            spent_today_usd: self.spent.on(client.unix()),
+            spent_today_usd: self.spent.on(at.unix),
             slots: self.slots.iter().filter_map(slot).collect(),
         }
     }
@@ -92,16 +92,16 @@ impl Machine {
     }
 
     /// The situation of those who wait for a session for a target.
-    fn shortage_for(&self, client: &Client, target: TargetId) -> Shortage<'_> {
-        let now = client.monotonic();
+    fn shortage_for(&self, target: TargetId) -> Shortage<'_> {
+        let now = self.now.monotonic;
         let (count, until) = self.leases.resting(target, now);
-        let until = until.map(|at| client.unix().saturating_add(at.saturating_sub(now)));
+        let until = until.map(|at| self.now.unix.saturating_add(at.saturating_sub(now)));
         let target = self.labels.get(&target).map(ArcStr::as_str);
-        Shortage { target, rests: Rests { count, until }, ..self.shortage(client, now) }
+        Shortage { target, rests: Rests { count, until }, ..self.shortage(now) }
     }
 
     /// The situation of somebody for whom all free sessions rest.
-    fn shortage(&self, client: &Client, now: Millis) -> Shortage<'_> {
+    fn shortage(&self, now: Millis) -> Shortage<'_> {
         let counts = self.counts();
         Shortage {
             counts,
@@ -112,7 +112,7 @@ impl Machine {
             replaces: self.replaces(),
             is_asking: self.is_asking(),
             has_asked: self.asking.is_all,
-            hold: self.hold(client),
+            hold: self.hold(self.now.unix),
         }
     }
 
@@ -140,13 +140,13 @@ impl Machine {
 
     /// Fails the callers at once to whom no session comes before their time is over.
     pub(super) fn fail_fast(&mut self, client: &mut Client, now: Millis) {
-        if self.leases.waiting() == 0 || self.shortage(client, now).comes() == Comes::Soon {
+        if self.leases.waiting() == 0 || self.shortage(now).comes() == Comes::Soon {
             return;
         }
         for target in self.leases.targets() {
-            let comes = match self.shortage_for(client, target).comes() {
+            let comes = match self.shortage_for(target).comes() {
                 Comes::Soon => continue,
-                Comes::At(at) => Some(now.saturating_add(at.saturating_sub(client.unix()))),
+                Comes::At(at) => Some(now.saturating_add(at.saturating_sub(self.now.unix))),
                 Comes::Never => None,
             };
             let waiters = self.callers.gone_by(comes).into_iter().filter(|waiter| self.leases.wanted_target(*waiter) == Some(target));
@@ -158,7 +158,7 @@ impl Machine {
         let mut errors: BTreeMap<TargetId, Error> = BTreeMap::new();
         for waiter in waiters {
             let Some(target) = self.leases.wanted_target(waiter) else { continue };
-            let error = || self.unavailable("acquire", lead, &self.shortage_for(client, target));
+            let error = || self.unavailable("acquire", lead, &self.shortage_for(target));
             let error = errors.entry(target).or_insert_with(error).clone();
             self.end_wait(client, waiter, error);
         }
@@ -170,7 +170,7 @@ impl Machine {
     }
 
     pub(super) fn tell_own_status(&self, client: &mut Client, command: CommandId) {
-        let status = self.status(client);
+        let status = self.status(client, self.now);
         client.complete(command, Ok(told(&status)));
     }
 
@@ -228,7 +228,7 @@ impl Machine {
                 self.tell_own_status(client, waiter.command);
             } else {
                 let lead = format!("only {ready} of {} sessions were free in time", waiter.count);
-                let error = self.unavailable("wait_ready", &lead, &self.shortage_for(client, TargetId::NONE));
+                let error = self.unavailable("wait_ready", &lead, &self.shortage_for(TargetId::NONE));
                 client.complete(waiter.command, Err(error));
             }
         }

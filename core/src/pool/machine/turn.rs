@@ -17,7 +17,7 @@ use crate::pool::record::RecordChange;
 use crate::pool::share::SPARE_FIRST;
 use crate::pool::targets::{Consequence, Observation, TargetId};
 use crate::state::{CommandId, Name, Seen};
-use crate::time::Millis;
+use crate::time::{Millis, Now};
 
 impl Machine {
     /// Adds a caller that waits for a lease.
@@ -35,7 +35,7 @@ impl Machine {
             self.label(target, label);
         }
         let avoid = asked.avoid.as_deref().and_then(|session| self.slot_with(client, session));
-        let until = client.monotonic().saturating_add(asked.timeout_ms.unwrap_or(TIMEOUT));
+        let until = self.now.monotonic.saturating_add(asked.timeout_ms.unwrap_or(TIMEOUT));
         let waiter = self.leases.ask(target, key, avoid, until);
         self.callers.add(waiter, command, until);
         self.turn(client);
@@ -55,21 +55,29 @@ impl Machine {
 
     /// Cancels the wait of a command. Returns true if it did wait.
     pub(in crate::pool) fn leave(&mut self, client: &mut Client, command: CommandId) -> bool {
+        let waited = self.leave_lending(client, command)
+            || self.leave_opening(client, command)
+            || self.leave_closing(client, command)
+            || self.leave_asking(client, command);
+        if waited {
+            self.turn(client);
+        }
+        waited
+    }
+
+    /// Cancels the wait for a lease, or for ready sessions.
+    fn leave_lending(&mut self, client: &mut Client, command: CommandId) -> bool {
         let error = |operation, what: &str| Error::new(Kind::Cancelled, Effect::None, operation, what, Advice::Nothing);
         if let Some(waiter) = self.callers.waiter_of(command) {
             let goes_on = if self.slots.counts.coming > 0 { ", and what is being bought goes on" } else { "" };
             self.end_wait(client, waiter, error("acquire", &format!("was cancelled before a session was free{goes_on}")));
             return true;
         }
-        if self.callers.leave_ready(command) {
+        let waited = self.callers.leave_ready(command);
+        if waited {
             client.complete(command, Err(error("wait_ready", "was cancelled before enough sessions were ready")));
-            return true;
         }
-        if self.leave_opening(client, command) {
-            self.turn(client);
-            return true;
-        }
-        self.leave_closing(client, command) || self.leave_asking(client, command)
+        waited
     }
 
     /// A lease comes back.
@@ -83,7 +91,7 @@ impl Machine {
         if let Some(slot) = self.leases.slot_of(lease).filter(has_news) {
             self.write_notes(client, slot, true);
         }
-        self.leases.give_back(lease, client.monotonic());
+        self.leases.give_back(lease, self.now.monotonic);
     }
 
     /// Something was seen through a lease. None where the lease is not valid, or the exit is another one by now.
@@ -94,7 +102,7 @@ impl Machine {
         seen: Seen,
         wait: Option<Millis>,
     ) -> Option<LeaseAdvice> {
-        let (now, sight) = (client.monotonic(), Observation::of(seen, wait));
+        let (now, sight) = (self.now.monotonic, Observation::of(seen, wait));
         let ObservationResult { slot, target, follows, answers } = self.leases.observe(lease, sight, now)?;
         self.blocking.note(target, sight, follows, answers, now);
         if sight.is_answer() {
@@ -133,9 +141,9 @@ impl Machine {
             session.ends_after_leases |= has_failed;
             fails = session.ends_after_leases;
         }
-        let failed = has_failed.then(|| BuyingChange::Failed { unix: client.unix() });
+        let failed = has_failed.then(|| BuyingChange::Failed { unix: self.now.unix });
         let answered = if sight == Observation::Good { self.buyer.answered() } else { None };
-        self.tell_all(client, failed.into_iter().chain(answered));
+        self.tell_all(failed.into_iter().chain(answered));
         match follows {
             Consequence::Blocked { .. } | Consequence::Refused if fails => self.leases.retire(slot),
             Consequence::Blocked { .. } if is_dynamic && self.blocking.may_rotate(target, now) => self.leases.change(slot, now),
@@ -162,26 +170,26 @@ impl Machine {
     }
 
     /// When a session may do again for the target of a lease.
-    pub(in crate::pool) fn retry_at(&self, client: &Client, lease: LeaseId) -> Option<Millis> {
+    pub(in crate::pool) fn retry_at(&self, lease: LeaseId, now: Now) -> Option<Millis> {
         let target = self.leases.target_of(lease)?;
         let rotates_at = self.blocking.rotates_at(target).filter(|_| is_dynamic(&self.options));
         let at = self.leases.rested_first(target).into_iter().chain(rotates_at).min()?;
-        Some(client.unix().saturating_add(at.saturating_sub(client.monotonic()).max(0)))
+        Some(now.unix.saturating_add(at.saturating_sub(now.monotonic).max(0)))
     }
 
     /// The client below has something to say.
     pub(in crate::pool) fn on_client_event(&mut self, client: &mut Client, what: PoolEventKind) {
         match what {
             PoolEventKind::Claimed(claimed) => self.claimed(client, &claimed),
-            PoolEventKind::NotClaimed => self.not_claimed(client),
+            PoolEventKind::NotClaimed => self.not_claimed(),
             PoolEventKind::Ended(command) => match (self.commands.remove(&command), client.take_answer(command)) {
                 (Some(For::Slot(slot, work)), Some(result)) if self.slots.is_at(slot, work) => self.slot_ended(client, slot, result),
                 // The slot was lost meanwhile, and may be this client's again, with another session.
                 (Some(For::Slot(..)), Some(Ok(answered))) => self.let_stale_go(client, &answered),
-                (Some(For::Products), Some(result)) => self.products_read(client, &result),
+                (Some(For::Products), Some(result)) => self.products_read(&result),
                 _ => {}
             },
-            PoolEventKind::Charged(usd) => self.spent.add(client.unix(), usd),
+            PoolEventKind::Charged(usd) => self.spent.add(self.now.unix, usd),
             PoolEventKind::Found(found) => self.found(client, found),
             PoolEventKind::Put(is_done) => self.shared_put(client, is_done),
             PoolEventKind::Listed(page) => self.listed(client, page),
@@ -191,7 +199,7 @@ impl Machine {
 
     /// Does what there is to do now.
     pub(in crate::pool) fn turn(&mut self, client: &mut Client) {
-        let now = client.monotonic();
+        let now = self.now.monotonic;
         self.take_back_late(client, now);
         self.wake_slots(client, now);
         let mut rested = None;
@@ -222,7 +230,7 @@ impl Machine {
         self.buy_kept(client, now);
         self.share(client, now);
         self.tell_hold(client);
-        self.next = self.next_time(client, now, rested);
+        self.next = self.next_time(now, rested);
     }
 
     /// Leases that were out for too long: their callers are told of, or lose them.
@@ -292,9 +300,9 @@ impl Machine {
         client.complete(command, Ok(answered(Json::checked(raw), const { &crate::contract::pools::PoolLease::SHAPE })));
     }
 
-    pub(super) fn next_time(&self, client: &Client, now: Millis, rested: Option<Millis>) -> Option<Millis> {
+    pub(super) fn next_time(&self, now: Millis, rested: Option<Millis>) -> Option<Millis> {
         let is_open = self.closing.is_none() && self.shared.is_open;
-        let hold = self.buyer.changes_at(client.unix(), now);
+        let hold = self.buyer.changes_at(self.now.unix, now);
         let wants = is_open && self.lacking(now) > 0;
         let spare = self.asking.wanted_since.map(|since| since.saturating_add(SPARE_FIRST)).filter(|at| wants && *at > now);
         let (oldest, unsaid) = self.leases.oldest();
@@ -326,17 +334,17 @@ impl Machine {
     /// Buys nothing from here on, nowhere; what there is is lent.
     pub(in crate::pool) fn pause(&mut self, client: &mut Client, command: CommandId) {
         self.shared.asks.push(command);
-        self.change(client, RecordChange::Paused(true));
+        self.change(RecordChange::Paused(true));
         self.turn(client);
     }
 
     /// Buys again, everywhere, also where a hold was to last until this is said.
     pub(in crate::pool) fn resume(&mut self, client: &mut Client, command: CommandId) {
         self.shared.asks.push(command);
-        self.change(client, RecordChange::Paused(false));
-        self.change(client, RecordChange::Buying(BuyingChange::Freed));
+        self.change(RecordChange::Paused(false));
+        self.change(RecordChange::Buying(BuyingChange::Freed));
         self.buyer.freed();
-        self.look_at_doubts(client.monotonic());
+        self.look_at_doubts(self.now.monotonic);
         self.turn(client);
     }
 
@@ -362,9 +370,9 @@ impl Machine {
         let everywhere = drain.everywhere.unwrap_or_default();
         let include_static = drain.include_static.unwrap_or_default();
         // A supervisor that starts the program again buys nothing.
-        self.change(client, RecordChange::Paused(true));
+        self.change(RecordChange::Paused(true));
         if everywhere {
-            self.change(client, RecordChange::Drained { include_static });
+            self.change(RecordChange::Drained { include_static });
         }
         let ends = Ends { include_static, everywhere };
         self.begin_closing(client, Some(command), drain.grace_ms.unwrap_or(GRACE), Some(ends));
@@ -387,7 +395,7 @@ impl Machine {
         if self.closing.is_some() {
             return client.complete(command, Err(is_closed("wait_ready")));
         }
-        let until = client.monotonic().saturating_add(asked.timeout_ms.unwrap_or(READY_TIMEOUT));
+        let until = self.now.monotonic.saturating_add(asked.timeout_ms.unwrap_or(READY_TIMEOUT));
         self.callers.for_ready.push(ReadyWaiter { command, count, until });
         self.turn(client);
     }

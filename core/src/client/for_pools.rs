@@ -11,7 +11,7 @@ use crate::engine::{Answered, EventKind, RecordId};
 use crate::entropy::Dice;
 use crate::options::CallOptions;
 use crate::policy::Error;
-use crate::state::{CommandId, Name, Version};
+use crate::state::{CommandId, Name, Space, Version};
 use crate::time::Now;
 
 /// Commands: each that has a pool's number is the pool's, which hears of its end.
@@ -113,7 +113,7 @@ impl Client {
 impl Client {
     /// The name of a slot.
     pub(crate) fn slot_name(&self, slot: &str) -> Name {
-        self.router.account.space.intent(&SlotPurchase { slot, number: 1 }.to_string())
+        self.router.account.space.slot(slot)
     }
 
     /// Claims slots, at most `most` of these, those with something under them first. Returns those that the store is asked for; not those
@@ -153,6 +153,11 @@ impl Client {
     /// The time that it was given last.
     pub(crate) fn now(&self) -> Now {
         self.router.shared.clock.now()
+    }
+
+    /// The space of this client's names.
+    pub(crate) fn space(&self) -> &Space {
+        &self.router.account.space
     }
 
     pub(crate) fn api(&self) -> Api {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::{Deref, DerefMut};
 
 use super::leases::LeaseId;
-use super::machine::{Machine, call_options, is_closed};
+use super::machine::{Machine, PoolAction, call_options, is_closed};
 use super::notes::refusal;
 use super::survey::{SURVEY, Survey};
 use crate::client::{CallOptions, Client, ClientOptions, Driven, Outputs, PoolEventKind, PoolNo, ReadFailure, Step, StepId, Ticket};
@@ -196,7 +196,8 @@ impl PoolClient {
         self.client.set_pool_cap(&open.name, open.daily_cap_usd);
         let number = self.next_number();
         let (mark, dice) = (self.client.any_mark(), self.client.dice());
-        self.begin(command, number, Machine::new(number, open, mark, dice));
+        let machine = Machine::new(number, open, self.client.space().clone(), mark, dice);
+        self.begin(command, number, machine);
     }
 
     fn join(&mut self, command: CommandId, JoinPool { name }: JoinPool) {
@@ -208,7 +209,8 @@ impl PoolClient {
         }
         let number = self.next_number();
         let dice = self.client.dice();
-        self.begin(command, number, Machine::joining(number, name, dice));
+        let machine = Machine::joining(number, name, self.client.space().clone(), dice);
+        self.begin(command, number, machine);
     }
 
     fn next_number(&mut self) -> PoolNo {
@@ -405,11 +407,15 @@ impl PoolClient {
         read_json(answered.raw.text()).ok()
     }
 
-    /// Tells a pool something. None where it is not open.
+    /// Tells a pool something, and carries out what it asks for then. None where it is not open.
     fn tell<T>(&mut self, pool: PoolNo, what: impl FnOnce(&mut Machine, &mut Client) -> T) -> Option<T> {
         let machine = self.pools.get_mut(&pool)?;
         machine.now = self.client.now();
-        Some(what(machine, &mut self.client))
+        let said = what(machine, &mut self.client);
+        for action in machine.take_actions() {
+            carry_out(&mut self.client, pool, machine.name(), action);
+        }
+        Some(said)
     }
 
     /// Tells its pool something about a lease.
@@ -472,6 +478,21 @@ outputs! {
 }
 
 const IS_OPEN: &str = "belongs to a pool that this client already has open";
+
+/// Carries out what a pool asks for.
+fn carry_out(client: &mut Client, pool: PoolNo, name: &str, action: PoolAction) {
+    match action {
+        PoolAction::Complete(command, result) => client.complete(command, *result),
+        PoolAction::Notify(what) => client.notify_of_pool(name, what),
+        PoolAction::ReleaseSlot(slot) => client.release_slot(&slot),
+        PoolAction::ReleaseSession(session) => _ = client.release_session(&session),
+        PoolAction::SetNotes { session, notes, writes } => client.set_pool_notes(&session, notes, writes),
+        PoolAction::ClaimRecord => client.claim_pool(pool, &client.pool_name(name)),
+        PoolAction::PutRecord(data) => client.put_pool(pool, &client.pool_name(name), data),
+        PoolAction::ReleaseRecord => client.release_pool(pool, &client.pool_name(name)),
+        PoolAction::List(after) => client.list_for(pool, after),
+    }
+}
 
 fn no_agent(operation: &'static str) -> Error {
     Error::new(Kind::Misuse, Effect::None, operation, "belongs to the agent API", Advice::ChangeRequest)

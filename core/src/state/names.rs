@@ -64,9 +64,14 @@ impl Space {
     /// The name of an intent. All purchases of a pool's slot have one name.
     pub(crate) fn intent(&self, intent: &str) -> Name {
         match SlotPurchase::of(intent) {
-            Some(purchase) => self.name('p', &digest("slot", &[purchase.slot])),
+            Some(purchase) => self.slot(purchase.slot),
             None => self.name('i', &digest("intent", &[intent])),
         }
+    }
+
+    /// The name of a pool's slot.
+    pub(crate) fn slot(&self, slot: &str) -> Name {
+        self.name('p', &digest("slot", &[slot]))
     }
 
     /// The space of a pool, whose purchases count on a day of its own beside the account's.

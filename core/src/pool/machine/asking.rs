@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::action::PoolAction;
 use super::root::{For, Machine, is_dynamic};
 use super::slots::Doing;
 use super::takeover::{READ_AGAIN, Situation, SlotUse};
@@ -159,7 +160,7 @@ impl Machine {
 
     fn claim(&mut self, client: &mut Client, slots: Vec<SlotNo>, most: u32) -> bool {
         self.asking.most = most;
-        let names: Vec<(Name, SlotNo)> = slots.into_iter().map(|slot| (client.slot_name(&self.slot_text(slot)), slot)).collect();
+        let names: Vec<(Name, SlotNo)> = slots.into_iter().map(|slot| (self.slot_name(slot), slot)).collect();
         let asked = client.claim_slots(self.number, names.iter().map(|(name, _)| name.clone()).collect(), most);
         self.asking.out = names.into_iter().collect();
         let asked: BTreeSet<Name> = asked.into_iter().collect();
@@ -196,15 +197,15 @@ impl Machine {
                     May::Try(trial) if is_trial => self.keep(name, slot, true, Some(trial)),
                     May::Buy(_) if !is_trial => self.keep(name, slot, true, None),
                     _ => {
-                        client.release_slot(name);
+                        self.act(PoolAction::ReleaseSlot(name.clone()));
                         self.slots.set(slot, Doing::Doubts { resends: true }, Some(now.saturating_add(READ_AGAIN)));
                     }
                 },
                 SlotUse::Leaves(doing, after) => {
-                    client.release_slot(name);
+                    self.act(PoolAction::ReleaseSlot(name.clone()));
                     self.slots.set(slot, doing, after.map(|after| now.saturating_add(after)));
                 }
-                SlotUse::Releases => client.release_slot(name),
+                SlotUse::Releases => self.act(PoolAction::ReleaseSlot(name.clone())),
             }
         }
         // Beyond this client's own size there may be sessions by now.
@@ -233,7 +234,7 @@ impl Machine {
                 }
                 false => {
                     self.asking.empty.insert(slot, now.saturating_add(EMPTY_AGAIN));
-                    client.release_slot(name);
+                    self.act(PoolAction::ReleaseSlot(name.clone()));
                 }
             }
         }

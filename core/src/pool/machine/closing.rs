@@ -23,7 +23,13 @@ impl Machine {
         self.begin_closing(client, None, GRACE, Some(Ends { include_static, everywhere }));
     }
 
-    pub(super) fn begin_closing(&mut self, client: &mut Client, command: Option<CommandId>, grace: Millis, ends: Option<Ends>) {
+    pub(super) fn begin_closing(
+        &mut self,
+        client: &mut Client,
+        command: Option<(CommandId, &'static str)>,
+        grace: Millis,
+        ends: Option<Ends>,
+    ) {
         let (now, was_everywhere) = (self.now.monotonic, self.ends_what_it_finds());
         if let Some(closing) = &mut self.closing {
             // A second closing waits with the first, and ends the sessions of either; the time for that begins now.
@@ -54,22 +60,22 @@ impl Machine {
         self.withdraw_purchases(client);
         for waiter in self.callers.gone_by(None) {
             let error = Error::new(Kind::Cancelled, Effect::None, "acquire", "the pool was closed", Advice::Nothing);
-            self.end_wait(client, waiter, error);
+            self.end_wait(waiter, error);
         }
         for waiter in std::mem::take(&mut self.callers.for_ready) {
             let error = Error::new(Kind::Cancelled, Effect::None, "wait_ready", "the pool was closed", Advice::Nothing);
-            client.complete(waiter.command, Err(error));
+            self.complete(waiter.command, Err(error));
         }
     }
 
     /// Cancels a command's wait for the closing, which goes on.
-    pub(super) fn leave_closing(&mut self, client: &mut Client, command: CommandId) -> bool {
+    pub(super) fn leave_closing(&mut self, command: CommandId) -> bool {
         let Some(closing) = &mut self.closing else { return false };
-        let Some(at) = closing.commands.iter().position(|known| *known == command) else { return false };
+        let Some(at) = closing.commands.iter().position(|(known, _)| *known == command) else { return false };
         closing.commands.remove(at);
         closing.is_told |= closing.commands.is_empty();
         let error = Error::new(Kind::Cancelled, Effect::None, "close_pool", "is not waited for any more; the pool closes", Advice::Nothing);
-        client.complete(command, Err(error));
+        self.complete(command, Err(error));
         true
     }
 
@@ -103,7 +109,7 @@ impl Machine {
         let is_asking = !self.asking.out.is_empty() || self.is_to_find();
         let is_busy = self.ends().is_some() && (self.slots.has_idle_sessions() || is_asking || !self.commands.is_empty());
         let is_late = now >= until.saturating_add(PATIENCE);
-        self.tell_undrained(client, now, is_busy);
+        self.tell_undrained(now, is_busy);
         if (is_busy || self.shared.is_behind()) && !is_late {
             return;
         }
@@ -122,13 +128,13 @@ impl Machine {
         let Some(closing) = &mut self.closing else { return };
         closing.is_told = true;
         let commands = std::mem::take(&mut closing.commands);
-        for command in commands {
+        for (command, _) in commands {
             self.tell_own_status(client, command);
         }
     }
 
     /// Tells those who drain the pool, once their grace is over, what still lives; it goes on being terminated.
-    fn tell_undrained(&mut self, client: &mut Client, now: Millis, is_busy: bool) {
+    fn tell_undrained(&mut self, now: Millis, is_busy: bool) {
         let is_behind = self.shared.is_behind();
         let is_over =
             |closing: &&mut Closing| closing.ends.is_some() && !closing.is_told && now >= closing.told_by && (is_busy || is_behind);
@@ -143,10 +149,9 @@ impl Machine {
             (_, 0) => format!("was not done in time: {named} still live, and their termination goes on for a minute"),
             _ => format!("was not done in time: {named} and {more} more still live, and their termination goes on for a minute"),
         };
-        for command in std::mem::take(&mut closing.commands) {
-            let operation = client.command_operation(command).unwrap_or("drain_pool");
-            let advice = if living.is_empty() { Advice::MendStore } else { Advice::TerminateAgain };
-            client.complete(command, Err(Error::new(Kind::Unavailable, Effect::Unknown, operation, what.clone(), advice)));
+        let advice = if living.is_empty() { Advice::MendStore } else { Advice::TerminateAgain };
+        for (command, operation) in std::mem::take(&mut closing.commands) {
+            self.complete(command, Err(Error::new(Kind::Unavailable, Effect::Unknown, operation, what.clone(), advice)));
         }
     }
 

@@ -1,5 +1,6 @@
 //! The sessions of this client: they are read, get other exits, are renewed, ended, and let go of.
 
+use super::action::PoolAction;
 use super::opened::{has_proxy, proxy_of};
 use super::root::{Machine, is_dynamic};
 use super::slots::{Doing, HeldSlot, PoolSession};
@@ -89,10 +90,10 @@ impl Machine {
         self.begin(client, slot, Doing::Rotates, &rotate, CallOptions::default());
     }
 
-    pub(super) fn tell_rotated(&self, client: &mut Client, slot: SlotNo) {
+    pub(super) fn tell_rotated(&mut self, slot: SlotNo) {
         let Some(session) = self.slots.session(slot) else { return };
         let cause = session.rotates_for().as_str().to_owned();
-        client.notify_of_pool(&self.options.name, EventKind::PoolRotated { session_id: session.id.to_string(), cause });
+        self.notify(EventKind::PoolRotated { session_id: session.id.to_string(), cause });
     }
 
     /// A session was read, or has another exit.
@@ -150,7 +151,7 @@ impl Machine {
     }
 
     /// Notes in the record of a slot's session what whoever takes it over is to know.
-    pub(super) fn write_notes(&mut self, client: &mut Client, slot: SlotNo, writes: bool) {
+    pub(super) fn write_notes(&mut self, slot: SlotNo, writes: bool) {
         let (rests, due) = self.leases.saved(slot, self.now.monotonic, self.now.unix);
         let Some(session) = self.slots.session_mut(slot) else { return };
         session.is_data_new = false;
@@ -159,7 +160,8 @@ impl Machine {
             Some(recalled) => (**recalled).clone(),
             None => SessionNotes { generation: session.generation, rests, due, data: session.data.clone() },
         };
-        client.set_pool_notes(&session.id, notes.text(), writes);
+        let action = PoolAction::SetNotes { session: session.id.clone(), notes: notes.text(), writes };
+        self.act(action);
     }
 
     /// Keeps the callers' data of a lease's exit. None where the lease is not valid, or the exit is another one by now.
@@ -394,13 +396,13 @@ impl Machine {
             () if client.is_over(&session.id) => Some(SeenSlot::Empty),
             () => client.is_usable(&session.id).then_some(SeenSlot::FreeInStore),
         };
-        client.release_session(&session.id);
+        self.act(PoolAction::ReleaseSession(session.id.clone()));
         self.slots.remove(slot);
         seen.into_iter().for_each(|seen| self.slots.others.note(slot, seen));
     }
 
     pub(super) fn release_idle(&mut self, client: &mut Client, slot: SlotNo) {
-        self.write_notes(client, slot, false);
+        self.write_notes(slot, false);
         self.give_up(client, slot);
         self.asking.look_anew();
     }

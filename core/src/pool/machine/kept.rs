@@ -1,6 +1,7 @@
 //! Claimed slots that are to be bought for: each waits until the pool's record was read since, so that nothing is bought after somebody has
 //! paused the pool, or another client has met a hold; and a trial until the record says that it goes on.
 
+use super::action::PoolAction;
 use super::parts::{ClaimedSlot, Mark};
 use super::root::{For, Machine, call_options};
 use super::shared::Custody;
@@ -39,7 +40,7 @@ impl Machine {
             let is_read = self.shared.was_read_since(kept.since);
             let is_to_mark = kept.is_trial && self.buyer.tries_for_all() && kept.mark != Mark::Put;
             match () {
-                () if !may => self.let_kept_go(client, kept),
+                () if !may => self.let_kept_go(kept),
                 () if kept.mark == Mark::Out => self.asking.kept.push(kept),
                 () if is_read && !is_to_mark => self.fill_slot(client, kept.slot, Doing::Buys { is_trial: kept.is_trial }),
                 () if is_read && self.shared.custody == Custody::Mine => {
@@ -73,7 +74,7 @@ impl Machine {
     }
 
     /// The record was put with what this client had to say, or may not have been.
-    pub(super) fn trial_put(&mut self, client: &mut Client, is_done: bool) {
+    pub(super) fn trial_put(&mut self, is_done: bool) {
         for kept in std::mem::take(&mut self.asking.kept) {
             match (kept.mark, is_done) {
                 (Mark::Out, true) => self.asking.kept.push(ClaimedSlot { mark: Mark::Put, ..kept }),
@@ -81,15 +82,15 @@ impl Machine {
                 (Mark::Out, false) => {
                     self.buyer.marked(false);
                     self.shared.changes.retain(|change| !matches!(change, RecordChange::Buying(BuyingChange::Tries(_))));
-                    self.let_kept_go(client, kept);
+                    self.let_kept_go(kept);
                 }
                 _ => self.asking.kept.push(kept),
             }
         }
     }
 
-    fn let_kept_go(&mut self, client: &mut Client, kept: ClaimedSlot) {
-        client.release_slot(&kept.name);
+    fn let_kept_go(&mut self, kept: ClaimedSlot) {
+        self.act(PoolAction::ReleaseSlot(kept.name));
         let (_, tried) = self.buyer.ended_purchase(kept.is_trial);
         self.tell_all(tried);
         match kept.is_doubt {
@@ -99,11 +100,11 @@ impl Machine {
     }
 
     /// Claims have ended.
-    pub(super) fn lose_kept(&mut self, client: &mut Client, names: Option<&[Name]>) {
+    pub(super) fn lose_kept(&mut self, names: Option<&[Name]>) {
         let is_lost = |kept: &ClaimedSlot| names.is_none_or(|names| names.contains(&kept.name));
         let (lost, kept) = std::mem::take(&mut self.asking.kept).into_iter().partition(is_lost);
         self.asking.kept = kept;
-        lost.into_iter().for_each(|kept| self.let_kept_go(client, kept));
+        lost.into_iter().for_each(|kept| self.let_kept_go(kept));
     }
 
     /// How a slot is opened. A new key, where the service failed, is taken by the trial alone.

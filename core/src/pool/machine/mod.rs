@@ -1,6 +1,7 @@
 //! One pool in one client: who waits, which slots this client has, and what it does about them. [`root`] has its state, [`turn`] what it
 //! is told and the order of what it does; each other file is one part of that.
 
+mod action;
 mod asking;
 mod callers;
 mod closing;
@@ -18,4 +19,5 @@ mod status;
 mod takeover;
 mod turn;
 
+pub(super) use self::action::PoolAction;
 pub(super) use self::root::{Machine, call_options, is_closed};

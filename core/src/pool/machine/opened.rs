@@ -1,5 +1,6 @@
 //! The results of opening a slot: of a purchase, or of taking over its session.
 
+use super::action::PoolAction;
 use super::outcome::Came;
 use super::root::Machine;
 use super::slots::{Doing, PoolSession};
@@ -21,7 +22,7 @@ impl Machine {
             (Doing::Takes { .. } | Doing::Buys { .. }, Err(error)) => self.not_opened(client, slot, doing, &error),
             (Doing::Reads, Ok(answered)) => self.was_read(client, slot, &answered, false),
             (Doing::Rotates, Ok(answered)) => {
-                self.tell_rotated(client, slot);
+                self.tell_rotated(slot);
                 self.was_read(client, slot, &answered, true);
             }
             (Doing::Rotates, Err(error)) if error.effect != Effect::None => {
@@ -87,11 +88,11 @@ impl Machine {
     }
 
     /// Takes a result on a slot that this client has lost meanwhile: its session is released.
-    pub(super) fn let_stale_go(&mut self, client: &mut Client, answered: &Answered) {
+    pub(super) fn let_stale_go(&mut self, answered: &Answered) {
         let session = answered.facts.session_id.as_deref();
         let is_here = |id: &str| self.slots.iter().any(|(_, held)| held.session.as_ref().is_some_and(|session| session.id == *id));
         if let Some(id) = session.filter(|id| !is_here(id)) {
-            client.release_session(id);
+            self.act(PoolAction::ReleaseSession(id.into()));
         }
     }
 }

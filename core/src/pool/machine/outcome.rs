@@ -1,5 +1,6 @@
 //! The results of opening a slot, for the buyer and for its hold: a session, or none and why.
 
+use super::action::PoolAction;
 use super::root::Machine;
 use super::slots::{Doing, PoolSession};
 use super::takeover::{DOUBT_AGAIN, READ_AGAIN};
@@ -44,7 +45,7 @@ impl Machine {
                     let change = self.buyer.ended(0, self.now.unix);
                     self.tell_all(change);
                 }
-                error.session_id.iter().for_each(|id| _ = client.release_session(id));
+                error.session_id.iter().for_each(|id| self.act(PoolAction::ReleaseSession(id.as_str().into())));
                 self.slots.remove(slot);
             }
             // It was withdrawn: that says nothing of further ones.

@@ -70,8 +70,8 @@ pub(super) enum Mark {
 
 #[derive(Debug, Clone, Hash)]
 pub(super) struct Closing {
-    /// The commands that wait for it.
-    pub(super) commands: Vec<CommandId>,
+    /// The commands that wait for it, and their operations.
+    pub(super) commands: Vec<(CommandId, &'static str)>,
     /// True if they have their results.
     pub(super) is_told: bool,
     /// Until when leases are waited for.

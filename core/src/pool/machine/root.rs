@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 
 use arcstr::ArcStr;
 
+use super::action::PoolAction;
 use super::callers::Callers;
 use super::parts::{Asking, Closing, Ends, Look, SpentToday};
 use super::shared::SharedRecord;
 use super::slots::Slots;
-use crate::client::{CallOptions, Client, PoolNo};
+use crate::client::{CallOptions, PoolNo};
 use crate::collections::Map;
 use crate::contract::pools::{OpenPool, PoolHold, PoolHoldReason};
 use crate::contract::{Encode, Json, Shape, Shaped, json_of};
-use crate::engine::Answered;
+use crate::engine::{Answered, EventKind};
 use crate::entropy::Dice;
 use crate::policy::{Advice, Effect, Error, Kind};
 use crate::pool::buyer::{Buyer, BuyingChange};
@@ -21,7 +22,7 @@ use crate::pool::record::RecordChange;
 use crate::pool::share::Sharing;
 use crate::pool::targets::{BlockTracker, ProxyTracker, TargetId};
 use crate::pool::unavailable::shown;
-use crate::state::{CommandId, Name};
+use crate::state::{CommandId, Name, Space};
 use crate::time::{Millis, Now};
 
 /// How long a lease is waited for.
@@ -41,12 +42,16 @@ pub(super) enum For {
     Products,
 }
 
-#[derive(Debug, Clone, Hash)]
+#[derive(Debug)]
 pub(in crate::pool) struct Machine {
     pub(super) number: PoolNo,
     /// The time of what it was told last.
     pub(in crate::pool) now: Now,
     pub(super) dice: Dice,
+    /// The names of its record and of its slots are these in there.
+    pub(super) space: Space,
+    /// The requests to the client since it was told something.
+    actions: Vec<PoolAction>,
     pub(super) options: OpenPool,
     /// True if the pool was joined as others had opened it, to read its status and to change how it buys: it neither lends nor buys.
     pub(super) joins: bool,
@@ -75,7 +80,7 @@ pub(in crate::pool) struct Machine {
 
 impl Machine {
     /// `mark`: a text that no other client of the pool has.
-    pub(in crate::pool) fn new(number: PoolNo, options: OpenPool, mark: String, dice: Dice) -> Self {
+    pub(in crate::pool) fn new(number: PoolNo, options: OpenPool, space: Space, mark: String, dice: Dice) -> Self {
         let terms = LeaseTerms {
             per_session: options.leases_per_session.unwrap_or(1),
             rotate_after_uses: options.rotate_after_uses.filter(|_| is_dynamic(&options)),
@@ -85,6 +90,8 @@ impl Machine {
             number,
             now: Now::default(),
             dice,
+            space,
+            actions: Vec::new(),
             params: json_of(&options.session()),
             leases: Leases::new(terms),
             buyer: Buyer::default(),
@@ -107,8 +114,8 @@ impl Machine {
     }
 
     /// A pool that others have opened.
-    pub(in crate::pool) fn joining(number: PoolNo, name: String, dice: Dice) -> Self {
-        let machine = Machine::new(number, OpenPool { name, size: 1, ..OpenPool::default() }, String::new(), dice);
+    pub(in crate::pool) fn joining(number: PoolNo, name: String, space: Space, dice: Dice) -> Self {
+        let machine = Machine::new(number, OpenPool { name, size: 1, ..OpenPool::default() }, space, String::new(), dice);
         Machine { joins: true, shared: SharedRecord::default(), ..machine }
     }
 
@@ -121,11 +128,29 @@ impl Machine {
         }
     }
 
-    pub(super) fn end_wait(&mut self, client: &mut Client, waiter: WaiterId, error: Error) {
+    pub(super) fn end_wait(&mut self, waiter: WaiterId, error: Error) {
         self.leases.leave(waiter);
         if let Some(command) = self.callers.remove(waiter) {
-            client.complete(command, Err(error));
+            self.complete(command, Err(error));
         }
+    }
+
+    /// Asks the client for something.
+    pub(super) fn act(&mut self, action: PoolAction) {
+        self.actions.push(action);
+    }
+
+    pub(super) fn complete(&mut self, command: CommandId, result: Result<Answered, Error>) {
+        self.act(PoolAction::Complete(command, Box::new(result)));
+    }
+
+    pub(super) fn notify(&mut self, what: EventKind) {
+        self.act(PoolAction::Notify(what));
+    }
+
+    /// The requests to the client since the last call.
+    pub(in crate::pool) fn take_actions(&mut self) -> Vec<PoolAction> {
+        std::mem::take(&mut self.actions)
     }
 
     pub(super) fn keep_ready(&self) -> usize {
@@ -171,14 +196,14 @@ impl Machine {
         self.buyer.read(self.shared.known.buying, self.now.monotonic);
     }
 
-    pub(super) fn record_name(&self, client: &Client) -> Name {
-        client.pool_name(&self.options.name)
-    }
-
     /// A command is at work on a slot.
     pub(super) fn works(&mut self, slot: SlotNo, command: CommandId) {
         let work = self.slots.begin_work(slot);
         self.commands.insert(command, For::Slot(slot, work));
+    }
+
+    pub(super) fn slot_name(&self, slot: SlotNo) -> Name {
+        self.space.slot(&self.slot_text(slot))
     }
 
     pub(super) fn slot_text(&self, slot: SlotNo) -> String {

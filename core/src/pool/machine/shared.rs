@@ -50,8 +50,8 @@ pub(super) struct SharedRecord {
     pub(super) drains: u32,
     /// True if the record is to be read before a request that may buy is sent.
     pub(super) is_asked_for: bool,
-    /// The commands that wait until all changes are put.
-    pub(super) asks: Vec<CommandId>,
+    /// The commands that wait until all changes are put, and their operations.
+    pub(super) asks: Vec<(CommandId, &'static str)>,
     /// Why nothing is bought, and until when, as it was told last.
     pub(super) told: Option<(PoolHoldReason, Option<Millis>)>,
 }

@@ -1,6 +1,7 @@
 //! The pool's record is read before purchases and each few seconds, and changed by whoever has something to say: who opens the pool, who finds
 //! that nothing can be bought, who pauses or drains it, who needs more sessions than it has.
 
+use super::action::PoolAction;
 use super::root::{Machine, told};
 use super::shared::{Custody, READ_BESIDE};
 use super::slots::Doing;
@@ -26,22 +27,22 @@ impl Machine {
         }
         self.shared.opening = None;
         let error = Error::new(Kind::Cancelled, Effect::None, self.opens_by(), "was cancelled before the pool was open", Advice::Nothing);
-        client.complete(command, Err(error));
+        self.complete(command, Err(error));
         self.begin_closing(client, None, 0, None);
         true
     }
 
     /// Claims the pool's record, changes it, or lets go of it, as is due.
-    pub(super) fn share(&mut self, client: &mut Client, now: Millis) {
+    pub(super) fn share(&mut self, now: Millis) {
         match self.shared.custody {
             Custody::Nobodys if self.shares_at(now).is_some_and(|at| at <= now) => {
                 (self.shared.custody, self.shared.asked_at) = (Custody::Claiming, now);
-                client.claim_pool(self.number, &self.record_name(client));
+                self.act(PoolAction::ClaimRecord);
             }
-            Custody::Mine if !self.shared.changes.is_empty() || self.is_entry_due(now) => self.put_shared(client),
+            Custody::Mine if !self.shared.changes.is_empty() || self.is_entry_due(now) => self.put_shared(),
             Custody::Mine => {
                 self.shared.custody = Custody::Leaving;
-                client.release_pool(self.number, &self.record_name(client));
+                self.act(PoolAction::ReleaseRecord);
             }
             _ => {}
         }
@@ -63,7 +64,7 @@ impl Machine {
         self.shared.is_open && !self.joins && is_due()
     }
 
-    fn put_shared(&mut self, client: &mut Client) {
+    fn put_shared(&mut self) {
         self.shared.custody = Custody::Leaving;
         (self.shared.putting, self.shared.is_putting) = (self.shared.changes.len(), true);
         let here = self.closing.is_none().then(|| self.here());
@@ -71,7 +72,7 @@ impl Machine {
         self.shared.asked_at = self.now.monotonic;
         self.shared.known.clients = self.sharing.put_entries(here, self.shared.asked_at);
         let data = self.shared.known.bytes();
-        client.put_pool(self.number, &self.record_name(client), data);
+        self.act(PoolAction::PutRecord(data));
     }
 
     /// The record was claimed, or another client has it.
@@ -84,7 +85,7 @@ impl Machine {
             // It may be this client's all the same.
             PoolFound::Failed => {
                 self.shared.custody = Custody::Leaving;
-                client.release_pool(self.number, &self.record_name(client));
+                self.act(PoolAction::ReleaseRecord);
                 return self.share_later(client, now, "could not be read, because the store failed");
             }
         };
@@ -94,7 +95,7 @@ impl Machine {
             // The record stays as it is.
             if is_mine {
                 self.shared.custody = Custody::Leaving;
-                client.release_pool(self.number, &self.record_name(client));
+                self.act(PoolAction::ReleaseRecord);
             }
             return self.share_later(client, now, "can't be read; another version of Hopline may have written it");
         };
@@ -154,7 +155,7 @@ impl Machine {
         self.withdraw_purchases(client);
         // Another client that has it keeps nobody from opening it as it is.
         if self.shared.changes.is_empty() || (!is_mine && !differs) {
-            self.opened_pool(client);
+            self.opened_pool();
         }
     }
 
@@ -175,39 +176,38 @@ impl Machine {
         if !std::mem::take(&mut self.shared.is_putting) {
             return;
         }
-        self.trial_put(client, is_done);
+        self.trial_put(is_done);
         if !is_done {
             self.sharing.not_put();
             return self.share_later(client, now, "could not be put, because the store failed");
         }
         self.shared.changes.drain(..putting.min(self.shared.changes.len()));
         (self.shared.failures, self.shared.read_at) = (0, Some(self.shared.asked_at));
-        self.opened_pool(client);
+        self.opened_pool();
         self.tell_put(client);
     }
 
     /// Completes the commands that wait for their changes in the record, once it has them.
     fn tell_put(&mut self, client: &mut Client) {
         if self.shared.changes.is_empty() {
-            for command in std::mem::take(&mut self.shared.asks) {
+            for (command, _) in std::mem::take(&mut self.shared.asks) {
                 self.tell_own_status(client, command);
             }
         }
     }
 
     /// Cancels a command's wait for the record. Its change stands.
-    pub(super) fn leave_asking(&mut self, client: &mut Client, command: CommandId) -> bool {
+    pub(super) fn leave_asking(&mut self, command: CommandId) -> bool {
         if let Some(at) = self.spent.asks.iter().position(|known| *known == command) {
             self.spent.asks.remove(at);
             let what = "was cancelled before the store was read";
-            client.complete(command, Err(Error::new(Kind::Cancelled, Effect::None, "pool_status", what, Advice::Nothing)));
+            self.complete(command, Err(Error::new(Kind::Cancelled, Effect::None, "pool_status", what, Advice::Nothing)));
             return true;
         }
-        let Some(at) = self.shared.asks.iter().position(|known| *known == command) else { return false };
-        self.shared.asks.remove(at);
-        let operation = client.command_operation(command).unwrap_or("pause_pool");
+        let Some(at) = self.shared.asks.iter().position(|(known, _)| *known == command) else { return false };
+        let (_, operation) = self.shared.asks.remove(at);
         let what = "is not waited for any more; other clients may hear of it later";
-        client.complete(command, Err(Error::new(Kind::Cancelled, Effect::Unknown, operation, what, Advice::Nothing)));
+        self.complete(command, Err(Error::new(Kind::Cancelled, Effect::Unknown, operation, what, Advice::Nothing)));
         true
     }
 
@@ -223,14 +223,13 @@ impl Machine {
         if self.shared.failures < 3 {
             return;
         }
-        for command in std::mem::take(&mut self.shared.asks) {
-            let operation = client.command_operation(command).unwrap_or("pause_pool");
+        for (command, operation) in std::mem::take(&mut self.shared.asks) {
             let what = format!("holds for this client, and other clients may not hear of it, because the pool's record {why}");
-            client.complete(command, Err(Error::new(Kind::Store, Effect::Unknown, operation, what, Advice::MendStore)));
+            self.complete(command, Err(Error::new(Kind::Store, Effect::Unknown, operation, what, Advice::MendStore)));
         }
         if let Some(command) = self.shared.opening.take() {
             let what = format!("was not done, because the pool's record {why}");
-            client.complete(command, Err(Error::new(Kind::Store, Effect::None, self.opens_by(), what, Advice::MendStore)));
+            self.complete(command, Err(Error::new(Kind::Store, Effect::None, self.opens_by(), what, Advice::MendStore)));
             self.begin_closing(client, None, 0, None);
         }
     }
@@ -249,22 +248,22 @@ impl Machine {
     fn refuse_opening(&mut self, client: &mut Client, rule: &str) {
         self.shared.changes.clear();
         if let Some(command) = self.shared.opening.take() {
-            client.complete(command, Err(Error::invalid(self.opens_by(), "name", rule)));
+            self.complete(command, Err(Error::invalid(self.opens_by(), "name", rule)));
         }
         self.begin_closing(client, None, 0, None);
     }
 
-    fn opened_pool(&mut self, client: &mut Client) {
+    fn opened_pool(&mut self) {
         if !self.shared.is_open {
             (self.shared.is_open, self.shared.drains) = (true, self.shared.known.drains);
         }
         if let Some(command) = self.shared.opening.take() {
-            client.complete(command, Ok(told(&OpenedPool { pool: self.number })));
+            self.complete(command, Ok(told(&OpenedPool { pool: self.number })));
         }
     }
 
     /// Says so where purchases are held back from now on, or for another reason or time, or are not any more.
-    pub(super) fn tell_hold(&mut self, client: &mut Client) {
+    pub(super) fn tell_hold(&mut self) {
         let hold = self.held_by().map(|(reason, _, retry_at)| (reason, retry_at));
         if hold == std::mem::replace(&mut self.shared.told, hold) || self.closing.is_some() {
             return;
@@ -273,7 +272,7 @@ impl Machine {
             self.look_at_doubts(self.now.monotonic);
         }
         let what = hold.map_or(EventKind::PoolFreed, |(reason, retry_at)| EventKind::PoolHeld { reason, retry_at });
-        client.notify_of_pool(&self.options.name, what);
+        self.notify(what);
     }
 
     /// Slots in doubt are looked at now: their keys may be sent again, or somebody has settled them.

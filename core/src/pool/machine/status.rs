@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use arcstr::ArcStr;
 
+use super::action::PoolAction;
 use super::root::{Machine, told};
 use super::slots::{Doing, HeldSlot};
 use crate::client::Client;
@@ -134,12 +135,12 @@ impl Machine {
     }
 
     /// Ends those who have waited for as long as they said.
-    pub(super) fn end_late(&mut self, client: &mut Client, now: Millis) {
-        self.end_waits(client, self.callers.late(now), "no session was free in time");
+    pub(super) fn end_late(&mut self, now: Millis) {
+        self.end_waits(self.callers.late(now), "no session was free in time");
     }
 
     /// Fails the callers at once to whom no session comes before their time is over.
-    pub(super) fn fail_fast(&mut self, client: &mut Client, now: Millis) {
+    pub(super) fn fail_fast(&mut self, now: Millis) {
         if self.leases.waiting() == 0 || self.shortage(now).comes() == Comes::Soon {
             return;
         }
@@ -150,17 +151,17 @@ impl Machine {
                 Comes::Never => None,
             };
             let waiters = self.callers.gone_by(comes).into_iter().filter(|waiter| self.leases.wanted_target(*waiter) == Some(target));
-            self.end_waits(client, waiters.collect(), "no session is free");
+            self.end_waits(waiters.collect(), "no session is free");
         }
     }
 
-    fn end_waits(&mut self, client: &mut Client, waiters: Vec<WaiterId>, lead: &str) {
+    fn end_waits(&mut self, waiters: Vec<WaiterId>, lead: &str) {
         let mut errors: BTreeMap<TargetId, Error> = BTreeMap::new();
         for waiter in waiters {
             let Some(target) = self.leases.wanted_target(waiter) else { continue };
             let error = || self.unavailable("acquire", lead, &self.shortage_for(target));
             let error = errors.entry(target).or_insert_with(error).clone();
-            self.end_wait(client, waiter, error);
+            self.end_wait(waiter, error);
         }
     }
 
@@ -169,9 +170,9 @@ impl Machine {
         self.options.size.max(self.shared.size())
     }
 
-    pub(super) fn tell_own_status(&self, client: &mut Client, command: CommandId) {
+    pub(super) fn tell_own_status(&mut self, client: &mut Client, command: CommandId) {
         let status = self.status(client, self.now);
-        client.complete(command, Ok(told(&status)));
+        self.complete(command, Ok(told(&status)));
     }
 
     /// How it is, also in other clients where that is asked.
@@ -183,8 +184,8 @@ impl Machine {
         // While the store is read, also for somebody who does not wait any more, whoever comes waits for that.
         if !self.spent.is_reading {
             self.spent.is_reading = true;
-            self.spent.names = (0..self.whole_size()).map(|slot| (client.slot_name(&self.slot_text(slot)), slot)).collect();
-            client.list_for(self.number, None);
+            self.spent.names = (0..self.whole_size()).map(|slot| (self.slot_name(slot), slot)).collect();
+            self.act(PoolAction::List(None));
         }
     }
 
@@ -194,7 +195,7 @@ impl Machine {
             (self.spent.is_reading, self.spent.names) = (false, BTreeMap::new());
             for command in std::mem::take(&mut self.spent.asks) {
                 let what = "could not be done, because the store could not be read";
-                client.complete(command, Err(Error::new(Kind::Store, Effect::None, "pool_status", what, Advice::MendStore)));
+                self.complete(command, Err(Error::new(Kind::Store, Effect::None, "pool_status", what, Advice::MendStore)));
             }
             return;
         };
@@ -208,7 +209,7 @@ impl Machine {
             self.slots.others.note(slot, seen);
         }
         if let Some(last) = last.filter(|_| more) {
-            return client.list_for(self.number, Some(last));
+            return self.act(PoolAction::List(Some(last)));
         }
         self.spent.is_reading = false;
         for slot in std::mem::take(&mut self.spent.names).into_values() {
@@ -229,7 +230,7 @@ impl Machine {
             } else {
                 let lead = format!("only {ready} of {} sessions were free in time", waiter.count);
                 let error = self.unavailable("wait_ready", &lead, &self.shortage_for(TargetId::NONE));
-                client.complete(waiter.command, Err(error));
+                self.complete(waiter.command, Err(error));
             }
         }
     }

@@ -23,11 +23,11 @@ impl Machine {
     /// Adds a caller that waits for a lease.
     pub(in crate::pool) fn acquire(&mut self, client: &mut Client, command: CommandId, asked: &AcquireLease) {
         if self.closing.is_some() {
-            return client.complete(command, Err(is_closed("acquire")));
+            return self.complete(command, Err(is_closed("acquire")));
         }
         if self.joins {
             let what = "the pool was joined, and not opened: it lends nothing to this client";
-            return client.complete(command, Err(Error::new(Kind::Misuse, Effect::None, "acquire", what, Advice::ChangeRequest)));
+            return self.complete(command, Err(Error::new(Kind::Misuse, Effect::None, "acquire", what, Advice::ChangeRequest)));
         }
         let key = asked.key.as_deref().map(|key| hash("key", key));
         let target = TargetId::of(asked.target.as_deref());
@@ -43,7 +43,7 @@ impl Machine {
         if let Some(most) = most.filter(|_| self.callers.waiter_of(command).is_some()) {
             let what = format!("was refused, since {most} callers wait already and `max_waiters` allows no more");
             let error = Error::new(Kind::Unavailable, Effect::None, "acquire", what, Advice::RetryLater);
-            self.end_wait(client, waiter, error.with(|new| new.reason = Some(PoolReason::Waiters)));
+            self.end_wait(waiter, error.with(|new| new.reason = Some(PoolReason::Waiters)));
         }
     }
 
@@ -55,10 +55,8 @@ impl Machine {
 
     /// Cancels the wait of a command. Returns true if it did wait.
     pub(in crate::pool) fn leave(&mut self, client: &mut Client, command: CommandId) -> bool {
-        let waited = self.leave_lending(client, command)
-            || self.leave_opening(client, command)
-            || self.leave_closing(client, command)
-            || self.leave_asking(client, command);
+        let waited =
+            self.leave_lending(command) || self.leave_opening(client, command) || self.leave_closing(command) || self.leave_asking(command);
         if waited {
             self.turn(client);
         }
@@ -66,30 +64,30 @@ impl Machine {
     }
 
     /// Cancels the wait for a lease, or for ready sessions.
-    fn leave_lending(&mut self, client: &mut Client, command: CommandId) -> bool {
+    fn leave_lending(&mut self, command: CommandId) -> bool {
         let error = |operation, what: &str| Error::new(Kind::Cancelled, Effect::None, operation, what, Advice::Nothing);
         if let Some(waiter) = self.callers.waiter_of(command) {
             let goes_on = if self.slots.counts.coming > 0 { ", and what is being bought goes on" } else { "" };
-            self.end_wait(client, waiter, error("acquire", &format!("was cancelled before a session was free{goes_on}")));
+            self.end_wait(waiter, error("acquire", &format!("was cancelled before a session was free{goes_on}")));
             return true;
         }
         let waited = self.callers.leave_ready(command);
         if waited {
-            client.complete(command, Err(error("wait_ready", "was cancelled before enough sessions were ready")));
+            self.complete(command, Err(error("wait_ready", "was cancelled before enough sessions were ready")));
         }
         waited
     }
 
     /// A lease comes back.
     pub(in crate::pool) fn give_back(&mut self, client: &mut Client, lease: LeaseId) {
-        self.take_back(client, lease);
+        self.take_back(lease);
         self.turn(client);
     }
 
-    pub(super) fn take_back(&mut self, client: &mut Client, lease: LeaseId) {
+    pub(super) fn take_back(&mut self, lease: LeaseId) {
         let has_news = |slot: &SlotNo| self.slots.session(*slot).is_some_and(|session| session.is_data_new);
         if let Some(slot) = self.leases.slot_of(lease).filter(has_news) {
-            self.write_notes(client, slot, true);
+            self.write_notes(slot, true);
         }
         self.leases.give_back(lease, self.now.monotonic);
     }
@@ -185,7 +183,7 @@ impl Machine {
             PoolEventKind::Ended(command) => match (self.commands.remove(&command), client.take_answer(command)) {
                 (Some(For::Slot(slot, work)), Some(result)) if self.slots.is_at(slot, work) => self.slot_ended(client, slot, result),
                 // The slot was lost meanwhile, and may be this client's again, with another session.
-                (Some(For::Slot(..)), Some(Ok(answered))) => self.let_stale_go(client, &answered),
+                (Some(For::Slot(..)), Some(Ok(answered))) => self.let_stale_go(&answered),
                 (Some(For::Products), Some(result)) => self.products_read(&result),
                 _ => {}
             },
@@ -200,7 +198,7 @@ impl Machine {
     /// Does what there is to do now.
     pub(in crate::pool) fn turn(&mut self, client: &mut Client) {
         let now = self.now.monotonic;
-        self.take_back_late(client, now);
+        self.take_back_late(now);
         self.wake_slots(client, now);
         let mut rested = None;
         let is_lending = self.closing.is_none() && self.shared.is_open;
@@ -220,29 +218,29 @@ impl Machine {
         } else if self.closing.is_some() {
             self.close_slots(client, now);
         }
-        self.end_late(client, now);
+        self.end_late(now);
         if is_lending {
-            self.fail_fast(client, now);
+            self.fail_fast(now);
             self.want_more(client, now);
             self.share_sessions(client, now);
             self.tell_ready(client, now);
         }
         self.buy_kept(client, now);
-        self.share(client, now);
-        self.tell_hold(client);
+        self.share(now);
+        self.tell_hold();
         self.next = self.next_time(now, rested);
     }
 
     /// Leases that were out for too long: their callers are told of, or lose them.
-    pub(super) fn take_back_late(&mut self, client: &mut Client, now: Millis) {
+    pub(super) fn take_back_late(&mut self, now: Millis) {
         for (lease, slot) in self.leases.leaking(now) {
             let session_id = self.slots.session(slot).map(|session| session.id.to_string()).unwrap_or_default();
             let lease = i64::try_from(lease).unwrap_or(i64::MAX);
-            client.notify_of_pool(&self.options.name, EventKind::LeaseLeaked { lease, session_id });
+            self.notify(EventKind::LeaseLeaked { lease, session_id });
         }
         let Some(most) = self.options.max_lease_ms else { return };
         while let Some(lease) = self.leases.out_since(now.saturating_sub(most)) {
-            self.take_back(client, lease);
+            self.take_back(lease);
         }
     }
 
@@ -271,7 +269,7 @@ impl Machine {
             let most = AT_ONCE.min(u32::try_from(self.leases.waiting()).unwrap_or(u32::MAX));
             let looks = most.saturating_sub(slots.counts.reading) as usize;
             let served = self.leases.serve(now, looks, share_after, |slot| slots.session(slot).is_some_and(is_fresh));
-            served.grants.into_iter().for_each(|grant| self.grant(client, grant));
+            served.grants.into_iter().for_each(|grant| self.grant(grant));
             let (reads, over): (Vec<SlotNo>, Vec<SlotNo>) = served
                 .unusable
                 .into_iter()
@@ -284,7 +282,7 @@ impl Machine {
         }
     }
 
-    pub(super) fn grant(&mut self, client: &mut Client, grant: LeaseGrant) {
+    pub(super) fn grant(&mut self, grant: LeaseGrant) {
         let Some(command) = self.callers.remove(grant.waiter) else { return };
         let Some(session) = self.slots.session(grant.slot) else { return };
         let raw = format!(
@@ -297,7 +295,7 @@ impl Machine {
             session.proxy.text(),
             session.data.as_ref().map_or("{}", Json::text),
         );
-        client.complete(command, Ok(answered(Json::checked(raw), const { &crate::contract::pools::PoolLease::SHAPE })));
+        self.complete(command, Ok(answered(Json::checked(raw), const { &crate::contract::pools::PoolLease::SHAPE })));
     }
 
     pub(super) fn next_time(&self, now: Millis, rested: Option<Millis>) -> Option<Millis> {
@@ -333,14 +331,14 @@ impl Machine {
 
     /// Buys nothing from here on, nowhere; what there is is lent.
     pub(in crate::pool) fn pause(&mut self, client: &mut Client, command: CommandId) {
-        self.shared.asks.push(command);
+        self.shared.asks.push((command, "pause_pool"));
         self.change(RecordChange::Paused(true));
         self.turn(client);
     }
 
     /// Buys again, everywhere, also where a hold was to last until this is said.
     pub(in crate::pool) fn resume(&mut self, client: &mut Client, command: CommandId) {
-        self.shared.asks.push(command);
+        self.shared.asks.push((command, "resume_pool"));
         self.change(RecordChange::Paused(false));
         self.change(RecordChange::Buying(BuyingChange::Freed));
         self.buyer.freed();
@@ -350,18 +348,18 @@ impl Machine {
 
     /// Claims that have ended: the record's, too.
     pub(in crate::pool) fn lost(&mut self, client: &mut Client, names: Option<&[Name]>) {
-        let own = self.record_name(client);
+        let own = self.space.pool(&self.options.name);
         if names.is_none_or(|names| names.contains(&own)) {
             self.shared.lost();
         }
-        self.lose_kept(client, names);
+        self.lose_kept(names);
         self.give_up_lost(client);
         self.turn(client);
     }
 
     /// Lends no more: who waits is told so, and once all leases are back, or that took too long, all sessions are let go of.
     pub(in crate::pool) fn close(&mut self, client: &mut Client, command: CommandId, grace: Option<Millis>) {
-        self.begin_closing(client, Some(command), grace.unwrap_or(GRACE), None);
+        self.begin_closing(client, Some((command, "close_pool")), grace.unwrap_or(GRACE), None);
         self.turn(client);
     }
 
@@ -375,7 +373,7 @@ impl Machine {
             self.change(RecordChange::Drained { include_static });
         }
         let ends = Ends { include_static, everywhere };
-        self.begin_closing(client, Some(command), drain.grace_ms.unwrap_or(GRACE), Some(ends));
+        self.begin_closing(client, Some((command, "drain_pool")), drain.grace_ms.unwrap_or(GRACE), Some(ends));
         self.turn(client);
     }
 
@@ -390,10 +388,10 @@ impl Machine {
         let count = asked.count.unwrap_or(1);
         if count as usize > self.keep_ready() {
             let rule = "must be at most the pool's `keep_ready`, since no more are kept at hand";
-            return client.complete(command, Err(Error::invalid("wait_ready", "count", rule)));
+            return self.complete(command, Err(Error::invalid("wait_ready", "count", rule)));
         }
         if self.closing.is_some() {
-            return client.complete(command, Err(is_closed("wait_ready")));
+            return self.complete(command, Err(is_closed("wait_ready")));
         }
         let until = self.now.monotonic.saturating_add(asked.timeout_ms.unwrap_or(READY_TIMEOUT));
         self.callers.for_ready.push(ReadyWaiter { command, count, until });

@@ -24,7 +24,9 @@ const withPools = {
 };
 const node = { ...common, format: "cjs", platform: "node", target: "node20", external: ["undici", "@opentelemetry/api"] };
 await build({ ...node, entryPoints: [join(js, "src/node.js")], inject: [join(js, "src/globals.js")], outfile: join(folder, "node.cjs"), plugins: [withPools] });
-await build({ ...node, entryPoints: [join(js, "src/opentelemetry.js")], outfile: join(folder, "opentelemetry.cjs") });
+/** The entries beside the client. */
+const ENTRIES = ["opentelemetry", "backend"];
+for (const name of ENTRIES) await build({ ...node, entryPoints: [join(js, "src", `${name}.js`)], outfile: join(folder, `${name}.cjs`) });
 // The file for pages is small, and read through its map. A class keeps its name, and what has no side effect is still said to
 // have none, so that a bundler leaves out what a page does not use (esbuild, when it minifies, does not say it any more).
 const web = join(folder, "web.mjs");
@@ -44,11 +46,14 @@ for (const name of ["hopline.d.mts", "hopline.d.cts"]) writeFileSync(join(folder
 
 cpSync(join(js, "gen/hopline_wasm_bg.wasm"), join(folder, "core.wasm"));
 cpSync(join(js, "gen/pools/hopline_wasm_bg.wasm"), join(folder, "node.wasm"));
-for (const name of ["node.mjs", "opentelemetry.mjs"]) cpSync(join(js, "src", name), join(folder, name));
-for (const name of ["opentelemetry.d.mts", "opentelemetry.d.cts"]) cpSync(join(js, "opentelemetry.d.ts"), join(folder, name));
-// Where "exports" is not known, such as by TypeScript's old resolution.
-mkdirSync(join(folder, "opentelemetry"));
-writeFileSync(join(folder, "opentelemetry/package.json"), '{ "main": "../opentelemetry.cjs", "types": "../opentelemetry.d.cts" }\n');
+cpSync(join(js, "src/node.mjs"), join(folder, "node.mjs"));
+for (const name of ENTRIES) {
+  cpSync(join(js, `src/${name}.mjs`), join(folder, `${name}.mjs`));
+  for (const kind of ["d.mts", "d.cts"]) cpSync(join(js, `${name}.d.ts`), join(folder, `${name}.${kind}`));
+  // Where "exports" is not known, such as by TypeScript's old resolution.
+  mkdirSync(join(folder, name));
+  writeFileSync(join(folder, name, "package.json"), `{ "main": "../${name}.cjs", "types": "../${name}.d.cts" }\n`);
+}
 // The class that drives the core itself is no part of the package; its tests need it.
 cpSync(join(js, "gen/hopline_wasm.js"), join(out, "core.js"));
 cpSync(join(js, "gen/pools/hopline_wasm.js"), join(out, "node-core.js"));

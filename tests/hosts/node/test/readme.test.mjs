@@ -183,7 +183,9 @@ async function relay(t, service) {
 
 test("through the README's relay a purchase whose answer is lost is charged once", async (t) => {
   const service = await sandbox(t);
-  const agent = new AgentClient({ baseUrl: await relay(t, service), apiKey: "none", account: "ann" });
+  const baseUrl = await relay(t, service);
+  const asPage = (url, init) => fetch(url, { ...init, headers: { ...Object.fromEntries(new Headers(init.headers)), origin: new URL(url).origin } });
+  const agent = new AgentClient({ baseUrl, fetch: asPage, account: "ann" });
   t.after(() => agent.close());
   for (const fault of [{ kind: "drop_after" }, { kind: "html", status: 502, after: true }, { kind: "truncate" }]) await service.fault(fault, "create_session");
   const { phase } = await agent.openSession(WANTED);
@@ -203,7 +205,8 @@ test("the README's relay passes on what it names and no more, once, and gives th
   await once(api, "listening");
   t.after(() => (api.closeAllConnections(), api.close()));
   const address = await relay(t, { api_key: "canary-key", agent_url: `http://127.0.0.1:${api.address().port}/v1` });
-  const buy = (headers) => fetch(`${address}/sessions`, { method: "POST", redirect: "manual", headers, body: '{"a":1}' });
+  const { origin } = new URL(address);
+  const buy = (headers, body = '{"a":1}') => fetch(`${address}/sessions`, { method: "POST", redirect: "manual", headers: { origin, ...headers }, body });
 
   const date = "Sat, 21 Nov 2026 12:00:00 GMT";
   answer = (response) => response.writeHead(429, { "content-type": "application/json", "retry-after": "7", date, "set-cookie": "a=b" }).end('{"success":false}');
@@ -223,9 +226,10 @@ test("the README's relay passes on what it names and no more, once, and gives th
   await fetch(`${address}/sessions/ses_1?include_credentials=true`).catch(() => {});
   assert.equal(asked[3].line, "GET /v1/sessions/ses_1?include_credentials=true");
   for (const [method, path] of [["GET", "/account"], ["DELETE", "/sessions/ses_1"], ["GET", "/sessions/%2e%2e"], ["POST", "/billing/recharge"]]) {
-    const foreign = await fetch(`${address}${path}`, { method });
+    const foreign = await fetch(`${address}${path}`, { method, headers: { origin } });
     assert.deepEqual([foreign.status, (await foreign.json()).error.code], [404, "ROUTE_NOT_FOUND"]);
   }
-  assert.equal((await buy({ "sec-fetch-site": "cross-site" })).status, 404);
+  assert.equal((await buy({ origin: "https://evil.example" })).status, 403);
+  assert.equal((await buy({}, '{"quantity":6}')).status, 422);
   assert.equal(asked.length, 4);
 });

@@ -1,5 +1,7 @@
 // Programs of callers, as the compiler sees them.
 import { AgentClient, FolderStore, HoplineError, ProxySettings, ResellerClient, Secret, Walk, isShared, meta, needsProjectId, operations, parseIpRange, sessionEvent } from "hopline";
+import { refuse, relay, toNode } from "hopline/backend";
+import type { OperationName, Relay } from "hopline/backend";
 import type { Advice, ClientEvent, Effect, ErrorFields, Lease, LeaseAdvice, LoggedEvent, OpenSession, OrderReply, Phase, Pool, PoolStatus, Product, ProductList, Quote, Seen, Session, SessionStatus, Store, Undocumented, Until } from "hopline";
 
 const own: Store = {
@@ -245,3 +247,21 @@ export async function handled(): Promise<number> {
 void (await agent.waitSession("s")).observe("nothing");
 // @ts-expect-error an option is spelled as options are
 void agent.openPool("shop", { size: 1, session_type: "dynamic", product_no: "p", max_waiters: 1 });
+
+const names: OperationName[] = ["getBalance", "createSession"];
+const handle: Relay = relay({
+  mount: "/api/v1",
+  allow: names,
+  apiKey: async (request) => request.headers.get("x-tenant") ?? "",
+  authorize: (request, { operation, params }) => (params["session_id"] === operation ? false : request.headers.has("cookie") ? { account: "ann" } : refuse(401, "log in first", { retryAfter: 1 })),
+  check: ({ account, body }) => (account === body ? refuse(422, "no") : undefined),
+  onAnswer: ({ status, ms }) => void (status + ms),
+});
+export const served: Promise<Response> = handle(new Request("https://app.example/"));
+export const node = toNode(handle);
+// @ts-expect-error: who may spend must be said.
+relay({ mount: "/api/v1", allow: names });
+// @ts-expect-error: there is no such operation.
+relay({ mount: "/api/v1", allow: ["get_balance"], authorize: () => false });
+// @ts-expect-error: such a status ends a purchase.
+refuse(402, "no money");

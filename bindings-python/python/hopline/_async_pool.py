@@ -14,6 +14,7 @@ from ._errors import misuse
 from ._log import log
 from ._opening import Opening
 from ._seen import Seen, seen_text, wait_ms
+from ._tasks import here
 from ._told import LeaseAdvice, PoolStatus, read_pool_status
 from ._types import Proxy
 from ._value import Reply
@@ -63,6 +64,7 @@ class AsyncLease:
         self.proxy = Proxy(**{name: value for name, value in told["proxy"].items() if name in Proxy._fields})
         self._engine, self._command, self._blocked, self.retry_at = engine, command, blocked, None
         engine.leases.look_after(self, command)
+        engine.leases.use(command, here())
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(session_id={self.session_id!r}, generation={self.generation}, slot={self.slot}, target={self.target!r})"
@@ -84,6 +86,7 @@ class AsyncLease:
                 of a response first.
         """
         is_response = self._blocked is not None and not isinstance(seen, int | str | BaseException)
+        self._engine.leases.use(self._command, here())
         what: Seen = "block" if is_response and self._blocked is not None and self._blocked(seen) else seen
         advised = self._engine.leases.observe(self._command, seen_text(what), wait_ms(seen))
         if advised is None:
@@ -105,6 +108,7 @@ class AsyncLease:
     async def __aenter__(self) -> Self:
         if not self._engine.leases.is_out(self._command):
             misuse("lease", "the lease was given back; acquire another one")
+        self._engine.leases.use(self._command, here())
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -187,15 +191,16 @@ class AsyncPool:
         await self._ask("resume_pool")
 
     async def close(self, grace: float = 10) -> None:
-        """Stops lending, ends waiting callers with `Cancelled`, waits for leases, and releases all slots. Its sessions stay.
+        """Stops lending, ends waiting callers with `Cancelled`, waits for leases, and releases all slots. Its sessions stay. Leases that the
+        caller of this has itself are given back.
 
         Args:
-            grace: How long to wait for leases. In seconds.
+            grace: How long to wait for leases of others. In seconds.
         """
         engine = self._client._engine
         if engine.is_closed():  # the client has closed the pool
             return
-        if grace > 0 and (out := engine.leases.count(self._number)):
+        if grace > 0 and (out := engine.leases.count(self._number, without=here())):
             log("warning", "the pool %s is closed, and %d leases of it are out: they are waited for, for %s seconds at most", self.name, out, grace)
         await self._end("close_pool", grace_ms=grace)
 
@@ -221,15 +226,15 @@ class AsyncPool:
         await self.close(10 if error is None else 0)
 
     async def _ask(self, operation: str, **params: Any) -> PoolStatus:
-        return read_pool_status(read(await self._tell(operation, params), Reply).raw)
+        return read_pool_status(read(await self._client._run(operation, self._begin(operation, params)), Reply).raw)
 
     async def _end(self, operation: str, **params: Any) -> None:
-        read(await self._tell(operation, params), Reply)
-        self._client._engine.leases.closed(self._number)
+        leases = self._client._engine.leases
+        read(await self._client._run(operation, leases.closing(self._number, self._begin(operation, params), here())), Reply)
+        leases.closed(self._number)
 
-    async def _tell(self, operation: str, params: Mapping[str, Any]) -> Any:
-        told = pool_params(operation, {"pool": self._number, **params})
-        return await self._client._run(operation, begin(operation, told, {}))
+    def _begin(self, operation: str, params: Mapping[str, Any]) -> Begin:
+        return begin(operation, pool_params(operation, {"pool": self._number, **params}), {})
 
 
 class AsyncPoolOpening(Opening[AsyncPool]):

@@ -138,11 +138,12 @@ class Engine:
 
     def _turn(self, owner: Owner, events: list[str]) -> Ask | Send | Wait | Done:
         self._owners.go_on(owner)
-        if self.leases.dropped:
-            self.leases.give_dropped_back(self._core)
         sends, at = self._sends, now()
         sends.expire(at)
         until = self._drain(owner, events, at)
+        if self.leases.dropped:  # after the commands that were begun before
+            self.leases.give_dropped_back(self._core)
+            until = self._drain(owner, events, at)
         if owner.completed and owner.taken is None and owner.command is not None:
             owner.taken = self._take(owner, owner.command)
             # Taking a result lets its record be deleted.
@@ -388,12 +389,15 @@ class Engine:
             self._owners.wake_one(None)
             self._background.stop()
             return None
-        self.leases.give_dropped_back(self._core)
         while carrier is None and self._owners.left_sends and not self._owners.present:  # no caller waits for their answers
             self._sends.break_off(self._owners.left_sends.popitem()[0])
         at = now()
         self._sends.expire(at)
-        until = self._sends.soonest(self._drain(owner, events, at))
+        due = self._drain(owner, events, at)
+        if self.leases.dropped:
+            self.leases.give_dropped_back(self._core)
+            due = self._drain(owner, events, at)
+        until = self._sends.soonest(due)
         if (work := self._owners.next_ask(owner)) is not None:
             self._owners.present.add(owner)
             return work

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import weakref
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime, timezone
 from time import monotonic
@@ -15,7 +15,7 @@ from . import _hopline
 from ._commands import begin
 from ._log import log
 from ._told import LeaseAdvice
-from ._work import now
+from ._work import Begin, now
 
 T = TypeVar("T")
 
@@ -146,11 +146,13 @@ class Leases:
         self._since: dict[int, float] = {}
         self._refs: dict[int, tuple[_Ref, weakref.ref[object]]] = {}
         self.dropped: deque[_Ref] = deque()
-        """The leases without a reference."""
+        """The leases that go back after the commands that were begun before: those without a reference, and those of whoever closes a pool."""
         self._data: dict[tuple[int, int], _Kept] = {}
         """By pool and slot: the exit that was lent last, with the callers' data."""
         self._kept: dict[int, _Kept] = {}
         """The exit of each lease that is out."""
+        self._users: dict[int, weakref.ref[object]] = {}
+        """The thread or task that used each lease last. One that has ended keeps nothing."""
 
     def granted(self, command: int, told: Mapping[str, Any]) -> None:
         """Notes a granted lease, even if its caller is gone. The engine's lock is held."""
@@ -158,9 +160,31 @@ class Leases:
         if self.watch is not None:
             self._since[command] = monotonic()
 
-    def count(self, pool: int) -> int:
-        """Returns the number of a pool's leases that are out."""
-        return sum(1 for known, _ in list(self.out.values()) if known == pool)
+    def use(self, command: int, user: object | None) -> None:
+        """Notes the thread or task that uses a lease from now on."""
+        if user is not None and command in self.out:
+            self._users[command] = weakref.ref(user)
+
+    def count(self, pool: int, without: object | None = None) -> int:
+        """Returns the number of a pool's leases that are out, without those of a thread or task."""
+        return len(list(self._of(pool))) - len(list(self._used_by(pool, without)))
+
+    def closing(self, pool: int, start: Begin, user: object | None) -> Begin:
+        """Starts the closing of a pool. The leases of the thread or task that waits for it go back, since it can't give them back meanwhile.
+        """
+
+        def close(core: _hopline.Client) -> int | None:
+            command = start(core)
+            self.dropped.extend(self._refs[lease][0] for lease in self._used_by(pool, user) if lease in self._refs)
+            return command
+
+        return close
+
+    def _of(self, pool: int) -> Iterator[int]:
+        return (command for command, (known, _) in list(self.out.items()) if known == pool)
+
+    def _used_by(self, pool: int, user: object | None) -> Iterator[int]:
+        return (command for command in self._of(pool) if user is not None and (used := self._users.get(command)) is not None and used() is user)
 
     def data(self, command: int, told: Mapping[str, Any]) -> dict[str, Any]:
         """Returns the callers' data for the exit of a lease."""
@@ -253,4 +277,5 @@ class Leases:
             self.out.pop(command, None)
             self._since.pop(command, None)
             self._kept.pop(command, None)
+            self._users.pop(command, None)
         self._refs.pop(command, None)

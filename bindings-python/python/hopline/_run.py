@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,11 @@ def run(engine: Engine, send: Transport, operation: str, begin: Begin) -> Taken 
             finally:
                 _leave(engine, owner)
         raise
+
+
+def here() -> object:
+    """Returns the thread that runs."""
+    return threading.current_thread()
 
 
 def carrier(send: Transport) -> Transport:

@@ -106,6 +106,14 @@ async def run(engine: Engine, send: AsyncTransport, operation: str, begin: Begin
     return taken
 
 
+def here() -> object | None:
+    """Returns the task that runs, if one does in this thread."""
+    try:
+        return asyncio.current_task()
+    except RuntimeError:
+        return None
+
+
 def carrier(send: AsyncTransport) -> Transport:
     """The transport for pools, whose work goes on in another thread: each request is a task of the event loop that opened the pool."""
     loop = asyncio.get_running_loop()

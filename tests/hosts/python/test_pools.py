@@ -161,6 +161,66 @@ def test_closing_leaves_nothing(sandbox: Sandbox, tmp_path: Path) -> None:
     until(lambda: not [thread for thread in set(threading.enumerate()) - before if thread.name == "hopline-store"])
 
 
+def test_a_pool_that_is_closed_takes_back_the_leases_of_its_own_thread_and_waits_for_those_of_others(sandbox: Sandbox) -> None:
+    came: list[float] = []
+
+    def use(lease: hopline.Lease) -> None:
+        with lease:
+            entered.set()
+            time.sleep(2)
+            assert lease.valid
+            came.append(time.monotonic())
+
+    with hopline.AgentClient(**sandbox.account) as agent:
+        for end in ("close", "drain"):
+            entered = threading.Event()
+            with agent.open_pool(end, size=3, **SHOP) as pool:
+                mine, theirs = pool.acquire(), pool.acquire()
+                using = threading.Thread(target=use, args=(theirs,))
+                using.start()
+                assert entered.wait(60)
+                if end == "drain":
+                    pool.drain(30)
+            # It has waited for the other thread, and for no longer.
+            assert 0 <= time.monotonic() - came.pop() < 5 and not mine.valid and not theirs.valid
+            using.join(60)
+        begun = time.monotonic()
+        with pytest.raises(ZeroDivisionError), agent.open_pool("fails", size=3, **SHOP) as pool:
+            mine, theirs, entered = pool.acquire(), pool.acquire(), threading.Event()
+            using = threading.Thread(target=lambda: pytest.raises(AssertionError, use, theirs))
+            using.start()
+            assert entered.wait(60)
+            begun = time.monotonic()
+            1 / 0  # noqa: B018
+        # Nothing is waited for after an exception.
+        assert time.monotonic() - begun < 1.5 and not mine.valid and not theirs.valid
+        using.join(60)
+
+
+def test_a_pool_that_is_closed_takes_back_the_leases_of_its_own_task_and_waits_for_those_of_others(sandbox: Sandbox) -> None:
+    came: list[float] = []
+
+    async def use(lease: hopline.AsyncLease, entered: asyncio.Event) -> None:
+        async with lease:
+            entered.set()
+            # What is observed in a thread is the task's all the same.
+            assert await asyncio.to_thread(lease.observe, 200) == "keep"
+            await asyncio.sleep(2)
+            assert lease.valid
+            came.append(time.monotonic())
+
+    async def life() -> None:
+        async with hopline.AsyncAgentClient(**sandbox.account) as agent:
+            async with agent.open_pool("shop", size=3, **SHOP) as pool:
+                mine, theirs, entered = await pool.acquire(), await pool.acquire(), asyncio.Event()
+                using = asyncio.create_task(use(theirs, entered))
+                await entered.wait()
+            assert 0 <= time.monotonic() - came.pop() < 5 and not mine.valid and not theirs.valid
+            await using
+
+    asyncio.run(life())
+
+
 def test_a_client_that_is_closed_under_a_pool_ends_its_leases(sandbox: Sandbox) -> None:
     agent = hopline.AgentClient(**sandbox.account)
     with agent.open_pool("shop", size=2, **SHOP) as pool:

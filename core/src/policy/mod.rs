@@ -30,4 +30,4 @@ pub(crate) use refusals::Codes;
 pub use retry::RetryPolicy;
 pub(crate) use retry::{Backoff, CONFLICT, Quota, jittered};
 pub use rules::Rule;
-pub(crate) use rules::Rules;
+pub(crate) use rules::{Rules, rules};

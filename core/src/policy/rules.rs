@@ -6,21 +6,23 @@
 //! double purchase, the loss or the false "nothing happened" that the rule prevents.
 
 macro_rules! rules {
-    ($($(#[$doc:meta])* $name:ident,)*) => {
+    ($rules:ident: $($(#[$doc:meta])* $name:ident,)*) => {
         /// A rule that can be taken away in a build for the proof.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub enum Rule {
+        pub enum $rules {
             $($(#[$doc])* $name,)*
         }
 
-        impl Rule {
+        impl $rules {
             /// Every rule.
-            pub const ALL: [Rule; [$(Rule::$name),*].len()] = [$(Rule::$name),*];
+            pub const ALL: [$rules; [$($rules::$name),*].len()] = [$($rules::$name),*];
         }
     };
 }
 
-rules! {
+pub(crate) use rules;
+
+rules! { Rule:
     /// A send that is not safe waits until its record is saved.
     SaveBeforeSend,
     /// A send whose answer was lost may have had its effect.

@@ -2,6 +2,7 @@
 //! The wish to buy, and its object, are decided elsewhere.
 
 use super::leases::SlotNo;
+use super::rules::{PoolRule, holds};
 use crate::contract::pools::{PoolHold, PoolHoldReason as Reason, PoolNeeds as Needs};
 use crate::contract::stored;
 use crate::policy::{Advice, Backoff, Error, Kind};
@@ -33,7 +34,7 @@ pub(crate) enum Scope {
 impl Reason {
     /// The reason of a purchase that failed, or may have bought, and whom it concerns.
     pub(crate) fn of_error(error: &Error) -> (Self, Scope) {
-        let own = |reason| (reason, Scope::Own);
+        let own = |reason| (reason, if holds(PoolRule::OwnLimitsAreOwn) { Scope::Own } else { Scope::Pool });
         let reason = match error.code.as_deref() {
             Some("PRODUCT_OUT_OF_STOCK") => Reason::OutOfStock,
             Some("PRICE_MISMATCH") => Reason::Price,
@@ -105,7 +106,7 @@ impl Reason {
         let after = |backoff: Backoff| unix.saturating_add(backoff.wait(tries));
         let next_day = unix.div_euclid(DAY).saturating_add(1).saturating_mul(DAY);
         match self {
-            Reason::Account | Reason::Request if scope == Scope::Pool => None,
+            Reason::Account | Reason::Request if scope == Scope::Pool && holds(PoolRule::RefusalsStop) => None,
             Reason::Cap => Some(next_day),
             Reason::Budget => Some(after(FAILED).min(next_day)),
             Reason::ShortLived | Reason::NotReady | Reason::Failing => Some(after(USELESS)),
@@ -138,6 +139,7 @@ impl Hold {
     }
 
     fn new(reason: Reason, scope: Scope, tries: u32, unix: Millis, since: Millis) -> Hold {
+        let tries = if holds(PoolRule::HoldsDouble) { tries } else { 0 };
         Hold { reason, since, retry_at: reason.retry_at(scope, tries, unix), tries, slot: None }
     }
 
@@ -223,7 +225,8 @@ impl Buying {
 
     /// The third in a row is a hold; after its trial one more is enough. What was bought before a hold says nothing new.
     fn hold_useless(&mut self, in_a_row: u32, reason: Reason, unix: Millis) {
-        if in_a_row >= IN_A_ROW && self.hold.is_none() {
+        let rule = if reason == Reason::Failing { PoolRule::FailingHolds } else { PoolRule::ShortLivedHolds };
+        if in_a_row >= IN_A_ROW && self.hold.is_none() && holds(rule) {
             self.hold = Some(Hold::new(reason, Scope::Pool, self.useless, unix, unix));
             self.useless = self.useless.saturating_add(1);
         }
@@ -284,6 +287,7 @@ impl Buyer {
     pub(crate) fn may(&self, unix: Millis, now: Millis) -> May {
         match self.allows(unix, now) {
             _ if self.trial.is_some() => May::Wait,
+            May::Buy(_) if !holds(PoolRule::FewAtOnce) => May::Buy(u32::MAX),
             May::Buy(_) if self.under_way >= AT_ONCE => May::Wait,
             May::Buy(_) => May::Buy(AT_ONCE - self.under_way),
             may => may,
@@ -310,18 +314,20 @@ impl Buyer {
 
     /// The same, whatever is under way.
     fn allows(&self, unix: Millis, now: Millis) -> May {
-        let is_due = |hold: Hold| hold.retry_at.is_some_and(|at| at <= unix);
+        let is_due = |hold: Hold| hold.retry_at.is_some_and(|at| at <= unix || !holds(PoolRule::HoldsWait));
         if !self.own.into_iter().chain(self.pool.hold).all(is_due) {
             return May::Wait;
         }
         let trial = match self.pool.hold {
-            None if self.pool.proven => return if self.own.is_some() { May::Try(HoldTrial::Own) } else { May::Buy(AT_ONCE) },
+            None if self.pool.proven || !holds(PoolRule::FirstIsATrial) => {
+                return if self.own.is_some() { May::Try(HoldTrial::Own) } else { May::Buy(AT_ONCE) };
+            }
             _ if self.does_another_try(now) => return May::Wait,
             // Nobody knows yet whether what is bought can be used.
             None => HoldTrial::Same,
-            Some(Hold { slot: Some(slot), .. }) => HoldTrial::There(slot),
-            Some(Hold { reason: Reason::Backend, .. }) if !self.has_read => HoldTrial::AfterRead,
-            Some(Hold { reason: Reason::NoAnswer | Reason::Backend, .. }) => HoldTrial::Same,
+            Some(Hold { slot: Some(slot), .. }) if holds(PoolRule::UnreadIsTriedThere) => HoldTrial::There(slot),
+            Some(Hold { reason: Reason::Backend, .. }) if !self.has_read && holds(PoolRule::ProductsAreReadFirst) => HoldTrial::AfterRead,
+            Some(Hold { reason: Reason::NoAnswer | Reason::Backend, .. }) if holds(PoolRule::TrialKeepsKey) => HoldTrial::Same,
             Some(_) => HoldTrial::Any,
         };
         May::Try(trial)
@@ -329,7 +335,7 @@ impl Buyer {
 
     fn does_another_try(&self, now: Millis) -> bool {
         let is_over = self.over == Some(self.pool.trials) || now.saturating_sub(self.seen_at) >= TRIAL;
-        self.number != Some(self.pool.trials) && self.pool.trying.is_some() && !is_over
+        holds(PoolRule::OneTries) && self.number != Some(self.pool.trials) && self.pool.trying.is_some() && !is_over
     }
 
     /// When that changes by time, monotonic.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) use super::keys::SlotNo;
 use super::keys::{CallerKey, Keys};
+use super::rules::{PoolRule, holds};
 use super::targets::{Consequence, Observation, SavedRest, TargetHistory, TargetId};
 use crate::time::Millis;
 
@@ -24,6 +25,9 @@ const LOOKS: usize = 64;
 const LATELY: usize = 4;
 /// The shortest time between two changes of a session's exit.
 const CHANGES_APART: Millis = 5000;
+fn changes_apart() -> Millis {
+    if holds(PoolRule::ChangesAreApart) { CHANGES_APART } else { 0 }
+}
 /// The most exits that are changed at a time.
 const CHANGES: u32 = 4;
 /// A change that is due waits for so long until the session's leases happen to be back; then the session gets no further ones.
@@ -101,7 +105,8 @@ impl Exit {
 
     /// The place among the free sessions.
     fn place(&self, slot: SlotNo) -> (bool, u32, Millis, SlotNo) {
-        (self.due.is_some(), self.out, self.idle_since, slot)
+        let idle_since = if holds(PoolRule::LongestRestedFirst) { self.idle_since } else { -self.idle_since };
+        (self.due.is_some() && holds(PoolRule::DueIsLast), self.out, idle_since, slot)
     }
 }
 
@@ -252,8 +257,9 @@ impl Leases {
     /// for longer than the caller waits.
     fn own(&self, waiter: &LeaseWaiter) -> Option<SlotNo> {
         let slot = self.keys.slot(waiter.key?).filter(|slot| waiter.avoid != Some(*slot))?;
-        let exit = self.exits.get(&slot)?;
-        (exit.due.is_none() && !exit.stale && exit.rested_at(waiter.target) <= waiter.until).then_some(slot)
+        let exit = self.exits.get(&slot).filter(|_| holds(PoolRule::KeysStay))?;
+        let is_rested = exit.rested_at(waiter.target) <= waiter.until || !holds(PoolRule::KeysLeaveResting);
+        (exit.due.is_none() && !exit.stale && is_rested).then_some(slot)
     }
 
     /// How many sessions would help those who wait. Those whose key has a session wait for that one; a key counts once, and not while it
@@ -283,6 +289,7 @@ impl Leases {
             match waiter.key {
                 None => avoiding += usize::from(waiter.avoid.is_some_and(|slot| self.is_idle(slot))),
                 Some(_) if self.own(waiter).is_some() => bound += 1,
+                Some(_) if !holds(PoolRule::KeysCountOnce) => {}
                 Some(key) => {
                     keyed += 1;
                     if !self.keys_out.contains_key(&key) {
@@ -323,7 +330,7 @@ impl Leases {
     /// No lease of it is out.
     pub(crate) fn ready(&mut self, slot: SlotNo, generation: u32, now: Millis) {
         let may_change_at = match self.exits.contains_key(&slot) {
-            true => now.saturating_add(CHANGES_APART),
+            true => now.saturating_add(changes_apart()),
             // A further session: those who wait for one that no key has may get it.
             false => {
                 self.share_since = None;
@@ -486,7 +493,7 @@ impl Leases {
     pub(crate) fn unchanged(&mut self, slot: SlotNo, now: Millis) {
         self.update(slot, |exit| {
             (exit.due, exit.uses, exit.drains, exit.withheld) = (None, 0, None, false);
-            exit.may_change_at = now.saturating_add(CHANGES_APART);
+            exit.may_change_at = now.saturating_add(changes_apart());
         });
     }
 
@@ -504,10 +511,11 @@ impl Leases {
                 false
             }
         };
-        let mut free = self.free.iter().map(|(.., slot)| *slot).filter(|slot| what.avoid != Some(*slot));
+        let mut free =
+            self.free.iter().map(|(.., slot)| *slot).filter(|slot| what.avoid != Some(*slot) || !holds(PoolRule::AvoidIsAvoided));
         let found = match own {
             Some(slot) => look(slot).then_some(slot),
-            None if what.is_for_new_key => {
+            None if what.is_for_new_key && holds(PoolRule::FewestKeysFirst) => {
                 let mut fewest = None::<(usize, SlotNo)>;
                 for slot in free.filter(|slot| look(*slot)).take(LOOKS) {
                     let keys = self.keys.count(slot);
@@ -602,7 +610,7 @@ impl Leases {
             if !exit.stale && exit.drains.is_none() && !self.has_place(changing) {
                 return None;
             }
-            if exit.out == 0 {
+            if exit.out == 0 || !holds(PoolRule::ExitsStay) {
                 self.update(slot, |exit| (exit.withheld, exit.drains) = (true, None));
                 return Some(slot);
             }
@@ -618,7 +626,7 @@ impl Leases {
     /// Returns true if one more exit may be changed: at most half of them at a time.
     fn has_place(&self, changing: u32) -> bool {
         let half = u32::try_from(self.exits.len() / 2).unwrap_or(CHANGES);
-        changing.saturating_add(self.draining) < half.clamp(1, CHANGES)
+        changing.saturating_add(self.draining) < half.clamp(1, CHANGES) || !holds(PoolRule::FewChangeAtOnce)
     }
 
     /// When the exit of a session may be changed; that of one that drains, as soon as its leases are back.
@@ -626,6 +634,7 @@ impl Leases {
         let is_used_up = self.terms.rotate_after_uses.is_some_and(|most| exit.uses >= most);
         match exit.due {
             _ if exit.withheld => None,
+            Some(since) if !holds(PoolRule::ExitsStay) => Some(since.max(exit.may_change_at)),
             _ if exit.stale => (exit.out == 0).then_some(0),
             _ if exit.out == 0 && exit.drains.is_some() => Some(0),
             Some(_) if let Some(since) = exit.drains => Some(since.saturating_add(PATIENCE)),
@@ -670,7 +679,8 @@ impl Leases {
     pub(crate) fn to_let_go(&self, now: Millis) -> impl Iterator<Item = SlotNo> {
         let rests = |slot: &SlotNo| self.exits.get(slot).is_some_and(|exit| self.lately.iter().any(|target| exit.rested_at(*target) > now));
         let (resting, others): (Vec<SlotNo>, Vec<SlotNo>) = self.idle(Millis::MAX).partition(rests);
-        resting.into_iter().chain(others)
+        let (first, last) = if holds(PoolRule::RestingGoesFirst) { (resting, others) } else { (others, resting) };
+        first.into_iter().chain(last)
     }
 
     /// Changes the exit of a slot, if there is one.
@@ -683,7 +693,8 @@ impl Leases {
 
     fn list(&mut self, slot: SlotNo) {
         let Some(exit) = self.exits.get(&slot) else { return };
-        if !exit.withheld && !exit.stale && exit.drains.is_none() && exit.out < self.terms.per_session {
+        let is_lent_as_it_is = exit.due.is_none() || holds(PoolRule::DueIsLent);
+        if !exit.withheld && !exit.stale && exit.drains.is_none() && exit.out < self.terms.per_session && is_lent_as_it_is {
             self.free.insert(exit.place(slot));
             if exit.out == 0 {
                 self.idle.insert((exit.idle_since, slot));

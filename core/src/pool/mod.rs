@@ -12,9 +12,13 @@ mod machine;
 mod notes;
 mod others;
 mod record;
+mod rules;
 mod share;
 mod survey;
 mod targets;
 mod unavailable;
 
 pub use self::client::PoolClient;
+pub use self::rules::PoolRule;
+#[cfg(feature = "ablation")]
+pub use self::rules::without;

@@ -1,6 +1,7 @@
 //! The record of a pool: the state that all its clients share beside the slots. A client owns it only for the moment of a change.
 
 use super::buyer::{Buying, BuyingChange};
+use super::rules::{PoolRule, holds};
 use super::share::ClientEntry;
 use crate::contract::agent::CreateSession;
 use crate::contract::pools::{OpenPool, PoolHoldReason};
@@ -62,7 +63,7 @@ impl PoolRecord {
     /// Returns true if its request may not be replaced yet: two versions of a program that begin in turn would end each other's sessions each
     /// time.
     pub(super) fn was_replaced_lately(&self, unix: Millis) -> bool {
-        self.replaced_at.is_some_and(|at| (0..REPLACES_AGAIN).contains(&unix.saturating_sub(at)))
+        holds(PoolRule::ReplacedIsNotReplaced) && self.replaced_at.is_some_and(|at| (0..REPLACES_AGAIN).contains(&unix.saturating_sub(at)))
     }
 
     /// The data of a record. None where it can't be read.
@@ -81,7 +82,7 @@ impl PoolRecord {
     pub(super) fn forbids_buying(&self) -> Option<PoolHoldReason> {
         match () {
             () if self.draining => Some(PoolHoldReason::Draining),
-            () if self.paused => Some(PoolHoldReason::Paused),
+            () if self.paused && holds(PoolRule::PauseForbids) => Some(PoolHoldReason::Paused),
             () => None,
         }
     }

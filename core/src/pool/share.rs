@@ -4,6 +4,7 @@
 
 use std::collections::VecDeque;
 
+use super::rules::{PoolRule, holds};
 use crate::collections::Map;
 use crate::contract::stored;
 use crate::time::Millis;
@@ -26,6 +27,11 @@ const SLICE: Millis = 3000;
 pub(crate) const SPARE_FIRST: Millis = 5000;
 /// A record lists no more clients.
 const CLIENTS: usize = 1024;
+
+/// Returns true if nobody has waited for too long since then for the waiting to go on.
+fn is_break(until: Millis, now: Millis) -> bool {
+    now.saturating_sub(until) > BREAK || !holds(PoolRule::BreaksAreShort)
+}
 
 /// What a client says of itself in the pool's record.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
@@ -141,7 +147,7 @@ impl Sharing {
     /// Notes how many sessions are lent, and how many more would help those who wait.
     pub(crate) fn note(&mut self, lent: u32, waited_for: u32, now: Millis) {
         if waited_for > 0 {
-            let is_after_break = self.waited_until.take().is_some_and(|until| now.saturating_sub(until) > BREAK);
+            let is_after_break = self.waited_until.take().is_some_and(|until| is_break(until, now));
             if self.waits_since.is_none() || is_after_break {
                 self.waits_since = Some(now);
             }
@@ -173,12 +179,13 @@ impl Sharing {
 
     /// The sessions that this client needs.
     fn needs(&self, now: Millis) -> u32 {
-        self.used.most(now).saturating_add(self.keep_ready)
+        let used = if holds(PoolRule::NeedsLast) { self.used.most(now) } else { self.used.now };
+        used.saturating_add(if holds(PoolRule::ReadyIsNeeded) { self.keep_ready } else { 0 })
     }
 
     /// For how long somebody has waited without a break.
     fn waited(&self, now: Millis) -> Millis {
-        let is_over = self.waited_until.is_some_and(|until| now.saturating_sub(until) > BREAK);
+        let is_over = self.waited_until.is_some_and(|until| is_break(until, now));
         self.waits_since.filter(|_| !is_over).map_or(0, |since| now.saturating_sub(since))
     }
 
@@ -186,7 +193,8 @@ impl Sharing {
     pub(crate) fn read(&mut self, entries: &[ClientEntry], now: Millis) {
         let mut read = Map::default();
         for entry in entries.iter().filter(|entry| entry.client != self.client).take(CLIENTS) {
-            let known = self.entries.get(&entry.client).filter(|(_, known)| known.number == entry.number);
+            let known =
+                self.entries.get(&entry.client).filter(|(_, known)| known.number == entry.number && holds(PoolRule::ChangesAreBelieved));
             read.insert(entry.client.clone(), (known.map_or(now, |(at, _)| *at), entry.clone()));
         }
         self.entries = read;
@@ -222,7 +230,7 @@ impl Sharing {
     /// The sessions that can be shared: as many as there may be, or, where the store has nothing for somebody, as there are.
     fn there(&self, here: Here, now: Millis) -> u32 {
         let has = self.others.has.saturating_add(here.has);
-        if self.others.is_dry || self.is_dry(now) { here.size.min(has.max(1)) } else { here.size }
+        if (self.others.is_dry || self.is_dry(now)) && holds(PoolRule::WhatIsThereIsShared) { here.size.min(has.max(1)) } else { here.size }
     }
 
     /// The share of this client: its needs, up to the level at which all together get no more than there is.
@@ -231,6 +239,9 @@ impl Sharing {
         let mut needs = self.others.needs.clone();
         needs.insert(needs.partition_point(|need| *need < mine), mine);
         let mut left = self.there(here, now);
+        if !holds(PoolRule::ShareIsALevel) {
+            return mine.min(left / u32::try_from(needs.len()).unwrap_or(u32::MAX)).max(1);
+        }
         for (at, need) in needs.iter().enumerate() {
             let those = u32::try_from(needs.len() - at).unwrap_or(u32::MAX);
             if need.saturating_mul(those) >= left {
@@ -242,22 +253,23 @@ impl Sharing {
     }
 
     fn is_dry(&self, now: Millis) -> bool {
-        self.waited(now) > 0 && self.nothing_since.is_some_and(|since| now.saturating_sub(since) >= DRY)
+        holds(PoolRule::DryIsTold) && self.waited(now) > 0 && self.nothing_since.is_some_and(|since| now.saturating_sub(since) >= DRY)
     }
 
     fn is_short(&self, here: Here, now: Millis) -> bool {
-        self.waited(now) >= SHORT && (here.has == 0 || here.has < self.share(here, now))
+        holds(PoolRule::ShortIsTold) && self.waited(now) >= SHORT && (here.has == 0 || here.has < self.share(here, now))
     }
 
     /// The sessions beyond those that were used of late.
     fn spare(&self, here: Here, now: Millis) -> u32 {
         let recent = self.used_of_late.most(now).saturating_add(self.keep_ready);
-        here.free.min(here.has.saturating_sub(recent))
+        if holds(PoolRule::SpareIsTold) { here.free.min(here.has.saturating_sub(recent)) } else { 0 }
     }
 
     /// How many of the free sessions go back to the store: those that are not needed, and, where others are short, those above the share.
     pub(crate) fn gives_back(&self, here: Here, now: Millis) -> u32 {
         let needs = self.needs(now);
+        let needs = if holds(PoolRule::UnneededGoesBack) { needs } else { here.has };
         let keeps = if self.others.is_short { needs.min(self.share(here, now)) } else { needs };
         here.has.saturating_sub(keeps).min(here.free)
     }
@@ -267,18 +279,19 @@ impl Sharing {
     pub(crate) fn slice(&self, here: Here, since: Millis, now: Millis) -> Option<(Millis, Millis)> {
         let clients = Millis::try_from(self.others.needs.len()).unwrap_or(Millis::MAX) + 1;
         let there = Millis::from(self.there(here, now).max(1));
-        (self.others.has_none && clients > there).then(|| (since.saturating_add(SLICE), SLICE * (clients - there) / there))
+        let rests = if holds(PoolRule::TurnsRest) { SLICE * (clients - there) / there } else { 0 };
+        (self.others.has_none && clients > there && holds(PoolRule::TurnsAreTaken)).then(|| (since.saturating_add(SLICE), rests))
     }
 
     /// The sessions that this client may have, and ask for.
     pub(crate) fn most(&self, here: Here, now: Millis) -> u32 {
-        if self.others.is_short { self.share(here, now) } else { u32::MAX }
+        if self.others.is_short && holds(PoolRule::ShareIsTheMost) { self.share(here, now) } else { u32::MAX }
     }
 
     /// The entry of this client, where it has something to say.
     fn entry(&self, here: Here, now: Millis) -> Option<ClientEntry> {
         let (needs, spare) = (self.needs(now), self.spare(here, now));
-        let is_holder = here.has > 0 && self.others.lack;
+        let is_holder = here.has > 0 && self.others.lack && holds(PoolRule::HoldersTell);
         if needs <= here.has && spare == 0 && !is_holder {
             return None;
         }
@@ -294,7 +307,9 @@ impl Sharing {
             (Some(entry), Some(said)) => {
                 let news = entry.needs.abs_diff(said.needs) > (said.needs / 4).max(1);
                 let is_spare = (entry.spare > 0) != (said.spare > 0);
-                news || is_spare || (entry.short, entry.dry) != (said.short, said.dry) || now.saturating_sub(self.said_at) >= PUT_AGAIN
+                news || is_spare
+                    || (entry.short, entry.dry) != (said.short, said.dry)
+                    || (now.saturating_sub(self.said_at) >= PUT_AGAIN && holds(PoolRule::EntriesArePutAgain))
             }
         }
     }

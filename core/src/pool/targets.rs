@@ -1,6 +1,7 @@
 //! Observations through a session, for the target of its lease: how long its exit rests for that target, when it is to be changed, and when
 //! a change no longer helps.
 
+use super::rules::{PoolRule, holds};
 use crate::collections::Map;
 use crate::contract::stored;
 use crate::policy::Backoff;
@@ -155,7 +156,7 @@ impl TargetHistory {
     /// When it may be lent for this target.
     pub(crate) fn rested_at(&self, target: TargetId) -> Millis {
         let held = self.held.iter().find(|held| held.target == target);
-        held.map_or(0, |held| held.until).max(self.rests_until)
+        held.filter(|_| holds(PoolRule::ExitsRest)).map_or(0, |held| held.until).max(self.rests_until)
     }
 
     /// Until when it rests for all targets, as its proxy fails.
@@ -195,10 +196,10 @@ impl TargetHistory {
                 if Some(since) <= held.began {
                     return Consequence::Rests;
                 }
-                held.until = held.until.max(now.saturating_add(wait.unwrap_or(THROTTLED).max(0)));
+                held.until = held.until.max(now.saturating_add(wait.filter(|_| holds(PoolRule::WaitIsKept)).unwrap_or(THROTTLED).max(0)));
                 held.began = Some(now);
                 match std::mem::replace(&mut held.last, LastSeen::Throttled) {
-                    LastSeen::Throttled => held.block(now),
+                    LastSeen::Throttled if holds(PoolRule::SecondThrottleBlocks) => held.block(now),
                     _ => Consequence::Rests,
                 }
             }),
@@ -211,7 +212,7 @@ impl TargetHistory {
                     Consequence::Nothing
                 }
             }),
-            Observation::Blocked => self.change(target, |held| match Some(since) <= held.blocked_at {
+            Observation::Blocked => self.change(target, |held| match Some(since) <= held.blocked_at && holds(PoolRule::BlocksCountOnce) {
                 true => Consequence::Rests,
                 false => held.block(now),
             }),
@@ -225,7 +226,7 @@ impl TargetHistory {
         }
         self.proxy_failures.retain(|at| now.saturating_sub(*at) < MINUTE);
         self.proxy_failures.push(now);
-        if self.proxy_failures.len() < PROXY_FAILURES {
+        if self.proxy_failures.len() < PROXY_FAILURES || !holds(PoolRule::RefusedRests) {
             return Consequence::Read;
         }
         self.proxy_failures.clear();
@@ -277,7 +278,7 @@ impl TargetHistory {
 
 impl Rest {
     fn block(&mut self, now: Millis) -> Consequence {
-        let rest = BLOCKED.wait(self.blocks);
+        let rest = BLOCKED.wait(if holds(PoolRule::RestsDouble) { self.blocks } else { 0 });
         let is_poor = self.blocks == 0 && self.answers < ANSWERS;
         (self.blocks, self.last) = (self.blocks.saturating_add(1), LastSeen::Other);
         (self.began, self.blocked_at) = (Some(now), Some(now));
@@ -341,7 +342,7 @@ impl ProxyTracker {
 
     /// Returns true if the proxy of another session than this slot's has worked since then.
     pub(crate) fn another_worked(&self, slot: u32, since: Millis) -> bool {
-        self.0.iter().flatten().any(|(other, at)| *other != slot && *at >= since)
+        !holds(PoolRule::AnotherHasWorked) || self.0.iter().flatten().any(|(other, at)| *other != slot && *at >= since)
     }
 }
 
@@ -394,7 +395,7 @@ impl BlockTracker {
 
     /// Returns true if a new exit does not help there.
     pub(crate) fn everywhere(&self, target: TargetId) -> bool {
-        self.0.get(&target).is_some_and(|blocked| blocked.exits >= EXITS)
+        holds(PoolRule::NoExitHelps) && self.0.get(&target).is_some_and(|blocked| blocked.exits >= EXITS)
     }
 
     /// The targets where a new exit does not help.
@@ -409,7 +410,7 @@ impl BlockTracker {
 
     /// When an exit may be changed for this target, where a new one does not help.
     pub(crate) fn rotates_at(&self, target: TargetId) -> Option<Millis> {
-        let blocked = self.0.get(&target).filter(|blocked| blocked.exits >= EXITS)?;
+        let blocked = self.0.get(&target).filter(|blocked| blocked.exits >= EXITS && holds(PoolRule::ChangesAreRare))?;
         Some(blocked.rotated_at.map_or(0, |at| at.saturating_add(RARELY)))
     }
 

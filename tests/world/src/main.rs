@@ -6,7 +6,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use hopline::policy::Rule;
-use hopline_world::{Kind, Limits, PLAN_SEED, PLANS, SCOPES, Scope, explore, fleet_life, pool_life, seeded};
+use hopline::pool::PoolRule;
+use hopline_world::{
+    BROKEN_TODAY, Kind, Limits, PLAN_SEED, PLANS, PoolWitness, SCOPES, Scope, explore, fleet_life, pool_life, seeded, side_by_side,
+};
 
 const HELP: &str = "\
 cargo xtask world scope NAME [FAULTS,TROUBLES,ACTS] [RULE]   every world of the scopes whose name has this in it
@@ -15,8 +18,11 @@ cargo xtask world seed KIND N [RULE]                         one life: agent, ca
 cargo xtask world seed pools N                               one life of a pool
 cargo xtask world seed fleet N [story]                        one life of several programs of one pool in virtual time
 cargo xtask world plan NAME [SEED] [story]                   the figures of a plan of several programs of one pool, or of `all` but `big`
+cargo xtask world without RULE [SEEDS]                       the plans and lives of pools that come to harm without a rule of pools,
+                                                             or without each of `all`
 cargo xtask world deep                                       every scope, with more that goes wrong than in every run
-cargo xtask swarm [--minutes N] [--seed S] [--pools]         lives on all cores, from a seed on; lives of pools in their place";
+cargo xtask swarm [--minutes N] [--seed S] [--pools]         lives on all cores, from a seed on; lives of pools in their place,
+                                                             of both kinds";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -25,6 +31,7 @@ fn main() -> ExitCode {
         ["scope", name, rest @ ..] => scope(name, rest),
         ["plan", name, rest @ ..] => plan(name, rest),
         ["deep"] => deep(),
+        ["without", rule, rest @ ..] => without(rule, rest.first().copied()),
         ["seed", "pools", seed] => one_of_pools(seed),
         ["seed", "fleet", seed, rest @ ..] => one_fleet(seed, rest),
         ["seed", kind, seed, rest @ ..] => kind_of(kind).and_then(|kind| one(kind, seed, rest.first().copied())),
@@ -131,6 +138,39 @@ fn plan(name: &str, rest: &[&str]) -> Result<bool, String> {
     if any { Ok(is_well) } else { Err(format!("there is no plan `{name}`; they are {}", names())) }
 }
 
+/// Prints which plans and lives come to harm without a rule, and not with it.
+fn without(name: &str, seeds: Option<&str>) -> Result<bool, String> {
+    let seeds = seeds.map_or(Ok(40), number_of)?;
+    let plans = PLANS.iter().filter(|plan| plan.name != BIG).map(|plan| PoolWitness::Plan(plan.name));
+    let lives = (0..seeds).flat_map(|seed| [PoolWitness::Fleet(seed), PoolWitness::Life(seed)]);
+    let all: Vec<PoolWitness> = plans.chain(lives).collect();
+    let kinds = |found: &[String]| found.iter().map(|harm| kind_of_harm(harm).to_owned()).collect::<Vec<_>>();
+    let before = side_by_side(&all, |witness| kinds(&witness.finds(None)));
+    let is_named = |rule: &PoolRule| name == "all" || format!("{rule:?}") == name;
+    let rules: Vec<PoolRule> = PoolRule::ALL.into_iter().filter(is_named).collect();
+    if rules.is_empty() {
+        return Err(format!("there is no rule `{name}`; they are: {:?}", PoolRule::ALL));
+    }
+    for rule in rules {
+        println!("without {rule:?}");
+        let found = side_by_side(&all, |witness| {
+            let begun = Instant::now();
+            (witness.finds(Some(rule)), begun.elapsed().as_secs_f64())
+        });
+        for ((witness, (found, took)), before) in all.iter().zip(found).zip(&before) {
+            for harm in found.iter().filter(|harm| !before.iter().any(|known| known == kind_of_harm(harm))) {
+                println!("  {took:.2} s {witness:?}: {}", harm.trim());
+            }
+        }
+    }
+    Ok(true)
+}
+
+/// The part of a harm that is the same whenever it happens.
+fn kind_of_harm(harm: &str) -> &str {
+    harm.split_once(':').map_or(harm, |(kind, _)| kind)
+}
+
 fn one_fleet(seed: &str, rest: &[&str]) -> Result<bool, String> {
     match fleet_life(number_of(seed)?, rest.contains(&"story")) {
         Ok(lived) => {
@@ -176,13 +216,21 @@ fn swarm(rest: &[&str]) -> Result<bool, String> {
         let lived = pool_life(seed).map(|lived| lived.steps);
         lived.map_err(|wrong| format!("{wrong}\n  again: cargo xtask world seed pools {seed}"))
     };
+    let one_fleet = |seed: u64| {
+        let lived = fleet_life(seed, false).and_then(|lived| {
+            let broken: Vec<_> = lived.broken.iter().filter(|(law, _)| !BROKEN_TODAY.contains(law)).collect();
+            if broken.is_empty() { Ok(lived.steps) } else { Err(format!("{broken:?}")) }
+        });
+        lived.map_err(|wrong| format!("{wrong}\n  again: cargo xtask world seed fleet {seed} story"))
+    };
+    let one_of_pools = |seed: u64| Ok(one_pool(seed)? + one_fleet(seed)?);
     let kinds: &[Option<Kind>] = if rest.contains(&"--pools") { &[None] } else { &Kind::ALL.map(Some) };
     let (next, steps, is_wrong, begun) = (AtomicU64::new(first), AtomicU64::new(0), AtomicBool::new(false), Instant::now());
     let live = || {
         while begun.elapsed() < Duration::from_secs(60 * minutes) && !is_wrong.load(Ordering::Relaxed) {
             let seed = next.fetch_add(1, Ordering::Relaxed);
             for kind in kinds {
-                match kind.map_or_else(|| one_pool(seed), |kind| one_of(kind, seed)) {
+                match kind.map_or_else(|| one_of_pools(seed), |kind| one_of(kind, seed)) {
                     Ok(some) => _ = steps.fetch_add(some, Ordering::Relaxed),
                     Err(wrong) => {
                         println!("{wrong}");

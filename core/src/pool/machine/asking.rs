@@ -12,6 +12,7 @@ use crate::policy::Error;
 use crate::pool::buyer::{AT_ONCE as PURCHASES, HoldTrial, May};
 use crate::pool::leases::SlotNo;
 use crate::pool::others::SeenSlot;
+use crate::pool::rules::{PoolRule, holds};
 use crate::state::Name;
 use crate::time::Millis;
 
@@ -90,7 +91,8 @@ impl Machine {
             return;
         }
         // Each is read when it is taken over.
-        let room = PURCHASES.saturating_sub(self.slots.counts.coming);
+        let most = if holds(PoolRule::FewAtOnce) { PURCHASES } else { u32::MAX };
+        let room = most.saturating_sub(self.slots.counts.coming);
         if room == 0 {
             return;
         }
@@ -114,14 +116,17 @@ impl Machine {
         }
         // Purchases stay within this client's own size; beyond it there may be sessions to take over.
         let size = if self.asking.is_all { self.options.size } else { self.options.size.max(self.shared.size()) };
-        let first = self.asking.from.unwrap_or_else(|| self.dice.below(size));
+        let is_random = holds(PoolRule::OrderIsRandom);
+        let first = self.asking.from.unwrap_or_else(|| if is_random { self.dice.below(size) } else { 0 });
         // Where nothing may be bought, those that were empty of late are left alone.
-        self.asking.empty.retain(|_, until| *until > now && allowed == 0);
+        self.asking.empty.retain(|_, until| *until > now && allowed == 0 && holds(PoolRule::EmptyIsLeftAlone));
         let is_asked = |slot: &SlotNo| !self.asking.empty.contains_key(slot);
         let mut slots: Vec<SlotNo> = self.slots.unknown(first, size).filter(is_asked).take(AT_ONCE).collect();
         self.asking.looked = self.asking.looked.saturating_add(u32::try_from(slots.len()).unwrap_or(u32::MAX));
         self.asking.from = slots.last().map(|last| last.saturating_add(1) % size);
-        self.dice.shuffle(&mut slots);
+        if is_random {
+            self.dice.shuffle(&mut slots);
+        }
         if !self.claim(client, slots, most.min(room)) {
             self.ask_later(now);
         }

@@ -14,6 +14,7 @@ use crate::policy::{Advice, Effect, Error, Kind, jittered};
 use crate::pool::leases::{LeaseId, SlotNo};
 use crate::pool::notes::SessionNotes;
 use crate::pool::others::SeenSlot;
+use crate::pool::rules::{PoolRule, holds};
 use crate::pool::targets::TargetHistory;
 use crate::time::Millis;
 
@@ -145,7 +146,7 @@ impl Machine {
         let (now, unix) = (self.now.monotonic, self.now.unix);
         let Some(session) = self.slots.session_mut(slot) else { return };
         self.leases.ready(slot, session.generation, now);
-        if let Some(notes) = session.recalled.take() {
+        if let Some(notes) = session.recalled.take().filter(|_| holds(PoolRule::NotesAreTakenOver)) {
             self.leases.recall(slot, TargetHistory::of(&notes.rests, now, unix), notes.due && is_dynamic(&self.options), now);
         }
     }

@@ -11,6 +11,7 @@ use crate::client::{CallOptions, Client};
 use crate::pool::buyer::{BuyingChange, HoldTrial};
 use crate::pool::leases::SlotNo;
 use crate::pool::record::RecordChange;
+use crate::pool::rules::{PoolRule, holds};
 use crate::state::{CommandId, Name};
 use crate::time::Millis;
 
@@ -34,11 +35,11 @@ impl Machine {
         let mut wanted = lacking.saturating_sub(coming);
         for kept in all {
             let is_forbidden = self.closing.is_some() || self.shared.forbids_buying().is_some();
-            let is_needed = kept.is_doubt || wanted > 0;
+            let is_needed = kept.is_doubt || wanted > 0 || !holds(PoolRule::NeedIsAskedAgain);
             wanted = wanted.saturating_sub(u32::from(!kept.is_doubt));
             let may = !is_forbidden && is_needed && self.buyer.may_still(kept.is_trial, self.now.unix, now);
-            let is_read = self.shared.was_read_since(kept.since);
-            let is_to_mark = kept.is_trial && self.buyer.tries_for_all() && kept.mark != Mark::Put;
+            let is_read = self.shared.was_read_since(kept.since) || !holds(PoolRule::RecordIsReadFirst);
+            let is_to_mark = kept.is_trial && holds(PoolRule::TrialsAreMarked) && self.buyer.tries_for_all() && kept.mark != Mark::Put;
             match () {
                 () if !may => self.let_kept_go(kept),
                 () if kept.mark == Mark::Out => self.asking.kept.push(kept),
@@ -61,7 +62,7 @@ impl Machine {
         let is_forbidden = self.closing.is_some() || self.shared.forbids_buying().is_some();
         let may = |is_trial| !is_forbidden && self.buyer.may_go_on(is_trial, self.now.unix, self.now.monotonic);
         let is_over = |slot, work| match self.slots.doing(slot) {
-            Some(Doing::Buys { is_trial }) => self.slots.is_at(slot, work) && !may(is_trial),
+            Some(Doing::Buys { is_trial }) => self.slots.is_at(slot, work) && !may(is_trial) && holds(PoolRule::PurchasesAreWithdrawn),
             _ => false,
         };
         let over: Vec<CommandId> = self
@@ -115,6 +116,9 @@ impl Machine {
 
     /// Takes over what is under a claimed slot, which buys nothing, whatever became of it meanwhile.
     pub(super) fn take_over(&mut self, client: &mut Client, name: &Name, slot: SlotNo, ends: bool) {
+        if !ends && !holds(PoolRule::TakeOverBuysNothing) {
+            return self.fill_slot(client, slot, Doing::Takes { ends });
+        }
         self.slots.set(slot, Doing::Takes { ends }, None);
         let command = client.resume_slot(self.number, name, self.slot_options(false));
         self.works(slot, command);

@@ -5,6 +5,7 @@ use crate::client::Client;
 use crate::contract::pools::PoolReplace;
 use crate::pool::buyer::{HoldTrial, May};
 use crate::pool::leases::{SHARES_AFTER, SlotNo};
+use crate::pool::rules::{PoolRule, holds};
 use crate::pool::share::{Here, SPARE_FIRST};
 use crate::time::Millis;
 
@@ -70,6 +71,9 @@ impl Machine {
     /// How many are wanted that would have to be bought. Where a free session does not suit whoever waits, since it rests for their target,
     /// they wait for that: what was seen there is no reason to buy.
     pub(super) fn wanted(&self, now: Millis) -> u32 {
+        if !holds(PoolRule::RestIsNoReason) {
+            return self.lacking(now);
+        }
         self.beyond_coming(self.leases.lacking(self.keep_ready()), now)
     }
 
@@ -90,6 +94,7 @@ impl Machine {
     pub(super) fn share_after(&self, now: Millis) -> Option<Millis> {
         let counts = &self.slots.counts;
         match () {
+            () if !holds(PoolRule::KeysShare) => None,
             () if counts.coming > counts.reading + counts.renewing => None,
             () if self.room(now) == 0 || self.shared.is_replaced() => Some(0),
             () => self.sharing.has_nothing().then_some(SHARES_AFTER),
@@ -113,7 +118,9 @@ impl Machine {
 
     /// Returns true if sessions that others do not need are asked for before one is bought.
     fn waits_for_spare(&self, now: Millis) -> bool {
-        self.sharing.have_others_spare() && self.asking.wanted_since.is_none_or(|since| now.saturating_sub(since) < SPARE_FIRST)
+        holds(PoolRule::SpareComesFirst)
+            && self.sharing.have_others_spare()
+            && self.asking.wanted_since.is_none_or(|since| now.saturating_sub(since) < SPARE_FIRST)
     }
 
     /// Returns true if nothing is to be bought, except by a trial.

@@ -2,6 +2,7 @@
 
 use crate::contract::pools::{OpenPool, PoolHoldReason};
 use crate::pool::record::{PoolRecord, RecordChange, request_of};
+use crate::pool::rules::{PoolRule, holds};
 use crate::state::CommandId;
 use crate::time::Millis;
 
@@ -94,7 +95,9 @@ impl SharedRecord {
     /// When there is something to do about it; at once, where it is wanted for a purchase or there is something to put. `takes_part`: this
     /// client has a session, or somebody waits.
     pub(super) fn next(&self, now: Millis, is_wanted: bool, takes_part: bool) -> Option<Millis> {
-        let read = self.read_at.map_or(now, |at| at.saturating_add(if takes_part { self.read_after } else { READ_AGAIN }));
+        let read = self.read_at.map_or(now, |at| {
+            at.saturating_add(if takes_part && holds(PoolRule::RecordIsReadOften) { self.read_after } else { READ_AGAIN })
+        });
         let at = if is_wanted || !self.changes.is_empty() { now } else { read };
         (self.custody == Custody::Nobodys).then(|| at.max(self.next))
     }

@@ -11,6 +11,7 @@ use crate::contract::pools::{OpenPool, OpenedPool, PoolOnChange};
 use crate::engine::EventKind;
 use crate::policy::{Advice, Backoff, Effect, Error, Kind};
 use crate::pool::record::{PoolRecord, RecordChange, differing, request_of};
+use crate::pool::rules::{PoolRule, holds};
 use crate::state::CommandId;
 use crate::time::Millis;
 
@@ -148,7 +149,7 @@ impl Machine {
         }
         if is_mine {
             self.shared.failures = 0;
-        } else if self.shared.is_behind() || !self.asking.kept.is_empty() || self.is_entry_due(now) {
+        } else if (self.shared.is_behind() || !self.asking.kept.is_empty() || self.is_entry_due(now)) && holds(PoolRule::BusyIsAskedSoon) {
             self.shared.next = now + ASK_BUSY + Millis::from(self.dice.below(3 * ASK_BUSY as u32));
         }
         self.adopt(client);

@@ -11,6 +11,7 @@ use crate::contract::pools::PoolSlotState;
 use crate::pool::leases::SlotNo;
 use crate::pool::notes::SessionNotes;
 use crate::pool::others::OtherSlots;
+use crate::pool::rules::{PoolRule, holds};
 use crate::pool::targets::SessionFailures;
 use crate::state::Seen;
 use crate::time::Millis;
@@ -144,13 +145,15 @@ impl PoolSession {
     /// The session has another exit, or other credentials.
     pub(super) fn next_generation(&mut self) {
         self.generation = self.generation.saturating_add(1);
-        (self.recalled, self.data, self.is_data_new) = (None, None, false);
+        (self.recalled, self.is_data_new) = (None, false);
+        self.data = self.data.take().filter(|_| !holds(PoolRule::DataEndsWithExit));
     }
 
     /// Takes what the session's record noted of its exit.
     pub(super) fn recall(self, notes: Option<SessionNotes>) -> Self {
         let Some(notes) = notes else { return self };
-        PoolSession { generation: notes.generation.max(1), data: notes.data.clone(), recalled: Some(Box::new(notes)), ..self }
+        let data = notes.data.clone().filter(|_| holds(PoolRule::DataIsTakenOver));
+        PoolSession { generation: notes.generation.max(1), data, recalled: Some(Box::new(notes)), ..self }
     }
 
     pub(super) fn has_proxy(&self) -> bool {

@@ -2,6 +2,7 @@
 
 use super::slots::Doing;
 use crate::client::SlotState;
+use crate::pool::rules::{PoolRule, holds};
 use crate::time::Millis;
 
 /// The time after which a slot that needs a person is checked again.
@@ -72,6 +73,7 @@ impl Situation {
             SlotState::Taken if self.ends => SlotUse::Ends,
             _ if self.closes || self.is_replaced => SlotUse::Releases,
             // A static one is left, since it is not refunded.
+            SlotState::Taken if self.is_old && !holds(PoolRule::OldIsNotLent) => SlotUse::Takes,
             SlotState::Taken if self.is_old && self.is_dynamic => SlotUse::Ends,
             SlotState::Taken if self.is_old => SlotUse::Leaves(Doing::Left, Some(DOUBT_AGAIN)),
             SlotState::Taken => SlotUse::Takes,

@@ -14,6 +14,7 @@ use crate::policy::{Advice, Effect, Error, Kind};
 use crate::pool::buyer::{AT_ONCE, BuyingChange};
 use crate::pool::leases::{LEAKS, LeaseGrant, LeaseId, ObservationResult, SlotNo};
 use crate::pool::record::RecordChange;
+use crate::pool::rules::{PoolRule, holds};
 use crate::pool::share::SPARE_FIRST;
 use crate::pool::targets::{Consequence, Observation, TargetId};
 use crate::state::{CommandId, Name, Seen};
@@ -86,7 +87,7 @@ impl Machine {
 
     pub(super) fn take_back(&mut self, lease: LeaseId) {
         let has_news = |slot: &SlotNo| self.slots.session(*slot).is_some_and(|session| session.is_data_new);
-        if let Some(slot) = self.leases.slot_of(lease).filter(has_news) {
+        if let Some(slot) = self.leases.slot_of(lease).filter(has_news).filter(|_| holds(PoolRule::DataIsPutOnReturn)) {
             self.write_notes(slot, true);
         }
         self.leases.give_back(lease, self.now.monotonic);
@@ -144,7 +145,9 @@ impl Machine {
         self.tell_all(failed.into_iter().chain(answered));
         match follows {
             Consequence::Blocked { .. } | Consequence::Refused if fails => self.leases.retire(slot),
-            Consequence::Blocked { .. } if is_dynamic && self.blocking.may_rotate(target, now) => self.leases.change(slot, now),
+            Consequence::Blocked { .. } if is_dynamic && holds(PoolRule::BlockedIsChanged) && self.blocking.may_rotate(target, now) => {
+                self.leases.change(slot, now)
+            }
             _ => {}
         }
         if matches!(follows, Consequence::Read | Consequence::Refused) {
@@ -162,7 +165,9 @@ impl Machine {
         let Some(session) = self.slots.session_mut(slot) else { return false };
         session.ends_after_leases |= is_to_end;
         session.is_discarded = true;
-        self.leases.retire(slot);
+        if holds(PoolRule::DiscardedIsNotLent) {
+            self.leases.retire(slot);
+        }
         self.turn(client);
         true
     }
@@ -205,10 +210,10 @@ impl Machine {
         if is_lending {
             self.change_exits(client, now);
             self.note_needs(now);
-            if self.sharing.are_others_short() {
+            if self.sharing.are_others_short() && holds(PoolRule::OthersComeFirst) {
                 self.share_sessions(client, now);
             }
-            if self.shared.is_replaced() {
+            if self.shared.is_replaced() && holds(PoolRule::OldIsNotLent) {
                 // Its sessions are of the old request: whoever has opened the pool with the new one ends them, or leaves them.
                 self.leases.idle(Millis::MAX).collect::<Vec<SlotNo>>().into_iter().for_each(|slot| self.release_idle(client, slot));
             } else {
@@ -220,7 +225,9 @@ impl Machine {
         }
         self.end_late(now);
         if is_lending {
-            self.fail_fast(now);
+            if holds(PoolRule::VainIsTold) {
+                self.fail_fast(now);
+            }
             self.want_more(client, now);
             self.share_sessions(client, now);
             self.tell_ready(client, now);
@@ -368,7 +375,9 @@ impl Machine {
         let everywhere = drain.everywhere.unwrap_or_default();
         let include_static = drain.include_static.unwrap_or_default();
         // A supervisor that starts the program again buys nothing.
-        self.change(RecordChange::Paused(true));
+        if holds(PoolRule::DrainPauses) {
+            self.change(RecordChange::Paused(true));
+        }
         if everywhere {
             self.change(RecordChange::Drained { include_static });
         }

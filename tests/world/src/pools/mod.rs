@@ -4,6 +4,7 @@
 mod fleet;
 mod long;
 mod watch;
+mod witness;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -30,6 +31,7 @@ pub use self::fleet::{
     BROKEN_TODAY, Bound, Figure, FleetLived, FleetPlan, Law, Measure, Measured, PLAN_SEED, PLANS, PlanLived, Who, fleet_life,
 };
 pub use self::long::{pool_fleet, pool_month};
+pub use self::witness::PoolWitness;
 
 const START: Millis = 1_800_000_000_000;
 const MINUTE: Millis = 60_000;

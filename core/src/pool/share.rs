@@ -132,6 +132,9 @@ pub(crate) struct Sharing {
     /// The entries of others, and when each was seen to change.
     entries: Map<String, (Millis, ClientEntry)>,
     others: Others,
+    /// The sessions that this client and the others had, together. One that goes from one of them to another is nobody's meanwhile, so the most
+    /// that were there within some time count.
+    there: Peak,
     /// The entry that was put last, and when.
     said: Option<ClientEntry>,
     said_at: Millis,
@@ -140,12 +143,12 @@ pub(crate) struct Sharing {
 impl Sharing {
     pub(crate) fn new(client: String, idle_release: Millis, keep_ready: u32) -> Self {
         let peak = |span| Peak { span, ..Peak::default() };
-        let (used, used_of_late) = (peak(idle_release), peak(SPARE));
-        Sharing { client, keep_ready, used, used_of_late, ..Sharing::default() }
+        let (used, used_of_late, there) = (peak(idle_release), peak(SPARE), peak(BELIEVED));
+        Sharing { client, keep_ready, used, used_of_late, there, ..Sharing::default() }
     }
 
-    /// Notes how many sessions are lent, and how many more would help those who wait.
-    pub(crate) fn note(&mut self, lent: u32, waited_for: u32, now: Millis) {
+    /// Notes how many sessions this client has, of these how many are lent, and how many more would help those who wait.
+    pub(crate) fn note(&mut self, has: u32, lent: u32, waited_for: u32, now: Millis) {
         if waited_for > 0 {
             let is_after_break = self.waited_until.take().is_some_and(|until| is_break(until, now));
             if self.waits_since.is_none() || is_after_break {
@@ -160,6 +163,7 @@ impl Sharing {
         if self.others.until.is_some_and(|until| until <= now) {
             self.look_at_others(now);
         }
+        self.there.note(self.others.has.saturating_add(has), now);
     }
 
     /// Returns true if the store had nothing when it was asked last.
@@ -172,8 +176,8 @@ impl Sharing {
         self.nothing_since.get_or_insert(now);
     }
 
-    /// A session was taken over or bought.
-    pub(crate) fn found(&mut self) {
+    /// A session is being bought. That one was taken over does not say that there are more.
+    pub(crate) fn bought(&mut self) {
         self.nothing_since = None;
     }
 
@@ -229,7 +233,7 @@ impl Sharing {
 
     /// The sessions that can be shared: as many as there may be, or, where the store has nothing for somebody, as there are.
     fn there(&self, here: Here, now: Millis) -> u32 {
-        let has = self.others.has.saturating_add(here.has);
+        let has = self.there.most(now).max(self.others.has.saturating_add(here.has));
         if (self.others.is_dry || self.is_dry(now)) && holds(PoolRule::WhatIsThereIsShared) { here.size.min(has.max(1)) } else { here.size }
     }
 
@@ -352,8 +356,8 @@ mod tests {
     /// A client that uses so many sessions and waits for so many more, for 10 seconds.
     fn client(number: u64, lent: u32, waited_for: u32) -> Sharing {
         let mut sharing = Sharing::new(number.to_string(), 5000, 0);
-        sharing.note(lent, waited_for, 0);
-        sharing.note(lent, waited_for, 10_000);
+        sharing.note(lent, lent, waited_for, 0);
+        sharing.note(lent, lent, waited_for, 10_000);
         sharing
     }
 
@@ -410,16 +414,33 @@ mod tests {
         assert_eq!((one.share(here(6, 20), 10_000), other.share(here(0, 20), 10_000)), (3, 3));
         let gives = one.gives_back(Here { has: 6, free: 2, size: 20 }, 10_000);
         assert_eq!((gives, one.most(here(6, 20), 10_000), other.most(here(0, 20), 10_000)), (2, 3, 3));
-        // It got one.
-        other.found();
+        // It buys one.
+        other.bought();
         assert_eq!(other.share(here(1, 20), 10_000), 10);
+    }
+
+    #[test]
+    fn a_session_on_its_way_from_one_client_to_another_is_there() {
+        let mut one = client(1, 6, 4);
+        let others: Vec<ClientEntry> = [2, 3].into_iter().filter_map(|number| client(number, 0, 10).entry(here(0, 20), 10_000)).collect();
+        one.found_nothing(0);
+        one.read(&others, 10_000);
+        assert_eq!(one.gives_back(Here { has: 6, free: 6, size: 20 }, 10_000), 4);
+        // It has given back four that nobody has yet.
+        one.note(2, 2, 8, 10_100);
+        assert_eq!((one.share(here(2, 20), 10_100), one.slice(here(2, 20), 0, 10_100)), (2, None));
+        assert_eq!(one.gives_back(Here { has: 2, free: 2, size: 20 }, 10_100), 0);
+        // They have not come to anybody: there are fewer.
+        one.note(2, 2, 8, 20_100);
+        one.read(&others.iter().map(|entry| ClientEntry { number: 9, ..entry.clone() }).collect::<Vec<_>>(), 20_100);
+        assert_eq!((one.share(here(2, 20), 20_100), one.slice(here(2, 20), 0, 20_100)), (1, Some((3000, 1500))));
     }
 
     #[test]
     fn a_client_is_short_once_somebody_waits_for_two_seconds_without_a_break() {
         let mut sharing = Sharing::new("1".into(), 5000, 0);
         let at = |sharing: &mut Sharing, waited_for, now| {
-            sharing.note(0, waited_for, now);
+            sharing.note(0, 0, waited_for, now);
             sharing.is_short(here(0, 1), now)
         };
         assert_eq!([(1, 0), (1, 1999), (1, 2000)].map(|(waits, now)| at(&mut sharing, waits, now)), [false, false, true]);
@@ -437,12 +458,12 @@ mod tests {
         for (keep_ready, gives) in [(0, [0, 0, 1, 1, 4]), (3, [0, 0, 0, 0, 1])] {
             let mut sharing = Sharing::new("1".into(), 5000, keep_ready);
             let now = Here { has: 5, free: 4, size: 20 };
-            [(5, 0), (2, 500), (4, 600), (1, 1000)].into_iter().for_each(|(used, at)| sharing.note(used, 0, at));
+            [(5, 0), (2, 500), (4, 600), (1, 1000)].into_iter().for_each(|(used, at)| sharing.note(5, used, 0, at));
             assert_eq!([1000, 5499, 5500, 5999, 6000].map(|at| sharing.gives_back(now, at)), gives);
             // Two seconds after the peak others may know.
             assert_eq!([2499, 3000].map(|at| sharing.spare(now, at) > 0), [false, keep_ready < 4]);
             assert_eq!(sharing.next(3000), Some(5500));
-            sharing.note(1, 0, 5500);
+            sharing.note(5, 1, 0, 5500);
             assert_eq!(sharing.next(5500), Some(6000));
         }
     }
@@ -454,7 +475,7 @@ mod tests {
         sharing.read(&[entry(1, true)], 10_000);
         sharing.read(&[entry(1, true)], 19_000);
         let is_short = |sharing: &mut Sharing, now| {
-            sharing.note(5, 0, now);
+            sharing.note(5, 5, 0, now);
             sharing.are_others_short()
         };
         assert!(is_short(&mut sharing, 19_999) && !is_short(&mut sharing, 20_000));
@@ -468,15 +489,15 @@ mod tests {
     fn an_entry_is_put_where_it_says_something_new_and_each_five_seconds() {
         let mut sharing = Sharing::new("1".into(), 5000, 0);
         assert!(!sharing.is_to_put(here(0, 20), 0) && sharing.put_entries(Some(here(0, 20)), 0).is_empty());
-        sharing.note(2, 6, 0);
+        sharing.note(2, 2, 6, 0);
         assert!(sharing.is_to_put(here(2, 20), 0));
         let put = sharing.put_entries(Some(here(2, 20)), 0);
         assert_eq!(put.first().map(|entry| (entry.number, entry.needs, entry.has, entry.short)), Some((2, 8, 2, false)));
         assert!(!sharing.is_to_put(here(2, 20), 1999) && sharing.is_to_put(here(2, 20), 2000), "it is short");
         sharing.put_entries(Some(here(2, 20)), 2000);
-        sharing.note(2, 8, 2100);
+        sharing.note(2, 2, 8, 2100);
         assert!(!sharing.is_to_put(here(2, 20), 6999) && sharing.is_to_put(here(2, 20), 7000));
-        sharing.note(2, 9, 2200);
+        sharing.note(2, 2, 9, 2200);
         assert!(sharing.is_to_put(here(2, 20), 2200), "a quarter more");
         sharing.put_entries(Some(here(2, 20)), 2200);
         sharing.not_put();

@@ -188,12 +188,13 @@ impl Machine {
         let is_of_doubt = !doubts.is_empty();
         doubts.into_iter().for_each(|slot| self.slots.remove(slot));
         self.note_others(&asked, claimed);
-        let (mut free, mut began) = (Vec::new(), false);
+        let (mut free, mut began, mut buys) = (Vec::new(), false, false);
         for (name, found) in claimed {
             let Some(slot) = asked.get(name).copied() else { continue };
             self.buyer.claimed(slot);
             let used = self.situation(client, name, slot, is_trial).use_of(*found);
             began |= matches!(used, SlotUse::Takes | SlotUse::Sends | SlotUse::Reads);
+            buys |= matches!(used, SlotUse::Sends);
             match used {
                 SlotUse::Buys => free.push((name, slot)),
                 SlotUse::Takes | SlotUse::Reads => self.take_over(client, name, slot, false),
@@ -234,7 +235,7 @@ impl Machine {
             };
             match may_there && allowed > 0 && self.wanted(now) > 0 {
                 true => {
-                    began = true;
+                    (began, buys) = (true, true);
                     self.keep(name, slot, false, trial);
                 }
                 false => {
@@ -243,10 +244,10 @@ impl Machine {
                 }
             }
         }
-        match began {
-            true => self.sharing.found(),
-            false if !is_of_doubt => self.sharing.found_nothing(now),
-            false => {}
+        match () {
+            () if buys => self.sharing.bought(),
+            () if !began && !is_of_doubt => self.sharing.found_nothing(now),
+            () => {}
         }
         match began || self.ends_what_it_finds() || (!self.asking.is_all && !is_of_doubt && self.asking.looked > 0) {
             true => self.asking.next = now,

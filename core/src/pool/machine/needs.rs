@@ -31,8 +31,9 @@ impl Machine {
 
     /// Notes how many sessions are in use here, and waited for.
     pub(super) fn note_needs(&mut self, now: Millis) {
-        let lent = self.slots.counts.lends.saturating_sub(self.here().free);
-        self.sharing.note(lent, u32::try_from(self.leases.demand()).unwrap_or(u32::MAX), now);
+        let here = self.here();
+        let lent = self.slots.counts.lends.saturating_sub(here.free);
+        self.sharing.note(here.has, lent, u32::try_from(self.leases.demand()).unwrap_or(u32::MAX), now);
     }
 
     /// Lets go of sessions that are not needed here, and of those that others need more.

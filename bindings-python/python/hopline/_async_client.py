@@ -16,7 +16,7 @@ from ._http import AsyncTransport, own
 from ._observing import Observing, Verdict
 from ._order import OrderReply
 from ._proxy import UseWith, check_use_with
-from ._seen import Seen
+from ._seen import Seen, check_blocked
 from ._session import SessionReply
 from ._tasks import carrier, run, spanned, until_over
 from ._told import Event, HoplineError, Saved
@@ -217,7 +217,7 @@ class AsyncClient:
         return AsyncOpening(self._open_session(params, options, keep, use_with))
 
     async def _open_session(self, params: Mapping[str, Any], options: Mapping[str, Any], keep: bool, use_with: UseWith | None) -> AsyncOpenSession:
-        check_use_with(params, use_with)
+        check_use_with("open_session", params, use_with)
         return self._opened(read_session(await self._run("open_session", begin("open_session", params, options))), keep)
 
     def _open_pool(
@@ -232,7 +232,8 @@ class AsyncClient:
     async def _opened_pool(
         self, operation: str, params: Mapping[str, Any], use_with: UseWith | None, blocked: Callable[[Any], bool] | None
     ) -> AsyncPool:
-        check_use_with(params, use_with)
+        check_use_with(operation, params, use_with)
+        check_blocked(blocked)
         number = read(await self._run(operation, begin(operation, params, {})), Reply).raw["pool"]
         self._engine.leases.opened(number, params["name"])
         self._engine.carry(carrier(self._send))

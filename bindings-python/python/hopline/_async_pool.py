@@ -13,7 +13,7 @@ from ._commands import begin, pool_params
 from ._errors import misuse
 from ._log import log
 from ._opening import Opening
-from ._seen import Seen, seen_text, wait_ms
+from ._seen import Seen, seen_text, shown, wait_ms
 from ._tasks import here
 from ._told import LeaseAdvice, PoolStatus, read_pool_status
 from ._types import Proxy
@@ -39,7 +39,7 @@ class AsyncLease:
     case. The pool knows of a failed request only what `observe` is given, so observe an exception before the block raises it.
     """
 
-    __slots__ = ("__weakref__", "_blocked", "_command", "_engine", "data", "generation", "proxy", "retry_at", "session_id", "slot", "target")
+    __slots__ = ("__weakref__", "_blocked", "_command", "_data", "_engine", "generation", "proxy", "retry_at", "session_id", "slot", "target")
 
     session_id: str
     """The session."""
@@ -51,26 +51,30 @@ class AsyncLease:
     """The slot of the session in the pool."""
     target: str | None
     """The target of the lease."""
-    data: dict[str, Any]
-    """A place of your own, such as for cookies and for one HTTP client of this exit. The next lease of the session finds it, until the exit
-    changes. Members that are JSON, up to 4 KB together, are kept by the store when the lease is given back, so the next lease finds them in
-    another process too, as whoever had the session last left them; the others stay in this client."""
     retry_at: datetime | None
     """The time at which the target is worth another request, as of the last `observe`; UTC. It stays when the lease is given back."""
 
     def __init__(self, engine: Engine, command: int, told: Mapping[str, Any], target: str | None, blocked: Callable[[Any], bool] | None) -> None:
-        data = engine.leases.data(command, told)
-        self.session_id, self.generation, self.slot, self.target, self.data = told["session_id"], told["generation"], told["slot"], target, data
+        self._data = engine.leases.data(command, told)
+        self.session_id, self.generation, self.slot, self.target = told["session_id"], told["generation"], told["slot"], target
         self.proxy = Proxy(**{name: value for name, value in told["proxy"].items() if name in Proxy._fields})
         self._engine, self._command, self._blocked, self.retry_at = engine, command, blocked, None
         engine.leases.look_after(self, command)
         engine.leases.use(command, here())
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(session_id={self.session_id!r}, generation={self.generation}, slot={self.slot}, target={self.target!r})"
+        return f"{type(self).__name__}(session_id={self.session_id!r}, generation={self.generation}, slot={self.slot}, target={shown(self.target)!r})"
 
     def __reduce__(self) -> Any:
         raise TypeError("a lease can't be pickled or copied; hand on its `proxy`")
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """A place of your own, such as for cookies and for one HTTP client of this exit: put members into it. The next lease of the session
+        finds them, until the exit changes. Members that are JSON, up to 4 KB together, are kept by the store when the lease is given back,
+        so the next lease finds them in another process too, as whoever had the session last left them; the others stay in this client.
+        """
+        return self._data
 
     @property
     def valid(self) -> bool:

@@ -55,10 +55,15 @@ def listing(after: str | None) -> Begin:
     return lambda core: core.saved(after)
 
 
+_LEAST = {"rotate_after_ms": 1, "max_lease_ms": 0.001}
+"""The least times of a pool, in seconds, where none is too little."""
+
+
 def pool_params(operation: str, params: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters of a pool's request, as the core has them: without omitted ones, and milliseconds for seconds."""
     told = {name: value for name, value in params.items() if value is not None}
-    return {name: _ms(operation, name[:-3], value) if name.endswith("_ms") else value for name, value in told.items()}
+    in_ms = {name: _ms(operation, name[:-3], value, _LEAST.get(name, 0)) for name, value in told.items() if name.endswith("_ms")}
+    return {**told, **in_ms}
 
 
 def in_core_words(operation: str, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -77,14 +77,14 @@ class Reachable(Value):
         return told
 
 
-def check_use_with(params: Mapping[str, Any], client: UseWith | None) -> None:
+def check_use_with(operation: str, params: Mapping[str, Any], client: UseWith | None) -> None:
     """Refuses, before anything is bought, a session whose proxy the named client can't use."""
     if client is None:
         return
     if client not in get_args(UseWith):
-        invalid("open_session", "use_with", f"must be one of {', '.join(f'`{known}`' for known in get_args(UseWith))}")
+        invalid(operation, "use_with", f"must be one of {', '.join(f'`{known}`' for known in get_args(UseWith))}")
     chosen = {name: value for name, value in params.items() if name == "protocol" and value is not UNSET}
-    _check_package("open_session", client, ask("use_with", client=client, **chosen).get("scheme"))
+    _check_package(operation, client, ask("use_with", client=client, **chosen).get("scheme"))
 
 
 def _check_package(operation: str, client: str, scheme: str | None) -> None:

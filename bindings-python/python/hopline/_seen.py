@@ -151,3 +151,18 @@ def _status(error: BaseException) -> int | None:
             if isinstance(status, int) and 100 <= status < 600:
                 return status
     return None
+
+
+def check_blocked(blocked: object) -> None:
+    """Refuses a rule of blocks that can't say at once whether a response is one: what a coroutine function returns is always true."""
+    if blocked is None:
+        return
+    from inspect import iscoroutinefunction
+
+    if not callable(blocked) or iscoroutinefunction(blocked):
+        raise TypeError("`blocked` must be a function of a response, which returns true or false, and no coroutine function")
+
+
+def shown(target: str | None) -> str | None:
+    """A target for people: without a login and a query."""
+    return None if target is None else target.partition("?")[0].partition("#")[0].rpartition("@")[2]

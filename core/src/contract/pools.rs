@@ -233,7 +233,7 @@ record! {
         leases_per_session: Option<u32> => Body, AtLeast(1);
         /// The number of leases after which a dynamic session gets another exit. Default: no limit.
         rotate_after_uses: Option<u32> => Body, AtLeast(1);
-        /// The age of an exit, in milliseconds and within a tenth, at which a dynamic session gets another one. Default: no limit.
+        /// The age of an exit, within a tenth, at which a dynamic session gets another one. Default: no limit.
         rotate_after_ms: Option<i64> => Body, AtLeast(1000);
         /// The time for which a session that is not in use is kept for a next caller of this client. After it, other clients may have the
         /// session. Default: 5 s.

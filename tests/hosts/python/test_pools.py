@@ -442,3 +442,28 @@ def test_the_callers_own_rule_says_what_a_block_is(sandbox: Sandbox) -> None:
             assert (worth_at := lease.retry_at) is not None and worth_at.timestamp() > time.time()
         # Whoever is to wait reads it after the block.
         assert lease.retry_at == worth_at and lease.observe(200) == "give_back" and lease.retry_at == worth_at
+
+
+def test_what_is_wrong_with_a_pools_settings_is_told_in_the_programs_own_words(sandbox: Sandbox) -> None:
+    async def later(page: object) -> bool:
+        return False
+
+    with hopline.AgentClient(**sandbox.account) as agent:
+        for name, value in {"rotate_after": 0.5, "max_lease": 0, "idle_release": -1}.items():
+            with pytest.raises(hopline.Invalid, match=f"open_pool: `{name}` must be at least .* seconds"):
+                agent.open_pool("wrong", size=1, **SHOP, **{name: value})
+        with pytest.raises(hopline.Invalid, match="open_pool: `use_with`"):
+            agent.open_pool("wrong", size=1, **SHOP, use_with="curl_cffi")  # type: ignore[arg-type]
+        for rule in ("captcha", later):
+            with pytest.raises(TypeError, match="`blocked` must be a function"):
+                agent.open_pool("wrong", size=1, **SHOP, blocked=rule)  # type: ignore[arg-type]
+        assert agent.list_pools() == []
+        with agent.open_pool("right", size=1, **SHOP, rotate_after=1, max_lease=5, idle_release=0) as pool:
+            with pool.acquire(target="https://ann:a-password@shop.example/a?key=a-secret") as lease:
+                # Data that were put into another place would be lost without a word.
+                with pytest.raises(AttributeError):
+                    lease.data = {"cookie": "a"}  # type: ignore[misc]
+                assert "target='shop.example/a'" in repr(lease) and "a-password" not in repr(lease)
+                with pytest.raises(hopline.Unavailable) as caught:
+                    pool.acquire(target=lease.target, timeout=0.2)
+                assert "a-password" not in str(caught.value) and "a-secret" not in str(caught.value)

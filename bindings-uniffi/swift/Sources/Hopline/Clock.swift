@@ -18,6 +18,11 @@ enum Clock {
     static func sleep(until monotonic: Int64) async throws {
         try await Task.sleep(until: begin + .milliseconds(monotonic), clock: .continuous)
     }
+
+    /// Waits. Longer than 24 days counts as 24 days, since the system can't add the longest durations to a time.
+    static func sleep(for duration: Duration) async throws {
+        try await Task.sleep(for: min(duration, Duration.longest), clock: .continuous)
+    }
 }
 
 /// Returns sixteen bytes from the system's secure generator.

@@ -57,9 +57,10 @@ final class Driver: @unchecked Sendable {
     /// The calls of the store that were not begun, and by step those that are under way.
     var calls: [StoreStep] = []
     var asking: [UInt32: Task<Void, Never>] = [:]
-    /// By command: the last messages of the transport and the store. The core keeps no errors of its host.
-    private var transportTrouble: [UInt32: String] = [:]
-    private var storeTrouble: [UInt32: String] = [:]
+    /// By command: the last messages of the transport and the store, as long as somebody may hear them. The core keeps no errors of its
+    /// host.
+    private(set) var transportTrouble: [UInt32: String] = [:]
+    private(set) var storeTrouble: [UInt32: String] = [:]
     var timer: (at: Int64, task: Task<Void, Never>)?
     var listeners: [Int: AsyncStream<Event>.Continuation] = [:]
     private var listened = 0
@@ -101,6 +102,7 @@ final class Driver: @unchecked Sendable {
                     guard let command = moved.command ?? known else { return work.append { waiter.resume(returning: nil) } }
                     waiting[command] = waiter
                     operations[command] = (operation, intent)
+                    if operation == "resume_all" { forgetUnheard() }
                     take(moved)
                     if let ended = read(command) {
                         waiting[command] = nil
@@ -266,12 +268,24 @@ final class Driver: @unchecked Sendable {
         return vouches && lock.withLock { losses == before && releases == 0 }
     }
 
+    /// Under the lock: true if a caller waits for the command, or may wait for it as a part of another one. A pool's own commands go on
+    /// without end, and nobody hears of them.
+    private func isHeard(_ command: UInt32) -> Bool {
+        waiting[command] != nil || waiting.keys.contains { operations[$0]?.name == "resume_all" }
+    }
+
+    /// Under the lock: forgets the messages of an earlier `resume_all` that no part of it has taken.
+    private func forgetUnheard() {
+        transportTrouble = transportTrouble.filter { waiting[$0.key] != nil }
+        storeTrouble = storeTrouble.filter { waiting[$0.key] != nil }
+    }
+
     private func perform(_ step: StoreStep) async {
         guard let store else { return }
         let (answer, said) = await store.ask(step.call)
         act {
             asking[step.id] = nil
-            if let command = step.command, let said { storeTrouble[command] = "the store said: \(said)" }
+            if let command = step.command, let said, isHeard(command) { storeTrouble[command] = "the store said: \(said)" }
             move(.stored(step: step.id, answer: answer))
         }
     }
@@ -299,7 +313,7 @@ final class Driver: @unchecked Sendable {
             case .unfit(let rule):
                 move(.refuseHeaders(step: id, rule: rule))
             case .failed(let kind, let sent, let note):
-                transportTrouble[command] = note
+                if isHeard(command) { transportTrouble[command] = note }
                 move(.fail(step: id, kind: kind, sent: sent))
             }
         }

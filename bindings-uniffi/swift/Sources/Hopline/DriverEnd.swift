@@ -12,7 +12,7 @@ extension Driver {
             (state, isSuspended) = (.closing, false)
             commandsToBreakOff.forEach { cancel($0) }
             deadline = Task.detached {
-                guard (try? await Task.sleep(for: timeout, clock: .continuous)) != nil else { return }
+                guard (try? await Clock.sleep(for: timeout)) != nil else { return }
                 self.giveUp()
             }
             return out.values.filter { !$0.endsSession }
@@ -110,7 +110,7 @@ extension Driver {
         let (came, first) = AsyncStream<Value?>.makeStream()
         Task.detached { _ = first.yield(await work()) }
         let timer = Task.detached {
-            try? await Task.sleep(for: limit, clock: .continuous)
+            try? await Clock.sleep(for: limit)
             _ = first.yield(nil)
         }
         defer { timer.cancel() }

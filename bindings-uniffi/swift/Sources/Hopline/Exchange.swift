@@ -106,7 +106,8 @@ final class Exchange: @unchecked Sendable {
             end { _ in .response(response) }
         } catch {
             let late = lock.withLock { isLate }
-            end { _ in late ? .failed(.timeout, .maybe, note: nil) : Self.outcome(of: error, complete) }
+            let wasSent = (error as? TransportFailure)?.sent != .never
+            end { _ in late ? .failed(.timeout, wasSent ? .maybe : .never, note: nil) : Self.outcome(of: error, complete) }
         }
     }
 

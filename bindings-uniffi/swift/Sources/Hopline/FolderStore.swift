@@ -38,6 +38,11 @@ public final class FolderStore: Store {
         disk.maxConcurrentOperationCount = 4
     }
 
+    deinit {
+        // A thread of the last call may still have the folder, though its call has returned.
+        folder.shutDown()
+    }
+
     /// Opens a folder of that name in the user's Application Support, which for an app is its own.
     ///
     /// On Apple's systems the folder is excluded from backups, and readable from the first unlock of the device on, so that work in the

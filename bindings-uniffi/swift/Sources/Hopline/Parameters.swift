@@ -29,9 +29,11 @@ extension Decimal: Parameter {
 extension Duration: Parameter {
     /// Whole milliseconds. Longer than 24 days counts as 24 days.
     var parameter: JSON {
-        let (seconds, attoseconds) = min(self, .milliseconds(Int32.max)).components
+        let (seconds, attoseconds) = min(self, Duration.longest).components
         return .number(Decimal(seconds) * 1000 + Decimal(attoseconds / 1_000_000_000_000_000))
     }
+
+    static let longest = Duration.milliseconds(Int32.max)
 }
 
 extension JSON: Parameter {

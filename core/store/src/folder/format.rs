@@ -56,8 +56,26 @@ fn write(root: &Path) -> io::Result<()> {
     // Two processes may write at once, in two containers even under one process id, and two threads in one nanosecond.
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let draft = root.join(format!("{FILE}.{}.{}.{}", std::process::id(), now.as_nanos(), next_draft()));
-    write_durably(&draft, THIS.as_bytes())?;
-    fs::rename(draft, root.join(FILE))?;
+    let written = write_durably(&draft, THIS.as_bytes()).and_then(|()| fs::rename(&draft, root.join(FILE)));
+    if written.is_err() {
+        // A full disk fails each try to open the folder, and each would leave a file.
+        let _ = fs::remove_file(&draft);
+    }
+    written?;
     sync_folder(root)?;
     root.parent().map_or(Ok(()), sync_folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_format_that_could_not_be_written_leaves_no_file() {
+        let root = tempfile::tempdir().expect("a folder");
+        // Nothing can be renamed to a folder that holds something.
+        fs::create_dir_all(root.path().join(FILE).join("x")).expect("is made");
+        assert!(write(root.path()).is_err());
+        assert_eq!(sorted(root.path()), Ok(vec![FILE.to_owned()]));
+    }
 }

@@ -64,6 +64,17 @@ struct ClosingTests {
         }
     }
 
+    @Test("waits for as long as it is told to, which may be for ever")
+    func forEver() async throws {
+        for timeout in [Duration.seconds(Int64.max), .zero, .seconds(Int64.min)] {
+            let agent = try AgentClient(apiKey: "key", baseURL: "https://api.example/v1", store: OwnStore(OwnShelf()), transport: service(Sent()))
+            try await agent.suspend(timeout: .seconds(Int64.max))
+            await agent.wake()
+            await agent.close(timeout: timeout)
+            #expect(await isClosed(agent))
+        }
+    }
+
     @Test("is asked for more than it has places for, and ends sessions all the same")
     func manyOut() async throws {
         let (sent, gate) = (Sent(), Gate())

@@ -113,6 +113,22 @@ struct ExchangeTests {
         }
     }
 
+    @Test("whose transport knows as its time is up that nothing was sent was not sent", arguments: [TransportFailure.Sent.never, .maybe])
+    func transportKnows(sent: TransportFailure.Sent) async throws {
+        let told = Told()
+        let transport = Sending { _ in
+            told.sends.add(1)
+            try? await Task.sleep(for: .seconds(600))
+            throw TransportFailure(.connect, sent: sent)
+        }
+        let exchange = Exchange(request(timeoutMs: 0), [], transport, Headers(given: nil), { true }) { told.hear($0) }
+        exchange.start()
+        try await until("the transport has it") { told.sends.total == 1 }
+        _ = exchange.look(at: Clock.monotonic)
+        try await until("it is over") { !told.all.isEmpty }
+        #expect(told.all == ["timeout \(sent)"])
+    }
+
     @Test("that is come to too late, or under a claim that has ended, is not sent")
     func late() async throws {
         let nobody = Sending { _ in throw Unmet("nothing is sent") }

@@ -1,5 +1,5 @@
 import Foundation
-import Hopline
+@testable import Hopline
 import Kit
 import Testing
 
@@ -11,6 +11,23 @@ struct PoolTests {
             size: size, sessionType: .dynamic, productNo: "dynamic-world", protocol: .http, dailyCapUsd: cap, keepReady: keepReady,
             idleRelease: idleRelease)
         return try await agent.openPool("shop", options)
+    }
+
+    @Test("keeps nothing of its own requests that fail, for as long as it works")
+    func failing() async throws {
+        let sent = Counter()
+        let transport = Sending { _ in
+            sent.add(1)
+            throw Unmet("there is no network")
+        }
+        let agent = try AgentClient(apiKey: "key", baseURL: "https://api.example/v1", transport: transport, options: ClientOptions(attempts: 1))
+        _ = try await pool(agent, size: 3, keepReady: 3)
+        try await until("it has tried to buy") { sent.total > 0 && agent.driver.lock.withLock { agent.driver.out.isEmpty } }
+        let kept = agent.driver.lock.withLock { agent.driver.transportTrouble.count + agent.driver.storeTrouble.count }
+        #expect(kept == 0)
+        let error = try await failure { try await agent.getBalance() }
+        #expect(error.notes.joined().contains("there is no network"), "a caller is told: \(error.debugDescription)")
+        await agent.close()
     }
 
     @Test("buys nothing when it is opened, lends, gives a blocked session a new exit, and releases all when it is closed")

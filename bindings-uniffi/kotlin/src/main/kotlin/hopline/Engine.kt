@@ -16,6 +16,7 @@ import java.time.Instant
 import java.util.concurrent.ConcurrentHashMap
 import java.util.concurrent.locks.ReentrantLock
 import kotlin.concurrent.withLock
+import kotlin.coroutines.ContinuationInterceptor
 import kotlin.time.Duration
 import kotlin.time.Duration.Companion.milliseconds
 import kotlin.time.Duration.Companion.seconds
@@ -31,6 +32,7 @@ import kotlinx.coroutines.GlobalScope
 import kotlinx.coroutines.Job
 import kotlinx.coroutines.NonCancellable
 import kotlinx.coroutines.SupervisorJob
+import kotlinx.coroutines.currentCoroutineContext
 import kotlinx.coroutines.joinAll
 import kotlinx.coroutines.launch
 import kotlinx.coroutines.sync.Mutex
@@ -149,7 +151,7 @@ internal class Engine(private val core: Client, means: Means, private val store:
                 }
             }
             val begins = waiter
-            return (if (begins == null) read(emptyList()) else begins.ended.await()).also { delivered = true }
+            return (if (begins == null) read(emptyList()) else awaitEnd(begins)).also { delivered = true }
         } catch (failure: HoplineException) {
             delivered = true
             throw failure
@@ -164,6 +166,16 @@ internal class Engine(private val core: Client, means: Means, private val store:
                 }
             }
         }
+    }
+
+    /**
+     * Waits for a result. A caller without a dispatcher continues in the thread that ends its wait, and may block it: that thread must not
+     * be one whose work [shutdown] waits for.
+     */
+    private suspend fun <T> awaitEnd(waiter: Waiting<T>): T {
+        val context = currentCoroutineContext()
+        val isDispatched = (context[ContinuationInterceptor] as? CoroutineDispatcher)?.isDispatchNeeded(context) == true
+        return if (isDispatched) waiter.ended.await() else withContext(work) { waiter.ended.await() }
     }
 
     /** Makes a move that is answered at once, and waits until the store has its changes. */
@@ -256,7 +268,8 @@ internal class Engine(private val core: Client, means: Means, private val store:
             }
             val left = lock.withLock { waiting.values.toList().also { waiting.clear() } }
             left.forEach { it.ended.completeExceptionally(unheard(it.operation)) }
-            events.close()
+            // A collector without a dispatcher may block the coroutine that tells events: by waiting for this end, for instance.
+            withTimeoutOrNull(SOON) { events.close() }
             letGo(timeout - began.elapsedNow())
             scope.coroutineContext[Job]?.cancel()
             core.close()
@@ -495,7 +508,7 @@ internal class Engine(private val core: Client, means: Means, private val store:
 
         val PATIENCE: Duration = 10.seconds
 
-        /** The time that the core may take to report the effect of a cancelled command. */
+        /** The time that the core may take to report the effect of a cancelled command, and collectors to hear the last events. */
         val SOON: Duration = 2.seconds
     }
 }

@@ -45,9 +45,12 @@ internal class Events(scope: CoroutineScope, dispatcher: CoroutineDispatcher) {
 
     /** Hands out all events, and then the end. */
     private val telling: Job = scope.launch(dispatcher) {
-        for (event in told) event()?.let { shared.tryEmit(it) }
-        closed = true
-        shared.tryEmit(null)
+        try {
+            for (event in told) event()?.let { shared.tryEmit(it) }
+        } finally {
+            closed = true
+            shared.tryEmit(null)
+        }
     }
 
     /** Called under the engine's lock: the event is made and collected elsewhere. */

@@ -6,6 +6,7 @@ import java.net.ConnectException
 import java.net.URI
 import java.net.UnknownHostException
 import java.net.http.HttpClient
+import java.net.http.HttpConnectTimeoutException
 import java.net.http.HttpRequest
 import java.net.http.HttpRequest.BodyPublishers
 import java.net.http.HttpResponse
@@ -82,7 +83,8 @@ public class JavaHttpTransport @JvmOverloads constructor(private val client: Htt
                 if (error == null) {
                     waiting.resumeWith(Result.success(answer.read()))
                 } else {
-                    waiting.resumeWithException(failure(error))
+                    // A wrapper may have sent the request before, and failed when it sent it again.
+                    waiting.resumeWithException(failure(error).let { if (isPlatforms) it else TransportException(it.kind, true, it.cause) })
                 }
             }
         }
@@ -138,8 +140,8 @@ private fun HttpResponse<Body>.read(): Response {
 }
 
 /**
- * Java's `ConnectException` comes only from connecting, and names without an address cause one. A certificate is refused before anything is
- * sent.
+ * Java's `ConnectException` and `HttpConnectTimeoutException` come only from connecting, and names without an address cause one. A
+ * certificate is refused before anything is sent.
  */
 private fun failure(error: Throwable): TransportException {
     val cause = if (error is CompletionException) error.cause ?: error else error
@@ -147,6 +149,7 @@ private fun failure(error: Throwable): TransportException {
     return when {
         all.any { it is UnresolvedAddressException || it is UnknownHostException } -> TransportException(Kind.DNS, false, cause)
         cause is ConnectException -> TransportException(Kind.CONNECT, false, cause)
+        cause is HttpConnectTimeoutException -> TransportException(Kind.CONNECT, false, cause)
         cause is HttpTimeoutException -> TransportException(Kind.TIMEOUT, true, cause)
         all.any { it is SSLException } -> TransportException(Kind.TLS, all.none { it is CertificateException }, cause)
         cause is IOException -> TransportException(Kind.CLOSED, true, cause)

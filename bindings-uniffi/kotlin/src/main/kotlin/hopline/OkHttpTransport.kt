@@ -24,13 +24,24 @@ import okio.BufferedSink
 
 /**
  * HTTP by OkHttp. The given client's connections, TLS, proxy, DNS and network interceptors are used; its own repeats, redirects, cache,
- * cookies, timeouts and answers to 401 are left out, and so are its application interceptors, since they may send twice: pass their headers
- * to the client as `headers`.
+ * cookies, timeouts and answers to 401 are left out. A client with application interceptors is refused, since they may send twice, or stand
+ * for the service in a test: pass the headers that they add to the client as `headers`. So is one of a class derived from OkHttp's.
  *
  * The given client's connections are for reads. A write has a connection of its own: a reused connection may hold an answer that belongs to
  * no request, which would be taken for that of a purchase. Writes are sent over HTTP/1.1, since HTTP/2 sends several over one connection.
  */
 public class OkHttpTransport(client: OkHttpClient = OkHttpClient()) : Transport {
+    init {
+        val wrong =
+            when {
+                client.interceptors.isNotEmpty() ->
+                    "the HTTP client has application interceptors, which may send a request twice or answer it themselves; build it without them"
+                client.javaClass != OkHttpClient::class.java -> "the HTTP client is of a class derived from OkHttp's, which would be passed by; give OkHttp's"
+                else -> null
+            }
+        if (wrong != null) throw unfit("transport", wrong)
+    }
+
     private val client: OkHttpClient =
         client.newBuilder().apply {
             retryOnConnectionFailure(false)
@@ -39,7 +50,6 @@ public class OkHttpTransport(client: OkHttpClient = OkHttpClient()) : Transport 
             authenticator(Authenticator.NONE)
             cache(null)
             cookieJar(CookieJar.NO_COOKIES)
-            interceptors().clear()
             addNetworkInterceptor(Wire)
             // The engine sets how long each request may take, and how many may be out at once.
             callTimeout(0, TimeUnit.SECONDS)

@@ -5,12 +5,16 @@ import kotlin.coroutines.CoroutineContext
 import kotlin.coroutines.EmptyCoroutineContext
 import kotlinx.coroutines.CoroutineDispatcher
 import kotlinx.coroutines.Dispatchers
+import kotlinx.coroutines.MainCoroutineDispatcher
 
 /**
  * The threads of a client: the caller's dispatcher, in views of its own, so that no waiting call can block it. After [move] they are the
  * library's own, since a caller that blocks until the client is closed may block its dispatcher as well.
  */
 internal class Threads(private val given: CoroutineDispatcher) {
+    /** A dispatcher that runs work in the thread that has it, as `Dispatchers.Unconfined` does, has no threads to give. */
+    private val lent = if (given is MainCoroutineDispatcher || given.isDispatchNeeded(EmptyCoroutineContext)) given else OWN
+
     /** For work that never waits. */
     val work = Lane(4, "hopline")
 
@@ -37,7 +41,7 @@ internal class Threads(private val given: CoroutineDispatcher) {
 
     /** A view of the dispatcher that hands on the work that has not begun. */
     inner class Lane(parallelism: Int, name: String) : CoroutineDispatcher() {
-        private val theirs = given.limitedParallelism(parallelism, name)
+        private val theirs = lent.limitedParallelism(parallelism, name)
         private val own = OWN.limitedParallelism(parallelism, name)
         private val waiting: MutableSet<Turn> = ConcurrentHashMap.newKeySet()
 

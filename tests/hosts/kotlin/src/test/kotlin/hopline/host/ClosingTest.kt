@@ -3,6 +3,7 @@ package hopline.host
 import hopline.AgentClient
 import hopline.Clock
 import hopline.Effect
+import hopline.FolderStore
 import hopline.HoplineException
 import hopline.JavaHttpTransport
 import hopline.Lease
@@ -16,6 +17,8 @@ import hopline.Store
 import hopline.Transport
 import java.lang.ref.WeakReference
 import java.math.BigDecimal
+import java.nio.file.Path
+import java.util.concurrent.CompletableFuture
 import java.util.concurrent.CopyOnWriteArrayList
 import java.util.concurrent.CountDownLatch
 import java.util.concurrent.Executors
@@ -23,10 +26,15 @@ import java.util.concurrent.atomic.AtomicLong
 import java.util.logging.Handler
 import java.util.logging.LogRecord
 import java.util.logging.Logger
+import kotlin.coroutines.Continuation
+import kotlin.coroutines.EmptyCoroutineContext
+import kotlin.coroutines.startCoroutine
 import kotlin.time.Duration
 import kotlin.time.Duration.Companion.hours
 import kotlin.time.Duration.Companion.seconds
+import kotlin.time.measureTime
 import kotlinx.coroutines.CompletableDeferred
+import kotlinx.coroutines.CoroutineDispatcher
 import kotlinx.coroutines.CoroutineScope
 import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.ExperimentalCoroutinesApi
@@ -35,10 +43,12 @@ import kotlinx.coroutines.async
 import kotlinx.coroutines.awaitAll
 import kotlinx.coroutines.awaitCancellation
 import kotlinx.coroutines.delay
+import kotlinx.coroutines.joinAll
 import kotlinx.coroutines.launch
 import kotlinx.coroutines.runBlocking
 import kotlinx.coroutines.test.StandardTestDispatcher
 import kotlinx.coroutines.test.TestScope
+import kotlinx.coroutines.test.UnconfinedTestDispatcher
 import kotlinx.coroutines.test.runTest
 import kotlinx.coroutines.withTimeout
 import org.junit.jupiter.api.Assertions.assertEquals
@@ -47,6 +57,7 @@ import org.junit.jupiter.api.Assertions.assertThrows
 import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Test
 import org.junit.jupiter.api.Timeout
+import org.junit.jupiter.api.io.TempDir
 
 private val SHOP = PoolOptions(2, SessionType.Dynamic, "dynamic-world", dailyCapUsd = BigDecimal(10_000), keepReady = 2)
 
@@ -159,6 +170,43 @@ class ClosingTest {
         // Where it waits for its own thread, it does so for ten seconds each time; a busy machine is slow now and then.
         assertTrue(List(3) { close() }.min() < 10_000_000_000, "it waited for its own thread")
         only.shutdown()
+    }
+
+    /** Runs what has no dispatcher, as the body of a `suspend fun main` has none. */
+    private fun undispatched(work: suspend () -> Unit) {
+        val ended = CompletableFuture<Unit>()
+        work.startCoroutine(Continuation(EmptyCoroutineContext) { it.fold(ended::complete, ended::completeExceptionally) })
+        ended.get()
+    }
+
+    @Test
+    @Timeout(120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+    fun `a client is closed by a caller without a dispatcher, who goes on in a thread of the client's`(@TempDir folder: Path) {
+        val service = Transport { answered("""{"session_id":"s-1","status":"creating"}""") }
+        var number = 0
+        suspend fun buy(dispatcher: CoroutineDispatcher) {
+            val agent = AgentClient(Secret("key"), "https://api.example/v1", service, FolderStore(folder.resolve("${number++}")), dispatcher = dispatcher)
+            agent.use { it.createSession(SessionType.Dynamic, "dynamic-world", intent = "job-17") }
+        }
+        val callers = listOf<() -> Unit>(
+            { undispatched { buy(Dispatchers.IO) } },
+            { runBlocking(Dispatchers.Unconfined) { buy(Dispatchers.IO) } },
+            { runBlocking(Dispatchers.Unconfined) { buy(Dispatchers.Unconfined) } },
+            { runTest(UnconfinedTestDispatcher()) { buy(UnconfinedTestDispatcher(testScheduler)) } },
+        )
+        for ((place, caller) in callers.withIndex()) {
+            // Where it waits for its own thread, it does so for ten seconds each time; a busy machine is slow now and then.
+            assertTrue(List(2) { measureTime(caller) }.min() < 10.seconds, "caller $place waited for the thread that it was in")
+        }
+    }
+
+    @Test
+    @Timeout(60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+    fun `a client is closed by who hears its events, and whoever else hears them hears their end`(): Unit = runBlocking {
+        val agent = AgentClient(Secret("key"), "https://api.example/v1", Transport { answered("""{"balance":1}""") })
+        val hearing = List(2) { place -> CoroutineScope(Dispatchers.Unconfined).launch { agent.events.collect { if (place == 0) agent.close() } } }
+        runCatching { agent.getBalance() }
+        hearing.joinAll()
     }
 
     /** A store whose puts wait for a test. */

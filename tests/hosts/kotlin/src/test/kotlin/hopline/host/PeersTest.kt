@@ -14,6 +14,7 @@ import hopline.Seen
 import hopline.SessionType
 import hopline.Transport
 import hopline.through
+import java.net.ConnectException
 import java.net.InetSocketAddress
 import java.net.ProxySelector
 import java.net.URI
@@ -40,6 +41,7 @@ import kotlinx.coroutines.withTimeout
 import kotlinx.serialization.json.Json
 import kotlinx.serialization.json.JsonArray
 import kotlinx.serialization.json.JsonObject
+import kotlinx.serialization.json.JsonPrimitive
 import okhttp3.OkHttpClient
 import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertTrue
@@ -60,6 +62,9 @@ private class Peers(sandbox: Sandbox, vararg options: String) : AutoCloseable {
         (ready.getValue("behaviours") as JsonArray).map { it.members() }.map { it.word("name") to (it.word("answer") == "given") }
 
     fun url(folder: String): String = "${ready.word("odd_url")}/$folder/v1"
+
+    /** Addresses at which connections hang; none where the system lets none hang. */
+    val blackHoles: List<String> get() = (ready.getValue("black_holes") as JsonArray).map { (it as JsonPrimitive).content }
 
     /** The file with the certificate of the authority that the proxies' own sites have. */
     val authority: String get() = ready.word("tls_ca")
@@ -122,6 +127,20 @@ class PeersTest {
 
     @ParameterizedTest
     @MethodSource("transports")
+    fun `a purchase that finds no connection in time has no effect`(transport: Transport): Unit = runBlocking {
+        Sandbox("--seed", "156").use { sandbox ->
+            Peers(sandbox).use { peers ->
+                for (hole in peers.blackHoles) {
+                    val options = Options(timeout = 2.seconds, attempts = 1, allowHttp = true)
+                    val failure = runCatching { AgentClient(Secret("key"), "http://$hole/v1", transport, options = options).use { buy(it) } }.exceptionOrNull()
+                    assertEquals(Effect.NONE, (failure as HoplineException).effect, "$hole: $failure")
+                }
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("transports")
     fun `every write is sent over a connection that no request has used, which is kept for none`(transport: Transport): Unit = runBlocking {
         Sandbox("--seed", "152", "--provisioning-ms", "0", "--balance", "100000").use { sandbox ->
             Peers(sandbox).use { peers ->
@@ -168,10 +187,10 @@ class PeersTest {
     }
 
     @Test
-    fun `a client that wraps Java's sends writes, too`(): Unit = runBlocking {
+    fun `a client that wraps Java's sends writes, too, and what it could not send again may have been sent`(): Unit = runBlocking {
         val sent = CopyOnWriteArrayList<String>()
         val real = HttpClient.newHttpClient()
-        class Wrapping : HttpClient() {
+        class Wrapping(val repeats: Boolean = false) : HttpClient() {
             override fun cookieHandler() = real.cookieHandler()
 
             override fun connectTimeout() = real.connectTimeout()
@@ -192,16 +211,22 @@ class PeersTest {
 
             override fun <T> send(request: HttpRequest, handler: HttpResponse.BodyHandler<T>): HttpResponse<T> = real.send(request, handler)
 
-            override fun <T> sendAsync(request: HttpRequest, handler: HttpResponse.BodyHandler<T>): CompletableFuture<HttpResponse<T>> =
-                real.sendAsync(request.also { sent += it.method() }, handler)
+            override fun <T> sendAsync(request: HttpRequest, handler: HttpResponse.BodyHandler<T>): CompletableFuture<HttpResponse<T>> {
+                val came = real.sendAsync(request.also { sent += it.method() }, handler)
+                return if (repeats) came.thenCompose { CompletableFuture.failedFuture(ConnectException("there is no way to it now")) } else came
+            }
 
             override fun <T> sendAsync(request: HttpRequest, handler: HttpResponse.BodyHandler<T>, push: HttpResponse.PushPromiseHandler<T>?) =
                 real.sendAsync(request.also { sent += it.method() }, handler, push)
         }
         Sandbox("--seed", "155", "--provisioning-ms", "0").use { sandbox ->
             sandbox.client(JavaHttpTransport(Wrapping())).use { it.createSession(SessionType.Dynamic, "dynamic-world") }
+            assertEquals(listOf("POST"), sent.toList())
+            sandbox.client(JavaHttpTransport(Wrapping(repeats = true)), options = Options(attempts = 1)).use { agent ->
+                val failure = runCatching { agent.createSession(SessionType.Dynamic, "dynamic-world") }.exceptionOrNull() as HoplineException
+                assertEquals(Effect.UNKNOWN, failure.effect, "$failure")
+            }
         }
-        assertEquals(listOf("POST"), sent.toList())
     }
 
     /** The HTTP clients of programs' own requests through a session's proxy: each gives the status that a page was answered with. */

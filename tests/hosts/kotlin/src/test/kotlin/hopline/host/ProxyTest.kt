@@ -10,11 +10,23 @@ import hopline.SessionType
 import hopline.forCurl
 import hopline.through
 import hopline.url
+import java.net.InetAddress
+import java.net.ServerSocket
+import java.net.Socket
 import java.net.URI
 import java.net.URLDecoder
 import java.net.http.HttpClient
 import java.net.http.HttpRequest
 import java.net.http.HttpResponse.BodyHandlers
+import java.nio.file.Path
+import java.security.KeyStore
+import java.util.concurrent.CopyOnWriteArrayList
+import javax.net.ssl.KeyManagerFactory
+import javax.net.ssl.SSLContext
+import javax.net.ssl.SSLSocket
+import javax.net.ssl.TrustManagerFactory
+import javax.net.ssl.X509TrustManager
+import kotlin.concurrent.thread
 import kotlinx.coroutines.runBlocking
 import kotlinx.serialization.json.Json
 import kotlinx.serialization.json.JsonArray
@@ -24,6 +36,7 @@ import org.junit.jupiter.api.Assertions.assertEquals
 import org.junit.jupiter.api.Assertions.assertTrue
 import org.junit.jupiter.api.Test
 import org.junit.jupiter.api.assertThrows
+import org.junit.jupiter.api.io.TempDir
 
 /** A session's proxy, used by the HTTP clients that people have, over real sockets. */
 class ProxyTest {
@@ -123,5 +136,65 @@ class ProxyTest {
             }
         }
         assertEquals("[redacted] [redacted]", "${proxy().url()} ${proxy().forCurl()}")
+    }
+
+    /**
+     * A proxy that lets nobody past without a login, and behind it a site whose `http` sends on to its `https`, which answers `/asks` as a
+     * proxy would. `told` are the requests that the site gets in a tunnel.
+     */
+    private class OddProxy(folder: Path, val told: MutableList<String> = CopyOnWriteArrayList()) : AutoCloseable {
+        private val server = ServerSocket(0, 50, InetAddress.getLoopbackAddress())
+        val port: Int get() = server.localPort
+        val trust: KeyStore
+
+        init {
+            val (file, password) = folder.resolve("site.p12") to "password"
+            val names = listOf("-dname", "CN=shop.localhost", "-ext", "san=dns:shop.localhost")
+            val made = ProcessBuilder(
+                listOf("${System.getProperty("java.home")}/bin/keytool", "-genkeypair", "-alias", "site", "-keyalg", "EC", "-keystore", "$file", "-storepass", password) + names,
+            ).redirectErrorStream(true).start()
+            val said = made.inputStream.reader().readText()
+            check(made.waitFor() == 0) { said }
+            trust = KeyStore.getInstance(file.toFile(), password.toCharArray())
+            val keys = KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm()).apply { init(trust, password.toCharArray()) }
+            val tls = SSLContext.getInstance("TLS").apply { init(keys.keyManagers, null, null) }
+            thread(isDaemon = true) { while (!server.isClosed) runCatching { server.accept() }.onSuccess { thread(isDaemon = true) { runCatching { it.use { socket -> serve(socket, tls) } } } } }
+        }
+
+        private fun serve(socket: Socket, tls: SSLContext) {
+            val head = head(socket)
+            if ("proxy-authorization:" !in head.lowercase()) return answer(socket, "407 No Login\r\nProxy-Authenticate: Basic realm=\"proxy\"")
+            val path = head.substringAfter(' ').substringBefore(' ').substringAfter("localhost")
+            if (!head.startsWith("CONNECT ")) return answer(socket, "301 Moved\r\nLocation: https://shop.localhost$path")
+            socket.getOutputStream().write("HTTP/1.1 200 OK\r\n\r\n".toByteArray())
+            val inner = (tls.socketFactory.createSocket(socket, null, socket.port, true) as SSLSocket).apply { useClientMode = false }
+            val asked = head(inner).also { told += it }
+            answer(inner, if ("/asks" in asked) "407 No Login\r\nProxy-Authenticate: Basic realm=\"site\"" else "200 OK")
+        }
+
+        private fun head(socket: Socket): String =
+            buildString { while (!endsWith("\r\n\r\n")) append(socket.getInputStream().read().also { check(it >= 0) }.toChar()) }
+
+        private fun answer(socket: Socket, begin: String) {
+            socket.getOutputStream().write("HTTP/1.1 $begin\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".toByteArray())
+            socket.close()
+        }
+
+        override fun close(): Unit = server.close()
+    }
+
+    @Test
+    fun `no site gets the proxy's login`(@TempDir folder: Path) {
+        OddProxy(folder).use { odd ->
+            val managers = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm()).apply { init(odd.trust) }.trustManagers
+            val tls = SSLContext.getInstance("TLS").apply { init(null, managers, null) }
+            val through = proxy("localhost", odd.port.toLong(), Protocol.Http)
+            val http = OkHttpClient.Builder().through(through).sslSocketFactory(tls.socketFactory, managers[0] as X509TrustManager).build()
+            fun status(url: String): Int = http.newCall(Request.Builder().url(url).build()).execute().use { it.code }
+            val came = listOf("http://shop.localhost/", "https://shop.localhost/", "http://shop.localhost/asks", "https://shop.localhost/asks").map(::status)
+            assertEquals(listOf(200, 200, 407, 407), came)
+            assertEquals(4, odd.told.size, "each came to the site once")
+            assertTrue(odd.told.none { "authorization" in it.lowercase() }, "${odd.told}")
+        }
     }
 }

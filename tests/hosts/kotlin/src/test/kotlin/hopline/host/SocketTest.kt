@@ -182,12 +182,14 @@ class SocketTest {
     }
 
     @Test
-    fun `an application interceptor that repeats is left out`() {
+    fun `an OkHttp client that may repeat a request, or answer it for a test, is refused`() {
         val repeating = OkHttpClient.Builder().addInterceptor { chain -> chain.proceed(chain.request()).close().let { chain.proceed(chain.request()) } }.build()
-        Sandbox().use { sandbox ->
-            sandbox.fault(null, """{"kind":"html","status":500}""", 10)
-            sandbox.client(OkHttpTransport(repeating), options = ONCE).use { buy(it) }
-            assertEquals(1, sandbox.requests().size)
+        val answering = object : OkHttpClient() {
+            override fun newCall(request: okhttp3.Request): okhttp3.Call = error("the test answers")
+        }
+        for (client in listOf(repeating, answering)) {
+            val refused = assertThrows(HoplineException.Invalid::class.java) { OkHttpTransport(client) }
+            assertEquals("transport", refused.field, "$refused")
         }
     }
 

@@ -13,7 +13,7 @@ internal import HoplineCore
 /// iOS ends an app that is suspended while it has a file lock in an App Group container (0xdead10cc): there, `suspend` the client before
 /// the app is suspended, and `wake` it when it is back.
 public final class FolderStore: Store {
-    private let folder: HoplineCore.Folder
+    let folder: HoplineCore.Folder
     /// Calls wait for a disk, so they run on threads of their own.
     private let disk = OperationQueue()
     /// The clock, in milliseconds since 1970.

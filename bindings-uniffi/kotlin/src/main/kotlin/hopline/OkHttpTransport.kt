@@ -50,6 +50,7 @@ public class OkHttpTransport(client: OkHttpClient = OkHttpClient()) : Transport 
             authenticator(Authenticator.NONE)
             cache(null)
             cookieJar(CookieJar.NO_COOKIES)
+            addInterceptor(Guard)
             addNetworkInterceptor(Wire)
             // The engine sets how long each request may take, and how many may be out at once.
             callTimeout(0, TimeUnit.SECONDS)
@@ -122,6 +123,19 @@ private class Trace {
         val truncated = body.size > most
         return Response(response.code, response.headers.map { it } + hidden, body.readByteArray(minOf(body.size, most.toLong())), truncated)
     }
+}
+
+/**
+ * The first interceptor. An exception of OkHttp that is no `IOException`, such as at several interim answers, would end its thread, and with that
+ * an Android app.
+ */
+private object Guard : Interceptor {
+    override fun intercept(chain: Interceptor.Chain): okhttp3.Response =
+        try {
+            chain.proceed(chain.request())
+        } catch (error: RuntimeException) {
+            throw IOException("$error", error)
+        }
 }
 
 /** The last interceptor before the wire. OkHttp repeats a 503 by itself when it sees that header, so this hides it. */

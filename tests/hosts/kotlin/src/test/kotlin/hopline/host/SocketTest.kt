@@ -13,6 +13,8 @@ import hopline.Transport
 import hopline.TransportException
 import java.net.ServerSocket
 import java.net.http.HttpClient
+import java.util.concurrent.CopyOnWriteArrayList
+import java.util.concurrent.TimeUnit
 import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.runBlocking
 import okhttp3.OkHttpClient
@@ -191,6 +193,24 @@ class SocketTest {
             val refused = assertThrows(HoplineException.Invalid::class.java) { OkHttpTransport(client) }
             assertEquals("transport", refused.field, "$refused")
         }
+    }
+
+    @Test
+    fun `what breaks OkHttp fails a request, and ends no thread`() {
+        val breaking = OkHttpClient.Builder().addNetworkInterceptor { throw IllegalStateException("it broke") }.build()
+        val (uncaught, before) = CopyOnWriteArrayList<Throwable>() to Thread.getDefaultUncaughtExceptionHandler()
+        Thread.setDefaultUncaughtExceptionHandler { _, error -> uncaught += error }
+        try {
+            Sandbox().use { sandbox ->
+                val failure = sandbox.client(OkHttpTransport(breaking), options = ONCE).use { buy(it) }
+                assertTrue(failure.effect == Effect.NONE && "it broke" in "$failure", "$failure")
+            }
+            breaking.dispatcher.executorService.shutdown()
+            assertTrue(breaking.dispatcher.executorService.awaitTermination(60, TimeUnit.SECONDS))
+        } finally {
+            Thread.setDefaultUncaughtExceptionHandler(before)
+        }
+        assertEquals(emptyList<Throwable>(), uncaught.toList())
     }
 
     @Test

@@ -14,6 +14,7 @@ mod names;
 mod sessions;
 mod text;
 
+mod facts;
 mod for_pools;
 mod news;
 mod outbox;

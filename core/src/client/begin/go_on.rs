@@ -100,7 +100,7 @@ impl Router {
             ..Built::at(&call.target)
         };
         let mut ledger = Ledger::restored(call.key.clone(), call.given, call.may_have_sold);
-        if !self.shared.rules.holds(Rule::RestoredIsUnanswered) {
+        if !self.holds(Rule::RestoredIsUnanswered) {
             ledger.unanswered = call.unanswered;
         }
         let mut terms = Terms::new(endpoint, &built, None, None);

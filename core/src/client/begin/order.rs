@@ -74,7 +74,7 @@ impl Router {
         let placed = call.map(|call| SavedCall { order_no: Some(order_no.to_owned()), doubt_since: None, ..call });
         let rare = entry.record.rare.get_or_insert_default();
         (rare.doubt_since, rare.placed) = (None, placed);
-        if self.shared.rules.holds(Rule::OrderIsSaved) {
+        if self.holds(Rule::OrderIsSaved) {
             self.put_job(id, None);
         }
     }

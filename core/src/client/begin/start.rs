@@ -88,7 +88,7 @@ impl Router {
             intent: options.intent.as_deref().map(ArcStr::from),
             key: options.idempotency_key.as_deref().map(ArcStr::from),
             fingerprint: match options.idempotency_key {
-                Some(_) if !self.shared.rules.holds(Rule::GivenKeyHasOneRequest) => Fingerprint::default(),
+                Some(_) if !self.holds(Rule::GivenKeyHasOneRequest) => Fingerprint::default(),
                 _ => fingerprint(endpoint, &built, then),
             },
             members: digests(endpoint, &built, then),
@@ -152,7 +152,7 @@ impl Router {
                 let key = options.idempotency_key.clone().unwrap_or_else(|| self.shared.rng.key(options.intent.as_deref()));
                 subject.key = Some(key.as_str().into());
                 ledger = Ledger::new(Some(key), options.idempotency_key.is_some());
-                ledger.unanswered &= self.shared.rules.holds(Rule::GivenIsUnanswered);
+                ledger.unanswered &= self.holds(Rule::GivenIsUnanswered);
             }
             Job::write_then(Write::new(exchange, policy, ledger, terms), then)
         };

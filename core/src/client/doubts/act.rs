@@ -53,10 +53,7 @@ impl Router {
     pub(crate) fn act(&mut self, name: &Name, command: CommandId, act: Act, found: &StoredRecord) {
         let version = self.journal.slot(name).map(|slot| slot.version).unwrap_or_default();
         let is_there = !matches!(found, StoredRecord::Empty);
-        if is_there
-            && act.version.as_ref().is_some_and(|looked_at| *looked_at != version.to_string())
-            && self.shared.rules.holds(Rule::VersionIsNamed)
-        {
+        if is_there && act.version.as_ref().is_some_and(|looked_at| *looked_at != version.to_string()) && self.holds(Rule::VersionIsNamed) {
             let what = "was not done, because the record has changed since you read it; read it again";
             let error = Error::new(Kind::Refused, Effect::None, act.operation(), what, Advice::CheckAccount);
             let error = error.with(|new| new.record = Some(name.at(version).0));
@@ -75,7 +72,7 @@ impl Router {
     /// Why a session is not forgotten: a caller has it, and it lives as far as is known.
     fn is_still_held(&self, session: &str, name: &Name) -> Option<Error> {
         let known = self.sessions.get(session).filter(|known| known.name.as_ref() == Some(name) && known.is_held() && !known.is_over())?;
-        if !self.shared.rules.holds(Rule::HeldIsNotForgotten) {
+        if !self.holds(Rule::HeldIsNotForgotten) {
             return None;
         }
         let status = known.shown.status.as_deref().map(|status| format!(" (`{status}`)")).unwrap_or_default();

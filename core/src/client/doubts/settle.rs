@@ -44,10 +44,10 @@ impl Router {
         match (settlement, open) {
             (Settlement::NotHappened { early }, open) => {
                 let left = UNDER_WAY.saturating_sub(self.shared.clock.at_least_since(data.at));
-                if left > 0 && !early && self.shared.rules.holds(Rule::HourBeforeNone) {
+                if left > 0 && !early && self.holds(Rule::HourBeforeNone) {
                     let what = "may still be under way: settle it as not happened after an hour, or now with `early` if you are certain";
                     let error = Error::new(Kind::Refused, Effect::None, "settle", what, Advice::Wait);
-                    let retry_at = Some(self.shared.clock.unix().saturating_add(left));
+                    let retry_at = Some(self.unix().saturating_add(left));
                     return self.finish_request(command, Err(error.with(|new| new.retry_at = retry_at)), None, name);
                 }
                 let counted = if let Open::Doubt(call) = &open { call.counted.clone() } else { Vec::new() };

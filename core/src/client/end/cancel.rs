@@ -36,7 +36,7 @@ impl Router {
             Parked::Sending(step) => (!self.take_back(id, step)).then_some(step),
             Parked::Waking | Parked::Queued { .. } => {
                 self.leave_places(id);
-                self.tell(id, Input::Due(self.shared.clock.monotonic()));
+                self.tell(id, Input::Due(self.now()));
                 None
             }
             Parked::LoggingIn | Parked::ReadingTime => {

@@ -36,7 +36,7 @@ impl Router {
         let result = self.result_of(&entry, result);
         let record = self.record_name(&entry, &result);
         let mut dropped = Vec::new();
-        if result.is_ok() && self.shared.rules.holds(Rule::NewerSettingStands) {
+        if result.is_ok() && self.holds(Rule::NewerSettingStands) {
             mark_set_anew(&mut self.jobs, id, &entry);
             dropped = self.drop_settings(id, &entry);
         }
@@ -57,7 +57,7 @@ impl Router {
         if is_taken_over || !finished.own.as_ref().is_some_and(|name| self.journal.is_busy(name)) {
             self.let_go_for(&mut finished);
         }
-        if !self.shared.rules.holds(Rule::KeepUntilTaken) {
+        if !self.holds(Rule::KeepUntilTaken) {
             std::mem::take(&mut finished.left).names().for_each(|name| self.delete(name, true));
         }
         finished.left.names().for_each(|name| self.journal.give(name, Some(User::Result)));
@@ -105,13 +105,13 @@ impl Router {
             Err(error) if error.effect == Effect::None && name.is_of_a_pool() => self.empty_slot(name, entry),
             Err(error) if error.effect == Effect::None => {
                 finished.last = FinalWrite::Erase;
-                if self.journal.may_be_made_late(name) && self.shared.rules.holds(Rule::LateIsNotNone) {
+                if self.journal.may_be_made_late(name) && self.holds(Rule::LateIsNotNone) {
                     finished.last = FinalWrite::EraseLate;
                     let record = self.journal.record_of(name).map(|record| record.0);
                     finished.result = Err(error.clone().with(|new| new.record = record));
                 }
                 let is_put = self.journal.slot(name).is_some_and(|slot| slot.is_put);
-                if is_put && !self.shared.rules.holds(Rule::DeleteBeforeNone) {
+                if is_put && !self.holds(Rule::DeleteBeforeNone) {
                     self.finish_after(Finished { left: RecordsToDelete::default(), after: Vec::new(), ..finished.clone() });
                     finished.commands.clear();
                 }
@@ -177,7 +177,7 @@ impl Router {
 
     /// Ends a job in doubt: its record says so, and is anybody's from here on.
     pub(crate) fn doubt(&mut self, id: JobId, mut error: Error) {
-        let unix = self.shared.clock.unix();
+        let unix = self.unix();
         if self.jobs.get(&id).is_some_and(|entry| self.is_taken_over(id, entry)) {
             return self.end_in_doubt(id, error, Vec::new());
         }

@@ -120,7 +120,7 @@ impl Router {
                 self.journal.want(name, StoreWrite::Release, None, true);
                 self.push_next(name);
             }
-            (WriteResult::Lost, _) if self.shared.rules.holds(Rule::LostIsNotNone) => {
+            (WriteResult::Lost, _) if self.holds(Rule::LostIsNotNone) => {
                 self.keep_marker(finished);
                 let operation = self.operation_of(finished);
                 finished.left = RecordsToDelete::default();

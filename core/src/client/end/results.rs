@@ -28,7 +28,7 @@ impl Router {
                 self.journal.give(name, Some(User::Result));
             }
         }
-        let unix = self.shared.clock.unix();
+        let unix = self.unix();
         self.commands.end(command, result.map_err(|error| error.said_at(unix)), left);
         match asker {
             Asker::Caller => self.outbox.steps.push_back(Step::Completed { command }),

@@ -28,7 +28,7 @@ impl Router {
 
     /// Ends the job as soon as nothing of it is out.
     pub(crate) fn job_is_taken_over(&mut self, id: JobId) {
-        let now = self.shared.clock.monotonic();
+        let now = self.now();
         if self.goes_on_unnamed(id) {
             return;
         }

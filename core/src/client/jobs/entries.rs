@@ -95,7 +95,7 @@ impl Router {
     /// A job changes a session.
     pub(crate) fn changes(&mut self, id: JobId, session: Option<ArcStr>, endpoint: &Endpoint) {
         let Some(session) = session else { return };
-        let now = self.shared.clock.monotonic();
+        let now = self.now();
         let tracked = self.sessions.get_or_insert_with(session, Box::default);
         tracked.jobs.insert(id);
         tracked.changing.insert(id);

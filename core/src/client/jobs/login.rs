@@ -17,17 +17,17 @@ impl Router {
     /// Asks for a token for a job, unless somebody has. Each job that has to wait wakes by itself, so that giving up one of them
     /// leaves nobody behind.
     pub(crate) fn log_in(&mut self, id: JobId) {
-        if self.shared_requests.login.is_out() && self.shared.rules.holds(Rule::OneLogin) {
+        if self.shared_requests.login.is_out() && self.holds(Rule::OneLogin) {
             return;
         }
-        if let Some(not_before) = self.shared_requests.login.not_before(self.shared.gate, self.shared.clock.monotonic()) {
-            let wait = not_before.saturating_sub(self.shared.clock.monotonic());
+        if let Some(not_before) = self.shared_requests.login.not_before(self.shared.gate, self.now()) {
+            let wait = not_before.saturating_sub(self.now());
             if wait <= self.service.retry.window_ms {
                 return self.set_timer(id, not_before);
             }
             // Longer than a call may take: that is said now, not after an hour.
             let mut error = Error::new(Kind::Unavailable, Effect::None, LOGIN, TOO_LONG, Advice::Wait);
-            error.retry_at = Some(self.shared.clock.unix().saturating_add(wait));
+            error.retry_at = Some(self.unix().saturating_add(wait));
             return self.no_login(&error);
         }
         let Some((username, password)) = self.shared.tokens.credentials.clone() else { return };
@@ -51,9 +51,9 @@ impl Router {
                 self.shared_request_succeeded(Pending::Login);
                 return self.go_on_with_token();
             }
-            ExchangeResult::Late => return self.set_login_timers(self.shared.clock.monotonic()),
+            ExchangeResult::Late => return self.set_login_timers(self.now()),
             ExchangeResult::Unfit(rule) => {
-                self.shared_requests.login.done(0, self.shared.clock.monotonic());
+                self.shared_requests.login.done(0, self.now());
                 return self.no_login(&Error::invalid(LOGIN, "headers", &rule));
             }
             ExchangeResult::Success(answered) => {
@@ -80,9 +80,9 @@ impl Router {
             return self.set_login_timers(at);
         }
         error.attempts = self.shared_requests.login.sends();
-        let now = self.shared.clock.monotonic();
+        let now = self.now();
         self.shared_requests.login.done(asked, now);
-        if error.kind == Kind::Refused && self.shared.rules.holds(Rule::RefusedLoginRests) {
+        if error.kind == Kind::Refused && self.holds(Rule::RefusedLoginRests) {
             self.shared.tokens.refused = Some(error.clone());
         }
         self.no_login(&error);

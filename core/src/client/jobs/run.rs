@@ -69,7 +69,7 @@ impl Router {
                 self.park(id, Parked::ReadingTime);
                 match self.shared.clock.knows_server() {
                     true => self.deferred.push(Deferred::Tell(id, Input::Granted(Ok(Grant::ServerTime)))),
-                    false => self.set_timer(id, self.shared.clock.monotonic()),
+                    false => self.set_timer(id, self.now()),
                 }
             }
             Action::Need(Need::Count { entry, usd }) => self.count(id, entry, usd),
@@ -99,7 +99,7 @@ impl Router {
             Some(latest) => wake.at.min(latest),
             None => wake.at,
         };
-        if at > self.shared.clock.monotonic() {
+        if at > self.now() {
             self.free_place(id);
         }
         self.set_timer(id, at);
@@ -107,7 +107,7 @@ impl Router {
 
     /// Moves on a job whose time has come; `due` is when it was to come.
     pub(crate) fn advance(&mut self, id: JobId, due: Millis) {
-        let now = self.shared.clock.monotonic();
+        let now = self.now();
         let Some(entry) = self.jobs.get_mut(&id) else { return };
         entry.timer = None;
         if !matches!(entry.parked, Parked::Waking) {
@@ -123,7 +123,7 @@ impl Router {
 
     /// A job whose time has come goes on, once it has a place.
     pub(crate) fn go(&mut self, id: JobId, due: Millis) {
-        let now = self.shared.clock.monotonic();
+        let now = self.now();
         let Some(entry) = self.jobs.get_mut(&id) else { return };
         // A job that was cancelled or lost gets its input, and sends nothing.
         let goes_on = entry.wanted && !entry.record.taken_over;
@@ -140,7 +140,7 @@ impl Router {
     /// Gives a free place to the next job. Returns true if there was one.
     pub(crate) fn give_place(&mut self) -> bool {
         let Some((place, turn)) = self.places.give() else { return false };
-        let waited = self.shared.clock.monotonic().saturating_sub(turn.since);
+        let waited = self.now().saturating_sub(turn.since);
         if let Some(entry) = self.jobs.get_mut(&turn.id)
             && let Parked::Queued { due, .. } = entry.parked
         {
@@ -152,7 +152,7 @@ impl Router {
     }
 
     fn told_due(&mut self, id: JobId, due: Millis) {
-        let now = self.shared.clock.monotonic();
+        let now = self.now();
         if let Some(entry) = self.jobs.get_mut(&id) {
             entry.wants.begin(now);
             self.tell(id, Input::Due(due));
@@ -169,7 +169,7 @@ impl Router {
         if matches!(parked, Some(Parked::Storing | Parked::Marking)) {
             match written {
                 WriteResult::Lost if self.goes_on_unnamed(id) => self.tell(id, Input::Stored(Stored::Failed)),
-                WriteResult::Lost if self.shared.rules.holds(Rule::LostNameEnds) => self.end_taken_over(id),
+                WriteResult::Lost if self.holds(Rule::LostNameEnds) => self.end_taken_over(id),
                 WriteResult::Done | WriteResult::Lost => self.tell(id, Input::Stored(Stored::Done)),
                 WriteResult::Failed | WriteResult::Never => self.tell(id, Input::Stored(Stored::Failed)),
             }
@@ -189,14 +189,14 @@ impl Router {
             *key = self.shared.rng.key(None);
             entry.subject.key = Some(key.as_str().into());
         }
-        self.wake(id, Wake::at(self.shared.clock.monotonic()));
+        self.wake(id, Wake::at(self.now()));
     }
 
     /// Takes a note of a job.
     fn take_note(&mut self, id: JobId, note: Note) {
         match note {
             Note::Event(EventKind::Charged { idempotency_key, session_id, order_no, charged_usd }) => {
-                if !self.spending.is_first_charge(idempotency_key.as_deref(), self.shared.clock.monotonic()) {
+                if !self.spending.is_first_charge(idempotency_key.as_deref(), self.now()) {
                     return;
                 }
                 if let Some(usd) = charged_usd.as_deref().and_then(|usd| usd.parse().ok()) {
@@ -213,7 +213,7 @@ impl Router {
             }
             Note::Learnt(facts) => self.learn_and_save(&facts),
             Note::Moved => {
-                let now = self.shared.clock.monotonic();
+                let now = self.now();
                 let session = self.jobs.get(&id).and_then(|entry| entry.subject.session_id.as_ref());
                 if let Some(tracked) = session.and_then(|session| self.sessions.get_mut(session)) {
                     tracked.observed.changed(now);

@@ -19,7 +19,7 @@ impl Router {
         if self.shared_requests.time.is_out() {
             return;
         }
-        if let Some(not_before) = self.shared_requests.time.not_before(self.shared.gate, self.shared.clock.monotonic()) {
+        if let Some(not_before) = self.shared_requests.time.not_before(self.shared.gate, self.now()) {
             return self.wait_for_server_time(id, not_before);
         }
         let Some(command) = self.jobs.get(&id).map(|entry| entry.waiting.first()) else { return };
@@ -37,19 +37,19 @@ impl Router {
 
     /// The time may not be asked for before that. Longer than a call may take is not waited for.
     fn wait_for_server_time(&mut self, id: JobId, not_before: Millis) {
-        let wait = not_before.saturating_sub(self.shared.clock.monotonic());
+        let wait = not_before.saturating_sub(self.now());
         if wait <= self.service.retry.window_ms {
             return self.set_timer(id, not_before);
         }
         let mut error = Error::new(Kind::Unavailable, Effect::None, GetBalance::ENDPOINT.name, TOO_LONG, Advice::Wait);
-        error.retry_at = Some(self.shared.clock.unix().saturating_add(wait));
+        error.retry_at = Some(self.unix().saturating_add(wait));
         self.deferred.push(Deferred::Tell(id, Input::Granted(Err(error))));
     }
 
     /// Takes the outcome of the read, for all jobs that wait for it.
     pub(crate) fn on_server_time(&mut self, step: StepId, received: SendResult<'_>) {
         let Some((exchange, heard)) = self.on_shared_response(Pending::ServerTime, step, received) else { return };
-        let now = self.shared.clock.monotonic();
+        let now = self.now();
         let waiting: Vec<JobId> =
             self.jobs.iter().filter(|(_, entry)| matches!(entry.parked, Parked::ReadingTime)).map(|(id, _)| *id).collect();
         let failing = match heard {

@@ -41,7 +41,7 @@ impl Router {
     /// Sends it, for a command that waits.
     pub(crate) fn send_shared_request(&mut self, which: Pending, mut exchange: Exchange, command: CommandId) {
         let Action::Send(request) = self.with_shared_request(|cx| exchange.send(None, Millis::MAX, cx)) else { return };
-        let (id, now) = (self.outbox.send(which.clone(), command, request), self.shared.clock.monotonic());
+        let (id, now) = (self.outbox.send(which.clone(), command, request), self.now());
         let request = self.shared_request(which);
         exchange.late = request.late;
         request.attempts.sent(now);
@@ -72,7 +72,7 @@ impl Router {
     /// When it is sent again, if it is.
     pub(crate) fn repeat_shared_request(&mut self, which: Pending, exchange: &Exchange, passing: bool, asked: Millis) -> Option<Millis> {
         let again = if passing { Again::Same } else { Again::No };
-        let now = self.shared.clock.monotonic();
+        let now = self.now();
         let mut attempts = self.shared_request(which.clone()).attempts;
         let delay = self.with_shared_request(|cx| attempts.next_delay(again, asked, exchange.sent_at(), false, cx));
         let at = delay.map(|delay| now.saturating_add(delay));
@@ -86,7 +86,7 @@ impl Router {
     pub(crate) fn shared_request_succeeded(&mut self, which: Pending) {
         let attempts = self.shared_request(which.clone()).attempts;
         self.with_shared_request(|cx| attempts.succeeded(cx));
-        let now = self.shared.clock.monotonic();
+        let now = self.now();
         self.shared_request(which).done(0, now);
     }
 

@@ -16,9 +16,9 @@ use crate::time::{DAY, Millis};
 impl Router {
     /// Counts what a key may cost, before it is put and sent.
     pub(crate) fn count(&mut self, id: JobId, entry: String, usd: Decimal) {
-        if !self.shared.rules.holds(Rule::SpendBeforeSend) {
+        if !self.holds(Rule::SpendBeforeSend) {
             let intent = self.jobs.get(&id).and_then(|entry| entry.subject.intent.as_deref());
-            let day = self.spending.today(self.shared.clock.unix(), intent).unwrap_or_default();
+            let day = self.spending.today(self.unix(), intent).unwrap_or_default();
             return self.deferred.push(Deferred::Tell(id, Input::Granted(Ok(Grant::Counted { day }))));
         }
         self.park(id, Parked::Counting);
@@ -60,14 +60,14 @@ impl Router {
             }
             SpendingAction::Set(number, call) => return self.push_store(Pending::Spend(number), None, *call),
             SpendingAction::SetAfter(number, after) => {
-                return self.timers.add(self.shared.clock.monotonic().saturating_add(after), Timer::Spend(number));
+                return self.timers.add(self.now().saturating_add(after), Timer::Spend(number));
             }
             SpendingAction::CountAgain(id, entry, usd) => return self.deferred.push(Deferred::Count(id, entry, usd)),
             SpendingAction::Answered(number) => return self.deferred.push(Deferred::Answered(PendingWrite::Spend(number))),
             SpendingAction::Granted(id, day) => (id, Ok(Grant::Counted { day })),
             SpendingAction::OverCap(id, over) => {
                 let Some(entry) = self.jobs.get(&id) else { return };
-                (id, Err(over.error(&entry.subject, self.shared.clock.unix())))
+                (id, Err(over.error(&entry.subject, self.unix())))
             }
             SpendingAction::NotCounted(id) => {
                 let what = "could not count its charge under the daily cap";

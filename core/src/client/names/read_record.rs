@@ -13,9 +13,7 @@ impl Router {
                 self.avoid(data.call.as_ref().and_then(|call| call.key.as_deref()));
                 StoredRecord::Readable(Box::new(data))
             }
-            Err(bad) if !self.shared.rules.holds(Rule::UnreadableIsSomething) && matches!(bad, BadRecord::Damaged(_)) => {
-                StoredRecord::Empty
-            }
+            Err(bad) if !self.holds(Rule::UnreadableIsSomething) && matches!(bad, BadRecord::Damaged(_)) => StoredRecord::Empty,
             Err(bad) => StoredRecord::Unreadable(bad, intent_of(data)),
         }
     }

@@ -87,7 +87,7 @@ impl Router {
             self.outbox.notify(Event { command: None, operation: "store", intent: None, what });
         }
         if let Some(again) = after.again {
-            self.timers.set_name(name, self.shared.clock.monotonic().saturating_add(again));
+            self.timers.set_name(name, self.now().saturating_add(again));
             self.store_fails(name, "could not write its record");
         }
         if let Some(user) = after.lost {

@@ -21,7 +21,7 @@ impl Router {
             .unwrap_or_default();
         let status = status.map(|status| format!(", which is {status}")).unwrap_or_default();
         let with = session.as_ref().map(|session| format!(", with the session `{session}`{status}")).unwrap_or_default();
-        let now = self.shared.clock.monotonic();
+        let now = self.now();
         let (operation, intent, effect) = request.subject();
         match request.purpose {
             RequestKind::Reclaim(session, _) => return self.name_is_taken_over(User::Session(session), name),
@@ -66,7 +66,7 @@ impl Router {
             let Some(request) = self.begin_all_the_same(request) else { continue };
             match request.purpose {
                 RequestKind::Reclaim(session, failures) => {
-                    let at = self.shared.clock.monotonic().saturating_add(STORE_AGAIN.wait(failures));
+                    let at = self.now().saturating_add(STORE_AGAIN.wait(failures));
                     self.timers.add(at, Timer::Reclaim(Box::new((name.clone(), session, failures.saturating_add(1)))));
                 }
                 RequestKind::Renewal(id) => self.renewal_not_stored(id, None),
@@ -88,7 +88,7 @@ impl Router {
     pub(crate) fn turn_away(&mut self, request: NameRequest, kind: Kind, what: &str, advice: Advice) {
         let Some(command) = request.command else { return };
         let (operation, intent, effect) = request.subject();
-        let is_said = kind == Kind::Misuse || !self.shared.rules.holds(Rule::UnaskedIsUnknown);
+        let is_said = kind == Kind::Misuse || !self.holds(Rule::UnaskedIsUnknown);
         let effect = if is_said { Effect::None } else { effect };
         let error = Error::new(kind, effect, operation, what, advice);
         self.complete(command, Err(error.with(|new| new.intent = intent)));

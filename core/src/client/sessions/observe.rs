@@ -39,7 +39,7 @@ impl Router {
     }
 
     fn rotate(&mut self, session_id: &str, reason: RotateReason) -> Verdict {
-        let now = self.shared.clock.monotonic();
+        let now = self.now();
         let credentials = self.sessions.get_mut(session_id).is_some_and(|tracked| {
             // One that was left in doubt is sent once more first; meanwhile nothing is seen as news.
             if tracked.free_doubts.rotation.is_some() {

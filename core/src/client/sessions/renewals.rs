@@ -24,7 +24,7 @@ impl Router {
             Some(_) => record.rare.as_ref().is_some_and(|rare| rare.marker.is_some()),
             None => record.name.is_some(),
         };
-        let shares = self.shared.rules.holds(Rule::RenewalsShareAName);
+        let shares = self.holds(Rule::RenewalsShareAName);
         (shares && !has_it && !write.restored).then(|| self.account.space.renewals(entry.subject.session_id.as_deref().unwrap_or_default()))
     }
 

@@ -65,7 +65,7 @@ pub(crate) fn ended(facts: &Facts, intent: Option<String>, record: Option<Record
 impl Router {
     /// A purchase was accepted: from here on the session is what is kept.
     pub(crate) fn bought(&mut self, id: JobId, bought: Bought) {
-        let now = self.shared.clock.monotonic();
+        let now = self.now();
         // The client that has taken it over holds it.
         let entry = self.jobs.get_mut(&id).filter(|entry| !entry.record.taken_over);
         let Some(Entry { subject, wants, record, .. }) = entry.map(|entry| &mut **entry) else { return };

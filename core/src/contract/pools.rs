@@ -317,7 +317,8 @@ record! {
         pool: u32 => Body;
         /// The target of the requests, such as a host: blocks that are observed for it count for this target alone.
         target: Option<String> => Body;
-        /// A key for a sticky session: the same key gets the same session as long as this client has it and its exit has not changed.
+        /// A key for a sticky session: the same key gets the same session as long as this client has it and its exit has not changed. Keys
+        /// share a session where there are too few, and part once there is another.
         key: Option<String> => Body;
         /// A session that is not wanted, such as that of the attempt before: another one is lent, and bought if there is none. A pool whose
         /// `size` is 1 has no other, so this caller then waits in vain.

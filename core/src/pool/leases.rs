@@ -144,7 +144,7 @@ pub(crate) struct ObservationResult {
 struct Sought {
     target: TargetId,
     avoid: Option<SlotNo>,
-    is_for_new_key: bool,
+    is_for_key: bool,
     /// True if a session that other keys have does, too.
     shares: bool,
 }
@@ -152,7 +152,7 @@ struct Sought {
 /// The callers whom a further session would help.
 #[derive(Debug, Clone, Copy)]
 struct Demand {
-    /// New keys.
+    /// Keys without a session of their own.
     keys: usize,
     /// Callers without a key.
     others: usize,
@@ -262,8 +262,13 @@ impl Leases {
         (exit.due.is_none() && !exit.stale && is_rested).then_some(slot)
     }
 
-    /// How many sessions would help those who wait. Those whose key has a session wait for that one; a key counts once, and not while it
-    /// has a lease.
+    /// True if a key has this session with others, and would part from them.
+    fn is_shared(&self, slot: SlotNo) -> bool {
+        self.keys.count(slot) > 1
+    }
+
+    /// How many sessions would help those who wait. Those whose key alone has a session wait for that one; a key counts once, and not while
+    /// it has a lease.
     pub(crate) fn demand(&self) -> usize {
         let Demand { keys, others, .. } = self.demand_by_kind();
         keys + others.div_ceil(self.terms.per_session.max(1) as usize)
@@ -288,7 +293,7 @@ impl Leases {
         for waiter in self.choosy.iter().filter_map(|waiter| self.waiters.get(waiter)) {
             match waiter.key {
                 None => avoiding += usize::from(waiter.avoid.is_some_and(|slot| self.is_idle(slot))),
-                Some(_) if self.own(waiter).is_some() => bound += 1,
+                Some(_) if self.own(waiter).is_some_and(|slot| !self.is_shared(slot)) => bound += 1,
                 Some(_) if !holds(PoolRule::KeysCountOnce) => {}
                 Some(key) => {
                     keyed += 1;
@@ -393,7 +398,8 @@ impl Leases {
     }
 
     /// Gives free sessions to waiting callers. A session that turns out to be unusable is not offered any more before it was [looked
-    /// at](Self::offer). At most `looks` are checked. New keys share sessions after `share_after`, if they may.
+    /// at](Self::offer). At most `looks` are checked. New keys share sessions after `share_after`, if they may, and part once there is a free
+    /// session that no key has.
     pub(crate) fn serve(&mut self, now: Millis, looks: usize, share_after: Option<Millis>, is_usable: impl Fn(SlotNo) -> bool) -> Served {
         let (mut grants, mut later, mut in_vain, mut unusable) = (Vec::new(), None::<Millis>, BTreeSet::new(), Vec::new());
         self.share_since = self.share_since.filter(|since| now.saturating_sub(*since) < SHARES_AFTER + SHARES_FOR);
@@ -414,8 +420,10 @@ impl Leases {
                 Some(_) if own.is_none() => self.shares_at(&waiter, share_after, now),
                 _ => 0,
             };
-            let what =
-                Sought { target: waiter.target, avoid: waiter.avoid, is_for_new_key: waiter.key.is_some(), shares: shares_at <= now };
+            let shares = own.is_none() && shares_at <= now;
+            let what = Sought { target: waiter.target, avoid: waiter.avoid, is_for_key: waiter.key.is_some(), shares };
+            let has_none_out = waiter.key.is_some_and(|key| !self.keys_out.contains_key(&key));
+            let parts = has_none_out && own.is_some_and(|slot| self.is_shared(slot)) && !in_vain.contains(&what);
             if shares_at > now {
                 later = later.into_iter().chain([shares_at]).min();
             }
@@ -423,7 +431,7 @@ impl Leases {
             if own.is_none() && in_vain.contains(&what) {
                 continue;
             }
-            match self.find(own, what, now) {
+            match self.find(own, parts, what, now) {
                 // One is looked at for each who waits, who gets another one meanwhile, where there is one.
                 Ok(slot) if !is_usable(slot) => {
                     self.hold_back(slot);
@@ -434,12 +442,17 @@ impl Leases {
                     (looked_for, next) = (Some(id), id);
                 }
                 Ok(slot) => {
+                    let left = waiter.key.and_then(|key| self.keys.slot(key));
                     grants.extend(self.grant(id, waiter, slot, now));
                     is_again |= self.exits.get(&slot).is_some_and(|exit| exit.due == Some(now)) && self.keys.count(slot) > 0;
+                    // Its key may have left a session that no key has now.
+                    if left.is_some_and(|left| self.keys.count(left) == 0) {
+                        (is_again, in_vain) = (true, BTreeSet::new());
+                    }
                 }
                 Err(at) => {
                     later = later.into_iter().chain(at).min();
-                    if own.is_none() {
+                    if own.is_none() || parts {
                         in_vain.insert(what);
                     }
                     if shares_at > now && self.share_since.is_none() {
@@ -497,8 +510,8 @@ impl Leases {
         });
     }
 
-    /// A free session that fits, of all or of one slot; else the time at which one has rested.
-    fn find(&self, own: Option<SlotNo>, what: Sought, now: Millis) -> Result<SlotNo, Option<Millis>> {
+    /// A free session that fits, of all or the caller's own, from which their key parts or not; else the time at which one has rested.
+    fn find(&self, own: Option<SlotNo>, parts: bool, what: Sought, now: Millis) -> Result<SlotNo, Option<Millis>> {
         let mut later = None::<Millis>;
         let fits = |slot: SlotNo| {
             let is_free = |exit: &&Exit| self.free.contains(&exit.place(slot));
@@ -514,8 +527,9 @@ impl Leases {
         let mut free =
             self.free.iter().map(|(.., slot)| *slot).filter(|slot| what.avoid != Some(*slot) || !holds(PoolRule::AvoidIsAvoided));
         let found = match own {
-            Some(slot) => look(slot).then_some(slot),
-            None if what.is_for_new_key && holds(PoolRule::FewestKeysFirst) => {
+            Some(slot) if look(slot) => Some(slot),
+            Some(_) if !parts => None,
+            _ if what.is_for_key && holds(PoolRule::FewestKeysFirst) => {
                 let mut fewest = None::<(usize, SlotNo)>;
                 for slot in free.filter(|slot| look(*slot)).take(LOOKS) {
                     let keys = self.keys.count(slot);
@@ -528,7 +542,7 @@ impl Leases {
                 }
                 fewest.filter(|(keys, _)| *keys == 0 || what.shares).map(|(_, slot)| slot)
             }
-            None => free.find(|slot| look(*slot)),
+            _ => free.find(|slot| look(*slot)),
         };
         found.ok_or(later)
     }
@@ -913,6 +927,36 @@ mod tests {
         let e = leases.ask(NONE, Some(5), None, Millis::MAX);
         assert_eq!(granted(&mut leases, Some(2000), 32_000), (vec![], Some(34_000)));
         assert_eq!(granted(&mut leases, Some(0), 32_000).0, [(e, 0)]);
+    }
+
+    #[test]
+    fn keys_that_had_to_share_a_session_are_demand_and_part_once_another_is_free() {
+        let mut leases = pool(TERMS, 1);
+        for key in [1, 2, 3] {
+            let grant = acquire(&mut leases, NONE, Some(key), 0).expect("is free");
+            leases.give_back(grant.lease, 0);
+        }
+        let first = acquire(&mut leases, NONE, Some(1), 0).expect("is free");
+        let [b, c] = [2, 3].map(|key| leases.ask(NONE, Some(key), None, Millis::MAX));
+        assert_eq!((serve(&mut leases, 0).0, leases.demand(), leases.lacking(0)), (vec![], 2, 2));
+        leases.ready(1, 1, 1000);
+        assert_eq!((granted(&mut leases, None, 1000).0, leases.demand()), (vec![(b, 1)], 1));
+        // The one that is left shares no more with the second, but with the first.
+        leases.give_back(first.lease, 2000);
+        assert_eq!((granted(&mut leases, None, 2000).0, leases.demand()), (vec![(c, 0)], 0));
+        // A session that another key has is none to part for, and a key with a lease parts from no session.
+        let [of_b, of_c] = [1, 0].map(|slot| leases.lent.iter().find(|(_, lease)| lease.slot == slot).map(|(id, _)| *id).expect("is lent"));
+        leases.give_back(of_b, 3000);
+        let d = leases.ask(NONE, Some(3), None, Millis::MAX);
+        assert_eq!(granted(&mut leases, Some(0), 3000), (vec![], None));
+        // A key that has a session alone waits for that.
+        let [e, f] = [2, 2].map(|key| leases.ask(NONE, Some(key), None, Millis::MAX));
+        assert_eq!(granted(&mut leases, Some(0), 3000), (vec![(e, 1)], None));
+        leases.ready(2, 1, 3000);
+        assert_eq!((granted(&mut leases, Some(0), 3000), leases.demand()), ((vec![], None), 0));
+        leases.leave(f);
+        leases.give_back(of_c, 4000);
+        assert_eq!(granted(&mut leases, Some(0), 4000).0, [(d, 0)]);
     }
 
     #[test]

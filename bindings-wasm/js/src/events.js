@@ -23,8 +23,7 @@ export class Listeners {
   note(event) {
     for (const listener of this.#called) {
       try {
-        // A listener may be asynchronous.
-        listener({ level: LEVELS[event.event] ?? "debug", ...event })?.catch?.(() => {});
+        listener({ level: LEVELS[event.event] ?? "debug", ...event });
       } catch {
         // A listener's failure changes nothing.
       }

@@ -127,8 +127,10 @@ pub(crate) struct Hold {
     pub(crate) tries: u32,
     /// The slot whose session can't be read: nothing is bought elsewhere.
     pub(crate) slot: Option<SlotNo>,
+    /// True if its trial is ready, and the hold ends at that time unless that ends before.
+    pub(crate) watches: bool,
 }
-stored!(Hold { reason, since, retry_at, tries, slot });
+stored!(Hold { reason, since, retry_at, tries, slot, watches });
 
 impl Hold {
     /// The next hold after another one, if there was one, whose trial this is, or not.
@@ -140,7 +142,7 @@ impl Hold {
 
     fn new(reason: Reason, scope: Scope, tries: u32, unix: Millis, since: Millis) -> Hold {
         let tries = if holds(PoolRule::HoldsDouble) { tries } else { 0 };
-        Hold { reason, since, retry_at: reason.retry_at(scope, tries, unix), tries, slot: None }
+        Hold { reason, since, retry_at: reason.retry_at(scope, tries, unix), tries, slot: None, watches: false }
     }
 
     /// Returns true if nothing is tried until a person or program acts.
@@ -177,8 +179,10 @@ pub(crate) enum BuyingChange {
     Tries(SlotNo),
     /// The trial of that number is over.
     Tried(u32),
-    /// A session is ready. `was_trial`: by a trial, which ends the hold.
-    Ready { was_trial: bool },
+    /// A session is ready. `was_trial`: by a trial, which ends the hold; one since sessions don't live ends if this one does.
+    Ready { was_trial: bool, unix: Millis },
+    /// The trial of a hold lives.
+    Lives,
     /// A session has ended, so long after it was ready.
     Ended { lived: Millis, unix: Millis },
     /// A session was ended since it failed.
@@ -197,12 +201,22 @@ impl Buying {
             BuyingChange::Freed => self.hold = None,
             BuyingChange::Tries(slot) => (self.trials, self.trying) = (self.trials.wrapping_add(1), Some(slot)),
             BuyingChange::Tried(number) => self.trying = self.trying.filter(|_| self.trials != number),
-            BuyingChange::Ready { was_trial } => {
+            BuyingChange::Ready { was_trial, unix } => {
                 self.proven = true;
-                // A hold that stops it, which another purchase has met meanwhile, stays.
-                self.hold = self.hold.filter(|hold| !was_trial || hold.stops());
+                self.hold = self.hold.and_then(|hold| match () {
+                    // A hold that stops it, which another purchase has met meanwhile, stays.
+                    () if !was_trial || hold.stops() => Some(hold),
+                    () if hold.reason == Reason::ShortLived => {
+                        Some(Hold { retry_at: Some(unix.saturating_add(SHORT)), watches: true, ..hold })
+                    }
+                    () => None,
+                });
             }
-            BuyingChange::Ended { lived, .. } if lived >= SHORT => (self.short_lived, self.useless) = (0, 0),
+            BuyingChange::Lives => self.hold = self.hold.filter(|hold| !hold.watches),
+            BuyingChange::Ended { lived, .. } if lived >= SHORT => {
+                (self.short_lived, self.useless) = (0, 0);
+                self.apply(BuyingChange::Lives);
+            }
             BuyingChange::Ended { unix, .. } => {
                 self.short_lived = self.short_lived.saturating_add(1);
                 self.hold_useless(self.short_lived, Reason::ShortLived, unix);
@@ -226,7 +240,7 @@ impl Buying {
     /// The third in a row is a hold; after its trial one more is enough. What was bought before a hold says nothing new.
     fn hold_useless(&mut self, in_a_row: u32, reason: Reason, unix: Millis) {
         let rule = if reason == Reason::Failing { PoolRule::FailingHolds } else { PoolRule::ShortLivedHolds };
-        if in_a_row >= IN_A_ROW && self.hold.is_none() && holds(rule) {
+        if in_a_row >= IN_A_ROW && self.hold.is_none_or(|hold| hold.watches) && holds(rule) {
             self.hold = Some(Hold::new(reason, Scope::Pool, self.useless, unix, unix));
             self.useless = self.useless.saturating_add(1);
         }
@@ -348,6 +362,16 @@ impl Buyer {
         }
     }
 
+    /// When a hold ends whose trial lives (Unix milliseconds).
+    pub(crate) fn watches_until(&self) -> Option<Millis> {
+        self.pool.hold.filter(|hold| hold.watches).and_then(|hold| hold.retry_at)
+    }
+
+    /// The time has come to say that the trial of a hold lives.
+    pub(crate) fn outlived(&self, unix: Millis) -> Option<BuyingChange> {
+        self.watches_until().filter(|at| *at <= unix).map(|_| BuyingChange::Lives)
+    }
+
     /// Returns true if nothing may be bought but by a trial.
     pub(crate) fn needs_trial(&self) -> bool {
         !self.pool.proven || self.hold().is_some()
@@ -395,19 +419,19 @@ impl Buyer {
     }
 
     /// A purchase became a ready session.
-    pub(crate) fn ready(&mut self, was_trial: bool) -> Vec<BuyingChange> {
+    pub(crate) fn ready(&mut self, was_trial: bool, unix: Millis) -> Vec<BuyingChange> {
         let (was_of_all, tried) = self.ended_purchase(was_trial);
         if was_trial {
             self.own = None;
         }
-        let ready = (was_of_all || !self.pool.proven).then_some(BuyingChange::Ready { was_trial: was_of_all });
+        let ready = (was_of_all || !self.pool.proven).then_some(BuyingChange::Ready { was_trial: was_of_all, unix });
         tried.into_iter().chain(ready).collect()
     }
 
     /// A session in this slot can be used that was not bought now.
-    pub(crate) fn usable(&self, slot: SlotNo) -> Option<BuyingChange> {
+    pub(crate) fn usable(&self, slot: SlotNo, unix: Millis) -> Option<BuyingChange> {
         let was_trial = self.pool.hold.is_some_and(|hold| hold.slot == Some(slot));
-        (was_trial || !self.pool.proven).then_some(BuyingChange::Ready { was_trial })
+        (was_trial || !self.pool.proven).then_some(BuyingChange::Ready { was_trial, unix })
     }
 
     /// A purchase was made, or found to have been, and there is no session to use any more.
@@ -551,7 +575,7 @@ mod tests {
         }
 
         fn is_ready(&mut self, client: usize, was_trial: bool) {
-            let changes = self.buyers[client].ready(was_trial);
+            let changes = self.buyers[client].ready(was_trial, NOW);
             self.hear(changes, 0);
         }
 
@@ -624,9 +648,9 @@ mod tests {
         assert_eq!(may(&fleet, 0), [May::Wait, May::Buy(8), May::Buy(8)]);
         // One session that is bought by one of many says so, too; and one that is taken over.
         let mut other = Fleet::new(1);
-        assert_eq!(other.buyers[0].usable(3), Some(BuyingChange::Ready { was_trial: false }));
-        other.hear(Some(BuyingChange::Ready { was_trial: false }), 0);
-        assert_eq!((other.buyers[0].usable(3), other.buyers[0].may(NOW, 0)), (None, May::Buy(8)));
+        assert_eq!(other.buyers[0].usable(3, NOW), Some(BuyingChange::Ready { was_trial: false, unix: NOW }));
+        other.hear(Some(BuyingChange::Ready { was_trial: false, unix: NOW }), 0);
+        assert_eq!((other.buyers[0].usable(3, NOW), other.buyers[0].may(NOW, 0)), (None, May::Buy(8)));
     }
 
     #[test]
@@ -704,8 +728,8 @@ mod tests {
         assert_eq!((fleet.hold().reason, fleet.hold().slot), (Reason::NotReady, Some(7)));
         assert_eq!(fleet.buyers[1].may(NOW + 60_000, 0), May::Try(HoldTrial::There(7)));
         // Once it can be used, all is well.
-        assert_eq!(fleet.buyers[1].usable(6), Some(BuyingChange::Ready { was_trial: false }));
-        let change = fleet.buyers[1].usable(7);
+        assert_eq!(fleet.buyers[1].usable(6, NOW), Some(BuyingChange::Ready { was_trial: false, unix: NOW }));
+        let change = fleet.buyers[1].usable(7, NOW);
         fleet.hear(change, 0);
         assert_eq!(fleet.buyers[0].may(NOW, 0), May::Buy(8));
     }
@@ -765,8 +789,14 @@ mod tests {
             ends(&mut fleet, 1).expect("holds").1 / 60_000
         });
         assert_eq!(waits, [2, 4, 8, 16, 32, 60, 60]);
+        // While its trial may still end early, nothing else is bought.
         fleet.tries(0, NOW + 3_600_000, 0);
         fleet.is_ready(0, true);
+        let may = |fleet: &Fleet, at| (fleet.buyers[0].may(at, 0), fleet.buyers[0].outlived(at), fleet.buyers[0].watches_until());
+        assert_eq!(may(&fleet, NOW + 59_999), (May::Wait, None, Some(NOW + 60_000)));
+        let mut lives = Fleet { record: fleet.record, buyers: fleet.buyers.clone() };
+        lives.hear(lives.buyers[0].outlived(NOW + 60_000), 0);
+        assert_eq!((may(&lives, NOW + 60_000), lives.record.useless), ((May::Buy(8), None, None), 8));
         assert_eq!([60_000, 1, 1].map(|lived| ends(&mut fleet, lived)), [None; 3]);
         assert_eq!(ends(&mut fleet, 1), Some((Reason::ShortLived, 60_000)));
     }

@@ -160,6 +160,14 @@ struct Demand {
     avoiding: usize,
 }
 
+/// The sessions that rest for a target: free ones, lent ones, and when the first of them has rested.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Resting {
+    pub(crate) free: u32,
+    pub(crate) lent: u32,
+    pub(crate) until: Option<Millis>,
+}
+
 /// The result of serving the waiting callers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Served {
@@ -320,11 +328,27 @@ impl Leases {
         self.waiters.get(&waiter).map(|waiter| waiter.target)
     }
 
-    /// How many free sessions rest for a target, and when the first of them has rested.
-    pub(crate) fn resting(&self, target: TargetId, now: Millis) -> (u32, Option<Millis>) {
-        let idle = self.free.iter().filter_map(|place| self.exits.get(&place.3)).filter(|exit| exit.out == 0);
-        let rests = idle.map(|exit| exit.rested_at(target)).filter(|at| *at > now);
-        rests.fold((0, None), |(count, first), at| (count + 1, first.into_iter().chain([at]).min()))
+    /// How many sessions rest for a target.
+    pub(crate) fn resting(&self, target: TargetId, now: Millis) -> Resting {
+        let mut resting = Resting::default();
+        for exit in self.exits.values().filter(|exit| !exit.withheld && !exit.stale && exit.drains.is_none()) {
+            let at = exit.rested_at(target);
+            // A lent session has another exit once it is back, where that is due.
+            match exit.out > 0 {
+                _ if at <= now => continue,
+                true if exit.due.is_some() => continue,
+                true => resting.lent += 1,
+                false => resting.free += 1,
+            }
+            resting.until = resting.until.into_iter().chain([at]).min();
+        }
+        resting
+    }
+
+    /// Returns true if a session is lent that anybody may have once it is back.
+    pub(crate) fn is_any_to_come_back(&self, now: Millis) -> bool {
+        let is_for_all = |exit: &Exit| exit.due.is_some() || exit.stale || exit.against.as_ref().is_none_or(|against| !against.rests(now));
+        self.lent.values().any(|lease| self.exits.get(&lease.slot).is_some_and(is_for_all))
     }
 
     pub(crate) fn waiting(&self) -> usize {
@@ -597,7 +621,7 @@ impl Leases {
 
     /// When the first session has rested for this target.
     pub(crate) fn rested_first(&self, target: TargetId) -> Option<Millis> {
-        self.exits.values().map(|exit| exit.rested_at(target)).min()
+        self.exits.values().filter(|exit| !exit.stale).map(|exit| exit.rested_at(target)).min()
     }
 
     /// Another exit is wanted: it is changed [when that may be](Self::next_change), and not under a lease.
@@ -776,6 +800,31 @@ mod tests {
         assert_eq!((grants.iter().map(|grant| grant.waiter).collect::<Vec<_>>(), later), (vec![waiting[1]], Some(60_000)));
         leases.give_back(grants[0].lease, 60_000);
         assert_eq!(serve(&mut leases, 60_000).0.first().map(|grant| grant.waiter), Some(waiting[0]));
+    }
+
+    #[test]
+    fn a_lent_session_that_rests_for_a_target_is_none_to_wait_for_there() {
+        let [shop, other] = ["shop.example", "other.example"].map(|name| TargetId::of(Some(name)));
+        let mut leases = pool(TERMS, 3);
+        let sees = |leases: &mut Leases, now| {
+            let lease = acquire(leases, shop, None, now).expect("is free").lease;
+            leases.observe(lease, Observation::Blocked, now);
+            lease
+        };
+        let first = sees(&mut leases, 10_000);
+        assert_eq!(leases.resting(shop, 10_000), Resting { free: 0, lent: 1, until: Some(70_000) });
+        assert!(!leases.is_any_to_come_back(10_000));
+        leases.give_back(first, 11_000);
+        assert_eq!(leases.resting(shop, 11_000), Resting { free: 1, lent: 0, until: Some(70_000) });
+        // One whose exit is to be changed once it is back does after that; and one that has rested, at once.
+        let second = sees(&mut leases, 12_000);
+        leases.change(1, 12_000);
+        assert_eq!(
+            (leases.resting(shop, 12_000), leases.is_any_to_come_back(12_000)),
+            (Resting { free: 1, lent: 0, until: Some(70_000) }, true)
+        );
+        leases.give_back(second, 13_000);
+        assert_eq!((leases.resting(shop, 70_000).free, leases.resting(other, 12_000)), (1, Resting::default()));
     }
 
     #[test]

@@ -185,7 +185,7 @@ mod tests {
         record.apply(&RecordChange::Opened, &of_size(4), "{}");
         let held = BuyingChange::Held { hold: Hold::default(), is_news: false };
         record.apply(&RecordChange::Buying(held), &of_size(4), "{}");
-        record.apply(&RecordChange::Buying(BuyingChange::Ready { was_trial: false }), &of_size(4), "{}");
+        record.apply(&RecordChange::Buying(BuyingChange::Ready { was_trial: false, unix: 0 }), &of_size(4), "{}");
         record.apply(&RecordChange::Drained { include_static: true }, &of_size(4), "{}");
         assert!(record.buying.hold.is_some() && record.draining && record.draining_static);
         record.apply(&RecordChange::Opened, &of_size(2), "{}");

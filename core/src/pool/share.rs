@@ -257,7 +257,7 @@ impl Sharing {
     }
 
     fn is_dry(&self, now: Millis) -> bool {
-        holds(PoolRule::DryIsTold) && self.waited(now) > 0 && self.nothing_since.is_some_and(|since| now.saturating_sub(since) >= DRY)
+        holds(PoolRule::DryIsTold) && self.waited(now) >= SHORT && self.nothing_since.is_some_and(|since| now.saturating_sub(since) >= DRY)
     }
 
     fn is_short(&self, here: Here, now: Millis) -> bool {
@@ -287,6 +287,11 @@ impl Sharing {
         (self.others.has_none && clients > there && holds(PoolRule::TurnsAreTaken)).then(|| (since.saturating_add(SLICE), rests))
     }
 
+    /// True if further sessions come to this client only as others need less: it has its share, and nobody tells of one to spare.
+    pub(crate) fn has_its_share(&self, here: Here, now: Millis) -> bool {
+        !self.others.needs.is_empty() && !self.others.is_spare && here.has > 0 && here.has >= self.share(here, now)
+    }
+
     /// The sessions that this client may have, and ask for.
     pub(crate) fn most(&self, here: Here, now: Millis) -> u32 {
         if self.others.is_short && holds(PoolRule::ShareIsTheMost) { self.share(here, now) } else { u32::MAX }
@@ -303,17 +308,16 @@ impl Sharing {
         Some(ClientEntry { client, number, needs, has: here.has, spare, short: self.is_short(here, now), dry: self.is_dry(now) })
     }
 
-    /// True if the entry of this client is to be put.
-    pub(crate) fn is_to_put(&self, here: Here, now: Millis) -> bool {
+    /// True if the entry of this client is to be put; or, where that costs nothing now, if its time comes within `ahead`.
+    pub(crate) fn is_to_put(&self, here: Here, now: Millis, ahead: Millis) -> bool {
         match (self.entry(here, now), &self.said) {
             (None, said) => said.is_some(),
             (Some(_), None) => true,
             (Some(entry), Some(said)) => {
                 let news = entry.needs.abs_diff(said.needs) > (said.needs / 4).max(1);
                 let is_spare = (entry.spare > 0) != (said.spare > 0);
-                news || is_spare
-                    || (entry.short, entry.dry) != (said.short, said.dry)
-                    || (now.saturating_sub(self.said_at) >= PUT_AGAIN && holds(PoolRule::EntriesArePutAgain))
+                let is_time = now.saturating_add(ahead).saturating_sub(self.said_at) >= PUT_AGAIN && holds(PoolRule::EntriesArePutAgain);
+                news || is_spare || (entry.short, entry.dry) != (said.short, said.dry) || is_time
             }
         }
     }
@@ -437,6 +441,26 @@ mod tests {
     }
 
     #[test]
+    fn who_has_its_share_gets_more_only_where_others_need_less() {
+        let has_share = |mine: (u32, u32), theirs: &[ClientEntry]| {
+            let mut sharing = client(1, mine.0.min(mine.1), mine.0.saturating_sub(mine.1));
+            sharing.read(theirs, 10_000);
+            sharing.has_its_share(here(mine.1, 20), 10_000)
+        };
+        let entry = |needs, has, spare| ClientEntry { client: "other".into(), number: 1, needs, has, spare, ..ClientEntry::default() };
+        for (mine, theirs, expected) in [
+            ((20, 10), vec![entry(20, 10, 0)], true),
+            ((20, 9), vec![entry(20, 11, 0)], false),
+            ((20, 10), vec![entry(2, 10, 8)], false),
+            // Nobody else is there, or has said anything.
+            ((20, 10), vec![], false),
+            ((20, 0), vec![entry(20, 20, 0)], false),
+        ] {
+            assert_eq!(has_share(mine, &theirs), expected, "{mine:?} {theirs:?}");
+        }
+    }
+
+    #[test]
     fn a_client_is_short_once_somebody_waits_for_two_seconds_without_a_break() {
         let mut sharing = Sharing::new("1".into(), 5000, 0);
         let at = |sharing: &mut Sharing, waited_for, now| {
@@ -488,22 +512,23 @@ mod tests {
     #[test]
     fn an_entry_is_put_where_it_says_something_new_and_each_five_seconds() {
         let mut sharing = Sharing::new("1".into(), 5000, 0);
-        assert!(!sharing.is_to_put(here(0, 20), 0) && sharing.put_entries(Some(here(0, 20)), 0).is_empty());
+        assert!(!sharing.is_to_put(here(0, 20), 0, 0) && sharing.put_entries(Some(here(0, 20)), 0).is_empty());
         sharing.note(2, 2, 6, 0);
-        assert!(sharing.is_to_put(here(2, 20), 0));
+        assert!(sharing.is_to_put(here(2, 20), 0, 0));
         let put = sharing.put_entries(Some(here(2, 20)), 0);
         assert_eq!(put.first().map(|entry| (entry.number, entry.needs, entry.has, entry.short)), Some((2, 8, 2, false)));
-        assert!(!sharing.is_to_put(here(2, 20), 1999) && sharing.is_to_put(here(2, 20), 2000), "it is short");
+        assert!(!sharing.is_to_put(here(2, 20), 1999, 0) && sharing.is_to_put(here(2, 20), 2000, 0), "it is short");
         sharing.put_entries(Some(here(2, 20)), 2000);
         sharing.note(2, 2, 8, 2100);
-        assert!(!sharing.is_to_put(here(2, 20), 6999) && sharing.is_to_put(here(2, 20), 7000));
+        assert!(!sharing.is_to_put(here(2, 20), 3999, 3000) && sharing.is_to_put(here(2, 20), 4000, 3000), "it is read then anyway");
+        assert!(!sharing.is_to_put(here(2, 20), 6999, 0) && sharing.is_to_put(here(2, 20), 7000, 0));
         sharing.note(2, 2, 9, 2200);
-        assert!(sharing.is_to_put(here(2, 20), 2200), "a quarter more");
+        assert!(sharing.is_to_put(here(2, 20), 2200, 0), "a quarter more");
         sharing.put_entries(Some(here(2, 20)), 2200);
         sharing.not_put();
-        assert!(sharing.is_to_put(here(2, 20), 2300));
+        assert!(sharing.is_to_put(here(2, 20), 2300, 0));
         // It has what it needs.
-        assert!(sharing.is_listed() && sharing.is_to_put(here(11, 20), 2400));
+        assert!(sharing.is_listed() && sharing.is_to_put(here(11, 20), 2400, 0));
         assert!(sharing.put_entries(Some(here(11, 20)), 2400).is_empty() && !sharing.is_listed());
     }
 

@@ -164,6 +164,11 @@ impl TargetHistory {
         self.rests_until
     }
 
+    /// Returns true if it rests for some target, or for all.
+    pub(crate) fn rests(&self, now: Millis) -> bool {
+        self.rests_until > now || self.held.iter().any(|held| held.until > now)
+    }
+
     /// How many good answers of the target are known.
     pub(crate) fn answers(&self, target: TargetId) -> u32 {
         self.held.iter().find(|held| held.target == target).map_or(0, |held| held.answers)

@@ -51,8 +51,9 @@ struct Host {
     late: Option<Vec<(StepId, StoreCall)>>,
     /// The name that another client has.
     taken: Option<Name>,
-    /// True if this client has the pool's record.
+    /// True if this client has the pool's record; and if it can't let go of that.
     has_record: bool,
+    is_record_stuck: bool,
     /// The sessions that were sold: how each is, and how often it had another exit.
     sessions: Vec<(&'static str, u32)>,
     /// The requests, without reads of sessions and products.
@@ -105,6 +106,7 @@ impl Host {
             late: None,
             taken: None,
             has_record: false,
+            is_record_stuck: false,
             sessions,
             log,
             events,
@@ -180,6 +182,8 @@ impl Host {
                     return StoreAnswer::Busy(None);
                 }
             }
+            StoreCall::Release { names: Some(names) } if self.is_record_stuck && names.contains(&record) => return StoreAnswer::Failed,
+            StoreCall::Put { name, release: true, .. } if *name == record && self.is_record_stuck => return StoreAnswer::Failed,
             StoreCall::Put { name, release: true, .. } if *name == record => self.has_record = false,
             StoreCall::Release { names } if names.as_ref().is_none_or(|names| names.contains(&record)) => self.has_record = false,
             _ => {}

@@ -20,6 +20,8 @@ use crate::time::Millis;
 const AT_ONCE: usize = 256;
 /// Slots that are asked for again while somebody waits, about so often.
 const ASK_AGAIN: Millis = 1000;
+/// The same where this client has its share, and others need theirs; or where all that is wanted is being bought.
+const ASK_FOR_MORE: Millis = 2000;
 /// Where nothing may be bought, an empty slot is asked for again after this.
 const EMPTY_AGAIN: Millis = 5000;
 /// So many slots are looked at for sessions to take over before one is bought.
@@ -28,7 +30,7 @@ const LOOKS: u32 = 1024;
 impl Machine {
     /// Asks for slots, where somebody waits or fewer are free than are to be at hand.
     pub(super) fn want_more(&mut self, client: &mut Client, now: Millis) {
-        match self.lacking(now) {
+        match self.wanted(now) {
             0 => self.asking.wanted_since = None,
             _ => _ = self.asking.wanted_since.get_or_insert(now),
         }
@@ -44,11 +46,11 @@ impl Machine {
                 self.asking.reads_products = true;
                 let command = client.start_for(self.number, "list_products", "{}", CallOptions::default());
                 self.commands.insert(command, For::Products);
-                return;
             }
-            Some(HoldTrial::AfterRead) => return,
             _ => {}
         }
+        // Until the products were read nothing is bought; what others give back is taken over.
+        let (allowed, trial) = if trial == Some(HoldTrial::AfterRead) { (0, None) } else { (allowed, trial) };
         self.ask(client, now, allowed, trial);
     }
 
@@ -92,7 +94,7 @@ impl Machine {
         }
         // Each is read when it is taken over.
         let most = if holds(PoolRule::FewAtOnce) { PURCHASES } else { u32::MAX };
-        let room = most.saturating_sub(self.slots.counts.coming);
+        let room = most.saturating_sub(self.slots.counts.coming - self.slots.counts.buying);
         if room == 0 {
             return;
         }
@@ -118,8 +120,9 @@ impl Machine {
         let size = if self.asking.is_all { self.options.size } else { self.options.size.max(self.shared.size()) };
         let is_random = holds(PoolRule::OrderIsRandom);
         let first = self.asking.from.unwrap_or_else(|| if is_random { self.dice.below(size) } else { 0 });
-        // Where nothing may be bought, those that were empty of late are left alone.
-        self.asking.empty.retain(|_, until| *until > now && allowed == 0 && holds(PoolRule::EmptyIsLeftAlone));
+        // Where nothing may be bought, or nothing more is to be, those that were empty of late are left alone.
+        let is_idle = (allowed == 0 || wanted == 0) && holds(PoolRule::EmptyIsLeftAlone);
+        self.asking.empty.retain(|_, until| *until > now && is_idle);
         let is_asked = |slot: &SlotNo| !self.asking.empty.contains_key(slot);
         let mut slots: Vec<SlotNo> = self.slots.unknown(first, size).filter(is_asked).take(AT_ONCE).collect();
         self.asking.looked = self.asking.looked.saturating_add(u32::try_from(slots.len()).unwrap_or(u32::MAX));
@@ -174,7 +177,9 @@ impl Machine {
     }
 
     pub(super) fn ask_later(&mut self, now: Millis) {
-        let wait = ASK_AGAIN * 4 / 5 + Millis::from(self.dice.below((ASK_AGAIN * 2 / 5) as u32));
+        let is_slow = self.sharing.has_its_share(self.here(), now) || self.wanted(now) == 0;
+        let about = if is_slow { ASK_FOR_MORE } else { ASK_AGAIN };
+        let wait = about * 4 / 5 + Millis::from(self.dice.below((about * 2 / 5) as u32));
         self.asking.next = self.asking.next.max(now.saturating_add(wait));
     }
 
@@ -219,7 +224,8 @@ impl Machine {
             self.asking.look_anew();
         }
         // Slots with a session come first: after one takeover there may be more.
-        let unknown = self.options.size.max(self.shared.size()).saturating_sub(self.slots.len());
+        let left_alone = u32::try_from(self.asking.empty.len()).unwrap_or(u32::MAX);
+        let unknown = self.options.size.max(self.shared.size()).saturating_sub(self.slots.len().saturating_add(left_alone));
         if !is_of_doubt && free.is_empty() && began {
             self.asking.look_anew();
         }
@@ -246,7 +252,7 @@ impl Machine {
         }
         match () {
             () if buys => self.sharing.bought(),
-            () if !began && !is_of_doubt => self.sharing.found_nothing(now),
+            () if !began && !is_of_doubt && self.slots.counts.buying == 0 => self.sharing.found_nothing(now),
             () => {}
         }
         match began || self.ends_what_it_finds() || (!self.asking.is_all && !is_of_doubt && self.asking.looked > 0) {

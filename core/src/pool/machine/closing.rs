@@ -119,6 +119,7 @@ impl Machine {
         if is_late {
             // Sessions that could not be ended are released.
             self.asking.ends_from = None;
+            self.shared.may_be_left = false;
             self.closing.iter_mut().for_each(|closing| closing.look = Look::Done);
             self.slots
                 .which(|held| held.session.is_some() && !held.doing.is_at_work())

@@ -181,11 +181,11 @@ impl Machine {
         let now = self.now.monotonic;
         let again = now.saturating_add(READ_AGAIN);
         // One that was never ready has no proxy.
-        let may_be_lent = |session: &&mut PoolSession| session.is_fresh(now) && session.has_proxy() && client.is_usable(&session.id);
+        let may_be_lent = |session: &&mut PoolSession| session.has_proxy() && client.is_usable(&session.id);
         let Some(session) = self.slots.session_mut(slot).filter(may_be_lent) else {
             return self.slots.set(slot, Doing::Waits, Some(again));
         };
-        // As long as the last read may be, it is lent as it was then; with a new generation where its exit may have changed since.
+        // The session is lent as it was read last, since a brake withholds nothing; with a new generation where its exit may have changed since.
         session.read_again_at = Some(again);
         if self.leases.is_generation(slot, session.generation) {
             self.leases.offer(slot);

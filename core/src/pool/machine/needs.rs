@@ -63,10 +63,11 @@ impl Machine {
         self.sharing.next(now).into_iter().chain(slice).min()
     }
 
-    /// How many sessions more could be used than there are or are coming: to be taken over from whoever has let go of them.
+    /// How many sessions more could be used than there are or will be in a moment: to be taken over from whoever has let go of them. What is
+    /// being bought may take long.
     pub(super) fn lacking(&self, now: Millis) -> u32 {
         let ahead = self.keep_ready().saturating_sub(self.leases.idle_count());
-        self.beyond_coming(self.leases.demand() + ahead, now)
+        self.beyond(self.leases.demand() + ahead, self.slots.counts.buying, now)
     }
 
     /// How many are wanted that would have to be bought. Where a free session does not suit whoever waits, since it rests for their target,
@@ -75,12 +76,13 @@ impl Machine {
         if !holds(PoolRule::RestIsNoReason) {
             return self.lacking(now);
         }
-        self.beyond_coming(self.leases.lacking(self.keep_ready()), now)
+        self.beyond(self.leases.lacking(self.keep_ready()), 0, now)
     }
 
-    pub(super) fn beyond_coming(&self, sessions: usize, now: Millis) -> u32 {
+    /// So many sessions, without those that are coming, but for some.
+    fn beyond(&self, sessions: usize, without: u32, now: Millis) -> u32 {
         let counts = &self.slots.counts;
-        let coming = counts.coming + counts.rotating;
+        let coming = counts.coming + counts.rotating - without;
         let more = u32::try_from(sessions).unwrap_or(u32::MAX).saturating_sub(coming);
         more.min(self.room(now))
     }

@@ -67,7 +67,10 @@ impl Machine {
             () => Came::NotReady(is_unread.then_some(slot)),
         };
         self.settle(doing, came);
-        self.asking.next = now;
+        // A session that was taken over and can be lent says nothing of further ones.
+        if is_bought || ends_after_leases || !is_ready {
+            self.asking.next = now;
+        }
         self.slots.set(slot, Doing::Waits, Some(now.saturating_add(READ_AGAIN)));
         self.slots.set_session(slot, session);
         match () {

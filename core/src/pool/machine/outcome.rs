@@ -84,7 +84,7 @@ impl Machine {
         let Doing::Buys { is_trial } = doing else { return };
         let unix = self.now.unix;
         let changes = match came {
-            Came::Ready => self.buyer.ready(is_trial),
+            Came::Ready => self.buyer.ready(is_trial, unix),
             Came::Bought => self.buyer.bought(is_trial, unix),
             Came::NotReady(slot) => self.buyer.not_ready(is_trial, slot, unix),
             Came::Failed(why) => self.buyer.failed(is_trial, why, unix),

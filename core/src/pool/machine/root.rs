@@ -186,7 +186,7 @@ impl Machine {
 
     /// A session of a slot can be used: where that was in question, all clients are to know.
     pub(super) fn tell_usable(&mut self, slot: SlotNo) {
-        let change = self.buyer.usable(slot);
+        let change = self.buyer.usable(slot, self.now.unix);
         self.tell_all(change);
     }
 
@@ -251,6 +251,7 @@ impl Machine {
             && !self.is_to_find()
             && !self.slots.has_idle_sessions()
             && !self.shared.is_behind()
+            && !self.shared.may_be_left
     }
 
     /// Returns true if the pool is closed, and nothing of it is under way.

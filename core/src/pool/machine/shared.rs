@@ -41,6 +41,8 @@ pub(super) struct SharedRecord {
     pub(super) putting: usize,
     /// True if the record is being put.
     pub(super) is_putting: bool,
+    /// True if it may be this client's still, as it could not be let go of.
+    pub(super) may_be_left: bool,
     /// Not before this.
     pub(super) next: Millis,
     pub(super) failures: u32,

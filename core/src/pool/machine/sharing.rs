@@ -40,7 +40,8 @@ impl Machine {
                 (self.shared.custody, self.shared.asked_at) = (Custody::Claiming, now);
                 self.act(PoolAction::ClaimRecord);
             }
-            Custody::Mine if !self.shared.changes.is_empty() || self.is_entry_due(now) => self.put_shared(),
+            // An entry that is due before the next read is put with this one, which costs no call of the store.
+            Custody::Mine if !self.shared.changes.is_empty() || self.is_entry_due(now, self.shared.read_after) => self.put_shared(),
             Custody::Mine => {
                 self.shared.custody = Custody::Leaving;
                 self.act(PoolAction::ReleaseRecord);
@@ -51,16 +52,17 @@ impl Machine {
 
     /// When the record is claimed next.
     pub(super) fn shares_at(&self, now: Millis) -> Option<Millis> {
-        let is_wanted = self.shared.is_asked_for || self.looks() || (self.closing.is_none() && self.is_entry_due(now));
+        let is_wanted =
+            self.shared.is_asked_for || self.shared.may_be_left || self.looks() || (self.closing.is_none() && self.is_entry_due(now, 0));
         let takes_part = self.closing.is_none() && (self.here().has > 0 || self.leases.waiting() > 0);
         self.shared.next(now, is_wanted, takes_part).filter(|_| !self.is_gone())
     }
 
-    /// Returns true if the record is to say something else of this client.
-    fn is_entry_due(&self, now: Millis) -> bool {
+    /// Returns true if the record is to say something else of this client, now or within `ahead`.
+    fn is_entry_due(&self, now: Millis, ahead: Millis) -> bool {
         let is_due = || match self.closing {
             Some(_) => self.sharing.is_listed(),
-            None => self.sharing.is_to_put(self.here(), now),
+            None => self.sharing.is_to_put(self.here(), now, ahead),
         };
         self.shared.is_open && !self.joins && is_due()
     }
@@ -91,6 +93,7 @@ impl Machine {
             }
         };
         self.shared.custody = if is_mine { Custody::Mine } else { Custody::Nobodys };
+        self.shared.may_be_left = false;
         let read = data.as_deref().map_or(Some(PoolRecord::default()), PoolRecord::read);
         let Some(read) = read else {
             // The record stays as it is.
@@ -149,7 +152,8 @@ impl Machine {
         }
         if is_mine {
             self.shared.failures = 0;
-        } else if (self.shared.is_behind() || !self.asking.kept.is_empty() || self.is_entry_due(now)) && holds(PoolRule::BusyIsAskedSoon) {
+        } else if (self.shared.is_behind() || !self.asking.kept.is_empty() || self.is_entry_due(now, 0)) && holds(PoolRule::BusyIsAskedSoon)
+        {
             self.shared.next = now + ASK_BUSY + Millis::from(self.dice.below(3 * ASK_BUSY as u32));
         }
         self.adopt(client);
@@ -174,6 +178,11 @@ impl Machine {
         let now = self.now.monotonic;
         self.shared.custody = Custody::Nobodys;
         let putting = std::mem::take(&mut self.shared.putting);
+        // The record is busy for others until then.
+        self.shared.may_be_left = !is_done;
+        if !is_done && self.shared.next <= now {
+            self.shared.next = now.saturating_add(ASK_AGAIN.wait(self.shared.failures));
+        }
         if !std::mem::take(&mut self.shared.is_putting) {
             return;
         }

@@ -160,9 +160,9 @@ impl PoolSession {
         self.proxy.text().starts_with('{')
     }
 
-    /// Returns true if it was read so recently that it is lent without another read.
+    /// Returns true if it is lent without another read: it was read not long ago, or that has failed and is tried again beside its leases.
     pub(super) fn is_fresh(&self, now: Millis) -> bool {
-        now.saturating_sub(self.read_at) < CHECK
+        now.saturating_sub(self.read_at) < CHECK || self.read_again_at.is_some()
     }
 
     /// The request to read it.
@@ -188,7 +188,8 @@ impl PoolSession {
 pub(super) struct Counts {
     pub(super) lends: u32,
     pub(super) coming: u32,
-    /// Of those that are coming, the ones that are renewed, and that are read.
+    /// Of those that are coming, the ones that are bought, that are renewed, and that are read.
+    pub(super) buying: u32,
     pub(super) renewing: u32,
     pub(super) reading: u32,
     pub(super) rotating: u32,
@@ -253,6 +254,8 @@ impl Slots {
         });
         *self.counts.of(held.doing) -= 1;
         *self.counts.of(doing) += 1;
+        self.counts.buying -= u32::from(matches!(held.doing, Doing::Buys { .. }));
+        self.counts.buying += u32::from(matches!(doing, Doing::Buys { .. }));
         self.counts.renewing -= u32::from(held.doing == Doing::Renews);
         self.counts.renewing += u32::from(doing == Doing::Renews);
         self.counts.reading -= u32::from(held.doing == Doing::Reads);

@@ -10,7 +10,7 @@ use super::slots::{Doing, HeldSlot};
 use crate::client::Client;
 use crate::contract::pools::{PoolHoldReason, PoolNeeds, PoolReason, PoolSlot, PoolSlotReason, PoolSlotState, PoolStatus, PoolStatusOf};
 use crate::policy::{Advice, Effect, Error, Kind};
-use crate::pool::leases::{SlotNo, WaiterId};
+use crate::pool::leases::{Resting, SlotNo, WaiterId};
 use crate::pool::others::SeenSlot;
 use crate::pool::targets::TargetId;
 use crate::pool::unavailable::{Comes, PoolCounts, Rests, Shortage};
@@ -95,19 +95,20 @@ impl Machine {
     /// The situation of those who wait for a session for a target.
     fn shortage_for(&self, target: TargetId) -> Shortage<'_> {
         let now = self.now.monotonic;
-        let (count, until) = self.leases.resting(target, now);
-        let until = until.map(|at| self.now.unix.saturating_add(at.saturating_sub(now)));
-        let target = self.labels.get(&target).map(ArcStr::as_str);
-        Shortage { target, rests: Rests { count, until }, ..self.shortage(now) }
+        let resting = self.leases.resting(target, now);
+        let resting = Resting { until: resting.until.map(|at| self.now.unix.saturating_add(at.saturating_sub(now))), ..resting };
+        Shortage { target: self.labels.get(&target).map(ArcStr::as_str), ..self.shortage(now, resting) }
     }
 
-    /// The situation of somebody for whom all free sessions rest.
-    fn shortage(&self, now: Millis) -> Shortage<'_> {
+    /// The situation of somebody for whom these rest. A lent one is as good as a free one to them.
+    fn shortage(&self, now: Millis, resting: Resting) -> Shortage<'_> {
         let counts = self.counts();
+        let lent = resting.lent.min(counts.leased);
+        let counts = PoolCounts { ready: counts.ready + lent, leased: counts.leased - lent, ..counts };
         Shortage {
             counts,
             target: None,
-            rests: Rests { count: counts.ready, until: None },
+            rests: Rests { count: resting.free.saturating_add(lent).min(counts.ready), until: resting.until },
             lent_for: self.leases.oldest().0.map(|since| now.saturating_sub(since)),
             has_room: self.slots.room() > 0,
             replaces: self.replaces(),
@@ -141,7 +142,9 @@ impl Machine {
 
     /// Fails the callers at once to whom no session comes before their time is over.
     pub(super) fn fail_fast(&mut self, now: Millis) {
-        if self.leases.waiting() == 0 || self.shortage(now).comes() == Comes::Soon {
+        let all = Resting { free: u32::MAX, lent: u32::MAX, until: None };
+        let is_any_lent = self.slots.counts.lends > self.free() && self.leases.is_any_to_come_back(now);
+        if self.leases.waiting() == 0 || is_any_lent || self.shortage(now, all).comes() == Comes::Soon {
             return;
         }
         for target in self.leases.targets() {

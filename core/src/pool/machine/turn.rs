@@ -161,13 +161,16 @@ impl Machine {
     /// nothing replaces is left, as it is not refunded. Returns false where the lease is not valid.
     pub(in crate::pool) fn discard(&mut self, client: &mut Client, lease: LeaseId) -> bool {
         let Some(slot) = self.leases.slot_of(lease).filter(|_| self.is_valid(client, lease)) else { return false };
-        let is_to_end = is_dynamic(&self.options) || self.replaces();
+        let (replaces, is_to_end) = (self.replaces(), is_dynamic(&self.options) || self.replaces());
         let Some(session) = self.slots.session_mut(slot) else { return false };
+        // A caller who discards one session after the other does not buy without end.
+        let fails = replaces && !session.ends_after_leases;
         session.ends_after_leases |= is_to_end;
         session.is_discarded = true;
         if holds(PoolRule::DiscardedIsNotLent) {
             self.leases.retire(slot);
         }
+        self.tell_all(fails.then_some(BuyingChange::Failed { unix: self.now.unix }));
         self.turn(client);
         true
     }
@@ -204,6 +207,8 @@ impl Machine {
     pub(in crate::pool) fn turn(&mut self, client: &mut Client) {
         let now = self.now.monotonic;
         self.take_back_late(now);
+        let lives = self.buyer.outlived(self.now.unix);
+        self.tell_all(lives);
         self.wake_slots(client, now);
         let mut rested = None;
         let is_lending = self.closing.is_none() && self.shared.is_open;
@@ -317,7 +322,7 @@ impl Machine {
             self.slots.next_wake(),
             rested,
             self.leases.changes_at(now).filter(|_| is_open),
-            hold.filter(|at| (wants || self.slots.counts.in_doubt > 0) && *at > now),
+            hold.filter(|at| (wants || self.slots.counts.in_doubt > 0 || self.buyer.watches_until().is_some()) && *at > now),
             ((wants || self.slots.counts.in_doubt > 0) && !self.is_asking() && self.asking.next > now).then_some(self.asking.next),
             spare,
             if is_open { self.shares_sessions_at(now).map(|at| at.max(now.saturating_add(1))) } else { None },

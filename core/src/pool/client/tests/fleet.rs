@@ -246,3 +246,20 @@ fn sessions_that_fail_one_after_the_other_are_not_replaced_for_long() {
     }
     assert!(fleet.bought() <= 5, "{}", fleet.bought());
 }
+
+#[test]
+fn who_waits_for_a_purchase_takes_over_what_others_give_back_meanwhile() {
+    let mut fleet = Fleet::new(2, &of_size(4));
+    let first = fleet.acquire_for(0, HOUR);
+    fleet.pass(5000);
+    fleet.each(|host| host.slow = true);
+    let waits = fleet.acquire_for(1, HOUR);
+    fleet.pass(5000);
+    assert_eq!((fleet.bought(), fleet.hosts[1].client.is_pending(waits)), (2, true));
+    let lease = fleet.turn(0, |host| host.lease_of(first)).expect("is lent");
+    let (pool, now) = (fleet.pools[0], fleet.hosts[0].now);
+    fleet.hosts[0].client.give_back(&lease, now);
+    fleet.hosts[0].close(pool);
+    fleet.pass(4000);
+    assert_eq!((fleet.bought(), fleet.hosts[1].client.is_pending(waits)), (2, false));
+}

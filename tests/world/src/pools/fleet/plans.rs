@@ -188,7 +188,7 @@ pub const PLANS: &[FleetPlan] = &[
             calls(20_000),
             rate("leases a second", Who::All, 16_500, AtLeast(32.0)),
         ],
-        missed_today: true,
+        missed_today: false,
     },
     FleetPlan {
         name: "late",
@@ -289,7 +289,7 @@ pub const PLANS: &[FleetPlan] = &[
         tells: "50 programs of 20 callers on 200 sessions that are there, for 60 s",
         story: || Story { there: 200, ..story(200, MINUTE, programs(50, 20, 100)) },
         figures: &[least(Who::All, 20_000, NO_END), calls(20_000)],
-        missed_today: true,
+        missed_today: false,
     },
     FleetPlan {
         name: "keys",
@@ -377,7 +377,7 @@ pub const PLANS: &[FleetPlan] = &[
             ..story(5, 40 * MINUTE, vec![part(0, aimed(Aim::One(0), threads(5, 1000))), part(0, aimed(Aim::One(1), threads(2, 1000)))])
         },
         figures: &[bought(AtMost(8.0)), gap(Who::Only(1), 0, LONGEST), calls(MINUTE)],
-        missed_today: true,
+        missed_today: false,
     },
     FleetPlan {
         name: "shortlived",
@@ -387,7 +387,7 @@ pub const PLANS: &[FleetPlan] = &[
             Story { lives: Some(25_000), orders: orders.collect(), ..story(5, 6 * HOUR, vec![part(0, threads(2, 1000))]) }
         },
         figures: &[bought(AtMost(20.0))],
-        missed_today: true,
+        missed_today: false,
     },
     FleetPlan {
         name: "away",
@@ -416,7 +416,8 @@ pub const PLANS: &[FleetPlan] = &[
             programs[0].limit = Some(1);
             story(10, 2 * MINUTE, programs)
         },
-        figures: &[gap(Who::From(1), 4000, LONGEST), rate("leases a second of the two others", Who::From(1), 15_000, AtLeast(14.0))],
+        // The canary has its share too, three of ten, and so has each of the others: 2 leases a second of each session, and three quarters of it.
+        figures: &[gap(Who::From(1), 4000, LONGEST), rate("leases a second of the two others", Who::From(1), 15_000, AtLeast(9.0))],
         missed_today: false,
     },
     FleetPlan {

@@ -6,7 +6,7 @@ use hopline::contract::pools::AcquireLease;
 use super::agenda::Due;
 use super::caller::{Aim, Out};
 use super::life::{Awaited, Fleet};
-use super::story::Outage;
+use super::story::{Outage, START};
 use crate::pools::watch::Wrong;
 use crate::swarm::Source;
 
@@ -81,7 +81,9 @@ impl Fleet {
             Some(target) => self.targets.answer(target, &out.session, out.rotations, self.now - self.zero),
             None => Seen::Status(200),
         };
-        let seen = if self.is_out(Outage::Proxies) { Seen::Status(407) } else { seen };
+        // Through a session that is over nothing comes.
+        let is_over = self.service.status_of(&out.session, START + self.now) != Some("active");
+        let seen = if is_over || self.is_out(Outage::Proxies) { Seen::Status(407) } else { seen };
         let wait = self.callers[caller].target.and_then(|target| self.targets.wait(target));
         let Some(program) = self.programs.get_mut(&number) else { return };
         if let Seen::Status(status) = seen {

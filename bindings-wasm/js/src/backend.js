@@ -20,7 +20,7 @@ export function refuse(status, message, { retryAfter } = {}) {
 }
 
 export function relay(options) {
-  const { mount, authorize, check, onAnswer, maxBody = 16_384, timeoutMs = 25_000, fetch: send = globalThis.fetch } = options;
+  const { mount, authorize, check, onAnswer, maxBody = 16_384, timeoutMs = 25_000, fetch: chosen } = options;
   if (typeof authorize !== "function") throw new TypeError("relay: `authorize` is required, a function that says who may spend the account's money");
   if (!/^(\/[\w.~-]+)+$/.test(mount)) throw new TypeError("relay: `mount` must be the path of the relay on this server, such as \"/api/v1\"");
   const [base, routes, origins] = [baseOf(options.baseUrl), routesOf(options.allow), options.origins && new Set(options.origins)];
@@ -55,6 +55,8 @@ export function relay(options) {
     for (const name of UP) if (given.has(name)) headers.set(name, given.get(name));
     let reply;
     try {
+      // The program's own is that of the moment, since a test may replace it.
+      const send = chosen ?? globalThis.fetch;
       const found = await send(target, { method, headers, body: body.length > 0 ? body : undefined, redirect: "manual", signal: AbortSignal.timeout(timeoutMs) });
       const down = new Headers(NO_STORE);
       for (const name of DOWN) if (found.headers.has(name)) down.set(name, found.headers.get(name));

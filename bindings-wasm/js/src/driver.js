@@ -260,7 +260,7 @@ export function drive(core, http, store, listeners) {
     const headers = [];
     for (let n = 0; n < lines.length; n += 2) headers.push([lines[n], lines[n + 1]]);
     const known = about(command);
-    const { signal, send, stop } = exchange(http, { method, url, headers, body: body ?? undefined, timeoutMs, maxBody, names });
+    const { signal, send, stop } = exchange(http(), { method, url, headers, body: body ?? undefined, timeoutMs, maxBody, names });
     // A termination is sent whatever the store says.
     const ends = sendBefore > Number.MAX_SAFE_INTEGER;
     out.set(id, { ends, stop });

@@ -17,8 +17,8 @@ const ownFetch = globalThis.fetch;
 /** The methods of a log. */
 const LEVELS = ["debug", "info", "warn"];
 
-/** The stores that serve a client. */
-const serving = new WeakSet();
+/** The stores that serve a client, of every copy of this package. */
+const serving = (globalThis[Symbol.for("hopline.serving")] ??= new WeakSet());
 
 /** Runs the calls of one account, whatever its API. The engine knows nothing of its client, which may be dropped. */
 export class Engine {
@@ -42,9 +42,9 @@ export class Engine {
     object("client", "options", options);
     const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
     const environment = host.environment(api, given);
-    const { fetch = globalThis.fetch, store, log, ...rest } = { ...environment, ...given };
+    const { fetch: chosen, store, log, ...rest } = { ...environment, ...given };
     const variable = (option) => (option in environment && !(option in given) ? host.variable(api, option) : undefined);
-    if (typeof fetch !== "function") throw refuse("invalid", "client", "`fetch` must be a function");
+    if (typeof (chosen ?? globalThis.fetch) !== "function") throw refuse("invalid", "client", "`fetch` must be a function");
     if (store !== undefined && !METHODS.every((name) => typeof store?.[name] === "function")) {
       throw refuse("invalid", "client", `\`store\` must be a store, whose ${METHODS.join(", ")} are functions`);
     }
@@ -56,9 +56,17 @@ export class Engine {
     rest.baseUrl = host.resolve(rest.baseUrl);
     this.#told = { place: rest.baseUrl, unauthorized: host.unauthorized(api, rest) };
     const spelled = encode("client", "options", { ...spell("client", rest), api, store: store !== undefined, late_calls: store?.lateCalls === true });
-    // A `fetch` of the caller's own may have done anything before it failed.
-    const isGiven = fetch !== ownFetch;
-    const http = { fetch, isGiven, connection: host.connections(fetch, isGiven), secrets: () => [rest.apiKey, rest.token, rest.username, rest.password].map(revealed).filter((secret) => typeof secret === "string"), ...(!isGiven && host.failures) };
+    const secrets = () => [rest.apiKey, rest.token, rest.username, rest.password].map(revealed).filter((secret) => typeof secret === "string");
+    let known;
+    const http = () => {
+      // A test may replace the program's `fetch` after the client was made, and expect that nothing is sent.
+      const fetch = chosen ?? globalThis.fetch;
+      if (known?.fetch === fetch) return known;
+      // A `fetch` of the caller's own may have done anything before it failed.
+      const isGiven = fetch !== ownFetch;
+      const failures = typeof fetch === "function" ? !isGiven && host.failures : { before: () => ({ kind: "other", sent: "never" }) };
+      return (known = { fetch, isGiven, connection: host.connections(fetch, isGiven), secrets, ...failures });
+    };
     this.#make = () => {
       const core = asked(() => new Core(spelled, crypto.getRandomValues(new Uint8Array(16))), { given: options, variable });
       this.#driver = drive(core, http, store, this.#listeners);

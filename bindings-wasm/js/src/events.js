@@ -23,7 +23,8 @@ export class Listeners {
   note(event) {
     for (const listener of this.#called) {
       try {
-        listener({ level: LEVELS[event.event] ?? "debug", ...event });
+        // A listener may be asynchronous.
+        listener({ level: LEVELS[event.event] ?? "debug", ...event })?.catch?.(() => {});
       } catch {
         // A listener's failure changes nothing.
       }

@@ -1,8 +1,7 @@
-/** The system calls that come before the first byte, with their certain errors. Of another call the same code may come after it. */
-const CALLS = {
-  getaddrinfo: { ENOTFOUND: "dns", EAI_AGAIN: "dns" },
-  connect: { ECONNREFUSED: "connect", EHOSTUNREACH: "connect", ENETUNREACH: "connect", ETIMEDOUT: "connect" },
-};
+/** The system calls that come before the first byte, whatever they fail by. Of another call the same code may come after it. */
+const CALLS = new Set(["getaddrinfo", "connect"]);
+/** The codes for a name that has no address, or whose server does not answer. */
+const NAMELESS = /^(ENOTFOUND$|EAI_)/;
 /** The code of Node's own `fetch` for a connection that took too long. */
 const TOO_LONG = "UND_ERR_CONNECT_TIMEOUT";
 /** Its message for a port that the standard of `fetch` blocks, which has no code. */
@@ -20,6 +19,7 @@ export function before(error) {
 
 function kind(cause) {
   const { code, syscall, message } = cause ?? {};
+  if (CALLS.has(syscall)) return NAMELESS.test(code) ? "dns" : "connect";
   const isUnconnected = code === TOO_LONG || message === BLOCKED;
-  return CALLS[syscall]?.[code] ?? (isUnconnected ? "connect" : CERTIFICATE.test(code) ? "tls" : undefined);
+  return isUnconnected ? "connect" : CERTIFICATE.test(code) ? "tls" : undefined;
 }

@@ -45,7 +45,8 @@ host.context = () => {
 // The program's own context, which lives as long as it does: background work of a client must keep no request's context.
 host.root = host.context();
 host.warn = (text) => process.emitWarning(text, "HoplineWarning");
-host.failures.before = before;
+// A `fetch` that was put in its place before, such as one that repeats, may have sent a request before it fails.
+if (/\bfetchImpl\b/.test(globalThis.fetch)) host.failures.before = before;
 /**
  * Each write has a connection of its own, over Node's own `fetch` and over that of any `undici` that this program has loaded, made with the
  * settings of its dispatcher. There is none if that is the program's own and does more than connect, such as for a test, a proxy or an

@@ -21,7 +21,10 @@ export async function openPool(client, engine, name, options) {
   const [sessions, own] = [{}, {}];
   for (const [option, value] of Object.entries(options)) (ofSessions.includes(option) ? sessions : own)[option] = value;
   const { blocked, ...rest } = own;
-  if (blocked !== undefined && typeof blocked !== "function") throw refuse("invalid", "open_pool", "`blocked` must be a function of a response", { field: "blocked" });
+  // A promise would count as true, and every answer as a block.
+  if (blocked !== undefined && (typeof blocked !== "function" || blocked.constructor?.name === "AsyncFunction")) {
+    throw refuse("invalid", "open_pool", "`blocked` must be a function of a response that is not asynchronous", { field: "blocked" });
+  }
   const { pool: no } = await engine.call("open_pool", { ...sessions, ...spell("open_pool", rest), name });
   return new pool(client, engine, no, name, blocked);
 }
@@ -204,6 +207,10 @@ const lent = /* @__PURE__ */ disposable("release", class Lease {
 
   observe(seen) {
     const isBlock = typeof seen === "object" && !(seen instanceof Error) && this.#blocked?.(seen);
+    if (typeof isBlock?.then === "function") {
+      isBlock.then(undefined, () => {});
+      throw refuse("misuse", "observe", "`blocked` answered with a promise, and must say at once whether a response is a block; nothing was observed");
+    }
     const [told, wait, ref] = [seenOf(isBlock ? "block" : seen), waitOf(seen), this.#ref];
     const ask = (core, now) => [asked(() => core.observeLease(...ref, told, wait, ...now), { given: { seen } }), core.retryAt(...ref)];
     const [advice, ms] = (ref && this.#engine.peek(ask)) ?? [];

@@ -199,7 +199,7 @@ impl Client {
         known.map_or_else(|| session.into(), ArcStr::clone)
     }
 
-    /// What its pool noted of a session, here or in another client.
+    /// The notes of its pool of a session, made here or in another client.
     pub(crate) fn pool_notes(&self, session: &str) -> Option<&str> {
         self.router.sessions.get(session)?.pool_notes.as_deref()
     }

@@ -237,7 +237,7 @@ impl Buying {
         self.hold = self.hold.filter(|hold| !hold.stops());
     }
 
-    /// The third in a row is a hold; after its trial one more is enough. What was bought before a hold says nothing new.
+    /// The third in a row is a hold; after its trial one more is enough. A purchase before a hold says nothing new.
     fn hold_useless(&mut self, in_a_row: u32, reason: Reason, unix: Millis) {
         let rule = if reason == Reason::Failing { PoolRule::FailingHolds } else { PoolRule::ShortLivedHolds };
         if in_a_row >= IN_A_ROW && self.hold.is_none_or(|hold| hold.watches) && holds(rule) {
@@ -286,7 +286,7 @@ pub(crate) struct Buyer {
     /// The trial among them, and its number in the record.
     trial: Option<Scope>,
     number: Option<u32>,
-    /// What the record says; when the number of trials was seen to change, monotonic; and the number of a trial that is over.
+    /// The contents of the record; when the number of trials was seen to change, monotonic; and the number of a trial that is over.
     pool: Buying,
     seen_at: Millis,
     over: Option<u32>,

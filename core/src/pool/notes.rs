@@ -1,4 +1,4 @@
-//! What a pool notes of a session in the session's record, for whoever takes it over: it is true as long as the session has its exit.
+//! The notes of a pool of a session, in the session's record, for whoever takes it over: it is true as long as the session has its exit.
 
 use super::targets::SavedRest;
 use crate::contract::{Json, json_of, stored};

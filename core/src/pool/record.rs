@@ -29,9 +29,9 @@ pub(super) struct PoolRecord {
     pub(super) draining_static: bool,
     /// How often it was drained everywhere: whoever has opened it before the last time drains it, also where it was opened anew since.
     pub(super) drains: u32,
-    /// What its clients know of purchases.
+    /// The facts of purchases that its clients know.
     pub(super) buying: Buying,
-    /// What its clients say of their needs.
+    /// The needs of its clients.
     pub(super) clients: Vec<ClientEntry>,
 }
 stored!(PoolRecord { hopline, name, request, size, replaced_at, paused, draining, draining_static, drains, buying, clients });

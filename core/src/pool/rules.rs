@@ -74,7 +74,7 @@ rules! { PoolRule:
     BlockedIsChanged,
     /// A session whose exit is to be changed is lent meanwhile.
     DueIsLent,
-    /// It is lent after the others.
+    /// The session is lent after the others.
     DueIsLast,
     /// An exit that was blocked rests for that target.
     ExitsRest,
@@ -105,7 +105,7 @@ rules! { PoolRule:
     KeysShare,
     /// Whoever waits for what can't come is told at once.
     VainIsTold,
-    // What a session's record notes.
+    // The notes of a session's record.
     /// What was held against a session's exit is known to whoever takes it over.
     NotesAreTakenOver,
     /// The callers' data, too.

@@ -33,7 +33,7 @@ fn is_break(until: Millis, now: Millis) -> bool {
     now.saturating_sub(until) > BREAK || !holds(PoolRule::BreaksAreShort)
 }
 
-/// What a client says of itself in the pool's record.
+/// The entry of a client in the pool's record.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct ClientEntry {
     client: String,
@@ -52,7 +52,7 @@ pub(crate) struct ClientEntry {
 }
 stored!(ClientEntry { client, number, needs, has, spare, short, dry });
 
-/// What this client has now.
+/// The sessions that this client has now.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Here {
     /// Its sessions, also those that are on their way or being changed.
@@ -369,7 +369,7 @@ mod tests {
         Here { has, free: 0, size }
     }
 
-    /// What each gets of `size`, by what they need and have, where somebody waits with each.
+    /// The part of `size` that each gets, by what they need and have, where somebody waits with each.
     fn shares(size: u32, clients: &[(u32, u32)]) -> Vec<u32> {
         let mut all: Vec<Sharing> =
             (0_u64..).zip(clients).map(|(number, (needs, has))| client(number, (*needs).min(*has), needs.saturating_sub(*has))).collect();
@@ -418,7 +418,7 @@ mod tests {
         assert_eq!((one.share(here(6, 20), 10_000), other.share(here(0, 20), 10_000)), (3, 3));
         let gives = one.gives_back(Here { has: 6, free: 2, size: 20 }, 10_000);
         assert_eq!((gives, one.most(here(6, 20), 10_000), other.most(here(0, 20), 10_000)), (2, 3, 3));
-        // It buys one.
+        // The client buys one.
         other.bought();
         assert_eq!(other.share(here(1, 20), 10_000), 10);
     }
@@ -430,7 +430,7 @@ mod tests {
         one.found_nothing(0);
         one.read(&others, 10_000);
         assert_eq!(one.gives_back(Here { has: 6, free: 6, size: 20 }, 10_000), 4);
-        // It has given back four that nobody has yet.
+        // The client has given back four that nobody has yet.
         one.note(2, 2, 8, 10_100);
         assert_eq!((one.share(here(2, 20), 10_100), one.slice(here(2, 20), 0, 10_100)), (2, None));
         assert_eq!(one.gives_back(Here { has: 2, free: 2, size: 20 }, 10_100), 0);

@@ -1,4 +1,4 @@
-//! What people do about what the store holds.
+//! The things that people do about what the store holds.
 
 pub(crate) mod act;
 pub(crate) mod became;

@@ -199,7 +199,7 @@ impl Commands {
         }
     }
 
-    /// What the command begins now that the earlier rotation has ended.
+    /// The work that the command begins now that the earlier rotation has ended.
     pub(crate) fn take_after_retry(&mut self, command: CommandId) -> Option<AfterRetry> {
         self.after_retry.remove(&command)
     }

@@ -66,7 +66,7 @@ pub(crate) enum SpendingAction {
     Granted(JobId, i64),
     /// A job may not send.
     OverCap(JobId, Box<OverCap>),
-    /// It is not known whether the entry of a job counts.
+    /// Whether the entry of a job counts is not known.
     NotCounted(JobId),
     /// The store has answered a change.
     Answered(u32),
@@ -353,7 +353,7 @@ mod tests {
             (None, Some(Some(5)), true, &[&granted], &["count pool 2 of 5", "granted on 0"]),
             (None, Some(Some(5)), true, &[&over], &["count pool 2 of 5", "over pool 5"]),
             (Some(10), Some(Some(5)), true, &[&granted, &granted], &["count pool 2 of 5", "count account 2 of 10", "granted on 0"]),
-            // What the pool has granted counts no more there.
+            // The grants of the pool count no more there.
             (
                 Some(10),
                 Some(Some(5)),

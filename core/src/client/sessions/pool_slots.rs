@@ -316,7 +316,7 @@ mod tests {
         assert_eq!(second.pool_notes("s-1"), Some("{\"a\":1}"));
         second.set_pool_notes("s-1", Some("{\"a\":2}".into()), true);
         go_on(&mut second, &mut disk, NOW, |_| panic!("nothing is sent"));
-        // It dies.
+        // The client dies.
         let mut third = agent(9, true);
         opened(&mut third, &mut disk, |_| session("s-1", "active")).0.expect("is taken over");
         assert_eq!(third.pool_notes("s-1"), Some("{\"a\":2}"));

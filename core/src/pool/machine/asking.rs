@@ -20,7 +20,7 @@ use crate::time::Millis;
 const AT_ONCE: usize = 256;
 /// Slots that are asked for again while somebody waits, about so often.
 const ASK_AGAIN: Millis = 1000;
-/// The same where this client has its share, and others need theirs; or where all that is wanted is being bought.
+/// Slots asked for where this client has its share and others need theirs, or where all that is wanted is being bought: about so often.
 const ASK_FOR_MORE: Millis = 2000;
 /// Where nothing may be bought, an empty slot is asked for again after this.
 const EMPTY_AGAIN: Millis = 5000;

@@ -59,11 +59,11 @@ pub(super) struct ClaimedSlot {
     pub(super) mark: Mark,
 }
 
-/// Whether the record says that a trial goes on.
+/// The record says that a trial goes on, or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Mark {
     None,
-    /// It is being put.
+    /// The change is being put.
     Out,
     Put,
 }

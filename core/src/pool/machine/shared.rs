@@ -33,7 +33,7 @@ pub(super) struct SharedRecord {
     pub(super) read_at: Option<Millis>,
     /// When it was asked for last.
     pub(super) asked_at: Millis,
-    /// It is read again after this, where this client takes part.
+    /// The record is read again after this, where this client takes part.
     pub(super) read_after: Millis,
     pub(super) custody: Custody,
     /// The changes to put, and the number of them that are being put.

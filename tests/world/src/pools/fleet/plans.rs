@@ -249,7 +249,7 @@ pub const PLANS: &[FleetPlan] = &[
         tells: "three programs of 10 callers, size 20, of which six can be bought",
         story: || Story { limit: 6, ..story(20, 100 * SECOND, programs(3, 10, 300)) },
         figures: &[least(Who::All, 20_000, NO_END), rate("leases a second", Who::All, 20_000, AtLeast(9.6)), gap(Who::All, 900, LONGEST)],
-        missed_today: false,
+        missed_today: true,
     },
     FleetPlan {
         name: "rolling",

@@ -12,7 +12,8 @@ mod slots;
 mod store;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use hopline::client::{CommandId, Name, RecordId, Taken, facts_text, host_text as answer, page_params_text, page_turn_text, quote_text};
 use hopline::contract::pools::LeaseRef;
@@ -354,6 +355,14 @@ fn ip_range(text: &str) -> String {
 }
 
 /// The module. The GIL is not needed: the class holds its own lock.
+/// Both clocks of the system, in milliseconds: a test that stops Python's would stop every wait.
+#[pyfunction]
+fn now() -> (i64, i64) {
+    static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
+    let ms = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+    (SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, ms), ms(BEGAN.elapsed()))
+}
+
 #[pymodule(gil_used = false)]
 fn _hopline(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
@@ -367,6 +376,7 @@ fn _hopline(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(quote, module)?)?;
     module.add_function(wrap_pyfunction!(is_shared, module)?)?;
     module.add_function(wrap_pyfunction!(ip_range, module)?)?;
+    module.add_function(wrap_pyfunction!(now, module)?)?;
     module.add_class::<folder::Folder>()?;
     module.add_class::<Client>()
 }

@@ -13,7 +13,7 @@ from ._commands import begin, pool_params
 from ._errors import misuse
 from ._log import log
 from ._opening import Opening
-from ._seen import Seen, seen_text, shown, wait_ms
+from ._seen import Seen, is_block, seen_text, shown, wait_ms
 from ._tasks import here
 from ._told import LeaseAdvice, PoolStatus, read_pool_status
 from ._types import Proxy
@@ -89,9 +89,8 @@ class AsyncLease:
             seen: An HTTP status, a word such as `captcha`, or the response or exception of an HTTP client. The pool's `blocked` is asked
                 of a response first.
         """
-        is_response = self._blocked is not None and not isinstance(seen, int | str | BaseException)
         self._engine.leases.use(self._command, here())
-        what: Seen = "block" if is_response and self._blocked is not None and self._blocked(seen) else seen
+        what: Seen = "block" if is_block(self._blocked, seen) else seen
         advised = self._engine.leases.observe(self._command, seen_text(what), wait_ms(seen))
         if advised is None:
             return "give_back"

@@ -81,7 +81,8 @@ def in_core_words(operation: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _ms(operation: str, name: str, seconds: Any, least: float = 0, most: float = 1e12) -> int:
-    if isinstance(seconds, bool | str | bytes | type) or not hasattr(seconds, "__float__") or seconds != seconds:
+    is_none = isinstance(seconds, str | bytes | type) or type(seconds).__name__ in ("bool", "bool_")
+    if is_none or not hasattr(seconds, "__float__") or seconds != seconds:
         raise TypeError(f"`{name}` must be a number of seconds")
     # In seconds: the core would report milliseconds.
     if not least <= seconds <= most:

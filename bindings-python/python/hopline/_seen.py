@@ -5,13 +5,13 @@ client. No HTTP client is imported: the core knows their exceptions by their nam
 from __future__ import annotations
 
 import errno
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, Literal, Protocol, TypeAlias
 
-from ._errors import ask, invalid
+from ._errors import ask, invalid, misuse
 from ._values import dumps
+from ._work import now
 
 SeenWord: TypeAlias = Literal["captcha", "timeout", "block", "proxy", "target", "unknown"]
 """The outcome of a request without a usable answer.
@@ -53,6 +53,17 @@ def seen_text(seen: Seen) -> str:
     return dumps(told if isinstance(told, str) else {"status": told})
 
 
+def is_block(blocked: Callable[[Any], object] | None, seen: object) -> bool:
+    """Asks a pool's rule whether a response is a block."""
+    if blocked is None or isinstance(seen, int | str | BaseException):
+        return False
+    found = blocked(seen)
+    if hasattr(found, "__await__"):
+        getattr(found, "close", lambda: None)()
+        misuse("observe", "`blocked` returned an awaitable, and must say at once whether a response is a block; nothing was observed")
+    return bool(found)
+
+
 def wait_ms(seen: object) -> int | None:
     """The wait that the target asks for, by the Retry-After of a response, or of the one that an exception was made from."""
     headers = getattr(seen, "headers", None) or getattr(getattr(seen, "response", None), "headers", None)
@@ -62,7 +73,7 @@ def wait_ms(seen: object) -> int | None:
         return None
     if not told.get("retry-after"):
         return None
-    answer = ask("retry_after", header=told["retry-after"], date=told.get("date", ""), now=round(time.time() * 1000))
+    answer = ask("retry_after", header=told["retry-after"], date=told.get("date", ""), now=now()[0])
     wait: int | None = answer["wait_ms"]
     return wait
 
@@ -159,7 +170,7 @@ def check_blocked(blocked: object) -> None:
         return
     from inspect import iscoroutinefunction
 
-    if not callable(blocked) or iscoroutinefunction(blocked):
+    if not callable(blocked) or iscoroutinefunction(blocked) or iscoroutinefunction(getattr(blocked, "__call__", None)):
         raise TypeError("`blocked` must be a function of a response, which returns true or false, and no coroutine function")
 
 

@@ -60,7 +60,9 @@ class Threads:
             self._queue, self._threads = SimpleQueue(), 0
 
     def __del__(self) -> None:
-        self.close()
+        # Without the lock, which no other thread can want any more: a child of a fork may have inherited it taken.
+        for _ in range(self._threads):
+            self._queue.put(None)
 
 
 def _serve(queue: SimpleQueue[Callable[[], object] | None]) -> None:

@@ -7,7 +7,6 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from time import monotonic_ns, time_ns
 from typing import TYPE_CHECKING, Any
 
 from . import _hopline
@@ -169,6 +168,5 @@ class _Process:
 process = _Process()
 
 
-def now() -> tuple[int, int]:
-    """Both clocks, in milliseconds."""
-    return time_ns() // 1_000_000, monotonic_ns() // 1_000_000
+now = _hopline.now
+"""Both clocks, in milliseconds."""

@@ -8,13 +8,16 @@ import selectors
 import socket
 import ssl
 import sys
-import time
 from collections import deque
 from collections.abc import Iterator
+from ipaddress import ip_address
 from itertools import zip_longest
 from typing import Any, cast
 from urllib.parse import urlsplit
 
+from .._threads import in_warm_thread
+from .._waiting import Bell, Later
+from .._work import now as clocks
 from ._base import Failed, Request, Response, before_first_byte, body_of, break_off, read_past, sent_headers
 from ._words import home, unsent
 
@@ -23,6 +26,8 @@ _MOST_IDLE = 64
 _IDLE_SECONDS = 15.0
 _STAGGER = 0.25
 """The wait for an address before the next one is tried, too."""
+_CONNECTING = 0.95
+"""The part of a request's time after which a connection that has not come about is given up, so that it is known that nothing was sent."""
 _Connection = http.client.HTTPConnection
 _Idle = tuple[float, tuple[str, str], _Connection]
 
@@ -77,8 +82,11 @@ class Connections:
                 context = None
                 connection = http.client.HTTPConnection(host, port, timeout=request.timeout)
             if home(type(connection).__init__) == "http":  # a test's replacement connects by itself, if at all
-                plain = _connect(request, connection.host, connection.port)
-                connection.sock = plain if context is None else _secured(context, request, plain, connection.host)
+                if _is_replaced(connection):
+                    connection.connect()
+                else:
+                    plain = _connect(request, connection.host, connection.port)
+                    connection.sock = plain if context is None else _secured(context, request, plain, connection.host)
         except (OSError, UnicodeError) as error:
             raise before_first_byte(error) from None
         except Exception as error:  # code of the program may watch connections
@@ -89,13 +97,13 @@ class Connections:
         """A connection that the service has not closed, the last used first."""
         while (idle := _taken(self._idle)) is not None:
             since, where, connection = idle
-            if where == place and time.monotonic() - since < _IDLE_SECONDS and not _is_readable(connection):
+            if where == place and _seconds() - since < _IDLE_SECONDS and not _is_readable(connection):
                 return connection
             connection.close()
         return None
 
     def _keep(self, place: tuple[str, str], connection: _Connection) -> None:
-        self._idle.append((time.monotonic(), place, connection))
+        self._idle.append((_seconds(), place, connection))
         while len(self._idle) > _MOST_IDLE or self._is_closed:
             if (idle := _taken(self._idle, oldest=True)) is None:
                 return
@@ -113,9 +121,9 @@ def _taken(idle: deque[_Idle], oldest: bool = False) -> _Idle | None:
 def _connect(request: Request, host: str, port: int) -> socket.socket:
     """Connects to the first address that answers, within the time of the request for all of them. The next one is tried when one has failed, or
     has not answered for a while: then both go on (RFC 8305)."""
-    now = time.monotonic()
-    end, next_at = now + request.timeout, now
-    rest = _in_turns(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+    end = _seconds() + _CONNECTING * request.timeout
+    rest = _in_turns(_addresses(request, host, port))
+    now = next_at = _seconds()
     failure: OSError = TimeoutError()
     tried: set[socket.socket] = set()
     try:
@@ -138,11 +146,53 @@ def _connect(request: Request, host: str, port: int) -> socket.socket:
                         return made
                     made.close()
                     failure, next_at = OSError(number, os.strerror(number)), now
-                now = time.monotonic()
+                now = _seconds()
         raise TimeoutError if tried or now >= end else failure
     finally:
         for made in tried:
             made.close()
+
+
+def _addresses(request: Request, host: str, port: int) -> list[Any]:
+    """The addresses of a host. The system's resolver has no time limit, so a name is looked up in another thread, which can be given up."""
+    with contextlib.suppress(ValueError):
+        ip_address(host)
+        return socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)
+    bell, found = Bell(), Later[Any]()
+
+    def look_up() -> None:
+        try:
+            found.tell(socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM))
+        except BaseException as error:  # the exception belongs to the caller that waits
+            found.tell(error)
+
+    found.then(bell.ring)
+    request.on_abort(bell.ring)
+    try:
+        in_warm_thread(look_up)
+    except RuntimeError:  # there can be no more threads
+        look_up()
+    bell.wait(_CONNECTING * request.timeout)
+    if not found.is_known:
+        raise TimeoutError
+    if isinstance(found.value, BaseException):
+        raise found.value
+    return cast(list[Any], found.value)
+
+
+def _seconds() -> float:
+    """The time by a clock that no test stops."""
+    return clocks()[1] / 1000
+
+
+_SYSTEMS = ("socket", "gevent", "eventlet")
+"""The packages whose sockets are the system's."""
+
+
+def _is_replaced(connection: _Connection) -> bool:
+    """Returns true if a test or a program has replaced a part of what connects, such as to allow no connection: then that part is used."""
+    home_of_sockets = str(getattr(socket.socket, "__module__", "")).partition(".")[0]
+    return home(type(connection).connect) != "http" or home(socket.create_connection) not in _SYSTEMS or home_of_sockets not in _SYSTEMS
 
 
 def _in_turns(found: list[Any]) -> deque[Any]:

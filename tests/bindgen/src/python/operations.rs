@@ -41,7 +41,7 @@ const BLOCKED: Given = (
     "blocked",
     "Callable[[Any], bool] | None",
     " = None",
-    "A function of a response that `observe` is given: True if it is a block, such as a page with a captcha.",
+    "A function of a response that `observe` is given: True if it is a block, such as a page with a captcha. It is not awaited.",
 );
 
 /// The text of the file of an API: the methods of the client for tasks.

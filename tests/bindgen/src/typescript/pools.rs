@@ -34,7 +34,7 @@ pub(super) fn print(out: &mut String) {
         let (optional, absent) = if field.required { ("", "") } else { ("?", " | undefined") };
         out.push_str(&format!("  {}{optional}: {}{absent};\n", spelled(field), super::shape(field.shape, Side::Request)));
     }
-    doc(out, "  ", &["A function of a response that `observe` is given: true if it is a block, such as a page with a captcha.".to_owned()]);
+    doc(out, "  ", &["A function of a response that `observe` is given: true if it is a block, such as a page with a captcha. It answers at once, and not by a promise.".to_owned()]);
     out.push_str("  blocked?: ((response: any) => boolean) | undefined;\n");
     out.push_str("}\n\n");
 }

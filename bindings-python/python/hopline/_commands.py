@@ -81,10 +81,12 @@ def in_core_words(operation: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _ms(operation: str, name: str, seconds: Any, least: float = 0, most: float = 1e12) -> int:
-    is_none = isinstance(seconds, str | bytes | type) or type(seconds).__name__ in ("bool", "bool_")
+    kind = type(seconds)
+    is_none = issubclass(kind, str | bytes | type) or kind.__name__ in ("bool", "bool_")
     if is_none or not hasattr(seconds, "__float__") or seconds != seconds:
         raise TypeError(f"`{name}` must be a number of seconds")
+    number = float(seconds)
     # In seconds: the core would report milliseconds.
-    if not least <= seconds <= most:
-        invalid(operation, name, f"must be at least {least} seconds" if seconds < least else f"must be at most {most:.0f} seconds")
-    return round(float(seconds) * 1000)
+    if not least <= number <= most:
+        invalid(operation, name, f"must be at least {least} seconds" if number < least else f"must be at most {most:.0f} seconds")
+    return round(number * 1000)

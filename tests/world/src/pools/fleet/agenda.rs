@@ -1,4 +1,4 @@
-//! ! An agenda of a life: messages, leases that end, orders of the story.
+//! An agenda of a life: messages, leases that end, orders of the story.
 
 use std::collections::BTreeMap;
 

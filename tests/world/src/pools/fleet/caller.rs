@@ -1,4 +1,4 @@
-//! ! Callers: threads that acquire a lease, work with it, say what they saw, give it back, and pause.
+//! Callers: threads that acquire a lease, work with it, say what they saw, give it back, and pause.
 
 use std::ops::Range;
 

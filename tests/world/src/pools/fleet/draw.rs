@@ -1,4 +1,4 @@
-//! ! Stories that a seed draws, and lives through them.
+//! Stories that a seed draws, and lives through them.
 
 use hopline::client::Millis;
 use hopline::contract::pools::PoolReplace;

@@ -1,4 +1,4 @@
-//! ! The three laws of pools, and what money and people must find, as an onlooker checks them: from the service's sessions, the leases that
+//! The three laws of pools, and what money and people must find, as an onlooker checks them: from the service's sessions, the leases that
 //! callers have, the owners in the store, the requests that are out, and what targets did to each exit.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -29,7 +29,7 @@ pub enum Law {
     SpentIdle,
     /// A session was bought although somebody had paused the pool.
     BoughtPaused,
-    /// A key changed its session while its exit stayed.
+    /// A key that had its session to itself changed it while its exit stayed. Keys that had to share part once they can.
     Moved,
     /// The word of a person took longer than five seconds to take effect.
     Unheard,
@@ -52,8 +52,9 @@ impl Law {
     ];
 }
 
-/// The laws that drawn lives break today. One that no life breaks must lose its mark.
-pub const BROKEN_TODAY: &[Law] = &[Law::KeptWaiting];
+/// The laws that drawn lives break today. One that no life breaks must lose its mark. `TriedTwice`: to a program whose clock is an hour ahead,
+/// a hold of another one is over at once.
+pub const BROKEN_TODAY: &[Law] = &[Law::KeptWaiting, Law::TriedTwice];
 
 /// A session that fits may be idle here for so long: what is under way is over by then.
 pub(super) const MOMENT: Millis = 250;
@@ -129,6 +130,8 @@ pub(super) struct Laws {
     pub(super) keys: BTreeSet<String>,
     pub(super) paused: Option<Millis>,
     pub(super) bound: BTreeMap<(u8, String), (String, u32)>,
+    /// The moves of keys: when, of a program, from a session, and in words. The session may just be let go of.
+    pub(super) moves: Vec<(Millis, u8, String, String)>,
     pub(super) broken: BTreeMap<Law, String>,
 }
 
@@ -219,18 +222,21 @@ impl Laws {
         let Some(key) = key else { return };
         let place = (number, key.to_owned());
         if let Some((before, had)) = self.bound.get(&place).filter(|(before, _)| before != session) {
-            let stays = self.sessions.get(before).is_some_and(|known| {
-                let is_owned = known.slot.as_ref().is_some_and(|slot| owner(slot) == Some(number));
-                known.active
-                    && is_owned
-                    && known.rotations == *had
-                    && known.bad.is_empty()
-                    && known.out == 0
-                    && known.read_by == Some(number)
-            });
+            let shares = |((of, other), (bound, _)): (&(u8, String), &(String, u32))| *of == number && other != key && bound == before;
+            let is_shared = self.bound.iter().any(shares);
+            let stays = !is_shared
+                && self.sessions.get(before).is_some_and(|known| {
+                    let is_owned = known.slot.as_ref().is_some_and(|slot| owner(slot) == Some(number));
+                    known.active
+                        && is_owned
+                        && known.rotations == *had
+                        && known.bad.is_empty()
+                        && known.out == 0
+                        && known.read_by == Some(number)
+                });
             if stays {
                 let how = format!("the key {key} of program {number} went from {before} to {session}");
-                self.breaks(Law::Moved, now, how);
+                self.moves.push((now, number, before.clone(), how));
             }
         }
         let rotations = self.sessions.get(session).map_or(0, |known| known.rotations);

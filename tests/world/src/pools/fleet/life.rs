@@ -1,4 +1,4 @@
-//! ! The life of several programs of one pool in virtual time: what is due is in an agenda, and each message takes its time.
+//! The life of several programs of one pool in virtual time: what is due is in an agenda, and each message takes its time.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;

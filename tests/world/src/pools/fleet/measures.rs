@@ -1,4 +1,4 @@
-//! ! The measures of a plan, from the outside only: grants, purchases, and calls of the store.
+//! The measures of a plan, from the outside only: grants, purchases, and calls of the store.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

@@ -1,4 +1,4 @@
-//! ! Several programs of one pool in virtual time, driven by what is due. A plan is such a life with the figures that it must come to; drawn
+//! Several programs of one pool in virtual time, driven by what is due. A plan is such a life with the figures that it must come to; drawn
 //! lives are checked against the laws of pools.
 
 mod agenda;

@@ -1,4 +1,4 @@
-//! ! The onlooker's checks of a life.
+//! The onlooker's checks of a life.
 
 use std::collections::BTreeMap;
 
@@ -62,6 +62,15 @@ impl Fleet {
             let is_spare = held > known.peak() + program.request.keep_ready.unwrap_or_default() as usize;
             known.spare = if is_spare { known.spare.or(Some(now)) } else { None };
         }
+        let mut moves = std::mem::take(&mut laws.moves);
+        moves.retain(|(_, number, before, _)| {
+            let slot = laws.sessions.get(before).and_then(|known| known.slot.as_ref());
+            slot.is_some_and(|slot| self.store.owner(slot) == Some(*number))
+        });
+        for (at, .., how) in moves.extract_if(.., |(at, ..)| now - *at > MOMENT) {
+            laws.breaks(Law::Moved, at, how);
+        }
+        laws.moves = moves;
         laws.uses.retain(|number, _| self.programs.get(number).is_some_and(|program| !program.is_closing));
         let spare: Vec<u8> = laws.uses.iter().filter(|(_, uses)| uses.spare.is_some()).map(|(number, _)| *number).collect();
 

@@ -1,4 +1,4 @@
-//! ! The plans: stories of pools with the figures that they must come to.
+//! The plans: stories of pools with the figures that they must come to.
 
 use hopline::client::Millis;
 use hopline::contract::pools::PoolReplace;

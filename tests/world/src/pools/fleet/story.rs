@@ -1,4 +1,4 @@
-//! ! A story: the pool, its programs, their callers and targets, and what goes wrong.
+//! A story: the pool, its programs, their callers and targets, and what goes wrong.
 
 use std::ops::{Range, RangeInclusive};
 

@@ -1,4 +1,4 @@
-//! ! Targets, and their answers to those who come through an exit.
+//! Targets, and their answers to those who come through an exit.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! ! The work of callers.
+//! The work of callers.
 
 use hopline::client::{Millis, Name, Seen};
 use hopline::contract::pools::AcquireLease;

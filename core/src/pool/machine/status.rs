@@ -93,7 +93,7 @@ impl Machine {
     }
 
     /// The situation of those who wait for a session for a target.
-    fn shortage_for(&self, target: TargetId) -> Shortage<'_> {
+    pub(super) fn shortage_for(&self, target: TargetId) -> Shortage<'_> {
         let now = self.now.monotonic;
         let resting = self.leases.resting(target, now);
         let resting = Resting { until: resting.until.map(|at| self.now.unix.saturating_add(at.saturating_sub(now))), ..resting };
@@ -119,7 +119,7 @@ impl Machine {
     }
 
     /// The error for those who get no session, or not as many as they want.
-    fn unavailable(&self, operation: &'static str, lead: &str, shortage: &Shortage<'_>) -> Error {
+    pub(super) fn unavailable(&self, operation: &'static str, lead: &str, shortage: &Shortage<'_>) -> Error {
         let reason = shortage.reason();
         let what = format!("{lead}; {}", shortage.in_words());
         // The cause, if this client knows it; and if a person or program has to act, the advice for that.

@@ -42,9 +42,9 @@ impl Machine {
         self.turn(client);
         let most = self.options.max_waiters.filter(|most| self.leases.waiting() > *most as usize);
         if let Some(most) = most.filter(|_| self.callers.waiter_of(command).is_some()) {
-            let what = format!("was refused, since {most} callers wait already and `max_waiters` allows no more");
-            let error = Error::new(Kind::Unavailable, Effect::None, "acquire", what, Advice::RetryLater);
-            self.end_wait(waiter, error.with(|new| new.reason = Some(PoolReason::Waiters)));
+            let lead = format!("was refused, since `max_waiters` is {most} and so many callers wait already");
+            let error = self.unavailable("acquire", &lead, &self.shortage_for(target));
+            self.end_wait(waiter, error.with(|new| (new.reason, new.advice) = (Some(PoolReason::Waiters), Advice::RetryLater)));
         }
     }
 
@@ -140,7 +140,7 @@ impl Machine {
             session.ends_after_leases |= has_failed;
             fails = session.ends_after_leases;
         }
-        let failed = has_failed.then(|| BuyingChange::Failed { unix: self.now.unix });
+        let failed = has_failed.then_some(BuyingChange::Failed { unix: self.now.unix });
         let answered = if sight == Observation::Good { self.buyer.answered() } else { None };
         self.tell_all(failed.into_iter().chain(answered));
         match follows {
@@ -379,6 +379,10 @@ impl Machine {
     pub(in crate::pool) fn drain(&mut self, client: &mut Client, command: CommandId, drain: &DrainPool) {
         let everywhere = drain.everywhere.unwrap_or_default();
         let include_static = drain.include_static.unwrap_or_default();
+        // It would end nothing, though the record of a pool that was closed may still be on its way.
+        if self.closing.as_ref().is_some_and(|closing| closing.is_told && closing.ends.is_none()) {
+            return self.complete(command, Err(is_closed("drain_pool")));
+        }
         // A supervisor that starts the program again buys nothing.
         if holds(PoolRule::DrainPauses) {
             self.change(RecordChange::Paused(true));

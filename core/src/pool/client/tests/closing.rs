@@ -235,6 +235,26 @@ fn a_drain_everywhere_comes_back_to_what_is_being_let_go_of_at_that_moment() {
 }
 
 #[test]
+fn a_drain_that_follows_a_closing_at_once_would_end_nothing_and_is_refused() {
+    for is_lent in [false, true] {
+        let mut host = Host::new(Some(100));
+        let pool = host.open(1);
+        let lease = host.lease(pool);
+        if !is_lent {
+            host.client.give_back(&lease, host.now);
+        }
+        let closed = host.client.start_json("close_pool", &format!(r#"{{"pool":{pool},"grace_ms":0}}"#), CallOptions::default());
+        while host.client.is_pending(closed) {
+            host.pass(1);
+        }
+        let drained = host.client.start_json("drain_pool", &format!(r#"{{"pool":{pool},"everywhere":true}}"#), CallOptions::default());
+        host.pass(1000);
+        assert_eq!(host.client.take_answer(drained).expect("has completed").expect_err("is closed").kind, Kind::Misuse);
+        assert_eq!(host.sessions[0].0, "active");
+    }
+}
+
+#[test]
 fn a_drain_ends_within_its_grace_and_says_what_still_lives_and_of_a_closed_pool_it_is_refused() {
     let mut host = Host::new(Some(100));
     let pool = host.open(2);

@@ -538,7 +538,9 @@ fn no_more_callers_wait_than_may() {
     let commands = [0; 3].map(|_| host.acquire(pool));
     host.pass(1);
     let error = host.lease_of(commands[2]).expect_err("is one too many");
-    assert!(error.kind == Kind::Unavailable && error.to_string().contains("2 callers wait already"), "{error}");
+    assert!(error.kind == Kind::Unavailable && error.reason == Some(PoolReason::Waiters), "{error}");
+    let words = "was refused, since `max_waiters` is 2 and so many callers wait already; 1 session: 1 is lent, for ";
+    assert!(error.what.starts_with(words), "{error}");
     host.client.give_back(&lease, host.now);
     host.pass(1);
     assert!(host.lease_of(commands[0]).is_ok() && host.client.is_pending(commands[1]));

@@ -181,7 +181,8 @@ def test_a_canary_with_a_limit_of_its_own_stops_nobody_else(sandbox: Sandbox, tm
             all_open([crawler])
             until(lambda: len(crawler.leases()) > 50)
             assert not crawler.unserved() and "cap" in canary.unserved()[-1][1] and cheap.opened()
-    assert sandbox.charges() >= 4
+    # Three programs that need four of eight each share them: two each.
+    assert sandbox.charges() >= 2
 
 
 @pytest.mark.parametrize("what", ["pause", "drain", "replace"])

@@ -32,7 +32,7 @@ pub(crate) const CHECKS: &[Check] = &[
     Check::new(Lane::Scripts, "python: pyright on the package, and strict on programs", 180, |_| pyright())
         .needs(&["python: the wheel"])
         .reads(TESTS),
-    Check::new(Lane::Scripts, "python: vectors, real HTTP, crashes, input", 900, |_| tests(None))
+    Check::new(Lane::Scripts, "python: vectors, real HTTP, crashes, input", 1500, |_| tests(None))
         .needs(&[NGINX, "python: the wheel"])
         .reads(TESTS),
     Check::new(Lane::Scripts, "python: what is measured comes to its result", 180, |_| run(measure(&wheel()?)?.arg("--once")))

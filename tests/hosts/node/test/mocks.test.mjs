@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:http";
+import { fileURLToPath } from "node:url";
 import { test } from "node:test";
 
 import { WANTED, program, sandbox } from "./lib/sandbox.mjs";
@@ -46,7 +47,7 @@ test("a purchase over a `fetch` that repeats by itself is in doubt, also if it w
 });
 
 test("a program without a free file descriptor has bought nothing, and knows that", { skip: process.platform === "win32" }, async () => {
-  const { out, errors } = await program("limited.sh", {}, ["64", process.execPath, new URL("programs/crowded.mjs", import.meta.url).pathname], undefined, "sh").ended;
+  const { out, errors } = await program("limited.sh", {}, ["64", process.execPath, fileURLToPath(new URL("programs/crowded.mjs", import.meta.url))], undefined, "sh").ended;
   assert.deepEqual(JSON.parse(out || "null"), [["unavailable", "none"], ["unavailable", "none"]], errors);
 });
 

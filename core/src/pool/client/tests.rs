@@ -76,6 +76,17 @@ impl Host {
         Host::seeded(cap, [7; 16])
     }
 
+    /// A host whose pool of one is closed: its session waits in the store.
+    fn left() -> Self {
+        let mut host = Host::new(Some(100));
+        let pool = host.open(1);
+        let lease = host.lease(pool);
+        host.client.give_back(&lease, host.now);
+        host.close(pool);
+        host.pass(1000);
+        host
+    }
+
     fn seeded(cap: Option<i64>, seed: [u8; 16]) -> Self {
         let options = ClientOptions {
             base_url: "https://api.example/v1".into(),
@@ -303,6 +314,11 @@ impl Host {
 
     fn close(&mut self, pool: u32) -> CommandId {
         self.client.close_pool(ClosePool { pool, grace_ms: None })
+    }
+
+    /// Drains a pool, with further members of the request as JSON.
+    fn drain(&mut self, pool: u32, more: &str) -> CommandId {
+        self.client.start_json("drain_pool", &format!(r#"{{"pool":{pool}{more}}}"#), CallOptions::default())
     }
 }
 

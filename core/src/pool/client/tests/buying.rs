@@ -193,8 +193,7 @@ fn what_could_not_be_asked_for_is_asked_for_again_to_end_it() {
     host.pass(1000);
     let pool = host.open(2);
     host.store_fails = true;
-    let drain = format!(r#"{{"pool":{pool},"everywhere":true,"grace_ms":60000}}"#);
-    let command = host.client.start_json("drain_pool", &drain, CallOptions::default());
+    let command = host.drain(pool, r#","everywhere":true,"grace_ms":60000"#);
     host.pass(20_000);
     assert!(host.client.is_pending(command));
     host.store_fails = false;
@@ -275,12 +274,7 @@ fn the_cap_of_a_pool_is_forgotten_with_it() {
 
 #[test]
 fn a_session_that_the_service_has_forgotten_gives_its_slot_to_the_next() {
-    let mut host = Host::new(Some(100));
-    let pool = host.open(1);
-    let lease = host.lease(pool);
-    host.client.give_back(&lease, host.now);
-    host.close(pool);
-    host.pass(1000);
+    let mut host = Host::left();
     host.is_forgetful = true;
     let pool = host.open(1);
     let command = host.acquire_for(pool, 300_000);

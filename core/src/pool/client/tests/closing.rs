@@ -40,7 +40,7 @@ fn draining_ends_what_this_client_has_and_everywhere_what_nobody_has() {
     let drained = host.run("drain_pool", &format!(r#"{{"pool":{pool},"grace_ms":0}}"#)).expect("is drained");
     assert_eq!((drained.ready + drained.leased, host.log.iter().filter(|sent| sent.starts_with("DELETE")).count()), (0, 1));
     let pool = host.open(3);
-    let command = host.client.start_json("drain_pool", &format!(r#"{{"pool":{pool},"everywhere":true}}"#), CallOptions::default());
+    let command = host.drain(pool, r#","everywhere":true"#);
     host.pass(10_000);
     assert!(host.client.take_answer(command).expect("has completed").is_ok());
     assert!(host.sessions.iter().all(|session| session.0 == "terminated"), "{:?}", host.sessions);
@@ -134,7 +134,7 @@ fn a_pool_of_other_programs_can_be_listed_joined_paused_and_drained() {
     let everywhere = host.run("pool_status", &format!(r#"{{"pool":{joined},"everywhere":true}}"#)).expect("is read");
     assert_eq!((everywhere.free_in_store, everywhere.with_others, everywhere.empty), (2, 0, 1));
     host.run("resume_pool", &format!(r#"{{"pool":{joined}}}"#)).expect("is resumed");
-    let command = host.client.start_json("drain_pool", &format!(r#"{{"pool":{joined},"everywhere":true}}"#), CallOptions::default());
+    let command = host.drain(joined, r#","everywhere":true"#);
     host.pass(20_000);
     assert!(host.client.take_answer(command).expect("has completed").is_ok());
     assert!(host.sessions.iter().all(|session| session.0 == "terminated"), "{:?}", host.sessions);
@@ -163,7 +163,7 @@ fn whoever_asks_a_pool_that_is_closing_is_told_so_and_whoever_closes_it_again_wa
     host.pass(100);
     assert_eq!(host.client.take_answer(waits).expect("has completed").expect_err("is closed").kind, Kind::Misuse);
     // Closed a second time, and drained everywhere: what either says holds, and both wait for the lease.
-    let drained = host.client.start_json("drain_pool", &format!(r#"{{"pool":{pool},"everywhere":true}}"#), CallOptions::default());
+    let drained = host.drain(pool, r#","everywhere":true"#);
     let status = host.client.start_json("pool_status", &format!(r#"{{"pool":{pool},"everywhere":true}}"#), CallOptions::default());
     host.pass(100);
     assert!(host.client.is_pending(closed) && host.client.is_pending(drained) && host.client.is_valid(&lease));
@@ -185,8 +185,7 @@ fn a_store_that_fails_for_a_moment_keeps_no_session_from_being_drained() {
     host.close(pool);
     host.pass(1000);
     let pool = host.open(3);
-    let drain = format!(r#"{{"pool":{pool},"everywhere":true,"grace_ms":30000}}"#);
-    let drained = host.client.start_json("drain_pool", &drain, CallOptions::default());
+    let drained = host.drain(pool, r#","everywhere":true,"grace_ms":30000"#);
     host.store_fails = true;
     host.pass(3000);
     host.store_fails = false;
@@ -197,19 +196,14 @@ fn a_store_that_fails_for_a_moment_keeps_no_session_from_being_drained() {
 
 #[test]
 fn draining_everywhere_ends_what_could_not_be_read_before() {
-    let mut host = Host::new(Some(100));
-    let pool = host.open(1);
-    let lease = host.lease(pool);
-    host.client.give_back(&lease, host.now);
-    host.close(pool);
-    host.pass(1000);
+    let mut host = Host::left();
     host.reads_fail = true;
     let pool = host.open(1);
     let command = host.acquire_for(pool, 1000);
     host.pass(5000);
     assert!(host.lease_of(command).is_err());
     host.reads_fail = false;
-    let command = host.client.start_json("drain_pool", &format!(r#"{{"pool":{pool},"everywhere":true}}"#), CallOptions::default());
+    let command = host.drain(pool, r#","everywhere":true"#);
     host.pass(120_000);
     assert!(host.client.take_answer(command).expect("has completed").is_ok());
     assert!(host.sessions.iter().all(|session| session.0 == "terminated"), "{:?}", host.sessions);
@@ -225,8 +219,7 @@ fn a_drain_everywhere_comes_back_to_what_is_being_let_go_of_at_that_moment() {
     host.late = Some(Vec::new());
     host.pass(61_000);
     assert!(!host.late.as_ref().expect("is late").is_empty());
-    let drain = format!(r#"{{"pool":{pool},"everywhere":true,"grace_ms":20000}}"#);
-    let drained = host.client.start_json("drain_pool", &drain, CallOptions::default());
+    let drained = host.drain(pool, r#","everywhere":true,"grace_ms":20000"#);
     host.pass(5);
     host.catch_up();
     host.pass(30_000);
@@ -247,7 +240,7 @@ fn a_drain_that_follows_a_closing_at_once_would_end_nothing_and_is_refused() {
         while host.client.is_pending(closed) {
             host.pass(1);
         }
-        let drained = host.client.start_json("drain_pool", &format!(r#"{{"pool":{pool},"everywhere":true}}"#), CallOptions::default());
+        let drained = host.drain(pool, r#","everywhere":true"#);
         host.pass(1000);
         assert_eq!(host.client.take_answer(drained).expect("has completed").expect_err("is closed").kind, Kind::Misuse);
         assert_eq!(host.sessions[0].0, "active");
@@ -262,7 +255,7 @@ fn a_drain_ends_within_its_grace_and_says_what_still_lives_and_of_a_closed_pool_
     leases.iter().for_each(|lease| _ = host.client.give_back(lease, host.now));
     // The service ends nothing.
     host.ends_fail = true;
-    let drained = host.client.start_json("drain_pool", &format!(r#"{{"pool":{pool}}}"#), CallOptions::default());
+    let drained = host.drain(pool, "");
     host.pass(10_000);
     let error = host.client.take_answer(drained).expect("has completed in time").expect_err("sessions live");
     assert_eq!((error.kind, error.effect, error.operation), (Kind::Unavailable, Effect::Unknown, "drain_pool"), "{error}");

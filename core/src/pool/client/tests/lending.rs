@@ -371,8 +371,7 @@ fn a_session_is_not_ended_under_a_lease_while_leases_are_waited_for() {
     host.see(&lease, Seen::Status(407));
     host.pass(1000);
     host.reads_fail = false;
-    let drain = format!(r#"{{"pool":{pool},"grace_ms":120000}}"#);
-    host.client.start_json("drain_pool", &drain, CallOptions::default());
+    host.drain(pool, r#","grace_ms":120000"#);
     host.pass(90_000);
     assert!(host.client.is_valid(&lease) && host.log.len() == 1, "{:?}", host.log);
     host.pass(40_000);
@@ -392,12 +391,7 @@ fn one_who_asks_after_a_quiet_time_has_one_session_read() {
 
 #[test]
 fn what_cannot_be_read_when_it_is_taken_over_is_not_read_all_the_time() {
-    let mut host = Host::new(Some(100));
-    let pool = host.open(1);
-    let lease = host.lease(pool);
-    host.client.give_back(&lease, host.now);
-    host.close(pool);
-    host.pass(1000);
+    let mut host = Host::left();
     host.reads_fail = true;
     let pool = host.open(1);
     let command = host.acquire_for(pool, 600_000);

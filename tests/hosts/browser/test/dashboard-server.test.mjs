@@ -1,9 +1,9 @@
 // The dashboard's own backend, asked what no browser would: it has a key that spends money.
 import assert from "node:assert/strict";
-import { once } from "node:events";
-import { createServer, request } from "node:http";
+import { request } from "node:http";
 import { test } from "node:test";
 
+import { noting } from "../../node/test/lib/noting.mjs";
 import { sandbox } from "../../node/test/lib/sandbox.mjs";
 import { serve } from "./dashboard-stage.mjs";
 
@@ -11,17 +11,8 @@ const KEY = "canary-key-of-the-backend";
 
 /** The dashboard before an API that notes what it is asked, and answers as it is told to. */
 async function before(t, answer = (_, response) => response.end("{}")) {
-  const asked = [];
-  const note = async (request, response) => {
-    let body = "";
-    for await (const chunk of request) body += chunk;
-    asked.push({ method: request.method, url: request.url, headers: request.headers, body });
-    answer(request, response);
-  };
-  const api = createServer((request, response) => note(request, response).catch(() => response.destroy())).listen(0, "127.0.0.1");
-  await once(api, "listening");
-  t.after(() => (api.closeAllConnections(), api.close()));
-  const served = await serve(t, { HOPLINE_BASE_URL: `http://127.0.0.1:${api.address().port}/v1`, HOPLINE_API_KEY: KEY });
+  const { asked, baseUrl } = await noting(t, answer);
+  const served = await serve(t, { HOPLINE_BASE_URL: baseUrl, HOPLINE_API_KEY: KEY });
   const { host, origin, port } = new URL(served.url);
   /** As it goes over the wire: nothing tidies the path up. */
   const send = (method, path, { headers = {}, body, onChunk } = {}) =>

@@ -4,11 +4,11 @@ import { once } from "node:events";
 import { createServer, request as httpRequest } from "node:http";
 import { test } from "node:test";
 
-import { AgentClient, ResellerClient, Secret, operations } from "hopline";
+import { AgentClient, FolderStore, ResellerClient, Secret, operations } from "hopline";
 import { refuse, relay, toNode } from "hopline/backend";
 
+import { noting } from "./lib/noting.mjs";
 import { WANTED, folder, sandbox } from "./lib/sandbox.mjs";
-import { FolderStore } from "hopline";
 
 const KEY = "canary-key-of-the-backend";
 const HOST = "https://app.example";
@@ -16,19 +16,9 @@ const authorize = () => ({ account: "ann" });
 
 /** A relay before an API that notes what it is asked, and answers as it is told to. */
 async function before(t, { answer = (_, response) => response.end("{}"), ...options } = {}) {
-  const asked = [];
-  const note = async (request, response) => {
-    let body = "";
-    for await (const chunk of request) body += chunk;
-    asked.push({ method: request.method, url: request.url, headers: request.headers, body });
-    answer(request, response);
-  };
-  const api = createServer((request, response) => note(request, response).catch(() => response.destroy())).listen(0, "127.0.0.1");
-  await once(api, "listening");
-  t.after(() => (api.closeAllConnections(), api.close()));
+  const { asked, baseUrl } = await noting(t, answer);
   const allow = ["listProducts", "getBalance", "createSession", "getSession", "rotateSession", "terminateSession"];
-  const baseUrl = `http://127.0.0.1:${api.address().port}/v1/`;
-  const handle = relay({ baseUrl, apiKey: KEY, mount: "/api/v1", allow, authorize, ...options });
+  const handle = relay({ baseUrl: `${baseUrl}/`, apiKey: KEY, mount: "/api/v1", allow, authorize, ...options });
   /** A request as the page of the same address sends it. */
   const send = (method, path, { headers = {}, body } = {}) => {
     const own = { ...(method === "GET" ? {} : { origin: HOST }), "sec-fetch-site": "same-origin" };

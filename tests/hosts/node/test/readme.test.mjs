@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -12,6 +11,7 @@ import { test } from "node:test";
 
 import { AgentClient } from "hopline";
 
+import { noting } from "./lib/noting.mjs";
 import { WANTED, folder, program, sandbox } from "./lib/sandbox.mjs";
 import { tool } from "./lib/tools.mjs";
 
@@ -194,17 +194,9 @@ test("through the README's relay a purchase whose answer is lost is charged once
 });
 
 test("the README's relay passes on what it names and no more, once, and gives the answer as it is", async (t) => {
-  const asked = [];
   let answer = () => {};
-  const api = createServer(async (request, response) => {
-    let body = "";
-    for await (const chunk of request) body += chunk;
-    asked.push({ line: `${request.method} ${request.url}`, headers: request.headers, body });
-    answer(response);
-  }).listen(0, "127.0.0.1");
-  await once(api, "listening");
-  t.after(() => (api.closeAllConnections(), api.close()));
-  const address = await relay(t, { api_key: "canary-key", agent_url: `http://127.0.0.1:${api.address().port}/v1` });
+  const { asked, baseUrl } = await noting(t, (_, response) => answer(response));
+  const address = await relay(t, { api_key: "canary-key", agent_url: baseUrl });
   const { origin } = new URL(address);
   const buy = (headers, body = '{"a":1}') => fetch(`${address}/sessions`, { method: "POST", redirect: "manual", headers: { origin, ...headers }, body });
 
@@ -213,8 +205,8 @@ test("the README's relay passes on what it names and no more, once, and gives th
   const refused = await buy({ "content-type": "application/json", "idempotency-key": "key-1", cookie: "a=b", "x-api-key": "somebody's" });
   assert.deepEqual([refused.status, await refused.text()], [429, '{"success":false}']);
   assert.deepEqual(["retry-after", "date", "content-type", "set-cookie"].map((name) => refused.headers.get(name)), ["7", date, "application/json", null]);
-  const [{ line, headers, body }] = asked;
-  assert.deepEqual([line, body, headers["idempotency-key"], headers["x-api-key"], headers.cookie], ["POST /v1/sessions", '{"a":1}', "key-1", "canary-key", undefined]);
+  const [{ method, url, headers, body }] = asked;
+  assert.deepEqual([method, url, body, headers["idempotency-key"], headers["x-api-key"], headers.cookie], ["POST", "/v1/sessions", '{"a":1}', "key-1", "canary-key", undefined]);
 
   answer = (response) => response.writeHead(307, { location: "/v1/elsewhere" }).end();
   assert.equal((await buy({})).status, 307);
@@ -224,7 +216,7 @@ test("the README's relay passes on what it names and no more, once, and gives th
   assert.equal(asked.length, 3, "nothing is repeated, no redirect is followed");
 
   await fetch(`${address}/sessions/ses_1?include_credentials=true`).catch(() => {});
-  assert.equal(asked[3].line, "GET /v1/sessions/ses_1?include_credentials=true");
+  assert.deepEqual([asked[3].method, asked[3].url], ["GET", "/v1/sessions/ses_1?include_credentials=true"]);
   for (const [method, path] of [["GET", "/account"], ["DELETE", "/sessions/ses_1"], ["GET", "/sessions/%2e%2e"], ["POST", "/billing/recharge"]]) {
     const foreign = await fetch(`${address}${path}`, { method, headers: { origin } });
     assert.deepEqual([foreign.status, (await foreign.json()).error.code], [404, "ROUTE_NOT_FOUND"]);

@@ -8,6 +8,7 @@ import pickle
 import time
 import traceback
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -105,7 +106,9 @@ POOL: dict[str, Any] = {"size": 1, "session_type": "dynamic", "product_no": "dyn
 def test_a_pool_that_is_left_with_a_lease_says_what_it_waits_for(sandbox: Sandbox, caplog: pytest.LogCaptureFixture) -> None:
     with hopline.AgentClient(**sandbox.account) as agent, caplog.at_level(logging.WARNING, "hopline"):
         pool = agent.open_pool("left", **POOL)
-        lease = pool.acquire()
+        # That of the thread that closes it would be given back.
+        with ThreadPoolExecutor(1) as other:
+            lease = other.submit(pool.acquire).result()
         pool.close(grace=0.5)
         assert "1 leases of it are out" in caplog.text and not lease.valid
     pool.close()  # its client is closed, and the pool with it

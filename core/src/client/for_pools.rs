@@ -2,7 +2,7 @@
 
 use arcstr::ArcStr;
 
-use crate::client::news::{PoolEvent, PoolNo, SlotState};
+use crate::client::news::{PoolEvent, PoolNo, SlotState, WorkNo};
 use crate::client::public::Client;
 use crate::client::text::event::Event;
 use crate::contract::pools::SlotPurchase;
@@ -14,42 +14,48 @@ use crate::policy::Error;
 use crate::state::{CommandId, Name, Space, Version};
 use crate::time::Now;
 
-/// Commands: each that has a pool's number is the pool's, which hears of its end.
+/// Work of a pool's: it hears of its end under the number that it gave.
 impl Client {
     /// Starts an operation of the table.
-    pub(crate) fn start_for(&mut self, pool: PoolNo, operation: &str, params: &str, options: CallOptions) -> CommandId {
+    pub(crate) fn start_for(&mut self, pool: PoolNo, work: WorkNo, operation: &str, params: &str, options: CallOptions) -> CommandId {
         let command = self.start_json(operation, params, options);
-        self.asked_by(pool, command)
+        self.asked_by(pool, work, command)
     }
 
     /// Goes on with what is under a slot; where that is over, or nothing, this is bought.
-    pub(crate) fn open_slot(&mut self, pool: PoolNo, slot: &str, params: &str, options: &CallOptions) -> Result<CommandId, Error> {
-        let command = self.route(|router| router.open_slot(slot, params, options))?;
-        Ok(self.asked_by(pool, command))
+    pub(crate) fn open_slot(&mut self, pool: PoolNo, work: WorkNo, slot: &str, params: &str, options: CallOptions) -> CommandId {
+        let begun = self.route(|router| router.open_slot(slot, params, options));
+        let command = begun.unwrap_or_else(|error| self.reject(error, None));
+        self.asked_by(pool, work, command)
     }
 
     /// Goes on with what is under a claimed slot, and buys nothing.
-    pub(crate) fn resume_slot(&mut self, pool: PoolNo, name: &Name, options: CallOptions) -> CommandId {
+    pub(crate) fn resume_slot(&mut self, pool: PoolNo, work: WorkNo, name: &Name, options: CallOptions) -> CommandId {
         let command = self.resume(&name.at(Version::default()), options);
-        self.asked_by(pool, command)
+        self.asked_by(pool, work, command)
     }
 
     /// Goes on with a renewal that is in doubt.
-    pub(crate) fn resume_for(&mut self, pool: PoolNo, record: &RecordId) -> CommandId {
+    pub(crate) fn resume_for(&mut self, pool: PoolNo, work: WorkNo, record: &RecordId) -> CommandId {
         let command = self.resume(record, CallOptions::default());
-        self.asked_by(pool, command)
+        self.asked_by(pool, work, command)
     }
 
-    fn asked_by(&mut self, pool: PoolNo, command: CommandId) -> CommandId {
-        self.router.asked_by(pool, command);
+    fn asked_by(&mut self, pool: PoolNo, work: WorkNo, command: CommandId) -> CommandId {
+        self.router.asked_by(pool, work, command);
         command
     }
 
     /// Cancels a purchase of which nothing was put, so that nothing of it was sent either.
-    pub(crate) fn withdraw(&mut self, command: CommandId) {
-        self.route(|router| router.withdraw(command));
+    pub(crate) fn withdraw(&mut self, pool: PoolNo, work: WorkNo) {
+        if let Some(command) = self.router.commands.of_pool(pool, work) {
+            self.route(|router| router.withdraw(command));
+        }
     }
+}
 
+/// Callers' commands that a pool carries out.
+impl Client {
     /// A command of the pool's own, which the client knows nothing of.
     pub(crate) fn command_for(&mut self, operation: &'static str) -> CommandId {
         self.router.command_for(operation)
@@ -116,10 +122,10 @@ impl Client {
         self.router.account.space.slot(slot)
     }
 
-    /// Claims slots, at most `most` of these, those with something under them first. Returns those that the store is asked for; not those
+    /// Claims slots, at most `most` of these, those with something under them first. The pool hears which the store was asked for: not those
     /// that this client has, or is letting go of.
-    pub(crate) fn claim_slots(&mut self, pool: PoolNo, names: Vec<Name>, most: u32) -> Vec<Name> {
-        self.router.claim_slots(pool, names, most)
+    pub(crate) fn claim_slots(&mut self, pool: PoolNo, names: Vec<Name>, most: u32) {
+        self.router.claim_slots(pool, names, most);
     }
 
     /// Lets go of a slot that was claimed and not opened.

@@ -40,7 +40,7 @@ pub use doubts::act::Acted;
 pub use doubts::reconcile::Reconcile;
 pub use drive::{AsyncHost, Driven, Host, Responded, drive, drive_async};
 pub use names::saved::SavedRecords;
-pub(crate) use news::{PoolEventKind, PoolFound, PoolNo, SlotState};
+pub(crate) use news::{PoolEventKind, PoolFound, PoolNo, SlotState, WorkNo};
 pub use public::Client;
 pub use requests::Settlement;
 pub use router::RESPONSE_HEADERS;

@@ -6,6 +6,9 @@ use crate::state::{CommandId, Listed, Name};
 /// A number that names a pool inside the client.
 pub(crate) type PoolNo = u32;
 
+/// A number that a pool gives to what it begins.
+pub(crate) type WorkNo = u32;
+
 /// An event for a pool.
 #[derive(Debug, Clone, Hash)]
 pub(crate) struct PoolEvent {
@@ -15,12 +18,13 @@ pub(crate) struct PoolEvent {
 
 #[derive(Debug, Clone, Hash)]
 pub(crate) enum PoolEventKind {
-    /// These slots of those that it asked for are this client's. Each is to be [opened](super::Client::open_slot) or let go of.
-    Claimed(Vec<(Name, SlotState)>),
+    /// The store was asked for these slots, and those that were found are this client's: each is to be
+    /// [opened](super::Client::open_slot) or let go of.
+    Claimed { asked: Vec<Name>, found: Vec<(Name, SlotState)> },
     /// The store could not be asked.
     NotClaimed,
-    /// A command of the pool's has ended.
-    Ended(CommandId),
+    /// Work of the pool's has ended, with the result of this command.
+    Ended(WorkNo, CommandId),
     /// A purchase of the pool's was charged so much, in USD.
     Charged(Decimal),
     /// The pool's record was claimed, or could not be.

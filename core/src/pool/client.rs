@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::{Deref, DerefMut};
 
 use super::leases::LeaseId;
-use super::machine::{Machine, PoolAction, call_options, is_closed};
+use super::machine::{FoundSlot, ListedPage, Machine, PoolAction, PoolInput, call_options, is_closed};
 use super::notes::refusal;
+use super::others::SeenSlot;
 use super::survey::{SURVEY, Survey};
 use crate::client::{CallOptions, Client, ClientOptions, Driven, Outputs, PoolEventKind, PoolNo, ReadFailure, Step, StepId, Ticket};
 use crate::contract::pools::{
@@ -16,7 +17,7 @@ use crate::contract::{Api, Json, Shaped, json_of};
 use crate::engine::Answered;
 use crate::json::{FromJson, read_json};
 use crate::policy::{Advice, Effect, Error, Kind};
-use crate::state::{CommandId, Name, Seen};
+use crate::state::{CommandId, Name, Seen, Whose};
 use crate::time::{Millis, Now};
 use crate::wire::{Facts, params_of};
 
@@ -431,7 +432,13 @@ impl PoolClient {
             heard = true;
             match news.what {
                 PoolEventKind::Listed(page) if news.pool == SURVEY => self.survey.listed(&mut self.client, page),
-                what => _ = self.tell(news.pool, |machine, client| machine.on_client_event(client, what)),
+                what => {
+                    _ = self.tell(news.pool, |machine, client| {
+                        if let Some(input) = input_of(client, machine, what) {
+                            machine.on_input(client, input);
+                        }
+                    });
+                }
             }
         }
         let closed: Vec<String> =
@@ -479,11 +486,44 @@ outputs! {
 
 const IS_OPEN: &str = "belongs to a pool that this client already has open";
 
+/// The news of the client, as a pool is told them.
+fn input_of(client: &mut Client, machine: &Machine, what: PoolEventKind) -> Option<PoolInput> {
+    Some(match what {
+        PoolEventKind::Claimed { asked, found } => {
+            let found = found.into_iter().map(|(name, state)| {
+                let is_of_another = client.is_slot_of_another(&name, machine.request());
+                FoundSlot { name, state, is_of_another }
+            });
+            PoolInput::Claimed { asked, found: found.collect() }
+        }
+        PoolEventKind::NotClaimed => PoolInput::NotClaimed,
+        PoolEventKind::Ended(work, command) => PoolInput::Ended(work, client.take_answer(command)?),
+        PoolEventKind::Charged(usd) => PoolInput::Charged(usd),
+        PoolEventKind::Found(found) => PoolInput::Found(found),
+        PoolEventKind::Put(is_done) => PoolInput::Put(is_done),
+        PoolEventKind::Listed(page) => PoolInput::Listed(page.map(|(entries, more)| {
+            let after = entries.last().filter(|_| more).map(|last| last.name.clone());
+            let own = entries.into_iter().filter(|listed| machine.reads(&listed.name));
+            let seen = own.map(|listed| match listed.whose {
+                Whose::Other => (listed.name, SeenSlot::WithOthers),
+                Whose::Mine | Whose::Free => (listed.name, SeenSlot::of(client.slot_in(&listed.data))),
+            });
+            ListedPage { slots: seen.collect(), after }
+        })),
+    })
+}
+
 /// Carries out what a pool asks for.
 fn carry_out(client: &mut Client, pool: PoolNo, name: &str, action: PoolAction) {
     match action {
         PoolAction::Complete(command, result) => client.complete(command, *result),
         PoolAction::Notify(what) => client.notify_of_pool(name, what),
+        PoolAction::Start { work, operation, params, options } => _ = client.start_for(pool, work, operation, &params, *options),
+        PoolAction::OpenSlot { work, slot, params, options } => _ = client.open_slot(pool, work, &slot, &params, *options),
+        PoolAction::ResumeSlot { work, name, options } => _ = client.resume_slot(pool, work, &name, *options),
+        PoolAction::ResumeRenewal { work, record } => _ = client.resume_for(pool, work, &record),
+        PoolAction::Withdraw(work) => client.withdraw(pool, work),
+        PoolAction::ClaimSlots { names, most } => client.claim_slots(pool, names, most),
         PoolAction::ReleaseSlot(slot) => client.release_slot(&slot),
         PoolAction::ReleaseSession(session) => _ = client.release_session(&session),
         PoolAction::SetNotes { session, notes, writes } => client.set_pool_notes(&session, notes, writes),

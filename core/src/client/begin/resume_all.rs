@@ -44,7 +44,7 @@ impl Router {
     pub(crate) fn caller_of(&self, command: CommandId) -> Option<CommandId> {
         match self.commands.asker(command)? {
             Asker::List(number) => self.listings.get(&number).map(|listing| listing.command),
-            Asker::Caller | Asker::Pool(_) => None,
+            Asker::Caller | Asker::Pool(..) => None,
         }
     }
 

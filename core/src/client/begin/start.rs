@@ -180,10 +180,10 @@ impl Router {
     }
 
     /// Goes on with what is under a slot; where that is over, or nothing, this is bought.
-    pub(crate) fn open_slot(&mut self, slot: &str, params: &str, options: &CallOptions) -> Result<CommandId, Error> {
+    pub(crate) fn open_slot(&mut self, slot: &str, params: &str, options: CallOptions) -> Result<CommandId, Error> {
         let endpoint = CreateSession::ENDPOINT;
         let built = build(endpoint, params).map_err(|refusal| Error::invalid(endpoint.name, &refusal.field, &refusal.rule))?;
         let intent = Some(SlotPurchase { slot, number: 1 }.to_string());
-        Ok(self.start_built(endpoint, built, Then::Follow, CallOptions { intent, ..options.clone() }))
+        Ok(self.start_built(endpoint, built, Then::Follow, CallOptions { intent, ..options }))
     }
 }

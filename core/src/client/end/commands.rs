@@ -2,7 +2,7 @@
 
 use arcstr::ArcStr;
 
-use crate::client::news::PoolNo;
+use crate::client::news::{PoolNo, WorkNo};
 use crate::client::requests::AfterRetry;
 use crate::collections::{IdMap, Map};
 use crate::engine::{Answered, Counted};
@@ -45,7 +45,7 @@ pub(crate) enum Asker {
     Caller,
     /// The list whose records are resumed together, of which it is one.
     List(u32),
-    Pool(PoolNo),
+    Pool(PoolNo, WorkNo),
 }
 
 /// A result that was taken, or that nobody takes.
@@ -154,9 +154,14 @@ impl Commands {
     }
 
     /// The command is a pool's, which hears of its end. Returns true if it has ended already.
-    pub(crate) fn give_to_pool(&mut self, command: CommandId, pool: PoolNo) -> bool {
-        self.change(command, |known| known.asker = Asker::Pool(pool));
+    pub(crate) fn give_to_pool(&mut self, command: CommandId, pool: PoolNo, work: WorkNo) -> bool {
+        self.change(command, |known| known.asker = Asker::Pool(pool, work));
         self.result(command).is_some()
+    }
+
+    /// The command of a pool's work.
+    pub(crate) fn of_pool(&self, pool: PoolNo, work: WorkNo) -> Option<CommandId> {
+        self.known.iter().find(|(_, known)| known.asker == Asker::Pool(pool, work)).map(|(id, _)| *id)
     }
 
     /// The parts of a common resume.
@@ -347,10 +352,11 @@ mod tests {
         let ids = askers.map(|asker| commands.insert("resume", asker));
         assert_eq!(ids.map(|id| commands.asker(id)), askers.map(Some));
         assert_eq!(commands.parts_of(3), [ids[1], ids[3]]);
-        assert!(!commands.give_to_pool(ids[0], 9));
+        assert!(!commands.give_to_pool(ids[0], 9, 1));
         commands.end(ids[1], done(), RecordsToDelete::default());
-        assert!(commands.give_to_pool(ids[1], 9), "it was refused at once");
-        assert_eq!([ids[0], ids[1]].map(|id| commands.asker(id)), [Some(Asker::Pool(9)); 2]);
+        assert!(commands.give_to_pool(ids[1], 9, 2), "it was refused at once");
+        assert_eq!([ids[0], ids[1]].map(|id| commands.asker(id)), [1, 2].map(|work| Some(Asker::Pool(9, work))));
+        assert_eq!([(9, 2), (9, 3), (8, 2)].map(|(pool, work)| commands.of_pool(pool, work)), [Some(ids[1]), None, None]);
         assert_eq!(commands.parts_of(3), [ids[3]]);
     }
 

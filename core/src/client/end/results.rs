@@ -33,7 +33,7 @@ impl Router {
         match asker {
             Asker::Caller => self.outbox.steps.push_back(Step::Completed { command }),
             Asker::List(number) => self.deferred.push(Deferred::PartEnded(number, command)),
-            Asker::Pool(pool) => self.news.push_back(PoolEvent { pool, what: PoolEventKind::Ended(command) }),
+            Asker::Pool(pool, work) => self.news.push_back(PoolEvent { pool, what: PoolEventKind::Ended(work, command) }),
         }
     }
 

@@ -130,8 +130,9 @@ impl Router {
             self.answered(&PendingWrite::Name(name.clone()), None);
             self.attend(name);
         }
-        let claimed = claimed.into_iter().filter(|(name, _)| self.journal.user(name) == Some(&User::Pool)).collect();
-        self.news.push_back(PoolEvent { pool, what: if is_known { PoolEventKind::Claimed(claimed) } else { PoolEventKind::NotClaimed } });
+        let found = claimed.into_iter().filter(|(name, _)| self.journal.user(name) == Some(&User::Pool)).collect();
+        let what = if is_known { PoolEventKind::Claimed { asked: names, found } } else { PoolEventKind::NotClaimed };
+        self.news.push_back(PoolEvent { pool, what });
     }
 
     /// A page was read, or could not be.

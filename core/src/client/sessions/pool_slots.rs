@@ -6,7 +6,7 @@ use crate::client::begin::same_request::{differing_members, digests};
 use crate::client::end::commands::Asker;
 use crate::client::jobs::job::Entry;
 use crate::client::names::keep::REMEMBERED;
-use crate::client::news::{PoolEvent, PoolEventKind, PoolNo, SlotState};
+use crate::client::news::{PoolEvent, PoolEventKind, PoolNo, SlotState, WorkNo};
 use crate::client::outbox::Pending;
 use crate::client::requests::{Start, StoredRecord};
 use crate::client::router::Router;
@@ -20,14 +20,20 @@ use crate::state::{CommandId, Data, Done, JobId, Name, StoreCall, User, Version}
 use crate::wire::{Facts, build};
 
 impl Router {
-    /// Claims slots of a pool, at most `most` of these, those with something under them first.
-    pub(crate) fn claim_slots(&mut self, pool: PoolNo, names: Vec<Name>, most: u32) -> Vec<Name> {
+    /// Claims slots of a pool, at most `most` of these, those with something under them first. The store is not asked for those that this
+    /// client has, or is letting go of.
+    pub(crate) fn claim_slots(&mut self, pool: PoolNo, names: Vec<Name>, most: u32) {
         let names: Vec<Name> = names.into_iter().filter(|name| self.journal.claim(name)).collect();
-        if !names.is_empty() {
-            let call = StoreCall::Claim { names: names.clone(), most };
-            self.push_store(Pending::Slots(pool, names.clone()), None, call);
+        match names.is_empty() {
+            true => {
+                let what = PoolEventKind::Claimed { asked: Vec::new(), found: Vec::new() };
+                self.news.push_back(PoolEvent { pool, what });
+            }
+            false => {
+                let call = StoreCall::Claim { names: names.clone(), most };
+                self.push_store(Pending::Slots(pool, names), None, call);
+            }
         }
-        names
     }
 
     /// A slot is this client's: it waits for what its pool does with it.
@@ -78,7 +84,7 @@ impl Router {
     /// A purchase was charged: where a pool began it, the pool hears.
     pub(crate) fn tell_pool_of_charge(&mut self, id: JobId, usd: Decimal) {
         let command = self.jobs.get(&id).and_then(|entry| entry.waiting.first());
-        if let Some(Asker::Pool(pool)) = command.and_then(|command| self.commands.asker(command)) {
+        if let Some(Asker::Pool(pool, _)) = command.and_then(|command| self.commands.asker(command)) {
             self.news.push_back(PoolEvent { pool, what: PoolEventKind::Charged(usd) });
         }
     }
@@ -93,11 +99,11 @@ impl Router {
     }
 
     /// A command is a pool's, which hears of its end.
-    pub(crate) fn asked_by(&mut self, pool: PoolNo, command: CommandId) {
-        if self.commands.give_to_pool(command, pool) {
+    pub(crate) fn asked_by(&mut self, pool: PoolNo, work: WorkNo, command: CommandId) {
+        if self.commands.give_to_pool(command, pool, work) {
             // The command was refused at once.
             self.outbox.steps.retain(|step| !matches!(step, crate::client::types::Step::Completed { command: ended } if *ended == command));
-            self.news.push_back(PoolEvent { pool, what: PoolEventKind::Ended(command) });
+            self.news.push_back(PoolEvent { pool, what: PoolEventKind::Ended(work, command) });
         }
     }
 
@@ -181,7 +187,7 @@ mod tests {
 
     fn open(client: &mut Client) -> CommandId {
         let options = CallOptions { attempts: Some(1), credentials: Some(false), ..CallOptions::default() };
-        client.open_slot(0, SLOT, BUY, &options).expect("can be asked for")
+        client.open_slot(0, 1, SLOT, BUY, options)
     }
 
     /// Opens the slot; each send gets the same answer. Returns the result, and the requests.
@@ -198,7 +204,7 @@ mod tests {
             answer(request)
         });
         assert!(
-            client.router.news.iter().any(|news| matches!(news.what, PoolEventKind::Ended(ended) if ended == command)),
+            client.router.news.iter().any(|news| matches!(news.what, PoolEventKind::Ended(_, ended) if ended == command)),
             "the pool hears of it"
         );
         (client.take_answer(command).expect("has completed"), sent)
@@ -210,7 +216,7 @@ mod tests {
         let (first, sent) = opened(&mut client, &mut disk, |_| session("s-1", "active"));
         assert_eq!((first.expect("was bought").facts.session_id.as_deref(), sent.len()), (Some("s-1"), 1));
         assert_eq!(held(&mut client, &mut disk), Some(("pool/shop/3#1".into(), None, Some("s-1".into()))));
-        let end = client.start_for(0, "terminate_session", r#"{"session_id":"s-1"}"#, CallOptions::default());
+        let end = client.start_for(0, 1, "terminate_session", r#"{"session_id":"s-1"}"#, CallOptions::default());
         go_on(&mut client, &mut disk, NOW, |_| (200, r#"{"success":true,"data":{}}"#.to_owned()));
         client.take_answer(end).expect("has completed").expect("is ended");
         go_on(&mut client, &mut disk, NOW, |_| panic!("nothing is sent"));
@@ -269,14 +275,14 @@ mod tests {
                 .router
                 .news
                 .iter()
-                .any(|news| matches!(&news.what, PoolEventKind::Claimed(claimed) if matches!(claimed[..], [(_, SlotState::Free)])))
+                .any(|news| matches!(&news.what, PoolEventKind::Claimed { found, .. } if matches!(found[..], [(_, SlotState::Free)])))
         );
         let (refused, again) = opened(&mut second, &mut disk, |_| (403, "no".to_owned()));
         assert!(refused.is_err() && again == [key.clone()]);
         assert_eq!(held(&mut second, &mut disk), Some(("pool/shop/3#1".into(), Some(key.clone()), None)));
         let mut third = own(9);
         let other = r#"{"session_type":"dynamic","product_no":"another"}"#;
-        third.open_slot(0, SLOT, other, &CallOptions { attempts: Some(1), ..CallOptions::default() }).expect("can be asked for");
+        third.open_slot(0, 1, SLOT, other, CallOptions { attempts: Some(1), ..CallOptions::default() });
         go_on(&mut third, &mut disk, NOW, |_| (403, "no".to_owned()));
         let (intent, anew, _) = held(&mut third, &mut disk).expect("is kept");
         assert!(intent == "pool/shop/3#2" && anew.is_some_and(|anew| anew != key));
@@ -288,7 +294,7 @@ mod tests {
         opened(&mut first, &mut disk, |_| session("s-1", "active")).0.expect("was bought");
         let mut second = agent(8, true);
         let other = r#"{"session_type":"dynamic","product_no":"another"}"#;
-        let command = second.open_slot(0, SLOT, other, &CallOptions::default()).expect("can be asked for");
+        let command = second.open_slot(0, 1, SLOT, other, CallOptions::default());
         go_on(&mut second, &mut disk, NOW, |request| {
             assert_eq!(request.method.as_str(), "GET");
             session("s-1", "active")
@@ -320,7 +326,7 @@ mod tests {
         let mut third = agent(9, true);
         opened(&mut third, &mut disk, |_| session("s-1", "active")).0.expect("is taken over");
         assert_eq!(third.pool_notes("s-1"), Some("{\"a\":2}"));
-        let end = third.start_for(0, "terminate_session", r#"{"session_id":"s-1"}"#, CallOptions::default());
+        let end = third.start_for(0, 1, "terminate_session", r#"{"session_id":"s-1"}"#, CallOptions::default());
         go_on(&mut third, &mut disk, NOW, |_| (200, r#"{"success":true,"data":{}}"#.to_owned()));
         third.take_answer(end).expect("has completed").expect("is ended");
         opened(&mut third, &mut disk, |_| session("s-2", "active")).0.expect("is bought");
@@ -346,11 +352,12 @@ mod tests {
         opened(&mut first, &mut disk, |_| session("s-1", "active")).0.expect("was bought");
         let mut client = agent(8, true);
         let names: Vec<Name> = (0..5).map(|slot| client.slot_name(&format!("shop/{slot}"))).collect();
-        assert_eq!(client.claim_slots(9, names.clone(), 2), names);
+        client.claim_slots(9, names.clone(), 2);
         go_on(&mut client, &mut disk, NOW, |_| panic!("nothing is sent"));
-        let Some(PoolEvent { pool: 9, what: PoolEventKind::Claimed(claimed) }) = client.router.news.pop_front() else {
+        let Some(PoolEvent { pool: 9, what: PoolEventKind::Claimed { asked, found: claimed } }) = client.router.news.pop_front() else {
             panic!("are claimed")
         };
+        assert_eq!(asked, names);
         let held =
             |slot: &SlotState| claimed.iter().filter(|(_, known)| known == slot).map(|(name, _)| name.clone()).collect::<Vec<Name>>();
         assert_eq!((held(&SlotState::Taken), held(&SlotState::Free).len(), claimed.len()), (vec![names[3].clone()], 1, 2));
@@ -358,7 +365,14 @@ mod tests {
         // A released slot can be claimed again; another one stays this client's.
         client.release_slot(&free[0]);
         go_on(&mut client, &mut disk, NOW, |_| panic!("nothing is sent"));
-        assert_eq!((client.claim_slots(9, vec![names[3].clone()], 1), client.claim_slots(9, free.clone(), 1)), (vec![], free));
+        client.claim_slots(9, vec![names[3].clone()], 1);
+        client.claim_slots(9, free.clone(), 1);
+        go_on(&mut client, &mut disk, NOW, |_| panic!("nothing is sent"));
+        let asked = client.router.news.drain(..).map(|news| match news.what {
+            PoolEventKind::Claimed { asked, .. } => asked,
+            what => panic!("{what:?}"),
+        });
+        assert_eq!(asked.collect::<Vec<_>>(), [vec![], free]);
         let command = open(&mut client);
         go_on(&mut client, &mut disk, NOW, |_| session("s-1", "active"));
         assert!(client.take_answer(command).expect("has completed").is_ok() && client.router.slots.len() == 1);
@@ -372,7 +386,7 @@ mod tests {
         client.lost(None, NOW);
         go_on(&mut client, &mut disk, NOW, |_| panic!("nothing is sent"));
         assert!(
-            matches!(client.router.news.pop_front(), Some(PoolEvent { what: PoolEventKind::Claimed(claimed), .. }) if claimed.is_empty())
+            matches!(client.router.news.pop_front(), Some(PoolEvent { what: PoolEventKind::Claimed { found, .. }, .. }) if found.is_empty())
         );
         assert!(!client.router.journal.is_owned(&name) && (client.router.slots.len() == 0));
         // The claim may also end after it.

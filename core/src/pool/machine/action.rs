@@ -3,7 +3,8 @@
 
 use arcstr::ArcStr;
 
-use crate::engine::{Answered, EventKind};
+use crate::client::{CallOptions, WorkNo};
+use crate::engine::{Answered, EventKind, RecordId};
 use crate::policy::Error;
 use crate::state::{CommandId, Name};
 
@@ -14,6 +15,18 @@ pub(in crate::pool) enum PoolAction {
     Complete(CommandId, Box<Result<Answered, Error>>),
     /// Something is new of the pool, for people.
     Notify(EventKind),
+    /// An operation of the table begins.
+    Start { work: WorkNo, operation: &'static str, params: String, options: Box<CallOptions> },
+    /// What is under a slot goes on; where that is over, or nothing, this is bought.
+    OpenSlot { work: WorkNo, slot: String, params: String, options: Box<CallOptions> },
+    /// What is under a claimed slot goes on, and nothing is bought.
+    ResumeSlot { work: WorkNo, name: Name, options: Box<CallOptions> },
+    /// A renewal that is in doubt goes on.
+    ResumeRenewal { work: WorkNo, record: RecordId },
+    /// A purchase of which nothing was put is cancelled.
+    Withdraw(WorkNo),
+    /// Slots are claimed, at most `most` of these, those with something under them first.
+    ClaimSlots { names: Vec<Name>, most: u32 },
     /// A slot that was claimed and not opened is let go of.
     ReleaseSlot(Name),
     /// The session of a slot is let go of.

@@ -1,12 +1,12 @@
 //! How many sessions more are wanted, and how the store is asked for the slots that they are taken over from, or bought for.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::action::PoolAction;
+use super::input::FoundSlot;
 use super::root::{For, Machine, is_dynamic};
 use super::slots::Doing;
 use super::takeover::{READ_AGAIN, Situation, SlotUse};
-use crate::client::{CallOptions, Client, SlotState};
 use crate::engine::Answered;
 use crate::policy::Error;
 use crate::pool::buyer::{AT_ONCE as PURCHASES, HoldTrial, May};
@@ -29,7 +29,7 @@ const LOOKS: u32 = 1024;
 
 impl Machine {
     /// Asks for slots, where somebody waits or fewer are free than are to be at hand.
-    pub(super) fn want_more(&mut self, client: &mut Client, now: Millis) {
+    pub(super) fn want_more(&mut self, now: Millis) {
         match self.wanted(now) {
             0 => self.asking.wanted_since = None,
             _ => _ = self.asking.wanted_since.get_or_insert(now),
@@ -39,34 +39,35 @@ impl Machine {
             // The purchase that had no answer is the trial, with its key.
             Some(HoldTrial::Same) => match self.slots.resendable() {
                 Some(_) if now < self.asking.next => return,
-                Some(slot) => return self.look_at_doubt(client, slot, true),
+                Some(slot) => return self.look_at_doubt(slot, true),
                 None => {}
             },
             Some(HoldTrial::AfterRead) if self.wanted(now) > 0 && !self.asking.reads_products => {
                 self.asking.reads_products = true;
-                let command = client.start_for(self.number, "list_products", "{}", CallOptions::default());
-                self.commands.insert(command, For::Products);
+                let work = self.begin_work(For::Products);
+                let (params, options) = ("{}".to_owned(), Box::default());
+                self.act(PoolAction::Start { work, operation: "list_products", params, options });
             }
             _ => {}
         }
         // Until the products were read nothing is bought; what others give back is taken over.
         let (allowed, trial) = if trial == Some(HoldTrial::AfterRead) { (0, None) } else { (allowed, trial) };
-        self.ask(client, now, allowed, trial);
+        self.ask(now, allowed, trial);
     }
 
     /// Asks the store for a slot in doubt: what is there by now goes on, as a trial where one is due. That it is free by now, as somebody
     /// settled it, is no reason to buy.
-    pub(super) fn look_at_doubt(&mut self, client: &mut Client, slot: SlotNo, is_trial: bool) {
+    pub(super) fn look_at_doubt(&mut self, slot: SlotNo, is_trial: bool) {
         let Some(doing) = self.slots.doing(slot) else { return };
         let now = self.now.monotonic;
-        let soon = now.saturating_add(ASK_AGAIN);
-        if !self.asking.out.is_empty() || !self.claim(client, vec![slot], 1) {
-            if is_trial {
-                self.ask_later(now);
-            }
-            return self.slots.set(slot, doing, Some(soon));
+        if self.asking.out.is_empty() {
+            self.asking.tries = is_trial;
+            return self.claim(vec![slot], 1);
         }
-        self.asking.tries = is_trial;
+        if is_trial {
+            self.ask_later(now);
+        }
+        self.slots.set(slot, doing, Some(now.saturating_add(ASK_AGAIN)));
     }
 
     /// The store could not be asked.
@@ -86,7 +87,7 @@ impl Machine {
     }
 
     /// Asks the store for slots. Where it is known that nothing is there to be taken over, only for those that may be bought for.
-    fn ask(&mut self, client: &mut Client, now: Millis, allowed: u32, trial: Option<HoldTrial>) {
+    fn ask(&mut self, now: Millis, allowed: u32, trial: Option<HoldTrial>) {
         let (lacking, wanted) = (self.lacking(now), self.wanted(now));
         let is_default = lacking == 0 || self.shared.is_replaced();
         if is_default || !self.asking.out.is_empty() || now < self.asking.next {
@@ -106,10 +107,7 @@ impl Machine {
         };
         if let Some(slot) = there.filter(|slot| most > 0 && !self.slots.is_known(*slot)) {
             self.asking.look_anew();
-            if !self.claim(client, vec![slot], 1) {
-                self.ask_later(now);
-            }
-            return;
+            return self.claim(vec![slot], 1);
         }
         if most == 0 || there.is_some() {
             // Others may have let go of something meanwhile.
@@ -130,13 +128,11 @@ impl Machine {
         if is_random {
             self.dice.shuffle(&mut slots);
         }
-        if !self.claim(client, slots, most.min(room)) {
-            self.ask_later(now);
-        }
+        self.claim(slots, most.min(room));
     }
 
     /// Asks for slots, to end what they hold.
-    pub(super) fn ask_to_end(&mut self, client: &mut Client) {
+    pub(super) fn ask_to_end(&mut self) {
         let Some(from) = self.asking.ends_from else { return };
         let size = self.options.size.max(self.shared.size());
         let behind = self.slots.unknown(from, size).take_while(|slot| *slot >= from);
@@ -147,33 +143,39 @@ impl Machine {
             self.asking.ends_from = None;
             return;
         }
-        if !self.claim(client, slots.clone(), most) {
-            self.ask_later(self.now.monotonic);
-        }
-        // Some may be being let go of at this moment: they are asked for again.
-        let left_out = slots.into_iter().find(|slot| !self.asking.out.values().any(|asked| asked == slot));
-        self.asking.ends_from = left_out.or(next);
+        self.asking.ends_from = next;
+        self.claim(slots, most);
     }
 
     /// Notes what the store has said of slots: those that it did not give, though more were wanted, are with others.
-    fn note_others(&mut self, asked: &BTreeMap<Name, SlotNo>, claimed: &[(Name, SlotState)]) {
+    fn note_others(&mut self, asked: &BTreeMap<Name, SlotNo>, claimed: &[FoundSlot]) {
         let others = &mut self.slots.others;
         if claimed.len() < self.asking.most as usize {
             asked.values().for_each(|slot| others.note(*slot, SeenSlot::WithOthers));
         }
-        for (name, found) in claimed {
-            asked.get(name).into_iter().for_each(|slot| others.note(*slot, SeenSlot::of(*found)));
+        for found in claimed {
+            asked.get(&found.name).into_iter().for_each(|slot| others.note(*slot, SeenSlot::of(found.state)));
         }
     }
 
-    fn claim(&mut self, client: &mut Client, slots: Vec<SlotNo>, most: u32) -> bool {
+    fn claim(&mut self, slots: Vec<SlotNo>, most: u32) {
         self.asking.most = most;
-        let names: Vec<(Name, SlotNo)> = slots.into_iter().map(|slot| (self.slot_name(slot), slot)).collect();
-        let asked = client.claim_slots(self.number, names.iter().map(|(name, _)| name.clone()).collect(), most);
-        self.asking.out = names.into_iter().collect();
-        let asked: BTreeSet<Name> = asked.into_iter().collect();
-        self.asking.out.retain(|name, _| asked.contains(name));
-        !asked.is_empty()
+        let names: Vec<Name> = slots.iter().map(|slot| self.slot_name(*slot)).collect();
+        self.asking.out = names.iter().cloned().zip(slots).collect();
+        self.act(PoolAction::ClaimSlots { names, most });
+    }
+
+    /// The store was not asked for these slots, since the client has them, or is letting go of them at this moment.
+    fn not_asked(&mut self, left_out: &[SlotNo]) {
+        let now = self.now.monotonic;
+        if self.ends_what_it_finds() {
+            self.asking.ends_from = left_out.iter().copied().chain(self.asking.ends_from).min();
+        }
+        for slot in left_out {
+            if let Some(doing @ Doing::Doubts { .. }) = self.slots.doing(*slot) {
+                self.slots.set(*slot, doing, Some(now.saturating_add(ASK_AGAIN)));
+            }
+        }
     }
 
     pub(super) fn ask_later(&mut self, now: Millis) {
@@ -184,9 +186,14 @@ impl Machine {
     }
 
     /// The store has given slots: what is there is taken over, and where nothing is, one may be bought.
-    pub(super) fn claimed(&mut self, client: &mut Client, claimed: &[(Name, SlotState)]) {
+    pub(super) fn claimed(&mut self, asked: &[Name], claimed: &[FoundSlot]) {
         let now = self.now.monotonic;
-        let (asked, is_trial) = (std::mem::take(&mut self.asking.out), std::mem::take(&mut self.asking.tries));
+        let (mut out, is_trial) = (std::mem::take(&mut self.asking.out), std::mem::take(&mut self.asking.tries));
+        let asked: BTreeMap<Name, SlotNo> = asked.iter().filter_map(|name| out.remove_entry(name)).collect();
+        self.not_asked(&out.into_values().collect::<Vec<_>>());
+        if asked.is_empty() {
+            return self.ask_later(now);
+        }
         // A slot in doubt that was asked for is nobody's doubt any more, or another client has it.
         let is_in_doubt = |slot: &SlotNo| matches!(self.slots.doing(*slot), Some(Doing::Doubts { .. }));
         let doubts: Vec<SlotNo> = asked.values().copied().filter(is_in_doubt).collect();
@@ -194,16 +201,17 @@ impl Machine {
         doubts.into_iter().for_each(|slot| self.slots.remove(slot));
         self.note_others(&asked, claimed);
         let (mut free, mut began, mut buys) = (Vec::new(), false, false);
-        for (name, found) in claimed {
+        for found in claimed {
+            let name = &found.name;
             let Some(slot) = asked.get(name).copied() else { continue };
             self.buyer.claimed(slot);
-            let used = self.situation(client, name, slot, is_trial).use_of(*found);
+            let used = self.situation(found, slot, is_trial).use_of(found.state);
             began |= matches!(used, SlotUse::Takes | SlotUse::Sends | SlotUse::Reads);
             buys |= matches!(used, SlotUse::Sends);
             match used {
                 SlotUse::Buys => free.push((name, slot)),
-                SlotUse::Takes | SlotUse::Reads => self.take_over(client, name, slot, false),
-                SlotUse::Ends => self.take_over(client, name, slot, true),
+                SlotUse::Takes | SlotUse::Reads => self.take_over(name, slot, false),
+                SlotUse::Ends => self.take_over(name, slot, true),
                 SlotUse::Sends => match self.buyer.may(self.now.unix, now) {
                     May::Try(trial) if is_trial => self.keep(name, slot, true, Some(trial)),
                     May::Buy(_) if !is_trial => self.keep(name, slot, true, None),
@@ -262,12 +270,12 @@ impl Machine {
     }
 
     /// The situation of a claimed slot.
-    fn situation(&self, client: &Client, name: &Name, slot: SlotNo, is_trial: bool) -> Situation {
+    fn situation(&self, found: &FoundSlot, slot: SlotNo, is_trial: bool) -> Situation {
         Situation {
             closes: self.closing.is_some(),
             ends: self.ends_what_it_finds(),
             is_replaced: self.shared.is_replaced(),
-            is_old: client.is_slot_of_another(name, &self.params),
+            is_old: found.is_of_another,
             is_within: slot < self.options.size,
             may_send: is_trial || !self.may_not_buy(),
             is_dynamic: is_dynamic(&self.options),

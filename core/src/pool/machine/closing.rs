@@ -19,17 +19,11 @@ const NAMED: usize = 10;
 impl Machine {
     /// Drains after another client that drains the pool everywhere. The other one may have missed slots that this one has released since,
     /// so this one looks, too; but if the pool was opened anew meanwhile, sessions without an owner may belong to the new opening.
-    pub(super) fn drain_unheard(&mut self, client: &mut Client, everywhere: bool, include_static: bool) {
-        self.begin_closing(client, None, GRACE, Some(Ends { include_static, everywhere }));
+    pub(super) fn drain_unheard(&mut self, everywhere: bool, include_static: bool) {
+        self.begin_closing(None, GRACE, Some(Ends { include_static, everywhere }));
     }
 
-    pub(super) fn begin_closing(
-        &mut self,
-        client: &mut Client,
-        command: Option<(CommandId, &'static str)>,
-        grace: Millis,
-        ends: Option<Ends>,
-    ) {
+    pub(super) fn begin_closing(&mut self, command: Option<(CommandId, &'static str)>, grace: Millis, ends: Option<Ends>) {
         let (now, was_everywhere) = (self.now.monotonic, self.ends_what_it_finds());
         if let Some(closing) = &mut self.closing {
             // A second closing waits with the first, and ends the sessions of either; the time for that begins now.
@@ -57,7 +51,7 @@ impl Machine {
             let is_left = |held: &HeldSlot| held.session.is_none() && matches!(held.doing, Doing::Rests | Doing::Left | Doing::Empty);
             self.slots.which(is_left).into_iter().for_each(|slot| self.slots.remove(slot));
         }
-        self.withdraw_purchases(client);
+        self.withdraw_purchases();
         for waiter in self.callers.gone_by(None) {
             let error = Error::new(Kind::Cancelled, Effect::None, "acquire", "the pool was closed", Advice::Nothing);
             self.end_wait(waiter, error);
@@ -83,7 +77,7 @@ impl Machine {
     pub(super) fn close_slot(&mut self, client: &mut Client, slot: SlotNo) {
         let is_to_end = self.ends().is_some() || self.slots.session(slot).is_some_and(|session| session.ends_after_leases);
         match is_to_end {
-            true => self.end(client, slot),
+            true => self.end(slot),
             false => self.release_idle(client, slot),
         }
     }
@@ -104,10 +98,10 @@ impl Machine {
             self.slots.which(rests).into_iter().for_each(|slot| self.close_slot(client, slot));
         }
         if self.is_to_find() && self.asking.out.is_empty() && now >= self.asking.next && !self.shared.is_behind() {
-            self.ask_to_end(client);
+            self.ask_to_end();
         }
         let is_asking = !self.asking.out.is_empty() || self.is_to_find();
-        let is_busy = self.ends().is_some() && (self.slots.has_idle_sessions() || is_asking || !self.commands.is_empty());
+        let is_busy = self.ends().is_some() && (self.slots.has_idle_sessions() || is_asking || !self.works.is_empty());
         let is_late = now >= until.saturating_add(PATIENCE);
         self.tell_undrained(now, is_busy);
         if (is_busy || self.shared.is_behind()) && !is_late {

@@ -2,7 +2,7 @@
 
 use super::action::PoolAction;
 use super::opened::{has_proxy, proxy_of};
-use super::root::{Machine, is_dynamic};
+use super::root::{For, Machine, is_dynamic};
 use super::slots::{Doing, HeldSlot, PoolSession};
 use super::takeover::{READ_AGAIN, Renewal};
 use crate::client::{CallOptions, Client, Name};
@@ -23,16 +23,16 @@ const CHANGE_AGAIN: Millis = 5000;
 
 impl Machine {
     /// Begins something about the session of a slot, which is not lent meanwhile.
-    fn begin<O: Operation>(&mut self, client: &mut Client, slot: SlotNo, doing: Doing, operation: &O, options: CallOptions) {
+    fn begin<O: Operation>(&mut self, slot: SlotNo, doing: Doing, operation: &O, options: CallOptions) {
         self.leases.hold_back(slot);
-        self.begin_beside(client, slot, doing, operation, options);
+        self.begin_beside(slot, doing, operation, options);
     }
 
     /// Begins something about the session of a slot, which is lent meanwhile if it was.
-    fn begin_beside<O: Operation>(&mut self, client: &mut Client, slot: SlotNo, doing: Doing, operation: &O, options: CallOptions) {
+    fn begin_beside<O: Operation>(&mut self, slot: SlotNo, doing: Doing, operation: &O, options: CallOptions) {
         self.slots.set(slot, doing, None);
-        let command = client.start_for(self.number, O::ENDPOINT.name, &json_of(operation), options);
-        self.works(slot, command);
+        let (work, options) = (self.begin_work(For::Slot(slot)), Box::new(options));
+        self.act(PoolAction::Start { work, operation: O::ENDPOINT.name, params: json_of(operation), options });
     }
 
     /// The session of a slot is lent from now on. It is looked at again when its exit is old, or when a read that failed is repeated.
@@ -50,11 +50,11 @@ impl Machine {
     }
 
     /// The time has come to look at a session that is lent.
-    pub(super) fn look_at_lent(&mut self, client: &mut Client, slot: SlotNo, now: Millis) {
+    pub(super) fn look_at_lent(&mut self, slot: SlotNo, now: Millis) {
         let Some(session) = self.slots.session_mut(slot) else { return };
         if session.read_again_at.take_if(|at| *at <= now).is_some() {
             let read = session.to_read();
-            return self.begin_beside(client, slot, Doing::Reads, &read, CallOptions::default());
+            return self.begin_beside(slot, Doing::Reads, &read, CallOptions::default());
         }
         let read_again_at = session.read_again_at;
         self.leases.change(slot, now);
@@ -62,25 +62,25 @@ impl Machine {
     }
 
     /// Reads a session.
-    pub(super) fn read(&mut self, client: &mut Client, slot: SlotNo) {
+    pub(super) fn read(&mut self, slot: SlotNo) {
         let may = |doing| matches!(doing, Doing::Lends | Doing::Waits | Doing::Rotates | Doing::Renews);
         let Some(session) = self.slots.session(slot).filter(|_| self.slots.doing(slot).is_some_and(may)) else { return };
         let read = session.to_read();
-        self.begin(client, slot, Doing::Reads, &read, CallOptions::default());
+        self.begin(slot, Doing::Reads, &read, CallOptions::default());
     }
 
     /// Changes the exits that may be changed now, and ends the sessions that are to end.
-    pub(super) fn change_exits(&mut self, client: &mut Client, now: Millis) {
+    pub(super) fn change_exits(&mut self, now: Millis) {
         while let Some(slot) = self.leases.next_change(now, self.slots.counts.rotating) {
-            self.rotate(client, slot);
+            self.rotate(slot);
         }
     }
 
     /// Changes the exit of a session, of which no lease is out; or ends it, where that is what it came to.
-    fn rotate(&mut self, client: &mut Client, slot: SlotNo) {
+    fn rotate(&mut self, slot: SlotNo) {
         let Some(session) = self.slots.session(slot) else { return };
         if session.ends_after_leases {
-            return self.end(client, slot);
+            return self.end(slot);
         }
         if session.is_discarded {
             return self.slots.set(slot, Doing::Waits, None);
@@ -88,7 +88,7 @@ impl Machine {
         let reason = session.rotates_for();
         let session_id = session.id.to_string();
         let rotate = RotateSession { session_id, include_credentials: Some(true), reason: Some(reason) };
-        self.begin(client, slot, Doing::Rotates, &rotate, CallOptions::default());
+        self.begin(slot, Doing::Rotates, &rotate, CallOptions::default());
     }
 
     pub(super) fn tell_rotated(&mut self, slot: SlotNo) {
@@ -116,7 +116,7 @@ impl Machine {
         let Some(session) = self.slots.session_mut(slot) else { return };
         // A session that could not be ended before is ended now.
         if session.ends_after_leases && !is_lent {
-            return self.end(client, slot);
+            return self.end(slot);
         }
         session.is_unsure = false;
         self.tell_usable(slot);
@@ -230,7 +230,7 @@ impl Machine {
         let renews = self.slots.session(slot).is_some_and(|session| !session.ends_after_leases && !session.is_discarded)
             && self.renewal(slot) != Renewal::Never;
         match renews {
-            true => self.renew(client, slot),
+            true => self.renew(slot),
             false if counts => self.session_over(client, slot),
             false => self.give_up(client, slot),
         }
@@ -256,7 +256,7 @@ impl Machine {
     }
 
     /// Renews an expired session, or goes on with that; later, where nothing may be bought now.
-    fn renew(&mut self, client: &mut Client, slot: SlotNo) {
+    fn renew(&mut self, slot: SlotNo) {
         let Some((session, duration)) = self.slots.session(slot).zip(self.options.renew_duration) else { return };
         let renew = RenewSession { session_id: session.id.to_string(), duration };
         let options = CallOptions { expected_charge_usd: self.options.expected_charge_usd, ..CallOptions::default() };
@@ -269,7 +269,7 @@ impl Machine {
             }
             Renewal::Now => {
                 self.slots.session_mut(slot).into_iter().for_each(|session| session.renews_again = false);
-                self.begin(client, slot, Doing::Renews, &renew, options);
+                self.begin(slot, Doing::Renews, &renew, options);
             }
             // The session is found expired again, and renewed once the pool buys.
             Renewal::Later | Renewal::Never => self.slots.set(slot, Doing::Waits, Some(self.now.monotonic.saturating_add(READ_AGAIN))),
@@ -289,10 +289,10 @@ impl Machine {
     }
 
     /// Continues a change of a session that is to be tried again. Returns true if there is one.
-    pub(super) fn goes_on(&mut self, client: &mut Client, slot: SlotNo) -> bool {
+    pub(super) fn goes_on(&mut self, slot: SlotNo) -> bool {
         match self.slots.session(slot) {
-            Some(session) if session.ends_after_leases => self.end(client, slot),
-            Some(session) if session.renews_again => self.renew(client, slot),
+            Some(session) if session.ends_after_leases => self.end(slot),
+            Some(session) if session.renews_again => self.renew(slot),
             _ => return false,
         }
         true
@@ -305,9 +305,9 @@ impl Machine {
         let found =
             error.record.clone().map(RecordId).filter(|record| is_found && !Name::of(record).is_some_and(|(name, _)| name.is_findable()));
         if let Some(record) = found {
-            let command = client.resume_for(self.number, &record);
             self.slots.set(slot, Doing::Renews, None);
-            return self.works(slot, command);
+            let work = self.begin_work(For::Slot(slot));
+            return self.act(PoolAction::ResumeRenewal { work, record });
         }
         // That says nothing of further purchases.
         let is_of_session = matches!(error.code.as_deref(), Some("SESSION_NOT_FOUND" | "SESSION_EXPIRED"));
@@ -339,10 +339,10 @@ impl Machine {
     }
 
     /// Ends a session, of which no lease is out.
-    pub(super) fn end(&mut self, client: &mut Client, slot: SlotNo) {
+    pub(super) fn end(&mut self, slot: SlotNo) {
         let Some(session) = self.slots.session(slot) else { return };
         let end = TerminateSession { session_id: session.id.to_string() };
-        self.begin(client, slot, Doing::Ends, &end, CallOptions::default());
+        self.begin(slot, Doing::Ends, &end, CallOptions::default());
     }
 
     /// A session was ended, or could not be.

@@ -7,12 +7,12 @@ use super::root::{For, Machine, call_options};
 use super::shared::Custody;
 use super::slots::Doing;
 use super::takeover::READ_AGAIN;
-use crate::client::{CallOptions, Client};
+use crate::client::{CallOptions, WorkNo};
 use crate::pool::buyer::{BuyingChange, HoldTrial};
 use crate::pool::leases::SlotNo;
 use crate::pool::record::RecordChange;
 use crate::pool::rules::{PoolRule, holds};
-use crate::state::{CommandId, Name};
+use crate::state::Name;
 use crate::time::Millis;
 
 impl Machine {
@@ -26,7 +26,7 @@ impl Machine {
     }
 
     /// Buys for what was kept, if the record allows it; or lets go of it.
-    pub(super) fn buy_kept(&mut self, client: &mut Client, now: Millis) {
+    pub(super) fn buy_kept(&mut self, now: Millis) {
         let all = std::mem::take(&mut self.asking.kept);
         // Those that wait here are among those that are coming, each for one session that is wanted.
         let here = u32::try_from(all.iter().filter(|kept| !kept.is_doubt).count()).unwrap_or(u32::MAX);
@@ -43,7 +43,7 @@ impl Machine {
             match () {
                 () if !may => self.let_kept_go(kept),
                 () if kept.mark == Mark::Out => self.asking.kept.push(kept),
-                () if is_read && !is_to_mark => self.fill_slot(client, kept.slot, Doing::Buys { is_trial: kept.is_trial }),
+                () if is_read && !is_to_mark => self.fill_slot(kept.slot, Doing::Buys { is_trial: kept.is_trial }),
                 () if is_read && self.shared.custody == Custody::Mine => {
                     self.change(RecordChange::Buying(BuyingChange::Tries(kept.slot)));
                     self.buyer.marked(true);
@@ -58,20 +58,17 @@ impl Machine {
     }
 
     /// Withdraws purchases that may not be made any more, of which nothing was put yet: such as those whose price is being read.
-    pub(super) fn withdraw_purchases(&mut self, client: &mut Client) {
+    pub(super) fn withdraw_purchases(&mut self) {
         let is_forbidden = self.closing.is_some() || self.shared.forbids_buying().is_some();
         let may = |is_trial| !is_forbidden && self.buyer.may_go_on(is_trial, self.now.unix, self.now.monotonic);
         let is_over = |slot, work| match self.slots.doing(slot) {
             Some(Doing::Buys { is_trial }) => self.slots.is_at(slot, work) && !may(is_trial) && holds(PoolRule::PurchasesAreWithdrawn),
             _ => false,
         };
-        let over: Vec<CommandId> = self
-            .commands
-            .iter()
-            .filter(|(_, purpose)| matches!(purpose, For::Slot(slot, work) if is_over(*slot, *work)))
-            .map(|(command, _)| *command)
-            .collect();
-        over.into_iter().for_each(|command| client.withdraw(command));
+        let works = self.works.iter();
+        let over: Vec<WorkNo> =
+            works.filter(|(work, purpose)| matches!(purpose, For::Slot(slot) if is_over(*slot, **work))).map(|(work, _)| *work).collect();
+        over.into_iter().for_each(|work| self.act(PoolAction::Withdraw(work)));
     }
 
     /// The record was put with what this client had to say, or may not have been.
@@ -115,22 +112,20 @@ impl Machine {
     }
 
     /// Takes over what is under a claimed slot, which buys nothing, whatever became of it meanwhile.
-    pub(super) fn take_over(&mut self, client: &mut Client, name: &Name, slot: SlotNo, ends: bool) {
+    pub(super) fn take_over(&mut self, name: &Name, slot: SlotNo, ends: bool) {
         if !ends && !holds(PoolRule::TakeOverBuysNothing) {
-            return self.fill_slot(client, slot, Doing::Takes { ends });
+            return self.fill_slot(slot, Doing::Takes { ends });
         }
         self.slots.set(slot, Doing::Takes { ends }, None);
-        let command = client.resume_slot(self.number, name, self.slot_options(false));
-        self.works(slot, command);
+        let (work, options) = (self.begin_work(For::Slot(slot)), Box::new(self.slot_options(false)));
+        self.act(PoolAction::ResumeSlot { work, name: name.clone(), options });
     }
 
     /// Begins the purchase for a slot, or goes on with it.
-    fn fill_slot(&mut self, client: &mut Client, slot: SlotNo, doing: Doing) {
+    fn fill_slot(&mut self, slot: SlotNo, doing: Doing) {
         self.slots.set(slot, doing, None);
-        let options = self.slot_options(doing == Doing::Buys { is_trial: true });
-        match client.open_slot(self.number, &self.slot_text(slot), &self.params, &options) {
-            Ok(command) => self.works(slot, command),
-            Err(error) => self.not_opened(client, slot, doing, &error),
-        }
+        let options = Box::new(self.slot_options(doing == Doing::Buys { is_trial: true }));
+        let work = self.begin_work(For::Slot(slot));
+        self.act(PoolAction::OpenSlot { work, slot: self.slot_text(slot), params: self.params.clone(), options });
     }
 }

@@ -6,6 +6,7 @@ mod asking;
 mod callers;
 mod closing;
 mod exits;
+mod input;
 mod kept;
 mod needs;
 mod opened;
@@ -20,4 +21,5 @@ mod takeover;
 mod turn;
 
 pub(super) use self::action::PoolAction;
+pub(super) use self::input::{FoundSlot, ListedPage, PoolInput};
 pub(super) use self::root::{Machine, call_options, is_closed};

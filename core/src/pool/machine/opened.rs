@@ -29,7 +29,7 @@ impl Machine {
                 // The exit may have changed; the session is lent as one with another exit, once it was read. The result of the change
                 // itself is not waited for.
                 self.next_generation(slot);
-                self.read(client, slot);
+                self.read(slot);
             }
             (Doing::Rotates, Err(error)) => self.not_rotated(client, slot, &error),
             (Doing::Reads, Err(error)) => self.not_read(client, slot, &error),
@@ -79,7 +79,7 @@ impl Machine {
                 self.tell_all(change);
                 self.over(client, slot, answered, false);
             }
-            () if ends_after_leases => self.end(client, slot),
+            () if ends_after_leases => self.end(slot),
             () if self.closing.is_some() => self.close_slot(client, slot),
             () if is_ready => {
                 self.tell_usable(slot);

@@ -9,7 +9,7 @@ use super::callers::Callers;
 use super::parts::{Asking, Closing, Ends, Look, SpentToday};
 use super::shared::SharedRecord;
 use super::slots::Slots;
-use crate::client::{CallOptions, PoolNo};
+use crate::client::{CallOptions, PoolNo, WorkNo};
 use crate::collections::Map;
 use crate::contract::pools::{OpenPool, PoolHold, PoolHoldReason};
 use crate::contract::{Encode, Json, Shape, Shaped, json_of};
@@ -34,10 +34,10 @@ pub(super) const BLOCKS: u32 = 3;
 /// So many names of targets are remembered.
 const LABELS: usize = 512;
 
-/// The purpose of a pool's command: a slot, and its work.
-#[derive(Debug, Clone, Copy, Hash)]
+/// The purpose of work.
+#[derive(Debug, Clone, Copy)]
 pub(super) enum For {
-    Slot(SlotNo, u32),
+    Slot(SlotNo),
     /// The products are read, before a trial.
     Products,
 }
@@ -65,8 +65,9 @@ pub(in crate::pool) struct Machine {
     pub(super) labels: Map<TargetId, ArcStr>,
     pub(super) slots: Slots,
     pub(super) callers: Callers,
-    /// The pool's own commands.
-    pub(super) commands: BTreeMap<CommandId, For>,
+    /// What the client does for the pool.
+    pub(super) works: BTreeMap<WorkNo, For>,
+    last_work: WorkNo,
     pub(super) asking: Asking,
     pub(super) shared: SharedRecord,
     pub(super) sharing: Sharing,
@@ -100,7 +101,8 @@ impl Machine {
             labels: Map::default(),
             slots: Slots::new(options.size),
             callers: Callers::default(),
-            commands: BTreeMap::new(),
+            works: BTreeMap::new(),
+            last_work: 0,
             asking: Asking::default(),
             shared: SharedRecord::new(&options),
             sharing: Sharing::new(mark, options.idle_release_ms.unwrap_or(IDLE), options.keep_ready.unwrap_or_default()),
@@ -161,6 +163,11 @@ impl Machine {
         &self.options.name
     }
 
+    /// The request for its sessions, as JSON.
+    pub(in crate::pool) fn request(&self) -> &str {
+        &self.params
+    }
+
     /// Returns true if the pool is open under this name: one that is being closed blocks no other.
     pub(in crate::pool) fn is_named(&self, name: &str) -> bool {
         self.options.name == name && self.closing.is_none()
@@ -196,10 +203,14 @@ impl Machine {
         self.buyer.read(self.shared.known.buying, self.now.monotonic);
     }
 
-    /// A command is at work on a slot.
-    pub(super) fn works(&mut self, slot: SlotNo, command: CommandId) {
-        let work = self.slots.begin_work(slot);
-        self.commands.insert(command, For::Slot(slot, work));
+    /// The number of work that begins.
+    pub(super) fn begin_work(&mut self, purpose: For) -> WorkNo {
+        self.last_work = self.last_work.wrapping_add(1);
+        if let For::Slot(slot) = purpose {
+            self.slots.works(slot, self.last_work);
+        }
+        self.works.insert(self.last_work, purpose);
+        self.last_work
     }
 
     pub(super) fn slot_name(&self, slot: SlotNo) -> Name {
@@ -245,7 +256,7 @@ impl Machine {
     pub(super) fn is_gone(&self) -> bool {
         self.closing.as_ref().is_some_and(|closing| closing.is_told && closing.look == Look::Done)
             && self.spent.asks.is_empty()
-            && self.commands.is_empty()
+            && self.works.is_empty()
             && self.asking.out.is_empty()
             && self.asking.kept.is_empty()
             && !self.is_to_find()

@@ -22,14 +22,14 @@ const ASK_BUSY: Millis = 100;
 
 impl Machine {
     /// Cancels the opening of the pool. Returns true if it was being opened.
-    pub(super) fn leave_opening(&mut self, client: &mut Client, command: CommandId) -> bool {
+    pub(super) fn leave_opening(&mut self, command: CommandId) -> bool {
         if self.shared.opening != Some(command) {
             return false;
         }
         self.shared.opening = None;
         let error = Error::new(Kind::Cancelled, Effect::None, self.opens_by(), "was cancelled before the pool was open", Advice::Nothing);
         self.complete(command, Err(error));
-        self.begin_closing(client, None, 0, None);
+        self.begin_closing(None, 0, None);
         true
     }
 
@@ -89,7 +89,7 @@ impl Machine {
             PoolFound::Failed => {
                 self.shared.custody = Custody::Leaving;
                 self.act(PoolAction::ReleaseRecord);
-                return self.share_later(client, now, "could not be read, because the store failed");
+                return self.share_later(now, "could not be read, because the store failed");
             }
         };
         self.shared.custody = if is_mine { Custody::Mine } else { Custody::Nobodys };
@@ -101,11 +101,11 @@ impl Machine {
                 self.shared.custody = Custody::Leaving;
                 self.act(PoolAction::ReleaseRecord);
             }
-            return self.share_later(client, now, "can't be read; another version of Hopline may have written it");
+            return self.share_later(now, "can't be read; another version of Hopline may have written it");
         };
         // A record that another client makes at this moment is not there yet.
         if !is_mine && data.is_none() {
-            return self.share_later(client, now, "is not there yet");
+            return self.share_later(now, "is not there yet");
         }
         let is_new = data.is_none();
         // Somebody has deleted the record of a pool that is open.
@@ -115,7 +115,7 @@ impl Machine {
         if self.joins && !self.shared.is_open {
             match read.reopened() {
                 Some(open) if !is_new => self.take_request(open),
-                _ => return self.refuse_opening(client, "does not belong to a pool in the store"),
+                _ => return self.refuse_opening("does not belong to a pool in the store"),
             }
         }
         let differs = !is_new && read.request != self.shared.request;
@@ -123,7 +123,7 @@ impl Machine {
         let (opens, was_lately) = (self.shared.changes.contains(&RecordChange::Opened), read.was_replaced_lately(self.now.unix));
         if differs && opens && may_replace && was_lately {
             let rule = "belongs to a pool whose request was replaced less than 10 min ago; open it with that one, or try again later";
-            return self.refuse_opening(client, rule);
+            return self.refuse_opening(rule);
         }
         if differs && opens && may_replace && !self.shared.changes.iter().any(|change| matches!(change, RecordChange::Replaced { .. })) {
             self.shared.changes.push(RecordChange::Replaced { at: self.now.unix });
@@ -134,7 +134,7 @@ impl Machine {
                 "belongs to a pool with another {}; choose another name, or set `on_change` to `replace`",
                 names.join(" and another ")
             );
-            return self.refuse_opening(client, &rule);
+            return self.refuse_opening(&rule);
         }
         let before = read.clone();
         // What another client has at this moment may be older than the answer.
@@ -156,8 +156,8 @@ impl Machine {
         {
             self.shared.next = now + ASK_BUSY + Millis::from(self.dice.below(3 * ASK_BUSY as u32));
         }
-        self.adopt(client);
-        self.withdraw_purchases(client);
+        self.adopt();
+        self.withdraw_purchases();
         // Another client that has it keeps nobody from opening it as it is.
         if self.shared.changes.is_empty() || (!is_mine && !differs) {
             self.opened_pool();
@@ -165,11 +165,11 @@ impl Machine {
     }
 
     /// Applies the record here, too.
-    fn adopt(&mut self, client: &mut Client) {
+    fn adopt(&mut self) {
         self.buyer.read(self.shared.known.buying, self.now.monotonic);
         if self.shared.is_open && self.shared.known.drains > self.shared.drains {
             self.shared.drains = self.shared.known.drains;
-            self.drain_unheard(client, self.shared.known.draining, self.shared.known.draining_static);
+            self.drain_unheard(self.shared.known.draining, self.shared.known.draining_static);
         }
     }
 
@@ -189,7 +189,7 @@ impl Machine {
         self.trial_put(is_done);
         if !is_done {
             self.sharing.not_put();
-            return self.share_later(client, now, "could not be put, because the store failed");
+            return self.share_later(now, "could not be put, because the store failed");
         }
         self.shared.changes.drain(..putting.min(self.shared.changes.len()));
         (self.shared.failures, self.shared.read_at) = (0, Some(self.shared.asked_at));
@@ -228,7 +228,7 @@ impl Machine {
     }
 
     /// Reads the record again later. An opening gets an error after a few times.
-    fn share_later(&mut self, client: &mut Client, now: Millis, why: &str) {
+    fn share_later(&mut self, now: Millis, why: &str) {
         self.ask_for_record_later(now);
         if self.shared.failures < 3 {
             return;
@@ -240,7 +240,7 @@ impl Machine {
         if let Some(command) = self.shared.opening.take() {
             let what = format!("was not done, because the pool's record {why}");
             self.complete(command, Err(Error::new(Kind::Store, Effect::None, self.opens_by(), what, Advice::MendStore)));
-            self.begin_closing(client, None, 0, None);
+            self.begin_closing(None, 0, None);
         }
     }
 
@@ -255,12 +255,12 @@ impl Machine {
         if self.joins { "join_pool" } else { "open_pool" }
     }
 
-    fn refuse_opening(&mut self, client: &mut Client, rule: &str) {
+    fn refuse_opening(&mut self, rule: &str) {
         self.shared.changes.clear();
         if let Some(command) = self.shared.opening.take() {
             self.complete(command, Err(Error::invalid(self.opens_by(), "name", rule)));
         }
-        self.begin_closing(client, None, 0, None);
+        self.begin_closing(None, 0, None);
     }
 
     fn opened_pool(&mut self) {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use arcstr::ArcStr;
 
+use crate::client::WorkNo;
 use crate::collections::FreeRanges;
 use crate::contract::Json;
 use crate::contract::agent::{GetSession, RotateReason};
@@ -80,7 +81,7 @@ pub(super) struct HeldSlot {
     /// When it is looked at again.
     wakes: Option<Millis>,
     /// The number of the last work on it.
-    work: u32,
+    work: WorkNo,
 }
 
 #[derive(Debug, Clone, Hash)]
@@ -230,8 +231,6 @@ pub(super) struct Slots {
     wakes: BTreeSet<(Millis, SlotNo)>,
     /// Those in doubt whose key may be sent again.
     resendable: BTreeSet<SlotNo>,
-    /// The number of the last work on any of them.
-    last_work: u32,
 }
 
 impl Slots {
@@ -292,15 +291,13 @@ impl Slots {
         self.unknown.from(first, below)
     }
 
-    /// A command is at work on a slot: the number of that work.
-    pub(super) fn begin_work(&mut self, slot: SlotNo) -> u32 {
-        self.last_work = self.last_work.wrapping_add(1);
-        self.held.get_mut(&slot).into_iter().for_each(|held| held.work = self.last_work);
-        self.last_work
+    /// This is the last work on a slot.
+    pub(super) fn works(&mut self, slot: SlotNo, work: WorkNo) {
+        self.held.get_mut(&slot).into_iter().for_each(|held| held.work = work);
     }
 
     /// Returns true if that work is the last one on the slot, without a change since.
-    pub(super) fn is_at(&self, slot: SlotNo, work: u32) -> bool {
+    pub(super) fn is_at(&self, slot: SlotNo, work: WorkNo) -> bool {
         self.held.get(&slot).is_some_and(|held| held.work == work)
     }
 

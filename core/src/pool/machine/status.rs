@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use arcstr::ArcStr;
 
 use super::action::PoolAction;
+use super::input::ListedPage;
 use super::root::{Machine, told};
 use super::slots::{Doing, HeldSlot};
 use crate::client::Client;
@@ -14,7 +15,7 @@ use crate::pool::leases::{Resting, SlotNo, WaiterId};
 use crate::pool::others::SeenSlot;
 use crate::pool::targets::TargetId;
 use crate::pool::unavailable::{Comes, PoolCounts, Rests, Shortage};
-use crate::state::{CommandId, Listed, Whose};
+use crate::state::{CommandId, Name};
 use crate::time::{Millis, Now};
 
 /// How long sessions are waited for.
@@ -192,9 +193,14 @@ impl Machine {
         }
     }
 
+    /// Returns true if the store is read for this name.
+    pub(in crate::pool) fn reads(&self, name: &Name) -> bool {
+        self.spent.names.contains_key(name)
+    }
+
     /// A page of what the store holds.
-    pub(super) fn listed(&mut self, client: &mut Client, page: Option<(Vec<Listed>, bool)>) {
-        let Some((entries, more)) = page else {
+    pub(super) fn listed(&mut self, client: &mut Client, page: Option<ListedPage>) {
+        let Some(ListedPage { slots, after }) = page else {
             (self.spent.is_reading, self.spent.names) = (false, BTreeMap::new());
             for command in std::mem::take(&mut self.spent.asks) {
                 let what = "could not be done, because the store could not be read";
@@ -202,17 +208,13 @@ impl Machine {
             }
             return;
         };
-        let last = entries.last().map(|listed| listed.name.clone());
-        for listed in &entries {
-            let Some(slot) = self.spent.names.remove(&listed.name).filter(|slot| !self.slots.is_known(*slot)) else { continue };
-            let seen = match listed.whose {
-                Whose::Other => SeenSlot::WithOthers,
-                Whose::Mine | Whose::Free => SeenSlot::of(client.slot_in(&listed.data)),
-            };
-            self.slots.others.note(slot, seen);
+        for (name, seen) in slots {
+            if let Some(slot) = self.spent.names.remove(&name).filter(|slot| !self.slots.is_known(*slot)) {
+                self.slots.others.note(slot, seen);
+            }
         }
-        if let Some(last) = last.filter(|_| more) {
-            return self.act(PoolAction::List(Some(last)));
+        if after.is_some() {
+            return self.act(PoolAction::List(after));
         }
         self.spent.is_reading = false;
         for slot in std::mem::take(&mut self.spent.names).into_values() {

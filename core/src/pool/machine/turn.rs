@@ -2,11 +2,12 @@
 
 use super::callers::ReadyWaiter;
 use super::closing::GRACE;
+use super::input::PoolInput;
 use super::parts::Ends;
 use super::root::{BLOCKS, For, Machine, TIMEOUT, answered, hash, is_closed, is_dynamic};
 use super::slots::{Doing, PoolSession};
 use super::status::READY_TIMEOUT;
-use crate::client::{Client, PoolEventKind};
+use crate::client::Client;
 use crate::contract::pools::{AcquireLease, DrainPool, LeaseAdvice, PoolReason, PoolReplace, WaitReady};
 use crate::contract::{Json, Shaped, json_of};
 use crate::engine::EventKind;
@@ -57,7 +58,7 @@ impl Machine {
     /// Cancels the wait of a command. Returns true if it did wait.
     pub(in crate::pool) fn leave(&mut self, client: &mut Client, command: CommandId) -> bool {
         let waited =
-            self.leave_lending(command) || self.leave_opening(client, command) || self.leave_closing(command) || self.leave_asking(command);
+            self.leave_lending(command) || self.leave_opening(command) || self.leave_closing(command) || self.leave_asking(command);
         if waited {
             self.turn(client);
         }
@@ -151,7 +152,7 @@ impl Machine {
             _ => {}
         }
         if matches!(follows, Consequence::Read | Consequence::Refused) {
-            self.read(client, slot);
+            self.read(slot);
         }
         self.turn(client);
         Some(advice)
@@ -184,21 +185,21 @@ impl Machine {
     }
 
     /// The client below has something to say.
-    pub(in crate::pool) fn on_client_event(&mut self, client: &mut Client, what: PoolEventKind) {
-        match what {
-            PoolEventKind::Claimed(claimed) => self.claimed(client, &claimed),
-            PoolEventKind::NotClaimed => self.not_claimed(),
-            PoolEventKind::Ended(command) => match (self.commands.remove(&command), client.take_answer(command)) {
-                (Some(For::Slot(slot, work)), Some(result)) if self.slots.is_at(slot, work) => self.slot_ended(client, slot, result),
+    pub(in crate::pool) fn on_input(&mut self, client: &mut Client, input: PoolInput) {
+        match input {
+            PoolInput::Claimed { asked, found } => self.claimed(&asked, &found),
+            PoolInput::NotClaimed => self.not_claimed(),
+            PoolInput::Ended(work, result) => match (self.works.remove(&work), result) {
+                (Some(For::Slot(slot)), result) if self.slots.is_at(slot, work) => self.slot_ended(client, slot, result),
                 // The slot was lost meanwhile, and may be this client's again, with another session.
-                (Some(For::Slot(..)), Some(Ok(answered))) => self.let_stale_go(&answered),
-                (Some(For::Products), Some(result)) => self.products_read(&result),
+                (Some(For::Slot(_)), Ok(answered)) => self.let_stale_go(&answered),
+                (Some(For::Products), result) => self.products_read(&result),
                 _ => {}
             },
-            PoolEventKind::Charged(usd) => self.spent.add(self.now.unix, usd),
-            PoolEventKind::Found(found) => self.found(client, found),
-            PoolEventKind::Put(is_done) => self.shared_put(client, is_done),
-            PoolEventKind::Listed(page) => self.listed(client, page),
+            PoolInput::Charged(usd) => self.spent.add(self.now.unix, usd),
+            PoolInput::Found(found) => self.found(client, found),
+            PoolInput::Put(is_done) => self.shared_put(client, is_done),
+            PoolInput::Listed(page) => self.listed(client, page),
         }
         self.turn(client);
     }
@@ -209,11 +210,11 @@ impl Machine {
         self.take_back_late(now);
         let lives = self.buyer.outlived(self.now.unix);
         self.tell_all(lives);
-        self.wake_slots(client, now);
+        self.wake_slots(now);
         let mut rested = None;
         let is_lending = self.closing.is_none() && self.shared.is_open;
         if is_lending {
-            self.change_exits(client, now);
+            self.change_exits(now);
             self.note_needs(now);
             if self.sharing.are_others_short() && holds(PoolRule::OthersComeFirst) {
                 self.share_sessions(client, now);
@@ -233,11 +234,11 @@ impl Machine {
             if holds(PoolRule::VainIsTold) {
                 self.fail_fast(now);
             }
-            self.want_more(client, now);
+            self.want_more(now);
             self.share_sessions(client, now);
             self.tell_ready(client, now);
         }
-        self.buy_kept(client, now);
+        self.buy_kept(now);
         self.share(now);
         self.tell_hold();
         self.next = self.next_time(now, rested);
@@ -256,15 +257,15 @@ impl Machine {
         }
     }
 
-    pub(super) fn wake_slots(&mut self, client: &mut Client, now: Millis) {
+    pub(super) fn wake_slots(&mut self, now: Millis) {
         while let Some((slot, doing)) = self.slots.pop_due(now) {
             // Under a lease it is only read.
             let is_lent = self.leases.is_lent(slot) && self.closing.as_ref().is_none_or(|closing| now < closing.until);
             match doing {
-                Doing::Waits if !is_lent && self.goes_on(client, slot) => {}
-                Doing::Waits => self.read(client, slot),
-                Doing::Lends => self.look_at_lent(client, slot, now),
-                Doing::Doubts { .. } => self.look_at_doubt(client, slot, false),
+                Doing::Waits if !is_lent && self.goes_on(slot) => {}
+                Doing::Waits => self.read(slot),
+                Doing::Lends => self.look_at_lent(slot, now),
+                Doing::Doubts { .. } => self.look_at_doubt(slot, false),
                 Doing::Rests | Doing::Left | Doing::Empty => self.slots.remove(slot),
                 _ => {}
             }
@@ -286,7 +287,7 @@ impl Machine {
                 .unusable
                 .into_iter()
                 .partition(|slot| self.slots.session(*slot).is_some_and(|session| client.is_usable(&session.id)));
-            reads.into_iter().for_each(|slot| self.read(client, slot));
+            reads.into_iter().for_each(|slot| self.read(slot));
             if over.is_empty() {
                 return served.later;
             }
@@ -371,7 +372,7 @@ impl Machine {
 
     /// Lends no more: who waits is told so, and once all leases are back, or that took too long, all sessions are let go of.
     pub(in crate::pool) fn close(&mut self, client: &mut Client, command: CommandId, grace: Option<Millis>) {
-        self.begin_closing(client, Some((command, "close_pool")), grace.unwrap_or(GRACE), None);
+        self.begin_closing(Some((command, "close_pool")), grace.unwrap_or(GRACE), None);
         self.turn(client);
     }
 
@@ -391,13 +392,13 @@ impl Machine {
             self.change(RecordChange::Drained { include_static });
         }
         let ends = Ends { include_static, everywhere };
-        self.begin_closing(client, Some((command, "drain_pool")), drain.grace_ms.unwrap_or(GRACE), Some(ends));
+        self.begin_closing(Some((command, "drain_pool")), drain.grace_ms.unwrap_or(GRACE), Some(ends));
         self.turn(client);
     }
 
     /// Closes a pool that no command waits for.
     pub(in crate::pool) fn close_unheard(&mut self, client: &mut Client) {
-        self.begin_closing(client, None, 0, None);
+        self.begin_closing(None, 0, None);
         self.turn(client);
     }
 

@@ -8,6 +8,7 @@ use crate::pool::others::SeenSlot;
 use crate::state::Name;
 
 /// News for a pool.
+#[allow(clippy::large_enum_variant, reason = "there is one at a time, which is taken apart at once")]
 #[derive(Debug)]
 pub(in crate::pool) enum PoolInput {
     /// The store was asked for these of the slots, and gave those that were found.

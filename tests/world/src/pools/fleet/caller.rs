@@ -30,6 +30,10 @@ pub(super) struct CallerPlan {
     pub(super) every: Option<Millis>,
     /// After a block it asks for another session.
     pub(super) avoids: bool,
+    /// After a block it discards the session.
+    pub(super) discards: bool,
+    /// It puts data for an exit that has none.
+    pub(super) keeps_data: bool,
 }
 
 /// A thread.
@@ -52,6 +56,8 @@ pub(super) struct Out {
     pub(super) lease: LeaseRef,
     pub(super) session: String,
     pub(super) rotations: u32,
+    /// True if its exit has data of callers.
+    pub(super) has_data: bool,
 }
 
 /// Threads that work for so long, without target or key.
@@ -66,6 +72,8 @@ pub(super) fn threads(many: usize, work: Millis) -> Vec<CallerPlan> {
         during: 0..Millis::MAX,
         every: None,
         avoids: false,
+        discards: false,
+        keeps_data: false,
     };
     vec![plan; many]
 }

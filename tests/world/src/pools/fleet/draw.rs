@@ -56,13 +56,14 @@ impl Story {
                     pause: of(&[0, 0, 200, 5000]),
                     timeout: of(&[2000, 10_000, 30_000]),
                     avoids: of(&[0, 0, 1]) == 1,
+                    keeps_data: of(&[0, 0, 1]) == 1,
                     every: [None, None, Some(20 * SECOND)][of(&[0, 1, 2]) as usize],
                     ..threads(1, of(&[100, 300, 1000, 4000])).remove(0)
                 };
                 let is_keyed = of(&[0, 0, 0, 1]) == 1;
                 callers.extend((0..many).map(|at| CallerPlan { key: is_keyed.then(|| format!("k{group}-{at}")), ..plan.clone() }));
             }
-            Part { begins, skew: of(&[0, 0, HOUR, -HOUR]), limit: None, callers }
+            Part { begins, skew: of(&[0, 0, HOUR, -HOUR]), limit: None, country: None, callers }
         });
         let programs: Vec<Part> = programs.collect();
         let mut outages = Vec::new();
@@ -87,9 +88,11 @@ impl Story {
         }
         if of(&[0, 0, 0, 1]) == 1 {
             let (at, place) = (of(&[5, 30, 50]) * SECOND, somebody(of(&[0, 1, 2, 3])));
-            orders.push((at, Order::Person(place, "pause_pool", "")));
-            if of(&[0, 1]) == 0 {
-                orders.push((at + 20 * SECOND, Order::Person(place, "resume_pool", "")));
+            match of(&[0, 1, 2]) {
+                0 => orders.push((at, Order::Person(place, "drain_pool", ",\"everywhere\":true,\"grace_ms\":1000"))),
+                1 => orders.push((at, Order::Person(place, "pause_pool", ""))),
+                _ => orders
+                    .extend([(at, Order::Person(place, "pause_pool", "")), (at + 20 * SECOND, Order::Person(place, "resume_pool", ""))]),
             }
         }
         let creation = of(&[1000, 2000, 6000, 20_000]);

@@ -33,11 +33,21 @@ pub enum Law {
     Moved,
     /// The word of a person took longer than five seconds to take effect.
     Unheard,
+    /// A session was lent for a target that had blocked its exit, or asked it to wait, a short time before.
+    Rested,
+    /// A program that waits had nothing for a long time while another one had more than its share.
+    Starved,
+    /// An exit was changed over and over, or more of them at once than may be.
+    Churn,
+    /// The data of callers for an exit was not found by whoever leased the session next, or by those with another exit.
+    DataLost,
+    /// A session that was discarded was lent again.
+    LentDiscarded,
 }
 
 impl Law {
     /// All of them.
-    pub const ALL: [Law; 11] = [
+    pub const ALL: [Law; 16] = [
         Law::Idle,
         Law::Withheld,
         Law::IdleElsewhere,
@@ -49,6 +59,11 @@ impl Law {
         Law::BoughtPaused,
         Law::Moved,
         Law::Unheard,
+        Law::Rested,
+        Law::Starved,
+        Law::Churn,
+        Law::DataLost,
+        Law::LentDiscarded,
     ];
 }
 
@@ -71,6 +86,11 @@ pub(super) const HEARD: Millis = 5 * SECOND;
 /// The first purchase that was sent and is not ready: no second one so soon.
 pub(super) const FIRST: Millis = 30 * SECOND;
 
+/// The shortest time between two changes of an exit by one program.
+const APART: Millis = 5 * SECOND;
+/// So long a put takes at most.
+const PUT: Millis = SECOND;
+
 /// The onlooker's knowledge of a session.
 #[derive(Debug, Default)]
 pub(super) struct Known {
@@ -88,6 +108,14 @@ pub(super) struct Known {
     pub(super) rotations: u32,
     pub(super) bad: BTreeSet<Option<usize>>,
     pub(super) active: bool,
+    /// Until when its present exit rests for a target.
+    rests: BTreeMap<usize, Millis>,
+    /// The program that changed its exit last, and when.
+    changed: Option<(u8, Millis)>,
+    /// The rotations of the exit that has data, what was put last, and when; none where nobody can say.
+    data: Option<(u32, String, Millis)>,
+    /// True if the last put may not have come through.
+    is_data_unsure: bool,
 }
 
 /// The sessions that a program had use for: leases and waiters.
@@ -132,6 +160,11 @@ pub(super) struct Laws {
     pub(super) bound: BTreeMap<(u8, String), (String, u32)>,
     /// The moves of keys: when, of a program, from a session, and in words. The session may just be let go of.
     pub(super) moves: Vec<(Millis, u8, String, String)>,
+    /// The sessions that each program is changing.
+    changing: BTreeMap<u8, BTreeSet<String>>,
+    pub(super) discarded: BTreeSet<String>,
+    /// Since when a program has had nothing while another one has had more than its share.
+    pub(super) starves: BTreeMap<u8, Millis>,
     pub(super) broken: BTreeMap<Law, String>,
 }
 
@@ -146,6 +179,8 @@ impl Laws {
             (StoreCall::Put { name, data, release, .. }, StoreAnswer::Done) if is_slot(name) => {
                 if let Some(known) = self.slots.get(name).and_then(|session| self.sessions.get_mut(session)).filter(|_| *release) {
                     known.read_by = None;
+                    // Whoever takes it over next knows nothing of its changes.
+                    known.changed = None;
                     self.bound.retain(|(program, _), (session, _)| *program != number || self.slots.get(name) != Some(session));
                 }
                 if let Some(session) = describe(data).and_then(|known| known.session_id) {
@@ -174,14 +209,30 @@ impl Laws {
     }
 
     /// A request about a session goes out.
-    pub(super) fn sent(&mut self, session: &str) {
-        self.sessions.entry(session.to_owned()).or_default().out += 1;
+    pub(super) fn sent(&mut self, number: u8, session: &str, operation: &str, now: Millis) {
+        let known = self.sessions.entry(session.to_owned()).or_default();
+        known.out += 1;
+        if operation != "rotate_session" {
+            return;
+        }
+        let (changed, changing) = (known.changed, self.changing.entry(number).or_default());
+        changing.insert(session.to_owned());
+        let many = changing.len();
+        if let Some((by, at)) = changed.filter(|(by, at)| *by == number && now - at < APART) {
+            self.breaks(Law::Churn, now, format!("program {by} changes the exit of {session} again {} ms after the last time", now - at));
+        }
+        if many > 4 {
+            self.breaks(Law::Churn, now, format!("program {number} changes {many} exits at once"));
+        }
     }
 
     /// A program has its answer.
     pub(super) fn answered(&mut self, number: u8, session: &str, operation: &str, status: u16, body: &[u8], now: Millis) {
         let known = self.sessions.entry(session.to_owned()).or_default();
         known.out = known.out.saturating_sub(1);
+        if operation == "rotate_session" {
+            self.changing.entry(number).or_default().remove(session);
+        }
         let is_active = || serde_json::from_slice::<serde_json::Value>(body).is_ok_and(|told| told["data"]["status"] == "active");
         match (operation, status) {
             ("get_session", 200) if is_active() => {
@@ -191,6 +242,8 @@ impl Laws {
             ("rotate_session", 200) => {
                 (known.rotations, known.braked) = (known.rotations + 1, Some(now));
                 known.bad.clear();
+                known.rests.clear();
+                known.changed = Some((number, now));
             }
             ("rotate_session", _) => (known.braked, known.changes) = (Some(now), Some(now)),
             _ => known.braked = Some(now),
@@ -204,6 +257,60 @@ impl Laws {
             200 => {}
             407 => _ = known.bad.insert(None),
             _ => _ = known.bad.insert(target),
+        }
+    }
+
+    /// What a target says of a time to wait; a good answer ends it.
+    pub(super) fn rests(&mut self, session: &str, rotations: u32, target: usize, until: Option<Millis>, is_good: bool) {
+        let Some(known) = self.sessions.get_mut(session).filter(|known| known.rotations == rotations) else { return };
+        if is_good {
+            known.rests.remove(&target);
+        }
+        if let Some(until) = until {
+            let rests = known.rests.entry(target).or_default();
+            *rests = until.max(*rests);
+        }
+    }
+
+    /// A session is lent for a target.
+    pub(super) fn lent(&mut self, number: u8, session: &str, rotations: u32, target: usize, now: Millis) {
+        let Some(known) = self.sessions.get(session).filter(|known| known.rotations == rotations) else { return };
+        // An exit remembers four targets.
+        let Some(until) = known.rests.get(&target).filter(|until| **until > now && known.rests.len() <= 4) else { return };
+        let how = format!("program {number} lends {session} for target {target}, where it rests until {:.3}", *until as f64 / 1000.0);
+        self.breaks(Law::Rested, now, how);
+    }
+
+    /// A caller puts data for an exit.
+    pub(super) fn puts(&mut self, session: &str, rotations: u32, data: String, now: Millis) {
+        let known = self.sessions.entry(session.to_owned()).or_default();
+        (known.data, known.is_data_unsure) = (Some((rotations, data, now)), false);
+    }
+
+    /// The data that came with a lease.
+    pub(super) fn found(&mut self, number: u8, session: &str, rotations: u32, data: String, now: Millis) {
+        if self.discarded.contains(session) {
+            self.breaks(Law::LentDiscarded, now, format!("program {number} lends {session}, which was discarded"));
+        }
+        let known = self.sessions.entry(session.to_owned()).or_default();
+        let expected = known.data.as_ref().filter(|(of, ..)| *of == rotations).map_or("{}", |(_, data, _)| data.as_str());
+        if data == expected {
+            return;
+        }
+        let how = format!("program {number} lends {session} with {data} in place of {expected}");
+        if known.is_data_unsure && data == "{}" {
+            (known.data, known.is_data_unsure) = (None, false);
+        } else {
+            self.breaks(Law::DataLost, now, how);
+        }
+    }
+
+    /// A program was killed: what it noted of its sessions is lost, and so is what it put a moment ago.
+    pub(super) fn killed(&mut self, number: u8, now: Millis) {
+        self.changing.remove(&number);
+        for known in self.sessions.values_mut().filter(|known| known.read_by == Some(number)) {
+            known.rests.clear();
+            known.is_data_unsure |= known.data.as_ref().is_some_and(|(.., at)| now - at < PUT);
         }
     }
 

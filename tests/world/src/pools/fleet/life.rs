@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use hopline::client::{CallOptions, ClientOptions, CommandId, Millis, Name, Now, Outcome, Step, StoreAnswer, StoreCall, Ticket};
 use hopline::contract::Secret;
 use hopline::contract::agent::SessionType;
-use hopline::contract::pools::{ClosePool, LeaseRef, OpenPool};
+use hopline::contract::pools::{ClosePool, LeaseRef, OpenPool, PoolOnChange};
 use hopline::pool::PoolClient;
 use hopline::wire::Request;
 use hopline_sandbox::{Config, ErrorFault, Fault, FaultRule, Service};
@@ -166,7 +166,7 @@ impl Fleet {
             return Ok(());
         }
         let place = self.story.programs.len();
-        let number = self.begin(place, Part { begins: 0, skew: 0, limit: None, callers: Vec::new() }, self.story.there)?;
+        let number = self.begin(place, Part { begins: 0, skew: 0, limit: None, country: None, callers: Vec::new() }, self.story.there)?;
         for _ in 0..3600 {
             self.run(self.now + SECOND)?;
             let active = self.service.sessions(START + self.now).iter().filter(|session| session.status == "active").count();
@@ -300,7 +300,8 @@ impl Fleet {
                     return Ok((*status, vec![("content-type".into(), "text/html".into())], b"<html>no</html>".to_vec()));
                 }
                 (Outage::Reads(Some(code), status), Some("get_session")) => fault = Some((*code, Some(*status))),
-                (Outage::Purchases(code), Some("create_session")) => fault = Some((*code, None)),
+                (Outage::Backend(_), Some("list_products")) => return Ok((503, Vec::new(), Vec::new())),
+                (Outage::Purchases(code) | Outage::Backend(code), Some("create_session")) => fault = Some((*code, None)),
                 _ => {}
             }
         }
@@ -333,6 +334,7 @@ impl Fleet {
             self.agenda.write(self.now + self.story.creation.end() + lives, Due::Dies(session));
         }
         let sessions = self.service.sessions(START + self.now);
+        self.lived.creating(sessions.iter().filter(|session| session.status == "creating").count());
         let living = sessions.iter().filter(|session| matches!(session.status, "creating" | "active")).count();
         if living > self.story.size as usize {
             return Err(format!("more sessions than the pool may have: {living} of {}", self.story.size));
@@ -376,6 +378,8 @@ impl Fleet {
             replace: self.story.replace,
             session_type: SessionType::Dynamic,
             product_no: "dynamic-world".into(),
+            country_code: part.country.map(str::to_owned),
+            on_change: part.country.map(|_| PoolOnChange::Replace),
             max_unit_price: part.limit.map(|usd| hopline::contract::Decimal(Decimal::from(usd))),
             ..OpenPool::default()
         };
@@ -411,6 +415,7 @@ impl Fleet {
 
     /// A program dies: its leases and waits are gone, and what it owned is free after the store's time.
     fn kill(&mut self, number: u8) {
+        self.laws.killed(number, self.now - self.zero);
         self.programs.remove(&number);
         self.lent.retain(|_, (lender, _)| *lender != number);
         self.callers
@@ -486,8 +491,8 @@ impl Fleet {
                             self.check_purchase(number, &key);
                         }
                     }
-                    if let Some((session, _)) = about(&request) {
-                        self.laws.sent(&session);
+                    if let Some((session, operation)) = about(&request) {
+                        self.laws.sent(number, &session, operation, self.now - self.zero);
                     }
                     self.agenda.write(self.now + there, Due::Request(number, id, request, back));
                 }
@@ -555,7 +560,9 @@ impl Fleet {
                         let told: serde_json::Value = answered.raw.read().map_err(|error| error.to_string())?;
                         let session = told["session_id"].as_str().unwrap_or_default().to_owned();
                         let rotations = self.rotated.get(&session).copied().unwrap_or_default();
-                        self.granted(number, caller, Out { lease, session, rotations })?;
+                        self.laws.found(number, &session, rotations, told["data"].to_string(), self.now - self.zero);
+                        let has_data = told["data"].as_object().is_some_and(|data| !data.is_empty());
+                        self.granted(number, caller, Out { lease, session, rotations, has_data })?;
                     }
                     (Ok(_), None) => return Err("a lease was granted without a number".into()),
                     (Err(_), _) if is_closing => self.callers[caller].waits = None,

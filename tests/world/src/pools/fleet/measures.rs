@@ -50,6 +50,10 @@ pub(super) struct Lived {
     /// The sentences that callers got in place of a lease.
     said: BTreeMap<String, u32>,
     pub(super) steps: u64,
+    /// The most sessions that were created at once.
+    most_creating: usize,
+    /// The laws on data, on what was discarded and on changes that were broken.
+    pub(super) broken: usize,
 }
 
 impl Lived {
@@ -87,6 +91,15 @@ impl Lived {
     pub(super) fn answered(&mut self, caller: usize, good: bool) {
         let heard = &mut self.callers[caller];
         (heard.good, heard.bad) = (heard.good + u32::from(good), heard.bad + u32::from(!good));
+    }
+
+    /// Returns true for the session that was lent first.
+    pub(super) fn is_first(&self, session: &str) -> bool {
+        self.sessions.get(session) == Some(&0)
+    }
+
+    pub(super) fn creating(&mut self, sessions: usize) {
+        self.most_creating = self.most_creating.max(sessions);
     }
 
     pub(super) fn called(&mut self, number: u8, at: Millis) {
@@ -171,8 +184,13 @@ impl Lived {
             ),
             Measure::Late => f64::from(self.callers.iter().map(|heard| heard.late).sum::<u32>()),
             Measure::Good => f64::from(self.callers.iter().map(|heard| heard.good).sum::<u32>()),
+            Measure::Bad => f64::from(self.callers.iter().map(|heard| heard.bad).sum::<u32>()),
+            Measure::Broken => self.broken as f64,
             Measure::Bought => self.bought as f64,
             Measure::BoughtFrom(from) => self.purchases.iter().filter(|at| **at >= from).count() as f64,
+            Measure::BoughtUntil(until) => self.purchases.iter().filter(|at| **at < until).count() as f64,
+            Measure::CreatedAtOnce => self.most_creating as f64,
+            Measure::Rotations => f64::from(self.rotations),
             Measure::NeverLent => self.bought.saturating_sub(self.sessions.len()) as f64,
             Measure::CallsASecond(from) => self.calls_a_second(from),
             Measure::MovesASecond => f64::from(self.moves) / seconds(self.lasts),
@@ -283,10 +301,20 @@ pub enum Measure {
     Late,
     /// Good answers of targets.
     Good,
+    /// Answers of targets that were not good.
+    Bad,
+    /// The laws on data, on what was discarded and on changes of exits that were broken.
+    Broken,
     /// Sessions that were bought.
     Bought,
     /// Purchases that began from then on.
     BoughtFrom(Millis),
+    /// Purchases that began before that, each with a new key.
+    BoughtUntil(Millis),
+    /// The most sessions that were being created at a time.
+    CreatedAtOnce,
+    /// Exits that were changed.
+    Rotations,
     /// Sessions that were bought and lent to nobody.
     NeverLent,
     /// Calls of the store, of the program with the most, in any ten seconds from then on.

@@ -135,8 +135,41 @@ impl Fleet {
                 fits.insert(pair, from);
             }
         }
+        self.check_share(&mut laws, is_well);
         laws.fits = fits;
         self.laws = laws;
+    }
+
+    /// No program that waits has nothing for long while another one lends more than its share of the sessions that there are.
+    fn check_share(&self, laws: &mut Laws, is_well: bool) {
+        let now = self.now - self.zero;
+        let active = laws.sessions.values().filter(|known| known.active).count();
+        let programs = self.programs.values().filter(|program| !program.is_closing).count().max(1);
+        let (share, mut starves) = ((active / programs).max(1), BTreeMap::new());
+        for number in self.programs.iter().filter(|(_, program)| !program.is_closing).map(|(number, _)| *number) {
+            if !is_well || self.lent.values().any(|(lender, _)| *lender == number) {
+                continue;
+            }
+            let fits = |session: &String| {
+                self.callers.iter().any(|caller| {
+                    let waits = caller.waits.is_some_and(|(program, _)| program == number);
+                    waits && caller.plan.key.is_none() && caller.asked_to_avoid.is_none() && laws.fits_caller(session, caller.target)
+                })
+            };
+            let has_more = |other: u8| self.lent.iter().filter(|(session, (lender, _))| *lender == other && fits(session)).count() > share;
+            if let Some(other) = self.programs.keys().copied().find(|other| *other != number && has_more(*other)) {
+                let since = laws.starves.get(&number).copied().unwrap_or(now);
+                starves.insert(number, since);
+                let slowest = self.callers.iter().filter_map(|caller| caller.target).map(|target| self.targets.takes(target)).max();
+                let rounds = programs as Millis * 6 * SECOND / active.max(1) as Millis;
+                if now - since > ELSEWHERE.max(rounds) + self.longest_work() + slowest.unwrap_or_default() {
+                    let how =
+                        format!("program {number} has had nothing since {:.3}, and {other} has more than {share}", since as f64 / 1000.0);
+                    laws.breaks(Law::Starved, now, how);
+                }
+            }
+        }
+        laws.starves = starves;
     }
 
     fn longest_work(&self) -> Millis {

@@ -4,6 +4,7 @@ use hopline::client::Millis;
 use hopline::contract::pools::PoolReplace;
 
 use super::caller::{Aim, CallerPlan, threads};
+use super::laws::Law;
 use super::life::Fleet;
 use super::measures::{Bound, Figure, Measure, Measured, Who};
 use super::story::{HOUR, MINUTE, Order, Outage, Part, SECOND, Story};
@@ -60,7 +61,7 @@ const fn calls(from: Millis) -> Figure {
 }
 
 fn part(begins: Millis, callers: Vec<CallerPlan>) -> Part {
-    Part { begins, skew: 0, limit: None, callers }
+    Part { begins, skew: 0, limit: None, country: None, callers }
 }
 
 fn story(size: u32, lasts: Millis, programs: Vec<Part>) -> Story {
@@ -438,6 +439,168 @@ pub const PLANS: &[FleetPlan] = &[
         figures: &[AT_ONCE, figure("purchases after that", Measure::BoughtFrom(15_000), AtMost(0.0))],
         missed_today: false,
     },
+    FleetPlan {
+        name: "restarted",
+        tells: "somebody drains the pool everywhere while its sessions are lent; both programs begin anew",
+        story: || {
+            let orders = vec![
+                (20_000, Order::Person(1, "drain_pool", ",\"everywhere\":true,\"grace_ms\":2000")),
+                (30_000, Order::Kill(0)),
+                (32_000, Order::Begin(0)),
+                (40_000, Order::Kill(1)),
+                (42_000, Order::Begin(1)),
+            ];
+            Story { orders, ..story(4, 2 * MINUTE, programs(2, 2, 300)) }
+        },
+        figures: &[AT_ONCE, figure("purchases after that", Measure::BoughtFrom(25_000), AtMost(0.0))],
+        missed_today: false,
+    },
+    FleetPlan {
+        name: "refused",
+        tells: "purchases are refused for 5 s, since the account is disabled; nobody resumes the pool",
+        story: || Story { outages: vec![(0..5000, Outage::Purchases("ACCOUNT_DISABLED"))], ..story(5, 10 * MINUTE, programs(2, 3, 300)) },
+        figures: &[figure("purchases after that", Measure::BoughtFrom(6000), AtMost(0.0))],
+        missed_today: false,
+    },
+    FleetPlan {
+        name: "nostock",
+        tells: "the product is out of stock for half an hour",
+        story: || Story {
+            outages: vec![(0..NO_END, Outage::Purchases("PRODUCT_OUT_OF_STOCK"))],
+            ..story(5, 30 * MINUTE, programs(2, 2, 300))
+        },
+        figures: &[figure("purchases", Measure::BoughtFrom(0), AtMost(8.0))],
+        missed_today: false,
+    },
+    FleetPlan {
+        name: "unknown",
+        tells: "purchases are refused with a code that nobody knows for 3 min",
+        story: || Story { outages: vec![(0..180_000, Outage::Purchases("SOMETHING_NEW"))], ..story(5, 4 * MINUTE, programs(2, 3, 300)) },
+        figures: &[figure("purchases meanwhile, by their keys", Measure::BoughtUntil(180_000), AtMost(1.0))],
+        missed_today: true,
+    },
+    FleetPlan {
+        name: "backend",
+        tells: "purchases fail, and the products can't be read, for 10 min",
+        story: || Story { outages: vec![(0..NO_END, Outage::Backend("BACKEND_ERROR"))], ..story(5, 10 * MINUTE, programs(2, 3, 300)) },
+        figures: &[figure("purchases, by their keys", Measure::BoughtUntil(NO_END), AtMost(1.0))],
+        missed_today: false,
+    },
+    FleetPlan {
+        name: "begins",
+        tells: "20 callers on 20, 6 s to create",
+        story: || Story { creation: 6000..=6000, ..story(20, 40 * SECOND, programs(1, 20, 0)) },
+        figures: &[figure("sessions that are created at once", Measure::CreatedAtOnce, AtMost(8.0))],
+        missed_today: false,
+    },
+    FleetPlan {
+        name: "ends",
+        tells: "sessions that live for 25 s, for an hour",
+        story: || Story { lives: Some(25_000), ..story(2, HOUR, vec![part(0, threads(2, 1000))]) },
+        figures: &[bought(AtMost(12.0))],
+        missed_today: false,
+    },
+    FleetPlan {
+        name: "rests",
+        tells: "one caller on 20, ten hosts of which three block all",
+        story: || {
+            let hosts = (0..10).map(|host| if host < 3 { Kind::BlocksUntil(EVER) } else { Kind::Good }).collect();
+            Story { targets: hosts, ..story(20, 5 * MINUTE, vec![part(0, aimed(Aim::Any, threads(1, 500)))]) }
+        },
+        figures: &[bought(AtMost(2.0))],
+        missed_today: false,
+    },
+    FleetPlan {
+        name: "spare",
+        tells: "a program wants five sessions for 4 s; another one wants five 2.5 s after that, on 30; 2 s to create",
+        story: || {
+            let once = |from: Millis| CallerPlan { is_exact: true, during: from..from + 1000, ..threads(1, 4000).remove(0) };
+            story(30, 40 * SECOND, vec![part(0, vec![once(500); 5]), part(0, vec![once(11_000); 5])])
+        },
+        figures: &[bought(AtMost(5.0)), LATE],
+        missed_today: false,
+    },
+    FleetPlan {
+        name: "over",
+        tells: "sessions end while nobody has them, and the pool is paused; then somebody asks",
+        story: || {
+            let callers = |from: Millis, until: Millis| {
+                threads(2, 300).into_iter().map(move |plan| CallerPlan { during: from..until, timeout: 5000, ..plan })
+            };
+            let orders = vec![(12_000, Order::Person(0, "pause_pool", ""))];
+            let callers = callers(0, 10_000).chain(callers(60_000, 80_000)).collect();
+            Story { lives: Some(25_000), orders, ..story(4, 90 * SECOND, vec![part(0, callers)]) }
+        },
+        figures: &[figure("purchases after the pause", Measure::BoughtFrom(15_000), AtMost(0.0))],
+        missed_today: false,
+    },
+    FleetPlan {
+        name: "replaced",
+        tells: "a second program opens the pool with another request in place of the first one's; a third one with the first again",
+        story: || {
+            let mut programs = programs(3, 4, 20_000);
+            programs[1].country = Some("DE");
+            programs[2].country = Some("FR");
+            story(4, 80 * SECOND, programs)
+        },
+        figures: &[
+            rate("leases a second of the first one after that", Who::Only(0), 30_000, AtMost(0.0)),
+            rate("leases a second of the second one", Who::Only(1), 35_000, AtLeast(6.0)),
+            bought(AtMost(8.0)),
+        ],
+        missed_today: false,
+    },
+    FleetPlan {
+        name: "discards",
+        tells: "four callers on 4 who discard what a target blocks after 20 answers, and keep data with each exit; a restart each 15 s",
+        story: || {
+            let callers = aimed(Aim::One(0), threads(4, 500));
+            let callers: Vec<_> = callers.into_iter().map(|plan| CallerPlan { discards: true, keeps_data: true, ..plan }).collect();
+            let orders = (1..6).flat_map(|at| [(at * 15_000, Order::Close(0)), (at * 15_000 + 8000, Order::Begin(0))]);
+            Story { targets: vec![Kind::BlocksAfter(20)], orders: orders.collect(), ..story(4, 100 * SECOND, vec![part(0, callers)]) }
+        },
+        figures: &[
+            figure("sessions that were lent after they were discarded, and data that were lost", Measure::Broken, AtMost(0.0)),
+            rate("leases a second", Who::All, 0, AtLeast(2.0)),
+        ],
+        missed_today: false,
+    },
+    FleetPlan {
+        name: "noproxy",
+        tells: "four callers on 4, replace failing; no proxy works for half an hour",
+        story: || Story {
+            replace: Some(PoolReplace::Failing),
+            outages: vec![(20_000..NO_END, Outage::Proxies)],
+            ..story(4, 30 * MINUTE, vec![part(0, threads(4, 1000))])
+        },
+        figures: &[bought(AtMost(4.0)), figure("bad answers", Measure::Bad, AtMost(60.0))],
+        missed_today: false,
+    },
+    FleetPlan {
+        name: "oneproxy",
+        tells: "the same where one proxy works, and the target blocks it",
+        story: || {
+            let callers = aimed(Aim::One(0), threads(4, 1000));
+            Story {
+                replace: Some(PoolReplace::Failing),
+                targets: vec![Kind::BlocksUntil(EVER)],
+                outages: vec![(20_000..NO_END, Outage::OtherProxies)],
+                ..story(4, HOUR, vec![part(0, callers)])
+            }
+        },
+        figures: &[bought(AtMost(14.0))],
+        missed_today: false,
+    },
+    FleetPlan {
+        name: "useless",
+        tells: "four callers on 4; the target blocks all for 10 min",
+        story: || {
+            let callers = aimed(Aim::One(0), threads(4, 1000));
+            Story { targets: vec![Kind::BlocksUntil(EVER)], ..story(4, 10 * MINUTE, vec![part(0, callers)]) }
+        },
+        figures: &[figure("exits that were changed", Measure::Rotations, AtMost(16.0)), figure("bad answers", Measure::Bad, AtMost(40.0))],
+        missed_today: false,
+    },
 ];
 
 /// A plan that was lived through.
@@ -461,6 +624,7 @@ impl FleetPlan {
             let last = story.len().saturating_sub(200);
             return Err(format!("{wrong}\n  {}", story[last..].join("\n  ")));
         }
+        fleet.lived.broken = fleet.laws.broken.keys().filter(|law| matches!(law, Law::DataLost | Law::LentDiscarded | Law::Churn)).count();
         let figures = self.figures.iter().map(|figure| Measured { figure: *figure, is: fleet.lived.is(figure.measure) }).collect();
         Ok(PlanLived { figures, told: fleet.lived.told(), story })
     }

@@ -21,12 +21,16 @@ pub(super) const SERVICE: RangeInclusive<Millis> = 20..=200;
 pub(super) enum Outage {
     /// No proxy can be reached.
     Proxies,
+    /// None but that of the session that was lent first.
+    OtherProxies,
     /// The service answers nothing but 503.
     Service,
     /// Reads of sessions are refused with this code and status; without a code by a page.
     Reads(Option<&'static str>, u16),
     /// Purchases are refused with this code.
     Purchases(&'static str),
+    /// The same, and the products can't be read.
+    Backend(&'static str),
 }
 
 /// An event of a program, or an act of a person in it.
@@ -47,6 +51,8 @@ pub(super) struct Part {
     pub(super) skew: Millis,
     /// The highest price at which it buys, if it has a limit of its own.
     pub(super) limit: Option<i64>,
+    /// The country of its sessions, in place of any; it opens the pool with that in place of what the pool had.
+    pub(super) country: Option<&'static str>,
     pub(super) callers: Vec<CallerPlan>,
 }
 

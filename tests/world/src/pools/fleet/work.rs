@@ -6,7 +6,7 @@ use hopline::contract::pools::AcquireLease;
 use super::agenda::Due;
 use super::caller::{Aim, Out};
 use super::life::{Awaited, Fleet};
-use super::story::{Outage, START};
+use super::story::{MINUTE, Outage, START};
 use crate::pools::watch::Wrong;
 use crate::swarm::Source;
 
@@ -51,6 +51,11 @@ impl Fleet {
         let owner = |name: &Name| self.store.owner(name);
         let key = self.callers[caller].plan.key.as_deref();
         self.laws.granted(number, caller, key, &out.session, owner, self.now - self.zero);
+        if self.story.programs.iter().all(|part| part.skew == 0)
+            && let Some(target) = self.callers[caller].target
+        {
+            self.laws.lent(number, &out.session, out.rotations, target, self.now - self.zero);
+        }
         self.lent.insert(out.session.clone(), (number, out.lease.clone()));
         self.lived.granted(self.now - self.zero, self.callers[caller].place, caller, self.now - since, &out.session);
         let leases = self.lent.values().filter(|(lender, _)| *lender == number).count();
@@ -83,14 +88,30 @@ impl Fleet {
         };
         // Through a session that is over nothing comes.
         let is_over = self.service.status_of(&out.session, START + self.now) != Some("active");
-        let seen = if is_over || self.is_out(Outage::Proxies) { Seen::Status(407) } else { seen };
+        let is_refused = self.is_out(Outage::Proxies) || (self.is_out(Outage::OtherProxies) && !self.lived.is_first(&out.session));
+        let seen = if is_over || is_refused { Seen::Status(407) } else { seen };
         let wait = self.callers[caller].target.and_then(|target| self.targets.wait(target));
         let Some(program) = self.programs.get_mut(&number) else { return };
         if let Seen::Status(status) = seen {
             self.laws.saw(&out.session, out.rotations, self.callers[caller].target, status);
+            if let Some(target) = self.callers[caller].target {
+                let rests = if status == 429 { wait.unwrap_or_default() } else { MINUTE };
+                let until = (status == 403 || status == 429).then_some(self.now - self.zero + rests);
+                self.laws.rests(&out.session, out.rotations, target, until.filter(|_| status != 407), status == 200);
+            }
         }
         let now = program.clock(self.now);
+        let plan = &self.callers[caller].plan;
+        if plan.keeps_data && !out.has_data && program.client.is_valid(&out.lease) {
+            let data = format!("{{\"by\":{}}}", self.now);
+            if program.client.set_lease_data(&out.lease, &data, now).is_ok() {
+                self.laws.puts(&out.session, out.rotations, data, self.now - self.zero);
+            }
+        }
         let advice = program.client.observe_lease(&out.lease, seen, wait, now);
+        if plan.discards && seen == Seen::Status(403) && program.client.discard(&out.lease, now) {
+            self.laws.discarded.insert(out.session.clone());
+        }
         program.client.give_back(&out.lease, now);
         self.lent.remove(&out.session);
         let asker = &mut self.callers[caller];

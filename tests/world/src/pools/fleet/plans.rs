@@ -548,7 +548,7 @@ pub const PLANS: &[FleetPlan] = &[
             rate("leases a second of the second one", Who::Only(1), 35_000, AtLeast(6.0)),
             bought(AtMost(8.0)),
         ],
-        missed_today: false,
+        missed_today: true,
     },
     FleetPlan {
         name: "discards",

@@ -139,8 +139,8 @@ stored!(SavedCall {
     given,
     may_have_sold,
     unanswered,
-    key_settled as "spent",
-    follows as "opens",
+    key_settled,
+    follows,
     credentials,
     auto_rotate,
     ends,
@@ -152,8 +152,8 @@ stored!(SavedCall {
     session_over,
     refused,
 });
-stored!(SavedSession { id, session_type, status, credentials, auto_rotate, ends, unconfirmed as "only_named", charged_usd, pool_notes });
-stored!(Done { operation, facts, follows as "opened", answer });
+stored!(SavedSession { id, session_type, status, credentials, auto_rotate, ends, unconfirmed, charged_usd, pool_notes });
+stored!(Done { operation, facts, follows, answer });
 
 impl FromJson for (Method, Safety) {
     fn from_json(json: &str) -> Result<Self, FromJsonError> {

@@ -175,8 +175,8 @@ impl NameEntry {
     /// Notes data that is under the name, or is about to be put there.
     pub(super) fn note(&mut self, data: &Data, version: Version) {
         (self.puts, self.version) = (data.puts, version);
-        let is_only_named = data.session.as_ref().is_some_and(|session| session.unconfirmed);
-        self.named_at = is_only_named.then(|| Box::new(data.at));
+        let is_unconfirmed = data.session.as_ref().is_some_and(|session| session.unconfirmed);
+        self.named_at = is_unconfirmed.then(|| Box::new(data.at));
     }
 
     /// Begins a claim. Returns false if this client owns the name, or a step of it is out.

@@ -19,6 +19,10 @@ const IN_A_ROW: u32 = 3;
 const DAY: Millis = 86_400_000;
 /// So many purchases may be under way at a time.
 pub(crate) const AT_ONCE: u32 = 8;
+/// A hold that is not in the record, and is there so soon after, was said between the two reads.
+const SOON: Millis = 10_000;
+/// Clocks of two clients may differ by this; where they differ by more, each goes by its own.
+const OFF: Millis = 60_000;
 /// For so long a client believes that another one's trial goes on. A purchase waits for its session for five minutes.
 const TRIAL: Millis = 360_000;
 
@@ -129,8 +133,10 @@ pub(crate) struct Hold {
     pub(crate) slot: Option<SlotNo>,
     /// True if its trial is ready, and the hold ends at that time unless that ends before.
     pub(crate) watches: bool,
+    /// When this was said, by the clock of the client that said it.
+    pub(crate) said_at: Millis,
 }
-stored!(Hold { reason, since, retry_at, tries, slot, watches });
+stored!(Hold { reason, since, retry_at, tries, slot, watches, said_at });
 
 impl Hold {
     /// The next hold after another one, if there was one, whose trial this is, or not.
@@ -142,7 +148,12 @@ impl Hold {
 
     fn new(reason: Reason, scope: Scope, tries: u32, unix: Millis, since: Millis) -> Hold {
         let tries = if holds(PoolRule::HoldsDouble) { tries } else { 0 };
-        Hold { reason, since, retry_at: reason.retry_at(scope, tries, unix), tries, slot: None, watches: false }
+        Hold { reason, since, retry_at: reason.retry_at(scope, tries, unix), tries, slot: None, watches: false, said_at: unix }
+    }
+
+    /// The hold by a clock that is ahead of that one by so much.
+    fn ahead(self, by: Millis) -> Hold {
+        Hold { since: self.since.saturating_add(by), retry_at: self.retry_at.map(|at| at.saturating_add(by)), ..self }
     }
 
     /// Returns true if nothing is tried until a person or program acts.
@@ -207,7 +218,7 @@ impl Buying {
                     // A hold that stops it, which another purchase has met meanwhile, stays.
                     () if !was_trial || hold.stops() => Some(hold),
                     () if hold.reason == Reason::ShortLived => {
-                        Some(Hold { retry_at: Some(unix.saturating_add(SHORT)), watches: true, ..hold })
+                        Some(Hold { retry_at: Some(unix.saturating_add(SHORT)), watches: true, said_at: unix, ..hold })
                     }
                     () => None,
                 });
@@ -294,6 +305,9 @@ pub(crate) struct Buyer {
     own: Option<Hold>,
     /// True if the service has shown its products since the hold began.
     has_read: bool,
+    /// When the record was read, monotonic; and by how much this client's clock is ahead of that of the client whose hold it is.
+    read_at: Option<Millis>,
+    ahead: Millis,
 }
 
 impl Buyer {
@@ -329,7 +343,7 @@ impl Buyer {
     /// The same, whatever is under way.
     fn allows(&self, unix: Millis, now: Millis) -> May {
         let is_due = |hold: Hold| hold.retry_at.is_some_and(|at| at <= unix || !holds(PoolRule::HoldsWait));
-        if !self.own.into_iter().chain(self.pool.hold).all(is_due) {
+        if !self.own.into_iter().chain(self.pool_hold()).all(is_due) {
             return May::Wait;
         }
         let trial = match self.pool.hold {
@@ -364,7 +378,7 @@ impl Buyer {
 
     /// When a hold ends whose trial lives (Unix milliseconds).
     pub(crate) fn watches_until(&self) -> Option<Millis> {
-        self.pool.hold.filter(|hold| hold.watches).and_then(|hold| hold.retry_at)
+        self.pool_hold().filter(|hold| hold.watches).and_then(|hold| hold.retry_at)
     }
 
     /// The time has come to say that the trial of a hold lives.
@@ -379,15 +393,36 @@ impl Buyer {
 
     /// The hold that lasts longest.
     pub(crate) fn hold(&self) -> Option<Hold> {
-        self.own.into_iter().chain(self.pool.hold).max_by_key(|hold| hold.retry_at.unwrap_or(Millis::MAX))
+        self.own.into_iter().chain(self.pool_hold()).max_by_key(|hold| hold.retry_at.unwrap_or(Millis::MAX))
     }
 
-    /// The pool's record says so.
-    pub(crate) fn read(&mut self, pool: Buying, now: Millis) {
+    /// The hold of all clients, by this one's clock.
+    fn pool_hold(&self) -> Option<Hold> {
+        self.pool.hold.map(|hold| hold.ahead(self.ahead))
+    }
+
+    /// The pool's record was read.
+    pub(crate) fn read(&mut self, pool: Buying, unix: Millis, now: Millis) {
+        let is_soon = self.read_at.is_some_and(|at| now.saturating_sub(at) <= SOON);
+        self.read_at = Some(now);
+        self.knows(pool, unix, now, is_soon);
+    }
+
+    /// This client changes the pool's record.
+    pub(crate) fn changes(&mut self, pool: Buying, unix: Millis, now: Millis) {
+        self.knows(pool, unix, now, true);
+    }
+
+    /// `is_soon`: a hold that is new was said just now, so the clock of its client shows the same time as this one's, or is off.
+    fn knows(&mut self, pool: Buying, unix: Millis, now: Millis, is_soon: bool) {
         if pool.trials != self.pool.trials {
             self.seen_at = now;
         }
-        self.has_read &= pool.hold == self.pool.hold;
+        if pool.hold != self.pool.hold {
+            self.has_read = false;
+            let off = pool.hold.filter(|_| is_soon).map_or(0, |hold| unix.saturating_sub(hold.said_at));
+            self.ahead = if off.saturating_abs() > OFF { off } else { 0 };
+        }
         self.pool = pool;
     }
 
@@ -533,23 +568,26 @@ mod tests {
     struct Fleet {
         record: Buying,
         buyers: Vec<Buyer>,
+        /// The time of their clocks.
+        unix: Millis,
     }
 
     impl Fleet {
         /// A pool of which a session was ready.
         fn of(clients: usize) -> Fleet {
-            let mut fleet = Fleet { record: Buying { proven: true, ..Buying::default() }, buyers: vec![Buyer::default(); clients] };
+            let mut fleet =
+                Fleet { record: Buying { proven: true, ..Buying::default() }, buyers: vec![Buyer::default(); clients], unix: NOW };
             fleet.read(0);
             fleet
         }
 
         /// A pool without a session yet.
         fn new(clients: usize) -> Fleet {
-            Fleet { record: Buying::default(), buyers: vec![Buyer::default(); clients] }
+            Fleet { record: Buying::default(), buyers: vec![Buyer::default(); clients], unix: NOW }
         }
 
         fn read(&mut self, now: Millis) {
-            self.buyers.iter_mut().for_each(|buyer| buyer.read(self.record, now));
+            self.buyers.iter_mut().for_each(|buyer| buyer.read(self.record, self.unix, now));
         }
 
         /// All clients hear of these.
@@ -560,6 +598,7 @@ mod tests {
 
         /// A client tries one in a slot.
         fn tries(&mut self, client: usize, unix: Millis, now: Millis) {
+            self.unix = unix;
             let May::Try(trial) = self.buyers[client].may(unix, now) else { panic!("no trial is due") };
             self.buyers[client].begun(Some(trial));
             let tells = self.buyers[client].tries_for_all().then_some(BuyingChange::Tries(7));
@@ -570,11 +609,13 @@ mod tests {
         }
 
         fn fails(&mut self, client: usize, was_trial: bool, why: (Reason, Scope), unix: Millis) {
+            self.unix = unix;
             let changes = self.buyers[client].failed(was_trial, why, unix);
             self.hear(changes, 0);
         }
 
         fn is_ready(&mut self, client: usize, was_trial: bool) {
+            self.unix = NOW;
             let changes = self.buyers[client].ready(was_trial, NOW);
             self.hear(changes, 0);
         }
@@ -609,6 +650,27 @@ mod tests {
             fleet.buyers[0].may_try();
         }
         waits
+    }
+
+    #[test]
+    fn a_client_whose_clock_is_off_waits_as_long_as_the_others() {
+        for off in [0, 50_000, -50_000, 3_600_000, -3_600_000] {
+            let held = Buying { proven: true, hold: Some(Hold::new(Reason::NotReady, Scope::Pool, 0, NOW, NOW)), ..Buying::default() };
+            let unix = NOW + off;
+            let mut buyer = Buyer::default();
+            buyer.read(Buying { hold: None, ..held }, unix, 0);
+            buyer.read(held, unix + 3000, 3000);
+            // Of a smaller difference nobody can say whether the clock or the record was late.
+            let wait = if off.abs() > OFF { 60_000 } else { 57_000 - off };
+            let may = |waited: Millis| buyer.may(unix + 3000 + waited, 3000 + waited);
+            assert_eq!((may(wait - 1), may(wait)), (May::Wait, May::Try(HoldTrial::Any)), "{off}");
+            assert_eq!(buyer.changes_at(unix + 3000, 3000), Some(3000 + wait));
+            // Whoever comes later, or was long away, has only the record to go by.
+            let mut late = Buyer::default();
+            late.read(Buying { hold: None, ..held }, unix, 0);
+            late.read(held, unix + 11_000, 11_000);
+            assert_eq!(late.changes_at(unix, 0), Some(60_000 - off));
+        }
     }
 
     #[test]
@@ -774,7 +836,8 @@ mod tests {
         let ends = |fleet: &mut Fleet, lived| {
             // Each end is seen by a client that has read no more than the record.
             let mut client = Buyer::default();
-            client.read(fleet.record, 0);
+            client.read(fleet.record, NOW, 0);
+            fleet.unix = NOW;
             fleet.hear(client.ended(lived, NOW), 0);
             fleet.record.hold.map(|hold| (hold.reason, hold.retry_at.expect("is tried") - NOW))
         };
@@ -794,7 +857,7 @@ mod tests {
         fleet.is_ready(0, true);
         let may = |fleet: &Fleet, at| (fleet.buyers[0].may(at, 0), fleet.buyers[0].outlived(at), fleet.buyers[0].watches_until());
         assert_eq!(may(&fleet, NOW + 59_999), (May::Wait, None, Some(NOW + 60_000)));
-        let mut lives = Fleet { record: fleet.record, buyers: fleet.buyers.clone() };
+        let mut lives = Fleet { record: fleet.record, buyers: fleet.buyers.clone(), unix: fleet.unix };
         lives.hear(lives.buyers[0].outlived(NOW + 60_000), 0);
         assert_eq!((may(&lives, NOW + 60_000), lives.record.useless), ((May::Buy(8), None, None), 8));
         assert_eq!([60_000, 1, 1].map(|lived| ends(&mut fleet, lived)), [None; 3]);

@@ -200,7 +200,7 @@ impl Machine {
     pub(super) fn change(&mut self, change: RecordChange) {
         self.shared.known.apply(&change, &self.options, &self.shared.request);
         self.shared.changes.push(change);
-        self.buyer.read(self.shared.known.buying, self.now.monotonic);
+        self.buyer.changes(self.shared.known.buying, self.now.unix, self.now.monotonic);
     }
 
     /// The number of work that begins.

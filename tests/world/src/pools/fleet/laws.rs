@@ -67,8 +67,8 @@ impl Law {
     ];
 }
 
-/// The laws that drawn lives break today. One that no life breaks must lose its mark. `TriedTwice`: to a program whose clock is an hour ahead,
-/// a hold of another one is over at once. `Unheard`: a drain everywhere takes longer. `Rested` and `DataLost` may be faults of the onlooker.
+/// The laws that drawn lives break today. One that no life breaks must lose its mark. `TriedTwice`: to a program that opens the pool during a
+/// hold, and whose clock is an hour ahead, the hold is over at once. `Unheard`: a drain everywhere takes longer. `Rested` and `DataLost` may be faults of the onlooker.
 pub const BROKEN_TODAY: &[Law] = &[Law::KeptWaiting, Law::TriedTwice, Law::Unheard, Law::Rested, Law::DataLost];
 
 /// A session that fits may be idle here for so long: what is under way is over by then.

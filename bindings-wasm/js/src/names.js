@@ -14,6 +14,9 @@ export const alsoOptions = (names) => names.forEach((name) => OPTIONS.add(name))
 /** A name of the core in JavaScript's spelling. */
 export const ours = (name) => name.replace(/_([a-z])/g, (_, letter) => letter.toUpperCase());
 
+/** A sentence of the core with the names of options in JavaScript's spelling. */
+export const optionsIn = (told) => told.replace(/`([\w.]+)`/g, (all, name) => (OPTIONS.has(name) ? `\`${ours(name)}\`` : all));
+
 /** A name of JavaScript's in the core's spelling. */
 export const theirs = (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
@@ -25,11 +28,10 @@ const [RETRY, ONE_WORD] = [
 /** Their names in other packages. */
 const ELSEWHERE = { timeout: "timeoutMs", retries: "attempts", maxRetries: "attempts", maxAttempts: "attempts", key: "apiKey", url: "baseUrl", logger: "log", maxPrice: "maxUnitPrice", dailyCap: "dailyCapUsd" };
 
-/** The addition about an unknown option: the one that may be meant. */
-export function meant(name, isOfClient) {
+/** The addition about an unknown option: the one of them that may be meant. */
+export function meant(name, isOfClient, all = [...ONE_WORD, ...[...OPTIONS].map(ours)]) {
   const plain = name.toLowerCase();
-  const all = [...ONE_WORD, ...[...OPTIONS].map(ours)];
-  const likely = Object.hasOwn(ELSEWHERE, name) ? ELSEWHERE[name] : all.find((one) => one.toLowerCase() === plain) ?? all.find((one) => isNear(one.toLowerCase(), plain));
+  const likely = all.includes(ELSEWHERE[name]) && Object.hasOwn(ELSEWHERE, name) ? ELSEWHERE[name] : all.find((one) => one.toLowerCase() === plain) ?? all.find((one) => isNear(one.toLowerCase(), plain));
   if (isOfClient && RETRY.includes(likely)) return `; of a client it is \`retry.${likely}\``;
   return likely === undefined || likely === name ? "" : `; did you mean \`${likely}\`?`;
 }

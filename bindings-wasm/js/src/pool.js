@@ -4,13 +4,16 @@ import { meta } from "./answers.js";
 import { asked, refuse } from "./error.js";
 import { waitOf } from "./exceptions.js";
 import { disposable } from "./hide.js";
-import { alsoOptions } from "./names.js";
+import { alsoOptions, meant, optionsIn, ours } from "./names.js";
 import { ProxySettings } from "./proxy.js";
 import { seenOf } from "./seen.js";
 import { object, spell } from "./values.js";
 import { wordsOf } from "./words.js";
 
-alsoOptions([...ofPools, "grace_ms", "include_static"]);
+alsoOptions([...ofPools.filter((name) => name.includes("_")), "grace_ms", "include_static"]);
+
+/** All options of a pool, as they are spelled here. */
+const OF_POOLS = [...ofSessions, ...ofPools.map(ours), "blocked"];
 
 /** A lease without references goes back. */
 const dropped = new FinalizationRegistry((giveBack) => giveBack());
@@ -19,7 +22,11 @@ const dropped = new FinalizationRegistry((giveBack) => giveBack());
 export async function openPool(client, engine, name, options) {
   object("open_pool", "options", options);
   const [sessions, own] = [{}, {}];
-  for (const [option, value] of Object.entries(options)) (ofSessions.includes(option) ? sessions : own)[option] = value;
+  for (const [option, value] of Object.entries(options)) {
+    const isKnown = OF_POOLS.includes(option) || option.includes("_");
+    if (!isKnown) throw refuse("invalid", "open_pool", `\`options\` has an unknown field \`${option}\`${meant(option, false, OF_POOLS)}`, { field: "options" });
+    (ofSessions.includes(option) ? sessions : own)[option] = value;
+  }
   const { blocked, ...rest } = own;
   // A promise would count as true, and every answer as a block.
   if (blocked !== undefined && (typeof blocked !== "function" || blocked.constructor?.name === "AsyncFunction")) {
@@ -39,7 +46,8 @@ function closeAll(dispatchers) {
 function given(operation, options, names) {
   object(operation, "options", options);
   const unknown = Object.keys(options).find((name) => !names.includes(name));
-  if (unknown !== undefined) throw refuse("invalid", operation, `\`options\` has an unknown field \`${unknown}\`; there is ${names.map((name) => `\`${name}\``).join(", ")}`, { field: "options" });
+  const added = unknown && (meant(unknown, false, names) || `; there is ${names.map((name) => `\`${name}\``).join(", ")}`);
+  if (unknown !== undefined) throw refuse("invalid", operation, `\`options\` has an unknown field \`${unknown}\`${added}`, { field: "options" });
   return options;
 }
 
@@ -84,14 +92,13 @@ const pool = /* @__PURE__ */ disposable("close", class Pool {
   }
 
   async acquire(options = {}) {
-    object("acquire", "options", options);
-    const { signal, ...wanted } = options;
+    const { signal, ...wanted } = given("acquire", options, ["target", "key", "avoid", "timeoutMs", "signal"]);
     const begun = performance.now();
-    const given = await this.#call("acquire", wanted, signal).catch((error) => {
+    const granted = await this.#call("acquire", wanted, signal).catch((error) => {
       this.#note("acquire_failed", begun, { kind: error.kind });
       throw error;
     });
-    const lease = new lent(this, this.#engine, given, wanted.target, this.#exit(given), (...told) => this.#note(...told), this.#blocked);
+    const lease = new lent(this, this.#engine, granted, wanted.target, this.#exit(granted), (...told) => this.#note(...told), this.#blocked);
     this.#note("lease_acquired", begun);
     // A caller that has given up does not come for it.
     if (!signal?.aborted) return lease;
@@ -100,7 +107,9 @@ const pool = /* @__PURE__ */ disposable("close", class Pool {
   }
 
   async status(options = {}) {
-    return this.#call("pool_status", given("pool_status", options, ["everywhere"]));
+    const status = await this.#call("pool_status", given("pool_status", options, ["everywhere"]));
+    if (status.hold) status.hold.why = optionsIn(status.hold.why);
+    return status;
   }
 
   async waitReady(count, options = {}) {
@@ -231,7 +240,7 @@ const lent = /* @__PURE__ */ disposable("release", class Lease {
   }
 
   dispatcher() {
-    if (!this.#ref) throw refuse("misuse", "dispatcher", "the lease was given back; acquire another one");
+    if (!this.valid) throw refuse("misuse", "dispatcher", `${this.#ref ? "the lease is not valid any more" : "the lease was given back"}; acquire another one`);
     const exit = this.#exit;
     if (!exit.dispatcher) exit.dispatchers.add((exit.dispatcher = dispatcherOf(this.proxy.undici())));
     return exit.dispatcher;

@@ -42,11 +42,11 @@ pub(super) fn print(out: &mut String) {
 /// The module that says how the options are spelled.
 pub(super) fn names() -> String {
     let list = |wanted: bool| {
-        let found = members().filter(move |field| is_sessions(field) == wanted && field.name.contains('_'));
+        let found = members().filter(move |field| is_sessions(field) == wanted);
         found.map(|field| format!("{:?}", field.name)).collect::<Vec<_>>().join(", ")
     };
     format!(
-        "/** The options of a pool that say what a session is, and those of more than one word that are its own, as the core spells them. */\n\
+        "/** The options of a pool that say what a session is, and those that are its own, as the core spells them. */\n\
          export const [ofSessions, ofPools] = [[{}], [{}]];\n",
         list(true),
         list(false)

@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 
-import { FolderStore } from "hopline";
+import { AgentClient, FolderStore } from "hopline";
 
 import { WANTED, folder, program, sandbox } from "./lib/sandbox.mjs";
 import { tool } from "./lib/tools.mjs";
@@ -322,4 +322,33 @@ test("data of an exit that another client has changed win over those here, and d
   await elsewhere(({ data }) => assert.deepEqual(data, { cookies: "theirs" }));
   await pool.withLease(({ data }) => assert.deepEqual(data, { cookies: "theirs", client, held, long: "x".repeat(5000) }));
   assert.equal(told.length, 1);
+});
+
+test("a wrong option of a pool or of a lease is named as it was written, with the one that may be meant", async (t) => {
+  const agent = new AgentClient({ baseUrl: "http://127.0.0.1:9/v1", apiKey: "k" });
+  t.after(() => agent.close());
+  const right = { size: 1, session_type: "dynamic", product_no: "p", dailyCapUsd: 5 };
+  const says = (call, words) => assert.rejects(call, ({ kind, effect, message }) => (assert.deepEqual([kind, effect], ["invalid", "none"]), assert.ok(message.includes(words), message), true));
+  for (const [option, words] of [
+    ["maxCreating", "unknown field `maxCreating`; nothing was changed"],
+    ["max_waiters", "unknown field `max_waiters`; options are spelled like `maxWaiters`"],
+    ["keepready", "did you mean `keepReady`?"],
+    ["timeout", "unknown field `timeout`; nothing was changed"],
+  ]) await says(agent.openPool("wrong", { ...right, [option]: 1 }), words);
+  const pool = await agent.openPool("right", right);
+  await says(pool.acquire({ timeout: 1 }), "did you mean `timeoutMs`?");
+  await says(pool.acquire({ nonsense: 1 }), "there is `target`, `key`, `avoid`, `timeoutMs`, `signal`");
+  await pool.close();
+});
+
+test("a lease whose pool was closed has no dispatcher any more", async (t) => {
+  const service = await sandbox(t);
+  const agent = service.agent();
+  const pool = await agent.openPool("closed", { size: 1, session_type: "dynamic", product_no: "dynamic-world", quantity: 1, protocol: "http", dailyCapUsd: 50 });
+  const lease = await pool.acquire();
+  assert.ok(lease.dispatcher());
+  await pool.close({ graceMs: 0 });
+  assert.throws(() => lease.dispatcher(), ({ kind, message }) => kind === "misuse" && message.includes("the lease is not valid any more"));
+  lease.release();
+  assert.throws(() => lease.dispatcher(), ({ kind, message }) => kind === "misuse" && message.includes("the lease was given back"));
 });

@@ -5,39 +5,29 @@ use crate::client::router::Router;
 use crate::client::types::{Misuse, Outcome};
 use crate::engine::Input;
 use crate::policy::{FailureKind, Sent};
-use crate::state::{StepId, StoreAnswer};
+use crate::state::StepId;
 use crate::time::Now;
 use crate::{engine, wire};
 
 impl Router {
     /// Takes in what came of a step.
     pub(super) fn resolve(&mut self, id: StepId, outcome: Outcome<'_>, now: Now) -> Result<(), Misuse> {
-        let pending = self.outbox.pending.get(&id).ok_or(Misuse::UnknownStep)?;
+        self.outbox.check(id, &outcome)?;
+        self.shared.clock.tick(now);
         match outcome {
-            Outcome::Store(answer) if pending.is_answered_by(&answer) => {
-                self.shared.clock.tick(now);
-                self.on_store(id, answer);
-            }
-            Outcome::Response { status, headers, body, truncated } if pending.is_send() => {
-                self.shared.clock.tick(now);
+            Outcome::Store(answer) => self.on_store(id, answer),
+            Outcome::Response { status, headers, body, truncated } => {
                 self.received(id, engine::SendResult::Response(wire::Received { status, headers, body, truncated }));
             }
-            Outcome::Read(response) if pending.is_send() => {
-                self.shared.clock.tick(now);
-                self.received(id, engine::SendResult::Read(response));
-            }
-            Outcome::Failed { kind, sent } if pending.is_send() => {
-                self.shared.clock.tick(now);
-                self.received(id, engine::SendResult::Failed(kind, sent));
-            }
-            _ => return Err(Misuse::WrongAnswer),
+            Outcome::Read(response) => self.received(id, engine::SendResult::Read(response)),
+            Outcome::Failed { kind, sent } => self.received(id, engine::SendResult::Failed(kind, sent)),
         }
         Ok(())
     }
 
     /// Resolves a Send that was not sent, since a header of the caller's own can't be sent with it; `rule` says which one and why, as the end of a sentence.
     pub(super) fn refuse_headers(&mut self, id: StepId, rule: &str, now: Now) -> Result<(), Misuse> {
-        match self.outbox.pending.get(&id) {
+        match self.outbox.purpose(id) {
             Some(Pending::Send(_) | Pending::Login) => {
                 self.shared.clock.tick(now);
                 self.received(id, engine::SendResult::Unfit(rule));
@@ -49,29 +39,11 @@ impl Router {
 
     /// Passes an HTTP outcome to the job that waits for it.
     fn received(&mut self, step: StepId, received: engine::SendResult<'_>) {
-        match self.outbox.pending.remove(&step) {
+        match self.outbox.take_purpose(step) {
             Some(Pending::Send(job)) => self.tell(job, Input::Response(received)),
             Some(Pending::ServerTime) => self.on_server_time(step, received),
             Some(Pending::Login) => self.on_login(step, received),
             _ => {}
-        }
-    }
-}
-
-impl Pending {
-    fn is_send(&self) -> bool {
-        matches!(self, Pending::Send(_) | Pending::ServerTime | Pending::Login)
-    }
-
-    fn is_answered_by(&self, answer: &StoreAnswer) -> bool {
-        match answer {
-            StoreAnswer::Failed | StoreAnswer::Never => !self.is_send(),
-            StoreAnswer::Done | StoreAnswer::Lost => matches!(self, Pending::Write(_) | Pending::PoolPut(_)),
-            StoreAnswer::Claimed(_) | StoreAnswer::Busy(_) => {
-                matches!(self, Pending::Claim(_) | Pending::Slots(..) | Pending::PoolClaim(_))
-            }
-            StoreAnswer::Listed { .. } => matches!(self, Pending::List(_) | Pending::PoolList(_)),
-            StoreAnswer::Granted { .. } | StoreAnswer::Over { .. } => matches!(self, Pending::Count(..) | Pending::Spend(_)),
         }
     }
 }

@@ -140,7 +140,7 @@ impl Router {
     pub(super) fn poll(&mut self, now: Now) -> Step {
         debug_assert!(self.deferred.is_empty(), "each entry carries out what it leads to");
         self.shared.clock.tick(now);
-        while self.outbox.steps.is_empty() && self.take_due(now) {
+        while self.outbox.is_empty() && self.take_due(now) {
             self.carry_out_all();
         }
         let mut step = self.outbox.pop().unwrap_or(Step::Wait { until: self.timers.next() });
@@ -203,7 +203,7 @@ impl Router {
 
     /// The command that waits for what the store is asked.
     pub(super) fn command_of(&self, step: StepId) -> Option<CommandId> {
-        match self.outbox.pending.get(&step)? {
+        match self.outbox.purpose(step)? {
             Pending::Write(name) => {
                 let user = match self.journal.user(name) {
                     Some(User::Job(id) | User::Marker(id)) => self.jobs.get(id).and_then(|entry| entry.waiting.first()),

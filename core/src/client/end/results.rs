@@ -5,7 +5,6 @@ use crate::client::deferred::Deferred;
 use crate::client::end::commands::{Asker, RecordsToDelete};
 use crate::client::news::{PoolEvent, PoolEventKind};
 use crate::client::router::Router;
-use crate::client::types::Step;
 use crate::contract::Endpoint;
 use crate::engine::Answered;
 use crate::policy::Error;
@@ -31,7 +30,7 @@ impl Router {
         let unix = self.unix();
         self.commands.end(command, result.map_err(|error| error.said_at(unix)), left);
         match asker {
-            Asker::Caller => self.outbox.steps.push_back(Step::Completed { command }),
+            Asker::Caller => self.outbox.complete(command),
             Asker::List(number) => self.deferred.push(Deferred::PartEnded(number, command)),
             Asker::Pool(pool, work) => self.news.push_back(PoolEvent { pool, what: PoolEventKind::Ended(work, command) }),
         }

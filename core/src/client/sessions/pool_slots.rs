@@ -102,7 +102,7 @@ impl Router {
     pub(crate) fn asked_by(&mut self, pool: PoolNo, work: WorkNo, command: CommandId) {
         if self.commands.give_to_pool(command, pool, work) {
             // The command was refused at once.
-            self.outbox.steps.retain(|step| !matches!(step, crate::client::types::Step::Completed { command: ended } if *ended == command));
+            self.outbox.withdraw_completed(command);
             self.news.push_back(PoolEvent { pool, what: PoolEventKind::Ended(work, command) });
         }
     }

@@ -13,7 +13,7 @@ struct Knots {
     knot: usize,
     /// The methods that can end up in themselves.
     recursive: usize,
-    /// The fields that are parts: structs of the folder that keep their own fields to themselves, so that any file may call them.
+    /// The fields that are parts: structs that keep their own fields to themselves, so that any file may call them.
     parts: Vec<String>,
     /// The other fields, and the number of files that touch each.
     touched: Vec<(String, usize)>,
@@ -21,8 +21,8 @@ struct Knots {
 
 #[test]
 fn the_methods_of_a_type_are_no_larger_knot_than_they_were() {
-    let many = [("service", 14), ("shared", 20), ("account", 12), ("jobs", 23), ("sessions", 19), ("journal", 23)];
-    let parts = ["spending", "commands", "name_requests", "timers", "places", "deferred", "outbox"];
+    let many = [("service", 14), ("shared", 20), ("account", 12), ("jobs", 23), ("sessions", 19)];
+    let parts = ["spending", "commands", "name_requests", "timers", "places", "deferred", "outbox", "journal"];
     for (folder, name, root, files, few, many, parts) in
         [("client", "Router", "router", 46, 6, &many[..], &parts[..]), ("pool::machine", "Machine", "root", 11, 11, &[], &[])]
     {
@@ -52,7 +52,8 @@ fn knots(folder: &str, name: &str, root: &str) -> Knots {
     }
     let fields = fields(&files[&format!("{folder}::{root}")], name);
     assert!(methods.len() > 50 && fields.len() > 5, "{} methods and {} fields are read", methods.len(), fields.len());
-    let is_part = |kind: &str| files.values().any(|text| keeps_its_fields(text, kind));
+    let all = self::files(&core());
+    let is_part = |kind: &str| all.values().any(|text| keeps_its_fields(text, kind));
     let (parts, others): (Vec<_>, Vec<_>) = fields.into_iter().partition(|(_, kind)| is_part(kind));
     let touching = |field: &str| {
         let marks = ["self", "client"].map(|holder| format!("{holder}.{field}"));

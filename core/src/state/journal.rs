@@ -6,6 +6,7 @@ use super::slot::{AfterWrite, JobId, NameEntry, StoreWrite, User, WriteResult};
 use super::store::StoreCall;
 use crate::collections::Map;
 use crate::engine::RecordId;
+use crate::time::{At, Millis};
 
 /// The names of this client.
 #[derive(Debug, Clone, Default, Hash)]
@@ -21,13 +22,33 @@ impl Journal {
         Journal { slots: Map::default(), late_calls }
     }
 
-    pub(crate) fn slot(&self, name: &Name) -> Option<&NameEntry> {
+    fn slot(&self, name: &Name) -> Option<&NameEntry> {
         self.slots.get(name).map(|slot| &**slot)
+    }
+
+    /// Returns true if this client owns the name, may own it, or is about to.
+    pub(crate) fn knows(&self, name: &Name) -> bool {
+        self.slots.contains_key(name)
     }
 
     /// Returns the record of a name, in its present version.
     pub(crate) fn record_of(&self, name: &Name) -> Option<RecordId> {
         self.slot(name).map(|slot| name.at(slot.version))
+    }
+
+    /// Returns the version of the data under a name.
+    pub(crate) fn version(&self, name: &Name) -> Version {
+        self.slot(name).map(|slot| slot.version).unwrap_or_default()
+    }
+
+    /// Returns true if data was put under a name, or may have been.
+    pub(crate) fn is_put(&self, name: &Name) -> bool {
+        self.slot(name).is_some_and(|slot| slot.is_put)
+    }
+
+    /// Returns when the session under a name was put last, if only a person named it.
+    pub(crate) fn named_at(&self, name: &Name) -> Option<At> {
+        self.slot(name)?.named_at.as_deref().copied()
     }
 
     fn slot_mut(&mut self, name: &Name) -> Option<&mut NameEntry> {
@@ -106,9 +127,36 @@ impl Journal {
         self.tidy(name);
     }
 
+    /// Requests a put of data, as the next one under its name.
+    pub(crate) fn put(
+        &mut self,
+        name: &Name,
+        data: Data,
+        keep_for: Option<Millis>,
+        release: bool,
+        (waiter, insists): (Option<JobId>, bool),
+    ) {
+        let puts = self.slot(name).map_or(0, |slot| slot.puts).saturating_add(1);
+        let kept = Data { puts, ..data };
+        let data = kept.bytes();
+        self.note(name, &kept, Version::of(&data));
+        self.want(name, StoreWrite::Put { data, keep_for, release }, waiter, insists);
+    }
+
+    /// Requests that what is under a name is deleted, or that the name is released where nothing is.
+    pub(crate) fn delete(&mut self, name: &Name, insists: bool) {
+        let write = if self.is_put(name) { StoreWrite::Delete } else { StoreWrite::Release };
+        self.want(name, write, None, insists);
+    }
+
+    /// Requests that a name is released as it is.
+    pub(crate) fn release(&mut self, name: &Name) {
+        self.want(name, StoreWrite::Release, None, true);
+    }
+
     /// Requests a write of a name that this client owns. A newer write replaces an older one, and the jobs that wait for the older one then
     /// wait for it.
-    pub(crate) fn want(&mut self, name: &Name, write: StoreWrite, waiter: Option<JobId>, insists: bool) {
+    fn want(&mut self, name: &Name, write: StoreWrite, waiter: Option<JobId>, insists: bool) {
         if let Some(slot) = self.slot_mut(name).filter(|slot| slot.is_owned()) {
             slot.want(write, waiter, insists);
         }
@@ -144,6 +192,158 @@ impl Journal {
     fn tidy(&mut self, name: &Name) {
         if self.slot(name).is_some_and(NameEntry::is_idle) {
             self.slots.remove(name);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name() -> Name {
+        Name::from("5e.r1".to_owned())
+    }
+
+    /// A journal with one name that is this client's: claimed, with data under it or without, or made.
+    fn journal(name: &Name, is_made: bool, version: Option<Version>) -> Journal {
+        let mut journal = Journal::new(true);
+        if is_made {
+            journal.make(name.clone(), None);
+        } else {
+            assert!(journal.claim(name));
+            journal.claimed(name, true, version);
+        }
+        journal
+    }
+
+    /// The next step of the name, in a word.
+    fn next(journal: &mut Journal) -> &'static str {
+        match journal.next(&name()) {
+            Some(StoreCall::Put { new: true, .. }) => "make",
+            Some(StoreCall::Put { release: true, .. }) => "put and release",
+            Some(StoreCall::Put { .. }) => "put",
+            Some(StoreCall::Delete { .. }) => "delete",
+            Some(StoreCall::Release { .. }) => "release",
+            _ => "nothing",
+        }
+    }
+
+    fn put(journal: &mut Journal, intent: &str, waiter: Option<JobId>, insists: bool) {
+        let data = Data { intent: Some(intent.to_owned()), ..Data::default() };
+        journal.put(&name(), data, None, false, (waiter, insists));
+    }
+
+    #[test]
+    fn one_step_of_a_name_is_out_at_a_time_and_the_newest_data_goes_last() {
+        let mut journal = journal(&name(), true, None);
+        put(&mut journal, "first", Some(1), false);
+        assert_eq!(next(&mut journal), "make");
+        let first = journal.version(&name());
+        put(&mut journal, "second", Some(2), false);
+        put(&mut journal, "third", Some(3), false);
+        assert!(journal.is_busy(&name()) && journal.version(&name()) != first);
+        assert_eq!(next(&mut journal), "nothing", "a step is out");
+        assert_eq!(journal.written(&name(), WriteResult::Done).waiters, [1]);
+        assert_eq!(next(&mut journal), "put", "the name is there");
+        assert_eq!(journal.written(&name(), WriteResult::Done).waiters, [2, 3], "one put is for both");
+        assert_eq!(next(&mut journal), "nothing");
+        assert!(journal.is_put(&name()) && !journal.is_busy(&name()));
+    }
+
+    #[test]
+    fn writes_that_wait_are_one_step() {
+        let of = |act: &dyn Fn(&mut Journal), version| {
+            let mut journal = journal(&name(), false, version);
+            act(&mut journal);
+            let leaving = journal.is_leaving(&name());
+            (next(&mut journal), leaving)
+        };
+        let there = Some(Version::of(b"{}"));
+        let release = |journal: &mut Journal| journal.release(&name());
+        assert_eq!(of(&|journal| journal.delete(&name(), true), there), ("delete", true));
+        assert_eq!(of(&|journal| journal.delete(&name(), true), None), ("release", true), "nothing is there");
+        assert_eq!(of(&release, there), ("release", true));
+        assert_eq!(of(&|journal| put(journal, "x", None, true), None), ("put", false));
+        let released = |journal: &mut Journal| [put(journal, "x", None, true), release(journal)].len();
+        assert_eq!(of(&|journal| _ = released(journal), None), ("put and release", true));
+        let deleted = |journal: &mut Journal| [journal.delete(&name(), true), release(journal)].len();
+        assert_eq!(of(&|journal| _ = deleted(journal), there), ("delete", true));
+    }
+
+    #[test]
+    fn a_write_that_has_failed_is_tried_again_where_somebody_insists_and_newer_data_replaces_it() {
+        for (insists, again, then) in [(true, true, "put"), (false, false, "nothing")] {
+            let mut journal = journal(&name(), false, None);
+            put(&mut journal, "x", None, insists);
+            assert_eq!(next(&mut journal), "put");
+            assert_eq!(journal.written(&name(), WriteResult::Failed).again.is_some(), again);
+            assert_eq!(next(&mut journal), "nothing", "it rests");
+            journal.wake(&name());
+            assert_eq!(next(&mut journal), then);
+        }
+        let mut journal = journal(&name(), false, None);
+        put(&mut journal, "x", None, true);
+        next(&mut journal);
+        put(&mut journal, "y", Some(1), false);
+        assert_eq!(journal.written(&name(), WriteResult::Failed).again, None);
+        assert_eq!((next(&mut journal), journal.written(&name(), WriteResult::Done).waiters), ("put", vec![1]));
+    }
+
+    #[test]
+    fn a_name_is_forgotten_once_it_is_let_go_of() {
+        let mut journal = journal(&name(), false, None);
+        journal.give(&name(), Some(User::Pool));
+        assert!(!journal.claim(&name()), "it is this client's");
+        assert_eq!((journal.user(&name()), journal.record_of(&name()).is_some()), (Some(&User::Pool), true));
+        journal.delete(&name(), true);
+        assert_eq!(next(&mut journal), "release");
+        assert!(!journal.claim(&name()), "a step is out");
+        journal.written(&name(), WriteResult::Done);
+        assert!(!journal.knows(&name()) && journal.claim(&name()));
+        journal.claimed(&name(), false, None);
+        assert!(!journal.knows(&name()), "another client has it");
+        put(&mut journal, "x", None, true);
+        assert!(!journal.knows(&name()), "nothing is put under a name of another client");
+    }
+
+    #[test]
+    fn who_waits_for_a_name_that_was_lost_hears_that_and_a_claim_that_has_ended_counts_no_more() {
+        let mut lost = journal(&name(), false, None);
+        lost.give(&name(), Some(User::Job(7)));
+        put(&mut lost, "x", Some(1), false);
+        next(&mut lost);
+        put(&mut lost, "y", Some(2), false);
+        let after = lost.written(&name(), WriteResult::Lost);
+        assert_eq!((after.lost, after.waiters, after.was_there), (Some(User::Job(7)), vec![1, 2], false));
+        assert!(!lost.knows(&name()));
+
+        let mut there = journal(&name(), true, None);
+        put(&mut there, "x", Some(1), false);
+        next(&mut there);
+        assert!(there.written(&name(), WriteResult::Lost).was_there, "somebody has a name that was to be made");
+
+        let mut ended = Journal::new(false);
+        ended.claim(&name());
+        assert_eq!((ended.has_ended(&name()), ended.lose(&name())), (false, None));
+        assert!(ended.has_ended(&name()));
+
+        let mut deleted = journal(&name(), false, Some(Version::of(b"{}")));
+        deleted.give(&name(), Some(User::Result));
+        deleted.delete(&name(), true);
+        next(&mut deleted);
+        assert_eq!(deleted.lose(&name()), Some(User::Result));
+        assert_eq!(deleted.written(&name(), WriteResult::Done).result, WriteResult::Lost, "another client may have deleted it");
+    }
+
+    #[test]
+    fn a_name_may_be_made_late_only_by_a_store_whose_calls_are() {
+        for late_calls in [true, false] {
+            let mut journal = Journal::new(late_calls);
+            journal.make(name(), None);
+            put(&mut journal, "x", None, false);
+            next(&mut journal);
+            journal.written(&name(), WriteResult::Failed);
+            assert_eq!(journal.may_be_made_late(&name()), late_calls);
         }
     }
 }

@@ -24,6 +24,6 @@ pub use self::record::{BadRecord, Description, describe};
 pub use self::saved::{RecordKind, Saved, SavedPage};
 pub(crate) use self::sessions::{RequestIdentity, Shown, Tracked, forbidden, word};
 pub(crate) use self::shared_request::SharedRequest;
-pub(crate) use self::slot::{JobId, StoreWrite, User, WriteResult};
+pub(crate) use self::slot::{JobId, User, WriteResult};
 pub(crate) use self::store::STORE_AGAIN;
 pub use self::store::{Listed, Memory, StoreAnswer, StoreCall, Whose};

@@ -90,19 +90,19 @@ enum Out {
 
 /// One name.
 #[derive(Debug, Clone, Default, Hash)]
-pub(crate) struct NameEntry {
-    pub(crate) user: Option<User>,
+pub(super) struct NameEntry {
+    pub(super) user: Option<User>,
     /// True if this client owns the name.
     owned: bool,
     /// True if the store is to make the name.
     new: bool,
     /// True if data was put under the name, or may have been.
-    pub(crate) is_put: bool,
+    pub(super) is_put: bool,
     /// The number of puts under the name, and the version of the last one.
-    pub(crate) puts: u32,
-    pub(crate) version: Version,
+    pub(super) puts: u32,
+    pub(super) version: Version,
     /// The moment of that put, for a session that only a person named.
-    pub(crate) named_at: Option<Box<At>>,
+    pub(super) named_at: Option<Box<At>>,
     out: Option<Out>,
     /// Boxed, since most names wait for nothing.
     next: Option<Box<QueuedWrite>>,

@@ -79,7 +79,7 @@ impl Router {
             return self.finish_request(command, Err(error), options.intent.clone(), name);
         }
         let entry = self.entry_of(call, bought_as, options);
-        let last_put = self.journal.slot(name).map(|slot| slot.version);
+        let last_put = Some(self.journal.version(name));
         let id = self.begin(Entry { record: JobRecord { name: Some(name.clone()), last_put, ..entry.record }, ..entry }, command);
         self.journal.give(name, Some(User::Job(id)));
         let session = call.session_id.as_deref().filter(|_| endpoint.changes_session());

@@ -51,7 +51,7 @@ impl Router {
 
     /// Does it.
     pub(crate) fn act(&mut self, name: &Name, command: CommandId, act: Act, found: &StoredRecord) {
-        let version = self.journal.slot(name).map(|slot| slot.version).unwrap_or_default();
+        let version = self.journal.version(name);
         let is_there = !matches!(found, StoredRecord::Empty);
         if is_there && act.version.as_ref().is_some_and(|looked_at| *looked_at != version.to_string()) && self.holds(Rule::VersionIsNamed) {
             let what = "was not done, because the record has changed since you read it; read it again";

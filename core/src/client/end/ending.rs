@@ -110,8 +110,7 @@ impl Router {
                     let record = self.journal.record_of(name).map(|record| record.0);
                     finished.result = Err(error.clone().with(|new| new.record = record));
                 }
-                let is_put = self.journal.slot(name).is_some_and(|slot| slot.is_put);
-                if is_put && !self.holds(Rule::DeleteBeforeNone) {
+                if self.journal.is_put(name) && !self.holds(Rule::DeleteBeforeNone) {
                     self.finish_after(Finished { left: RecordsToDelete::default(), after: Vec::new(), ..finished.clone() });
                     finished.commands.clear();
                 }
@@ -196,8 +195,7 @@ impl Router {
         let is_passing =
             entry.record.bought_as.is_none() && entry.job.write().is_some_and(|write| may_be_dropped(write.call.exchange.endpoint));
         self.put(&name, data, is_passing.then_some(DOUBT_KEPT), true, None);
-        let version = self.journal.slot(&name).map(|slot| slot.version).unwrap_or_default();
-        let record = name.at(version);
+        let record = name.at(self.journal.version(&name));
         error.record = Some(record.0.clone());
         self.notify(id, EventKind::InDoubt { record: Some(record) });
         self.end_in_doubt(id, error, unspent);

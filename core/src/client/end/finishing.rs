@@ -7,7 +7,7 @@ use crate::client::router::Router;
 use crate::client::types::busy;
 use crate::engine::{Answered, Counted};
 use crate::policy::{Advice, Effect, Error, Kind, Rule};
-use crate::state::{CommandId, Name, StoreWrite, WriteResult};
+use crate::state::{CommandId, Name, WriteResult};
 use crate::wire::Facts;
 
 impl Router {
@@ -117,8 +117,7 @@ impl Router {
                 finished.counted.clear();
                 self.keep_marker(finished);
                 // The record may be there: whoever comes next finds it.
-                self.journal.want(name, StoreWrite::Release, None, true);
-                self.push_next(name);
+                self.release(name);
             }
             (WriteResult::Lost, _) if self.holds(Rule::LostIsNotNone) => {
                 self.keep_marker(finished);

@@ -119,8 +119,7 @@ impl Router {
 
     /// The record of a job that is at work, or of the session that it is about, where something was put there.
     pub(crate) fn record_of(&self, entry: &Entry) -> Option<RecordId> {
-        let name = self.kept_under(entry)?;
-        self.journal.slot(&name).filter(|slot| slot.is_put).map(|slot| name.at(slot.version))
+        self.kept_under(entry).filter(|name| self.journal.is_put(name)).and_then(|name| self.journal.record_of(&name))
     }
 
     /// The name of a job's record, or of its session's.

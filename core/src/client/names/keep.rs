@@ -9,10 +9,7 @@ use crate::client::router::Router;
 use crate::contract::agent::CreateSession;
 use crate::contract::{ANY, Operation, Safety};
 use crate::engine::is_over_for_good;
-use crate::state::{
-    CommandId, Data, Done, JobId, Name, RequestIdentity, SavedCall, SavedSession, StoreCall, StoreWrite, Tracked, User, Version,
-    WriteResult,
-};
+use crate::state::{CommandId, Data, Done, JobId, Name, RequestIdentity, SavedCall, SavedSession, StoreCall, Tracked, User, WriteResult};
 use crate::time::{Clock, Millis};
 
 /// The time for which a finished operation is remembered. 30 days.
@@ -65,7 +62,8 @@ impl Router {
             return self.put_is_refused(waiter);
         }
         let insists = waiter.is_none();
-        self.push_put(name, data, keep_for, release, (waiter, insists));
+        self.journal.put(name, data, keep_for, release, (waiter, insists));
+        self.push_next(name);
     }
 
     /// A put goes under no name that is somebody else's: whoever waits for it hears that.
@@ -78,35 +76,21 @@ impl Router {
     /// Puts data under a name of this client's, lets go of it, and tries that once.
     pub(crate) fn put_once(&mut self, name: &Name, data: Data, keep_for: Millis) {
         if self.journal.is_owned(name) {
-            self.push_put(name, data, Some(keep_for), true, (None, false));
+            self.journal.put(name, data, Some(keep_for), true, (None, false));
+            self.push_next(name);
         }
-    }
-
-    fn push_put(&mut self, name: &Name, data: Data, keep_for: Option<Millis>, release: bool, (waiter, insists): (Option<JobId>, bool)) {
-        let puts = self.journal.slot(name).map_or(0, |slot| slot.puts).saturating_add(1);
-        let kept = Data { puts, ..data };
-        let data = kept.bytes();
-        self.journal.note(name, &kept, Version::of(&data));
-        self.journal.want(name, StoreWrite::Put { data, keep_for, release }, waiter, insists);
-        self.push_next(name);
     }
 
     /// Deletes what is under a name of this client's, or lets go of it where nothing is.
     pub(crate) fn delete(&mut self, name: &Name, insists: bool) {
-        let write = if self.journal.slot(name).is_some_and(|slot| slot.is_put) { StoreWrite::Delete } else { StoreWrite::Release };
-        self.write(name, write, insists);
+        self.journal.delete(name, insists);
+        self.push_next(name);
     }
 
     /// Lets go of a name, as it is.
     pub(crate) fn release(&mut self, name: &Name) {
-        self.write(name, StoreWrite::Release, true);
-    }
-
-    fn write(&mut self, name: &Name, write: StoreWrite, insists: bool) {
-        if self.journal.is_owned(name) {
-            self.journal.want(name, write, None, insists);
-            self.push_next(name);
-        }
+        self.journal.release(name);
+        self.push_next(name);
     }
 
     /// The next step of a name, if none is out.

@@ -59,7 +59,7 @@ impl Router {
         let is_its_name = self.sessions.get(session).is_some_and(|known| known.name.as_ref() == Some(name));
         match self.session_data(session).filter(|_| is_its_name) {
             Some(data) => {
-                let put_at = self.journal.slot(name).and_then(|slot| slot.named_at.as_deref().copied());
+                let put_at = self.journal.named_at(name);
                 let found = StoredRecord::Readable(Box::new(Data { at: put_at.unwrap_or(data.at), ..data }));
                 self.deferred.push(Deferred::LetIn(name.clone(), Box::new(found)));
             }

@@ -80,7 +80,7 @@ impl Router {
             StoreAnswer::Never => WriteResult::Never,
             _ => WriteResult::Failed,
         };
-        let version = self.journal.slot(name).map(|slot| slot.version).unwrap_or_default();
+        let version = self.journal.version(name);
         let after = self.journal.written(name, written);
         if after.result == WriteResult::Failed && after.waiters.is_empty() {
             let what = EventKind::StoreFailed { record: name.at(version) };

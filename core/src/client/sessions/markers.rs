@@ -89,8 +89,8 @@ impl Router {
         let Some(call) = data.call.as_ref().filter(|call| is_renewal_of(call, session)) else { return };
         let call = SavedCall { session_over: true, ..call.clone() };
         self.put(name, Data { call: Some(call), ..(**data).clone() }, None, true, None);
-        let version = self.journal.slot(name).map(|slot| slot.version).unwrap_or_default();
-        let what = EventKind::RenewalInDoubt { record: name.at(version), session_id: session.to_owned() };
+        let record = name.at(self.journal.version(name));
+        let what = EventKind::RenewalInDoubt { record, session_id: session.to_owned() };
         self.outbox.notify(crate::client::text::event::Event {
             command: None,
             operation: RenewSession::ENDPOINT.name,

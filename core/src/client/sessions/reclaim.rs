@@ -26,7 +26,7 @@ impl Router {
                 Some(user) => self.name_is_taken_over(user, &name),
                 None => {}
             }
-            if self.journal.slot(&name).is_none() {
+            if !self.journal.knows(&name) {
                 // Waiting writes of the name are not made any more.
                 self.answered(&PendingWrite::Name(name), None);
             }

@@ -1,7 +1,6 @@
 //! The control API: faults, the clock, the target site, and a look inside; [`operator`] has the rest.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::body::Bytes;
@@ -27,6 +26,7 @@ pub(super) fn router() -> Router<Arc<Shared>> {
         .route("/faults", post(add_fault).delete(clear_faults))
         .route("/clock", post(clock))
         .route("/target", post(target))
+        .route("/visits", get(visits))
         .route("/requests", get(requests))
         .route("/state", get(state))
         .merge(operator::router())
@@ -54,15 +54,6 @@ enum ServiceFault {
 #[serde(deny_unknown_fields)]
 struct Clock {
     advance_ms: i64,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Site {
-    #[serde(default)]
-    clear: bool,
-    block: Option<IpAddr>,
-    block_first_exit: Option<bool>,
 }
 
 #[derive(Serialize)]
@@ -143,16 +134,15 @@ async fn clock(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer {
 }
 
 async fn target(State(shared): State<Arc<Shared>>, body: Bytes) -> Answer {
-    let Site { clear, block, block_first_exit } = read(&body)?;
-    let site = &mut shared.lock().target;
-    if clear {
-        *site = Target::default();
-    }
-    site.blocked.extend(block);
-    if let Some(wanted) = block_first_exit {
-        site.block_first_exit = wanted;
-    }
+    let rules = read(&body)?;
+    let mut state = shared.lock();
+    let now_ms = state.now_ms();
+    state.target.change(rules, now_ms);
     Ok(done())
+}
+
+async fn visits(State(shared): State<Arc<Shared>>) -> Response {
+    Json(BTreeMap::from([("visits", shared.lock().target.log())])).into_response()
 }
 
 async fn requests(State(shared): State<Arc<Shared>>) -> Response {

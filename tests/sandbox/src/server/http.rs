@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::body::{Body, to_bytes};
 use axum::extract::{ConnectInfo, State};
-use axum::http::{Request, Response, StatusCode};
+use axum::http::{Request, Response, StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::{MethodRouter, get};
 use axum::{Json, Router};
@@ -17,6 +17,7 @@ use super::Ready;
 use super::control;
 use super::faults;
 use super::shared::{Arrival, Shared};
+use super::target::{Answer, Visitor};
 use crate::service::{BACKEND_PATH, BASE_PATH, Service};
 
 const LARGEST_REQUEST: usize = 2 * 1024 * 1024;
@@ -45,14 +46,17 @@ fn documented(api: Api, base_url: &str) -> MethodRouter<Arc<Shared>> {
     get(move || async move { Json(document) })
 }
 
-/// The routes of the target site.
-pub(super) fn target_router(shared: Arc<Shared>) -> Router {
-    Router::new().route("/", get(welcome)).with_state(shared)
-}
-
-async fn welcome(State(shared): State<Arc<Shared>>, ConnectInfo(peer): ConnectInfo<SocketAddr>) -> impl IntoResponse {
-    let (status, welcome) = shared.lock().target.visit(peer.ip());
-    (status, Json(welcome))
+/// The target site, which has every path.
+pub(super) fn target_router(shared: Arc<Shared>, tls: bool) -> Router {
+    let page = move |State(shared): State<Arc<Shared>>, ConnectInfo(peer): ConnectInfo<SocketAddr>, request: Request<Body>| async move {
+        let host = request.headers().get(header::HOST).map(|host| String::from_utf8_lossy(host.as_bytes()).into_owned());
+        let (method, path) = (request.method().to_string(), request.uri().to_string());
+        let visitor = Visitor { peer, tls, host: host.unwrap_or_default(), method, path };
+        let Answer { status, retry_after, page } = shared.visit(visitor);
+        let retry_after = retry_after.map(|seconds| [(header::RETRY_AFTER, seconds.to_string())]);
+        (status, retry_after, Json(page)).into_response()
+    };
+    Router::new().fallback(page).with_state(shared)
 }
 
 async fn api(State(shared): State<Arc<Shared>>, ConnectInfo(peer): ConnectInfo<SocketAddr>, request: Request<Body>) -> Response<Body> {

@@ -131,14 +131,14 @@ pub async fn serve(options: Options) -> io::Result<Running> {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "the sandbox listens on ipv4 loopback addresses only"));
     }
     let free_port = SocketAddr::new(listen.ip(), 0);
-    let api = TcpListener::bind(listen).await?;
+    let api = TcpListener::bind(listen).await.map_err(|error| unable_to_listen(listen, &error))?;
     let socks5 = TcpListener::bind(free_port).await?;
     let http_proxy = TcpListener::bind(free_port).await?;
     let site = TcpListener::bind(free_port).await?;
     let broken = TcpListener::bind(free_port).await?;
-    let (tls, served) = match tls {
-        Some(folder) => Tls::make(free_port, &folder).await.map(|(tls, served)| (Some(tls), served))?,
-        None => (None, Vec::new()),
+    let tls = match tls {
+        Some(folder) => Some(Tls::make(free_port, &folder).await?),
+        None => None,
     };
     let gateway = if gateway { Some(Gateway::start(api.local_addr()?).await?) } else { None };
 
@@ -161,17 +161,18 @@ pub async fn serve(options: Options) -> io::Result<Running> {
         target_url: format!("http://{}/", site.local_addr()?),
         reset_url: format!("http://{}{BASE_PATH}", broken.local_addr()?),
         gateway_url: gateway.as_ref().map(|gateway| format!("http://{}", gateway.address)),
-        tls,
+        tls: tls.as_ref().map(|(tls, ..)| tls.clone()),
     };
 
     let shared = Arc::new(Shared::new(service));
     let mut tasks = JoinSet::new();
     let router = http::router(shared.clone(), &ready);
-    for served in served {
-        tasks.spawn(served.serve(router.clone()));
+    if let Some((_, apis, site)) = tls {
+        apis.into_iter().for_each(|api| _ = tasks.spawn(api.serve(router.clone())));
+        tasks.spawn(site.serve(http::target_router(shared.clone(), true)));
     }
     tasks.spawn(accept::each(api, move |stream, peer| accept::http(stream, peer, router.clone())));
-    let router = http::target_router(shared.clone());
+    let router = http::target_router(shared.clone(), false);
     tasks.spawn(accept::each(site, move |stream, peer| accept::http(stream, peer, router.clone())));
     tasks.spawn(accept::each(broken, |stream, _| accept::reset(stream)));
     let state = shared.clone();
@@ -179,4 +180,16 @@ pub async fn serve(options: Options) -> io::Result<Running> {
     let state = shared.clone();
     tasks.spawn(accept::each(http_proxy, move |stream, _| proxy_http::serve(state.clone(), stream)));
     Ok(Running { ready, shared, _tasks: tasks, _gateway: gateway })
+}
+
+/// Says why nothing listens at an address, and what to do.
+fn unable_to_listen(listen: SocketAddr, error: &io::Error) -> io::Error {
+    let message = match error.kind() {
+        io::ErrorKind::AddrInUse => format!("another program listens at {listen}; choose another port, or port 0 for a free one"),
+        io::ErrorKind::PermissionDenied => {
+            format!("this user may not listen at {listen}; choose a port above 1023, or port 0 for a free one")
+        }
+        _ => format!("the sandbox can't listen at {listen}: {error}"),
+    };
+    io::Error::new(error.kind(), message)
 }

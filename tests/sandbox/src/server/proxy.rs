@@ -100,11 +100,16 @@ impl Pass {
     }
 }
 
-/// The loopback address that a host stands for. Names are not looked up, since a question to a name server would already
-/// be a packet to elsewhere: `localhost` and the names under it are known, and no others.
-fn loopback(host: &str) -> Option<IpAddr> {
+/// True for `localhost` and the names below it.
+pub(super) fn is_localhost(host: &str) -> bool {
     let name = host.trim_end_matches('.').to_ascii_lowercase();
-    if name == "localhost" || name.ends_with(".localhost") {
+    name == "localhost" || name.ends_with(".localhost")
+}
+
+/// The loopback address that a host stands for. Names are not looked up, since a question to a name server would already
+/// be a packet to elsewhere: `localhost` and the names below it are known, and no others.
+fn loopback(host: &str) -> Option<IpAddr> {
+    if is_localhost(host) {
         return Some(Ipv4Addr::LOCALHOST.into());
     }
     let literal = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);

@@ -10,7 +10,7 @@ use serde::Serialize;
 use tokio::sync::watch;
 
 use super::connection_fault::ConnectionFault;
-use super::target::Target;
+use super::target::{self, Target, Visitor};
 use crate::service::{Exit, FaultRule, InProgress, Service, faults};
 
 #[derive(Debug)]
@@ -106,6 +106,13 @@ impl Shared {
         if state.arrivals.len() > KEPT {
             state.arrivals.pop_front();
         }
+    }
+
+    /// Answers a visit of the target site.
+    pub(super) fn visit(&self, visitor: Visitor) -> target::Answer {
+        let mut state = self.lock();
+        let now_ms = state.now_ms();
+        state.target.visit(visitor, now_ms)
     }
 
     pub(super) fn take_fault(&self, operation: Option<&str>) -> Option<ConnectionFault> {

@@ -73,19 +73,6 @@ fn a_preflight_allows_the_headers_it_asks_for_and_answers_can_be_read() {
 }
 
 #[test]
-fn the_target_tells_each_visitor_its_address_and_blocks_who_it_is_told_to() {
-    let live = Live::new();
-    let site = live.ready().target_url.trim_start_matches("http://").trim_end_matches('/').to_owned();
-    let visit = || send(&site, "GET", "/", "", "");
-    assert_eq!(visit().json(), serde_json::json!({"address": "127.0.0.1", "visits": 1}));
-    assert_eq!(live.control("POST", "/target", r#"{"block":"127.0.0.1"}"#).status(), 200);
-    let blocked = visit();
-    assert_eq!((blocked.status(), blocked.json()["visits"].as_u64()), (403, Some(2)));
-    assert_eq!(live.control("POST", "/target", r#"{"clear":true}"#).status(), 200);
-    assert_eq!(visit().status(), 200);
-}
-
-#[test]
 fn the_openapi_document_is_served_without_a_key_and_names_this_server() {
     let live = Live::new();
     let below = send(&live.api(), "GET", "/v1/openapi.json", "", "");

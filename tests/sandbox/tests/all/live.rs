@@ -57,8 +57,12 @@ impl Live {
     pub(crate) fn with(set: impl FnOnce(&mut Config)) -> Self {
         let mut config = Config { provisioning_ms: 0..=0, ..Config::new(7) };
         set(&mut config);
+        Self::serving(Options::new(config))
+    }
+
+    pub(crate) fn serving(options: Options) -> Self {
         let runtime = Runtime::new().expect("a runtime");
-        let running = runtime.block_on(serve(Options::new(config))).expect("a sandbox");
+        let running = runtime.block_on(serve(options)).expect("a sandbox");
         Self { running, runtime }
     }
 

@@ -30,4 +30,5 @@ mod reseller_users;
 mod reseller_wild;
 mod sessions;
 mod stock;
+mod target;
 mod tunnels;

@@ -22,7 +22,7 @@ fn curl(proxy: &str, url: &str) -> Output {
     Command::new("curl").args(arguments).output().expect("curl runs")
 }
 
-fn proxy_url(scheme: &str, proxy: &Value) -> String {
+pub(crate) fn proxy_url(scheme: &str, proxy: &Value) -> String {
     let part = |name: &str| proxy[name].as_str().expect("credentials").to_owned();
     format!("{scheme}://{}:{}@{}:{}", part("username"), part("password"), part("host"), proxy["port"])
 }

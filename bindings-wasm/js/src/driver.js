@@ -1,6 +1,7 @@
 import { hostText } from "../gen/hopline_wasm.js";
 import { refusal } from "./ask.js";
 import { callOf, failed, never } from "./calls.js";
+import { Alarm, Clock } from "./clock.js";
 import { isNotOpened, quiet, refuse, spoken } from "./error.js";
 import { exchange } from "./exchange.js";
 import { host } from "./host.js";
@@ -22,7 +23,8 @@ const ENDING = new Set(["terminate_session", "drain_pool"]);
  */
 export function drive(core, http, store, listeners) {
   const names = hostText("response_headers", "", "").split("\n");
-  const now = () => [Date.now(), performance.now()];
+  const clock = new Clock();
+  const now = () => [Date.now(), clock.now()];
   let serves = false;
   /** By command: the caller that waits for its result. */
   const waiting = new Map();
@@ -37,8 +39,8 @@ export function drive(core, http, store, listeners) {
   /** True once only terminations are sent. */
   let isClosing = false;
   let isClosed = false;
-  let [timer, idle] = [];
-  /** The time of the timer. */
+  let [alarm, idle] = [];
+  /** The time of the alarm. */
   let due = Infinity;
   /**
    * By command that was begun here: its operation, its start time, the function that runs work in the async context of its caller (one pump
@@ -70,7 +72,7 @@ export function drive(core, http, store, listeners) {
     let stop;
     const wait = (command) => {
       stop = () => cancel(command);
-      commands.set(command, { operation, begun: performance.now(), within: host.context() });
+      commands.set(command, { operation, begun: clock.now(), within: host.context() });
       listeners.note({ event: "began", operation, command });
       const ended = new Promise((resolve, reject) => waiting.set(command, { resolve, reject }));
       if (!signal) return ended;
@@ -112,7 +114,7 @@ export function drive(core, http, store, listeners) {
       await patiently(() => own?.close?.(), LETTING_GO);
     } finally {
       isClosed = true;
-      clearTimeout(timer);
+      alarm?.clear();
       // The commands that the time was too short for.
       const unknown = { effect: "unknown", advice: "resume" };
       for (const [command, { reject }] of waiting) reject(refuse("cancelled", commands.get(command)?.operation ?? "client", "was under way when its client was closed; money may have moved", unknown));
@@ -205,7 +207,7 @@ export function drive(core, http, store, listeners) {
     const { operation, begun, store, trouble, isBusyHere, parts } = known ?? {};
     if (operation) {
       const { kind, effect, advice } = taken[0] === "failed" ? taken[1] : {};
-      listeners.note({ event: "ended", operation, command, kind, effect, advice, duration_ms: performance.now() - begun });
+      listeners.note({ event: "ended", operation, command, kind, effect, advice, duration_ms: clock.now() - begun });
       commands.delete(command);
     }
     storeError = store ?? storeError;
@@ -213,22 +215,23 @@ export function drive(core, http, store, listeners) {
   }
 
   /**
-   * Sets the timer to continue the core at that time. An earlier timer stays: a continuation that is too early costs less than another
-   * timer.
+   * Sets the alarm to continue the core at that time. An earlier alarm stays: a continuation that is too early costs less than another
+   * alarm.
    */
   function sleep(until = Infinity) {
     if (until < due) {
-      clearTimeout(timer);
-      due = until;
-      const wait = Math.min(Math.max(Math.ceil(until - performance.now()), 0), LONGEST);
-      timer = host.root(() => setTimeout(ring, wait));
+      alarm?.clear();
+      const begun = clock.now();
+      const wait = Math.min(Math.max(Math.ceil(until - begun), 0), LONGEST);
+      due = Math.min(until, begun + wait);
+      alarm = host.root(() => new Alarm(ring, wait));
     }
     // Work that no caller waits for does not keep a program from ending.
-    if (waiting.size === 0) timer?.unref?.();
-    else timer?.ref?.();
+    alarm?.keep(waiting.size > 0);
   }
 
   function ring() {
+    clock.reached(due);
     due = Infinity;
     pump();
   }
@@ -238,7 +241,7 @@ export function drive(core, http, store, listeners) {
     asking.add(id);
     // The command may have ended by the time the store answers.
     const known = about(command);
-    const begun = performance.now();
+    const begun = clock.now();
     let answer = failed;
     try {
       const { told, isBusyHere } = await callOf(call)(store);
@@ -248,7 +251,7 @@ export function drive(core, http, store, listeners) {
       if (isNotOpened(error)) answer = never;
       known.store = spoken(error);
     }
-    listeners.note({ event: "stored", operation: "store", call: call[0], failed: answer === failed || answer === never, duration_ms: performance.now() - begun });
+    listeners.note({ event: "stored", operation: "store", call: call[0], failed: answer === failed || answer === never, duration_ms: clock.now() - begun });
     // The closing client may have answered it meanwhile.
     if (!asking.delete(id)) return;
     answer(core, id, now());
@@ -265,16 +268,16 @@ export function drive(core, http, store, listeners) {
     const ends = sendBefore > Number.MAX_SAFE_INTEGER;
     out.set(id, { ends, stop });
     const before = losses;
-    const doubt = !ends && store?.vouches && (await doubted(store, signal, Math.min(timeoutMs, sendBefore - performance.now())));
+    const doubt = !ends && store?.vouches && (await doubted(store, signal, Math.min(timeoutMs, sendBefore - clock.now())));
     let came;
     if (signal.aborted || (isClosing && !ends)) came = { kind: "aborted", sent: "never" };
     // Nothing is sent under a name that another client may own by now.
-    else if (!ends && (doubt || losses !== before || performance.now() > sendBefore)) came = { kind: "late", sent: "never", error: doubt };
+    else if (!ends && (doubt || losses !== before || clock.now() > sendBefore)) came = { kind: "late", sent: "never", error: doubt };
     else {
-      const begun = performance.now();
+      const begun = clock.now();
       listeners.note({ event: "sent", operation, command, method, path: new URL(url).pathname, send: id });
       came = await send();
-      listeners.note({ event: "answered", operation, command, method, send: id, status: came.status, failure: came.kind, duration_ms: performance.now() - begun });
+      listeners.note({ event: "answered", operation, command, method, send: id, status: came.status, failure: came.kind, duration_ms: clock.now() - begun });
     }
     out.delete(id);
     if (isClosed) return;
@@ -308,9 +311,9 @@ async function doubted(store, signal, ms) {
 
 /** Waits, but not forever: then returns `undefined`. */
 async function patiently(work, ms) {
-  let timer;
+  let alarm;
   const enough = new Promise((resolve) => {
-    timer = setTimeout(resolve, ms);
+    alarm = new Alarm(resolve, ms);
   });
-  return Promise.race([Promise.resolve().then(work), enough]).finally(() => clearTimeout(timer));
+  return Promise.race([Promise.resolve().then(work), enough]).finally(() => alarm.clear());
 }

@@ -1,3 +1,4 @@
+import { Alarm } from "./clock.js";
 import { plain } from "./error.js";
 import { secretsIn } from "./words.js";
 
@@ -14,10 +15,10 @@ export function exchange({ fetch, isGiven, before, connection, secrets, more }, 
   let own;
   /** A response whose body is being read. */
   let response;
-  let [reader, timer, end] = [];
+  let [reader, alarm, end] = [];
   const came = new Promise((resolve) => (end = resolve));
   const ends = (outcome) => {
-    clearTimeout(timer);
+    alarm?.clear();
     end(outcome);
     own?.destroy().catch(() => {});
   };
@@ -87,7 +88,7 @@ export function exchange({ fetch, isGiven, before, connection, secrets, more }, 
 
   /** Sends the request, and returns its outcome. Even a `fetch` that ignores its signal is not waited for. */
   const send = () => {
-    timer = setTimeout(stop, timeoutMs, "timeout");
+    alarm = new Alarm(() => stop("timeout"), timeoutMs);
     run().then(ends, (error) => ends(failed(error)));
     return came;
   };

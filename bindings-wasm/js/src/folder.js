@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { link, mkdir, open, readFile, readdir, rename, rm, rmdir, stat, unlink, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 
+import { Alarm, pause } from "./clock.js";
 import { notOpened, refuse } from "./error.js";
 import { host } from "./host.js";
 import { Owner, holderOf } from "./owner.js";
@@ -267,10 +268,15 @@ export class FolderStore {
   /** Waits until no other client counts. */
   async #wait(place) {
     const path = this.#in("claims", place);
-    const begun = performance.now();
-    while ((await this.#owner.take(path)) !== this.#owner.id) {
-      if (performance.now() - begun > PATIENCE) throw refuse("store", "store", `another client counts in \`${path}\` for too long`);
-      await new Promise((resolve) => setTimeout(resolve, 2 + Math.random() * 10));
+    let isOver = false;
+    const alarm = new Alarm(() => (isOver = true), PATIENCE);
+    try {
+      while ((await this.#owner.take(path)) !== this.#owner.id) {
+        if (isOver) throw refuse("store", "store", `another client counts in \`${path}\` for too long`);
+        await pause(2 + Math.random() * 10);
+      }
+    } finally {
+      alarm.clear();
     }
   }
 

@@ -1,3 +1,4 @@
+import { Alarm, pause } from "./clock.js";
 import { notOpened, refuse } from "./error.js";
 import { claimable, count, enter, isHere, leave } from "./stores.js";
 
@@ -241,7 +242,7 @@ export class IndexedDBStore {
     const request = (this.#request ??= connect(this.#name).finally(() => (this.#request = undefined)));
     return new Promise((resolve, reject) => {
       let isLate = false;
-      const timer = setTimeout(() => {
+      const alarm = new Alarm(() => {
         isLate = true;
         reject(Object.assign(new Error("it was not opened in time"), { name: "TimeoutError" }));
       }, PATIENCE);
@@ -250,7 +251,7 @@ export class IndexedDBStore {
         else if (isLate) database.close();
         else resolve(database);
       };
-      request.finally(() => clearTimeout(timer)).then(came, reject);
+      request.finally(() => alarm.clear()).then(came, reject);
     });
   }
 
@@ -371,7 +372,7 @@ export class IndexedDBStore {
     const silent = await this.#silent(strangers);
     if (silent.size > 0) {
       for (const owner of silent) this.#channel.postMessage(owner);
-      for (let waited = 0; waited < MOMENT; waited += MOMENT / 10) await new Promise((resolve) => setTimeout(resolve, MOMENT / 10));
+      for (let waited = 0; waited < MOMENT; waited += MOMENT / 10) await pause(MOMENT / 10);
     }
     const locks = await navigator.locks.query();
     const held = new Set(locks.held.map(({ name }) => name));

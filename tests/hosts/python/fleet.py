@@ -16,6 +16,7 @@ from typing import Any
 
 import hopline
 from canned import until
+from hopline import _hopline
 from sandbox import Sandbox
 
 SECONDS = float(os.environ.get("HOPLINE_FLEET_SECONDS", "0"))
@@ -42,6 +43,8 @@ class Scraper:
     """Seconds from one burst, of a lease of each thread, to the next."""
     after: float = 0.0
     """Seconds until the first burst."""
+    environment: dict[str, str] = field(default_factory=dict)
+    """Variables beside those of this process."""
     options: dict[str, Any] = field(default_factory=dict)
     client: dict[str, Any] = field(default_factory=dict)
 
@@ -67,7 +70,7 @@ class Running:
         self._written = told.folder / f"scraper-{told.number}-{time.monotonic_ns()}.txt"
         self._written.touch()
         said = {**told.__dict__, "folder": str(told.folder / "records"), "written": str(self._written)}
-        self._process = subprocess.Popen([sys.executable, __file__, json.dumps(said)], stdin=subprocess.PIPE)
+        self._process = subprocess.Popen([sys.executable, __file__, json.dumps(said)], stdin=subprocess.PIPE, env={**os.environ, **told.environment})
 
     def __enter__(self) -> "Running":
         return self
@@ -102,6 +105,10 @@ class Running:
 
     def opened(self) -> float | None:
         return next((float(at) for at, word, *_ in self._lines() if word == "open"), None)
+
+    def clock(self) -> float:
+        """The wall clock by which the core goes there, when the pool was opened."""
+        return next(float(rest[0]) for _, word, _, *rest in self._lines() if word == "open")
 
     def longest_without(self, start: float, end: float) -> float:
         """The longest time between two moments in which this program had no lease."""
@@ -182,7 +189,7 @@ def main(told: dict[str, Any]) -> None:
 
     store = hopline.FolderStore(told["folder"])
     with hopline.AgentClient(**told["account"], **told["client"], store=store) as agent, agent.open_pool("shop", **{**SHOP, **told["options"]}) as pool:
-        write("open", 0)
+        write("open", 0, _hopline.now()[0] / 1000)
         threads = [threading.Thread(target=work, args=(pool, thread)) for thread in range(told["threads"])]
         for thread in threads:
             thread.start()

@@ -1,5 +1,7 @@
 """Several programs on one folder share a pool: real processes and sockets. HOPLINE_FLEET_SECONDS makes each story longer."""
 
+import subprocess
+import sys
 import time
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,6 +14,8 @@ from sandbox import Sandbox
 
 NOBODY_WAITS = 10 + 5
 """Seconds within which each program has a lease, and what a loaded machine adds."""
+SETTLES = 8
+"""Seconds within which programs that start at once have their shares."""
 
 
 class Fleet(ExitStack):
@@ -30,9 +34,11 @@ def test_six_programs_of_many_threads_each_get_half_of_the_mean(sandbox: Sandbox
     with Fleet(sandbox, tmp_path, threads=20, work=0.2, rest=0.02, options={"size": 20}) as fleet:
         programs = [fleet.start() for _ in range(6)]
         start = all_open(programs)
-        time.sleep(max(20, SECONDS))
+        time.sleep(SETTLES)
+        settled = time.monotonic()
+        time.sleep(max(15, SECONDS))
         end = time.monotonic()
-        got = shares(programs, start)
+        got = shares(programs, settled)
         gaps = [program.longest_without(start, end) for program in programs]
         print({"leases": got, "least of the mean": min(got) / (sum(got) / 6), "longest without": [round(gap, 1) for gap in gaps]})
         assert min(got) >= sum(got) / 6 / 2, (got, gaps)
@@ -140,6 +146,50 @@ def test_eight_keys_have_eight_sessions_and_nearly_as_many_leases_as_without(san
         print(had)
         assert had[True][0] == 8 and had[True][1] >= 0.8 * had[False][1], had
     assert sandbox.charges() == 8
+
+
+def test_two_programs_of_eight_keys_have_four_sessions_each(sandbox: Sandbox, tmp_path: Path) -> None:
+    with Fleet(sandbox, tmp_path, threads=8, work=0.2, keyed=True, options={"size": 8}) as fleet:
+        first = fleet.start()
+        until(lambda: len(sessions(first, 0)) == 8)
+        two = [first, fleet.start()]
+        all_open(two)
+        until(lambda: all(len(sessions(program, time.monotonic() - 3)) == 4 for program in two))
+        start = time.monotonic()
+        time.sleep(max(8, SECONDS))
+        had, got = [len(sessions(program, start)) for program in two], shares(two, start)
+        print({"sessions": had, "leases": got})
+        assert had == [4, 4] and min(got) >= sum(got) / 4, (had, got)
+        assert not [text for program in two for _, text in program.unserved()]
+    assert sandbox.charges() == 8
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the clock is changed by the way of Linux")
+@pytest.mark.parametrize("hours", [1, -1])
+def test_a_program_whose_clock_is_an_hour_off_changes_nothing(hours: int, sandbox: Sandbox, tmp_path: Path) -> None:
+    library = tmp_path / "clock_off.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", str(library), str(Path(__file__).with_name("clock_off.c"))], check=True)
+    environment = {"LD_PRELOAD": str(library), "CLOCK_OFF": str(3600 * hours)}
+    with Fleet(sandbox, tmp_path, threads=8, work=0.2, rest=0.02, options={"size": 8}) as fleet:
+        odd = fleet.start(environment=environment)
+        others = [fleet.start(), fleet.start()]
+        programs = [odd, *others]
+        start = all_open(programs)
+        assert abs(odd.clock() - others[0].clock() - 3600 * hours) < 60
+        time.sleep(SETTLES)
+        settled = time.monotonic()
+        time.sleep(max(10, SECONDS))
+        end = time.monotonic()
+        got, gaps = shares(programs, settled), [round(program.longest_without(start, end), 1) for program in programs]
+        # What it had and said does not outlast it by more than the 10 s for which its entry is believed.
+        odd.kill()
+        killed = time.monotonic()
+        until(lambda: all(len(sessions(program, time.monotonic() - 2)) >= 4 for program in others))
+        took = time.monotonic() - killed
+        print({"leases": got, "longest without": gaps, "the others have all after": round(took, 1)})
+        assert min(got) >= sum(got) / 3 / 2 and max(gaps) < NOBODY_WAITS, (got, gaps)
+        assert took < 10 + 15 and not [text for program in programs for _, text in program.unserved()]
+    assert living(sandbox) == sandbox.charges() == 8
 
 
 def test_bursts_that_follow_one_another_share_ten_sessions(tmp_path: Path) -> None:

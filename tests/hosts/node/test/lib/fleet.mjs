@@ -9,6 +9,8 @@ import { folder, program, sandbox } from "./sandbox.mjs";
 export const SECONDS = Number(process.env.HOPLINE_FLEET_SECONDS ?? 0);
 /** Milliseconds within which each process has a lease, and what a loaded machine adds. */
 export const NOBODY_WAITS = 10_000 + 5000;
+/** Milliseconds within which processes that start at once have their shares. */
+export const SETTLES = 8000;
 const ROOM = ["--session-limit", "1000", "--rate-limit", "10000000", "--balance", "100000"];
 const PLAN = { callers: 1, work: 200, rest: 0, timeoutMs: 30_000, every: 0, after: 0, targets: ["shop.example"], blocksAfter: {}, seen: 200, pool: {} };
 const CLOCK_OFF = fileURLToPath(new URL("../programs/clock-off.mjs", import.meta.url));
@@ -80,6 +82,8 @@ function running(t, service, place, plan, clockOff) {
     /** The callers who got no lease: what they were told. */
     unserved: (from = 0) => since(told, from).filter(({ word }) => word === "none"),
     failures: () => told.filter(({ word }) => word === "failed"),
+    /** The wall clock there, when the pool was opened. */
+    clock: () => told[0].clock,
     opened: async () => until(async () => told.length > 0 || (child.exitCode !== null && assert.fail((await ended).errors))),
     /** The longest time between two moments in which this process had no lease, in milliseconds. */
     longestWithout: (start, end) => {

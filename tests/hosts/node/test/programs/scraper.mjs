@@ -5,7 +5,7 @@ import { AgentClient, FolderStore } from "hopline";
 const plan = JSON.parse(process.env.PLAN);
 const { callers, work, rest, timeoutMs, isKeyed, every, after, targets, blocksAfter, seen, pool: options } = plan;
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-const write = (word, caller, more = {}) => console.log(JSON.stringify({ at: Number(process.hrtime.bigint()) / 1e6, word, caller, ...more }));
+const write = (word, caller, more) => console.log(JSON.stringify({ at: Number(process.hrtime.bigint()) / 1e6, word, caller, ...more }));
 const agent = new AgentClient({ store: new FolderStore(process.env.FOLDER), dailyCapUsd: 10_000 });
 const pool = await agent.openPool("shop", { session_type: "dynamic", product_no: "dynamic-world", protocol: "http", quantity: 1, ...options });
 /** How often each exit was used for each target. */
@@ -50,5 +50,5 @@ async function end() {
 
 process.once("SIGTERM", end);
 process.stdin.once("end", end).resume();
-write("open");
+write("open", undefined, { clock: Date.now() });
 for (let caller = 0; caller < callers; caller += 1) call(caller);

@@ -1,5 +1,6 @@
 // The entry `hopline/backend`: the relay of an app's own backend, from Request to Response, without the core. backend.d.ts documents it.
 import { agentOperations, resellerOperations } from "../gen/operations.js";
+import { connected, connections } from "./connections.js";
 
 const OPERATIONS = /* @__PURE__ */ Object.assign({}, agentOperations, resellerOperations);
 
@@ -9,6 +10,8 @@ const [UP, DOWN] = [["accept", "content-type", "idempotency-key"], ["content-typ
 const CODES = {
   401: "AUTH_INVALID_KEY", 403: "AUTH_INSUFFICIENT_PERMISSION", 404: "ROUTE_NOT_FOUND", 413: "REFUSED_BY_BACKEND", 422: "REFUSED_BY_BACKEND", 429: "RATE_LIMIT_EXCEEDED",
 };
+/** The `fetch` at the time of loading. A program that replaces it later answers for its own one. */
+const ownFetch = globalThis.fetch;
 const NO_STORE = { "cache-control": "no-store" };
 
 export function refuse(status, message, { retryAfter } = {}) {
@@ -53,11 +56,12 @@ export function relay(options) {
   async function pass({ operation, account, method, target, body, headers, given }) {
     const begun = Date.now();
     for (const name of UP) if (given.has(name)) headers.set(name, given.get(name));
-    let reply;
+    let [reply, own] = [];
     try {
       // The program's own is that of the moment, since a test may replace it.
       const send = chosen ?? globalThis.fetch;
-      const found = await send(target, { method, headers, body: body.length > 0 ? body : undefined, redirect: "manual", signal: AbortSignal.timeout(timeoutMs) });
+      own = method === "GET" ? undefined : connected(connections(send, send !== ownFetch));
+      const found = await send(target, { method, headers, body: body.length > 0 ? body : undefined, redirect: "manual", signal: AbortSignal.timeout(timeoutMs), ...(own && { dispatcher: own }) });
       const down = new Headers(NO_STORE);
       for (const name of DOWN) if (found.headers.has(name)) down.set(name, found.headers.get(name));
       reply = new Response(found.body, { status: found.status, headers: down });
@@ -65,6 +69,8 @@ export function relay(options) {
       // Nobody knows whether the service did it. Without an envelope the client asks again with the same key.
       reply = new Response("the API gave no answer", { status: 502, headers: { "content-type": "text/plain", ...NO_STORE } });
     }
+    // It ends with the body, which is on its way.
+    own?.close().catch(() => {});
     quietly(() => onAnswer?.({ operation, account, status: reply.status, ms: Date.now() - begun }));
     return reply;
   }

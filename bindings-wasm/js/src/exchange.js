@@ -1,4 +1,5 @@
 import { Alarm } from "./clock.js";
+import { connected } from "./connections.js";
 import { plain } from "./error.js";
 import { secretsIn } from "./words.js";
 
@@ -94,15 +95,6 @@ export function exchange({ fetch, isGiven, before, connection, secrets, more }, 
   };
 
   return { signal, send, stop };
-}
-
-/** A connection of its own; `undefined` if none can be made. */
-function connected(connection) {
-  try {
-    return connection?.();
-  } catch {
-    return undefined;
-  }
 }
 
 /** The headers that hold no secret. */

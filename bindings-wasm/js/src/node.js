@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { initSync } from "../gen/hopline_wasm.js";
+import { connections } from "./connections.js";
 import { before } from "./failures.js";
 import { host } from "./host.js";
 import { refuse } from "./error.js";
@@ -47,32 +48,7 @@ host.root = host.context();
 host.warn = (text) => process.emitWarning(text, "HoplineWarning");
 // A `fetch` that was put in its place before, such as one that repeats, may have sent a request before it fails.
 if (/\bfetchImpl\b/.test(globalThis.fetch)) host.failures.before = before;
-/**
- * Each write has a connection of its own, over Node's own `fetch` and over that of any `undici` that this program has loaded, made with the
- * settings of its dispatcher. There is none if that is the program's own and does more than connect, such as for a test, a proxy or an
- * interceptor.
- */
-host.connections = (fetch, isGiven) => {
-  const hasFetch = (exports) => Object.getOwnPropertyDescriptor(Object(exports), "fetch")?.value === fetch;
-  const loaded = Object.values(require.cache ?? {}).find((module) => hasFetch(module?.exports) && typeof module.exports.getGlobalDispatcher === "function");
-  if (isGiven && !loaded) return undefined;
-  // Node has no dispatcher before something of its `fetch` was used.
-  const dispatcher = loaded ? loaded.exports.getGlobalDispatcher : () => globalThis.Headers && globalThis[Symbol.for("undici.globalDispatcher.1")];
-  return () => another(dispatcher());
-};
-
-function another(dispatcher) {
-  const made = dispatcher?.constructor;
-  if (!made || dispatcher.dispatch !== made.prototype.dispatch) return undefined;
-  // `undici` 8 keeps its own dispatcher beside, and gives older ones, such as Node's, this one around it.
-  if (made.name === "Dispatcher1Wrapper") {
-    const own = another(globalThis[Symbol.for("undici.globalDispatcher.2")]);
-    return own && new made(own);
-  }
-  const symbols = Object.getOwnPropertySymbols(dispatcher);
-  const [options, factory] = ["options", "factory"].map((name) => dispatcher[symbols.find(({ description }) => description === name)]);
-  return made.name === "Agent" && options && /^defaultFactory/.test(factory?.name) ? new made(options) : undefined;
-}
+host.connections = connections;
 host.openPool = openPool;
 
 /** The core is loaded already. */

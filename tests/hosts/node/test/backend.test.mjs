@@ -8,6 +8,7 @@ import { AgentClient, FolderStore, ResellerClient, Secret, operations } from "ho
 import { refuse, relay, toNode } from "hopline/backend";
 
 import { noting } from "./lib/noting.mjs";
+import { peers } from "./lib/peers.mjs";
 import { WANTED, folder, sandbox } from "./lib/sandbox.mjs";
 
 const KEY = "canary-key-of-the-backend";
@@ -292,6 +293,43 @@ test("a reseller's page works through the server's login, and is refused in its 
     assert.deepEqual([kind, effect], ["refused", "none"]);
     return true;
   });
+});
+
+test("a write is passed on over a connection of its own, so that one without a key is not lost on a connection that was closing", { timeout: 60_000 }, async (t) => {
+  const service = await sandbox(t);
+  const { odd_url, recorded } = await peers(t, service);
+  const reseller = service.reseller();
+  await reseller.getCurrentBalance();
+  let users = 0;
+  for (const behaviour of ["stale", "stale-close", "unasked-408", "close", "second-answer"]) {
+    const page = await served(t, service, { baseUrl: `${odd_url}/${behaviour}/api`, apiKey: undefined, token: () => reseller.token, allow: ["createUser", "listSubUsers"], authorize });
+    const client = new ResellerClient({ ...page });
+    t.after(() => client.close());
+    for (const n of [1, 2, 3]) {
+      // A connection that was used is there when the write begins.
+      await client.walkSubUsers({ pageSize: 10 })[Symbol.asyncIterator]().next();
+      const name = `bea-${behaviour}-${n}`;
+      const { id } = await client.createUser({ username: name, password: "canary-bea", email: `${name}@example.com` }).catch((error) => assert.fail(`${behaviour} ${n}: ${error.message}`));
+      assert.ok(id !== undefined);
+      users += 1;
+    }
+  }
+  const writes = (await recorded()).relayed.filter(({ method }) => method === "POST");
+  assert.deepEqual([writes.length, new Set(writes.map(({ behaviour, connection }) => `${behaviour} ${connection}`)).size], [users, users], "each has its own");
+});
+
+test("the connection of a write ends with its answer", { timeout: 30_000 }, async (t) => {
+  const open = new Set();
+  const { send } = await before(t, {
+    answer: ({ socket }, response) => {
+      // Neither end closes it by itself.
+      socket.server.keepAliveTimeout = 600_000;
+      open.add(socket.once("close", () => open.delete(socket)));
+      response.end("{}");
+    },
+  });
+  for (let n = 0; n < 20; n += 1) assert.equal(await (await send("POST", "/api/v1/sessions", { body: "{}" })).text(), "{}");
+  while (open.size > 0) await new Promise((resolve) => setTimeout(resolve, 5));
 });
 
 test("in node:http an answer that breaks off breaks off, and a body that was read before is named", async (t) => {

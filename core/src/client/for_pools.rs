@@ -201,21 +201,18 @@ impl Client {
 
     /// The id of a session, the very text that this client knows it by.
     pub(crate) fn shared_id(&self, session: &str) -> ArcStr {
-        let known = self.router.sessions.from(session).next().map(|(id, _)| id).filter(|id| id.as_str() == session);
-        known.map_or_else(|| session.into(), ArcStr::clone)
+        self.router.sessions.shared_id(session)
     }
 
     /// The notes of its pool of a session, made here or in another client.
     pub(crate) fn pool_notes(&self, session: &str) -> Option<&str> {
-        self.router.sessions.get(session)?.pool_notes.as_deref()
+        self.router.sessions.pool_notes(session)
     }
 
     /// Notes this of a session, for whoever takes it over; it is written now, or with the next put of its record.
     pub(crate) fn set_pool_notes(&mut self, session: &str, notes: Option<String>, writes: bool) {
         self.route(|router| {
-            let Some(known) = router.sessions.get_mut(session) else { return };
-            known.pool_notes = notes.map(ArcStr::from);
-            if writes {
+            if router.sessions.set_pool_notes(session, notes) && writes {
                 router.put_session(session);
             }
         });
@@ -232,23 +229,21 @@ impl Client {
     }
 
     fn slot_purchase(&self, session: &str) -> Option<SlotPurchase<'_>> {
-        let bought_as = self.router.sessions.get(session)?.bought_as.as_ref()?;
-        SlotPurchase::of(bought_as.intent.as_deref()?)
+        SlotPurchase::of(self.router.sessions.bought_as(session)?.intent.as_deref()?)
     }
 
     /// Returns true if a session is this client's, and can be used as far as is known.
     pub(crate) fn is_usable(&self, session: &str) -> bool {
-        self.router.sessions.get(session).is_some_and(|known| known.name.is_some() && !known.is_over())
+        self.router.sessions.name(session).is_some() && !self.router.sessions.is_over(session)
     }
 
     /// Returns true if a session is known to be over.
     pub(crate) fn is_over(&self, session: &str) -> bool {
-        self.router.sessions.get(session).is_none_or(|known| known.is_over())
+        self.router.sessions.is_over(session)
     }
 
     /// Returns true if a session has expired, and may be renewed.
     pub(crate) fn is_expired(&self, session: &str) -> bool {
-        let known = self.router.sessions.get(session).filter(|known| known.name.is_some());
-        known.is_some_and(|known| known.is_over() && !known.is_over_for_good() && known.shown.status.as_deref() == Some("expired"))
+        self.router.sessions.is_expired(session)
     }
 }

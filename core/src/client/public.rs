@@ -202,7 +202,7 @@ impl Client {
 impl Client {
     /// Returns true if the client follows a session: it has a record of it, and the session has not ended as far as it knows.
     pub fn follows(&self, session: &str) -> bool {
-        self.router.follows(session)
+        self.router.sessions.name(session).is_some()
     }
 
     /// Follows a session no more, without ending it: another client may have it then. Returns whether it was followed.

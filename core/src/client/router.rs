@@ -3,8 +3,6 @@
 
 use std::collections::VecDeque;
 
-use arcstr::ArcStr;
-
 use crate::client::account::Owner;
 use crate::client::deferred::{Deferred, DeferredCalls};
 use crate::client::end::commands::{Commands, PendingWrite};
@@ -23,7 +21,7 @@ use crate::engine::{Gate, Service, Shared, Tokens};
 use crate::entropy::Entropy;
 use crate::options::ClientOptions;
 use crate::policy::{Codes, Error, Quota, Rule, Rules};
-use crate::state::{Account, CommandId, JobId, Journal, Name, SharedRequest, Space, StepId, Tracked, User};
+use crate::state::{Account, CommandId, JobId, Journal, Name, Sessions, SharedRequest, Space, StepId, User};
 use crate::time::{Clock, Now};
 use crate::wire::BaseUrl;
 
@@ -40,7 +38,7 @@ pub(super) struct Router {
     // Boxed, as a map's nodes have room for more than they hold.
     pub(super) jobs: IdMap<JobId, Box<Entry>>,
     pub(super) commands: Commands,
-    pub(super) sessions: Map<ArcStr, Box<Tracked>>,
+    pub(super) sessions: Sessions,
     /// The names that it owns or is about to.
     pub(super) journal: Journal,
     pub(super) name_requests: NameRequests,
@@ -121,7 +119,7 @@ impl Router {
             },
             jobs: IdMap::default(),
             commands: Commands::default(),
-            sessions: Map::default(),
+            sessions: Sessions::default(),
             journal: Journal::new(options.late_calls),
             name_requests: NameRequests::default(),
             slots: Map::default(),

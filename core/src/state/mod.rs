@@ -11,6 +11,7 @@ mod sessions;
 mod shared_request;
 mod slot;
 mod store;
+mod tracked;
 
 pub(crate) use self::fingerprint::{Fingerprint, MemberDigests};
 pub use self::ids::{CommandId, StepId};
@@ -22,8 +23,9 @@ pub use self::observed::{Seen, Verdict, VerdictName};
 pub(crate) use self::record::{Account, Data, Done, SavedCall, SavedSession, intent_of};
 pub use self::record::{BadRecord, Description, describe};
 pub use self::saved::{RecordKind, Saved, SavedPage};
-pub(crate) use self::sessions::{RequestIdentity, Shown, Tracked, forbidden, word};
+pub(crate) use self::sessions::{KeptSession, Sessions};
 pub(crate) use self::shared_request::SharedRequest;
 pub(crate) use self::slot::{JobId, User, WriteResult};
 pub(crate) use self::store::STORE_AGAIN;
 pub use self::store::{Listed, Memory, StoreAnswer, StoreCall, Whose};
+pub(crate) use self::tracked::RequestIdentity;

@@ -1,177 +1,447 @@
-//! The facts about a session, beyond the jobs that work on it.
+//! The sessions that this client knows: what is known of each, who has it, and which jobs change it. Nothing here asks the store, a job or
+//! a command; what is to be put is returned.
 
+use std::mem;
 use std::sync::Arc;
 
-use arcstr::{ArcStr, literal};
+use arcstr::ArcStr;
 
-use super::fingerprint::{Fingerprint, MemberDigests};
 use super::ids::CommandId;
 use super::names::Name;
-use super::observed::Observed;
+use super::observed::{Seen, Verdict};
+use super::record::SavedSession;
 use super::slot::JobId;
-use crate::collections::SmallSet;
-use crate::engine::{Known, Phase, SessionOptions, is_over_for_good, phase_of, refuses_renewal, refuses_rotation};
+use super::tracked::{RequestIdentity, Shown, Tracked, word};
+use crate::collections::Map;
+use crate::contract::Operation;
+use crate::contract::agent::{RotateSession, TerminateSession};
+use crate::engine::{Bought, Known, Phase, SessionOptions, TERMINATED};
+use crate::time::Millis;
 
-/// A session that this client follows.
+/// The sessions of a client.
 #[derive(Debug, Clone, Default, Hash)]
-pub(crate) struct Tracked {
+pub(crate) struct Sessions(Map<ArcStr, Box<Tracked>>);
+
+/// A session as its record has it.
+#[derive(Debug)]
+pub(crate) struct KeptSession {
     /// The name of its record, if this client has it.
     pub(crate) name: Option<Name>,
-    /// The identity of its purchase, if its caller can find it by a name of their own.
+    pub(crate) session: SavedSession,
     pub(crate) bought_as: Option<Arc<RequestIdentity>>,
-    /// True if a caller has a handle of the session, from `open_session` or `resume`.
-    pub(crate) held: bool,
-    /// The commands that have ended with the session and were not taken yet.
-    pub(crate) promised: SmallSet<CommandId>,
-    pub(crate) shown: Shown,
-    /// The combined options of all callers that opened the session or wait for it.
-    pub(crate) session_options: SessionOptions,
-    /// True if the name was released when the session was over: if the session becomes usable again, as a renewed one does, the name is
-    /// claimed again.
-    pub(crate) lapsed: bool,
-    /// The doubts about changes of the session that cost nothing.
-    pub(crate) free_doubts: FreeDoubts,
-    /// The jobs that work on the session.
-    pub(crate) jobs: SmallSet<JobId>,
-    /// Those of them that change it: one, unless more came out of records.
-    pub(crate) changing: SmallSet<JobId>,
-    pub(crate) observed: Observed,
-    /// What its pool remembers of it.
-    pub(crate) pool_notes: Option<ArcStr>,
 }
 
-/// The names of changes that cost nothing and were left in doubt. These doubts refuse nothing.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub(crate) struct FreeDoubts {
-    /// The rotation in doubt that the next rotation sends once more first, so that a late copy of it changes no exit while it is used.
-    pub(crate) rotation: Option<Name>,
-    /// The termination in doubt, whose record a successful termination deletes.
-    pub(crate) termination: Option<Name>,
+/// The consequences of what an answer says of a session.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Learnt {
+    /// True if its record is to be put: it is over now and was not, it lives again, or a person had named it and it is there.
+    pub(crate) is_news: bool,
+    /// True if its name was released when it was over, and it lives again.
+    pub(crate) lives_again: bool,
 }
 
-impl FreeDoubts {
-    pub(crate) fn into_names(self) -> impl Iterator<Item = Name> {
-        self.rotation.into_iter().chain(self.termination)
+/// The facts about sessions.
+impl Sessions {
+    fn get(&self, session: &str) -> Option<&Tracked> {
+        self.0.get(session).map(|known| &**known)
     }
-}
 
-/// The state of a session, as far as the service or a record has shown it.
-#[derive(Debug, Clone, Default, Hash)]
-pub(crate) struct Shown {
-    pub(crate) session_type: Option<ArcStr>,
-    pub(crate) status: Option<ArcStr>,
-    /// The charge of the purchase in USD, if the service stated it.
-    pub(crate) charged_usd: Option<ArcStr>,
-    /// True if a read has shown the session.
-    pub(crate) seen: bool,
-    /// True if a person named the session, and the service has not confirmed it yet.
-    pub(crate) unconfirmed: bool,
-}
-
-impl Shown {
-    /// Takes the state that the service has shown. Returns true if the session was only named by a person until now.
-    pub(crate) fn take_in(&mut self, status: Option<&str>, session_type: Option<&str>) -> bool {
-        self.seen = true;
-        self.status = status.map(word).or(self.status.take());
-        self.session_type = session_type.map(word).or(self.session_type.take());
-        std::mem::take(&mut self.unconfirmed)
+    fn get_mut(&mut self, session: &str) -> Option<&mut Tracked> {
+        self.0.get_mut(session).map(|known| &mut **known)
     }
-}
 
-/// A status or a type. The contract's own words, which thousands of sessions have, are not copied.
-pub(crate) fn word(word: &str) -> ArcStr {
-    match word {
-        "dynamic" => literal!("dynamic"),
-        "static" => literal!("static"),
-        "creating" => literal!("creating"),
-        "active" => literal!("active"),
-        "expired" => literal!("expired"),
-        "terminated" => literal!("terminated"),
-        other => other.into(),
+    fn is(&self, session: &str, is: impl FnOnce(&Tracked) -> bool) -> bool {
+        self.get(session).is_some_and(is)
     }
-}
 
-/// The caller's names for a purchase.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct RequestIdentity {
-    pub(crate) name: Name,
-    /// The intent, or the caller's own key.
-    pub(crate) intent: Option<ArcStr>,
-    pub(crate) key: Option<ArcStr>,
-    /// A digest that distinguishes its request from another one.
-    pub(crate) fingerprint: Fingerprint,
-    /// Digests that say where another request differs.
-    pub(crate) members: MemberDigests,
-}
+    /// The number of sessions of which something is known.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
 
-impl Tracked {
-    /// Returns true if this client has the session: its record, or a caller with a handle.
-    pub(crate) fn is_had(&self) -> bool {
-        self.name.is_some() || self.held
+    /// The id of a session, the very text that is kept here.
+    pub(crate) fn shared_id(&self, session: &str) -> ArcStr {
+        let known = self.0.from(session).next().map(|(id, _)| id).filter(|id| id.as_str() == session);
+        known.map_or_else(|| session.into(), ArcStr::clone)
     }
 
     /// The facts that a job may use.
-    pub(crate) fn known(&self) -> Known<'_> {
-        let intent = self.bought_as.as_ref().and_then(|known| known.intent.as_deref());
-        Known {
-            status: self.shown.status.as_deref(),
-            session_type: self.shown.session_type.as_deref(),
-            seen: self.shown.seen,
-            named: self.shown.unconfirmed.then_some(intent),
-        }
+    pub(crate) fn known(&self, session: &str) -> Option<Known<'_>> {
+        self.get(session).map(Tracked::known)
+    }
+
+    /// Returns true if this client has the session: its record, or a caller with a handle.
+    pub(crate) fn is_had(&self, session: &str) -> bool {
+        self.is(session, Tracked::is_had)
+    }
+
+    pub(crate) fn status(&self, session: &str) -> Option<&ArcStr> {
+        self.get(session)?.shown.status.as_ref()
+    }
+
+    pub(crate) fn type_of(&self, session: &str) -> Option<&ArcStr> {
+        self.get(session)?.shown.session_type.as_ref()
+    }
+
+    /// The charge of its purchase in USD, if the service stated it.
+    pub(crate) fn charged_usd(&self, session: &str) -> Option<&ArcStr> {
+        self.get(session)?.shown.charged_usd.as_ref()
+    }
+
+    /// The further statuses that end it.
+    pub(crate) fn ends(&self, session: &str) -> &[String] {
+        self.get(session).map_or(&[], |known| &known.session_options.ends)
+    }
+
+    /// Returns true if observations rotate it.
+    pub(crate) fn rotates(&self, session: &str) -> bool {
+        self.is(session, |known| known.session_options.auto_rotate)
+    }
+
+    /// The name of its record, if this client has it.
+    pub(crate) fn name(&self, session: &str) -> Option<&Name> {
+        self.get(session)?.name.as_ref()
+    }
+
+    /// The name that its caller has for its purchase.
+    pub(crate) fn bought_as(&self, session: &str) -> Option<&RequestIdentity> {
+        self.get(session)?.bought_as.as_deref()
     }
 
     /// Returns true if this client has the session under that name, or had it and claims it again.
-    pub(crate) fn may_be_under(&self, name: &Name) -> bool {
-        self.name.as_ref().is_none_or(|known| known == name)
+    pub(crate) fn may_be_under(&self, session: &str, name: &Name) -> bool {
+        self.is(session, |known| known.may_be_under(name))
     }
 
-    pub(crate) fn is_over(&self) -> bool {
-        phase_of(self.shown.status.as_deref(), &self.session_options.ends) == Phase::Ended
+    /// Returns true if a caller has a handle of the session, or is about to get one.
+    pub(crate) fn is_held(&self, session: &str) -> bool {
+        self.is(session, Tracked::is_held)
     }
 
-    /// Returns true if a caller has a handle of the session, or is about to get one. A session that is over for good and was released does
-    /// not count.
-    pub(crate) fn is_held(&self) -> bool {
-        (self.held || !self.promised.is_empty()) && !(self.lapsed && self.is_over_for_good())
+    /// Returns true if nothing says that it is over. One that is not known counts as over.
+    pub(crate) fn is_over(&self, session: &str) -> bool {
+        self.get(session).is_none_or(Tracked::is_over)
     }
 
-    pub(crate) fn is_over_for_good(&self) -> bool {
-        is_over_for_good(self.shown.status.as_deref(), self.shown.session_type.as_deref())
+    /// Returns true if it has expired, and may be renewed by this client.
+    pub(crate) fn is_expired(&self, session: &str) -> bool {
+        let is_expired = |known: &Tracked| known.shown.status.as_deref() == Some("expired") && known.is_over() && !known.is_over_for_good();
+        self.is(session, |known| known.name.is_some() && is_expired(known))
     }
 
-    /// Removes a job that has ended.
-    pub(crate) fn without_job(&mut self, id: JobId) {
-        self.jobs.remove(&id);
-        self.changing.remove(&id);
+    /// Returns true if the service has shown it, or it is of a slot, and no change of it is under way, and it was past its creation.
+    pub(crate) fn was_there(&self, session: &str) -> bool {
+        let is_own = |known: &Tracked| known.shown.seen || known.name.as_ref().is_some_and(Name::is_of_a_pool);
+        self.is(session, |known| is_own(known) && known.changing.is_empty() && known.phase() != Phase::Pending)
     }
 
-    /// The facts to keep once this client has released the session: that it may become usable again, and the doubts about its free changes.
-    pub(crate) fn without_name(self) -> Option<Tracked> {
-        if self.lapsed && !self.is_over_for_good() {
-            return Some(self);
+    /// The jobs that change it.
+    pub(crate) fn changing(&self, session: &str) -> impl Iterator<Item = JobId> {
+        self.get(session).into_iter().flat_map(|known| known.changing.iter())
+    }
+
+    /// The jobs that work on it.
+    pub(crate) fn jobs(&self, session: &str) -> impl Iterator<Item = JobId> {
+        self.get(session).into_iter().flat_map(|known| known.jobs.iter())
+    }
+
+    /// The reason to refuse a change of it without a request.
+    pub(crate) fn forbids(&self, session: &str, operation: &str) -> Option<String> {
+        self.get(session)?.forbids(operation)
+    }
+
+    /// The rotation in doubt that the next rotation sends once more first.
+    pub(crate) fn rotation_in_doubt(&self, session: &str) -> Option<&Name> {
+        self.get(session)?.free_doubts.rotation.as_ref()
+    }
+
+    /// The notes of its pool.
+    pub(crate) fn pool_notes(&self, session: &str) -> Option<&str> {
+        self.get(session)?.pool_notes.as_deref()
+    }
+
+    /// The session as its record has it.
+    pub(crate) fn kept(&self, session: &str) -> Option<KeptSession> {
+        let known = self.get(session)?;
+        Some(KeptSession { name: known.name.clone(), session: known.saved(session), bought_as: known.bought_as.clone() })
+    }
+
+    /// Returns the record to put of a session that was claimed again. The record may be of another client and newer, unless this client wrote it,
+    /// or has just seen that the session is usable again. All else comes from the record: little may be known of a session that was released
+    /// meanwhile. `None` if the session is not to be claimed.
+    pub(crate) fn reclaimed(&self, record: &SavedSession, is_own_record: bool) -> Option<SavedSession> {
+        let known = self.get(&record.id).filter(|known| known.name.is_none())?;
+        let mut saved = record.clone();
+        if known.lapsed || is_own_record {
+            let SavedSession { status, session_type, credentials, ends, .. } = known.saved(&record.id);
+            saved.status = status.or(saved.status);
+            saved.session_type = session_type.or(saved.session_type);
+            saved.credentials |= credentials;
+            saved.ends = if ends.is_empty() { saved.ends } else { ends };
         }
-        let free_doubts = self.free_doubts;
-        (free_doubts != FreeDoubts::default()).then(|| Tracked { free_doubts, ..Tracked::default() })
+        Some(saved)
     }
 }
 
-/// The reason to refuse a change of a session without a request, from what is known.
-pub(crate) fn forbidden(operation: &str, tracked: &Tracked) -> Option<String> {
-    let (kind, status) = (tracked.shown.session_type.as_deref(), tracked.shown.status.as_deref());
-    match (operation, kind, status) {
-        ("rotate_session", Some(kind), _) if kind != "dynamic" => {
-            Some(format!("names a {kind} session, and only a dynamic one can be rotated"))
+/// The holders of sessions.
+impl Sessions {
+    /// From here on a session is this client's, under that name, as its record has it. Returns its id, unless it is followed already under
+    /// another name, which keeps it.
+    pub(crate) fn hold(&mut self, name: &Name, session: SavedSession, bought_as: Option<RequestIdentity>) -> Option<ArcStr> {
+        let id = ArcStr::from(session.id);
+        if let Some(known) = self.get_mut(&id).filter(|known| !known.may_be_under(name)) {
+            known.session_options.credentials |= session.credentials;
+            known.session_options.auto_rotate |= session.auto_rotate;
+            return None;
         }
-        ("rotate_session", _, Some(status)) if refuses_rotation(status) => {
-            Some(format!("names a session that is {status}, and only an active one can be rotated"))
+        let before = self.0.remove(&id).unwrap_or_default();
+        let tracked = Tracked {
+            name: Some(name.clone()),
+            shown: Shown {
+                session_type: session.session_type.as_deref().map(word),
+                status: session.status.as_deref().map(word),
+                seen: before.shown.seen,
+                unconfirmed: session.unconfirmed && !before.shown.seen,
+                charged_usd: session.charged_usd.as_deref().map(ArcStr::from),
+            },
+            session_options: SessionOptions {
+                credentials: session.credentials,
+                auto_rotate: session.auto_rotate || before.session_options.auto_rotate,
+                ends: session.ends.into(),
+            },
+            bought_as: bought_as.map(Arc::new),
+            lapsed: false,
+            pool_notes: session.pool_notes.map(ArcStr::from),
+            ..*before
+        };
+        self.0.insert(id.clone(), Box::new(tracked));
+        Some(id)
+    }
+
+    /// A job has bought a session, under its name. Returns false for a replay: the session is followed already, and keeps its name.
+    pub(crate) fn bought(
+        &mut self,
+        (session, id): (&ArcStr, JobId),
+        bought: Bought,
+        name: Option<&Name>,
+        bought_as: Option<&Arc<RequestIdentity>>,
+        options: &SessionOptions,
+    ) -> bool {
+        let known = self.0.get_or_insert_with(session.clone(), Box::default);
+        known.jobs.insert(id);
+        if known.name.is_some() {
+            known.session_options.credentials |= options.credentials;
+            known.session_options.auto_rotate |= options.auto_rotate;
+            return false;
         }
-        ("renew_session", Some(kind), _) if kind != "static" => {
-            Some(format!("names a {kind} session, and only a static one can be renewed"))
+        known.changing.insert(id);
+        let Tracked { held, promised, free_doubts, jobs, changing, .. } = mem::take(&mut **known);
+        **known = Tracked {
+            name: name.cloned(),
+            shown: Shown {
+                session_type: bought.facts.session_type.or(bought.session_type).as_deref().map(word),
+                status: bought.facts.status.as_deref().map(word),
+                charged_usd: bought.facts.estimated_charge_usd.as_deref().map(Into::into),
+                ..Shown::default()
+            },
+            session_options: options.clone(),
+            bought_as: bought_as.cloned(),
+            held,
+            promised,
+            free_doubts,
+            jobs,
+            changing,
+            ..Tracked::default()
+        };
+        true
+    }
+
+    /// Callers who have it let go of it. Returns true if this client followed it.
+    pub(crate) fn release(&mut self, session: &str) -> bool {
+        let Some(known) = self.get_mut(session) else { return false };
+        known.held = false;
+        known.promised.clear();
+        known.name.is_some()
+    }
+
+    /// Returns whether a session that commands end with is their callers', as soon as they take it, and they find it by a name of their
+    /// own. One that is over is not, but where it is of a slot and may live again: its pool renews it.
+    pub(crate) fn is_promised(&self, session: &str) -> Option<bool> {
+        let is_pools = |known: &Tracked| known.name.as_ref().is_some_and(Name::is_of_a_pool) && !known.is_over_for_good();
+        let known = self.get(session).filter(|known| !known.is_over() || is_pools(known))?;
+        Some(known.name.as_ref().is_some_and(Name::is_findable))
+    }
+
+    /// The caller of a command has it, once that is taken.
+    pub(crate) fn promise(&mut self, session: &str, command: CommandId) {
+        self.get_mut(session).into_iter().for_each(|known| known.promised.insert(command));
+    }
+
+    /// A command that ended with it was taken, or its caller is gone.
+    pub(crate) fn give(&mut self, session: &str, command: CommandId, taken: bool) {
+        if let Some(known) = self.get_mut(session) {
+            known.held |= known.promised.remove(&command) && taken;
         }
-        ("renew_session", _, Some(status)) if refuses_renewal(status) => {
-            Some(format!("names a session that is {status}, and only an active or expired one can be renewed"))
+    }
+
+    /// Lets go of a session that no caller has and no job is about. Returns what is to be put of it. That it may become usable again is
+    /// remembered, and so are the doubts about its free changes.
+    pub(crate) fn let_go(&mut self, session: &str) -> Option<KeptSession> {
+        self.get(session).filter(|known| !known.is_held() && known.jobs.is_empty())?;
+        let kept = self.kept(session);
+        let known = self.0.remove(session).and_then(|known| known.without_name());
+        known.into_iter().for_each(|known| _ = self.0.insert(session.into(), Box::new(known)));
+        kept
+    }
+
+    /// A name is a session's no more, so nobody here has it by that name. Changes of it that are under way or in doubt are known all the
+    /// same. Returns true if it was the session's.
+    pub(crate) fn give_up(&mut self, session: &str, name: &Name) -> bool {
+        let Some(known) = self.get_mut(session).filter(|known| known.may_be_under(name)) else { return false };
+        let Tracked { shown, free_doubts, jobs, changing, .. } = mem::take(known);
+        *known = Tracked { shown: Shown { unconfirmed: false, ..shown }, free_doubts, jobs, changing, ..Tracked::default() };
+        true
+    }
+
+    /// The name of a session was lost, and is claimed again.
+    pub(crate) fn lose_name(&mut self, session: &str) {
+        self.get_mut(session).into_iter().for_each(|known| known.name = None);
+    }
+
+    /// A session has a new name.
+    pub(crate) fn rename(&mut self, session: &str, name: Name) {
+        self.get_mut(session).into_iter().for_each(|known| (known.name, known.lapsed) = (Some(name.clone()), false));
+    }
+
+    /// Lets go of the name of a session that is over, where its caller has one for it. One that can live again is kept for good, so that its
+    /// intent buys no other; where it is of a slot, its pool renews it or lets go of it. Returns whether it is over for good, if the name
+    /// was let go of.
+    pub(crate) fn lapse(&mut self, session: &str) -> Option<bool> {
+        let known = self.get_mut(session).filter(|known| known.is_over())?;
+        let is_for_good = known.is_over_for_good();
+        known.name.take_if(|name| name.is_findable() && (is_for_good || !name.is_of_a_pool()))?;
+        known.lapsed = true;
+        Some(is_for_good)
+    }
+
+    /// The name of a session that is over and that its caller has no name for: its record goes once that was told.
+    pub(crate) fn take_finished(&mut self, session: &str) -> Option<Name> {
+        let known = self.get_mut(session).filter(|known| known.is_over() && known.changing.is_empty())?;
+        let name = known.name.take_if(|name| !name.is_findable())?;
+        known.lapsed = true;
+        Some(name)
+    }
+
+    /// A session is no more. Returns what may be remembered of it.
+    pub(crate) fn terminated(&mut self, session: &str) -> Option<KeptSession> {
+        self.get_mut(session)?.shown.status = Some(word(TERMINATED));
+        let kept = self.kept(session);
+        self.0.remove(session);
+        kept
+    }
+}
+
+/// The changes of sessions.
+impl Sessions {
+    /// Takes in what an answer says of a session.
+    pub(crate) fn learn(&mut self, session: &str, status: Option<&str>, session_type: Option<&str>) -> Learnt {
+        let Some(known) = self.get_mut(session) else { return Learnt::default() };
+        let was_over = known.is_over();
+        let is_confirmed = known.shown.take_in(status, session_type);
+        let is_over = known.is_over();
+        Learnt { is_news: is_confirmed || is_over != was_over, lives_again: !is_over && known.lapsed }
+    }
+
+    /// A job works on a session, if it is known.
+    pub(crate) fn join(&mut self, session: &str, id: JobId) {
+        self.get_mut(session).into_iter().for_each(|known| known.jobs.insert(id));
+    }
+
+    /// A job changes a session by that operation.
+    pub(crate) fn change(&mut self, session: ArcStr, id: JobId, operation: &str, now: Millis) {
+        let known = self.0.get_or_insert_with(session, Box::default);
+        known.jobs.insert(id);
+        known.changing.insert(id);
+        if operation == RotateSession::ENDPOINT.name {
+            known.observed.asked(now);
         }
-        _ => None,
+    }
+
+    /// A job works on it no more. A doubt that it leaves under a name is remembered, where it costs nothing.
+    pub(crate) fn end_job(&mut self, session: &str, id: JobId, operation: &str, in_doubt: Option<&Name>) {
+        let Some(known) = self.get_mut(session) else { return };
+        known.without_job(id);
+        let Some(name) = in_doubt else { return };
+        match operation {
+            _ if operation == RotateSession::ENDPOINT.name => known.free_doubts.rotation = Some(name.clone()),
+            _ if operation == TerminateSession::ENDPOINT.name => known.free_doubts.termination = Some(name.clone()),
+            _ => {}
+        }
+    }
+
+    /// The rotation in doubt is about to be sent once more.
+    pub(crate) fn forget_rotation(&mut self, session: &str) {
+        self.get_mut(session).into_iter().for_each(|known| known.free_doubts.rotation = None);
+    }
+
+    /// A session is over: the names of what is in doubt of its free changes, which is of no use any more.
+    pub(crate) fn take_free_doubts(&mut self, session: &str) -> Vec<Name> {
+        self.get_mut(session).map(|known| mem::take(&mut known.free_doubts).into_names().collect()).unwrap_or_default()
+    }
+
+    /// Those who wait for the job that opens it want this of it. Returns true if they wanted something else before.
+    pub(crate) fn set_options(&mut self, session: &str, id: JobId, options: &SessionOptions) -> bool {
+        let known = self.get_mut(session).filter(|known| known.changing.contains(&id) && known.session_options != *options);
+        known.is_some_and(|known| {
+            known.session_options = options.clone();
+            true
+        })
+    }
+
+    /// From now on what is seen through a session may rotate it. Returns true if it could not before.
+    pub(crate) fn rotate_when_seen(&mut self, session: &str) -> bool {
+        let known = self.0.get_or_insert_with(session.into(), Box::default);
+        !mem::replace(&mut known.session_options.auto_rotate, true)
+    }
+
+    /// Takes in what was seen through a session.
+    pub(crate) fn observe(&mut self, session: &str, seen: Seen) -> Option<Verdict> {
+        self.get_mut(session).map(|known| known.observed.judge(seen))
+    }
+
+    /// The reason why it is not rotated now; `is_changing` where a job changes it.
+    pub(crate) fn keeps_exit(&self, session: &str, is_changing: bool, now: Millis) -> Option<&'static str> {
+        let known = self.get(session)?;
+        match known.phase() {
+            _ if known.shown.session_type.as_deref() == Some("static") => Some("a static session can't be rotated"),
+            _ if is_changing => Some("a change of the session is under way"),
+            Phase::Pending | Phase::Ended => Some("the session is not active, as far as is known"),
+            _ => known.observed.held_back(now),
+        }
+    }
+
+    /// A rotation is begun since it was seen that one is needed; where an earlier one is in doubt, that is sent once more first, and
+    /// meanwhile nothing is seen as news. Returns true if credentials are wanted.
+    pub(crate) fn begins_rotation(&mut self, session: &str, now: Millis) -> bool {
+        self.get_mut(session).is_some_and(|known| {
+            if known.free_doubts.rotation.is_some() {
+                known.observed.asked(now);
+            }
+            known.session_options.credentials
+        })
+    }
+
+    /// A session has a new exit.
+    pub(crate) fn exit_changed(&mut self, session: &str, now: Millis) {
+        self.get_mut(session).into_iter().for_each(|known| known.observed.changed(now));
+    }
+
+    /// A pool remembers this of its session. Returns true if the session is known.
+    pub(crate) fn set_pool_notes(&mut self, session: &str, notes: Option<String>) -> bool {
+        let known = self.get_mut(session);
+        known.is_some_and(|known| {
+            known.pool_notes = notes.map(ArcStr::from);
+            true
+        })
     }
 }

@@ -13,14 +13,12 @@ impl Router {
     /// An earlier rotation is sent once more, if it is still in doubt; then this one goes on.
     pub(crate) fn retry_first(&mut self, name: &Name, command: CommandId, start: Start, found: &StoredRecord) {
         let session = start.built.session_id.clone().unwrap_or_default();
-        if let Some(known) = self.sessions.get_mut(session.as_str()) {
-            known.free_doubts.rotation = None;
-        }
+        self.sessions.forget_rotation(&session);
         let is_of_session = |call: &&SavedCall| {
             call.operation == RotateSession::ENDPOINT.name && call.session_id.as_deref() == Some(session.as_str()) && call.can_resume()
         };
         let StoredRecord::Readable(data) = found else { return self.enter(command, start) };
-        let is_free = self.sessions.get(session.as_str()).is_none_or(|known| known.changing.is_empty());
+        let is_free = self.sessions.changing(&session).next().is_none();
         match data.call.as_ref().filter(is_of_session).filter(|_| is_free) {
             Some(call) => {
                 // One send, and no waiting: neither for a repeat nor for an earlier send of the key to end.

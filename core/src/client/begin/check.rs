@@ -9,7 +9,6 @@ use crate::engine::{Exchange, Then};
 use crate::entropy::Entropy;
 use crate::options::{CallOptions, Use};
 use crate::policy::{Advice, Effect, Error, Kind};
-use crate::state::forbidden;
 use crate::wire::Built;
 
 impl Router {
@@ -30,12 +29,9 @@ impl Router {
 
     /// One change of a session at a time, and only one that its state allows.
     pub(crate) fn check_session(&self, endpoint: &'static Endpoint, session_id: Option<&str>) -> Result<(), Error> {
-        let Some((id, tracked)) = session_id.and_then(|id| self.sessions.get(id).map(|tracked| (id, tracked))) else { return Ok(()) };
-        if !endpoint.changes_session() {
-            return Ok(());
-        }
+        let Some(id) = session_id.filter(|_| endpoint.changes_session()) else { return Ok(()) };
         self.check_changing(endpoint, id)?;
-        match forbidden(endpoint.name, tracked) {
+        match self.sessions.forbids(id, endpoint.name) {
             Some(rule) => Err(Error::invalid(endpoint.name, "session_id", &rule).with(|new| {
                 new.session_id = Some(id.to_owned());
                 new.advice = Advice::ReadSession;
@@ -62,7 +58,7 @@ impl Router {
         if !endpoint.changes_session() || endpoint.name == TerminateSession::ENDPOINT.name {
             return Ok(());
         }
-        let Some(other) = self.sessions.get(session).and_then(|known| known.changing.iter().next()) else { return Ok(()) };
+        let Some(other) = self.sessions.changing(session).next() else { return Ok(()) };
         let what = format!("a {} of this session is under way", self.jobs.get(&other).map_or("change", |entry| entry.subject.operation));
         Err(busy(endpoint.name, &what).with(|new| new.session_id = Some(session.to_owned())))
     }

@@ -83,7 +83,8 @@ impl Router {
         let id = self.begin(Entry { record: JobRecord { name: Some(name.clone()), last_put, ..entry.record }, ..entry }, command);
         self.journal.give(name, Some(User::Job(id)));
         let session = call.session_id.as_deref().filter(|_| endpoint.changes_session());
-        self.changes(id, session.map(ArcStr::from), endpoint);
+        let now = self.now();
+        session.into_iter().for_each(|session| self.sessions.change(session.into(), id, endpoint.name, now));
         self.clear_timer(id);
         self.advance_job(id, |job, cx| job.resume(cx));
     }

@@ -1,5 +1,7 @@
 //! A command that comes while a job is at work under its name joins that job.
 
+use arcstr::ArcStr;
+
 use crate::client::begin::check::check_rotation;
 use crate::client::requests::Start;
 use crate::client::router::Router;
@@ -17,9 +19,7 @@ impl Router {
         let Some(entry) = self.jobs.get_mut(&id) else { return };
         let session_type = match (entry.job.write(), &entry.subject.session_id) {
             (Some(write), _) => requested_type(&write.call.exchange.built),
-            (None, session) => {
-                session.as_ref().and_then(|session| Some(self.sessions.get(session)?.shown.session_type.as_ref()?.to_string()))
-            }
+            (None, session) => session.as_ref().and_then(|session| self.sessions.type_of(session)).map(ArcStr::to_string),
         };
         let then = if entry.job.follows() { Then::Follow } else { Then::End };
         if let Err(error) = check_rotation(entry.subject.operation, then, session_type.as_deref(), options) {
@@ -27,15 +27,11 @@ impl Router {
         }
         let operation = entry.subject.operation;
         entry.join(options, policy);
-        let session_options = entry.wants.session_options.clone();
-        let session = entry.subject.session_id.clone().filter(|_| entry.job.follows());
         self.commands.set_operation(command, operation);
-        if let Some(tracked) =
-            session.as_ref().and_then(|session| self.sessions.get_mut(session)).filter(|known| known.changing.contains(&id))
-            && tracked.session_options != session_options
+        if let Some(session) = entry.subject.session_id.clone().filter(|_| entry.job.follows())
+            && self.sessions.set_options(&session, id, &entry.wants.session_options)
         {
-            tracked.session_options = session_options;
-            session.iter().for_each(|session| self.put_session(session));
+            self.put_session(&session);
         }
         self.attach(id, command);
     }
@@ -59,9 +55,9 @@ impl Router {
         if start.endpoint.name != TerminateSession::ENDPOINT.name || start.bought_as.is_some() {
             return false;
         }
-        let tracked = start.built.session_id.as_deref().and_then(|session| self.sessions.get(session));
+        let session = start.built.session_id.as_deref().unwrap_or_default();
         let is_termination = |id: &JobId| self.jobs.get(id).is_some_and(|entry| entry.job.is_termination());
-        let Some(id) = tracked.and_then(|known| known.changing.iter().find(is_termination)) else { return false };
+        let Some(id) = self.sessions.changing(session).find(is_termination) else { return false };
         self.join_job(id, command, &start.options);
         true
     }

@@ -126,7 +126,8 @@ impl Router {
         let record = JobRecord { name: name.clone(), ..entry.record };
         let id = self.begin(Entry { record, ..entry }, command);
         name.iter().for_each(|name| self.journal.give(name, Some(User::Job(id))));
-        self.changes(id, session, endpoint);
+        let now = self.now();
+        session.into_iter().for_each(|session| self.sessions.change(session, id, endpoint.name, now));
     }
 
     /// A job of its own for a request.
@@ -174,9 +175,9 @@ impl Router {
     /// The name of a rotation of the same session that is in doubt, unless it is this very one.
     pub(crate) fn rotation_in_doubt(&self, start: &Start) -> Option<Name> {
         let session = start.built.session_id.as_deref().filter(|_| start.endpoint.name == RotateSession::ENDPOINT.name)?;
-        let name = self.sessions.get(session)?.free_doubts.rotation.clone()?;
+        let name = self.sessions.rotation_in_doubt(session)?;
         let own = start.bought_as.as_ref().map(|known| &known.name);
-        (own != Some(&name)).then_some(name)
+        (own != Some(name)).then(|| name.clone())
     }
 
     /// Goes on with what is under a slot; where that is over, or nothing, this is bought.

@@ -24,7 +24,7 @@ impl Router {
         if let Err(error) = self.check_use(GetSession::ENDPOINT, &options) {
             return self.reject(error, options.intent);
         }
-        let known = self.sessions.get(session_id).and_then(|tracked| tracked.shown.session_type.as_deref());
+        let known = self.sessions.type_of(session_id).map(ArcStr::as_str);
         if let Err(error) = check_rotation(GetSession::ENDPOINT.name, Then::Follow, known, &options) {
             return self.reject(error, options.intent);
         }
@@ -45,9 +45,8 @@ impl Router {
         if options.auto_rotate {
             self.rotate_when_seen(&session_id);
         }
-        let tracked = self.sessions.get(&session_id);
-        let recalled = phase_of(tracked.and_then(|tracked| tracked.shown.status.as_deref()).or(status), &options.ends);
-        let ends = tracked.map(|tracked| tracked.session_options.ends.clone()).unwrap_or_default();
+        let recalled = phase_of(self.sessions.status(&session_id).map(ArcStr::as_str).or(status), &options.ends);
+        let ends = self.sessions.ends(&session_id).to_vec();
         let timeout_ms = options.policy(&self.service.retry).timeout_ms;
         let follow = Follow::new(endpoint.paid, headers(options), timeout_ms);
         let (operation, intent) = (endpoint.name, options.intent.as_deref().map(ArcStr::from));

@@ -71,11 +71,11 @@ impl Router {
 
     /// Why a session is not forgotten: a caller has it, and it lives as far as is known.
     fn is_still_held(&self, session: &str, name: &Name) -> Option<Error> {
-        let known = self.sessions.get(session).filter(|known| known.name.as_ref() == Some(name) && known.is_held() && !known.is_over())?;
-        if !self.holds(Rule::HeldIsNotForgotten) {
+        let is_used = self.sessions.name(session) == Some(name) && self.sessions.is_held(session) && !self.sessions.is_over(session);
+        if !is_used || !self.holds(Rule::HeldIsNotForgotten) {
             return None;
         }
-        let status = known.shown.status.as_deref().map(|status| format!(" (`{status}`)")).unwrap_or_default();
+        let status = self.sessions.status(session).map(|status| format!(" (`{status}`)")).unwrap_or_default();
         let what = format!(
             "was not done, because this client has the session `{session}`, which may not be over{status}: terminate it, or release it with \
              `release_session`, before you forget it"

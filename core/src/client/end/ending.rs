@@ -8,7 +8,7 @@ use crate::client::jobs::job::Entry;
 use crate::client::router::Router;
 use crate::client::sessions::free_doubts::mark_set_anew;
 use crate::client::sessions::session::ended;
-use crate::contract::agent::{CreateSession, RotateSession, TerminateSession};
+use crate::contract::agent::{CreateSession, TerminateSession};
 use crate::contract::{ANY, Endpoint, Operation, Reconciliation, Shape, Shaped, endpoint};
 use crate::engine::{Answered, Counted, EventKind, Job, Phase, phase_of};
 use crate::policy::{Advice, Effect, Error, Kind, Rule};
@@ -135,7 +135,7 @@ impl Router {
         let Some(session) = entry.subject.session_id.clone() else { return left };
         let missing = matches!(result, Err(error) if is_missing(error));
         let over = match result {
-            Ok(_) => self.take_finished_session(&session),
+            Ok(_) => self.sessions.take_finished(&session),
             Err(_) if missing => self.take_missing_session(&session),
             Err(_) => None,
         };
@@ -154,8 +154,9 @@ impl Router {
 
     /// The answers of the store that come before the commands of a job get its result.
     fn after(&self, entry: &Entry) -> Vec<PendingWrite> {
-        let tracked = entry.subject.session_id.as_ref().and_then(|session| self.sessions.get(session));
-        let of_session = tracked.and_then(|known| known.name.clone().or_else(|| Some(known.bought_as.as_ref()?.name.clone())));
+        let session = entry.subject.session_id.as_deref().unwrap_or_default();
+        let claimed = || Some(&self.sessions.bought_as(session)?.name);
+        let of_session = self.sessions.name(session).or_else(claimed).cloned();
         let rare = || entry.record.rare.as_ref().into_iter();
         let dropped = rare().flat_map(|rare| rare.dropped.iter().cloned());
         let names = of_session.into_iter().chain(entry.record.session_name.clone()).chain(dropped);
@@ -168,7 +169,7 @@ impl Router {
         let record = &entry.record;
         let given = || {
             let session = entry.subject.session_id.as_ref().filter(|_| result.is_ok())?;
-            self.sessions.get(session)?.name.clone()
+            self.sessions.name(session).cloned()
         };
         let of_session = || record.session_name.clone().or_else(given);
         record.name.clone().or_else(|| entry.job.follows().then(of_session).flatten())
@@ -229,16 +230,10 @@ impl Router {
         self.finish_after(Finished { own, counted: unspent, after, ..Finished::new(commands, result) });
     }
 
-    /// A job changes its session no more. A doubt that costs nothing is remembered.
+    /// A job works on its session no more.
     fn leave_session(&mut self, id: JobId, entry: &Entry, in_doubt: bool) {
-        let Some(tracked) = entry.subject.session_id.as_ref().and_then(|session| self.sessions.get_mut(session)) else { return };
-        tracked.without_job(id);
-        let Some(name) = entry.record.name.as_ref().filter(|_| in_doubt) else { return };
-        match entry.subject.operation {
-            operation if operation == RotateSession::ENDPOINT.name => tracked.free_doubts.rotation = Some(name.clone()),
-            operation if operation == TerminateSession::ENDPOINT.name => tracked.free_doubts.termination = Some(name.clone()),
-            _ => {}
-        }
+        let doubt = entry.record.name.as_ref().filter(|_| in_doubt);
+        entry.subject.session_id.iter().for_each(|session| self.sessions.end_job(session, id, entry.subject.operation, doubt));
     }
 
     /// Fills an answer in with the facts about its job.
@@ -247,8 +242,8 @@ impl Router {
             (answered.raw, answered.shape) = (Router::reconciled(lookup), &Reconciliation::SHAPE);
         }
         if entry.job.follows() {
-            let known = entry.subject.session_id.as_ref().and_then(|session| self.sessions.get(session));
-            answered.facts.charged_usd = known.and_then(|known| known.shown.charged_usd.as_ref()).map(ArcStr::to_string);
+            let charged = entry.subject.session_id.as_ref().and_then(|session| self.sessions.charged_usd(session));
+            answered.facts.charged_usd = charged.map(ArcStr::to_string);
         }
         if let Facts { session_id: Some(_), status: Some(status), .. } = &answered.facts {
             answered.phase.get_or_insert(phase_of(Some(status), &entry.wants.session_options.ends));

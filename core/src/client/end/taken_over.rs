@@ -14,9 +14,11 @@ impl Router {
         match user {
             User::Job(id) => self.job_is_taken_over(id),
             User::Session(session) => {
-                let Some(known) = self.sessions.get(&session).filter(|known| known.may_be_under(name)) else { return };
+                if !self.sessions.may_be_under(&session, name) {
+                    return;
+                }
                 let follows = |id: &JobId| self.jobs.get(id).is_some_and(|entry| entry.job.follows());
-                let jobs: Vec<JobId> = known.jobs.iter().filter(follows).collect();
+                let jobs: Vec<JobId> = self.sessions.jobs(&session).filter(follows).collect();
                 self.give_up_session(&session, name);
                 jobs.into_iter().for_each(|id| self.job_is_taken_over(id));
             }

@@ -6,8 +6,6 @@ use crate::client::jobs::job::{Entry, Parked};
 use crate::client::router::Router;
 use crate::client::text::event::Event;
 use crate::collections::SmallSet;
-use crate::contract::agent::RotateSession;
-use crate::contract::{Endpoint, Operation};
 use crate::engine::{EventKind, RecordId};
 use crate::policy::Error;
 use crate::state::{CommandId, JobId, Name};
@@ -85,23 +83,9 @@ impl Router {
         let session = entry.subject.session_id.clone();
         let id = self.jobs.insert(Box::new(entry));
         self.commands.set_job(command, Some(id));
-        if let Some(tracked) = session.as_ref().and_then(|session| self.sessions.get_mut(session)) {
-            tracked.jobs.insert(id);
-        }
+        session.iter().for_each(|session| self.sessions.join(session, id));
         self.set_timer(id, NOW);
         id
-    }
-
-    /// A job changes a session.
-    pub(crate) fn changes(&mut self, id: JobId, session: Option<ArcStr>, endpoint: &Endpoint) {
-        let Some(session) = session else { return };
-        let now = self.now();
-        let tracked = self.sessions.get_or_insert_with(session, Box::default);
-        tracked.jobs.insert(id);
-        tracked.changing.insert(id);
-        if endpoint.name == RotateSession::ENDPOINT.name {
-            tracked.observed.asked(now);
-        }
     }
 
     /// A job is no more: nothing wakes it, and its place is free.
@@ -124,14 +108,13 @@ impl Router {
 
     /// The name of a job's record, or of its session's.
     pub(crate) fn kept_under(&self, entry: &Entry) -> Option<Name> {
-        let tracked = || entry.subject.session_id.as_ref().and_then(|session| self.sessions.get(session)?.name.clone());
-        entry.record.name.clone().or_else(tracked)
+        let of_session = || self.sessions.name(entry.subject.session_id.as_deref()?).cloned();
+        entry.record.name.clone().or_else(of_session)
     }
 
     /// The job that opens a session, while it is at it.
     pub(crate) fn opening(&self, session: &str) -> Option<JobId> {
-        let tracked = self.sessions.get(session)?;
-        tracked.changing.iter().find(|id| self.jobs.get(id).is_some_and(|entry| entry.job.follows()))
+        self.sessions.changing(session).find(|id| self.jobs.get(id).is_some_and(|entry| entry.job.follows()))
     }
 }
 

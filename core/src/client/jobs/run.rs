@@ -32,8 +32,8 @@ impl Router {
     pub(crate) fn with<T>(&mut self, id: JobId, act: impl FnOnce(&mut Job, &mut Cx<'_>) -> T) -> Option<T> {
         let Entry { job, subject, wants, wanted, .. } = &mut **self.jobs.get_mut(&id)?;
         let day = self.spending.today(self.shared.clock.unix(), subject.intent.as_deref());
-        let known = subject.session_id.as_deref().and_then(|session| self.sessions.get(session)).map(|tracked| tracked.known());
-        let has_session = &|session: &str| self.sessions.get(session).is_some_and(|tracked| tracked.is_had());
+        let known = subject.session_id.as_deref().and_then(|session| self.sessions.known(session));
+        let has_session = &|session: &str| self.sessions.is_had(session);
         let (mut notes, wanted) = (Vec::new(), *wanted);
         let mut cx =
             Cx { shared: &mut self.shared, service: &self.service, notes: &mut notes, subject, wanted, wants, known, has_session, day };
@@ -215,9 +215,7 @@ impl Router {
             Note::Moved => {
                 let now = self.now();
                 let session = self.jobs.get(&id).and_then(|entry| entry.subject.session_id.as_ref());
-                if let Some(tracked) = session.and_then(|session| self.sessions.get_mut(session)) {
-                    tracked.observed.changed(now);
-                }
+                session.into_iter().for_each(|session| self.sessions.exit_changed(session, now));
             }
             Note::Gone => self.gone(id),
             Note::Placed(order_no) => self.placed(id, &order_no),

@@ -9,7 +9,7 @@ use crate::client::router::Router;
 use crate::contract::agent::CreateSession;
 use crate::contract::{ANY, Operation, Safety};
 use crate::engine::is_over_for_good;
-use crate::state::{CommandId, Data, Done, JobId, Name, RequestIdentity, SavedCall, SavedSession, StoreCall, Tracked, User, WriteResult};
+use crate::state::{CommandId, Data, Done, JobId, KeptSession, Name, RequestIdentity, SavedCall, StoreCall, User, WriteResult};
 use crate::time::{Clock, Millis};
 
 /// The time for which a finished operation is remembered. 30 days.
@@ -139,25 +139,28 @@ impl Router {
         }
     }
 
-    /// Puts a session as it is; one that is over is let go of. Nothing waits for it. One that can live again is kept for good, so that its
-    /// intent buys no other; where it is of a slot, its pool renews it or lets go of it.
+    /// Puts a session as it is; one that is over is let go of. Nothing waits for it.
     pub(crate) fn put_session(&mut self, session: &str) {
-        let (Some(tracked), Some(data)) = (self.sessions.get(session), self.session_data(session)) else { return };
-        let Some(name) = tracked.name.clone() else { return };
-        let is_for_good = tracked.is_over_for_good();
-        let is_finished = tracked.is_over() && name.is_findable() && (is_for_good || !name.is_of_a_pool());
-        let keep_for = (is_finished && is_for_good).then_some(REMEMBERED);
-        self.put(&name, data, keep_for, is_finished, None);
-        if let (true, Some(tracked)) = (is_finished, self.sessions.get_mut(session)) {
-            (tracked.name, tracked.lapsed) = (None, true);
-            self.journal.give(&name, None);
+        let Some(kept) = self.sessions.kept(session) else { return };
+        let Some(name) = kept.name.clone() else { return };
+        let lapsed = self.sessions.lapse(session);
+        let keep_for = lapsed.filter(|is_for_good| *is_for_good).map(|_| REMEMBERED);
+        self.put_kept(&name, kept, keep_for, lapsed.is_some());
+    }
+
+    /// Puts the record of a session, and lets go of it where nothing here uses it any more.
+    pub(crate) fn put_kept(&mut self, name: &Name, kept: KeptSession, keep_for: Option<Millis>, release: bool) {
+        let data = self.session_data(kept);
+        self.put(name, data, keep_for, release, None);
+        if release {
+            self.journal.give(name, None);
         }
     }
 
-    /// The present record of a session.
-    pub(crate) fn session_data(&self, session: &str) -> Option<Data> {
-        let tracked = self.sessions.get(session)?;
-        Some(Data { session: Some(saved_session(session, tracked)), ..self.data(tracked.bought_as.as_deref()) })
+    /// The record of a session.
+    pub(crate) fn session_data(&self, kept: KeptSession) -> Data {
+        let bought_as = self.data(kept.bought_as.as_deref());
+        Data { session: Some(kept.session), ..bought_as }
     }
 
     /// Puts what something ended with, and lets go of its name.
@@ -192,18 +195,4 @@ pub(crate) fn kept_for(done: &Done) -> Option<Millis> {
     let is_session = done.operation == CreateSession::ENDPOINT.name;
     let is_over = is_over_for_good(done.facts.status.as_deref(), done.facts.session_type.as_deref());
     (!is_session || is_over).then_some(REMEMBERED)
-}
-
-pub(crate) fn saved_session(id: &str, tracked: &Tracked) -> SavedSession {
-    SavedSession {
-        id: id.to_owned(),
-        session_type: tracked.shown.session_type.as_ref().map(ArcStr::to_string),
-        status: tracked.shown.status.as_ref().map(ArcStr::to_string),
-        credentials: tracked.session_options.credentials,
-        auto_rotate: tracked.session_options.auto_rotate,
-        ends: tracked.session_options.ends.to_vec(),
-        unconfirmed: tracked.shown.unconfirmed,
-        charged_usd: tracked.shown.charged_usd.as_ref().map(ArcStr::to_string),
-        pool_notes: tracked.pool_notes.as_ref().map(ArcStr::to_string),
-    }
 }

@@ -1,6 +1,8 @@
 //! The queue of commands for a name. The name is claimed once for all of them, and each is let in with the data found under it, in the
 //! order in which they came. A command that comes while a job works under the name joins that job.
 
+use arcstr::ArcStr;
+
 use crate::client::begin::same_request::other_than_job;
 use crate::client::deferred::Deferred;
 use crate::client::end::commands::PendingWrite;
@@ -56,9 +58,9 @@ impl Router {
 
     /// The name is a session's.
     fn let_in_to_session(&mut self, name: &Name, session: &str) {
-        let is_its_name = self.sessions.get(session).is_some_and(|known| known.name.as_ref() == Some(name));
-        match self.session_data(session).filter(|_| is_its_name) {
-            Some(data) => {
+        match self.sessions.kept(session).filter(|kept| kept.name.as_ref() == Some(name)) {
+            Some(kept) => {
+                let data = self.session_data(kept);
                 let put_at = self.journal.named_at(name);
                 let found = StoredRecord::Readable(Box::new(Data { at: put_at.unwrap_or(data.at), ..data }));
                 self.deferred.push(Deferred::LetIn(name.clone(), Box::new(found)));
@@ -140,8 +142,7 @@ impl Router {
                 let fingerprint = |known: &RequestIdentity| known.fingerprint;
                 let is_another = entry.record.bought_as.as_deref().map(fingerprint) != start.bought_as.as_ref().map(fingerprint);
                 if is_another && !entry.record.name.as_ref().is_some_and(Name::is_of_a_pool) {
-                    let tracked = entry.subject.session_id.as_ref().and_then(|session| self.sessions.get(session));
-                    let status = tracked.and_then(|known| known.shown.status.as_deref());
+                    let status = entry.subject.session_id.as_ref().and_then(|session| self.sessions.status(session)).map(ArcStr::as_str);
                     let error = other_than_job(&start, entry, status, self.record_of(entry));
                     return self.complete(command, Err(error));
                 }

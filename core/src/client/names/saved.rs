@@ -1,5 +1,7 @@
 //! The store's entries, as people see them, page by page.
 
+use arcstr::ArcStr;
+
 use crate::client::doubts::settle::UNDER_WAY;
 use crate::client::requests::{Listing, ListingPurpose, StoredRecord};
 use crate::client::router::Router;
@@ -51,7 +53,7 @@ impl Router {
             (saved.holds, saved.in_doubt_since, saved.settle_from) = (RecordKind::UnderWay, None, None);
         }
         if let Some(User::Session(id)) = &user {
-            saved.status = self.sessions.get(id).and_then(|tracked| Some(tracked.shown.status.as_ref()?.to_string())).or(saved.status);
+            saved.status = self.sessions.status(id).map(ArcStr::to_string).or(saved.status);
         }
         Some(saved)
     }

@@ -17,8 +17,7 @@ use crate::wire::members;
 impl Router {
     /// A session is over: what is in doubt of its free changes is of no use any more. Returns the names that are let go of.
     pub(crate) fn drop_free_doubts(&mut self, session: &str) -> Vec<Name> {
-        let Some(known) = self.sessions.get_mut(session) else { return Vec::new() };
-        let names: Vec<Name> = std::mem::take(&mut known.free_doubts).into_names().collect();
+        let names = self.sessions.take_free_doubts(session);
         for name in &names {
             self.request_name(name, NameRequest::new(None, RequestKind::DropDoubt));
         }

@@ -1,75 +1,34 @@
 //! The holders of a session: callers with a handle, and jobs. Without holders its name is released, and its facts are forgotten.
 
-use std::sync::Arc;
-
 use arcstr::ArcStr;
 
 use crate::client::end::commands::Asker;
 use crate::client::router::Router;
 use crate::collections::SmallSet;
-use crate::engine::SessionOptions;
-use crate::state::{CommandId, Name, RequestIdentity, SavedSession, Shown, Tracked, User, word};
+use crate::state::{CommandId, Name, RequestIdentity, SavedSession, User};
 
 impl Router {
-    /// Returns true if the client follows a session.
-    pub(crate) fn follows(&self, session: &str) -> bool {
-        self.sessions.get(session).is_some_and(|known| known.name.is_some())
-    }
-
     /// From here on a session is this client's, under that name.
     pub(crate) fn hold_session(&mut self, name: &Name, session: SavedSession, bought_as: Option<RequestIdentity>) {
-        let id = ArcStr::from(session.id);
-        if let Some(known) = self.sessions.get_mut(&id).filter(|known| known.name.as_ref().is_some_and(|known| known != name)) {
-            // The session is followed already under another name, which keeps it.
-            known.session_options.credentials |= session.credentials;
-            known.session_options.auto_rotate |= session.auto_rotate;
-            return;
+        if let Some(id) = self.sessions.hold(name, session, bought_as) {
+            self.journal.give(name, Some(User::Session(id)));
         }
-        let before = self.sessions.remove(&id).unwrap_or_default();
-        self.journal.give(name, Some(User::Session(id.clone())));
-        let tracked = Tracked {
-            name: Some(name.clone()),
-            shown: Shown {
-                session_type: session.session_type.as_deref().map(word),
-                status: session.status.as_deref().map(word),
-                seen: before.shown.seen,
-                unconfirmed: session.unconfirmed && !before.shown.seen,
-                charged_usd: session.charged_usd.as_deref().map(ArcStr::from),
-            },
-            session_options: SessionOptions {
-                credentials: session.credentials,
-                auto_rotate: session.auto_rotate || before.session_options.auto_rotate,
-                ends: session.ends.into(),
-            },
-            bought_as: bought_as.map(Arc::new),
-            lapsed: false,
-            pool_notes: session.pool_notes.map(ArcStr::from),
-            ..*before
-        };
-        self.sessions.insert(id, Box::new(tracked));
     }
 
     /// Follows a session no more, without ending it.
     pub(crate) fn release_session(&mut self, session: &str) -> bool {
-        let follows = self.follows(session);
-        if let Some(known) = self.sessions.get_mut(session) {
-            known.held = false;
-            known.promised.clear();
-        }
+        let follows = self.sessions.release(session);
         self.let_go_of_session(session);
         follows
     }
 
-    /// These commands end with a session, so their callers have it, as soon as they take it. Not one that is over, but where it is of a
-    /// slot and may live again: its pool renews it. And not one that was resumed with all others and has a name of its caller's: whoever
-    /// starts that asks for it.
+    /// These commands end with a session, so their callers have it, as soon as they take it. Not one that was resumed with all others and
+    /// has a name of its caller's: whoever starts that asks for it.
     pub(crate) fn promise_session(&mut self, session: &ArcStr, commands: &SmallSet<CommandId>) {
-        let is_pools = |known: &Tracked| known.name.as_ref().is_some_and(Name::is_of_a_pool) && !known.is_over_for_good();
-        let Some(tracked) = self.sessions.get_mut(session).filter(|known| !known.is_over() || is_pools(known)) else { return };
-        let is_callers = tracked.name.as_ref().is_some_and(Name::is_findable);
+        let Some(is_callers) = self.sessions.is_promised(session) else { return };
         for id in commands.iter() {
             if self.commands.asker(id).is_some_and(|asker| !is_callers || !matches!(asker, Asker::List(_))) {
-                tracked.promised.insert(id);
+                self.sessions.promise(session, id);
                 self.commands.promise(id, session);
             }
         }
@@ -77,44 +36,29 @@ impl Router {
 
     /// A command that ended with a session was taken, or its caller is gone.
     pub(crate) fn give_session(&mut self, session: &str, command: CommandId, taken: bool) {
-        if let Some(known) = self.sessions.get_mut(session) {
-            known.held |= known.promised.remove(&command) && taken;
-        }
+        self.sessions.give(session, command, taken);
         self.let_go_of_session(session);
     }
 
     /// Lets go of a session that no caller has and no job is about: whoever wants it next finds its record.
     pub(crate) fn let_go_of_session(&mut self, session: &str) {
-        let Some(tracked) = self.sessions.get(session).filter(|known| !known.is_held() && known.jobs.is_empty()) else { return };
-        if let Some(name) = tracked.name.clone() {
-            if let Some(data) = self.session_data(session) {
-                self.put(&name, data, None, true, None);
-            }
-            self.journal.give(&name, None);
+        let Some(kept) = self.sessions.let_go(session) else { return };
+        if let Some(name) = kept.name.clone() {
+            self.put_kept(&name, kept, None, true);
         }
-        let known = self.sessions.remove(session).and_then(|known| known.without_name());
-        known.into_iter().for_each(|known| _ = self.sessions.insert(session.into(), Box::new(known)));
     }
 
-    /// Returns true if a caller has a handle of the session, or is about to get one.
-    pub(crate) fn is_held(&self, session: &str) -> bool {
-        self.sessions.get(session).is_some_and(|known| known.is_held())
-    }
-
-    /// A name is a session's no more, so nobody here has it by that name. Changes of it that are under way or in doubt are known all the
-    /// same.
+    /// A name is a session's no more.
     pub(crate) fn give_up_session(&mut self, session: &str, name: &Name) {
-        let Some(known) = self.sessions.get_mut(session).filter(|known| known.may_be_under(name)) else { return };
-        let Tracked { shown, free_doubts, jobs, changing, .. } = std::mem::take(&mut **known);
-        **known = Tracked { shown: Shown { unconfirmed: false, ..shown }, free_doubts, jobs, changing, ..Tracked::default() };
-        self.let_go_of_session(session);
+        if self.sessions.give_up(session, name) {
+            self.let_go_of_session(session);
+        }
     }
 
     /// From now on what is seen through a session may rotate it.
-    pub(crate) fn rotate_when_seen(&mut self, session_id: &str) {
-        let tracked = self.sessions.get_or_insert_with(session_id.into(), Box::default);
-        if !std::mem::replace(&mut tracked.session_options.auto_rotate, true) {
-            self.put_session(session_id);
+    pub(crate) fn rotate_when_seen(&mut self, session: &str) {
+        if self.sessions.rotate_when_seen(session) {
+            self.put_session(session);
         }
     }
 }

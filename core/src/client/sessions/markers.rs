@@ -66,11 +66,10 @@ impl Router {
 
     /// A session was ended: what is in doubt of its renewals is not sent again but by its record. Returns the name that is looked at.
     pub(crate) fn look_for_renewal(&mut self, session: &str) -> Option<Name> {
-        let tracked = self.sessions.get(session);
-        if tracked.is_some_and(|known| known.shown.session_type.as_deref() == Some("dynamic")) {
+        if self.sessions.type_of(session).is_some_and(|kind| kind == "dynamic") {
             return None;
         }
-        for id in tracked.map(|known| known.changing.iter().collect::<Vec<JobId>>()).unwrap_or_default() {
+        for id in self.sessions.changing(session) {
             if let Some(entry) = self.jobs.get_mut(&id).filter(|entry| entry.subject.operation == RenewSession::ENDPOINT.name) {
                 entry.record.rare.get_or_insert_default().session_over = true;
             }

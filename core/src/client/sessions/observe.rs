@@ -4,7 +4,7 @@
 use crate::client::router::Router;
 use crate::contract::agent::{RotateReason, RotateSession};
 use crate::contract::{Operation, json_of};
-use crate::engine::{Phase, Then, phase_of};
+use crate::engine::Then;
 use crate::options::CallOptions;
 use crate::state::{Seen, Verdict};
 use crate::time::Now;
@@ -13,40 +13,28 @@ impl Router {
     /// Turns what was seen through a session into advice, and begins a rotation where the session rotates by itself.
     pub(crate) fn observe(&mut self, session_id: &str, seen: Seen, now: Now) -> Option<Verdict> {
         self.shared.clock.tick(now);
-        let tracked = self.sessions.get_mut(session_id)?;
-        let reason = match tracked.observed.judge(seen) {
+        let reason = match self.sessions.observe(session_id, seen)? {
             Verdict::Rotate(reason) => reason,
             verdict => return Some(verdict),
         };
-        let auto = tracked.session_options.auto_rotate;
-        let changing = tracked.changing.iter().next().and_then(|id| self.jobs.get(&id).map(|entry| (id, entry)));
-        let phase = phase_of(tracked.shown.status.as_deref(), &tracked.session_options.ends);
-        Some(match changing {
-            _ if tracked.shown.session_type.as_deref() == Some("static") => Verdict::Unsure("a static session can't be rotated"),
-            Some((id, entry)) if auto && entry.subject.operation == RotateSession::ENDPOINT.name => {
-                let command = self.command(RotateSession::ENDPOINT);
-                self.attach(id, command);
-                Verdict::Rotating(reason, command)
-            }
-            Some(_) => Verdict::Unsure("a change of the session is under way"),
-            None if matches!(phase, Phase::Pending | Phase::Ended) => Verdict::Unsure("the session is not active, as far as is known"),
-            None => match tracked.observed.held_back(now.monotonic) {
-                Some(why) => Verdict::Unsure(why),
-                None if auto => self.rotate(session_id, reason),
-                None => Verdict::Rotate(reason),
-            },
+        let auto = self.sessions.rotates(session_id);
+        let changing = self.sessions.changing(session_id).next().and_then(|id| Some((id, self.jobs.get(&id)?.subject.operation)));
+        let is_static = self.sessions.type_of(session_id).is_some_and(|kind| kind == "static");
+        if let Some((id, _)) = changing.filter(|(_, operation)| auto && !is_static && *operation == RotateSession::ENDPOINT.name) {
+            let command = self.command(RotateSession::ENDPOINT);
+            self.attach(id, command);
+            return Some(Verdict::Rotating(reason, command));
+        }
+        Some(match self.sessions.keeps_exit(session_id, changing.is_some(), now.monotonic) {
+            Some(why) => Verdict::Unsure(why),
+            None if auto => self.rotate(session_id, reason),
+            None => Verdict::Rotate(reason),
         })
     }
 
     fn rotate(&mut self, session_id: &str, reason: RotateReason) -> Verdict {
         let now = self.now();
-        let credentials = self.sessions.get_mut(session_id).is_some_and(|tracked| {
-            // One that was left in doubt is sent once more first; meanwhile nothing is seen as news.
-            if tracked.free_doubts.rotation.is_some() {
-                tracked.observed.asked(now);
-            }
-            tracked.session_options.credentials
-        });
+        let credentials = self.sessions.begins_rotation(session_id, now);
         let rotation = RotateSession {
             session_id: session_id.to_owned(),
             include_credentials: credentials.then_some(true),
@@ -61,17 +49,16 @@ mod tests {
     use super::*;
     use crate::client::{Client, ClientOptions, Step, StoreCall};
     use crate::contract::agent::TerminateSession;
-    use crate::engine::SessionOptions;
-    use crate::state::{Shown, Tracked};
+    use crate::state::{Name, SavedSession};
 
     const NOW: Now = Now { unix: 1_700_000_000_000, monotonic: 1_000_000 };
 
     fn following(auto_rotate: bool) -> Client {
         let options = ClientOptions { base_url: "https://api.example/v1".into(), store: true, ..ClientOptions::default() };
         let mut client = Client::new(options, [7; 16]).expect("the options are sound");
-        let shown = Shown { status: Some("active".into()), session_type: Some("dynamic".into()), ..Shown::default() };
-        let active = Tracked { session_options: SessionOptions { auto_rotate, ..SessionOptions::default() }, shown, ..Tracked::default() };
-        client.router.sessions.insert("s-1".into(), Box::new(active));
+        let (status, session_type) = (Some("active".into()), Some("dynamic".into()));
+        let active = SavedSession { id: "s-1".into(), status, session_type, auto_rotate, ..SavedSession::default() };
+        client.router.sessions.hold(&Name::from("5e.r1".to_owned()), active, None);
         client
     }
 
@@ -107,7 +94,7 @@ mod tests {
         client.start(TerminateSession { session_id: "s-1".into() }, CallOptions::default());
         assert!(matches!(seen(&mut client), Verdict::Unsure(why) if why.contains("under way")));
         let mut client = following(true);
-        client.router.sessions.get_mut("s-1").expect("is there").shown.status = Some("expired".into());
+        client.router.sessions.learn("s-1", Some("expired"), None);
         assert!(matches!(seen(&mut client), Verdict::Unsure(why) if why.contains("not active")));
     }
 }

@@ -118,7 +118,7 @@ impl Sessions {
         self.is(session, Tracked::is_held)
     }
 
-    /// Returns true if nothing says that it is over. One that is not known counts as over.
+    /// Returns true if a session is over, as far as is known. One that is not known counts as over.
     pub(crate) fn is_over(&self, session: &str) -> bool {
         self.get(session).is_none_or(Tracked::is_over)
     }
@@ -443,5 +443,163 @@ impl Sessions {
             known.pool_notes = notes.map(ArcStr::from);
             true
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::Facts;
+
+    const ID: &str = "s-1";
+
+    fn name(of: &str) -> Name {
+        Name::from(format!("5e.{of}"))
+    }
+
+    fn saved(status: &str, session_type: &str) -> SavedSession {
+        SavedSession { id: ID.into(), status: Some(status.into()), session_type: Some(session_type.into()), ..SavedSession::default() }
+    }
+
+    /// One session under that name.
+    fn held(of: &str, status: &str, session_type: &str) -> Sessions {
+        let mut sessions = Sessions::default();
+        assert_eq!(sessions.hold(&name(of), saved(status, session_type), None), Some(ID.into()));
+        sessions
+    }
+
+    #[test]
+    fn a_session_stays_for_as_long_as_a_caller_or_a_job_has_it() {
+        type Act<'a> = &'a dyn Fn(&mut Sessions);
+        let (promise, job): (Act<'_>, Act<'_>) = (&|all| all.promise(ID, CommandId(1)), &|all| all.join(ID, 1));
+        let (taken, gone): (Act<'_>, Act<'_>) = (&|all| all.give(ID, CommandId(1), true), &|all| all.give(ID, CommandId(1), false));
+        let (released, done): (Act<'_>, Act<'_>) = (&|all| _ = all.release(ID), &|all| all.end_job(ID, 1, "create_session", None));
+        for (acts, is_let_go) in [
+            (&[][..], true),
+            (&[promise], false),
+            (&[promise, taken], false),
+            (&[promise, gone], true),
+            (&[promise, taken, released], true),
+            (&[promise, released, taken], true),
+            (&[job], false),
+            (&[job, done], true),
+            (&[promise, taken, job, done], false),
+        ] {
+            let mut sessions = held("i1", "active", "dynamic");
+            acts.iter().for_each(|act| act(&mut sessions));
+            let kept = sessions.let_go(ID);
+            assert_eq!((kept.is_some(), sessions.name(ID).is_none()), (is_let_go, is_let_go));
+            assert!(kept.is_none_or(|kept| kept.name == Some(name("i1")) && kept.session.status.as_deref() == Some("active")));
+        }
+    }
+
+    #[test]
+    fn a_session_that_is_over_is_let_go_of_unless_its_pool_may_renew_it_or_its_caller_has_no_name_for_it() {
+        for (of, status, session_type, lapses) in [
+            ("i1", "active", "dynamic", None),
+            ("i1", "terminated", "dynamic", Some(true)),
+            ("i1", "expired", "static", Some(false)),
+            ("p1", "expired", "static", None),
+            ("p1", "terminated", "static", Some(true)),
+            ("r1", "terminated", "dynamic", None),
+        ] {
+            let mut sessions = held(of, status, session_type);
+            assert_eq!(sessions.lapse(ID), lapses, "{of} {status}");
+            assert_eq!(sessions.name(ID).is_none(), lapses.is_some());
+            let finished = (of == "r1").then(|| name(of));
+            assert_eq!(sessions.take_finished(ID), finished, "{of} {status}");
+        }
+    }
+
+    #[test]
+    fn a_session_that_was_let_go_of_when_it_was_over_may_live_again() {
+        let mut sessions = held("i1", "expired", "static");
+        assert_eq!(sessions.lapse(ID), Some(false));
+        assert!(sessions.let_go(ID).is_some_and(|kept| kept.name.is_none()) && sessions.len() == 1, "it may be renewed");
+        assert_eq!(sessions.learn(ID, Some("expired"), None), Learnt::default());
+        assert_eq!(sessions.learn(ID, Some("active"), None), Learnt { is_news: true, lives_again: true });
+        // Another client's record is older than what was seen, but has what was forgotten.
+        let record = SavedSession { credentials: true, ..saved("expired", "static") };
+        let again = sessions.reclaimed(&record, false).expect("is claimed");
+        assert_eq!((again.status.as_deref(), again.credentials), (Some("active"), true));
+        sessions.rename(ID, name("i1"));
+        assert!(sessions.reclaimed(&record, false).is_none(), "it has a name");
+        assert_eq!(sessions.learn(ID, Some("active"), None), Learnt::default());
+
+        let mut sessions = held("i1", "terminated", "dynamic");
+        assert_eq!(sessions.lapse(ID), Some(true));
+        assert!(sessions.let_go(ID).is_some() && sessions.len() == 0, "nothing is to be known of it");
+    }
+
+    #[test]
+    fn the_record_of_another_client_is_newer_than_what_this_one_knew() {
+        let mut sessions = held("i1", "active", "dynamic");
+        sessions.lose_name(ID);
+        let record = saved("rotating", "dynamic");
+        let status = |is_own| sessions.reclaimed(&record, is_own).and_then(|saved| saved.status);
+        assert_eq!((status(false).as_deref(), status(true).as_deref()), (Some("rotating"), Some("active")));
+    }
+
+    #[test]
+    fn a_purchase_that_is_replayed_keeps_the_name_that_its_session_has() {
+        let bought = |status: &str| Bought { facts: Facts { status: Some(status.into()), ..Facts::default() }, session_type: None };
+        let options = SessionOptions { credentials: true, ..SessionOptions::default() };
+        let mut sessions = Sessions::default();
+        assert!(sessions.bought((&ID.into(), 1), bought("creating"), Some(&name("i1")), None, &options));
+        assert!(!sessions.bought((&ID.into(), 2), bought("creating"), Some(&name("i2")), None, &options));
+        assert_eq!((sessions.name(ID), sessions.status(ID).map(ArcStr::as_str)), (Some(&name("i1")), Some("creating")));
+        assert_eq!(sessions.changing(ID).collect::<Vec<_>>(), [1]);
+        assert_eq!(sessions.jobs(ID).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(sessions.hold(&name("i3"), saved("active", "dynamic"), None), None, "it has a name");
+        assert!(sessions.give_up(ID, &name("i1")) && sessions.name(ID).is_none() && sessions.changing(ID).eq([1]), "its changes go on");
+    }
+
+    #[test]
+    fn a_session_keeps_its_exit_while_a_rotation_would_not_help() {
+        for (status, session_type, is_changing, why) in [
+            ("active", "dynamic", false, None),
+            ("active", "static", false, Some("a static session can't be rotated")),
+            ("active", "dynamic", true, Some("a change of the session is under way")),
+            ("expired", "dynamic", false, Some("the session is not active, as far as is known")),
+        ] {
+            assert_eq!(held("i1", status, session_type).keeps_exit(ID, is_changing, 0), why, "{status} {session_type}");
+        }
+        let mut sessions = held("i1", "active", "dynamic");
+        sessions.change(ID.into(), 1, RotateSession::ENDPOINT.name, 1000);
+        assert!(sessions.keeps_exit(ID, false, 1001).is_some_and(|why| why.contains("a moment ago")));
+        assert_eq!(sessions.keeps_exit(ID, false, 100_000), None);
+    }
+
+    #[test]
+    fn doubts_about_free_changes_are_remembered_until_the_session_is_over() {
+        let mut sessions = held("i1", "active", "dynamic");
+        for (id, operation) in [(1, RotateSession::ENDPOINT.name), (2, TerminateSession::ENDPOINT.name), (3, "renew_session")] {
+            sessions.change(ID.into(), id, operation, 0);
+            sessions.end_job(ID, id, operation, Some(&name(&format!("r{id}"))));
+        }
+        assert_eq!((sessions.rotation_in_doubt(ID), sessions.changing(ID).next()), (Some(&name("r1")), None));
+        assert!(sessions.let_go(ID).is_some() && sessions.name(ID).is_none(), "no caller has it");
+        assert_eq!(sessions.take_free_doubts(ID), [name("r1"), name("r2")]);
+        assert!(sessions.take_free_doubts(ID).is_empty() && sessions.terminated(ID).is_some() && sessions.len() == 0);
+    }
+
+    #[test]
+    fn a_session_that_the_service_does_not_have_was_there_if_it_was_seen_or_is_of_a_slot() {
+        for (of, status, is_seen, is_changing, was_there) in [
+            ("i1", "active", false, false, false),
+            ("i1", "active", true, false, true),
+            ("p1", "active", false, false, true),
+            ("i1", "creating", true, false, false),
+            ("i1", "active", true, true, false),
+        ] {
+            let mut sessions = held(of, status, "dynamic");
+            if is_seen {
+                sessions.learn(ID, Some(status), None);
+            }
+            if is_changing {
+                sessions.change(ID.into(), 1, "renew_session", 0);
+            }
+            assert_eq!(sessions.was_there(ID), was_there, "{of} {status} {is_seen} {is_changing}");
+        }
     }
 }

@@ -13,6 +13,7 @@ import createClient from "openapi-fetch";
 import * as v from "valibot";
 import { z } from "zod";
 
+import { fleets } from "./fleets.mjs";
 import { account, answering, purchases, rounds, rows } from "./rounds.mjs";
 
 const once = process.argv.includes("--once");
@@ -79,4 +80,4 @@ async function bought() {
 
 const version = (name) => JSON.parse(readFileSync(new URL(`node_modules/${name}/package.json`, import.meta.url), "utf8")).version;
 const versions = Object.fromEntries(["hopline", "openapi-fetch", "valibot", "zod"].map((name) => [name, version(name)]));
-console.log(JSON.stringify({ versions: { ...versions, Node: process.versions.node }, rows: [...(await lists()), ...(await smallCalls()), ...(await bought())] }));
+console.log(JSON.stringify({ versions: { ...versions, Node: process.versions.node }, rows: [...(await lists()), ...(await smallCalls()), ...(await bought()), ...(await fleets(once))] }));

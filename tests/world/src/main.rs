@@ -8,8 +8,10 @@ use std::time::{Duration, Instant};
 use hopline::policy::Rule;
 use hopline::pool::PoolRule;
 use hopline_world::{
-    BROKEN_TODAY, Kind, Limits, PLAN_SEED, PLANS, PoolWitness, SCOPES, Scope, explore, fleet_life, pool_life, seeded, side_by_side,
+    BROKEN_TODAY, FleetPlan, Kind, Limits, Measure, PLAN_SEED, PLANS, PoolWitness, SCOPES, Scope, Who, explore, fleet_life, pool_life,
+    seeded, side_by_side,
 };
+use serde_json::json;
 
 const HELP: &str = "\
 cargo xtask world scope NAME [FAULTS,TROUBLES,ACTS] [RULE]   every world of the scopes whose name has this in it
@@ -18,6 +20,7 @@ cargo xtask world seed KIND N [RULE]                         one life: agent, ca
 cargo xtask world seed pools N                               one life of a pool
 cargo xtask world seed fleet N [story]                        one life of several programs of one pool in virtual time
 cargo xtask world plan NAME [SEED] [story]                   the figures of a plan of several programs of one pool, or of `all` but `big`
+cargo xtask world plans                                      the counts of all plans but `big`, for `cargo xtask bench fleets`
 cargo xtask world without RULE [SEEDS]                       the plans and lives of pools that come to harm without a rule of pools,
                                                              or without each of `all`
 cargo xtask world deep                                       every scope, with more that goes wrong than in every run
@@ -30,6 +33,10 @@ fn main() -> ExitCode {
     let is_well = match words.as_slice() {
         ["scope", name, rest @ ..] => scope(name, rest),
         ["plan", name, rest @ ..] => plan(name, rest),
+        ["plans"] => table(PLANS.iter().filter(|plan| plan.name != BIG)).map(|table| {
+            println!("{table}");
+            true
+        }),
         ["deep"] => deep(),
         ["without", rule, rest @ ..] => without(rule, rest.first().copied()),
         ["seed", "pools", seed] => one_of_pools(seed),
@@ -136,6 +143,26 @@ fn plan(name: &str, rest: &[&str]) -> Result<bool, String> {
     }
     let names = || PLANS.iter().map(|plan| plan.name).collect::<Vec<_>>().join(", ");
     if any { Ok(is_well) } else { Err(format!("there is no plan `{name}`; they are {}", names())) }
+}
+
+/// The counts of plans, as a row each and one of all together.
+fn table<'a>(plans: impl Iterator<Item = &'a FleetPlan>) -> Result<serde_json::Value, String> {
+    let (mut rows, mut sums) = (Vec::new(), [0.0, 0.0]);
+    for plan in plans {
+        let lived = plan.live(PLAN_SEED, false)?;
+        let rate = lived.is(Measure::Rate { who: Who::All, from: 0, until: i64::MAX });
+        let first = Some(lived.is(Measure::LeaseAfter { from: 0 })).filter(|first| first.is_finite());
+        let least = lived.figures.iter().find(|one| matches!(one.figure.measure, Measure::Least { .. })).map(|one| one.is);
+        let counts = [Measure::Bought, Measure::NeverLent].map(|measure| lived.is(measure));
+        sums = [sums[0] + counts[0], sums[1] + counts[1]];
+        let numbers = [Some(rate), first, least].map(|number| number.map_or(String::new(), |number| format!("{number:.2}")));
+        rows.push(
+            [vec![format!("`{}`: {}", plan.name, plan.tells)], numbers.into(), counts.map(|count| count.to_string()).into()].concat(),
+        );
+    }
+    rows.push([vec!["all".to_owned()], vec![String::new(); 3], sums.map(|sum| sum.to_string()).into()].concat());
+    let columns = ["Plan", "Leases a second", "Seconds to the first", "Least served, over the mean", "Bought", "Never lent"];
+    Ok(json!({ "versions": { "hopline": env!("CARGO_PKG_VERSION") }, "columns": columns, "rows": rows }))
 }
 
 /// Prints which plans and lives come to harm without a rule, and not with it.
@@ -248,4 +275,17 @@ fn swarm(rest: &[&str]) -> Result<bool, String> {
     let (lives, steps) = (kinds.len() as u64 * (next.into_inner() - first), steps.into_inner());
     println!("{lives} lives, {steps} steps in {:.0} s", begun.elapsed().as_secs_f64());
     Ok(!is_wrong.into_inner())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_of_plans_has_a_row_of_each_and_one_of_all() {
+        let told = table(PLANS.iter().filter(|plan| ["slow", "reads403"].contains(&plan.name))).expect("no harm is done");
+        let rows: Vec<Vec<String>> = serde_json::from_value(told["rows"].clone()).expect("are texts");
+        assert_eq!(rows.iter().map(|row| row[4..].join(" ")).collect::<Vec<_>>(), ["12 0", "1 1", "13 1"]);
+        assert!(rows[0][0].starts_with("`slow`: ") && rows[1][2..4] == ["", ""], "{told}");
+    }
 }

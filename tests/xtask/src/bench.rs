@@ -9,7 +9,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use serde_json::Value;
 
-use crate::cargo::{cargo, root, run, target};
+use crate::cargo::{cargo, root, run, target, world};
 use crate::{Fail, browser, kotlin, node, python, swift};
 
 /// A host, and what measures there.
@@ -22,6 +22,7 @@ const HOSTS: &[Host] = &[
     ("browser", browser::bench),
     ("kotlin", kotlin::bench),
     ("swift", swift::bench),
+    ("fleets", fleets),
 ];
 
 /// Measures in all hosts, or in those named, and writes their tables anew.
@@ -44,6 +45,13 @@ fn rust() -> Result<Command, Fail> {
     run(&mut cargo(&["build", "--profile", "bench", "--package", "hopline-bench"]))?;
     // Cargo keeps what is built to be measured where it keeps what ships.
     Ok(Command::new(target()?.join("release/hopline-bench").with_extension(std::env::consts::EXE_EXTENSION)))
+}
+
+/// Pools of several programs in virtual time.
+fn fleets() -> Result<Command, Fail> {
+    let mut plans = world()?;
+    plans.arg("plans");
+    Ok(plans)
 }
 
 /// The output of a measuring program.
@@ -78,8 +86,15 @@ fn processor() -> Option<String> {
     Some(line.trim_start_matches([':', '\t', ' ']).to_owned())
 }
 
-/// The rows, as a table of Markdown.
+/// The rows, as a table of Markdown; where there are columns, their cells are texts.
 fn table(told: &Value) -> Result<String, Fail> {
+    if let Some(columns) = told.get("columns") {
+        let columns: Vec<String> = serde_json::from_value(columns.clone())?;
+        let rows: Vec<Vec<String>> = serde_json::from_value(told["rows"].clone())?;
+        let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+        let numbers = "---:|".repeat(columns.len().saturating_sub(1));
+        return Ok(format!("{}|---|{numbers}\n{}", line(&columns), rows.iter().map(|row| line(row)).collect::<String>()));
+    }
     let mut table = "| Work | Hopline | Beside it | Ratio (quartiles) | Goal |\n|---|---:|---|---:|---|\n".to_owned();
     for row in told["rows"].as_array().ok_or("what measures gave no rows")? {
         let (work, own) = (row["work"].as_str().unwrap_or_default(), figures(row)?);
@@ -94,9 +109,10 @@ fn table(told: &Value) -> Result<String, Fail> {
             other = format!("{}: {} {unit}", beside["what"].as_str().unwrap_or_default(), short(quantile(&others, 0.5)));
             ratio = format!("{judged:.2} ({low:.2} to {high:.2})");
         }
-        let goal = row.get("goal").and_then(Value::as_f64).map(|most| {
-            let verdict = if judged <= most { "met" } else { "missed" };
-            format!("≤ {most}: {verdict}")
+        let goal = [("goal", "≤"), ("least", "≥")].into_iter().find_map(|(name, sign)| {
+            let goal = row.get(name)?.as_f64()?;
+            let is_met = if sign == "≤" { judged <= goal } else { judged >= goal };
+            Some(format!("{sign} {goal}: {}", if is_met { "met" } else { "missed" }))
         });
         writeln!(table, "| {work} | {} {unit} | {other} | {ratio} | {} |", short(figure), goal.unwrap_or_default())?;
     }
@@ -153,6 +169,19 @@ mod tests {
         };
         assert!(table(&told(2.0)).unwrap().ends_with("| w | 2.00 µs | peer: 1.00 µs | 2.00 (2.00 to 2.00) | ≤ 2: met |\n"));
         assert!(table(&told(1.99)).unwrap().ends_with("| ≤ 1.99: missed |\n"));
+    }
+
+    #[test]
+    fn a_figure_may_have_a_least_value() {
+        let alone = |figure: f64| table(&json!({ "rows": [{ "work": "w", "figures": [figure], "unit": "", "least": 0.5 }] })).unwrap();
+        assert!(alone(0.5).ends_with("| ≥ 0.5: met |\n"));
+        assert!(alone(0.49).ends_with("| ≥ 0.5: missed |\n"));
+    }
+
+    #[test]
+    fn a_table_with_columns_of_its_own_has_their_cells() {
+        let told = json!({ "columns": ["Plan", "Bought"], "rows": [["a", "2"], ["b", ""]] });
+        assert_eq!(table(&told).unwrap(), "| Plan | Bought |\n|---|---:|\n| a | 2 |\n| b |  |\n");
     }
 
     #[test]

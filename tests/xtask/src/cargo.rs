@@ -148,11 +148,16 @@ pub(crate) fn run_program(package: &str, arguments: &[String]) -> Result<ExitCod
 
 /// Builds the proof's program and becomes it.
 pub(crate) fn run_proof(arguments: &[String]) -> Result<ExitCode, Fail> {
+    become_it(world()?.args(arguments))
+}
+
+/// Builds the proof's program.
+pub(crate) fn world() -> Result<Command, Fail> {
     let profile = ["build", "--profile", "search", "--package", "hopline-world", "--bin", "hopline-world"];
     if !cargo(&profile).status()?.success() {
         return Err("hopline-world could not be built; what cargo said is above".into());
     }
-    become_it(Command::new(target()?.join("search/hopline-world").with_extension(std::env::consts::EXE_EXTENSION)).args(arguments))
+    Ok(Command::new(target()?.join("search/hopline-world").with_extension(std::env::consts::EXE_EXTENSION)))
 }
 
 /// Replaces this process, so that signals and the exit code are the program's own.

@@ -47,7 +47,7 @@ cargo xtask sentences                   writes anew what errors say, into tests/
 cargo xtask gen                         prints the types and clients of python, node, kotlin and swift from the table, to look at
 cargo xtask package HOST                makes the wheel (python), the npm tarball (node), the jar (kotlin) or the folder (swift), and says where it is
 cargo xtask sizes [--accept]            what the packages weigh, and weighed; --accept keeps it in tests/bench/sizes.txt
-cargo xtask bench [HOST…]               what Hopline costs beside its peers, of all hosts or of those named, into the tables of tests/bench/README.md
+cargo xtask bench [HOST…]               what Hopline costs beside its peers, of all hosts or of those named, into the tables of tests/bench/README.md; `fleets`: plans of pools
 cargo xtask coverage                    which vector or test shows each statement of the contracts; one that nothing shows is a failure
 cargo xtask coverage --run TEXT         runs what shows the statements with this text in them
 cargo xtask coverage --mutate [N|TEXT]  changes the code that keeps a statement, and expects what shows it to fail; all samples, N of them, or those with this text

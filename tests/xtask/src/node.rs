@@ -135,7 +135,7 @@ fn measure(tarball: &Path) -> Result<Command, Fail> {
     run(npm::npm(&["ci"]).current_dir(&folder))?;
     run(npm::npm(&["install", "--offline", "--no-save"]).arg(tarball).current_dir(&folder))?;
     let mut measure = Command::new("node");
-    measure.arg(folder.join("bench.mjs")).arg(scripts.join("products.json"));
+    measure.arg(folder.join("bench.mjs")).arg(scripts.join("products.json")).env("HOPLINE_SANDBOX", sandbox()?);
     Ok(measure)
 }
 

@@ -6,7 +6,7 @@ use hopline::contract::pools::PoolReplace;
 use super::caller::{Aim, CallerPlan, threads};
 use super::laws::Law;
 use super::life::Fleet;
-use super::measures::{Bound, Figure, Measure, Measured, Who};
+use super::measures::{Bound, Figure, Lived, Measure, Measured, Who};
 use super::story::{HOUR, MINUTE, Order, Outage, Part, SECOND, Story};
 use super::targets::{EVER, Kind};
 
@@ -612,6 +612,14 @@ pub struct PlanLived {
     pub told: String,
     /// The events, one line each, if they were asked for.
     pub story: Vec<String>,
+    lived: Lived,
+}
+
+impl PlanLived {
+    /// A measure, also one that is none of the plan's figures.
+    pub fn is(&self, measure: Measure) -> f64 {
+        self.lived.is(measure)
+    }
 }
 
 impl FleetPlan {
@@ -625,7 +633,8 @@ impl FleetPlan {
             return Err(format!("{wrong}\n  {}", story[last..].join("\n  ")));
         }
         fleet.lived.broken = fleet.laws.broken.keys().filter(|law| matches!(law, Law::DataLost | Law::LentDiscarded | Law::Churn)).count();
-        let figures = self.figures.iter().map(|figure| Measured { figure: *figure, is: fleet.lived.is(figure.measure) }).collect();
-        Ok(PlanLived { figures, told: fleet.lived.told(), story })
+        let lived = fleet.lived;
+        let figures = self.figures.iter().map(|figure| Measured { figure: *figure, is: lived.is(figure.measure) }).collect();
+        Ok(PlanLived { figures, told: lived.told(), story, lived })
     }
 }

@@ -11,6 +11,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from time import monotonic, sleep
 from typing import Any
 
 import hopline
@@ -24,6 +25,8 @@ _COMMANDS = {
     "resume": "all programs buy for the pool again, also where it had stopped for a reason that somebody had to see to",
     "drain": "all programs close the pool, and its dynamic sessions are terminated",
 }
+_PROGRAMS_END = 20
+"""Seconds within which programs terminate what they have: 4 until they hear of the drain, 10 for their leases, and what a request takes."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -85,21 +88,45 @@ def _run(agent: hopline.AgentClient, asked: argparse.Namespace) -> tuple[Any, It
     with agent.join_pool(name) as pool:
         if asked.command == "status":
             status = pool.status(everywhere=True)
-            slots = [one for one in agent.saved() if (one.intent or "").startswith(f"pool/{name}/")]
+            slots = list(_slots(agent, name))
             mine, others, free = _mine(status), status.with_others, status.free_in_store
             found = {"name": name, "size": status.size, "mine": mine, "others": others, "free": free, "in_doubt": status.in_doubt}
             found |= {"empty": status.empty, "hold": status.hold, "slots": slots}
             return found, _status(name, status, slots)
         if asked.command == "drain":
-            pool.drain(everywhere=True, include_static=asked.static)
-            said = "is drained: its programs close it within a minute, and terminate what they have"
-        elif asked.command == "pause":
+            return _drain(agent, pool, asked.static)
+        if asked.command == "pause":
             pool.pause()
             said = "is paused: nothing is bought for it until `hopline pool resume`"
         else:
             pool.resume()
-            said = "buys again: its programs hear of it within a minute"
+            said = "buys again: its programs hear of it within 4 seconds, or before they buy"
     return {"name": name, "done": asked.command}, [f"{name} {said}"]
+
+
+def _slots(agent: hopline.AgentClient, name: str) -> Iterable[hopline.Saved]:
+    """What the store keeps of the slots of a pool."""
+    return (one for one in agent.saved() if (one.intent or "").startswith(f"pool/{name}/"))
+
+
+def _drain(agent: hopline.AgentClient, pool: hopline.Pool, include_static: bool) -> tuple[Any, Iterable[str]]:
+    """Drains a pool, and waits until its programs have terminated what they have."""
+
+    def living() -> set[str]:
+        return {one.session_id for one in _slots(agent, pool.name) if one.holds == "session" and one.session_id}
+
+    before = living()
+    pool.drain(everywhere=True, include_static=include_static)
+    until = monotonic() + _PROGRAMS_END
+    while (left := living()) and monotonic() < until:
+        before |= left
+        sleep(0.5)
+    ended = len(before - left)
+    said = f"{pool.name} is drained and stays paused: {ended} session{'' if ended == 1 else 's'} terminated"
+    if left:
+        static = "" if include_static else ", and static ones with --static"
+        said += f", {len(left)} still living: {', '.join(sorted(left))}; drain it again once no program has them{static}"
+    return {"name": pool.name, "done": "drain", "ended": ended, "living": sorted(left)}, [said]
 
 
 def _table(pools: Sequence[hopline.KnownPool]) -> Iterable[str]:

@@ -41,7 +41,7 @@ def environment(sandbox: Sandbox) -> dict[str, str]:
 
 
 def run(sandbox: Sandbox, *arguments: str, code: int = 0) -> str:
-    """What the command says: on standard output, or of a failure on standard error. The output never has the key."""
+    """Returns the output of the command: standard output, or standard error after a failure. The output never has the key."""
     program = str(Path(sys.executable).with_name("hopline"))
     done = subprocess.run([program, *arguments], env=environment(sandbox), capture_output=True, text=True, timeout=60)
     assert done.returncode == code, done
@@ -170,7 +170,7 @@ def test_a_drain_says_which_sessions_of_a_program_that_is_stopped_still_live(
         main(["pool", "drain", "shop", "--store", str(tmp_path)])
         [session] = living(sandbox)
         assert capsys.readouterr().out.startswith(f"shop is drained and stays paused: 0 sessions terminated, 1 still living: {session};")
-    # Nobody has it any more.
+    # No program has it any more.
     assert run(sandbox, "pool", "drain", "shop", "--store", str(tmp_path)) == "shop is drained and stays paused: 1 session terminated\n"
 
 

@@ -181,7 +181,7 @@ def test_a_program_whose_clock_is_an_hour_off_changes_nothing(hours: int, sandbo
         time.sleep(max(10, SECONDS))
         end = time.monotonic()
         got, gaps = shares(programs, settled), [round(program.longest_without(start, end), 1) for program in programs]
-        # What it had and said does not outlast it by more than the 10 s for which its entry is believed.
+        # Its sessions and its entry do not outlast it by more than the 10 s for which the entry is believed.
         odd.kill()
         killed = time.monotonic()
         until(lambda: all(len(sessions(program, time.monotonic() - 2)) >= 4 for program in others))

@@ -118,7 +118,7 @@ story("eight keys have eight sessions and nearly as many leases as without, and 
   }
   const two = [start({ isKeyed: true }), start({ isKeyed: true })];
   await allOpen(two);
-  // What each needs is known, and what the first one had too many has gone back.
+  // Each says what it needs, and the first one gives back what it has beyond its share.
   const haveFour = (from) => two.every(({ sessions }) => sessions(from).size === 4);
   await until(() => haveFour(now() - 3000));
   const from = now();
@@ -222,7 +222,7 @@ for (const [off, words] of [[3_600_000, "ahead"], [-3_600_000, "behind"]]) {
     const settled = now();
     await pause(lasts(10));
     const [counts, gaps] = [shares(all, settled), all.map((one) => one.longestWithout(from, now()))];
-    // What it had and said does not outlast it.
+    // Its sessions and its entry do not outlast it.
     await odd.kill();
     const killed = now();
     await until(() => others.every(({ sessions }) => sessions(now() - 2000).size >= 4));

@@ -16,6 +16,7 @@ mod paths;
 mod profile;
 mod python;
 mod rust;
+mod sandbox;
 mod schemathesis;
 mod sizes;
 mod swift;
@@ -45,7 +46,8 @@ cargo xtask only HOST WORDS             the tests of a host that have these word
 cargo xtask vector WORDS [HOST]         the vectors that have these words in their names, in Rust or another host
 cargo xtask sentences                   writes anew what errors say, into tests/vectors/sentences.txt, to read before a commit, and the table of codes
 cargo xtask gen                         prints the types and clients of python, node, kotlin and swift from the table, to look at
-cargo xtask package HOST                makes the wheel (python), the npm tarball (node), the jar (kotlin) or the folder (swift), and says where it is
+cargo xtask package HOST                makes the wheel (python), the npm tarball (node), the jar (kotlin), the folder (swift), or the sandbox's wheels
+                                        and npm packages (sandbox), and says where it is
 cargo xtask sizes [--accept]            what the packages weigh, and weighed; --accept keeps it in tests/bench/sizes.txt
 cargo xtask bench [HOST…]               what Hopline costs beside its peers, of all hosts or of those named, into the tables of tests/bench/README.md; `fleets`: plans of pools
 cargo xtask coverage                    which vector or test shows each statement of the contracts; one that nothing shows is a failure
@@ -140,6 +142,7 @@ fn package(arguments: &[String]) -> Result<ExitCode, Fail> {
         "node" => node::package(Profile::Release)?,
         "kotlin" => kotlin::package(Profile::Release)?,
         "swift" => swift::package(Profile::Release)?,
+        "sandbox" => sandbox::package(Profile::Release)?,
         _ => return Err(no_host(host)),
     };
     println!("{}", made.display());
@@ -147,5 +150,5 @@ fn package(arguments: &[String]) -> Result<ExitCode, Fail> {
 }
 
 fn no_host(host: &str) -> Fail {
-    format!("there is no package for `{host}`; the hosts with one are: python, node, kotlin, swift").into()
+    format!("there is no package for `{host}`; there is one for: python, node, kotlin, swift, sandbox").into()
 }

@@ -91,7 +91,7 @@ impl Client {
 impl Client {
     /// Its name.
     pub(crate) fn pool_name(&self, pool: &str) -> Name {
-        self.router.account.space.pool(pool)
+        self.router.account.space().pool(pool)
     }
 
     /// Claims it.
@@ -119,7 +119,7 @@ impl Client {
 impl Client {
     /// The name of a slot.
     pub(crate) fn slot_name(&self, slot: &str) -> Name {
-        self.router.account.space.slot(slot)
+        self.router.account.space().slot(slot)
     }
 
     /// Claims slots, at most `most` of these, those with something under them first. The pool hears which the store was asked for: not those
@@ -153,21 +153,21 @@ impl Client {
 impl Client {
     /// The time is this.
     pub(crate) fn tick(&mut self, now: Now) {
-        self.router.shared.clock.tick(now);
+        self.router.tick(now);
     }
 
     /// The time that it was given last.
     pub(crate) fn now(&self) -> Now {
-        self.router.shared.clock.now()
+        self.router.clock().now()
     }
 
     /// The space of this client's names.
     pub(crate) fn space(&self) -> &Space {
-        &self.router.account.space
+        self.router.account.space()
     }
 
     pub(crate) fn api(&self) -> Api {
-        self.router.service.api
+        self.router.api()
     }
 
     /// Dice of its own for a pool.

@@ -7,7 +7,6 @@ use crate::client::news::PoolNo;
 use crate::client::text::event::Event;
 use crate::client::types::{Misuse, Outcome, Step};
 use crate::collections::{IdMap, Map};
-use crate::policy::{Rule, Rules};
 use crate::state::{CommandId, JobId, Memory, Name, StepId, StoreAnswer, StoreCall};
 use crate::time::Clock;
 use crate::wire::Request;
@@ -154,9 +153,9 @@ impl Outbox {
         self.pending.remove(&id)
     }
 
-    /// Takes the purpose of a store call, and its answer. An answer with names that were not requested does not count.
-    pub(super) fn answered(&mut self, id: StepId, answer: StoreAnswer, rules: Rules) -> (Option<Pending>, StoreAnswer) {
-        let asked = self.asked.remove(&id).filter(|_| rules.holds(Rule::UnfitIsNoAnswer));
+    /// Takes the purpose of a store call, and its answer. An answer with names that were not requested is none.
+    pub(super) fn answered(&mut self, id: StepId, answer: StoreAnswer, is_strict: bool) -> (Option<Pending>, StoreAnswer) {
+        let asked = self.asked.remove(&id).filter(|_| is_strict);
         let fits = asked.is_none_or(|asked| asked.is_fitted_by(&answer));
         (self.take_purpose(id), if fits { answer } else { StoreAnswer::Failed })
     }
@@ -252,7 +251,7 @@ mod tests {
             outbox.ask(Pending::Claim(name("1")), Some(CommandId(4)), claim(&["1"]), &clock());
             let Some(Step::Store { id, command, call }) = outbox.pop() else { panic!("the host's store is asked") };
             assert_eq!((command, call), (Some(CommandId(4)), claim(&["1"])));
-            assert_eq!(outbox.answered(id, answer, Rules::default()), (Some(Pending::Claim(name("1"))), expected));
+            assert_eq!(outbox.answered(id, answer, true), (Some(Pending::Claim(name("1"))), expected));
         }
     }
 
@@ -263,7 +262,7 @@ mod tests {
         let (id, answer) = outbox.own_answer().expect("it has answered");
         assert!(outbox.is_empty() && outbox.own_answer().is_none());
         let claimed = StoreAnswer::Claimed(vec![(name("1"), None)]);
-        assert_eq!(outbox.answered(id, answer, Rules::default()), (Some(Pending::Claim(name("1"))), claimed));
+        assert_eq!(outbox.answered(id, answer, true), (Some(Pending::Claim(name("1"))), claimed));
     }
 
     #[test]

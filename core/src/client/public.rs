@@ -128,7 +128,7 @@ impl Client {
     /// as failed. An operation that was not sent ends without effect; one that may have been sent stays in doubt and can be resumed.
     pub fn cancel(&mut self, command: CommandId, now: Now) -> Option<StepId> {
         self.route(|router| {
-            router.shared.clock.tick(now);
+            router.tick(now);
             router.cancel(command)
         })
     }

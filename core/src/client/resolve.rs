@@ -13,7 +13,7 @@ impl Router {
     /// Takes in what came of a step.
     pub(super) fn resolve(&mut self, id: StepId, outcome: Outcome<'_>, now: Now) -> Result<(), Misuse> {
         self.outbox.check(id, &outcome)?;
-        self.shared.clock.tick(now);
+        self.tick(now);
         match outcome {
             Outcome::Store(answer) => self.on_store(id, answer),
             Outcome::Response { status, headers, body, truncated } => {
@@ -29,7 +29,7 @@ impl Router {
     pub(super) fn refuse_headers(&mut self, id: StepId, rule: &str, now: Now) -> Result<(), Misuse> {
         match self.outbox.purpose(id) {
             Some(Pending::Send(_) | Pending::Login) => {
-                self.shared.clock.tick(now);
+                self.tick(now);
                 self.received(id, engine::SendResult::Unfit(rule));
                 Ok(())
             }

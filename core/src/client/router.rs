@@ -21,7 +21,7 @@ use crate::engine::{Gate, Service, Shared, Tokens};
 use crate::entropy::Entropy;
 use crate::options::ClientOptions;
 use crate::policy::{Codes, Error, Quota, Rule, Rules};
-use crate::state::{Account, CommandId, JobId, Journal, Name, Sessions, SharedRequest, Space, StepId, User};
+use crate::state::{CommandId, JobId, Journal, Name, Sessions, SharedRequest, Space, StepId, User};
 use crate::time::{Clock, Now};
 use crate::wire::BaseUrl;
 
@@ -81,21 +81,15 @@ impl Router {
         let owner = options.api_key.as_ref().or(options.username.as_ref());
         let named = options.account.is_some();
         let name = options.account.or_else(|| owner.map(|owner| owner.reveal().to_owned())).unwrap_or_default();
-        let (name, salt) = (Secret::new(name), rng.salt());
         #[cfg(feature = "ablation")]
         let rules = Rules { without: options.without };
         #[cfg(not(feature = "ablation"))]
         let rules = Rules::default();
-        let space = Space::of(options.api, if named { name.reveal() } else { "" });
+        let space = Space::of(options.api, if named { &name } else { "" });
+        let at = (options.api, base.as_str());
         Ok(Router {
             spending: Spending::new(space.clone(), options.daily_cap_usd),
-            account: Owner {
-                space,
-                same: options.same_account,
-                digest: Account { digest: crate::entropy::digest(&salt, &[name.reveal()]), salt },
-                name,
-                backend_ready: options.backend_ready,
-            },
+            account: Owner::new(Secret::new(name), rng.salt(), space, at, options.same_account, options.backend_ready),
             service: Service {
                 api: options.api,
                 base,
@@ -137,7 +131,7 @@ impl Router {
     /// Returns the next step, after the work that is due.
     pub(super) fn poll(&mut self, now: Now) -> Step {
         debug_assert!(self.deferred.is_empty(), "each entry carries out what it leads to");
-        self.shared.clock.tick(now);
+        self.tick(now);
         while self.outbox.is_empty() && self.take_due(now) {
             self.carry_out_all();
         }

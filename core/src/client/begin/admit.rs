@@ -47,10 +47,11 @@ impl Router {
         let job = self.commands.job(command);
         let (Some(call), Some(job)) = (call, job) else { return };
         let age = self.age_of(&call).unwrap_or_default();
+        let clock = self.clock();
         let Some(entry) = self.jobs.get_mut(&job) else { return };
         if let (Some(key), Some(write)) = (call.key, entry.job.write_mut()) {
             entry.subject.key = Some(key.as_str().into());
-            write.begin_refused(key, age, &self.shared.clock);
+            write.begin_refused(key, age, &clock);
             if !call.secret {
                 let built = &mut write.call.exchange.built;
                 (built.target, built.body) = (call.target, call.body);
@@ -61,7 +62,7 @@ impl Router {
     /// The age of its key by this client's clock, and by the service's if that is known. The service's time is not requested: the backend
     /// may refuse that, too.
     pub(crate) fn age_of(&self, call: &SavedCall) -> Option<Millis> {
-        self.shared.clock.about_since(call.age.at).map(|gap| call.age.ms.saturating_add(gap))
+        self.clock().about_since(call.age.at).map(|gap| call.age.ms.saturating_add(gap))
     }
 
     /// Goes on with what a slot holds, or buys the next one.

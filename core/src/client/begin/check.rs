@@ -14,12 +14,11 @@ use crate::wire::Built;
 impl Router {
     /// Options that have no meaning for this operation, and a key that is missing.
     pub(crate) fn check_use(&self, endpoint: &Endpoint, options: &CallOptions) -> Result<(), Error> {
-        if endpoint.api != self.service.api {
-            let what =
-                format!("belongs to the {} API, and this client speaks the {} API", endpoint.api.as_str(), self.service.api.as_str());
+        if endpoint.api != self.api() {
+            let what = format!("belongs to the {} API, and this client speaks the {} API", endpoint.api.as_str(), self.api().as_str());
             return Err(Error::new(Kind::Misuse, Effect::None, endpoint.name, what, Advice::ChangeRequest));
         }
-        if self.account.backend_ready == Some(false) && endpoint.name == "create_session" {
+        if self.account.is_not_ready() && endpoint.name == "create_session" {
             let what = "was not sent, because the account's backend is not ready for sessions; `get_account` shows when it is";
             return Err(Error::new(Kind::Refused, Effect::None, endpoint.name, what, Advice::RetryLater));
         }

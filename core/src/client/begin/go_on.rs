@@ -73,7 +73,7 @@ impl Router {
         bought_as: Option<RequestIdentity>,
         options: &CallOptions,
     ) {
-        let endpoint = call.endpoint(self.service.api).unwrap_or(CreateSession::ENDPOINT);
+        let endpoint = call.endpoint(self.api()).unwrap_or(CreateSession::ENDPOINT);
         let changed = call.session_id.as_deref().filter(|_| endpoint.changes_session() && call.order_no.is_none());
         if let Err(error) = changed.map_or(Ok(()), |session| self.check_changing(endpoint, session)) {
             return self.finish_request(command, Err(error), options.intent.clone(), name);
@@ -91,7 +91,7 @@ impl Router {
 
     /// The job of a call that may have been sent.
     fn entry_of(&self, call: &SavedCall, bought_as: Option<RequestIdentity>, options: &CallOptions) -> Entry {
-        let endpoint = call.endpoint(self.service.api).unwrap_or(CreateSession::ENDPOINT);
+        let endpoint = call.endpoint(self.api()).unwrap_or(CreateSession::ENDPOINT);
         let built = Built {
             body: call.body.clone(),
             secret: call.secret,
@@ -109,8 +109,8 @@ impl Router {
         let own = call.key.as_deref().unwrap_or_default();
         terms.quote = call.counted.iter().filter(|counted| counted.is_of(own)).map(|counted| counted.usd).next_back();
         terms.counted.clone_from(&call.counted);
-        let exchange = Exchange::new(endpoint, built, Vec::new(), self.service.retry.timeout_ms);
-        let mut write = Write::new(exchange, self.service.retry, ledger, terms);
+        let exchange = Exchange::new(endpoint, built, Vec::new(), self.retry().timeout_ms);
+        let mut write = Write::new(exchange, self.retry(), ledger, terms);
         (write.key.age, write.key.settled, write.restored) = (Age::Saved(call.age), call.key_settled, true);
         let mut job = Job::write_then(write, if call.follows { Then::Follow } else { Then::End });
         let subject = Subject {
@@ -137,7 +137,7 @@ impl Router {
         let auto_rotate = options.auto_rotate || call.auto_rotate;
         let options = CallOptions { credentials, auto_rotate, ends, ..options.clone() };
         let mut entry = Entry { record, ..Entry::new(job, subject, &options) };
-        entry.take_over(&options, options.policy(&self.service.retry));
+        entry.take_over(&options, self.policy(&options));
         entry
     }
 

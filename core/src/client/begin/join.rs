@@ -15,7 +15,7 @@ use crate::state::{CommandId, JobId};
 impl Router {
     /// Adds the options of a start that joins a job.
     pub(crate) fn join_job(&mut self, id: u32, command: CommandId, options: &CallOptions) {
-        let policy = options.policy(&self.service.retry);
+        let policy = self.policy(options);
         let Some(entry) = self.jobs.get_mut(&id) else { return };
         let session_type = match (entry.job.write(), &entry.subject.session_id) {
             (Some(write), _) => requested_type(&write.call.exchange.built),

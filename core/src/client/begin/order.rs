@@ -59,7 +59,7 @@ impl Router {
     pub(crate) fn begin_order_watch(&mut self, command: CommandId, order_no: String, placed: bool, options: &CallOptions) {
         let operation = if placed { CreateStaticOrder::ENDPOINT.name } else { ListStaticOrders::ENDPOINT.name };
         let order_no_of = Some(order_no.as_str().into());
-        let order = Order::new(order_no, placed, headers(options), options.policy(&self.service.retry));
+        let order = Order::new(order_no, placed, headers(options), self.policy(options));
         let subject =
             Subject { operation, intent: options.intent.as_deref().map(ArcStr::from), order_no: order_no_of, ..Subject::default() };
         let mut entry = Entry::new(Job::WaitOrder(Box::new(order)), subject, options);
@@ -69,8 +69,9 @@ impl Router {
 
     /// An order was placed: its record says so from here on.
     pub(crate) fn placed(&mut self, id: JobId, order_no: &str) {
+        let clock = self.clock();
         let Some(entry) = self.jobs.get_mut(&id) else { return };
-        let call = entry.saved_call(&self.shared.clock);
+        let call = entry.saved_call(&clock);
         let placed = call.map(|call| SavedCall { order_no: Some(order_no.to_owned()), doubt_since: None, ..call });
         let rare = entry.record.rare.get_or_insert_default();
         (rare.doubt_since, rare.placed) = (None, placed);

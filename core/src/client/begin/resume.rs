@@ -31,7 +31,7 @@ impl Router {
             let rule = "must not be a pool's own, which lends what it has bought; resume a doubt by its record";
             return self.reject(Error::invalid("resume", "intent", rule), Some(intent.to_owned()));
         }
-        let name = self.account.space.intent(intent);
+        let name = self.account.space().intent(intent);
         let options = CallOptions { intent: Some(intent.to_owned()), ..options };
         self.resume_name(&name, Resume { options, intent: Some(intent.to_owned()) })
     }

@@ -129,7 +129,7 @@ mod tests {
         go_on(&mut buyer, &mut disk, NOW, |_| (202, ACTIVE.to_owned()));
         buyer.release_session("s-1");
         go_on(&mut buyer, &mut disk, NOW, |request| panic!("{} is sent", request.url));
-        let list = StoreCall::List { space: buyer.router.account.space.clone(), after: None, open: true };
+        let list = StoreCall::List { space: buyer.router.account.space().clone(), after: None, open: true };
         let StoreAnswer::Listed { entries, .. } = disk.call(list, NOW.unix, 0) else { panic!("is listed") };
         let mut disk = Memory::default();
         for Listed { name, data, .. } in entries {

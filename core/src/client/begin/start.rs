@@ -48,7 +48,7 @@ impl Router {
     }
 
     pub(crate) fn start_any(&mut self, params: &str, options: CallOptions) -> CommandId {
-        match (options.refusal(), build_any(self.service.api, params)) {
+        match (options.refusal(), build_any(self.api(), params)) {
             (None, Ok((endpoint, built))) => self.start_built(endpoint, built, Then::End, options),
             (Some((field, rule)), _) => self.reject(Error::invalid(ANY, field, rule), options.intent),
             (_, Err(refusal)) => self.refuse_params(ANY, &refusal, options),
@@ -79,8 +79,8 @@ impl Router {
             return self.reject(error, options.intent);
         }
         let name = match (&options.intent, &options.idempotency_key) {
-            (Some(intent), _) => Some(self.account.space.intent(intent)),
-            (_, Some(key)) if endpoint.safety == Safety::Keyed => Some(self.account.space.key(key)),
+            (Some(intent), _) => Some(self.account.space().intent(intent)),
+            (_, Some(key)) if endpoint.safety == Safety::Keyed => Some(self.account.space().key(key)),
             _ => None,
         };
         let bought_as = name.map(|name| RequestIdentity {
@@ -139,7 +139,7 @@ impl Router {
         options: &CallOptions,
         bought_as: Option<RequestIdentity>,
     ) -> Entry {
-        let policy = options.policy(&self.service.retry);
+        let policy = self.policy(options);
         let (session_id, credentials) = (built.session_id.as_deref().map(ArcStr::from), built.credentials);
         let terms = Terms::new(endpoint, &built, options.max_unit_price, options.expected_charge_usd);
         let exchange = Exchange::new(endpoint, built, headers(options), policy.timeout_ms);
@@ -150,7 +150,7 @@ impl Router {
         } else {
             let mut ledger = Ledger::new(None, false);
             if endpoint.safety == Safety::Keyed {
-                let key = options.idempotency_key.clone().unwrap_or_else(|| self.shared.rng.key(options.intent.as_deref()));
+                let key = options.idempotency_key.clone().unwrap_or_else(|| self.new_key(options.intent.as_deref()));
                 subject.key = Some(key.as_str().into());
                 ledger = Ledger::new(Some(key), options.idempotency_key.is_some());
                 ledger.unanswered &= self.holds(Rule::GivenIsUnanswered);

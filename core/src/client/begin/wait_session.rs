@@ -47,7 +47,7 @@ impl Router {
         }
         let recalled = phase_of(self.sessions.status(&session_id).map(ArcStr::as_str).or(status), &options.ends);
         let ends = self.sessions.ends(&session_id).to_vec();
-        let timeout_ms = options.policy(&self.service.retry).timeout_ms;
+        let timeout_ms = self.policy(options).timeout_ms;
         let follow = Follow::new(endpoint.paid, headers(options), timeout_ms);
         let (operation, intent) = (endpoint.name, options.intent.as_deref().map(ArcStr::from));
         let subject = Subject { operation, intent, session_id: Some(session_id), ..Subject::default() };

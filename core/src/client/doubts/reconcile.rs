@@ -48,7 +48,7 @@ impl Router {
         let mut fields = call.match_fields.clone();
         fields.extend(call.session_id.clone().map(|session| ("session_id".to_owned(), session)));
         let others = others.into_iter().filter(|(operation, ..)| *operation == call.operation).map(|(_, became, record)| (became, record));
-        let policy = options.policy(&self.service.retry);
+        let policy = self.policy(options);
         let Some(mut lookup) = Lookup::new(&call.operation, fields, headers(options), policy) else {
             return self.finish_request(command, Err(no_doubt()), None, name);
         };

@@ -43,7 +43,7 @@ impl Router {
         };
         match (settlement, open) {
             (Settlement::NotHappened { early }, open) => {
-                let left = UNDER_WAY.saturating_sub(self.shared.clock.at_least_since(data.at));
+                let left = UNDER_WAY.saturating_sub(self.clock().at_least_since(data.at));
                 if left > 0 && !early && self.holds(Rule::HourBeforeNone) {
                     let what = "may still be under way: settle it as not happened after an hour, or now with `early` if you are certain";
                     let error = Error::new(Kind::Refused, Effect::None, "settle", what, Advice::Wait);
@@ -119,7 +119,7 @@ impl Router {
             self.give_up_session(&session.id, name);
         }
         let keep_for = next.done.as_ref().and_then(kept_for);
-        self.put(name, Data { at: self.shared.clock.at(), ..next }, keep_for, true, None);
+        self.put(name, Data { at: self.clock().at(), ..next }, keep_for, true, None);
         self.acted(name, command, FinalWrite::Put, Vec::new());
     }
 
@@ -134,7 +134,7 @@ impl Router {
         }
         let done = Done { operation: call.operation.clone(), facts, follows: call.follows, answer: None };
         let keep_for = kept_for(&done);
-        let data = Data { done: Some(done), call: None, at: self.shared.clock.at(), ..data.clone() };
+        let data = Data { done: Some(done), call: None, at: self.clock().at(), ..data.clone() };
         self.put(name, data, keep_for, true, None);
         self.acted(name, command, FinalWrite::Put, Vec::new());
     }

@@ -258,7 +258,7 @@ impl Router {
             return None;
         };
         // The session may have been bought under another name than that of this intent.
-        let name = self.account.space.intent(intent);
+        let name = self.account.space().intent(intent);
         let record = self.journal.record_of(&name);
         let facts = Facts { session_id: Some(session_id.to_string()), ..Facts::default() };
         let is_own = !name.is_of_a_pool() && matches!(recalled, Phase::Ready | Phase::Ended);
@@ -302,7 +302,7 @@ impl Router {
 
     /// Returns true if the store has, or may have, a record of this job that another client can send.
     pub(crate) fn may_be_resumed(&self, entry: &Entry) -> bool {
-        entry.record.last_put.is_some() && entry.saved_call(&self.shared.clock).is_some_and(|call| call.can_resume())
+        entry.record.last_put.is_some() && entry.saved_call(&self.clock()).is_some_and(|call| call.can_resume())
     }
 }
 

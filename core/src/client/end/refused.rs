@@ -14,7 +14,7 @@ impl Router {
     /// The call of a job without an effect whose key an app's own backend refused, and the time for which that key may be sent.
     fn refused_call(&self, entry: &Entry) -> Option<(SavedCall, Millis)> {
         let is_refused = entry.job.write().is_some_and(|write| write.call.ledger.refused) && entry.record.bought_as.is_some();
-        let call = entry.saved_call(&self.shared.clock).filter(|_| is_refused && self.holds(Rule::RefusedKeepsKey))?;
+        let call = entry.saved_call(&self.clock()).filter(|_| is_refused && self.holds(Rule::RefusedKeepsKey))?;
         let left = KEY_WINDOW.saturating_sub(call.age.ms);
         (left > 0).then_some((SavedCall { refused: true, ..call }, left))
     }

@@ -34,8 +34,9 @@ impl Router {
         if self.goes_on_unnamed(id) {
             return;
         }
+        let ends = self.holds(Rule::LostNameEnds);
         let Some(entry) = self.jobs.get_mut(&id) else { return };
-        entry.record.taken_over = self.shared.rules.holds(Rule::LostNameEnds);
+        entry.record.taken_over = ends;
         match entry.parked {
             Parked::Waking | Parked::Queued { .. } => {
                 self.leave_places(id);

@@ -232,7 +232,7 @@ impl Router {
                 let spends = self.spend(|spending, actions| spending.uncount(counted, actions));
                 self.wait_for(id, spends);
             }
-            Note::BackendReady(ready) => self.account.backend_ready = Some(ready),
+            Note::BackendReady(ready) => self.account.set_backend_ready(ready),
         }
     }
 }

@@ -52,7 +52,7 @@ impl Entry {
 impl Router {
     /// Asks the store, or this client's own memory where it has none.
     pub(crate) fn push_store(&mut self, pending: Pending, command: Option<CommandId>, call: StoreCall) {
-        self.outbox.ask(pending, command, call, &self.shared.clock);
+        self.outbox.ask(pending, command, call, &self.clock());
     }
 
     /// Puts data under a name of this client's, as soon as no other step of it is out. A waiting job gets the result; without one, the put
@@ -111,7 +111,7 @@ impl Router {
 
     /// A name that nobody has had.
     pub(crate) fn make_name(&mut self, user: Option<User>) -> Name {
-        let name = self.account.space.random(&self.shared.rng.record());
+        let name = self.new_name();
         self.journal.make(name.clone(), user);
         name
     }
@@ -119,7 +119,7 @@ impl Router {
     /// The present record of a job.
     pub(crate) fn job_data(&self, id: JobId) -> Option<Data> {
         let entry = self.jobs.get(&id)?;
-        let call = entry.record.rare.as_ref().and_then(|rare| rare.placed.clone()).or_else(|| entry.saved_call(&self.shared.clock));
+        let call = entry.record.rare.as_ref().and_then(|rare| rare.placed.clone()).or_else(|| entry.saved_call(&self.clock()));
         Some(Data { call, ..self.data(entry.record.bought_as.as_deref()) })
     }
 
@@ -171,21 +171,7 @@ impl Router {
     }
 
     pub(crate) fn data(&self, bought_as: Option<&RequestIdentity>) -> Data {
-        Data {
-            hopline: Data::version(),
-            puts: 0,
-            base_url: self.service.base.to_string(),
-            account: self.account.digest.clone(),
-            at: self.shared.clock.at(),
-            intent: bought_as.and_then(|known| known.intent.as_ref().map(ArcStr::to_string)),
-            key: bought_as.and_then(|known| known.key.as_ref().map(ArcStr::to_string)),
-            fingerprint: bought_as.map(|known| known.fingerprint),
-            members: bought_as.map(|known| known.members.clone()),
-            call: None,
-            session: None,
-            done: None,
-            renewal: None,
-        }
+        self.account.record(self.clock().at(), bought_as)
     }
 }
 

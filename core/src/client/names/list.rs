@@ -16,7 +16,7 @@ impl Router {
     pub(crate) fn list(&mut self, listing: Listing, after: Option<Name>, open: bool) {
         let command = Some(listing.command);
         let number = self.listings.insert(listing);
-        self.push_store(Pending::List(number), command, StoreCall::List { space: self.account.space.clone(), after, open });
+        self.push_store(Pending::List(number), command, StoreCall::List { space: self.account.space().clone(), after, open });
     }
 
     /// Stops a command that reads a list, or resumes its entries. Its other commands end with their last known state, without a report.

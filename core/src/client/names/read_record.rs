@@ -3,12 +3,12 @@
 use crate::client::requests::StoredRecord;
 use crate::client::router::Router;
 use crate::policy::Rule;
-use crate::state::{BadRecord, Data, intent_of};
+use crate::state::{BadRecord, intent_of};
 
 impl Router {
     /// Reads what is under a name.
     pub(crate) fn read_record(&mut self, data: &[u8]) -> StoredRecord {
-        match Data::read(data, self.service.api).and_then(|data| self.account.ours(data, &self.service.base, self.shared.rules)) {
+        match self.account.read(data, self.shared.rules) {
             Ok(data) => {
                 self.avoid(data.call.as_ref().and_then(|call| call.key.as_deref()));
                 StoredRecord::Readable(Box::new(data))

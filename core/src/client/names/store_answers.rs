@@ -11,14 +11,14 @@ use crate::client::text::event::Event;
 use crate::contract::agent::CreateSession;
 use crate::contract::{Json, Operation, json_of};
 use crate::engine::{Answered, EventKind, RecordId};
-use crate::policy::{Advice, Effect, Error, Kind};
+use crate::policy::{Advice, Effect, Error, Kind, Rule};
 use crate::state::{Listed, Name, SavedPage, StepId, StoreAnswer, User, Version, WriteResult};
 use crate::wire::Facts;
 
 impl Router {
     /// Takes in what a store answered.
     pub(crate) fn on_store(&mut self, id: StepId, answer: StoreAnswer) {
-        let (pending, answer) = self.outbox.answered(id, answer, self.shared.rules);
+        let (pending, answer) = self.outbox.answered(id, answer, self.holds(Rule::UnfitIsNoAnswer));
         match pending {
             Some(Pending::Claim(name)) => self.on_claimed(&name, answer),
             Some(Pending::Slots(pool, names)) => self.on_slots(pool, names, answer),
@@ -156,7 +156,7 @@ impl Router {
                     return self.list(Listing { command, what: ListingPurpose::Open { found, options } }, after, true);
                 }
                 if !found.is_empty() {
-                    let at = usize::try_from(self.shared.rng.jitter() % found.len() as u64).unwrap_or_default();
+                    let at = usize::try_from(self.roll() % found.len() as u64).unwrap_or_default();
                     found.rotate_left(at);
                 }
                 found.reverse();

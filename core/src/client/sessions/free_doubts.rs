@@ -83,7 +83,7 @@ impl Router {
     pub(crate) fn drop_doubt(&mut self, name: &Name, found: &StoredRecord) {
         let StoredRecord::Readable(data) = found else { return };
         let Some(call) = &data.call else { return };
-        let is_free = call.endpoint(self.service.api).is_some_and(|endpoint| endpoint.is_free_change());
+        let is_free = call.endpoint(self.api()).is_some_and(|endpoint| endpoint.is_free_change());
         let is_setting = call.operation == UpdateBudget::ENDPOINT.name && data.fingerprint.is_none();
         if is_free || is_setting {
             self.delete(name, true);

@@ -26,7 +26,7 @@ impl Router {
             }
             Some(name) => Some(name),
             None if renews && was_restored && !is_kept => {
-                Some(self.account.space.renewals(entry.subject.session_id.as_deref().unwrap_or_default()))
+                Some(self.account.space().renewals(entry.subject.session_id.as_deref().unwrap_or_default()))
             }
             None => None,
         }
@@ -54,7 +54,7 @@ impl Router {
 
     /// A renewal that has a name of its caller's is in doubt no more: a marker that says where it is goes.
     pub(crate) fn drop_marker_to(&mut self, own: Name, session: &str) {
-        let name = self.account.space.renewals(session);
+        let name = self.account.space().renewals(session);
         self.request_name(&name, NameRequest::new(None, RequestKind::DropMarker(own)));
     }
 
@@ -74,7 +74,7 @@ impl Router {
                 entry.record.rare.get_or_insert_default().session_over = true;
             }
         }
-        let name = self.account.space.renewals(session);
+        let name = self.account.space().renewals(session);
         self.request_name(&name, NameRequest::new(None, RequestKind::SessionOver(session.into())));
         Some(name)
     }

@@ -12,7 +12,7 @@ use crate::time::Now;
 impl Router {
     /// Turns what was seen through a session into advice, and begins a rotation where the session rotates by itself.
     pub(crate) fn observe(&mut self, session_id: &str, seen: Seen, now: Now) -> Option<Verdict> {
-        self.shared.clock.tick(now);
+        self.tick(now);
         let reason = match self.sessions.observe(session_id, seen)? {
             Verdict::Rotate(reason) => reason,
             verdict => return Some(verdict),

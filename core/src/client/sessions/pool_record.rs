@@ -24,7 +24,7 @@ impl Router {
 
     /// Lists a page of what the store holds behind a name, of which the pool hears.
     pub(crate) fn list_for(&mut self, pool: PoolNo, after: Option<Name>) {
-        let call = StoreCall::List { space: self.account.space.clone(), after, open: false };
+        let call = StoreCall::List { space: self.account.space().clone(), after, open: false };
         self.push_store(Pending::PoolList(pool), None, call);
     }
 

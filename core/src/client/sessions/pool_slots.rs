@@ -178,7 +178,7 @@ mod tests {
 
     /// The content of a slot's last record: its intent, the key of its call, its session.
     fn held(client: &mut Client, disk: &mut Memory) -> Option<(String, Option<String>, Option<String>)> {
-        let call = StoreCall::List { space: client.router.account.space.clone(), after: None, open: false };
+        let call = StoreCall::List { space: client.router.account.space().clone(), after: None, open: false };
         let StoreAnswer::Listed { entries, .. } = disk.call(call, NOW.unix, 0) else { panic!("is listed") };
         assert!(entries.len() <= 1, "one record a slot");
         let known = describe(&entries.first()?.data).expect("is a record");

@@ -11,7 +11,7 @@ use crate::time::Now;
 impl Router {
     /// Takes in that claims of this client have ended: those of these names, or all.
     pub(crate) fn claims_have_ended(&mut self, names: Option<&[Name]>, now: Now) {
-        self.shared.clock.tick(now);
+        self.tick(now);
         let all = || self.journal.names().cloned().collect();
         for name in names.map_or_else(all, <[Name]>::to_vec) {
             match self.journal.lose(&name) {
@@ -35,7 +35,7 @@ impl Router {
         let Some((data, saved)) = data.and_then(|data| Some((data, data.session.as_ref().filter(|saved| saved.id == session)?))) else {
             return self.name_is_taken_over(User::Session(session.into()), name);
         };
-        let is_own_record = data.at.client == self.shared.clock.at().client;
+        let is_own_record = data.at.client == self.clock().at().client;
         let Some(saved) = self.sessions.reclaimed(saved, is_own_record) else { return };
         self.hold_session(name, saved, bought_as_of(name, data));
         self.put_session(session);

@@ -25,7 +25,8 @@ impl Router {
             None => record.name.is_some(),
         };
         let shares = self.holds(Rule::RenewalsShareAName);
-        (shares && !has_it && !write.restored).then(|| self.account.space.renewals(entry.subject.session_id.as_deref().unwrap_or_default()))
+        (shares && !has_it && !write.restored)
+            .then(|| self.account.space().renewals(entry.subject.session_id.as_deref().unwrap_or_default()))
     }
 
     /// Claims it.
@@ -193,9 +194,9 @@ mod tests {
         start(&mut client, "may");
         go_on(&mut client, &mut disk, NOW, |_| (401, r#"{"success":false,"error":{"code":"AUTH_INVALID_KEY"}}"#.to_owned()));
         // No marker is put to a name of this kind today.
-        let named = client.router.account.space.intent("may");
+        let named = client.router.account.space().intent("may");
         let marker = Data { renewal: Some(named.clone()), ..client.router.data(None) };
-        let at = client.router.account.space.renewals("s-1");
+        let at = client.router.account.space().renewals("s-1");
         client.router.journal.make(at.clone(), None);
         client.router.put(&at, marker, None, true, None);
         go_on(&mut client, &mut disk, NOW, |request| panic!("{} is sent", request.url));

@@ -9,6 +9,7 @@ mod deep;
 mod examples;
 mod junit;
 mod kotlin;
+mod licences;
 mod mutants;
 mod node;
 mod npm;

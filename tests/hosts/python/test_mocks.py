@@ -9,7 +9,10 @@ from typing import Any
 from unittest import mock
 
 import aiohttp
+import aiohttp_client_cache
 import aioresponses
+import hishel
+import hishel.httpx
 import hopline
 import httpx
 import pytest
@@ -221,11 +224,49 @@ def test_a_session_of_a_tests_own_is_refused(sandbox: Sandbox) -> None:
     assert sandbox.requests() == []
 
 
-def test_a_cache_is_not_asked(sandbox: Sandbox) -> None:
-    with requests_cache.CachedSession(backend="memory", allowable_methods=("GET", "POST")) as session:
-        for _ in range(2):
-            assert buy(sandbox, session) .startswith("ses_")
-    assert len(sandbox.requests()) == 2
+def with_hishel(path: Path) -> Any:
+    return hishel.httpx.CacheClient(storage=hishel.SqliteStorage(database_path=path / "answers"))
+
+
+def with_hishel_of_a_mount(path: Path) -> Any:
+    return httpx.Client(mounts={"http://": hishel.httpx.CacheTransport(httpx.HTTPTransport(), hishel.SqliteStorage(database_path=path / "answers"))})
+
+
+def with_hishel_for_tasks(path: Path) -> Any:
+    return hishel.httpx.AsyncCacheClient(storage=hishel.AsyncSqliteStorage(database_path=path / "answers"))
+
+
+def with_aiohttp_client_cache(path: Path) -> Any:
+    cache = aiohttp_client_cache.SQLiteBackend(path / "answers", allowed_methods=("GET", "POST"), allowed_codes=(200, 202))
+    return aiohttp_client_cache.CachedSession(cache=cache)
+
+
+def with_requests_cache(path: Path) -> Any:
+    return requests_cache.CachedSession(str(path / "answers"), allowable_methods=("GET", "POST"), allowable_codes=(200, 202))
+
+
+@pytest.mark.parametrize(
+    "kind", [with_hishel, with_hishel_of_a_mount, with_hishel_for_tasks, with_aiohttp_client_cache, with_requests_cache]
+)
+def test_a_cache_neither_answers_nor_keeps_what_it_sees(kind: Callable[[Path], Any], sandbox: Sandbox, tmp_path: Path) -> None:
+    async def life() -> None:
+        http = kind(tmp_path)
+        async with hopline.AsyncAgentClient(**sandbox.account, http=http) as agent:
+            first, second = [await agent.open_session(**BUY, credentials=True) for _ in range(2)]
+            assert first.session_id != second.session_id
+            await agent.terminate_session(session_id=first.session_id)
+            assert (await agent.get_session(session_id=first.session_id)).status == "terminated"
+            proxy = second.session.proxy
+            assert proxy is not None and proxy.password is not None
+            password = proxy.password.reveal()
+        closing = http.aclose() if hasattr(http, "aclose") else http.close()
+        if closing is not None:
+            await closing
+        kept = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+        assert password.encode() not in kept
+
+    asyncio.run(life())
+    assert sandbox.charges() == 2
 
 
 def test_a_session_that_is_watched_sends(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """aiohttp: a session of the caller's own."""
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,8 @@ if TYPE_CHECKING:
 
 
 _WAYS = ("get", "post", "put", "patch", "delete")
-_PASSED_BY = ("aiohttp", "aiohttp_client_cache", "opentelemetry")
+_CACHES = ("aiohttp_client_cache",)
+_PASSED_BY = ("aiohttp", "opentelemetry", *_CACHES)
 
 
 _numbers = count()
@@ -49,7 +51,7 @@ def async_transport(session: "aiohttp.ClientSession") -> Callable[[Request], Awa
             raise Failed("other", "never", f"nothing was sent, since {why}")
         innermost, own = _Innermost(), getattr(session, "_middlewares", ())
         try:
-            async with session.request(
+            async with await _past_caches(session)(
                 request.method,
                 request.url,
                 data=request.body,
@@ -76,6 +78,15 @@ def async_transport(session: "aiohttp.ClientSession") -> Callable[[Request], Awa
             raise unsent(error, request) from None
 
     return send
+
+
+def _past_caches(session: "aiohttp.ClientSession") -> Any:
+    """The method of a session that sends. A cache would answer with what was true once, and keep the secrets of answers."""
+    import aiohttp
+
+    if home(session._request) in _CACHES:
+        return partial(aiohttp.ClientSession._request, session)
+    return session.request
 
 
 class _Innermost:

@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     import httpx
 
 _WAYS = ("request", "get", "post", "put", "patch", "delete")
-_PASSED_BY = ("httpx", "authlib", "hishel", "opentelemetry")
+_CACHES = ("hishel",)
+_INNER = ("next_transport", "_transport")
+"""The names by which the versions of a cache have the transport that sends for them."""
+_PASSED_BY = ("httpx", "authlib", "opentelemetry", *_CACHES)
 _MOST_KEPT = 1000
 """The most connections that are kept alive."""
 
@@ -38,6 +41,8 @@ class _Sending:
         # A copy of the client, which also reports the beginning of the transport, and the answer, before any hook of the caller's can
         # raise.
         self.client = copy(client)
+        self.client._transport = _past_caches(client._transport)
+        self.client._mounts = {pattern: _past_caches(transport) for pattern, transport in client._mounts.items()}
 
     def arguments(self, trace: Callable[[str, Any], object]) -> dict[str, Any]:
         """The arguments for httpx."""
@@ -110,6 +115,16 @@ class _Sending:
             failure = _failure(error)
             raise failure if is_sure else Failed(failure.kind, "maybe", failure.why)
         raise unsent(error, self._request) if is_sure else error
+
+
+def _past_caches(transport: Any) -> Any:
+    """The transport that sends. A cache would answer with what was true once, and keep the secrets of answers."""
+    while type(transport).__module__.partition(".")[0] in _CACHES:
+        inner = next((inner for name in _INNER if (inner := getattr(transport, name, None)) is not None), None)
+        if inner is None:
+            raise Failed("other", "never", f"nothing was sent, since the httpx client has a `{type(transport).__name__}`; use one without a cache")
+        transport = inner
+    return transport
 
 
 def _failure(error: Exception) -> Failed:

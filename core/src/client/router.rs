@@ -6,8 +6,7 @@ use std::collections::VecDeque;
 use crate::client::account::Owner;
 use crate::client::deferred::{Deferred, DeferredCalls};
 use crate::client::end::commands::{Commands, PendingWrite};
-use crate::client::jobs::job::Entry;
-use crate::client::jobs::places::Places;
+use crate::client::jobs::entries::Jobs;
 use crate::client::jobs::spending::Spending;
 use crate::client::names::name_requests::NameRequests;
 use crate::client::news::PoolEvent;
@@ -21,7 +20,7 @@ use crate::engine::{Gate, Service, Shared, Tokens};
 use crate::entropy::Entropy;
 use crate::options::ClientOptions;
 use crate::policy::{Codes, Error, Quota, Rule, Rules};
-use crate::state::{CommandId, JobId, Journal, Name, Sessions, SharedRequest, Space, StepId, User};
+use crate::state::{CommandId, Journal, Name, Sessions, SharedRequest, Space, StepId, User};
 use crate::time::{Clock, Now};
 use crate::wire::BaseUrl;
 
@@ -35,8 +34,7 @@ pub(super) struct Router {
     pub(super) shared: Shared,
     pub(super) account: Owner,
     pub(super) spending: Spending,
-    // Boxed, as a map's nodes have room for more than they hold.
-    pub(super) jobs: IdMap<JobId, Box<Entry>>,
+    pub(super) jobs: Jobs,
     pub(super) commands: Commands,
     pub(super) sessions: Sessions,
     /// The names that it owns or is about to.
@@ -50,7 +48,6 @@ pub(super) struct Router {
     pub(super) listings: IdMap<u32, Listing>,
     pub(super) shared_requests: SharedRequests,
     pub(super) timers: Timers,
-    pub(super) places: Places,
     pub(super) outbox: Outbox,
     pub(super) deferred: DeferredCalls,
     /// The events for pools.
@@ -111,7 +108,7 @@ impl Router {
                 tokens: Tokens::new(options.username.zip(options.password), options.token),
                 rng,
             },
-            jobs: IdMap::default(),
+            jobs: Jobs::new(if rules.holds(Rule::FewAreOut) { options.max_in_flight } else { u32::MAX }),
             commands: Commands::default(),
             sessions: Sessions::default(),
             journal: Journal::new(options.late_calls),
@@ -121,7 +118,6 @@ impl Router {
             listings: IdMap::default(),
             shared_requests: SharedRequests { login: SharedRequest::new(options.retry), time: SharedRequest::new(options.retry) },
             timers: Timers::default(),
-            places: Places::new(if rules.holds(Rule::FewAreOut) { options.max_in_flight } else { u32::MAX }),
             outbox: Outbox::new(options.store),
             deferred: DeferredCalls::default(),
             news: VecDeque::new(),
@@ -198,7 +194,7 @@ impl Router {
         match self.outbox.purpose(step)? {
             Pending::Write(name) => {
                 let user = match self.journal.user(name) {
-                    Some(User::Job(id) | User::Marker(id)) => self.jobs.get(id).and_then(|entry| entry.waiting.first()),
+                    Some(User::Job(id) | User::Marker(id)) => self.jobs.command(*id),
                     _ => None,
                 };
                 user.or_else(|| self.commands.waiting_for(&PendingWrite::Name(name.clone())))

@@ -48,15 +48,7 @@ impl Router {
         let (Some(call), Some(job)) = (call, job) else { return };
         let age = self.age_of(&call).unwrap_or_default();
         let clock = self.clock();
-        let Some(entry) = self.jobs.get_mut(&job) else { return };
-        if let (Some(key), Some(write)) = (call.key, entry.job.write_mut()) {
-            entry.subject.key = Some(key.as_str().into());
-            write.begin_refused(key, age, &clock);
-            if !call.secret {
-                let built = &mut write.call.exchange.built;
-                (built.target, built.body) = (call.target, call.body);
-            }
-        }
+        self.jobs.begin_refused(job, call, age, &clock);
     }
 
     /// The age of its key by this client's clock, and by the service's if that is known. The service's time is not requested: the backend

@@ -85,7 +85,7 @@ impl Router {
         let session = call.session_id.as_deref().filter(|_| endpoint.changes_session());
         let now = self.now();
         session.into_iter().for_each(|session| self.sessions.change(session.into(), id, endpoint.name, now));
-        self.clear_timer(id);
+        self.jobs.clear_timer(id, &mut self.timers);
         self.advance_job(id, |job, cx| job.resume(cx));
     }
 

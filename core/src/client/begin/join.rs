@@ -5,7 +5,6 @@ use arcstr::ArcStr;
 use crate::client::begin::check::check_rotation;
 use crate::client::requests::Start;
 use crate::client::router::Router;
-use crate::collections::SmallSet;
 use crate::contract::Operation;
 use crate::contract::agent::TerminateSession;
 use crate::engine::{Then, requested_type};
@@ -16,7 +15,7 @@ impl Router {
     /// Adds the options of a start that joins a job.
     pub(crate) fn join_job(&mut self, id: u32, command: CommandId, options: &CallOptions) {
         let policy = self.policy(options);
-        let Some(entry) = self.jobs.get_mut(&id) else { return };
+        let Some(entry) = self.jobs.get(id) else { return };
         let session_type = match (entry.job.write(), &entry.subject.session_id) {
             (Some(write), _) => requested_type(&write.call.exchange.built),
             (None, session) => session.as_ref().and_then(|session| self.sessions.type_of(session)).map(ArcStr::to_string),
@@ -25,10 +24,10 @@ impl Router {
         if let Err(error) = check_rotation(entry.subject.operation, then, session_type.as_deref(), options) {
             return self.complete(command, Err(error.with(|new| new.intent = options.intent.clone())));
         }
-        let operation = entry.subject.operation;
-        entry.join(options, policy);
-        self.commands.set_operation(command, operation);
-        if let Some(session) = entry.subject.session_id.clone().filter(|_| entry.job.follows())
+        self.commands.set_operation(command, entry.subject.operation);
+        let session = entry.subject.session_id.clone().filter(|_| entry.job.follows());
+        self.jobs.join(id, options, policy);
+        if let (Some(session), Some(entry)) = (session, self.jobs.get(id))
             && self.sessions.set_options(&session, id, &entry.wants.session_options)
         {
             self.put_session(&session);
@@ -38,12 +37,9 @@ impl Router {
 
     /// Lets a command wait for a job. A job that was given up is carried on.
     pub(crate) fn attach(&mut self, id: u32, command: CommandId) {
-        let Some(entry) = self.jobs.get(&id) else { return };
+        let Some(entry) = self.jobs.get(id) else { return };
         let error = (!entry.wanted).then(|| self.cancelled_error(entry));
-        let Some(entry) = self.jobs.get_mut(&id) else { return };
-        let cancelled = if entry.wanted { SmallSet::default() } else { std::mem::take(&mut entry.waiting) };
-        entry.wanted = true;
-        entry.waiting.insert(command);
+        let cancelled = self.jobs.attach(id, command);
         self.commands.set_job(command, Some(id));
         for (command, error) in cancelled.iter().zip(std::iter::repeat(error).flatten()) {
             self.complete(command, Err(error));
@@ -56,7 +52,7 @@ impl Router {
             return false;
         }
         let session = start.built.session_id.as_deref().unwrap_or_default();
-        let is_termination = |id: &JobId| self.jobs.get(id).is_some_and(|entry| entry.job.is_termination());
+        let is_termination = |id: &JobId| self.jobs.get(*id).is_some_and(|entry| entry.job.is_termination());
         let Some(id) = self.sessions.changing(session).find(is_termination) else { return false };
         self.join_job(id, command, &start.options);
         true

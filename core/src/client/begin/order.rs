@@ -10,7 +10,7 @@ use crate::contract::{Operation, StaticOrder};
 use crate::engine::{Answered, Job, Order, Phase, Subject, bad_order_no};
 use crate::options::{CallOptions, Use};
 use crate::policy::{Error, Rule};
-use crate::state::{CommandId, JobId, SavedCall};
+use crate::state::{CommandId, JobId};
 
 /// Marks the ticket of [`Client::place_order`](crate::client::Client::place_order) and [`Client::wait_order`](crate::client::Client::wait_order).
 #[derive(Debug, Clone, Copy)]
@@ -70,11 +70,7 @@ impl Router {
     /// An order was placed: its record says so from here on.
     pub(crate) fn placed(&mut self, id: JobId, order_no: &str) {
         let clock = self.clock();
-        let Some(entry) = self.jobs.get_mut(&id) else { return };
-        let call = entry.saved_call(&clock);
-        let placed = call.map(|call| SavedCall { order_no: Some(order_no.to_owned()), doubt_since: None, ..call });
-        let rare = entry.record.rare.get_or_insert_default();
-        (rare.doubt_since, rare.placed) = (None, placed);
+        self.jobs.placed(id, order_no, &clock);
         if self.holds(Rule::OrderIsSaved) {
             self.put_job(id, None);
         }

@@ -22,20 +22,17 @@ impl Router {
             return None;
         };
         self.commands.unwant(command);
-        let entry = self.jobs.get(&id)?;
+        let entry = self.jobs.get(id)?;
         if entry.waiting.is_many() {
             // Others wait for the same purchase: only this one lets go.
             let error = self.cancelled_error(entry);
-            self.jobs.get_mut(&id)?.waiting.remove(&command);
+            self.jobs.detach(id, command);
             self.complete(command, Err(error));
             return None;
         }
-        let entry = self.jobs.get_mut(&id)?;
-        entry.wanted = false;
-        match entry.parked.clone() {
+        match self.jobs.give_up(id)? {
             Parked::Sending(step) => (!self.take_back(id, step)).then_some(step),
             Parked::Waking | Parked::Queued { .. } => {
-                self.leave_places(id);
                 self.tell(id, Input::Due(self.now()));
                 None
             }
@@ -51,7 +48,7 @@ impl Router {
 
     /// Cancels a purchase of which nothing was put, so that nothing of it was sent either.
     pub(crate) fn withdraw(&mut self, command: CommandId) {
-        let entry = self.commands.job(command).and_then(|id| self.jobs.get(&id));
+        let entry = self.commands.job(command).and_then(|id| self.jobs.get(id));
         if entry.is_none_or(|entry| entry.record.last_put.is_none()) {
             self.cancel(command);
         }

@@ -6,7 +6,6 @@ use crate::client::end::commands::{FinalWrite, Finished, PendingWrite, RecordsTo
 use crate::client::end::taken_over::{unless_said, with_record};
 use crate::client::jobs::job::Entry;
 use crate::client::router::Router;
-use crate::client::sessions::free_doubts::mark_set_anew;
 use crate::client::sessions::session::ended;
 use crate::contract::agent::{CreateSession, TerminateSession};
 use crate::contract::{ANY, Endpoint, Operation, Reconciliation, Shape, Shaped, endpoint};
@@ -22,8 +21,8 @@ const DOUBT_KEPT: Millis = 24 * 3600 * 1000;
 impl Router {
     /// Ends a job for good.
     pub(crate) fn finish(&mut self, id: JobId, mut result: Result<Answered, Error>) {
-        let unspent = self.take_unspent(id, matches!(&result, Err(error) if error.effect == Effect::None));
-        let Some(mut entry) = self.remove_job(id) else { return };
+        let unspent = self.jobs.take_unspent(id, matches!(&result, Err(error) if error.effect == Effect::None));
+        let Some(mut entry) = self.jobs.remove(id, &mut self.timers) else { return };
         if let Ok(answered) = &mut result {
             self.fill(&mut entry, answered);
         }
@@ -37,7 +36,7 @@ impl Router {
         let record = self.record_name(&entry, &result);
         let mut dropped = Vec::new();
         if result.is_ok() && self.holds(Rule::NewerSettingStands) {
-            mark_set_anew(&mut self.jobs, id, &entry);
+            self.jobs.set_anew(id, &entry);
             dropped = self.drop_settings(id, &entry);
         }
         let after = self.after(&entry).into_iter().chain(dropped.into_iter().map(PendingWrite::Name)).collect();
@@ -83,17 +82,6 @@ impl Router {
             _ => false,
         };
         is_kept.then(|| self.kept_under(entry)).flatten()
-    }
-
-    /// Takes the entries that certainly bought nothing: all of them if the job had no effect, else those of a further key that was never
-    /// sent, or was refused. They stop counting once the record is deleted, or no longer has them: until then another client may take the
-    /// record over. The entries of a record that another client has taken over are that client's; it knows nothing of entries that were
-    /// never put.
-    fn take_unspent(&mut self, id: JobId, has_no_effect: bool) -> Vec<Counted> {
-        let Some(Entry { job, record, .. }) = self.jobs.get_mut(&id).map(|entry| &mut **entry) else { return Vec::new() };
-        let is_only_ours = record.taken_over && record.last_put.is_none();
-        let Some(write) = job.write_mut().filter(|_| !record.taken_over || is_only_ours) else { return Vec::new() };
-        if has_no_effect || is_only_ours { std::mem::take(&mut write.terms.counted) } else { write.take_unspent() }
     }
 
     /// Decides what happens to the name of a job that has ended.
@@ -178,14 +166,13 @@ impl Router {
     /// Ends a job in doubt: its record says so, and is anybody's from here on.
     pub(crate) fn doubt(&mut self, id: JobId, mut error: Error) {
         let unix = self.unix();
-        if self.jobs.get(&id).is_some_and(|entry| self.is_taken_over(id, entry)) {
+        if self.jobs.get(id).is_some_and(|entry| self.is_taken_over(id, entry)) {
             return self.end_in_doubt(id, error, Vec::new());
         }
-        let unspent = self.take_unspent(id, false);
-        let Some(entry) = self.jobs.get_mut(&id) else { return };
-        entry.record.rare.get_or_insert_default().doubt_since.get_or_insert(unix);
+        let unspent = self.jobs.take_unspent(id, false);
+        self.jobs.doubts(id, unix);
         let (Some(name), Some(data)) = (self.name_of(id), self.job_data(id)) else { return };
-        let Some(entry) = self.jobs.get(&id) else { return };
+        let Some(entry) = self.jobs.get(id) else { return };
         // A resume would only undo the newer setting.
         if entry.record.is_set_anew() {
             self.delete(&name, true);
@@ -204,7 +191,7 @@ impl Router {
 
     /// Ends a job whose record stays as it is: what it follows lives on, or nothing more can be done for it here.
     pub(crate) fn rest(&mut self, id: JobId, mut error: Error) {
-        let name = self.jobs.get(&id).filter(|entry| !self.is_taken_over(id, entry)).and_then(|entry| entry.record.name.clone());
+        let name = self.jobs.get(id).filter(|entry| !self.is_taken_over(id, entry)).and_then(|entry| entry.record.name.clone());
         if let Some(name) = &name {
             let record = self.journal.record_of(name).map(|record| record.0);
             error.record = record;
@@ -214,7 +201,7 @@ impl Router {
     }
 
     fn end_in_doubt(&mut self, id: JobId, error: Error, unspent: Vec<Counted>) {
-        let Some(mut entry) = self.remove_job(id) else { return };
+        let Some(mut entry) = self.jobs.remove(id, &mut self.timers) else { return };
         let is_taken_over = self.is_taken_over(id, &entry);
         let name = entry.record.name.clone();
         self.leave_session(id, &entry, true);
@@ -278,7 +265,7 @@ impl Router {
 
     /// Ends a job whose name was lost with what it knows: nothing more is sent or put for it.
     pub(crate) fn end_taken_over(&mut self, id: JobId) {
-        let Some(entry) = self.jobs.get(&id) else { return };
+        let Some(entry) = self.jobs.get(id) else { return };
         let error = match entry.job.write().filter(|_| !entry.job.was_accepted()) {
             None => unless_said(entry, Err(entry.cancelled_error())).err(),
             Some(write) => {

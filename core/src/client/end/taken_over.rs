@@ -17,8 +17,7 @@ impl Router {
                 if !self.sessions.may_be_under(&session, name) {
                     return;
                 }
-                let follows = |id: &JobId| self.jobs.get(id).is_some_and(|entry| entry.job.follows());
-                let jobs: Vec<JobId> = self.sessions.jobs(&session).filter(follows).collect();
+                let jobs: Vec<JobId> = self.sessions.jobs(&session).filter(|id| self.jobs.follows(*id)).collect();
                 self.give_up_session(&session, name);
                 jobs.into_iter().for_each(|id| self.job_is_taken_over(id));
             }
@@ -30,19 +29,13 @@ impl Router {
 
     /// Ends the job as soon as nothing of it is out.
     pub(crate) fn job_is_taken_over(&mut self, id: JobId) {
-        let now = self.now();
-        if self.goes_on_unnamed(id) {
+        if self.jobs.goes_on_unnamed(id) {
             return;
         }
         let ends = self.holds(Rule::LostNameEnds);
-        let Some(entry) = self.jobs.get_mut(&id) else { return };
-        entry.record.taken_over = ends;
-        match entry.parked {
-            Parked::Waking | Parked::Queued { .. } => {
-                self.leave_places(id);
-                self.set_timer(id, now);
-            }
-            Parked::Sending(step) => _ = self.take_back(id, step),
+        match self.jobs.take_over(id, ends) {
+            Some(Parked::Waking | Parked::Queued { .. }) => self.set_timer(id, self.now()),
+            Some(Parked::Sending(step)) => _ = self.take_back(id, step),
             _ => {}
         }
     }

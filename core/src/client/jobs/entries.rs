@@ -1,26 +1,159 @@
-//! The state of jobs: begun, parked, with a timer, a place and waiting commands. `run` advances them.
-
-use arcstr::ArcStr;
+//! The jobs that are under way: what each waits for, who waits for it, its place and its timer, and the record that it is kept under. Any
+//! file may look at a job, and only this one changes it; its machine is lent out to be advanced.
 
 use crate::client::jobs::job::{Entry, Parked};
-use crate::client::router::Router;
-use crate::client::text::event::Event;
-use crate::collections::SmallSet;
-use crate::engine::{EventKind, RecordId};
-use crate::policy::Error;
-use crate::state::{CommandId, JobId, Name};
-use crate::time::Millis;
+use crate::client::jobs::places::{Places, QueueTurn};
+use crate::client::timers::Timers;
+use crate::collections::{IdMap, SmallSet};
+use crate::contract::Operation;
+use crate::contract::agent::{RenewSession, UpdateBudget};
+use crate::engine::{Counted, Job, Subject, WaitOptions};
+use crate::options::CallOptions;
+use crate::policy::RetryPolicy;
+use crate::state::{CommandId, JobId, Name, SavedCall, Version};
+use crate::time::{Clock, Millis};
+use crate::wire::members;
 
-impl Router {
-    pub(crate) fn park(&mut self, id: JobId, parked: Parked) {
-        if let Some(entry) = self.jobs.get_mut(&id) {
-            entry.parked = parked;
+/// The jobs of a client.
+#[derive(Debug)]
+#[cfg_attr(feature = "ablation", derive(Clone, Hash))]
+pub(crate) struct Jobs {
+    // Boxed, as a map's nodes have room for more than they hold.
+    entries: IdMap<JobId, Box<Entry>>,
+    places: Places,
+}
+
+/// A job's machine, and what it may change and read as it advances.
+pub(crate) struct LentJob<'a> {
+    pub(crate) job: &'a mut Job,
+    pub(crate) subject: &'a mut Subject,
+    pub(crate) wants: &'a WaitOptions,
+    pub(crate) wanted: bool,
+}
+
+/// Jobs and their machines.
+impl Jobs {
+    /// No jobs; so many sends may be out at once.
+    pub(crate) fn new(most_out: u32) -> Self {
+        Jobs { entries: IdMap::default(), places: Places::new(most_out) }
+    }
+
+    pub(crate) fn get(&self, id: JobId) -> Option<&Entry> {
+        self.entries.get(&id).map(|entry| &**entry)
+    }
+
+    fn get_mut(&mut self, id: JobId) -> Option<&mut Entry> {
+        self.entries.get_mut(&id).map(|entry| &mut **entry)
+    }
+
+    fn change(&mut self, id: JobId, change: impl FnOnce(&mut Entry)) {
+        if let Some(entry) = self.get_mut(id) {
+            change(entry);
         }
     }
 
+    pub(crate) fn values(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.values().map(|entry| &**entry)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The jobs that wait for this.
+    pub(crate) fn parked(&self, is: impl Fn(&Parked) -> bool) -> Vec<JobId> {
+        self.entries.iter().filter(|(_, entry)| is(&entry.parked)).map(|(id, _)| *id).collect()
+    }
+
+    /// The first of the commands that wait for a job.
+    pub(crate) fn command(&self, id: JobId) -> Option<CommandId> {
+        self.get(id)?.waiting.first()
+    }
+
+    /// Returns true if a job reads a session or an order until it can be used.
+    pub(crate) fn follows(&self, id: JobId) -> bool {
+        self.get(id).is_some_and(|entry| entry.job.follows())
+    }
+
+    /// A job begins for a command.
+    pub(crate) fn begin(&mut self, mut entry: Entry, command: CommandId) -> JobId {
+        entry.waiting = SmallSet::one(command);
+        self.entries.insert(Box::new(entry))
+    }
+
+    /// Lends a job's machine.
+    pub(crate) fn lend(&mut self, id: JobId) -> Option<LentJob<'_>> {
+        let Entry { job, subject, wants, wanted, .. } = self.get_mut(id)?;
+        Some(LentJob { job, subject, wants, wanted: *wanted })
+    }
+
+    /// Takes a job that has ended: nothing wakes it, and its place is free.
+    pub(crate) fn remove(&mut self, id: JobId, timers: &mut Timers) -> Option<Entry> {
+        self.clear_timer(id, timers);
+        self.leave_queue(id);
+        self.free_place(id);
+        self.entries.remove(&id).map(|entry| *entry)
+    }
+}
+
+/// The waits of jobs, and their places.
+impl Jobs {
+    pub(crate) fn park(&mut self, id: JobId, parked: Parked) {
+        self.change(id, |entry| entry.parked = parked);
+    }
+
+    pub(crate) fn set_timer(&mut self, id: JobId, at: Millis, timers: &mut Timers) {
+        self.change(id, |entry| timers.move_job(id, entry.timer.replace(at), Some(at)));
+    }
+
+    pub(crate) fn clear_timer(&mut self, id: JobId, timers: &mut Timers) {
+        self.change(id, |entry| timers.move_job(id, entry.timer.take(), None));
+    }
+
+    /// The timer of a job has come. Returns what it waits for.
+    pub(crate) fn woke(&mut self, id: JobId, now: Millis) -> Option<&Parked> {
+        let entry = self.get_mut(id)?;
+        entry.timer = None;
+        if !matches!(entry.parked, Parked::Waking) {
+            entry.wants.begin(now);
+        }
+        Some(&entry.parked)
+    }
+
+    /// A job whose time has come takes a place, where its next send needs one, or waits for one. Returns true if it goes on at once. A job
+    /// that was cancelled or lost gets its input, and sends nothing.
+    pub(crate) fn take_place(&mut self, id: JobId, due: Millis, now: Millis) -> bool {
+        let Some(entry) = self.entries.get_mut(&id) else { return false };
+        let goes_on = entry.wanted && !entry.record.taken_over;
+        if let Some(place) = entry.job.place().filter(|_| goes_on && entry.place.is_none()) {
+            if !self.places.take(place) {
+                let turn = QueueTurn { is_new: !entry.job.may_have_been_sent(), since: now, id };
+                entry.parked = Parked::Queued { place, turn, due };
+                self.places.wait(place, turn);
+                return false;
+            }
+            entry.place = Some(place);
+        }
+        entry.wants.begin(now);
+        true
+    }
+
+    /// Gives a free place to the next job. Returns the job, and when it was to go on, later by the time for which it waited.
+    pub(crate) fn give_place(&mut self, now: Millis) -> Option<(JobId, Millis)> {
+        let (place, turn) = self.places.give()?;
+        let waited = now.saturating_sub(turn.since);
+        let entry = self.entries.get_mut(&turn.id)?;
+        let Parked::Queued { due, .. } = entry.parked else { return None };
+        (entry.place, entry.parked) = (Some(place), Parked::Waking);
+        entry.wants.queued = entry.wants.queued.saturating_add(waited);
+        entry.wants.begin(now);
+        Some((turn.id, due.saturating_add(waited)))
+    }
+
     /// A job waits for no place any more.
-    pub(crate) fn leave_places(&mut self, id: JobId) {
-        let Some(entry) = self.jobs.get_mut(&id) else { return };
+    fn leave_queue(&mut self, id: JobId) {
+        let Some(entry) = self.entries.get_mut(&id) else { return };
         if let Parked::Queued { place, turn, .. } = entry.parked {
             entry.parked = Parked::Waking;
             self.places.leave(place, &turn);
@@ -29,94 +162,209 @@ impl Router {
 
     /// A job that waits for neither an answer nor the store lets others send meanwhile.
     pub(crate) fn free_place(&mut self, id: JobId) {
-        if let Some(place) = self.jobs.get_mut(&id).and_then(|entry| entry.place.take()) {
+        if let Some(place) = self.get_mut(id).and_then(|entry| entry.place.take()) {
             self.places.free(place);
         }
     }
+}
 
-    pub(crate) fn wait_for(&mut self, id: JobId, spends: Vec<u32>) {
-        if let (Some(entry), false) = (self.jobs.get_mut(&id), spends.is_empty()) {
-            entry.record.rare.get_or_insert_default().spends.extend(spends);
-        }
+/// The commands that wait for jobs.
+impl Jobs {
+    /// A start joins a job with its options.
+    pub(crate) fn join(&mut self, id: JobId, options: &CallOptions, policy: RetryPolicy) {
+        self.change(id, |entry| entry.join(options, policy));
     }
 
-    pub(crate) fn notify(&mut self, id: JobId, what: EventKind) {
-        if let Some(Entry { waiting, subject, .. }) = self.jobs.get(&id).map(|entry| &**entry) {
-            let event = Event {
-                command: waiting.first(),
-                operation: subject.operation,
-                intent: subject.intent.as_ref().map(ArcStr::to_string),
-                what,
-            };
-            self.outbox.notify(event);
-        }
+    /// A command waits for a job. A job that was given up is carried on for that command; returns those that gave it up.
+    pub(crate) fn attach(&mut self, id: JobId, command: CommandId) -> SmallSet<CommandId> {
+        let Some(entry) = self.get_mut(id) else { return SmallSet::default() };
+        let cancelled = if entry.wanted { SmallSet::default() } else { std::mem::take(&mut entry.waiting) };
+        entry.wanted = true;
+        entry.waiting.insert(command);
+        cancelled
     }
 
-    pub(crate) fn clear_timer(&mut self, id: JobId) {
-        let was = self.jobs.get_mut(&id).and_then(|entry| entry.timer.take());
-        self.timers.move_job(id, was, None);
+    /// One of several commands waits for a job no more.
+    pub(crate) fn detach(&mut self, id: JobId, command: CommandId) {
+        self.change(id, |entry| _ = entry.waiting.remove(&command));
     }
 
-    pub(crate) fn set_timer(&mut self, id: JobId, at: Millis) {
-        #[cfg(test)]
+    /// The last command that waits for a job gives it up. Returns what it waited for; for a place it waits no more.
+    pub(crate) fn give_up(&mut self, id: JobId) -> Option<Parked> {
+        let entry = self.get_mut(id)?;
+        entry.wanted = false;
+        let parked = entry.parked.clone();
+        self.leave_queue(id);
+        Some(parked)
+    }
+}
+
+/// The records of jobs.
+impl Jobs {
+    /// A job is put under this name.
+    pub(crate) fn set_name(&mut self, id: JobId, name: &Name) {
+        self.change(id, |entry| entry.record.name = Some(name.clone()));
+    }
+
+    /// A job's record was put in this version, or may have been.
+    pub(crate) fn was_put(&mut self, id: JobId, version: Version) {
+        self.change(id, |entry| entry.record.last_put = Some(version));
+    }
+
+    /// The name that a job made up is another client's, and what was counted for its key is that client's. It goes on without a name, with
+    /// a new key.
+    pub(crate) fn rename(&mut self, id: JobId, new_key: impl FnOnce() -> String) {
+        let Some(entry) = self.get_mut(id) else { return };
+        (entry.record.name, entry.record.taken_over) = (None, false);
+        if let Some(write) = entry.job.write_mut()
+            && let Some(key) = &mut write.call.ledger.key
         {
-            self.timers.set += 1;
+            write.terms.take_counted(key);
+            *key = new_key();
+            entry.subject.key = Some(key.as_str().into());
         }
-        if let Some(job) = self.jobs.get_mut(&id) {
-            self.timers.move_job(id, job.timer.replace(at), Some(at));
-        }
+    }
+
+    /// Another client has a job's name. Returns what it waited for; for a place it waits no more.
+    pub(crate) fn take_over(&mut self, id: JobId, ends: bool) -> Option<Parked> {
+        let entry = self.get_mut(id)?;
+        entry.record.taken_over = ends;
+        let parked = entry.parked.clone();
+        self.leave_queue(id);
+        Some(parked)
     }
 
     /// Lets a termination continue without its name, whichever client owns it now: nothing holds it back. Returns true if the job is one.
     pub(crate) fn goes_on_unnamed(&mut self, id: JobId) -> bool {
-        let Some(entry) = self.jobs.get_mut(&id).filter(|entry| entry.job.is_termination()) else { return false };
+        let Some(entry) = self.get_mut(id).filter(|entry| entry.job.is_termination()) else { return false };
         if let Some(name) = entry.record.name.take() {
-            entry.record.rare.get_or_insert_default().left_behind = Some(name);
+            entry.record.rare().left_behind = Some(name);
         }
         entry.record.bought_as = None;
         true
     }
 
-    /// Queues a job.
-    pub(crate) fn begin(&mut self, mut entry: Entry, command: CommandId) -> JobId {
-        entry.waiting = SmallSet::one(command);
-        let session = entry.subject.session_id.clone();
-        let id = self.jobs.insert(Box::new(entry));
-        self.commands.set_job(command, Some(id));
-        session.iter().for_each(|session| self.sessions.join(session, id));
-        self.set_timer(id, NOW);
-        id
+    /// A job ends only once these changes under the day's cap were answered.
+    pub(crate) fn wait_for(&mut self, id: JobId, spends: Vec<u32>) {
+        if !spends.is_empty() {
+            self.change(id, |entry| entry.record.rare().spends.extend(spends));
+        }
     }
 
-    /// A job is no more: nothing wakes it, and its place is free.
-    pub(crate) fn remove_job(&mut self, id: JobId) -> Option<Entry> {
-        self.clear_timer(id);
-        self.leave_places(id);
-        self.free_place(id);
-        self.jobs.remove(&id).map(|entry| *entry)
+    /// Takes the entries that certainly bought nothing: all of them if the job had no effect, else those of a further key that was never
+    /// sent, or was refused. They stop counting once the record is deleted, or no longer has them: until then another client may take the
+    /// record over. The entries of a record that another client has taken over are that client's; it knows nothing of entries that were
+    /// never put.
+    pub(crate) fn take_unspent(&mut self, id: JobId, has_no_effect: bool) -> Vec<Counted> {
+        let Some(Entry { job, record, .. }) = self.get_mut(id) else { return Vec::new() };
+        let is_only_ours = record.taken_over && record.last_put.is_none();
+        let Some(write) = job.write_mut().filter(|_| !record.taken_over || is_only_ours) else { return Vec::new() };
+        if has_no_effect || is_only_ours { std::mem::take(&mut write.terms.counted) } else { write.take_unspent() }
     }
 
-    /// The error for a command that no longer waits for a job.
-    pub(crate) fn cancelled_error(&self, entry: &Entry) -> Error {
-        entry.cancelled_error().with(|new| new.record = self.record_of(entry).map(|record| record.0))
+    /// A job is in doubt, since then at the latest.
+    pub(crate) fn doubts(&mut self, id: JobId, unix: Millis) {
+        self.change(id, |entry| _ = entry.record.rare().doubt_since.get_or_insert(unix));
     }
 
-    /// The record of a job that is at work, or of the session that it is about, where something was put there.
-    pub(crate) fn record_of(&self, entry: &Entry) -> Option<RecordId> {
-        self.kept_under(entry).filter(|name| self.journal.is_put(name)).and_then(|name| self.journal.record_of(&name))
+    /// A job sends the key that an app's own backend refused, with the request that had it.
+    pub(crate) fn begin_refused(&mut self, id: JobId, call: SavedCall, age: Millis, clock: &Clock) {
+        let Some(entry) = self.get_mut(id) else { return };
+        if let (Some(key), Some(write)) = (call.key, entry.job.write_mut()) {
+            entry.subject.key = Some(key.as_str().into());
+            write.begin_refused(key, age, clock);
+            if !call.secret {
+                let built = &mut write.call.exchange.built;
+                (built.target, built.body) = (call.target, call.body);
+            }
+        }
     }
 
-    /// The name of a job's record, or of its session's.
-    pub(crate) fn kept_under(&self, entry: &Entry) -> Option<Name> {
-        let of_session = || self.sessions.name(entry.subject.session_id.as_deref()?).cloned();
-        entry.record.name.clone().or_else(of_session)
+    /// A job has bought a session, whose record is where its own was.
+    pub(crate) fn bought(&mut self, id: JobId, now: Millis) {
+        self.change(id, |entry| {
+            entry.wants.begin(now);
+            entry.record.session_name.clone_from(&entry.record.name);
+        });
     }
 
-    /// The job that opens a session, while it is at it.
-    pub(crate) fn opening(&self, session: &str) -> Option<JobId> {
-        self.sessions.changing(session).find(|id| self.jobs.get(id).is_some_and(|entry| entry.job.follows()))
+    /// The name of a job is its session's from here on.
+    pub(crate) fn take_name(&mut self, id: JobId) -> Option<Name> {
+        self.get_mut(id)?.record.name.take()
+    }
+
+    /// A job has ended its session. Once its result was taken the record `also_delete` goes; it waits for what is written under the others.
+    pub(crate) fn ended_session(&mut self, id: JobId, session_name: Option<Name>, also_delete: Option<Name>, dropped: Vec<Name>) {
+        self.change(id, |entry| {
+            let rare = entry.record.rare();
+            (rare.also_delete, rare.dropped) = (also_delete, dropped);
+            entry.record.session_name = session_name;
+        });
+    }
+
+    /// A job waits for what is written under this name, too.
+    pub(crate) fn waits_for(&mut self, id: JobId, name: &Name) {
+        self.change(id, |entry| entry.record.rare().dropped.push(name.clone()));
+    }
+
+    /// An order was placed: from here on its number is what a job's record says.
+    pub(crate) fn placed(&mut self, id: JobId, order_no: &str, clock: &Clock) {
+        self.change(id, |entry| {
+            let call = entry.saved_call(clock);
+            let placed = call.map(|call| SavedCall { order_no: Some(order_no.to_owned()), doubt_since: None, ..call });
+            let rare = entry.record.rare();
+            (rare.doubt_since, rare.placed) = (None, placed);
+        });
+    }
+
+    /// The order of a job was shown by the service.
+    pub(crate) fn order_shown(&mut self, id: JobId) {
+        if let Some(call) = self.get_mut(id).and_then(|entry| entry.record.rare.as_mut()?.placed.as_mut()) {
+            call.unanswered = false;
+        }
+    }
+
+    /// Puts a renewal under the name of its session's renewals. One that has a name of its own leaves a marker there, and returns that name.
+    pub(crate) fn put_renewal(&mut self, id: JobId, name: &Name) -> Option<Name> {
+        let entry = self.get_mut(id)?;
+        let own = entry.record.name.clone();
+        if own.is_some() {
+            entry.record.rare().marker = Some(name.clone());
+            entry.parked = Parked::Marking;
+        } else {
+            entry.record.name = Some(name.clone());
+        }
+        own
+    }
+
+    /// The session of a job was ended, which is noted of a renewal.
+    pub(crate) fn session_is_over(&mut self, id: JobId) {
+        let renewal = self.get_mut(id).filter(|entry| entry.subject.operation == RenewSession::ENDPOINT.name);
+        renewal.into_iter().for_each(|entry| entry.record.rare().session_over = true);
+    }
+
+    /// A setting was accepted: an earlier one that is under way and changes nothing else goes on for who waits for it, and leaves no doubt.
+    pub(crate) fn set_anew(&mut self, id: JobId, entry: &Entry) {
+        let Some(members) = entry.members_set_anew() else { return };
+        let sets_no_more = |job: &Entry| job.members_set().is_some_and(|set| set.iter().all(|name| members.contains(name)));
+        let earlier: Vec<JobId> =
+            self.entries.iter().filter(|(other, job)| **other < id && sets_no_more(job)).map(|(other, _)| *other).collect();
+        for other in earlier {
+            self.change(other, |job| job.record.rare().set_anew = true);
+        }
     }
 }
 
-/// Due at once.
-const NOW: Millis = Millis::MIN;
+impl Entry {
+    /// The members that an accepted setting has set anew. A setting from a record may be older than any other one.
+    pub(crate) fn members_set_anew(&self) -> Option<Vec<String>> {
+        self.members_set().filter(|_| self.job.write().is_some_and(|write| !write.restored))
+    }
+
+    /// The members that a setting without a name of its caller's sets.
+    pub(crate) fn members_set(&self) -> Option<Vec<String>> {
+        let is_setting = self.subject.operation == UpdateBudget::ENDPOINT.name && self.record.bought_as.is_none();
+        let body = self.job.write().filter(|_| is_setting)?.call.exchange.built.body.as_deref()?;
+        Some(members(body).ok()?.into_iter().map(|(name, _)| name.to_string()).collect())
+    }
+}

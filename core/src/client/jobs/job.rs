@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
+use arcstr::ArcStr;
+
 use crate::client::jobs::places::QueueTurn;
 use crate::collections::SmallSet;
+use crate::contract::{ANY, Safety};
 use crate::engine::{Job, Phase, Place, RecordId, SessionOptions, Subject, WaitOptions};
 use crate::options::CallOptions;
 use crate::policy::{Error, RetryPolicy};
 use crate::state::{CommandId, Name, RequestIdentity, SavedCall, StepId, Version};
-use crate::time::Millis;
+use crate::time::{Clock, Millis};
 
 /// The thing that a job waits for.
 #[derive(Debug, Clone, Hash)]
@@ -90,6 +93,11 @@ pub(crate) struct Entry {
 }
 
 impl JobRecord {
+    /// The members that few jobs have.
+    pub(crate) fn rare(&mut self) -> &mut JobExtras {
+        self.rare.get_or_insert_default()
+    }
+
     /// Returns true if a newer setting that sets its members was accepted meanwhile.
     pub(crate) fn is_set_anew(&self) -> bool {
         self.rare.as_ref().is_some_and(|rare| rare.set_anew)
@@ -118,6 +126,38 @@ impl Entry {
             timer: None,
             record: JobRecord::default(),
         }
+    }
+
+    /// The part of its record that is the call itself.
+    pub(crate) fn saved_call(&self, clock: &Clock) -> Option<SavedCall> {
+        let write = self.job.write()?;
+        let (endpoint, built, ledger) = (write.call.exchange.endpoint, &write.call.exchange.built, &write.call.ledger);
+        // A request that is never sent again needs no body, and the body of a caller's own request may hold anything.
+        let bodiless = built.secret || endpoint.safety == Safety::AtMostOnce;
+        Some(SavedCall {
+            operation: endpoint.name.to_owned(),
+            any: (endpoint.name == ANY).then_some((endpoint.method, endpoint.safety)),
+            target: if built.secret { endpoint.path.to_owned() } else { built.target.clone() },
+            body: if bodiless { None } else { built.body.clone() },
+            secret: built.secret,
+            session_id: self.subject.session_id.as_ref().map(ArcStr::to_string),
+            key: ledger.key.clone(),
+            given: ledger.given,
+            may_have_sold: ledger.may_have_sold,
+            unanswered: ledger.unanswered,
+            key_settled: write.key.settled,
+            follows: self.job.follows(),
+            credentials: self.wants.session_options.credentials,
+            auto_rotate: self.wants.session_options.auto_rotate,
+            ends: self.wants.session_options.ends.to_vec(),
+            age: write.key.saved_age(clock),
+            doubt_since: self.record.rare.as_ref().and_then(|rare| rare.doubt_since),
+            counted: write.terms.counted.clone(),
+            match_fields: built.match_fields.clone(),
+            order_no: None,
+            session_over: self.record.rare.as_ref().is_some_and(|rare| rare.session_over),
+            refused: false,
+        })
     }
 
     /// The error for a command that no longer waits for it.

@@ -31,7 +31,7 @@ impl Router {
             return self.no_login(&error);
         }
         let Some((username, password)) = self.shared.tokens.credentials.clone() else { return };
-        let Some(command) = self.jobs.get(&id).map(|entry| entry.waiting.first()) else { return };
+        let Some(command) = self.jobs.get(id).map(|entry| entry.waiting.first()) else { return };
         let params = json_of(&LoginRequest { username, password });
         let Ok(built) = build(LoginRequest::ENDPOINT, &params) else { return };
         let exchange = Exchange::new(LoginRequest::ENDPOINT, built, Vec::new(), self.service.retry.timeout_ms);
@@ -39,7 +39,7 @@ impl Router {
     }
 
     fn waiting_for_login(&self) -> Vec<JobId> {
-        self.jobs.iter().filter(|(_, entry)| matches!(entry.parked, Parked::LoggingIn)).map(|(id, _)| *id).collect()
+        self.jobs.parked(|parked| matches!(parked, Parked::LoggingIn))
     }
 
     /// Takes the outcome of the login, for all jobs that wait for it.

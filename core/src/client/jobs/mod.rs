@@ -3,6 +3,7 @@
 pub(crate) mod charged;
 pub(crate) mod entries;
 pub(crate) mod job;
+pub(crate) mod lifecycle;
 pub(crate) mod login;
 pub(crate) mod places;
 pub(crate) mod run;

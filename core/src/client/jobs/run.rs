@@ -1,8 +1,8 @@
 //! The only place where what a job asks for is carried out, and where it is told what came of it.
 
 use crate::client::deferred::Deferred;
-use crate::client::jobs::job::{Entry, Parked};
-use crate::client::jobs::places::QueueTurn;
+use crate::client::jobs::entries::LentJob;
+use crate::client::jobs::job::Parked;
 use crate::client::outbox::Pending;
 use crate::client::router::Router;
 use crate::engine::{Action, Cx, EventKind, Grant, Input, Job, Need, Note, Stored, Wake};
@@ -30,11 +30,11 @@ impl Router {
 
     /// Lets a job do something, and takes in what it has to say beside.
     pub(crate) fn with<T>(&mut self, id: JobId, act: impl FnOnce(&mut Job, &mut Cx<'_>) -> T) -> Option<T> {
-        let Entry { job, subject, wants, wanted, .. } = &mut **self.jobs.get_mut(&id)?;
+        let LentJob { job, subject, wants, wanted } = self.jobs.lend(id)?;
         let day = self.spending.today(self.shared.clock.unix(), subject.intent.as_deref());
         let known = subject.session_id.as_deref().and_then(|session| self.sessions.known(session));
         let has_session = &|session: &str| self.sessions.is_had(session);
-        let (mut notes, wanted) = (Vec::new(), *wanted);
+        let mut notes = Vec::new();
         let mut cx =
             Cx { shared: &mut self.shared, service: &self.service, notes: &mut notes, subject, wanted, wants, known, has_session, day };
         let result = act(job, &mut cx);
@@ -44,12 +44,12 @@ impl Router {
 
     /// Carries out what a job asks for.
     pub(crate) fn carry_out(&mut self, id: JobId, action: Action) {
-        let is_taken_over = self.jobs.get(&id).is_some_and(|entry| entry.record.taken_over);
+        let is_taken_over = self.jobs.get(id).is_some_and(|entry| entry.record.taken_over);
         match action {
             Action::Send(_) | Action::Put | Action::Wake(_) | Action::Need(_) if is_taken_over => self.end_taken_over(id),
             Action::Send(request) => self.push_send(id, request),
             Action::Put => {
-                self.park(id, Parked::Storing);
+                self.jobs.park(id, Parked::Storing);
                 match self.renewals_to_claim(id) {
                     Some(name) => self.claim_renewals(id, &name),
                     None => self.put_job(id, Some(id)),
@@ -57,16 +57,16 @@ impl Router {
             }
             Action::Wake(wake) => self.wake(id, wake),
             Action::Need(Need::Token) => {
-                self.free_place(id);
-                self.park(id, Parked::LoggingIn);
+                self.jobs.free_place(id);
+                self.jobs.park(id, Parked::LoggingIn);
                 match self.shared.tokens.refused.clone() {
                     Some(error) => self.deferred.push(Deferred::Tell(id, Input::Granted(Err(error)))),
                     None => self.log_in(id),
                 }
             }
             Action::Need(Need::ServerTime) => {
-                self.free_place(id);
-                self.park(id, Parked::ReadingTime);
+                self.jobs.free_place(id);
+                self.jobs.park(id, Parked::ReadingTime);
                 match self.shared.clock.knows_server() {
                     true => self.deferred.push(Deferred::Tell(id, Input::Granted(Ok(Grant::ServerTime)))),
                     false => self.set_timer(id, self.now()),
@@ -81,15 +81,16 @@ impl Router {
     }
 
     fn push_send(&mut self, id: JobId, request: Request) {
-        let Some(entry) = self.jobs.get_mut(&id) else { return };
+        let Some(entry) = self.jobs.get(id) else { return };
         let command = entry.waiting.first().unwrap_or(CommandId(0));
-        entry.parked = Parked::Sending(self.outbox.send(Pending::Send(id), command, request));
+        let step = self.outbox.send(Pending::Send(id), command, request);
+        self.jobs.park(id, Parked::Sending(step));
     }
 
     /// Wakes a job then. As a throttle ends, one call goes on at once; the others that wait for that moment are spread over the first
     /// backoff after it, where they may be.
     fn wake(&mut self, id: JobId, wake: Wake) {
-        self.park(id, Parked::Waking);
+        self.jobs.park(id, Parked::Waking);
         let others = || self.timers.has_other_job(wake.at, id);
         let at = match wake.latest {
             Some(latest) if wake.at == self.shared.gate.until() && others() => {
@@ -100,75 +101,45 @@ impl Router {
             None => wake.at,
         };
         if at > self.now() {
-            self.free_place(id);
+            self.jobs.free_place(id);
         }
         self.set_timer(id, at);
     }
 
     /// Moves on a job whose time has come; `due` is when it was to come.
     pub(crate) fn advance(&mut self, id: JobId, due: Millis) {
-        let now = self.now();
-        let Some(entry) = self.jobs.get_mut(&id) else { return };
-        entry.timer = None;
-        if !matches!(entry.parked, Parked::Waking) {
-            entry.wants.begin(now);
-        }
-        match entry.parked {
-            Parked::Waking => self.go(id, due),
-            Parked::ReadingTime => self.read_server_time(id),
-            Parked::LoggingIn => self.log_in(id),
+        match self.jobs.woke(id, self.shared.clock.monotonic()) {
+            Some(Parked::Waking) => self.go(id, due),
+            Some(Parked::ReadingTime) => self.read_server_time(id),
+            Some(Parked::LoggingIn) => self.log_in(id),
             _ => {}
         }
     }
 
     /// A job whose time has come goes on, once it has a place.
     pub(crate) fn go(&mut self, id: JobId, due: Millis) {
-        let now = self.now();
-        let Some(entry) = self.jobs.get_mut(&id) else { return };
-        // A job that was cancelled or lost gets its input, and sends nothing.
-        let goes_on = entry.wanted && !entry.record.taken_over;
-        let Some(place) = entry.job.place().filter(|_| goes_on && entry.place.is_none()) else { return self.told_due(id, due) };
-        if self.places.take(place) {
-            entry.place = Some(place);
-            return self.told_due(id, due);
-        }
-        let turn = QueueTurn { is_new: !entry.job.may_have_been_sent(), since: now, id };
-        entry.parked = Parked::Queued { place, turn, due };
-        self.places.wait(place, turn);
-    }
-
-    /// Gives a free place to the next job. Returns true if there was one.
-    pub(crate) fn give_place(&mut self) -> bool {
-        let Some((place, turn)) = self.places.give() else { return false };
-        let waited = self.now().saturating_sub(turn.since);
-        if let Some(entry) = self.jobs.get_mut(&turn.id)
-            && let Parked::Queued { due, .. } = entry.parked
-        {
-            (entry.place, entry.parked) = (Some(place), Parked::Waking);
-            entry.wants.queued = entry.wants.queued.saturating_add(waited);
-            self.told_due(turn.id, due.saturating_add(waited));
-        }
-        true
-    }
-
-    fn told_due(&mut self, id: JobId, due: Millis) {
-        let now = self.now();
-        if let Some(entry) = self.jobs.get_mut(&id) {
-            entry.wants.begin(now);
+        if self.jobs.take_place(id, due, self.shared.clock.monotonic()) {
             self.tell(id, Input::Due(due));
         }
     }
 
+    /// Gives a free place to the next job. Returns true if there was one.
+    pub(crate) fn give_place(&mut self) -> bool {
+        let Some((id, due)) = self.jobs.give_place(self.shared.clock.monotonic()) else { return false };
+        self.tell(id, Input::Due(due));
+        true
+    }
+
     /// The put that a job waited for was answered.
     pub(crate) fn stored(&mut self, id: JobId, written: WriteResult) {
-        let parked = self.jobs.get(&id).map(|entry| entry.parked.clone());
+        let parked = self.jobs.get(id).map(|entry| entry.parked.clone());
         if let (Some(Parked::Marking), WriteResult::Done) = (&parked, written) {
-            self.park(id, Parked::Storing);
+            self.jobs.park(id, Parked::Storing);
             return self.put_job(id, Some(id));
         }
         if matches!(parked, Some(Parked::Storing | Parked::Marking)) {
             match written {
-                WriteResult::Lost if self.goes_on_unnamed(id) => self.tell(id, Input::Stored(Stored::Failed)),
+                WriteResult::Lost if self.jobs.goes_on_unnamed(id) => self.tell(id, Input::Stored(Stored::Failed)),
                 WriteResult::Lost if self.holds(Rule::LostNameEnds) => self.end_taken_over(id),
                 WriteResult::Done | WriteResult::Lost => self.tell(id, Input::Stored(Stored::Done)),
                 WriteResult::Failed | WriteResult::Never => self.tell(id, Input::Stored(Stored::Failed)),
@@ -180,16 +151,10 @@ impl Router {
     /// are others, and what was counted for this one is that client's.
     pub(crate) fn rename(&mut self, id: JobId) {
         self.shared.rng.turn();
-        let Some(entry) = self.jobs.get_mut(&id) else { return };
-        (entry.record.name, entry.record.taken_over) = (None, false);
-        if let Some(write) = entry.job.write_mut()
-            && let Some(key) = &mut write.call.ledger.key
-        {
-            write.terms.take_counted(key);
-            *key = self.shared.rng.key(None);
-            entry.subject.key = Some(key.as_str().into());
+        if self.jobs.get(id).is_some() {
+            self.jobs.rename(id, || self.shared.rng.key(None));
+            self.wake(id, Wake::at(self.now()));
         }
-        self.wake(id, Wake::at(self.now()));
     }
 
     /// Takes a note of a job.
@@ -214,23 +179,19 @@ impl Router {
             Note::Learnt(facts) => self.learn_and_save(&facts),
             Note::Moved => {
                 let now = self.now();
-                let session = self.jobs.get(&id).and_then(|entry| entry.subject.session_id.as_ref());
+                let session = self.jobs.get(id).and_then(|entry| entry.subject.session_id.as_ref());
                 session.into_iter().for_each(|session| self.sessions.exit_changed(session, now));
             }
             Note::Gone => self.gone(id),
             Note::Placed(order_no) => self.placed(id, &order_no),
-            Note::OrderShown => {
-                if let Some(call) = self.jobs.get_mut(&id).and_then(|entry| entry.record.rare.as_mut()?.placed.as_mut()) {
-                    call.unanswered = false;
-                }
-            }
+            Note::OrderShown => self.jobs.order_shown(id),
             Note::Charged(counted, charge) => {
                 let spends = self.spend(|spending, actions| spending.charged(counted, charge, actions));
-                self.wait_for(id, spends);
+                self.jobs.wait_for(id, spends);
             }
             Note::Freed(counted) => {
                 let spends = self.spend(|spending, actions| spending.uncount(counted, actions));
-                self.wait_for(id, spends);
+                self.jobs.wait_for(id, spends);
             }
             Note::BackendReady(ready) => self.account.set_backend_ready(ready),
         }

@@ -22,7 +22,7 @@ impl Router {
         if let Some(not_before) = self.shared_requests.time.not_before(self.shared.gate, self.now()) {
             return self.wait_for_server_time(id, not_before);
         }
-        let Some(command) = self.jobs.get(&id).map(|entry| entry.waiting.first()) else { return };
+        let Some(command) = self.jobs.get(id).map(|entry| entry.waiting.first()) else { return };
         // Any authenticated read would do; this one takes no parameters.
         let Some(balance) = endpoint(match self.service.api {
             Api::Agent => "get_balance",
@@ -50,8 +50,7 @@ impl Router {
     pub(crate) fn on_server_time(&mut self, step: StepId, received: SendResult<'_>) {
         let Some((exchange, heard)) = self.on_shared_response(Pending::ServerTime, step, received) else { return };
         let now = self.now();
-        let waiting: Vec<JobId> =
-            self.jobs.iter().filter(|(_, entry)| matches!(entry.parked, Parked::ReadingTime)).map(|(id, _)| *id).collect();
+        let waiting = self.jobs.parked(|parked| matches!(parked, Parked::ReadingTime));
         let failing = match heard {
             ExchangeResult::Late => return waiting.into_iter().for_each(|id| self.set_timer(id, now)),
             ExchangeResult::Failure(failing) if failing.is_page() || failing.is_throttle(&self.service) => failing,

@@ -17,11 +17,11 @@ impl Router {
     /// Counts what a key may cost, before it is put and sent.
     pub(crate) fn count(&mut self, id: JobId, entry: String, usd: Decimal) {
         if !self.holds(Rule::SpendBeforeSend) {
-            let intent = self.jobs.get(&id).and_then(|entry| entry.subject.intent.as_deref());
+            let intent = self.jobs.get(id).and_then(|entry| entry.subject.intent.as_deref());
             let day = self.spending.today(self.unix(), intent).unwrap_or_default();
             return self.deferred.push(Deferred::Tell(id, Input::Granted(Ok(Grant::Counted { day }))));
         }
-        self.park(id, Parked::Counting);
+        self.jobs.park(id, Parked::Counting);
         self.spend(|spending, actions| spending.count(id, entry, usd, actions));
     }
 
@@ -40,7 +40,7 @@ impl Router {
     }
 
     fn is_counting(&self, id: JobId) -> bool {
-        self.jobs.get(&id).is_some_and(|entry| matches!(entry.parked, Parked::Counting))
+        self.jobs.get(id).is_some_and(|entry| matches!(entry.parked, Parked::Counting))
     }
 
     /// Does something with the spending, and what follows from it.
@@ -55,7 +55,7 @@ impl Router {
         let (id, granted) = match action {
             SpendingAction::Count(id, count) => {
                 let (counting, call) = *count;
-                let command = self.jobs.get(&id).and_then(|entry| entry.waiting.first());
+                let command = self.jobs.command(id);
                 return self.push_store(Pending::Count(id, Box::new(counting)), command, call);
             }
             SpendingAction::Set(number, call) => return self.push_store(Pending::Spend(number), None, *call),
@@ -66,7 +66,7 @@ impl Router {
             SpendingAction::Answered(number) => return self.deferred.push(Deferred::Answered(PendingWrite::Spend(number))),
             SpendingAction::Granted(id, day) => (id, Ok(Grant::Counted { day })),
             SpendingAction::OverCap(id, over) => {
-                let Some(entry) = self.jobs.get(&id) else { return };
+                let Some(entry) = self.jobs.get(id) else { return };
                 (id, Err(over.error(&entry.subject, self.unix())))
             }
             SpendingAction::NotCounted(id) => {

@@ -35,7 +35,7 @@ impl Router {
     /// The command for which somebody waits for a name.
     pub(crate) fn who_waits(&self, request: &NameRequest) -> Option<CommandId> {
         match request.purpose {
-            RequestKind::Renewal(id) | RequestKind::Marked(id, _) => self.jobs.get(&id)?.waiting.first(),
+            RequestKind::Renewal(id) | RequestKind::Marked(id, _) => self.jobs.command(id),
             _ => request.command,
         }
     }

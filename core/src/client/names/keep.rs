@@ -1,53 +1,17 @@
 //! The records: of jobs, of sessions, and of finished purchases.
 
-use arcstr::ArcStr;
-
 use crate::client::deferred::Deferred;
 use crate::client::jobs::job::Entry;
 use crate::client::outbox::Pending;
 use crate::client::router::Router;
+use crate::contract::Operation;
 use crate::contract::agent::CreateSession;
-use crate::contract::{ANY, Operation, Safety};
 use crate::engine::is_over_for_good;
-use crate::state::{CommandId, Data, Done, JobId, KeptSession, Name, RequestIdentity, SavedCall, StoreCall, User, WriteResult};
-use crate::time::{Clock, Millis};
+use crate::state::{CommandId, Data, Done, JobId, KeptSession, Name, RequestIdentity, StoreCall, User, WriteResult};
+use crate::time::Millis;
 
 /// The time for which a finished operation is remembered. 30 days.
 pub(crate) const REMEMBERED: Millis = 30 * 24 * 3600 * 1000;
-
-impl Entry {
-    /// The part of its record that is the call itself.
-    pub(crate) fn saved_call(&self, clock: &Clock) -> Option<SavedCall> {
-        let write = self.job.write()?;
-        let (endpoint, built, ledger) = (write.call.exchange.endpoint, &write.call.exchange.built, &write.call.ledger);
-        // A request that is never sent again needs no body, and the body of a caller's own request may hold anything.
-        let bodiless = built.secret || endpoint.safety == Safety::AtMostOnce;
-        Some(SavedCall {
-            operation: endpoint.name.to_owned(),
-            any: (endpoint.name == ANY).then_some((endpoint.method, endpoint.safety)),
-            target: if built.secret { endpoint.path.to_owned() } else { built.target.clone() },
-            body: if bodiless { None } else { built.body.clone() },
-            secret: built.secret,
-            session_id: self.subject.session_id.as_ref().map(ArcStr::to_string),
-            key: ledger.key.clone(),
-            given: ledger.given,
-            may_have_sold: ledger.may_have_sold,
-            unanswered: ledger.unanswered,
-            key_settled: write.key.settled,
-            follows: self.job.follows(),
-            credentials: self.wants.session_options.credentials,
-            auto_rotate: self.wants.session_options.auto_rotate,
-            ends: self.wants.session_options.ends.to_vec(),
-            age: write.key.saved_age(clock),
-            doubt_since: self.record.rare.as_ref().and_then(|rare| rare.doubt_since),
-            counted: write.terms.counted.clone(),
-            match_fields: built.match_fields.clone(),
-            order_no: None,
-            session_over: self.record.rare.as_ref().is_some_and(|rare| rare.session_over),
-            refused: false,
-        })
-    }
-}
 
 impl Router {
     /// Asks the store, or this client's own memory where it has none.
@@ -101,11 +65,11 @@ impl Router {
 
     /// The name of a job, a new one where it has none.
     pub(crate) fn name_of(&mut self, id: JobId) -> Option<Name> {
-        if let Some(name) = &self.jobs.get(&id)?.record.name {
+        if let Some(name) = &self.jobs.get(id)?.record.name {
             return Some(name.clone());
         }
         let name = self.make_name(Some(User::Job(id)));
-        self.jobs.get_mut(&id)?.record.name = Some(name.clone());
+        self.jobs.set_name(id, &name);
         Some(name)
     }
 
@@ -118,7 +82,7 @@ impl Router {
 
     /// The present record of a job.
     pub(crate) fn job_data(&self, id: JobId) -> Option<Data> {
-        let entry = self.jobs.get(&id)?;
+        let entry = self.jobs.get(id)?;
         let call = entry.record.rare.as_ref().and_then(|rare| rare.placed.clone()).or_else(|| entry.saved_call(&self.clock()));
         Some(Data { call, ..self.data(entry.record.bought_as.as_deref()) })
     }
@@ -130,7 +94,7 @@ impl Router {
 
     /// Puts a job's record as it is now. A job whose name was lost puts nothing there, also where this client has claimed it again since.
     pub(crate) fn put_job(&mut self, id: JobId, waiter: Option<JobId>) {
-        if self.jobs.get(&id).is_some_and(|entry| self.is_taken_over(id, entry)) {
+        if self.jobs.get(id).is_some_and(|entry| self.is_taken_over(id, entry)) {
             return self.put_is_refused(waiter);
         }
         let Some(name) = self.name_of(id) else { return };

@@ -132,7 +132,7 @@ impl Router {
             _ => {}
         }
         let Some(command) = request.command else { return };
-        let Some(entry) = self.jobs.get(&id) else {
+        let Some(entry) = self.jobs.get(id) else {
             // Its record is being written for the last time.
             let (operation, ..) = request.subject();
             return self.complete(command, Err(busy(operation, "it has just ended and is still being stored")));

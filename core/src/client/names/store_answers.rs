@@ -99,10 +99,8 @@ impl Router {
                 self.rename(id);
                 continue;
             }
-            if after.result != WriteResult::Lost
-                && let Some(entry) = self.jobs.get_mut(&id)
-            {
-                entry.record.last_put = Some(version);
+            if after.result != WriteResult::Lost {
+                self.jobs.was_put(id, version);
             }
             self.stored(id, after.result);
         }

@@ -7,12 +7,10 @@ use crate::client::end::taken_over::after;
 use crate::client::jobs::job::Entry;
 use crate::client::requests::{NameRequest, RequestKind, SettingInDoubt, StoredRecord};
 use crate::client::router::Router;
-use crate::collections::IdMap;
 use crate::contract::Operation;
 use crate::contract::agent::UpdateBudget;
 use crate::policy::{Advice, Effect, Kind};
 use crate::state::{JobId, Name};
-use crate::wire::members;
 
 impl Router {
     /// A session is over: what is in doubt of its free changes is of no use any more. Returns the names that are let go of.
@@ -27,7 +25,7 @@ impl Router {
     /// A setting was accepted: what is in doubt of earlier ones that change nothing else would only undo it. Returns the names that are let
     /// go of.
     pub(crate) fn drop_settings(&mut self, id: JobId, entry: &Entry) -> Vec<Name> {
-        let Some(members) = members_set_anew(entry) else { return Vec::new() };
+        let Some(members) = entry.members_set_anew() else { return Vec::new() };
         let is_undone = |known: &SettingInDoubt| known.began < id && known.members.iter().all(|name| members.contains(name));
         let (undone, left) = std::mem::take(&mut self.settings_in_doubt).into_iter().partition(is_undone);
         self.settings_in_doubt = left;
@@ -44,7 +42,7 @@ impl Router {
         if entry.record.is_set_anew() {
             return;
         }
-        let Some((name, members)) = entry.record.name.clone().zip(members_set(entry)) else { return };
+        let Some((name, members)) = entry.record.name.clone().zip(entry.members_set()) else { return };
         let known = &mut self.settings_in_doubt;
         known.push_back(SettingInDoubt { began: id, name, members });
         while known.len() > SETTINGS {
@@ -89,28 +87,6 @@ impl Router {
             self.delete(name, true);
         }
     }
-}
-
-/// A setting was accepted: an earlier one that is under way and changes nothing else goes on for who waits for it, and leaves no doubt.
-pub(crate) fn mark_set_anew(jobs: &mut IdMap<JobId, Box<Entry>>, id: JobId, entry: &Entry) {
-    let Some(members) = members_set_anew(entry) else { return };
-    let sets_no_more = |job: &Entry| members_set(job).is_some_and(|set| set.iter().all(|name| members.contains(name)));
-    let earlier: Vec<JobId> = jobs.iter().filter(|(other, job)| **other < id && sets_no_more(job)).map(|(other, _)| *other).collect();
-    for other in earlier {
-        jobs.get_mut(&other).into_iter().for_each(|job| job.record.rare.get_or_insert_default().set_anew = true);
-    }
-}
-
-/// The members that an accepted setting has set anew. A setting from a record may be older than any other one.
-fn members_set_anew(entry: &Entry) -> Option<Vec<String>> {
-    members_set(entry).filter(|_| entry.job.write().is_some_and(|write| !write.restored))
-}
-
-/// The members that a setting without a name of its caller's sets.
-fn members_set(entry: &Entry) -> Option<Vec<String>> {
-    let is_setting = entry.subject.operation == UpdateBudget::ENDPOINT.name && entry.record.bought_as.is_none();
-    let body = entry.job.write().filter(|_| is_setting)?.call.exchange.built.body.as_deref()?;
-    Some(members(body).ok()?.into_iter().map(|(name, _)| name.to_string()).collect())
 }
 
 /// So many settings in doubt are remembered.

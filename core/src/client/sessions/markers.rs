@@ -21,7 +21,7 @@ impl Router {
             Some(name) if self.journal.user(&name) != Some(&User::Marker(id)) => None,
             Some(name) if is_kept => {
                 self.let_go_of_renewals(&name);
-                entry.record.rare.get_or_insert_default().dropped.push(name);
+                entry.record.rare().dropped.push(name);
                 None
             }
             Some(name) => Some(name),
@@ -70,9 +70,7 @@ impl Router {
             return None;
         }
         for id in self.sessions.changing(session) {
-            if let Some(entry) = self.jobs.get_mut(&id).filter(|entry| entry.subject.operation == RenewSession::ENDPOINT.name) {
-                entry.record.rare.get_or_insert_default().session_over = true;
-            }
+            self.jobs.session_is_over(id);
         }
         let name = self.account.space().renewals(session);
         self.request_name(&name, NameRequest::new(None, RequestKind::SessionOver(session.into())));

@@ -18,7 +18,7 @@ impl Router {
             verdict => return Some(verdict),
         };
         let auto = self.sessions.rotates(session_id);
-        let changing = self.sessions.changing(session_id).next().and_then(|id| Some((id, self.jobs.get(&id)?.subject.operation)));
+        let changing = self.sessions.changing(session_id).next().and_then(|id| Some((id, self.jobs.get(id)?.subject.operation)));
         let is_static = self.sessions.type_of(session_id).is_some_and(|kind| kind == "static");
         if let Some((id, _)) = changing.filter(|(_, operation)| auto && !is_static && *operation == RotateSession::ENDPOINT.name) {
             let command = self.command(RotateSession::ENDPOINT);

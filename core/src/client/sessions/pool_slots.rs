@@ -83,7 +83,7 @@ impl Router {
 
     /// A purchase was charged: where a pool began it, the pool hears.
     pub(crate) fn tell_pool_of_charge(&mut self, id: JobId, usd: Decimal) {
-        let command = self.jobs.get(&id).and_then(|entry| entry.waiting.first());
+        let command = self.jobs.command(id);
         if let Some(Asker::Pool(pool, _)) = command.and_then(|command| self.commands.asker(command)) {
             self.news.push_back(PoolEvent { pool, what: PoolEventKind::Charged(usd) });
         }

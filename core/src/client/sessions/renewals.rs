@@ -3,7 +3,7 @@
 //! A renewal that finds one in doubt there refuses, since that one may have been paid.
 
 use crate::client::deferred::Deferred;
-use crate::client::jobs::job::{Entry, Parked};
+use crate::client::jobs::job::Entry;
 use crate::client::requests::{NameRequest, RequestKind, StoredRecord};
 use crate::client::router::Router;
 use crate::client::types::busy;
@@ -17,7 +17,7 @@ impl Router {
     /// The name that a renewal is to claim before its record is put: none where it has it, and of what is no renewal. One that came out of
     /// its record has it.
     pub(crate) fn renewals_to_claim(&self, id: JobId) -> Option<Name> {
-        let entry = self.jobs.get(&id)?;
+        let entry = self.jobs.get(id)?;
         let write = entry.job.write().filter(|write| write.call.exchange.endpoint.name == RenewSession::ENDPOINT.name)?;
         let record = &entry.record;
         let has_it = match record.bought_as {
@@ -36,7 +36,7 @@ impl Router {
 
     /// The name of its session's renewals is claimed for one: it is put there, unless another one is in doubt.
     pub(crate) fn admit_renewal(&mut self, name: &Name, id: JobId, found: &StoredRecord) {
-        let Some(entry) = self.jobs.get(&id) else { return };
+        let Some(entry) = self.jobs.get(id) else { return };
         let (own, session) = (entry.record.name.clone(), entry.subject.session_id.clone().unwrap_or_default());
         let marked = if let StoredRecord::Readable(data) = found { data.renewal.clone() } else { None };
         match marked.filter(|marked| own.as_ref() != Some(marked)) {
@@ -55,7 +55,7 @@ impl Router {
 
     /// Takes the data under the name of a marker.
     pub(crate) fn admit_marked(&mut self, marked: &Name, id: JobId, name: &Name, found: &StoredRecord) {
-        let Some(entry) = self.jobs.get(&id).filter(|entry| entry.wanted) else {
+        let Some(entry) = self.jobs.get(id).filter(|entry| entry.wanted) else {
             self.let_go_of_renewals(name);
             return self.deferred.push(Deferred::Tell(id, Input::Stored(Stored::Failed)));
         };
@@ -100,11 +100,9 @@ impl Router {
     fn refuse_renewal<'a>(&mut self, id: JobId, error: Error, names: impl Iterator<Item = &'a Name>) {
         for name in names {
             self.let_go_of_renewals(name);
-            if let Some(entry) = self.jobs.get_mut(&id) {
-                entry.record.rare.get_or_insert_default().dropped.push(name.clone());
-            }
+            self.jobs.waits_for(id, name);
         }
-        let Some(Entry { subject, .. }) = self.jobs.get(&id).map(|entry| &**entry) else { return };
+        let Some(Entry { subject, .. }) = self.jobs.get(id) else { return };
         let session_id = subject.session_id.as_ref().map(|session| session.to_string());
         let intent = subject.intent.as_ref().map(|intent| intent.to_string());
         self.finish(
@@ -118,16 +116,15 @@ impl Router {
 
     /// Nothing holds it back: its record is put under the name of the session's renewals, or a marker, and then its record.
     fn put_renewal(&mut self, name: &Name, id: JobId) {
-        let Some(entry) = self.jobs.get_mut(&id) else { return };
-        match entry.record.name.clone() {
+        if self.jobs.get(id).is_none() {
+            return;
+        }
+        match self.jobs.put_renewal(id, name) {
             None => {
-                entry.record.name = Some(name.clone());
                 self.journal.give(name, Some(User::Job(id)));
                 self.put_job(id, Some(id));
             }
             Some(own) => {
-                entry.record.rare.get_or_insert_default().marker = Some(name.clone());
-                entry.parked = Parked::Marking;
                 self.journal.give(name, Some(User::Marker(id)));
                 let data = Data { renewal: Some(own), ..self.data(None) };
                 self.put(name, data, None, false, Some(id));

@@ -66,14 +66,14 @@ impl Router {
     pub(crate) fn bought(&mut self, id: JobId, bought: Bought) {
         let now = self.now();
         // The client that has taken it over holds it.
-        let entry = self.jobs.get_mut(&id).filter(|entry| !entry.record.taken_over);
-        let Some(Entry { subject, wants, record, .. }) = entry.map(|entry| &mut **entry) else { return };
-        let Some(session_id) = subject.session_id.clone() else { return };
-        wants.begin(now);
-        record.session_name.clone_from(&record.name);
+        let entry = self.jobs.get(id).filter(|entry| !entry.record.taken_over);
+        let Some(session_id) = entry.and_then(|entry| entry.subject.session_id.clone()) else { return };
+        self.jobs.bought(id, now);
+        let Some(Entry { wants, record, .. }) = self.jobs.get(id) else { return };
         let (name, bought_as) = (record.name.as_ref(), record.bought_as.as_ref());
-        let is_new = self.sessions.bought((&session_id, id), bought, name, bought_as, &wants.session_options);
-        if let Some(name) = record.name.take_if(|_| is_new) {
+        if self.sessions.bought((&session_id, id), bought, name, bought_as, &wants.session_options)
+            && let Some(name) = self.jobs.take_name(id)
+        {
             self.journal.give(&name, Some(User::Session(session_id.clone())));
         }
         self.put_session(&session_id);
@@ -105,7 +105,7 @@ impl Router {
 
     /// Takes the facts about a job's session from an answer; returns its id and status if the status is news.
     pub(crate) fn learn_of(&mut self, id: JobId, facts: &Facts) -> Option<(String, String)> {
-        let session = self.jobs.get(&id)?.subject.session_id.clone()?;
+        let session = self.jobs.get(id)?.subject.session_id.clone()?;
         let before = self.sessions.status(&session).cloned();
         self.learn(&Facts { session_id: Some(session.to_string()), ..facts.clone() });
         let status = facts.status.clone()?;
@@ -118,16 +118,12 @@ impl Router {
 
     /// The session of a job is terminated: it is followed no more.
     pub(crate) fn gone(&mut self, id: JobId) {
-        let session = self.jobs.get(&id).and_then(|entry| entry.subject.session_id.clone());
+        let session = self.jobs.get(id).and_then(|entry| entry.subject.session_id.clone());
         let bought = session.as_ref().and_then(|session| self.sessions.name(session)).cloned();
         let mut dropped = session.as_ref().map(|session| self.drop_free_doubts(session)).unwrap_or_default();
         dropped.extend(session.as_ref().and_then(|session| self.look_for_renewal(session)));
         let name = session.and_then(|session| self.terminated(&session));
-        if let Some(entry) = self.jobs.get_mut(&id) {
-            let rare = entry.record.rare.get_or_insert_default();
-            (rare.also_delete, rare.dropped) = (name, dropped);
-            entry.record.session_name = bought;
-        }
+        self.jobs.ended_session(id, bought, name, dropped);
     }
 
     /// A session is no more. Its purchase is remembered where its caller has a name for it; otherwise this is the name of the record that

@@ -61,7 +61,7 @@ export function relay(options) {
       // The program's own is that of the moment, since a test may replace it.
       const send = chosen ?? globalThis.fetch;
       own = method === "GET" ? undefined : connected(connections(send, send !== ownFetch));
-      const found = await send(target, { method, headers, body: body.length > 0 ? body : undefined, redirect: "manual", signal: AbortSignal.timeout(timeoutMs), ...(own && { dispatcher: own }) });
+      const found = await send(target, { method, headers, body: body.length > 0 ? body : undefined, redirect: "manual", signal: AbortSignal.timeout(timeoutMs), ...own?.option });
       const down = new Headers(NO_STORE);
       for (const name of DOWN) if (found.headers.has(name)) down.set(name, found.headers.get(name));
       reply = new Response(found.body, { status: found.status, headers: down });
@@ -70,7 +70,7 @@ export function relay(options) {
       reply = new Response("the API gave no answer", { status: 502, headers: { "content-type": "text/plain", ...NO_STORE } });
     }
     // It ends with the body, which is on its way.
-    own?.close().catch(() => {});
+    own?.close?.().catch(() => {});
     quietly(() => onAnswer?.({ operation, account, status: reply.status, ms: Date.now() - begun }));
     return reply;
   }

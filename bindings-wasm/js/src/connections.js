@@ -1,18 +1,28 @@
-// The connection of its own that each write gets in Node: a used one may be closing, and then nobody knows whether a write without a key was done.
+// The connection of its own that each write gets: a used one may be closing, and then nobody knows whether a write without a key was done.
 
 /**
- * Returns the maker of such connections over Node's own `fetch` and over that of any `undici` that this program has loaded, with the settings of its
- * dispatcher. It makes none if that is the program's own and does more than connect, such as for a test, a proxy or an interceptor, nor where
- * `fetch` knows no dispatchers.
+ * Returns the maker of such connections over the `fetch` of Node, Bun and Deno, and over that of any `undici` that this program has loaded, with the
+ * settings of its dispatcher. It makes none if that is the program's own and does more than connect, such as for a test, a proxy or an
+ * interceptor. A connection is an option for `fetch`; `close` lets its request end, and `destroy` does not.
  */
 export function connections(fetch, isGiven) {
+  const { Bun, Deno } = globalThis;
+  if (!isGiven && Bun) return () => ({ option: { keepalive: false } });
+  if (!isGiven && typeof Deno?.createHttpClient === "function") return () => ofDeno(Deno.createHttpClient({ poolMaxIdlePerHost: 0 }));
   const hasFetch = (exports) => Object.getOwnPropertyDescriptor(Object(exports), "fetch")?.value === fetch;
   const modules = Object.values((typeof require === "function" && require.cache) || {});
   const loaded = modules.find((module) => hasFetch(module?.exports) && typeof module.exports.getGlobalDispatcher === "function");
   if (isGiven && !loaded) return undefined;
   // Node has no dispatcher before something of its `fetch` was used.
   const dispatcher = loaded ? loaded.exports.getGlobalDispatcher : () => globalThis.Headers && globalThis[Symbol.for("undici.globalDispatcher.1")];
-  return () => another(dispatcher());
+  return () => ofUndici(another(dispatcher()));
+}
+
+const ofUndici = (dispatcher) => dispatcher && { option: { dispatcher }, close: () => dispatcher.close(), destroy: () => dispatcher.destroy() };
+
+function ofDeno(client) {
+  const close = async () => client.close();
+  return { option: { client }, close, destroy: close };
 }
 
 function another(dispatcher) {

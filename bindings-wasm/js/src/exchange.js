@@ -21,7 +21,7 @@ export function exchange({ fetch, isGiven, before, connection, secrets, more }, 
   const ends = (outcome) => {
     alarm?.clear();
     end(outcome);
-    own?.destroy().catch(() => {});
+    own?.destroy?.().catch(() => {});
   };
 
   /** A connection whose rest is not wanted is closed. A body of the caller's own may do anything then. */
@@ -50,7 +50,7 @@ export function exchange({ fetch, isGiven, before, connection, secrets, more }, 
   const run = async () => {
     // Chosen now, since the program's settings may have changed while the store was asked.
     own = method === "GET" ? undefined : connected(connection);
-    const given = await fetch(url, { method, headers, body, redirect: "manual", cache: "no-store", signal, ...(own && { dispatcher: own }) });
+    const given = await fetch(url, { method, headers, body, redirect: "manual", cache: "no-store", signal, ...own?.option });
     if (signal.aborted) {
       // A `fetch` that ignores its signal: the body would keep its connection.
       await given?.body?.cancel?.();

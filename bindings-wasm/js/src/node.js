@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 import { initSync } from "../gen/hopline_wasm.js";
 import { connections } from "./connections.js";
-import { before } from "./failures.js";
+import { failuresOf } from "./failures.js";
 import { host } from "./host.js";
 import { refuse } from "./error.js";
 import { openPool } from "./pool.js";
@@ -46,8 +46,7 @@ host.context = () => {
 // The program's own context, which lives as long as it does: background work of a client must keep no request's context.
 host.root = host.context();
 host.warn = (text) => process.emitWarning(text, "HoplineWarning");
-// A `fetch` that was put in its place before, such as one that repeats, may have sent a request before it fails.
-if (/\bfetchImpl\b/.test(globalThis.fetch)) host.failures.before = before;
+host.failures.before = failuresOf(globalThis.fetch);
 host.connections = connections;
 host.openPool = openPool;
 

@@ -1,37 +1,35 @@
 // Clocks and timers that a test puts in the place of the program's: no wait is without an end, and a purchase is made once.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { test } from "node:test";
 
 import { FolderStore } from "hopline";
 
 import { WANTED, folder, sandbox } from "./lib/sandbox.mjs";
+import { source } from "./lib/source.mjs";
 import { tool } from "./lib/tools.mjs";
 
 const FakeTimers = tool("@sinonjs/fake-timers");
-const source = readFileSync(join(process.env.HOPLINE_VECTORS, "../../bindings-wasm/js/src/clock.js"), "utf8");
-const { Alarm, Clock } = await import(`data:text/javascript,${encodeURIComponent(source)}`);
+const { Alarm, Clock } = await source("clock.js");
 
 const TIMERS = ["setTimeout", "clearTimeout", "setInterval", "clearInterval", "setImmediate", "clearImmediate"];
 const EVERYTHING = [...TIMERS, "Date", "performance"];
 
 test("a clock goes on where it was, whatever takes its place, and a timer that rings moves it", () => {
   const [first, second] = [{ time: 100, now: () => first.time }, { time: 0, now: () => second.time }];
-  let source = first;
-  const clock = new Clock(() => source);
+  let place = first;
+  const clock = new Clock(() => place);
   const steps = [
     // What happens, then the time.
     [() => {}, 100],
     [() => (first.time = 150), 150],
-    [() => (source = second), 150],
+    [() => (place = second), 150],
     [() => (second.time = 10), 160],
     [() => clock.reached(200), 200],
     [() => clock.reached(190), 200],
     [() => (second.time = 20), 210],
     [() => (second.time = 0), 210],
     [() => (second.time = 5), 215],
-    [() => ([source, first.time] = [first, 90_000]), 215],
+    [() => ([place, first.time] = [first, 90_000]), 215],
     [() => (first.time = 90_001), 216],
   ];
   steps.forEach(([happens, time], n) => {

@@ -11,7 +11,7 @@ import { AgentClient, ProxySettings, ResellerClient } from "hopline";
 import { CLIENTS, HAS_UNDICI8 } from "./lib/http-clients.mjs";
 import { ADVICE, peers, proxyOf } from "./lib/peers.mjs";
 import { WANTED, login, program, sandbox } from "./lib/sandbox.mjs";
-import { tool } from "./lib/tools.mjs";
+import { RUNTIMES, tool } from "./lib/tools.mjs";
 
 const ROOM = ["--session-limit", "1000", "--rate-limit", "10000000", "--balance", "100000"];
 /** Node 24, on Linux only. */
@@ -99,6 +99,24 @@ test("a write without a key is not sent on a connection that may be closing", { 
     assert.deepEqual((await reseller.saved()).filter(({ holds }) => /doubt/.test(holds)), [], behaviour);
   }
 });
+
+for (const [name, command] of Object.entries(RUNTIMES)) {
+  test(`${name} before an odd server: purchases are made once, writes without a key are not in doubt, and nothing was sent where nobody is`, { skip: !existsSync([command].flat()[0]) && "it is not for this system", timeout: 120_000 }, async (t) => {
+    const service = await sandbox(t, ...ROOM);
+    const { odd_url, behaviours, recorded } = await peers(t, service);
+    const { api_key, username, password } = service;
+    const names = behaviours.map(({ name }) => `${name}${SHORT[name] ?? ""}`);
+    const given = JSON.stringify({ odd_url, behaviours: names, api_key, username, password });
+    const { out, errors } = await program("elsewhere.mjs", {}, [given], undefined, command, 100_000).ended;
+    const { sold, made, missed } = JSON.parse(out || assert.fail(errors));
+    const ids = sold.flatMap(([, ids]) => ids);
+    assert.deepEqual([sold.filter(([, ids]) => ids.some((id) => !id.startsWith("ses_"))), new Set(ids).size], [[], 2 * names.length]);
+    assert.equal((await service.state()).charges.length, ids.length);
+    assert.deepEqual([made, missed], [Array(4).fill("made"), Array(2).fill(["unavailable", "none"])]);
+    const writes = (await recorded()).relayed.filter(({ method, path }) => method === "POST" && path.includes("/user/"));
+    assert.equal(writes.length, 12, "each was sent once");
+  });
+}
 
 test("a write is sent, too, if the program's own dispatcher can't be made again", async (t) => {
   const { Agent: Real, getGlobalDispatcher, setGlobalDispatcher } = tool("undici6");

@@ -13,7 +13,7 @@ import { AgentClient } from "hopline";
 
 import { noting } from "./lib/noting.mjs";
 import { WANTED, folder, program, sandbox } from "./lib/sandbox.mjs";
-import { tool } from "./lib/tools.mjs";
+import { RUNTIMES, tool } from "./lib/tools.mjs";
 
 const text = readFileSync(join(dirname(createRequire(import.meta.url).resolve("hopline")), "README.md"), "utf8");
 const programs = Object.fromEntries([...text.matchAll(/^```js\n\/\/ (\S+\.[cm]?js)\n([^]*?)^```$/gm)].map(([, name, code]) => [name, code]));
@@ -98,11 +98,8 @@ test("the README's program buys once: run to its end, it says at the next start 
   assert.deepEqual([charges.length, sessions.map(({ status }) => status)], [1, ["terminated"]]);
 });
 
-const TOOLS = dirname(dirname(tool.resolve("undici/package.json")));
-const BUN = join(TOOLS, "bun/bin/bun");
-const DENO = join(TOOLS, "deno/deno");
-for (const [name, path, command] of [["Bun", BUN, BUN], ["Deno", DENO, [DENO, "run", "--allow-all"]]]) {
-  test(`the README's program buys once in ${name}, killed or not`, { skip: !existsSync(path) && "it is not for this system" }, async (t) => {
+for (const [name, command] of Object.entries(RUNTIMES)) {
+  test(`the README's program buys once in ${name}, killed or not`, { skip: !existsSync([command].flat()[0]) && "it is not for this system" }, async (t) => {
     const service = await sandbox(t, "--provisioning-ms", "600000");
     const place = folder();
     await killWhen(start(t, "program.mjs", service, place, [], command), async () => (await service.state()).charges.length > 0);

@@ -1,10 +1,15 @@
 // Programs and libraries that a test needs beside Node and the package.
 import { accessSync, constants } from "node:fs";
 import { createRequire } from "node:module";
-import { delimiter, join } from "node:path";
+import { delimiter, dirname, join } from "node:path";
 
 /** A library that the package itself does not need: they are where the tools of these tests are. */
 export const tool = createRequire(join(process.env.HOPLINE_VECTORS, "../hosts/node/package.json"));
+
+const place = (path) => join(dirname(dirname(tool.resolve("undici/package.json"))), path);
+
+/** By name: the command of each other runtime that the README names. A system may have no program for it. */
+export const RUNTIMES = { Bun: place("bun/bin/bun"), Deno: [place("deno/deno"), "run", "--allow-all"] };
 
 function isThere(path) {
   try {

@@ -64,3 +64,31 @@ impl Timers {
         self.names.len()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_wakes_at_the_earliest_time_that_it_was_given() {
+        let (mut timers, name) = (Timers::default(), Name::from("5e.r1".to_owned()));
+        [30, 20, 40].into_iter().for_each(|at| timers.set_name(&name, at));
+        assert_eq!((timers.pop_due(19), timers.pop_due(20)), (None, Some((20, Timer::Name(name.clone())))));
+        timers.name_woke(&name);
+        assert_eq!(timers.next(), None);
+        timers.set_name(&name, 40);
+        assert_eq!(timers.next(), Some(40));
+    }
+
+    #[test]
+    fn a_job_has_one_timer_and_timers_wake_in_the_order_of_their_times() {
+        let mut timers = Timers::default();
+        timers.move_job(1, None, Some(30));
+        timers.move_job(1, Some(30), Some(10));
+        timers.move_job(2, None, Some(10));
+        timers.add(5, Timer::Spend(7));
+        assert!(timers.has_other_job(10, 1) && !timers.has_other_job(30, 2));
+        let woken: Vec<(Millis, Timer)> = std::iter::from_fn(|| timers.pop_due(100)).collect();
+        assert_eq!(woken, [(5, Timer::Spend(7)), (10, Timer::Job(1)), (10, Timer::Job(2))]);
+    }
+}

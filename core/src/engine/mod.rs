@@ -49,4 +49,4 @@ pub use self::until::Until;
 pub(crate) use self::write::Write;
 
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;

@@ -368,3 +368,128 @@ impl Entry {
         Some(members(body).ok()?.into_iter().map(|(name, _)| name.to_string()).collect())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::testing::BUY;
+    use crate::engine::Then;
+    use crate::engine::testing::Given;
+
+    const SESSION: &str = r#"{"session_id":"s-1"}"#;
+
+    /// A job that writes, or reads.
+    fn entry(operation: &str, params: &str) -> Entry {
+        let mut given = Given::agent();
+        let job = if operation.starts_with("get_") {
+            Job::read(given.exchange(operation, params), RetryPolicy::default(), None)
+        } else {
+            Job::write_then(given.write(operation, params), Then::End)
+        };
+        Entry::new(job, given.subject, &CallOptions::default())
+    }
+
+    fn name(of: &str) -> Name {
+        Name::from(format!("5e.{of}"))
+    }
+
+    /// One job, which one command waits for.
+    fn one(operation: &str, params: &str) -> (Jobs, JobId) {
+        let mut jobs = Jobs::new(8);
+        let id = jobs.begin(entry(operation, params), CommandId(1));
+        (jobs, id)
+    }
+
+    fn waiting(jobs: &Jobs, id: JobId) -> Vec<u32> {
+        jobs.get(id).map(|entry| entry.waiting.iter().map(|command| command.0).collect()).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_job_that_its_last_command_gave_up_is_carried_on_for_the_next_one() {
+        let (mut jobs, id) = one("create_session", BUY);
+        assert!(jobs.attach(id, CommandId(2)).is_empty(), "both wait");
+        assert_eq!((waiting(&jobs, id), jobs.command(id)), (vec![1, 2], Some(CommandId(1))));
+        jobs.detach(id, CommandId(1));
+        assert!(matches!(jobs.give_up(id), Some(Parked::Waking)) && jobs.get(id).is_some_and(|entry| !entry.wanted));
+        assert_eq!(jobs.attach(id, CommandId(3)).iter().collect::<Vec<_>>(), [CommandId(2)], "it gets its own end");
+        assert_eq!(waiting(&jobs, id), [3]);
+        assert!(jobs.get(id).is_some_and(|entry| entry.wanted));
+    }
+
+    #[test]
+    fn a_job_waits_for_a_place_until_another_one_frees_it_or_it_is_given_up() {
+        let (mut jobs, mut timers) = (Jobs::new(1), Timers::default());
+        let ids = [0; 4].map(|_| jobs.begin(entry("get_session", SESSION), CommandId(1)));
+        assert_eq!(ids.map(|id| jobs.take_place(id, 5, 10)), [true, false, false, false]);
+        assert!(ids.iter().all(|id| jobs.give_place(20).is_none() && jobs.get(*id).is_some()), "the one place is taken");
+        assert!(matches!(jobs.give_up(ids[1]), Some(Parked::Queued { .. })));
+        assert!(matches!(jobs.take_over(ids[2], true), Some(Parked::Queued { .. })));
+        jobs.free_place(ids[0]);
+        assert_eq!(jobs.give_place(30), Some((ids[3], 25)), "it was due at 5, and waited for 20");
+        assert_eq!(jobs.get(ids[3]).map(|entry| entry.wants.queued), Some(20));
+        assert!(jobs.take_place(ids[1], 40, 40) && jobs.take_place(ids[2], 40, 40), "they send nothing, so they need no place");
+        assert!(jobs.remove(ids[3], &mut timers).is_some() && jobs.give_place(50).is_none());
+        assert!(jobs.take_place(ids[0], 60, 60), "a job that has ended has freed its place");
+    }
+
+    #[test]
+    fn a_job_has_one_timer_and_none_after_its_end() {
+        let ((mut jobs, id), mut timers) = (one("create_session", BUY), Timers::default());
+        jobs.set_timer(id, 20, &mut timers);
+        jobs.set_timer(id, 10, &mut timers);
+        assert_eq!((timers.next(), timers.pop_due(30).is_some(), timers.next()), (Some(10), true, None));
+        assert!(matches!(jobs.woke(id, 30), Some(Parked::Waking)));
+        jobs.set_timer(id, 40, &mut timers);
+        assert!(jobs.remove(id, &mut timers).is_some() && timers.next().is_none() && jobs.get(id).is_none());
+    }
+
+    #[test]
+    fn only_a_termination_goes_on_without_its_name() {
+        for (operation, params, goes_on) in [("terminate_session", SESSION, true), ("create_session", BUY, false)] {
+            let (mut jobs, id) = one(operation, params);
+            jobs.set_name(id, &name("r1"));
+            assert_eq!(jobs.goes_on_unnamed(id), goes_on, "{operation}");
+            let record = &jobs.get(id).expect("is there").record;
+            let left_behind = record.rare.as_ref().and_then(|rare| rare.left_behind.clone());
+            assert_eq!((left_behind.is_some(), record.name.is_none()), (goes_on, goes_on), "{operation}");
+        }
+    }
+
+    #[test]
+    fn a_renewal_is_put_under_the_name_of_all_renewals_or_leaves_a_marker_there() {
+        for own in [None, Some(name("i1"))] {
+            let (mut jobs, id) = one("renew_session", r#"{"session_id":"s-1","duration":30}"#);
+            own.iter().for_each(|own| jobs.set_name(id, own));
+            assert_eq!(jobs.put_renewal(id, &name("n1")), own);
+            let entry = jobs.get(id).expect("is there");
+            let marker = entry.record.rare.as_ref().and_then(|rare| rare.marker.clone());
+            let expected = if own.is_some() { (name("i1"), Some(name("n1"))) } else { (name("n1"), None) };
+            assert_eq!((entry.record.name.clone(), marker), (Some(expected.0), expected.1));
+            assert_eq!(matches!(entry.parked, Parked::Marking), own.is_some());
+        }
+    }
+
+    #[test]
+    fn a_job_whose_made_up_name_was_there_has_another_key() {
+        let (mut jobs, id) = one("create_session", BUY);
+        let key = |jobs: &Jobs| jobs.get(id).and_then(|entry| entry.job.write()?.call.ledger.key.clone());
+        let before = key(&jobs);
+        jobs.set_name(id, &name("r1"));
+        jobs.take_over(id, true);
+        jobs.rename(id, || "another-key".to_owned());
+        let entry = jobs.get(id).expect("is there");
+        assert_eq!((key(&jobs).as_deref(), entry.subject.key.as_deref()), (Some("another-key"), Some("another-key")));
+        assert!(before.is_some() && !entry.record.taken_over && entry.record.name.is_none());
+    }
+
+    #[test]
+    fn an_accepted_setting_ends_the_doubts_of_earlier_ones_that_set_no_more() {
+        let mut jobs = Jobs::new(8);
+        let settings = [r#"{"key_limit_usd":1}"#, r#"{"key_limit_usd":1,"paused":true}"#, r#"{"key_limit_usd":2}"#];
+        let ids = settings.map(|params| jobs.begin(entry("update_budget", params), CommandId(1)));
+        let accepted = jobs.remove(ids[2], &mut Timers::default()).expect("is there");
+        jobs.set_anew(ids[2], &accepted);
+        let set_anew = |id: JobId| jobs.get(id).map(|entry| entry.record.is_set_anew());
+        assert_eq!((set_anew(ids[0]), set_anew(ids[1])), (Some(true), Some(false)));
+    }
+}

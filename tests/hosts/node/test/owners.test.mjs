@@ -1,8 +1,10 @@
 // Ownership: nothing stays owned that nobody holds, and a client that is gone lets go.
 import assert from "node:assert/strict";
 import { getEventListeners } from "node:events";
-import { existsSync, readFileSync, readdirSync } from "node:fs";
-import { join } from "node:path";
+import { cpSync, existsSync, readFileSync, readdirSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { test } from "node:test";
 
 import { AgentClient, FolderStore } from "hopline";
@@ -285,4 +287,24 @@ test("where another client of this process is in the way, as after a hot reload,
   await assert.rejects(again.openSession(WANTED, { intent: "job-17", waitForIntent: true, deadlineMs: 1 }), { kind: "busy", message: /one of this process/ });
   await first.close();
   assert.match((await again.openSession(WANTED, { intent: "job-17" })).session_id, /^ses_/);
+});
+
+test("a second copy of the package, as of a bundler or another version's folder, buys nothing that the first one has", async (t) => {
+  const service = await sandbox(t);
+  const place = join(folder(), "hopline");
+  cpSync(dirname(createRequire(import.meta.url).resolve("hopline/package.json")), place, { recursive: true });
+  const copy = await import(pathToFileURL(join(place, "node.mjs")));
+  assert.notEqual(copy.AgentClient, AgentClient);
+  const made = ({ AgentClient }, store) => new AgentClient({ apiKey: service.api_key, baseUrl: service.agent_url, store });
+  const path = folder();
+  const store = new FolderStore(path);
+  const first = made({ AgentClient }, store);
+  await first.openSession(WANTED, { intent: "job-17" });
+  await assert.rejects(made(copy, store).openSession(WANTED, { intent: "job-17" }), { kind: "misuse", effect: "none" }, "one store, two clients");
+  const second = made(copy, new copy.FolderStore(path));
+  await assert.rejects(second.openSession(WANTED, { intent: "job-17" }), { kind: "busy", effect: "none", message: /one of this process/ });
+  await first.close();
+  assert.match((await second.openSession(WANTED, { intent: "job-17" })).session_id, /^ses_/);
+  await second.close();
+  assert.equal((await service.state()).charges.length, 1);
 });

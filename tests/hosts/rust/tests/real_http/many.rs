@@ -8,13 +8,14 @@ use std::time::{Duration, Instant};
 
 use hopline::client::{OpenSession, Phase, Responded, StepId, Ticket};
 use hopline::{CallOptions, Client, Outcome, Step};
-use hopline_sandbox::ConnectionFault;
+use hopline_sandbox::{Config, ConnectionFault};
 use tokio::sync::mpsc;
 
 use crate::probe::{Live, now, purchase};
 use crate::{reqwest_example, ureq_example};
 
-const SESSIONS: usize = 5;
+const FIVE: usize = 5;
+const THOUSAND: usize = 1000;
 const LATE_MS: u32 = 60_000;
 
 /// How many exchanges are under way, and were at most.
@@ -38,25 +39,35 @@ impl Flight {
     }
 }
 
-/// A client with that many purchases begun. Their answers are late, so that they are in flight together.
-fn begin(live: &Live) -> (Client, Vec<Ticket<OpenSession>>) {
-    live.fault("create_session", SESSIONS as u32, ConnectionFault::Delay { ms: LATE_MS });
+/// A service where so many can buy.
+fn room() -> Live {
+    Live::of(Config {
+        provisioning_ms: 0..=0,
+        session_limit: 2 * THOUSAND,
+        requests_per_minute: u32::MAX,
+        balance: "1000000".parse().expect("a decimal"),
+        ..Config::new(7)
+    })
+}
+
+/// A client with that many purchases begun.
+fn begin(live: &Live, sessions: usize) -> (Client, Vec<Ticket<OpenSession>>) {
     let mut client = Client::new(live.options(), ureq_example::entropy().expect("entropy")).expect("a client");
     let options = |n| CallOptions::intent(format!("job-{n}"));
-    let tickets = (0..SESSIONS).map(|n| client.open_session(purchase(), options(n))).collect();
+    let tickets = (0..sessions).map(|n| client.open_session(purchase(), options(n))).collect();
     (client, tickets)
 }
 
-/// Lets the answers go once the service has every purchase.
+/// Lets the late answers go once the service has every purchase.
 fn release(live: &Live) {
     let began = Instant::now();
-    while live.charges() < SESSIONS && began.elapsed() < Duration::from_secs(120) {
+    while live.charges() < FIVE && began.elapsed() < Duration::from_secs(120) {
         thread::sleep(Duration::from_millis(10));
     }
     live.running.advance(LATE_MS.into());
 }
 
-fn check(live: &Live, client: &mut Client, tickets: &[Ticket<OpenSession>], flight: &Flight) {
+fn check(live: &Live, client: &mut Client, tickets: &[Ticket<OpenSession>]) {
     let mut bought: Vec<String> = Vec::new();
     for ticket in tickets {
         let open = client.take(*ticket).expect("it completed").unwrap_or_else(|error| panic!("{error}"));
@@ -67,7 +78,7 @@ fn check(live: &Live, client: &mut Client, tickets: &[Ticket<OpenSession>], flig
     bought.sort();
     known.sort();
     assert_eq!(bought, known);
-    assert_eq!((live.charges(), flight.most()), (SESSIONS, SESSIONS));
+    assert_eq!(live.charges(), tickets.len());
 }
 
 fn resolve(client: &mut Client, id: StepId, answer: &Responded, started: Instant) {
@@ -82,20 +93,16 @@ fn resolve(client: &mut Client, id: StepId, answer: &Responded, started: Instant
     done.expect("each step is answered once");
 }
 
-#[test]
-fn five_sessions_open_at_once_with_a_thread_for_each_exchange() {
-    let live = Live::new();
-    let (client, tickets) = begin(&live);
-    let (agent, started, flight) = (ureq_example::agent(), Instant::now(), Flight::default());
+/// Drives a client until that many commands have completed, with a thread for each exchange.
+fn by_threads(client: Client, mut left: usize, flight: &Flight) -> Client {
+    let (agent, started) = (ureq_example::agent(), Instant::now());
     let (client, answered) = (Mutex::new(client), Condvar::new());
     thread::scope(|scope| {
-        scope.spawn(|| release(&live));
-        let mut left = SESSIONS;
         let mut pump = client.lock().expect("a lock");
         while left > 0 {
             match pump.poll(now(started)) {
                 Step::Send { id, request, .. } => {
-                    let (agent, client, answered, flight) = (&agent, &client, &answered, &flight);
+                    let (agent, client, answered) = (&agent, &client, &answered);
                     scope.spawn(move || {
                         flight.begin();
                         let answer = ureq_example::send(agent, &request);
@@ -115,44 +122,77 @@ fn five_sessions_open_at_once_with_a_thread_for_each_exchange() {
             }
         }
     });
-    check(&live, &mut client.into_inner().expect("a lock"), &tickets, &flight);
+    client.into_inner().expect("a lock")
+}
+
+/// The same with a task for each. Tasks only send; the client stays here, and answers come back to it.
+async fn by_tasks(client: &mut Client, mut left: usize, flight: &Arc<Flight>) {
+    let (http, started) = (reqwest_example::builder().build().expect("a client"), Instant::now());
+    let (answers, mut heard) = mpsc::unbounded_channel();
+    while left > 0 {
+        match client.poll(now(started)) {
+            Step::Send { id, request, .. } => {
+                let (http, answers, flight) = (http.clone(), answers.clone(), flight.clone());
+                tokio::spawn(async move {
+                    flight.begin();
+                    let answer = reqwest_example::send(&http, &request).await;
+                    flight.end();
+                    answers.send((id, answer)).expect("the client is there");
+                });
+            }
+            Step::Completed { .. } => left -= 1,
+            // This client has no store.
+            Step::Store { .. } | Step::Notify(_) => {}
+            Step::Wait { until } => {
+                let wait = until.map_or(10_000, |until| (until - now(started).monotonic).max(1));
+                if let Ok(Some((id, answer))) = tokio::time::timeout(Duration::from_millis(wait.unsigned_abs()), heard.recv()).await {
+                    resolve(client, id, &answer, started);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn five_sessions_open_at_once_with_a_thread_for_each_exchange() {
+    let (live, flight) = (Live::new(), Flight::default());
+    // Their answers are late, so that they are in flight together.
+    live.fault("create_session", FIVE as u32, ConnectionFault::Delay { ms: LATE_MS });
+    let (client, tickets) = begin(&live, FIVE);
+    let mut client = thread::scope(|scope| {
+        scope.spawn(|| release(&live));
+        by_threads(client, FIVE, &flight)
+    });
+    check(&live, &mut client, &tickets);
+    assert_eq!(flight.most(), FIVE);
 }
 
 #[test]
 fn five_sessions_open_at_once_with_a_task_for_each_exchange() {
-    let live = Live::new();
-    let (mut client, tickets) = begin(&live);
-    let (http, started, flight) = (reqwest_example::builder().build().expect("a client"), Instant::now(), Arc::new(Flight::default()));
-    let pump = async {
-        // Tasks only send; the client stays here, and answers come back to it.
-        let (answers, mut heard) = mpsc::unbounded_channel();
-        let mut left = SESSIONS;
-        while left > 0 {
-            match client.poll(now(started)) {
-                Step::Send { id, request, .. } => {
-                    let (http, answers, flight) = (http.clone(), answers.clone(), flight.clone());
-                    tokio::spawn(async move {
-                        flight.begin();
-                        let answer = reqwest_example::send(&http, &request).await;
-                        flight.end();
-                        answers.send((id, answer)).expect("the client is there");
-                    });
-                }
-                Step::Completed { .. } => left -= 1,
-                // This client has no store.
-                Step::Store { .. } | Step::Notify(_) => {}
-                Step::Wait { until } => {
-                    let wait = until.map_or(10_000, |until| (until - now(started).monotonic).max(1));
-                    if let Ok(Some((id, answer))) = tokio::time::timeout(Duration::from_millis(wait.unsigned_abs()), heard.recv()).await {
-                        resolve(&mut client, id, &answer, started);
-                    }
-                }
-            }
-        }
-    };
+    let (live, flight) = (Live::new(), Arc::new(Flight::default()));
+    live.fault("create_session", FIVE as u32, ConnectionFault::Delay { ms: LATE_MS });
+    let (mut client, tickets) = begin(&live, FIVE);
     thread::scope(|scope| {
         scope.spawn(|| release(&live));
-        live.runtime.block_on(pump);
+        live.runtime.block_on(by_tasks(&mut client, FIVE, &flight));
     });
-    check(&live, &mut client, &tickets, &flight);
+    check(&live, &mut client, &tickets);
+    assert_eq!(flight.most(), FIVE);
+}
+
+#[test]
+fn a_thousand_purchases_at_once_are_a_thousand_sessions_over_ureq() {
+    let (live, flight) = (room(), Flight::default());
+    let (client, tickets) = begin(&live, THOUSAND);
+    check(&live, &mut by_threads(client, THOUSAND, &flight), &tickets);
+    assert!(flight.most() <= 64, "the rest wait unsent");
+}
+
+#[test]
+fn a_thousand_purchases_at_once_are_a_thousand_sessions_over_reqwest() {
+    let (live, flight) = (room(), Arc::new(Flight::default()));
+    let (mut client, tickets) = begin(&live, THOUSAND);
+    live.runtime.block_on(by_tasks(&mut client, THOUSAND, &flight));
+    check(&live, &mut client, &tickets);
+    assert!(flight.most() <= 64, "the rest wait unsent");
 }

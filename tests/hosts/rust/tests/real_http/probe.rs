@@ -37,7 +37,12 @@ impl Live {
 
     /// One whose sessions take so many milliseconds.
     pub(crate) fn provisioning(ms: i64) -> Self {
-        Self::with(Options::new(Config { provisioning_ms: ms..=ms, ..Config::new(7) }))
+        Self::of(Config { provisioning_ms: ms..=ms, ..Config::new(7) })
+    }
+
+    /// One that is made so.
+    pub(crate) fn of(config: Config) -> Self {
+        Self::with(Options::new(config))
     }
 
     /// One with nginx in front of it.

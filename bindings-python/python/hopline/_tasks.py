@@ -9,7 +9,7 @@ from typing import Any
 from . import _run
 from ._answers import Span, end_span, explain
 from ._engine import Engine
-from ._errors import misuse
+from ._errors import Misuse, misuse
 from ._hopline import REPEATABLE
 from ._http import AsyncTransport, Failed, Request, Response, Transport
 from ._threads import in_background
@@ -85,7 +85,11 @@ async def run(engine: Engine, send: AsyncTransport, operation: str, begin: Begin
     bell = _Bell(loop)
     owner = Owner(bell.ring)
     owner.sends_itself = operation in REPEATABLE or operation in _WAITING
-    engine.check(operation)
+    try:
+        engine.check(operation)
+    except Misuse:
+        await asyncio.sleep(0)  # as below
+        raise
     try:
         engine.enter(owner, operation, begin)
         taken = await _work(engine, send, owner, bell)
@@ -103,6 +107,8 @@ async def run(engine: Engine, send: AsyncTransport, operation: str, begin: Begin
         explain(operation, owner, why)
         raise
     _leave(engine, owner)
+    if operation == "acquire" and taken is not None and taken.failure is not None:
+        await asyncio.sleep(0)  # a caller that tries again at once, in a loop, would let no other task run
     return taken
 
 

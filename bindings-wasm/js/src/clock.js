@@ -55,3 +55,9 @@ export class Alarm {
 
 /** A pause, in milliseconds. */
 export const pause = (ms) => new Promise((resolve) => new Alarm(resolve, ms));
+
+/** Throws an error after a turn of the event loop: a caller that tries again at once, in a loop, would let nothing else happen. */
+export async function lettingOthers(error) {
+  await pause(0);
+  throw error;
+}

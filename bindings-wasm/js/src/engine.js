@@ -2,6 +2,7 @@ import { Client as Core } from "../gen/hopline_wasm.js";
 import { answer } from "./answers.js";
 import { refusal } from "./ask.js";
 import { METHODS } from "./calls.js";
+import { lettingOthers } from "./clock.js";
 import { drive } from "./driver.js";
 import { asked, heed, read, refuse } from "./error.js";
 import { Listeners } from "./events.js";
@@ -198,7 +199,7 @@ export class Engine {
   /** Waits until the client can be used, unless it is closed. A core that can't be loaded is tried again by the next call. */
   async usable(operation) {
     if (!this.#driver) await (this.#beginning ??= this.#begin().finally(() => (this.#beginning = undefined)));
-    if (this.#closing) throw refusal(operation, "closed");
+    if (this.#closing) return lettingOthers(refusal(operation, "closed"));
     if (!this.#serves) this.#serve(operation);
   }
 

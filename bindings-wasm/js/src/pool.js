@@ -1,6 +1,7 @@
 // Pools of sessions, which Node has and a page has not. hopline.d.ts documents them.
 import { ofPools, ofSessions } from "../gen/pools.js";
 import { meta } from "./answers.js";
+import { lettingOthers } from "./clock.js";
 import { asked, refuse } from "./error.js";
 import { waitOf } from "./exceptions.js";
 import { disposable } from "./hide.js";
@@ -96,7 +97,7 @@ const pool = /* @__PURE__ */ disposable("close", class Pool {
     const begun = performance.now();
     const granted = await this.#call("acquire", wanted, signal).catch((error) => {
       this.#note("acquire_failed", begun, { kind: error.kind });
-      throw error;
+      return lettingOthers(error);
     });
     const lease = new lent(this, this.#engine, granted, wanted.target, this.#exit(granted), (...told) => this.#note(...told), this.#blocked);
     this.#note("lease_acquired", begun);
@@ -129,7 +130,9 @@ const pool = /* @__PURE__ */ disposable("close", class Pool {
     const params = given("close_pool", options, ["graceMs"]);
     // A client that is closed has closed its pools.
     if (this.#engine.isClosing) return;
-    await this.#call("close_pool", params);
+    await this.#call("close_pool", params).catch((error) => {
+      if (!this.#engine.isClosing || error.kind !== "cancelled") throw error;
+    });
     this.#forget();
   }
 

@@ -467,3 +467,27 @@ def test_what_is_wrong_with_a_pools_settings_is_told_in_the_programs_own_words(s
                 with pytest.raises(hopline.Unavailable) as caught:
                     pool.acquire(target=lease.target, timeout=0.2)
                 assert "a-password" not in str(caught.value) and "a-secret" not in str(caught.value)
+
+
+def test_a_task_that_tries_again_at_once_in_a_loop_lets_others_run(sandbox: Sandbox) -> None:
+    sandbox.control("balance", {"amount": "0"})
+
+    async def life() -> None:
+        async with hopline.AsyncAgentClient(**sandbox.account) as agent:
+            pool = await agent.open_pool("shop", size=1, **SHOP)
+
+            async def loop(kind: str) -> None:
+                begun, failures = time.monotonic(), 0
+                enough = asyncio.create_task(asyncio.sleep(0.5))
+                while not enough.done() and time.monotonic() - begun < 20:
+                    with pytest.raises(hopline.HoplineError) as caught:
+                        await pool.acquire(timeout=5)  # before the next trial of a purchase
+                    assert caught.value.kind == kind
+                    failures += 1
+                assert enough.done() and failures > 1
+
+            await loop("unavailable")
+            await agent.close()
+            await loop("misuse")
+
+    asyncio.run(life())

@@ -240,6 +240,7 @@ test("dispatchers are closed with their pool or its client, whoever closed them 
   const ways = {
     "the pool": ({ pool }) => pool.close(),
     "the client": ({ agent }) => agent.close(),
+    "the pool and the client, at once": async ({ agent, pool }) => Promise.all([pool.close(), agent.close()]),
     "the client, then the pool": async ({ agent, pool }) => (await agent.close(), pool.close()),
     "its caller, then the pool": async ({ pool, dispatcher }) => (await dispatcher.destroy(), pool.drain()),
   };
@@ -351,4 +352,25 @@ test("a lease whose pool was closed has no dispatcher any more", async (t) => {
   assert.throws(() => lease.dispatcher(), ({ kind, message }) => kind === "misuse" && message.includes("the lease is not valid any more"));
   lease.release();
   assert.throws(() => lease.dispatcher(), ({ kind, message }) => kind === "misuse" && message.includes("the lease was given back"));
+});
+
+test("a caller that tries again at once, in a loop, lets the rest of its program go on", async (t) => {
+  const service = await sandbox(t, ...ROOM, "--balance", "0");
+  const agent = service.agent({ dailyCapUsd: 500 });
+  const pool = await agent.openPool("shop", { ...WANTED, size: 1 });
+  /** Acquires until a timer says that it is enough, or until no timer has rung for far too long. */
+  const loop = async (kind) => {
+    let [isEnough, failures, last] = [false, 0, undefined];
+    const begun = performance.now();
+    setTimeout(() => (isEnough = true), 500);
+    while (!isEnough && performance.now() - begun < 20_000) {
+      last = await pool.acquire({ timeoutMs: 5000 }).catch((error) => error); // before the next trial of a purchase
+      failures += 1;
+    }
+    assert.deepEqual([isEnough, last.kind], [true, kind], last.message);
+    assert.ok(failures > 1, `${failures}`);
+  };
+  await loop("unavailable");
+  await agent.close();
+  await loop("misuse");
 });

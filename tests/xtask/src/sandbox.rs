@@ -7,7 +7,7 @@ use std::time::Instant;
 use crate::cargo::{printed, root, run, target};
 use crate::check::{Check, Lane, Outcome, PROGRAMS};
 use crate::profile::Profile;
-use crate::{Fail, node, npm, paths, python, targets};
+use crate::{Fail, debian, node, npm, paths, python, targets};
 
 /// A system that the program is built for. With musl linked statically, it needs no C library there.
 struct System {
@@ -93,10 +93,48 @@ pub(crate) fn package(profile: Profile) -> Result<PathBuf, Fail> {
         // zig is looked for by the Python that is called so.
         run(paths::leave_out(maturin.env("PATH", before_path(&[python.parent().unwrap_or(Path::new("."))])?))?)?;
         let program = target()?.join(system.target).join(profile.name()).join(NAME);
+        try_it(system, &program)?;
         pack.arg(format!("{}={}", system.npm, program.display()));
     }
     run(&mut pack)?;
     place()
+}
+
+/// Checks that a program needs nothing of the system, and starts it where that can be done here.
+fn try_it(system: &System, program: &Path) -> Result<(), Fail> {
+    if has_interpreter(&std::fs::read(program)?).ok_or("the program is not an ELF file of 64 bits")? {
+        return Err(format!("{} is not linked statically, so its wheel's tags are not true", program.display()).into());
+    }
+    let qemu = format!("qemu-{}-static", system.arch);
+    let mut start = match debian::program(&[&qemu]) {
+        _ if system.arch == std::env::consts::ARCH => Command::new(program),
+        Some(qemu) => {
+            let mut start = Command::new(qemu);
+            start.arg(program);
+            start
+        }
+        None => {
+            println!("not run: the program for {}; {qemu} (Debian's qemu-user-static) would run it", system.target);
+            return Ok(());
+        }
+    };
+    let (status, text) = printed(start.arg("--version"))?;
+    let expected = format!("{NAME} {}\n", env!("CARGO_PKG_VERSION"));
+    if status.success() && text == expected { Ok(()) } else { Err(format!("the program ended with {status} and said `{text}`").into()) }
+}
+
+/// True if a program asks for a loader, which links it with a C library when it starts. Nothing if it is not an ELF file of 64 bits.
+fn has_interpreter(elf: &[u8]) -> Option<bool> {
+    const PT_INTERP: u32 = 3;
+    let field = |at: usize, length: usize| {
+        elf.get(at..at + length)?.iter().rev().try_fold(0, |sum: usize, byte| Some(sum << 8 | usize::from(*byte)))
+    };
+    // The magic number, and the class: 64 bits, least byte first.
+    if !elf.starts_with(b"\x7fELF\x02\x01") {
+        return None;
+    }
+    let (first, size, count) = (field(0x20, 8)?, field(0x36, 2)?, field(0x38, 2)?);
+    (0..count).map(|number| field(first + number * size, 4)).try_fold(false, |found, kind| Some(found || kind? == PT_INTERP as usize))
 }
 
 /// The commands of Python's README, in a shell of its own. The packages are those that were made.
@@ -214,4 +252,34 @@ fn place() -> Result<PathBuf, Fail> {
     let place = target()?.join("sandbox");
     std::fs::create_dir_all(&place)?;
     Ok(place)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_needs_a_loader_is_told_from_one_that_does_not() {
+        // Two program headers of 56 bytes, right behind the header of the file.
+        let elf = |kinds: [u8; 2]| {
+            let mut bytes = vec![0; 64 + 2 * 56];
+            bytes[..6].copy_from_slice(b"\x7fELF\x02\x01");
+            (bytes[0x20], bytes[0x36], bytes[0x38]) = (64, 56, 2);
+            (bytes[64], bytes[64 + 56]) = (kinds[0], kinds[1]);
+            bytes
+        };
+        assert_eq!(has_interpreter(&elf([1, 1])), Some(false));
+        assert_eq!(has_interpreter(&elf([1, 3])), Some(true));
+        assert_eq!(has_interpreter(&elf([1, 3])[..64 + 56]), None);
+        assert_eq!(has_interpreter(b"#!/bin/sh"), None);
+        #[cfg(target_os = "linux")]
+        assert_eq!(has_interpreter(&std::fs::read("/bin/sh").unwrap()), Some(true));
+    }
+
+    #[test]
+    fn the_commands_of_a_readme_are_its_indented_lines() {
+        let readme = "Words.\n\n    cargo build\n\nThen:\n\n    pip install hopline\n    eval \"$(hopline-sandbox --shell)\"\n\nMore.";
+        assert_eq!(commands(readme).unwrap(), "pip install hopline\neval \"$(hopline-sandbox --shell)\"");
+        assert!(commands("    cargo build").is_err());
+    }
 }

@@ -62,10 +62,10 @@ impl Authority {
         CertifiedIssuer::self_signed(params, key).map(Self).map_err(io::Error::other)
     }
 
-    /// Writes the certificate into a folder as PEM, and names the file.
+    /// Writes the certificate into a folder as PEM, and names the file by its whole path, since its readers may be in other folders.
     pub fn write(&self, folder: &Path) -> io::Result<String> {
         std::fs::create_dir_all(folder)?;
-        let file = folder.join("ca.pem");
+        let file = std::path::absolute(folder)?.join("ca.pem");
         std::fs::write(&file, self.0.pem())?;
         Ok(file.to_string_lossy().into_owned())
     }

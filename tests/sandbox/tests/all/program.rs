@@ -60,6 +60,23 @@ fn the_ready_line_names_everything_and_a_seed_gives_the_same_credentials() {
 }
 
 #[test]
+fn the_certificate_to_trust_is_named_by_its_whole_path() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = Command::new(PROGRAM)
+        .args(["--tls", "certificates", "--with-parent"])
+        .current_dir(folder.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let line = ready(&mut child);
+    assert_eq!(line["tls_ca"], folder.path().join("certificates/ca.pem").to_str().unwrap());
+    assert!(std::fs::read_to_string(line["tls_ca"].as_str().unwrap()).unwrap().starts_with("-----BEGIN CERTIFICATE-----"));
+    drop(child.stdin.take());
+    assert!(ends(&mut child));
+}
+
+#[test]
 fn an_address_that_is_not_loopback_is_refused() {
     let mut child = start(&["--listen", "0.0.0.0:0"]);
     assert!(!ends(&mut child));

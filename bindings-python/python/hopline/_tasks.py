@@ -9,10 +9,11 @@ from typing import Any
 from . import _run
 from ._answers import Span, end_span, explain
 from ._engine import Engine
-from ._errors import Misuse, misuse
+from ._errors import misuse
 from ._hopline import REPEATABLE
 from ._http import AsyncTransport, Failed, Request, Response, Transport
 from ._threads import in_background
+from ._told import Misuse
 from ._waiting import PATIENCE, Bell, Later, wait_for
 from ._work import Ask, Begin, Done, Owner, Send, Taken, Wait
 

@@ -1,4 +1,4 @@
-"""What programs with pools meet in a day: targets that block, services that fail halfway, people who pause and drain, and first mistakes."""
+"""Days of programs with pools: targets that block, services that fail halfway, people who pause and drain, and first mistakes."""
 
 import asyncio
 import json
@@ -145,7 +145,7 @@ def test_purchases_without_reads_buy_two_in_the_fleet(sandbox: Sandbox, tmp_path
         all_open(programs)
         time.sleep(max(15, SECONDS))
         assert 1 <= sandbox.charges() <= 2
-        # Whoever waits is told why.
+        # A waiting caller is told why.
         said = [text for program in programs for _, text in program.unserved()]
         assert said and all("does not buy" in text or "bought" in text or "with another client" in text for text in said), said
         sandbox.control("account", {"denied": []})

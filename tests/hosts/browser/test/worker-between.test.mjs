@@ -1,4 +1,4 @@
-// What stands between a page and its requests: a service worker that caches and repeats, and a network that goes away.
+// Between a page and its requests: a service worker that caches and repeats, and a network that goes away.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 

@@ -19,7 +19,7 @@ test("a clock goes on where it was, whatever takes its place, and a timer that r
   let place = first;
   const clock = new Clock(() => place);
   const steps = [
-    // What happens, then the time.
+    // The event, then the time.
     [() => {}, 100],
     [() => (first.time = 150), 150],
     [() => (place = second), 150],

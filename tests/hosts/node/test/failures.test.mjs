@@ -1,4 +1,4 @@
-// Which failures of a runtime's own `fetch` surely sent nothing: their words as they come, and nothing else.
+// Failures of a runtime's own `fetch` that surely sent nothing: their words as they come, and nothing else.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 

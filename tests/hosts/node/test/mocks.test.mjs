@@ -1,4 +1,4 @@
-// What tests and programs put in the place of Node's own: nothing is bought past it, and what it may have sent is in doubt.
+// Functions that tests and programs put in the place of Node's own: nothing is bought past it, and what it may have sent is in doubt.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:http";

@@ -10,7 +10,7 @@ const buy = async (baseUrl) => {
   return [kind, effect];
 };
 
-// What a first request loads.
+// The files that a first request loads.
 await buy("https://127.0.0.1:5999");
 const files = [];
 try {

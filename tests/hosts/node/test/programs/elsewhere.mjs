@@ -1,4 +1,4 @@
-// What a client does before an odd server, in Node, Bun and Deno: purchases and writes without a key, and what is said of servers that are not there.
+// A client before an odd server, in Node, Bun and Deno: purchases and writes without a key, and what is said of servers that are not there.
 import { AgentClient, ResellerClient } from "hopline";
 
 const { odd_url, behaviours, api_key, username, password } = JSON.parse(process.argv[2]);

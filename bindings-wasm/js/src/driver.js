@@ -2,7 +2,7 @@ import { hostText } from "../gen/hopline_wasm.js";
 import { refusal } from "./ask.js";
 import { callOf, failed, never } from "./calls.js";
 import { Alarm, Clock } from "./clock.js";
-import { isNotOpened, quiet, refuse, spoken } from "./error.js";
+import { isNotOpened, notOpened, quiet, refuse, spoken } from "./error.js";
 import { exchange } from "./exchange.js";
 import { host } from "./host.js";
 import { respelled } from "./names.js";
@@ -10,6 +10,9 @@ import { onAbort } from "./signal.js";
 
 /** The longest delay that a timer takes. */
 const LONGEST = 2 ** 31 - 1;
+
+/** The longest wait of a command for a call of its store, in milliseconds. */
+const STORING = 30_000;
 
 /** The wait of a closing client for its store's calls, and then for its release and closing, in milliseconds. */
 const [CLOSING, LETTING_GO] = [10_000, 2_000];
@@ -32,6 +35,8 @@ export function drive(core, http, store, listeners) {
   const out = new Map();
   /** The steps whose calls of the store are out. */
   const asking = new Set();
+  /** Makes the calls of the store. */
+  const within = inTime();
   /** True once the store did not answer in time: it gets no more calls. */
   let isGivenUp = false;
   /** The number of times that claims have ended: a request from before that, which has not begun, is not sent. */
@@ -244,7 +249,7 @@ export function drive(core, http, store, listeners) {
     const begun = clock.now();
     let answer = failed;
     try {
-      const { told, isBusyHere } = await callOf(call)(store);
+      const { told, isBusyHere } = await within(() => callOf(call)(store));
       answer = told;
       if (isBusyHere) known.isBusyHere = true;
     } catch (error) {
@@ -293,6 +298,26 @@ export function drive(core, http, store, listeners) {
   }
 
   return { serve, run, ask, take, close };
+}
+
+/**
+ * Makes calls that hold nobody for longer than they may. A call that takes longer stays out and may still be done, so none is made before it has
+ * ended: that one could be done first.
+ */
+function inTime() {
+  const late = new Set();
+  /** True once a call has waited in vain for a late one: the next ones don't wait. */
+  let isStuck = false;
+  return async (call) => {
+    if (late.size > 0 && (isStuck || !(await patiently(() => Promise.all(late).then(() => true), STORING)))) isStuck = late.size > 0;
+    if (isStuck) throw notOpened(refuse("store", "store", "an earlier call of the store has not ended"));
+    const calling = call();
+    const came = await patiently(() => calling, STORING);
+    if (came) return came;
+    const ended = calling.catch(() => {}).then(() => late.delete(ended) && late.size === 0 && (isStuck = false));
+    late.add(ended);
+    throw refuse("store", "store", `the store did not answer within ${STORING / 1000} seconds`);
+  };
 }
 
 /**

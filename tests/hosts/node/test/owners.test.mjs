@@ -213,6 +213,43 @@ test("a client that is closed lets go of everything and answers everybody, thoug
   }
 });
 
+test("a call waits for its store for half a minute, and no other call of the store comes before the one that is late", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const turn = async () => {
+    for (let n = 0; n < 20; n += 1) await new Promise(setImmediate);
+  };
+  for (const recovers of [true, false]) {
+    const store = new OwnStore(new SharedRecords());
+    const told = [];
+    for (const method of ["put", "delete"]) {
+      const own = store[method].bind(store);
+      store[method] = (...given) => (told.push(method), own(...given));
+    }
+    const put = store.put;
+    let answer;
+    store.put = (...given) => new Promise((resolve) => (answer = () => resolve(put(...given))));
+    const agent = new AgentClient({ apiKey: "key", baseUrl: "https://api.example/v1", store, fetch: () => assert.fail("it was sent") });
+    let error;
+    const buying = agent.createSession(WANTED).catch((thrown) => (error = thrown));
+    await turn();
+    t.mock.timers.tick(29_999);
+    await turn();
+    assert.equal(error, undefined);
+    t.mock.timers.tick(1);
+    await turn();
+    assert.deepEqual([error, told], [undefined, []], "the deletion waits for what it deletes");
+    store.put = put;
+    if (recovers) answer();
+    else t.mock.timers.tick(30_000);
+    await buying;
+    assert.deepEqual([error.kind, error.effect, told], recovers ? ["store", "none", ["put", "delete"]] : ["store", "unknown", []]);
+    if (!recovers) answer();
+    await turn();
+    assert.deepEqual((await agent.saved()).length, recovers ? 0 : 1);
+    await agent.close();
+  }
+});
+
 test("a client is closed in time though its store does not answer whether it let go, or closed", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const turn = () => new Promise(setImmediate);

@@ -32,7 +32,8 @@ impl Router {
         }
         self.leave_session(id, &entry, false);
         let marker = self.leave_marker(id, &mut entry, is_taken_over);
-        let result = self.result_of(&entry, result);
+        // A session that is over is an error for a start of its intent.
+        let result = self.over_for_good(&entry, &result).map_or(result, Err);
         let record = self.record_name(&entry, &result);
         let mut dropped = Vec::new();
         if result.is_ok() && self.holds(Rule::NewerSettingStands) {
@@ -65,11 +66,6 @@ impl Router {
             error.record = self.journal.record_of(&name).map(|record| record.0);
         }
         self.finish_after(finished);
-    }
-
-    /// The result for the waiting commands: a session that is over is an error for a start of its intent.
-    fn result_of(&self, entry: &Entry, result: Result<Answered, Error>) -> Result<Answered, Error> {
-        self.over_for_good(entry, &result).map_or(result, Err)
     }
 
     /// The name of the record that an error is to say: a doubt has one, and what is cancelled, where something of it is kept.

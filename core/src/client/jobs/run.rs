@@ -4,6 +4,7 @@ use crate::client::deferred::Deferred;
 use crate::client::jobs::entries::LentJob;
 use crate::client::jobs::job::Parked;
 use crate::client::outbox::Pending;
+use crate::client::requests::{NameRequest, RequestKind};
 use crate::client::router::Router;
 use crate::engine::{Action, Cx, EventKind, Grant, Input, Job, Need, Note, Stored, Wake};
 use crate::policy::{Rule, jittered};
@@ -51,7 +52,7 @@ impl Router {
             Action::Put => {
                 self.jobs.park(id, Parked::Storing);
                 match self.renewals_to_claim(id) {
-                    Some(name) => self.claim_renewals(id, &name),
+                    Some(name) => self.request_name(&name, NameRequest::new(None, RequestKind::Renewal(id))),
                     None => self.put_job(id, Some(id)),
                 }
             }

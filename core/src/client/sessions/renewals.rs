@@ -29,11 +29,6 @@ impl Router {
             .then(|| self.account.space().renewals(entry.subject.session_id.as_deref().unwrap_or_default()))
     }
 
-    /// Claims it.
-    pub(crate) fn claim_renewals(&mut self, id: JobId, name: &Name) {
-        self.request_name(name, NameRequest::new(None, RequestKind::Renewal(id)));
-    }
-
     /// The name of its session's renewals is claimed for one: it is put there, unless another one is in doubt.
     pub(crate) fn admit_renewal(&mut self, name: &Name, id: JobId, found: &StoredRecord) {
         let Some(entry) = self.jobs.get(id) else { return };

@@ -7,7 +7,7 @@ use crate::client::news::PoolNo;
 use crate::client::text::event::Event;
 use crate::client::types::{Misuse, Outcome, Step};
 use crate::collections::{IdMap, Map};
-use crate::state::{CommandId, JobId, Memory, Name, StepId, StoreAnswer, StoreCall};
+use crate::state::{CommandId, JobId, Memory, Name, SharedKind, StepId, StoreAnswer, StoreCall};
 use crate::time::Clock;
 use crate::wire::Request;
 
@@ -30,14 +30,13 @@ pub(super) enum Pending {
     Count(JobId, Box<Counting>),
     Spend(u32),
     Send(JobId),
-    /// A read that says the service's time.
-    ServerTime,
-    Login,
+    /// A request of the client's own.
+    Shared(SharedKind),
 }
 
 impl Pending {
     fn is_send(&self) -> bool {
-        matches!(self, Pending::Send(_) | Pending::ServerTime | Pending::Login)
+        matches!(self, Pending::Send(_) | Pending::Shared(_))
     }
 
     /// Returns true if an outcome is of the kind of the step.
@@ -229,8 +228,7 @@ mod tests {
             (Pending::List(1), "failed never listed"),
             (Pending::Spend(1), "failed never granted"),
             (Pending::Send(1), "response no response"),
-            (Pending::ServerTime, "response no response"),
-            (Pending::Login, "response no response"),
+            (Pending::Shared(SharedKind::Login), "response no response"),
         ] {
             let mut outbox = Outbox::new(true);
             let step = outbox.send(pending.clone(), CommandId(1), request());

@@ -5,7 +5,7 @@ use crate::client::router::Router;
 use crate::client::types::{Misuse, Outcome};
 use crate::engine::Input;
 use crate::policy::{FailureKind, Sent};
-use crate::state::StepId;
+use crate::state::{SharedKind, StepId};
 use crate::time::Now;
 use crate::{engine, wire};
 
@@ -28,7 +28,7 @@ impl Router {
     /// Resolves a Send that was not sent, since a header of the caller's own can't be sent with it; `rule` says which one and why, as the end of a sentence.
     pub(super) fn refuse_headers(&mut self, id: StepId, rule: &str, now: Now) -> Result<(), Misuse> {
         match self.outbox.purpose(id) {
-            Some(Pending::Send(_) | Pending::Login) => {
+            Some(Pending::Send(_) | Pending::Shared(SharedKind::Login)) => {
                 self.tick(now);
                 self.received(id, engine::SendResult::Unfit(rule));
                 Ok(())
@@ -41,8 +41,7 @@ impl Router {
     fn received(&mut self, step: StepId, received: engine::SendResult<'_>) {
         match self.outbox.take_purpose(step) {
             Some(Pending::Send(job)) => self.tell(job, Input::Response(received)),
-            Some(Pending::ServerTime) => self.on_server_time(step, received),
-            Some(Pending::Login) => self.on_login(step, received),
+            Some(Pending::Shared(kind)) => self.on_shared_response(kind, step, received),
             _ => {}
         }
     }

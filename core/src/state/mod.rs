@@ -24,7 +24,7 @@ pub(crate) use self::record::{Account, Data, Done, SavedCall, SavedSession, inte
 pub use self::record::{BadRecord, Description, describe};
 pub use self::saved::{RecordKind, Saved, SavedPage};
 pub(crate) use self::sessions::{KeptSession, Sessions};
-pub(crate) use self::shared_request::SharedRequest;
+pub(crate) use self::shared_request::{SharedFailure, SharedKind, SharedRequest};
 pub(crate) use self::slot::{JobId, User, WriteResult};
 pub(crate) use self::store::STORE_AGAIN;
 pub use self::store::{Listed, Memory, StoreAnswer, StoreCall, Whose};

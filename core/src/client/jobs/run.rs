@@ -8,7 +8,7 @@ use crate::client::requests::{NameRequest, RequestKind};
 use crate::client::router::Router;
 use crate::engine::{Action, Cx, EventKind, Grant, Input, Job, Need, Note, Stored, Wake};
 use crate::policy::{Rule, jittered};
-use crate::state::{CommandId, JobId, WriteResult};
+use crate::state::{CommandId, JobId, SharedKind, WriteResult};
 use crate::time::Millis;
 use crate::wire::Request;
 
@@ -62,7 +62,7 @@ impl Router {
                 self.jobs.park(id, Parked::LoggingIn);
                 match self.shared.tokens.refused.clone() {
                     Some(error) => self.deferred.push(Deferred::Tell(id, Input::Granted(Err(error)))),
-                    None => self.log_in(id),
+                    None => self.request_shared(SharedKind::Login, id),
                 }
             }
             Action::Need(Need::ServerTime) => {
@@ -111,8 +111,8 @@ impl Router {
     pub(crate) fn advance(&mut self, id: JobId, due: Millis) {
         match self.jobs.woke(id, self.shared.clock.monotonic()) {
             Some(Parked::Waking) => self.go(id, due),
-            Some(Parked::ReadingTime) => self.read_server_time(id),
-            Some(Parked::LoggingIn) => self.log_in(id),
+            Some(Parked::ReadingTime) => self.request_shared(SharedKind::ServerTime, id),
+            Some(Parked::LoggingIn) => self.request_shared(SharedKind::Login, id),
             _ => {}
         }
     }

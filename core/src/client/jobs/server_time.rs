@@ -1,80 +1,27 @@
 //! The service's time, which tells how old a restored key is. One read serves all that wait for it.
 
-use crate::client::deferred::Deferred;
-use crate::client::jobs::job::Parked;
-use crate::client::outbox::Pending;
-use crate::client::router::Router;
-use crate::contract::agent::GetBalance;
-use crate::contract::{Api, Operation, endpoint};
-use crate::engine::{EventKind, Exchange, ExchangeResult, Grant, Input, SendResult, TOO_LONG};
+use crate::contract::{Api, endpoint};
+use crate::engine::{Exchange, ExchangeResult, Service};
 use crate::policy::{Advice, Effect, Error, Kind};
-use crate::state::{CommandId, JobId, StepId};
-use crate::time::Millis;
+use crate::state::SharedFailure;
 use crate::wire::Built;
 
-impl Router {
-    /// Asks for the service's time for a job, unless somebody has. Each job that has to wait wakes by itself, so that giving up
-    /// one of them leaves nobody behind.
-    pub(crate) fn read_server_time(&mut self, id: JobId) {
-        if self.shared_requests.time.is_out() {
-            return;
-        }
-        if let Some(not_before) = self.shared_requests.time.not_before(self.shared.gate, self.now()) {
-            return self.wait_for_server_time(id, not_before);
-        }
-        let Some(command) = self.jobs.get(id).map(|entry| entry.waiting.first()) else { return };
-        // Any authenticated read would do; this one takes no parameters.
-        let Some(balance) = endpoint(match self.service.api {
-            Api::Agent => "get_balance",
-            Api::Reseller => "get_current_balance",
-        }) else {
-            return;
-        };
-        self.notify(id, EventKind::AskingTime);
-        let exchange = Exchange::new(balance, Built::at(balance.path), Vec::new(), self.service.retry.timeout_ms);
-        self.send_shared_request(Pending::ServerTime, exchange, command.unwrap_or(CommandId(0)));
-    }
+/// A read that says the service's time. Any authenticated read would do; this one takes no parameters.
+pub(crate) fn server_time_request(service: &Service) -> Option<Exchange> {
+    let balance = endpoint(match service.api {
+        Api::Agent => "get_balance",
+        Api::Reseller => "get_current_balance",
+    })?;
+    Some(Exchange::new(balance, Built::at(balance.path), Vec::new(), service.retry.timeout_ms))
+}
 
-    /// The time may not be asked for before that. Longer than a call may take is not waited for.
-    fn wait_for_server_time(&mut self, id: JobId, not_before: Millis) {
-        let wait = not_before.saturating_sub(self.now());
-        if wait <= self.service.retry.window_ms {
-            return self.set_timer(id, not_before);
-        }
-        let mut error = Error::new(Kind::Unavailable, Effect::None, GetBalance::ENDPOINT.name, TOO_LONG, Advice::Wait);
-        error.retry_at = Some(self.unix().saturating_add(wait));
-        self.deferred.push(Deferred::Tell(id, Input::Granted(Err(error))));
-    }
-
-    /// Takes the outcome of the read, for all jobs that wait for it.
-    pub(crate) fn on_server_time(&mut self, step: StepId, received: SendResult<'_>) {
-        let Some((exchange, heard)) = self.on_shared_response(Pending::ServerTime, step, received) else { return };
-        let now = self.now();
-        let waiting = self.jobs.parked(|parked| matches!(parked, Parked::ReadingTime));
-        let failing = match heard {
-            ExchangeResult::Late => return waiting.into_iter().for_each(|id| self.set_timer(id, now)),
-            ExchangeResult::Failure(failing) if failing.is_page() || failing.is_throttle(&self.service) => failing,
-            // Every answer of the service has its time.
-            ExchangeResult::Success(_) | ExchangeResult::Failure(_) | ExchangeResult::Unfit(_) => {
-                self.shared_request_succeeded(Pending::ServerTime);
-                return waiting.into_iter().for_each(|id| self.deferred.push(Deferred::Tell(id, Input::Granted(Ok(Grant::ServerTime)))));
-            }
-        };
-        if let Some(at) = self.repeat_shared_request(Pending::ServerTime, &exchange, true, failing.asks_to_wait()) {
-            if failing.is_throttle(&self.service) {
-                self.shared.hold_back(at.saturating_sub(now));
-            }
-            if waiting.is_empty() {
-                self.shared_requests.time.begin_anew();
-            }
-            return waiting.into_iter().for_each(|id| self.set_timer(id, at));
-        }
-        self.shared_requests.time.done(failing.asks_to_wait(), now);
-        let what = failing.what(self.service.api);
-        let mut error = Error::new(Kind::Unavailable, Effect::None, exchange.endpoint.name, what, Advice::RetryLater);
-        self.describe_shared_request(&exchange, &mut error, &failing);
-        waiting.into_iter().for_each(|id| self.deferred.push(Deferred::Tell(id, Input::Granted(Err(error.clone())))));
-    }
+/// The failure of that read; `None` if the service answered, since each of its answers has its time.
+pub(crate) fn judge_server_time(operation: &'static str, heard: ExchangeResult, service: &Service) -> Option<SharedFailure> {
+    let ExchangeResult::Failure(failing) = heard else { return None };
+    let throttles = failing.is_throttle(service);
+    let error = Error::new(Kind::Unavailable, Effect::None, operation, failing.what(service.api), Advice::RetryLater);
+    let has_failed = throttles || failing.is_page();
+    has_failed.then(|| SharedFailure { passing: true, throttles, failing: Some(failing), ..SharedFailure::new(error) })
 }
 
 #[cfg(test)]

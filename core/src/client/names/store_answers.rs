@@ -29,7 +29,7 @@ impl Router {
             Some(Pending::List(listing)) => self.on_listed(listing, answer),
             Some(Pending::Count(job, counting)) => self.on_counted(job, *counting, &answer),
             Some(Pending::Spend(number)) => self.spend(|spending, actions| spending.on_set(number, &answer, actions)),
-            Some(Pending::Send(_) | Pending::ServerTime | Pending::Login) | None => {}
+            Some(Pending::Send(_) | Pending::Shared(_)) | None => {}
         }
     }
 

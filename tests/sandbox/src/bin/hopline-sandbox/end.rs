@@ -41,13 +41,21 @@ pub(crate) fn terminal_gone() -> impl Future<Output = ()> {
     use rustix::process::{getpid, getsid, test_kill_process};
     const LOOK: std::time::Duration = std::time::Duration::from_millis(200);
     let is_there = |leader| !matches!(test_kill_process(leader), Err(rustix::io::Errno::SRCH));
-    let leader = getsid(None).ok().filter(|leader| *leader != getpid() && is_there(*leader));
+    let leader = session_is_ours().then(|| getsid(None).ok()).flatten().filter(|leader| *leader != getpid() && is_there(*leader));
     async move {
         let Some(leader) = leader else { return std::future::pending().await };
         while is_there(leader) {
             tokio::time::sleep(LOOK).await;
         }
     }
+}
+
+/// Returns false in a container whose session began outside of it: its leader has the number 0 here, which rustix takes for none.
+#[cfg(unix)]
+fn session_is_ours() -> bool {
+    let Ok(stat) = std::fs::read_to_string("/proc/self/stat") else { return cfg!(not(target_os = "linux")) };
+    // The name of the program, in brackets, may hold anything. Behind it are the state, the parent, the group and the session.
+    stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(3)).is_some_and(|session| session != "0")
 }
 
 /// Waits forever: sessions of processes are a thing of Unix.

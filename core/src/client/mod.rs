@@ -35,11 +35,7 @@ pub use crate::state::{
     VerdictName, Whose, describe,
 };
 pub use begin::order::{OrderReply, PlaceOrder};
-pub use begin::resume_all::Resumed;
-pub use doubts::act::Acted;
-pub use doubts::reconcile::Reconcile;
 pub use drive::{AsyncHost, Driven, Host, Responded, drive, drive_async};
-pub use names::saved::SavedRecords;
 pub(crate) use news::{PoolEventKind, PoolFound, PoolNo, SlotState, WorkNo};
 pub use public::Client;
 pub use requests::Settlement;

@@ -1,21 +1,17 @@
 //! The client's methods. Each gives the router one thing to do; the router then does whatever follows from it, before the method returns.
 
 use crate::client::begin::order::PlaceOrder;
-use crate::client::begin::resume_all::Resumed;
-use crate::client::doubts::act::Acted;
-use crate::client::doubts::reconcile::Reconcile;
-use crate::client::names::saved::SavedRecords;
 use crate::client::requests::{ActKind, Settlement};
 use crate::client::router::Router;
 use crate::client::sessions::session::OpenSession;
-use crate::client::types::{Misuse, Outcome, Outputs, Step, Taken, Ticket};
+use crate::client::types::{Misuse, Outcome, Outputs, Step, Taken, Ticket, Whole};
 use crate::contract::agent::CreateSession;
 use crate::contract::reseller::CreateStaticOrder;
-use crate::contract::{AnyRequest, Operation, Secret, json_of};
+use crate::contract::{AnyRequest, Operation, Reconciliation, Secret, json_of};
 use crate::engine::{Answered, RecordId, Then};
 use crate::options::{CallOptions, ClientOptions};
 use crate::policy::Error;
-use crate::state::{CommandId, Name, Seen, StepId, Verdict};
+use crate::state::{CommandId, Name, SavedPage, Seen, StepId, Verdict};
 use crate::time::Now;
 
 /// The client of one account. The proof branches it; nobody else copies one, since each step is to be answered once.
@@ -239,19 +235,19 @@ impl Client {
     /// left to whoever starts it. Settings and rotations in doubt are left too, since somebody may have changed them again, and so are
     /// renewals of sessions that were ended: resume them by their record.
     /// Its answer are the commands that have ended, whose results are to be taken.
-    pub fn resume_all(&mut self, options: CallOptions) -> Ticket<Resumed> {
+    pub fn resume_all(&mut self, options: CallOptions) -> Ticket<Whole<Vec<CommandId>>> {
         Ticket::of(self.route(|router| router.resume_all(options)))
     }
 
     /// A page of what the store holds, behind that name. Nothing is sent, and nothing claimed.
-    pub fn saved(&mut self, after: Option<Name>) -> Ticket<SavedRecords> {
+    pub fn saved(&mut self, after: Option<Name>) -> Ticket<Whole<SavedPage>> {
         Ticket::of(self.route(|router| router.saved(after)))
     }
 
     /// Looks up an operation in doubt: reads the lists of the contract, and returns candidates, as the service gave them, with the
     /// parameters that they have with the same values. Nothing is decided and only reads are sent; [`settle`](Self::settle) ends the doubt
     /// once a person knows the outcome.
-    pub fn reconcile(&mut self, record: &RecordId, options: CallOptions) -> Ticket<Reconcile> {
+    pub fn reconcile(&mut self, record: &RecordId, options: CallOptions) -> Ticket<Whole<Reconciliation>> {
         Ticket::of(self.route(|router| router.look_up(record, options)))
     }
 
@@ -259,7 +255,7 @@ impl Client {
     /// untouched. If the operation did not happen, the record is deleted and the intent is free. If it happened, the intent stands for the
     /// result from then on: a new start of the intent, or a resume of the record, waits for a session or static order. A result that only a
     /// person named, and the service has not confirmed, may be settled once more.
-    pub fn settle(&mut self, record: &RecordId, settlement: Settlement) -> Ticket<Acted> {
+    pub fn settle(&mut self, record: &RecordId, settlement: Settlement) -> Ticket<Whole<bool>> {
         let scans = matches!(settlement, Settlement::Became(_));
         Ticket::of(self.route(|router| router.act_on(record, ActKind::Settle(settlement), scans)))
     }
@@ -269,7 +265,7 @@ impl Client {
     /// [`same_account`](super::ClientOptions::same_account). The answer is true if something was forgotten. A session that this client
     /// holds and that is not over is refused: it may cost money, and its intent would buy another one.
     /// [Terminate](crate::contract::agent::TerminateSession) it, or [release](Self::release_session) it first.
-    pub fn forget(&mut self, record: &RecordId) -> Ticket<Acted> {
+    pub fn forget(&mut self, record: &RecordId) -> Ticket<Whole<bool>> {
         Ticket::of(self.route(|router| router.act_on(record, ActKind::Forget, false)))
     }
 }

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::marker::PhantomData;
 
+use serde::de::DeserializeOwned;
+
 use crate::client::text::event::Event;
 use crate::contract::{AnyRequest, Json, Operation, Shape, Sink};
 use crate::policy::{Advice, Effect, Error, Kind};
@@ -184,6 +186,18 @@ impl Outputs for AnyRequest {
 
     fn read(answered: Answered) -> Result<Self::Output, ReadFailure> {
         Ok(Reply { data: answered.raw.clone(), raw: answered.raw, facts: answered.facts, phase: answered.phase })
+    }
+}
+
+/// Marks the ticket of an answer that is read as a whole.
+#[derive(Debug, Clone, Copy)]
+pub struct Whole<T>(PhantomData<T>);
+
+impl<T: DeserializeOwned> Outputs for Whole<T> {
+    type Output = T;
+
+    fn read(answered: Answered) -> Result<T, ReadFailure> {
+        answered.raw.read().map_err(|error| Box::new((answered, error)))
     }
 }
 

@@ -4,7 +4,6 @@ use crate::client::deferred::Deferred;
 use crate::client::end::commands::Asker;
 use crate::client::requests::{Listing, ListingPurpose, NameRequest, RequestKind, Resume, StoredRecord};
 use crate::client::router::Router;
-use crate::client::types::{Outputs, ReadFailure};
 use crate::contract::agent::TerminateSession;
 use crate::contract::{Endpoint, Json, Operation, endpoint, json_of};
 use crate::engine::{Answered, Phase, phase_of};
@@ -15,18 +14,6 @@ use crate::wire::Facts;
 
 /// So many are resumed at a time.
 const AT_ONCE: usize = 16;
-
-/// Marks the ticket of [`Client::resume_all`](crate::client::Client::resume_all): its answer are the commands that have ended, whose results are to be taken.
-#[derive(Debug, Clone, Copy)]
-pub enum Resumed {}
-
-impl Outputs for Resumed {
-    type Output = Vec<CommandId>;
-
-    fn read(answered: Answered) -> Result<Vec<CommandId>, ReadFailure> {
-        answered.raw.read().map_err(|error| Box::new((answered, error)))
-    }
-}
 
 impl Router {
     /// Goes on with what no living client has, 16 at a time, beginning at a random entry.

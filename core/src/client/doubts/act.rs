@@ -6,23 +6,10 @@ use crate::client::end::commands::FinalWrite;
 use crate::client::end::finishing::said;
 use crate::client::requests::{Act, ActKind, NameRequest, RequestKind, StoredRecord};
 use crate::client::router::Router;
-use crate::client::types::{Outputs, ReadFailure};
-use crate::engine::{Answered, RecordId};
+use crate::engine::RecordId;
 use crate::options::{CallOptions, Use};
 use crate::policy::{Advice, Effect, Error, Kind, Rule};
 use crate::state::{BadRecord, CommandId, Name};
-
-/// Marks the ticket of what answers whether there was something to do: [`Client::settle`](crate::client::Client::settle), [`Client::forget`](crate::client::Client::forget).
-#[derive(Debug, Clone, Copy)]
-pub enum Acted {}
-
-impl Outputs for Acted {
-    type Output = bool;
-
-    fn read(answered: Answered) -> Result<bool, ReadFailure> {
-        answered.raw.read().map_err(|error| Box::new((answered, error)))
-    }
-}
 
 impl Router {
     pub(crate) fn act_on(&mut self, record: &RecordId, what: ActKind, scans: bool) -> CommandId {

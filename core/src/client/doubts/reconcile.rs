@@ -5,28 +5,12 @@ use std::collections::BTreeMap;
 use crate::client::doubts::became::Made;
 use crate::client::jobs::job::{Entry, headers};
 use crate::client::router::Router;
-use crate::client::types::{Outputs, ReadFailure};
-use crate::contract::{Json, Reconciliation, json_of};
-use crate::engine::{Answered, Job, Lookup, RecordId, Subject};
+use crate::contract::{Json, json_of};
+use crate::engine::{Job, Lookup, RecordId, Subject};
 use crate::options::CallOptions;
 use crate::policy::{Advice, Effect, Error, Kind, lookups};
 use crate::state::{CommandId, Data, Name};
 use crate::wire::Facts;
-
-/// Marks the ticket of [`Client::reconcile`](crate::client::Client::reconcile).
-#[derive(Debug, Clone, Copy)]
-pub enum Reconcile {}
-
-impl Outputs for Reconcile {
-    type Output = Reconciliation;
-
-    fn read(answered: Answered) -> Result<Self::Output, ReadFailure> {
-        match answered.raw.read() {
-            Ok(found) => Ok(found),
-            Err(error) => Err(Box::new((answered, error))),
-        }
-    }
-}
 
 impl Router {
     pub(crate) fn reconcile_found(

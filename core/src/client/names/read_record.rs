@@ -3,9 +3,20 @@
 use crate::client::requests::StoredRecord;
 use crate::client::router::Router;
 use crate::policy::Rule;
-use crate::state::{BadRecord, intent_of};
+use crate::state::{BadRecord, Name, Version, intent_of};
 
 impl Router {
+    /// A name is this client's now, with this under it.
+    pub(crate) fn own_record(&mut self, name: &Name, data: Option<&[u8]>) -> StoredRecord {
+        let version = data.map(Version::of);
+        let found = data.map_or(StoredRecord::Empty, |data| self.read_record(data));
+        self.journal.claimed(name, true, version);
+        if let (StoredRecord::Readable(data), Some(version)) = (&found, version) {
+            self.journal.note(name, data, version);
+        }
+        found
+    }
+
     /// Reads what is under a name.
     pub(crate) fn read_record(&mut self, data: &[u8]) -> StoredRecord {
         match self.account.read(data, self.shared.rules) {

@@ -5,23 +5,10 @@ use arcstr::ArcStr;
 use crate::client::doubts::settle::UNDER_WAY;
 use crate::client::requests::{Listing, ListingPurpose, StoredRecord};
 use crate::client::router::Router;
-use crate::client::types::{Outputs, ReadFailure};
 use crate::contract::Operation;
 use crate::contract::agent::CreateSession;
-use crate::engine::{Answered, Phase, RecordId, phase_of};
-use crate::state::{CommandId, Data, Listed, Name, RecordKind, Saved, SavedCall, SavedPage, User, Version, Whose};
-
-/// Marks the ticket of [`Client::saved`](crate::client::Client::saved).
-#[derive(Debug, Clone, Copy)]
-pub enum SavedRecords {}
-
-impl Outputs for SavedRecords {
-    type Output = SavedPage;
-
-    fn read(answered: Answered) -> Result<SavedPage, ReadFailure> {
-        answered.raw.read().map_err(|error| Box::new((answered, error)))
-    }
-}
+use crate::engine::{Phase, RecordId, phase_of};
+use crate::state::{CommandId, Data, Listed, Name, RecordKind, Saved, SavedCall, User, Version, Whose};
 
 impl Router {
     /// A page of what the store holds, behind that name.

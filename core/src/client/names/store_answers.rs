@@ -46,12 +46,7 @@ impl Router {
             }
             StoreAnswer::Claimed(names) => {
                 let data = names.into_iter().find(|(known, _)| known == name).and_then(|(_, data)| data);
-                let version = data.as_ref().map(|data| Version::of(data));
-                let found = data.map_or(StoredRecord::Empty, |data| self.read_record(&data));
-                self.journal.claimed(name, true, version);
-                if let (StoredRecord::Readable(data), Some(version)) = (&found, version) {
-                    self.journal.note(name, data, version);
-                }
+                let found = self.own_record(name, data.as_deref());
                 self.deferred.push(Deferred::LetIn(name.clone(), Box::new(found)));
                 self.deferred.push(Deferred::Attend(name.clone()));
             }

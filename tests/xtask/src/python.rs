@@ -7,7 +7,7 @@ use crate::cargo::{bindgen, is_ci, peers, programs, root, run, sandbox, target, 
 use crate::check::{Check, Lane, Outcome, PROGRAMS};
 use crate::debian::NGINX;
 use crate::profile::Profile;
-use crate::{Fail, junit, npm, paths};
+use crate::{Fail, junit, npm, paths, sandbox as sandbox_packages, targets};
 
 /// The sources of the wheel, and the inputs of its tests.
 const PACKAGE: &[&str] = &["core", "bindings-python", "tests/bindgen"];
@@ -120,6 +120,43 @@ pub(crate) fn package(profile: Profile) -> Result<PathBuf, Fail> {
     maturin.arg(root().join("bindings-python/Cargo.toml")).arg("--out").arg(&wheels).env("CARGO_TARGET_DIR", target()?);
     run(paths::leave_out(&mut maturin)?)?;
     wheel()
+}
+
+/// The systems that wheels are released for, with the tags of their wheels. The first letters of a target are its processor.
+const RELEASED: [(&str, &str); 4] = [
+    ("x86_64-unknown-linux-gnu", "manylinux2014"),
+    ("aarch64-unknown-linux-gnu", "manylinux2014"),
+    ("x86_64-unknown-linux-musl", "musllinux_1_2"),
+    ("aarch64-unknown-linux-musl", "musllinux_1_2"),
+];
+
+/// Makes the wheels of a release. zig links each with the oldest C library of its tag. The one for this system is imported.
+pub(crate) fn release() -> Result<Vec<PathBuf>, Fail> {
+    if let Some(why) = missing()? {
+        return Err(why.into());
+    }
+    bindgen(&[Path::new("python"), &root().join("bindings-python/python/hopline")])?;
+    let out = place()?.join("released");
+    if out.exists() {
+        std::fs::remove_dir_all(&out)?;
+    }
+    for (target, tag) in RELEASED {
+        if let Some(why) = targets::missing(target)? {
+            return Err(why.into());
+        }
+        let mut maturin = sandbox_packages::maturin(target, &[tag], Profile::Release)?;
+        run(maturin.arg("--out").arg(&out).current_dir(root().join("bindings-python")))?;
+    }
+    let wheels = std::fs::read_dir(&out)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;
+    let own = format!("manylinux2014_{}.", std::env::consts::ARCH);
+    if let Some(wheel) = wheels.iter().find(|wheel| wheel.to_string_lossy().contains(&own)) {
+        let into = place()?.join("released-here");
+        let quiet = ["-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--upgrade", "--target"];
+        run(Command::new(interpreter()).args(quiet).arg(&into).arg(wheel))?;
+        let import = "import hopline; hopline.AgentClient(base_url='https://api.example/v1').close(); print(hopline.__file__)";
+        run(Command::new(interpreter()).args(["-c", import]).env("PYTHONPATH", &into))?;
+    }
+    Ok(wheels)
 }
 
 /// The wheel that was made.

@@ -69,6 +69,29 @@ fn missing(profile: Profile) -> Result<Option<String>, Fail> {
     Ok(why)
 }
 
+/// maturin with zig, which builds for other systems; the arguments that both need follow.
+pub(crate) fn maturin(target: &str, tags: &[&str], profile: Profile) -> Result<Command, Fail> {
+    let python = tools()?;
+    let mut maturin = Command::new(&python);
+    maturin.args(["-m", "maturin", "build", "--profile", profile.name(), "--locked", "--quiet", "--strip", "--zig", "--target", target]);
+    maturin.arg("--compatibility").args(tags).env("CARGO_TARGET_DIR", crate::cargo::target()?);
+    // zig is looked for by the Python that is called so.
+    maturin.env("PATH", before_path(&[python.parent().unwrap_or(Path::new("."))])?);
+    paths::leave_out(&mut maturin)?;
+    Ok(maturin)
+}
+
+/// The files of a release.
+pub(crate) fn release() -> Result<Vec<PathBuf>, Fail> {
+    let made = package(Profile::Release)?;
+    let mut files = Vec::new();
+    for folder in ["wheels", "npm"] {
+        let entries = std::fs::read_dir(made.join(folder))?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;
+        files.extend(entries.into_iter().filter(|path| path.is_file()));
+    }
+    Ok(files)
+}
+
 /// The environment with the tools, and its Python.
 fn tools() -> Result<PathBuf, Fail> {
     python::environment(&folder().join("python/requirements.txt"), &place()?.join("venv"))
@@ -79,19 +102,15 @@ pub(crate) fn package(profile: Profile) -> Result<PathBuf, Fail> {
     if let Some(why) = missing(profile)? {
         return Err(why.into());
     }
-    let (python, wheels) = (tools()?, place()?.join("wheels"));
+    let wheels = place()?.join("wheels");
     if wheels.exists() {
         std::fs::remove_dir_all(&wheels)?;
     }
     let mut pack = Command::new("node");
     pack.arg(folder().join("npm/pack.mjs")).arg(place()?.join("npm")).arg(env!("CARGO_PKG_VERSION"));
     for system in systems(profile) {
-        let mut maturin = Command::new(&python);
-        maturin.args(["-m", "maturin", "build", "--profile", profile.name(), "--locked", "--quiet", "--strip", "--zig"]);
-        maturin.args(["--target", system.target, "--compatibility"]).args(TAGS);
-        maturin.arg("--out").arg(&wheels).current_dir(folder().join("python")).env("CARGO_TARGET_DIR", target()?);
-        // zig is looked for by the Python that is called so.
-        run(paths::leave_out(maturin.env("PATH", before_path(&[python.parent().unwrap_or(Path::new("."))])?))?)?;
+        let mut maturin = maturin(system.target, &TAGS, profile)?;
+        run(maturin.arg("--out").arg(&wheels).current_dir(folder().join("python")))?;
         let program = target()?.join(system.target).join(profile.name()).join(NAME);
         try_it(system, &program)?;
         pack.arg(format!("{}={}", system.npm, program.display()));

@@ -41,13 +41,14 @@ pub(crate) fn command(arguments: &[String]) -> Result<ExitCode, Fail> {
     licences::judge()?;
     programs()?;
     let out = target()?.join(format!("release-{VERSION}"));
+    // The folder is of one run, so that all in it is of one commit.
+    if out.exists() {
+        std::fs::remove_dir_all(&out)?;
+    }
     let unpacked = out.join("unpacked");
     for part in parts {
         println!("== {}", part.name);
         let folder = out.join(part.name);
-        if folder.exists() {
-            std::fs::remove_dir_all(&folder)?;
-        }
         std::fs::create_dir_all(&folder)?;
         for made in (part.make)()? {
             let file = keep(&made, &folder)?;
@@ -60,7 +61,8 @@ pub(crate) fn command(arguments: &[String]) -> Result<ExitCode, Fail> {
     }
     let list = digests(&out)?;
     std::fs::write(out.join("SHA256SUMS"), &list)?;
-    println!("\n{list}\nall of {VERSION}, made of the commit {commit}, is in {}", out.display());
+    std::fs::remove_dir_all(unpacked)?;
+    println!("\n{list}\nthis is {VERSION} of the commit {commit}, in {}; nothing was published", out.display());
     Ok(ExitCode::SUCCESS)
 }
 

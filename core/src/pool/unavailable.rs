@@ -73,7 +73,9 @@ impl Shortage<'_> {
         if is_replaced {
             return Comes::Never;
         }
-        if moving + counts.with_others + counts.free_in_store > 0 || is_unseen || (self.has_room && self.hold.is_none()) {
+        // A store that is away is asked again all the time.
+        let buys = self.hold.as_ref().is_none_or(|hold| hold.reason == PoolHoldReason::Store && hold.retry_at.is_none());
+        if moving + counts.with_others + counts.free_in_store > 0 || is_unseen || (self.has_room && buys) {
             return Comes::Soon;
         }
         let tried_at = self.hold.as_ref().filter(|_| self.has_room || counts.in_doubt > 0).and_then(|hold| hold.retry_at);

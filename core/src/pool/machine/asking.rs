@@ -73,6 +73,7 @@ impl Machine {
     /// The store could not be asked.
     pub(super) fn not_claimed(&mut self) {
         let now = self.now.monotonic;
+        self.shared.store_failed(self.now.unix);
         let out = std::mem::take(&mut self.asking.out);
         if self.ends_what_it_finds() {
             self.asking.ends_from = out.values().copied().chain(self.asking.ends_from).min();
@@ -194,6 +195,7 @@ impl Machine {
         if asked.is_empty() {
             return self.ask_later(now);
         }
+        self.shared.store_answered();
         // A slot in doubt that was asked for is nobody's doubt any more, or another client has it.
         let is_in_doubt = |slot: &SlotNo| matches!(self.slots.doing(*slot), Some(Doing::Doubts { .. }));
         let doubts: Vec<SlotNo> = asked.values().copied().filter(is_in_doubt).collect();

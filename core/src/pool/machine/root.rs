@@ -183,7 +183,7 @@ impl Machine {
     pub(super) fn held_by(&self) -> Option<(PoolHoldReason, Option<Millis>, Option<Millis>)> {
         let forbidden = self.shared.forbids_buying().filter(|_| self.shared.is_open).map(|reason| (reason, None, None));
         let hold = || self.buyer.hold().map(|hold| (hold.reason, Some(hold.since), hold.retry_at));
-        forbidden.or_else(hold)
+        forbidden.or_else(hold).or_else(|| self.shared.away_since().map(|since| (PoolHoldReason::Store, Some(since), None)))
     }
 
     /// Something of purchases that all clients are to know.

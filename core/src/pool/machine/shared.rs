@@ -57,7 +57,12 @@ pub(super) struct SharedRecord {
     pub(super) asks: Vec<(CommandId, &'static str)>,
     /// Why nothing is bought, and until when, as it was told last.
     pub(super) told: Option<(PoolHoldReason, Option<Millis>)>,
+    /// How often the store has failed in a row, for slots or for the record, and since when (Unix milliseconds).
+    fails: Option<(u32, Millis)>,
 }
+
+/// A store that fails so often in a row is away: it is asked again each second.
+const AWAY: u32 = 3;
 
 impl SharedRecord {
     pub(super) fn new(open: &OpenPool) -> Self {
@@ -102,6 +107,22 @@ impl SharedRecord {
         });
         let at = if is_wanted || !self.changes.is_empty() { now } else { read };
         (self.custody == Custody::Nobodys).then(|| at.max(self.next))
+    }
+
+    /// The store could not be asked, or its answer could not be read.
+    pub(super) fn store_failed(&mut self, unix: Millis) {
+        let (times, since) = self.fails.unwrap_or((0, unix));
+        self.fails = Some((times.saturating_add(1), since));
+    }
+
+    /// The store has answered.
+    pub(super) fn store_answered(&mut self) {
+        self.fails = None;
+    }
+
+    /// Since when the store is away, if it is (Unix milliseconds).
+    pub(super) fn away_since(&self) -> Option<Millis> {
+        self.fails.filter(|(times, _)| *times >= AWAY).map(|(_, since)| since)
     }
 
     /// Returns true if no step of the record is out.

@@ -87,11 +87,13 @@ impl Machine {
             PoolFound::Others(data) => (data, false),
             // It may be this client's all the same.
             PoolFound::Failed => {
+                self.shared.store_failed(self.now.unix);
                 self.shared.custody = Custody::Leaving;
                 self.act(PoolAction::ReleaseRecord);
                 return self.share_later(now, "could not be read, because the store failed");
             }
         };
+        self.shared.store_answered();
         self.shared.custody = if is_mine { Custody::Mine } else { Custody::Nobodys };
         self.shared.may_be_left = false;
         let read = data.as_deref().map_or(Some(PoolRecord::default()), PoolRecord::read);

@@ -130,6 +130,7 @@ impl Machine {
         let advice = match (&cause, reason) {
             (Some(cause), _) if needs.is_some_and(|needs| needs != PoolNeeds::Nobody) => cause.advice,
             (_, PoolReason::Left | PoolReason::Over) => Advice::ChangeRequest,
+            (_, PoolReason::Store) => Advice::MendStore,
             _ => Advice::RetryLater,
         };
         let error = Error::new(Kind::Unavailable, Effect::None, operation, what, advice);

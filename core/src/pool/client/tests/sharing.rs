@@ -1,6 +1,7 @@
 //! The pool's record, pauses, other clients and other requests, and the status.
 
 use super::*;
+use crate::contract::pools::PoolHoldReason;
 
 #[test]
 fn what_the_request_itself_is_refused_for_is_not_tried_before_the_next_opening() {
@@ -90,6 +91,32 @@ fn a_pool_that_could_not_be_opened_can_be_opened_again_at_once() {
     host.store_fails = false;
     let pool = host.open(1);
     host.lease(pool);
+}
+
+#[test]
+fn while_the_store_is_away_the_status_and_those_who_wait_are_told_so_and_what_is_held_is_lent() {
+    let mut host = Host::new(Some(100));
+    let pool = host.open(3);
+    let lease = host.lease(pool);
+    host.store_fails = true;
+    let command = host.acquire(pool);
+    host.pass(29_000);
+    let hold = host.status(pool).hold.expect("nothing can be bought");
+    assert_eq!((hold.reason, hold.retry_at), (PoolHoldReason::Store, None), "it is asked again all the time");
+    host.pass(2000);
+    let error = host.lease_of(command).expect_err("is not served");
+    assert_eq!((error.reason, error.advice), (Some(PoolReason::Store), Advice::MendStore), "{error}");
+    assert!(error.to_string().contains("3 sessions: 1 is lent, for "), "{error}");
+    assert!(error.to_string().contains("the pool does not buy since the store fails"), "{error}");
+    host.client.give_back(&lease, host.now);
+    let lease = host.lease(pool);
+    host.store_fails = false;
+    // Names that may be this client's are let go of first, which is tried again within a minute.
+    host.pass(60_000);
+    let command = host.acquire(pool);
+    host.pass(10_000);
+    assert!(host.lease_of(command).is_ok() && host.status(pool).hold.is_none() && host.bought == 2);
+    assert!(host.client.is_valid(&lease));
 }
 
 #[test]

@@ -67,7 +67,7 @@ class Store(Protocol):
     The rules for each call are in `tests/store/README.md`, with the cases that every store must pass. Stores whose claims can end while
     their owner lives are `LeasedStore`. A call must not be done after it has raised, such as after a time limit of the store's own. A store
     that can't guarantee that sets `late_calls = True`; then a purchase whose record could not be stored is never reported as without
-    effect.
+    effect. A call holds its caller for as long as it takes, so give it a time limit; a task that is cancelled waits 5 s for it at most.
     """
 
     def claim(self, names: Sequence[str], most: int, /) -> Mapping[str, bytes | None] | OwnedElsewhere:

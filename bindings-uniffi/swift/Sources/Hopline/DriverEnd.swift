@@ -105,18 +105,6 @@ extension Driver {
         try released.get()
     }
 
-    /// The result of some work; nil if it takes longer.
-    private func come<Value: Sendable>(within limit: Duration, of work: @escaping @Sendable () async -> Value) async -> Value? {
-        let (came, first) = AsyncStream<Value?>.makeStream()
-        Task.detached { _ = first.yield(await work()) }
-        let timer = Task.detached {
-            try? await Clock.sleep(for: limit)
-            _ = first.yield(nil)
-        }
-        defer { timer.cancel() }
-        return await came.first { _ in true } ?? nil
-    }
-
     /// Continues the work that waited during the suspension, unless the client is to be suspended again by then.
     func wake() async {
         let (suspending, turn) = lock.withLock {

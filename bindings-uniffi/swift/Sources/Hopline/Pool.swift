@@ -78,6 +78,7 @@ public struct Pool: Sendable {
         var told = Parameters()
         told.add("grace_ms", grace)
         _ = try? await ask("close_pool", told)
+        exits.clear()
     }
 
     /// Closes the pool and terminates the dynamic sessions of this client, whose prepaid traffic is lost. The pool stays paused until
@@ -97,6 +98,7 @@ public struct Pool: Sendable {
         told.add("everywhere", everywhere)
         told.add("include_static", includeStatic)
         _ = try await ask("drain_pool", told)
+        exits.clear()
     }
 
     private func acquire(_ target: String?, _ key: String?, _ avoid: String?, _ timeout: Duration) async throws(HoplineError) -> PoolLease {
@@ -144,7 +146,8 @@ public struct Lease: Sendable {
             return lent.proxy
         }
     }
-    /// A place for what belongs to the session's exit, such as cookies or an HTTP client: it is empty again once that has changed. Throws a
+    /// A place for what belongs to the session's exit, such as cookies or an HTTP client: it is empty again once that has changed, or the
+    /// pool was closed. A value that holds the pool or its client keeps both alive, and buying, until then; let it hold them weakly. Throws a
     /// `HoplineError` of the kind `misuse` if the lease was given back.
     public var data: LeaseData {
         get throws(HoplineError) {
@@ -254,6 +257,16 @@ private final class Exits: @unchecked Sendable {
             known[lent.slot] = (lent.sessionId, lent.generation, data)
             return data
         }
+    }
+
+    /// Lets go of the callers' values, which may hold the pool themselves.
+    func clear() {
+        // A value may do anything as it goes, so it does not go under the lock.
+        let over = lock.withLock {
+            defer { known = [:] }
+            return known
+        }
+        withExtendedLifetime(over) {}
     }
 }
 

@@ -5,7 +5,8 @@ import Foundation
 /// An object serves one client; a further client needs another object, even once the first is closed. The repository's `tests/store` has
 /// cases, as data, for what each call must do, and nine rules: run these cases against your store. Each call may come again and then does
 /// nothing new. A call that throws may or may not be done, and must not be done after that; one that throws a `StoreFailure` with
-/// `isNotOpened` was certainly not done.
+/// `isNotOpened` was certainly not done. A call that takes longer than 30 s counts as one that threw, and no other call is made before it has
+/// ended.
 ///
 /// Names and spaces are text of at most 66 characters of `0-9`, `a-z` and `.`; a name begins with its space and a point.
 public protocol Store: AnyObject, Sendable {

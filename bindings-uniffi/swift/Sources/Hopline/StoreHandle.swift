@@ -13,6 +13,7 @@ final class StoreHandle: Sendable {
     nonisolated(unsafe) private static var given: [Given] = []
 
     private let store: any Store
+    private let patience = Patience()
 
     /// Nil if the store was given to a client before.
     init?(_ store: any Store) {
@@ -38,6 +39,13 @@ final class StoreHandle: Sendable {
 
     /// The store's answer, and its message if it failed.
     func ask(_ call: StoreCall) async -> (answer: StoreAnswer, said: String?) {
+        switch await patience.within({ await self.ended(call) }) {
+        case .success(let ended): ended
+        case .failure(let impatience): (impatience.isMade ? .failed : .never, impatience.said)
+        }
+    }
+
+    private func ended(_ call: StoreCall) async -> (answer: StoreAnswer, said: String?) {
         do {
             return (try await answer(call), nil)
         } catch {

@@ -282,6 +282,31 @@ struct PoolTests {
         await agent.close()
     }
 
+    @Test("lets go of a lease's data when it is closed or drained, also of what holds the pool")
+    func circle() async throws {
+        final class Holder: Sendable {
+            let shop: Pool
+            init(_ shop: Pool) { self.shop = shop }
+        }
+        let sandbox = try await Sandbox("--provisioning-ms", "0")
+        for end in [{ (shop: Pool) in await shop.close() }, { (shop: Pool) in try await shop.drain() }] as [(Pool) async throws -> Void] {
+            let agent = try sandbox.client()
+            weak var held: Holder?
+            do {
+                let shop = try await pool(agent, size: 1)
+                try await shop.withLease { lease in
+                    let holder = Holder(shop)
+                    held = holder
+                    try lease.data["holder"] = holder
+                }
+                #expect(held != nil)
+                try await end(shop)
+            }
+            #expect(held == nil, "nothing holds it any more")
+            await agent.close()
+        }
+    }
+
     @Test("keeps data for the next client, lends no session that was discarded, and refuses the use of a lease that is over")
     func data() async throws {
         let (sandbox, folder) = (try await Sandbox("--provisioning-ms", "0"), Folder())

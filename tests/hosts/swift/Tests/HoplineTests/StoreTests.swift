@@ -224,6 +224,29 @@ struct StoreTests {
         await gate.open()
     }
 
+    @Test("a call waits for its store for as long as it may, and no other call comes before the one that is late", arguments: [true, false])
+    func late(recovers: Bool) async throws {
+        let (wire, shelf, gate, deleted) = (try Wire(), OwnShelf(), Gate(), Counter())
+        let store = Watched(OwnStore(shelf), atEnds: false) {
+            if $0 == "put" { await gate.pass() }
+            if $0 == "delete" { deleted.add(1) }
+        }
+        let agent = try Patience.$longest.withValue(recovers ? .seconds(10) : .milliseconds(200)) { try client(wire.url, store: store) }
+        let buying = Task { try await failure { try await agent.buy() } }
+        if recovers {
+            try await Task.sleep(for: .seconds(11))
+            #expect(deleted.total == 0, "the deletion waits for what it deletes")
+            await gate.open()
+        }
+        let error = try await buying.value
+        #expect(error.kind == .store && error.effect == (recovers ? .none : .unknown), "\(error.debugDescription)")
+        #expect(deleted.total == (recovers ? 1 : 0))
+        await gate.open()
+        try await until("the late record is there") { (try? await agent.saved().count) == (recovers ? 0 : 1) }
+        #expect(wire.seen.isEmpty)
+        await agent.close()
+    }
+
     @Test("a host that is never called again after a command owns nothing that is not held")
     func owned() async throws {
         let (sandbox, shelf) = (try await Sandbox("--provisioning-ms", "0"), OwnShelf())

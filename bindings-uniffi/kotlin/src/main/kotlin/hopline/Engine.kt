@@ -58,6 +58,7 @@ internal class Engine(private val core: Client, means: Means, private val store:
     private val exchange = Exchange(means.transport, means.headers, clock, threads)
     private val lock = ReentrantLock()
     private val scope = CoroutineScope(SupervisorJob() + CoroutineExceptionHandler { _, error -> broken(error) })
+    private val patience = Patience(scope, threads.disk)
     private val headers = responseHeaders().toSet()
 
     /** Used only while the lock is held. */
@@ -408,11 +409,11 @@ internal class Engine(private val core: Client, means: Means, private val store:
             task(work) { stored(step.id) { StoreAnswer.Failed } }
             return
         }
-        task(threads.disk) {
+        task(work) {
             var trouble: Throwable? = null
             val answer =
                 try {
-                    checkNotNull(store) { "the core asked a store that it has not" }.call(step.call)
+                    patience.within { checkNotNull(store) { "the core asked a store that it has not" }.call(step.call) }
                 } catch (error: Throwable) {
                     trouble = error
                     if (error is StoreNotOpenedException) StoreAnswer.Never else StoreAnswer.Failed

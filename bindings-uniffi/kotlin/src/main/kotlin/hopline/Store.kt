@@ -11,7 +11,8 @@ import kotlin.time.Duration
  * An object of it belongs to one client, even after that is closed. The client decides what is stored; the store only carries it out. Names
  * are ASCII text, data is bytes that hold no secret. A name is owned by one living client at a time. **Every call may be repeated and then
  * does nothing new.** A call that throws may or may not be done: the client repeats it, or treats it as failed. A call must not be done
- * after it has thrown, and was certainly not done if it throws [StoreNotOpenedException]. Calls about different names may come at once. The
+ * after it has thrown, and was certainly not done if it throws [StoreNotOpenedException]. A call that takes longer than 30 s counts as one that
+ * threw, and no other call is made before it has ended. Calls about different names may come at once. The
  * names of a client must become free when it has crashed, and when it was garbage-collected without [close].
  *
  * Every store has to pass the cases in the repository's `tests/store`, which are data.

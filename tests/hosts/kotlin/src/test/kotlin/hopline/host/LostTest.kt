@@ -16,6 +16,7 @@ import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.CompletableDeferred
 import kotlinx.coroutines.async
 import kotlinx.coroutines.delay
+import kotlinx.coroutines.launch
 import kotlinx.coroutines.runBlocking
 import kotlinx.coroutines.withTimeout
 import org.junit.jupiter.api.Assertions.assertEquals
@@ -123,6 +124,37 @@ class LostTest {
             val before = service.sent.size
             client(Leased(SharedStore(), vouches = listOf(vouches))).use { it.terminateSession("s-1") }
             assertEquals(before + 1, service.sent.size)
+        }
+    }
+    @Test
+    fun `a call waits for its store for half a minute, and no other call of the store comes before the one that is late`(): Unit = runBlocking {
+        for (recovers in listOf(true, false)) launch {
+            val shared = SharedStore()
+            val gate = CompletableDeferred<Unit>()
+            val calls = CopyOnWriteArrayList<String>()
+            val own = shared.client()
+            val store =
+                object : Store by own {
+                    override suspend fun put(name: String, data: ByteArray, new: Boolean, keepFor: Duration?, release: Boolean): Boolean {
+                        gate.await()
+                        calls += "put"
+                        return own.put(name, data, new, keepFor, release)
+                    }
+
+                    override suspend fun delete(name: String): Boolean = own.delete(name).also { calls += "delete" }
+                }
+            val agent = AgentClient(Secret("key"), "https://api.example/v1", Scripted { error("it was sent") }, store)
+            val buying = async { runCatching { agent.createSession(SessionType.Dynamic, "p") }.exceptionOrNull() }
+            if (recovers) {
+                delay(35.seconds)
+                assertTrue(calls.isEmpty(), "the deletion waits for what it deletes")
+                gate.complete(Unit)
+            }
+            val failed = withTimeout(120.seconds) { buying.await() } as HoplineException.Store
+            gate.complete(Unit)
+            if (recovers) assertEquals(Effect.NONE to listOf("put", "delete"), failed.effect to calls.toList()) else assertEquals(Effect.UNKNOWN, failed.effect)
+            until("the late record is there") { runCatching { agent.saved().size }.getOrNull() == if (recovers) 0 else 1 }
+            agent.shutdown()
         }
     }
 }

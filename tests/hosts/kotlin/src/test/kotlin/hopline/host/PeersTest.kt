@@ -14,6 +14,11 @@ import hopline.Seen
 import hopline.SessionType
 import hopline.Transport
 import hopline.through
+import io.ktor.client.engine.ProxyBuilder
+import io.ktor.client.engine.cio.CIO
+import io.ktor.client.engine.http
+import io.ktor.client.plugins.HttpTimeout
+import io.ktor.client.request.get
 import java.net.ConnectException
 import java.net.InetSocketAddress
 import java.net.ProxySelector
@@ -27,6 +32,7 @@ import java.util.UUID
 import java.util.concurrent.CompletableFuture
 import java.util.concurrent.CopyOnWriteArrayList
 import java.util.concurrent.TimeUnit
+import javax.net.ssl.HttpsURLConnection
 import kotlin.time.Duration.Companion.milliseconds
 import kotlin.time.Duration.Companion.seconds
 import kotlinx.coroutines.Dispatchers
@@ -242,6 +248,29 @@ class PeersTest {
             },
         )
 
+    /** Further clients whose exceptions `Seen.of` knows. A program gives them a proxy in its own way, without a login. */
+    private fun others(trust: Trust): Map<String, (String, Proxy) -> Int> =
+        mapOf(
+            "HttpURLConnection" to { url, proxy ->
+                val through = java.net.Proxy(java.net.Proxy.Type.HTTP, InetSocketAddress(proxy.host, proxy.port!!.toInt()))
+                (URI(url).toURL().openConnection(through) as HttpsURLConnection).run {
+                    sslSocketFactory = trust.context.socketFactory
+                    readTimeout = 3000
+                    responseCode
+                }
+            },
+            "Ktor" to { url, proxy ->
+                val http = io.ktor.client.HttpClient(CIO) {
+                    engine {
+                        this.proxy = ProxyBuilder.http("http://${proxy.host}:${proxy.port}")
+                        https { trustManager = trust.manager }
+                    }
+                    install(HttpTimeout) { requestTimeoutMillis = 3000 }
+                }
+                http.use { runBlocking { it.get(url).status.value } }
+            },
+        )
+
     @Test
     fun `a proxy is given the login as it is, whatever its letters and its length`(@TempDir folder: Path) {
         Sandbox("--seed", "156").use { sandbox ->
@@ -259,14 +288,21 @@ class PeersTest {
     fun `a proxy that is dead, hangs, closes or refuses is told apart from its target`(@TempDir folder: Path) {
         Sandbox("--seed", "157").use { sandbox ->
             Peers(sandbox, "--tls", "$folder").use { peers ->
-                for ((name, visit) in visitors(Trust(peers.authority))) {
+                val trust = Trust(peers.authority)
+                for ((name, visit) in visitors(trust) + others(trust)) {
                     val seen = listOf("dead", "refuses_login", "forbids", "hangs", "closes").associateWith { manner ->
                         val proxy = peers.proxy(manner, "user", "password")
                         runCatching { visit("https://shop.example/", proxy) }.fold({ Seen.Status(it) }, { Seen.of(it) })
                     }
                     for (sure in listOf("dead", "forbids")) assertEquals(Seen.Proxy, seen[sure], "$name $sure")
                     // Java 25 fails by itself at the third 407, with a NullPointerException, which says nothing of the proxy.
-                    val refused = if (name == "OkHttp" || Runtime.version().feature() < 25) setOf(Seen.Proxy) else setOf(Seen.Proxy, Seen.Unknown)
+                    val refused =
+                        when {
+                            // It gives the proxy's own answer, of which observe knows that it is no target's.
+                            name == "HttpURLConnection" -> setOf(Seen.Proxy, Seen.Status(407))
+                            name == "java.net.http" && Runtime.version().feature() >= 25 -> setOf(Seen.Proxy, Seen.Unknown)
+                            else -> setOf(Seen.Proxy)
+                        }
                     assertTrue(seen["refuses_login"] in refused, "$name ${seen["refuses_login"]}")
                     assertTrue(seen["hangs"] in setOf(Seen.Proxy, Seen.Timeout), "$name ${seen["hangs"]}")
                     assertTrue(seen["closes"] in setOf(Seen.Proxy, Seen.Unknown), "$name ${seen["closes"]}")

@@ -308,6 +308,8 @@ pub(crate) struct Buyer {
     /// When the record was read, monotonic; and by how much this client's clock is ahead of that of the client whose hold it is.
     read_at: Option<Millis>,
     ahead: Millis,
+    /// True if that is only known by others, who need sessions and do not try.
+    is_guess: bool,
 }
 
 impl Buyer {
@@ -347,7 +349,7 @@ impl Buyer {
             return May::Wait;
         }
         let trial = match self.pool.hold {
-            None if self.pool.proven || !holds(PoolRule::FirstIsATrial) => {
+            None if self.is_proven() => {
                 return if self.own.is_some() { May::Try(HoldTrial::Own) } else { May::Buy(AT_ONCE) };
             }
             _ if self.does_another_try(now) => return May::Wait,
@@ -364,6 +366,11 @@ impl Buyer {
     fn does_another_try(&self, now: Millis) -> bool {
         let is_over = self.over == Some(self.pool.trials) || now.saturating_sub(self.seen_at) >= TRIAL;
         holds(PoolRule::OneTries) && self.number != Some(self.pool.trials) && self.pool.trying.is_some() && !is_over
+    }
+
+    /// Returns true if a session of the pool was ready.
+    pub(crate) fn is_proven(&self) -> bool {
+        self.pool.proven || !holds(PoolRule::FirstIsATrial)
     }
 
     /// When that changes by time, monotonic.
@@ -401,11 +408,23 @@ impl Buyer {
         self.pool.hold.map(|hold| hold.ahead(self.ahead))
     }
 
-    /// The pool's record was read.
-    pub(crate) fn read(&mut self, pool: Buying, unix: Millis, now: Millis) {
+    /// The pool's record was read. `others_lack`: other clients need more sessions than they have. They would have tried one that is due for
+    /// long, so a clock that shows it to be due is ahead of theirs.
+    pub(crate) fn read(&mut self, pool: Buying, others_lack: bool, unix: Millis, now: Millis) {
         let is_soon = self.read_at.is_some_and(|at| now.saturating_sub(at) <= SOON);
         self.read_at = Some(now);
-        self.knows(pool, unix, now, is_soon);
+        match pool.hold {
+            hold if hold == self.pool.hold => {
+                if self.is_guess && !others_lack {
+                    (self.is_guess, self.ahead) = (false, 0);
+                }
+            }
+            hold => {
+                let is_overdue = hold.and_then(|hold| hold.retry_at).is_some_and(|at| unix.saturating_sub(at) > OFF);
+                self.is_guess = is_overdue && others_lack && !is_soon;
+            }
+        }
+        self.knows(pool, unix, now, is_soon || self.is_guess);
     }
 
     /// This client changes the pool's record.
@@ -587,7 +606,7 @@ mod tests {
         }
 
         fn read(&mut self, now: Millis) {
-            self.buyers.iter_mut().for_each(|buyer| buyer.read(self.record, self.unix, now));
+            self.buyers.iter_mut().for_each(|buyer| buyer.read(self.record, false, self.unix, now));
         }
 
         /// All clients hear of these.
@@ -658,8 +677,8 @@ mod tests {
             let held = Buying { proven: true, hold: Some(Hold::new(Reason::NotReady, Scope::Pool, 0, NOW, NOW)), ..Buying::default() };
             let unix = NOW + off;
             let mut buyer = Buyer::default();
-            buyer.read(Buying { hold: None, ..held }, unix, 0);
-            buyer.read(held, unix + 3000, 3000);
+            buyer.read(Buying { hold: None, ..held }, false, unix, 0);
+            buyer.read(held, false, unix + 3000, 3000);
             // Of a smaller difference nobody can say whether the clock or the record was late.
             let wait = if off.abs() > OFF { 60_000 } else { 57_000 - off };
             let may = |waited: Millis| buyer.may(unix + 3000 + waited, 3000 + waited);
@@ -667,9 +686,30 @@ mod tests {
             assert_eq!(buyer.changes_at(unix + 3000, 3000), Some(3000 + wait));
             // Whoever comes later, or was long away, has only the record to go by.
             let mut late = Buyer::default();
-            late.read(Buying { hold: None, ..held }, unix, 0);
-            late.read(held, unix + 11_000, 11_000);
+            late.read(Buying { hold: None, ..held }, false, unix, 0);
+            late.read(held, false, unix + 11_000, 11_000);
             assert_eq!(late.changes_at(unix, 0), Some(60_000 - off));
+        }
+    }
+
+    #[test]
+    fn who_finds_a_hold_long_over_that_others_in_need_wait_for_has_a_clock_that_is_ahead() {
+        let held = Buying { proven: true, hold: Some(Hold::new(Reason::NotReady, Scope::Pool, 0, NOW, NOW)), ..Buying::default() };
+        for (off, others_lack, waits) in [
+            (3_600_000, true, 60_000),
+            (3_600_000, false, 0),
+            (60_000 + OFF, true, 0),
+            (50_000, true, 10_000),
+            (-3_600_000, true, 3_660_000),
+        ] {
+            let (unix, mut buyer) = (NOW + off, Buyer::default());
+            buyer.read(held, others_lack, unix, 0);
+            let may = |buyer: &Buyer, now| buyer.may(unix + now, now);
+            assert_eq!(may(&buyer, waits), May::Try(HoldTrial::Any), "{off} {others_lack}");
+            assert!(waits == 0 || may(&buyer, waits - 1) == May::Wait, "{off} {others_lack}");
+            // Once nobody else is seen to need anything, there is nobody to wait for.
+            buyer.read(held, false, unix + 9000, 9000);
+            assert_eq!(may(&buyer, 9000) == May::Wait, off <= 50_000, "{off} {others_lack}");
         }
     }
 
@@ -836,7 +876,7 @@ mod tests {
         let ends = |fleet: &mut Fleet, lived| {
             // Each end is seen by a client that has read no more than the record.
             let mut client = Buyer::default();
-            client.read(fleet.record, NOW, 0);
+            client.read(fleet.record, false, NOW, 0);
             fleet.unix = NOW;
             fleet.hear(client.ended(lived, NOW), 0);
             fleet.record.hold.map(|hold| (hold.reason, hold.retry_at.expect("is tried") - NOW))

@@ -715,10 +715,16 @@ impl Leases {
     /// The sessions without a lease in the order in which others may have them: first those that rest for what is asked for here, then those
     /// that have rested longest.
     pub(crate) fn to_let_go(&self, now: Millis) -> impl Iterator<Item = SlotNo> {
-        let rests = |slot: &SlotNo| self.exits.get(slot).is_some_and(|exit| self.lately.iter().any(|target| exit.rested_at(*target) > now));
+        let rests = |slot: &SlotNo| self.rests_for(*slot, now).next().is_some();
         let (resting, others): (Vec<SlotNo>, Vec<SlotNo>) = self.idle(Millis::MAX).partition(rests);
         let (first, last) = if holds(PoolRule::RestingGoesFirst) { (resting, others) } else { (others, resting) };
         first.into_iter().chain(last)
+    }
+
+    /// The targets that were asked for of late for which a session rests.
+    pub(crate) fn rests_for(&self, slot: SlotNo, now: Millis) -> impl Iterator<Item = TargetId> {
+        let exit = self.exits.get(&slot);
+        self.lately.iter().copied().filter(move |target| exit.is_some_and(|exit| exit.rested_at(*target) > now))
     }
 
     /// Changes the exit of a slot, if there is one.

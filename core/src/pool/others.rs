@@ -68,6 +68,17 @@ impl OtherSlots {
         *self.counts.of(seen) += 1;
     }
 
+    /// How likely there is a session to take over: the less, the higher.
+    pub(crate) fn likely(&self, slot: SlotNo) -> u8 {
+        match self.seen.get(&slot) {
+            Some(SeenSlot::FreeInStore) => 0,
+            None => 1,
+            Some(SeenSlot::WithOthers) => 2,
+            Some(SeenSlot::InDoubt) => 3,
+            Some(SeenSlot::Empty) => 4,
+        }
+    }
+
     /// The slot is this client's, or may be anybody's by now.
     pub(crate) fn forget(&mut self, slot: SlotNo) {
         if let Some(seen) = self.seen.remove(&slot) {
@@ -88,6 +99,9 @@ mod tests {
         }
         let counts = OtherCounts { with_others: 0, free_in_store: 1, in_doubt: 1, empty: 1 };
         assert_eq!((others.counts, counts.seen()), (counts, 3));
+        let mut slots = [0, 1, 2, 3];
+        slots.sort_by_key(|slot| others.likely(*slot));
+        assert_eq!(slots, [1, 3, 2, 0]);
         (0..4).for_each(|slot| others.forget(slot));
         assert_eq!(others.counts, OtherCounts::default());
     }

@@ -123,6 +123,8 @@ rules! { PoolRule:
     UnneededGoesBack,
     /// What rests for the targets in demand goes back first.
     RestingGoesFirst,
+    /// Who has let go of it takes it over again only after a time.
+    RestingIsLeftAlone,
     /// A client with somebody who waits and less than its share tells the others.
     ShortIsTold,
     /// A client for which the store has nothing tells the others.
@@ -153,6 +155,8 @@ rules! { PoolRule:
     RecordIsReadOften,
     /// Whoever has something to put tries again soon where another client has the record.
     BusyIsAskedSoon,
+    /// Slots that may have a session are asked for before those that were seen to be empty.
+    SessionsComeFirst,
     /// Slots are asked for in random order.
     OrderIsRandom,
     /// Empty slots are left alone where nothing may be bought.

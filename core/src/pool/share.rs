@@ -226,6 +226,11 @@ impl Sharing {
         self.others.is_short
     }
 
+    /// True if others need more sessions than they have.
+    pub(crate) fn do_others_lack(&self) -> bool {
+        self.others.lack
+    }
+
     /// True if others have sessions that they do not need.
     pub(crate) fn have_others_spare(&self) -> bool {
         self.others.is_spare

@@ -253,14 +253,16 @@ impl TargetHistory {
     /// was then.
     pub(crate) fn of(saved: &[SavedRest], now: Millis, unix: Millis) -> TargetHistory {
         let mut history = TargetHistory::default();
+        // Every lease that is granted from now on is later than that.
+        let before = now.saturating_sub(1);
         for rest in saved.iter().take(TARGETS + 1) {
             let until = now.saturating_add(rest.until.saturating_sub(unix).clamp(0, rest.length.clamp(0, BLOCKED.most)));
-            let blocked_at = (rest.blocks > 0).then_some(now);
+            let blocked_at = (rest.blocks > 0).then_some(before);
             match rest.target {
-                None => (history.refusals, history.refused_at, history.rests_until) = (rest.blocks, Some(now), until),
+                None => (history.refusals, history.refused_at, history.rests_until) = (rest.blocks, Some(before), until),
                 Some(target) => {
                     let target = TargetId(target.cast_unsigned());
-                    history.held.push(Rest { target, until, began: Some(now), blocked_at, blocks: rest.blocks, ..Rest::default() });
+                    history.held.push(Rest { target, until, began: Some(before), blocked_at, blocks: rest.blocks, ..Rest::default() });
                 }
             }
         }
@@ -658,6 +660,8 @@ mod tests {
         assert!(next.is_fit(NEWS, 7000) && !next.is_fit(SHOP, 56_999));
         next.saw(SHOP, Observation::Blocked, 60_000, 60_000);
         assert_eq!(next.rested_at(SHOP), 180_000, "the second in a row");
+        let mut over = TargetHistory::of(&saved, 7000, 600_000);
+        assert!(matches!(over.saw(SHOP, Observation::Blocked, 7000, 7001), Consequence::Blocked { .. }), "lent as soon as it was read");
         // The rest of all.
         (0..3).for_each(|at| _ = record.saw(SHOP, Observation::Proxy, at * 2000, at * 2000));
         let next = TargetHistory::of(&record.saved(4000, 0), 0, 0);

@@ -24,8 +24,10 @@ const ASK_AGAIN: Millis = 1000;
 const ASK_FOR_MORE: Millis = 2000;
 /// Where nothing may be bought, an empty slot is asked for again after this.
 const EMPTY_AGAIN: Millis = 5000;
+/// A slot whose session rests for those who ask is asked for again after this.
+pub(super) const VAIN_AGAIN: Millis = 5000;
 /// So many slots are looked at for sessions to take over before one is bought.
-const LOOKS: u32 = 1024;
+pub(super) const LOOKS: u32 = 1024;
 
 impl Machine {
     /// Asks for slots, where somebody waits or fewer are free than are to be at hand.
@@ -101,6 +103,9 @@ impl Machine {
             return;
         }
         let most = if self.asking.is_all { wanted.min(allowed) } else { lacking };
+        // Nobody is told that nothing comes before every slot was seen once: twice as many each time.
+        let looks = most == 0 && self.looks_for_unseen();
+        let most = if looks { lacking.max(self.slots.others.counts.seen()) } else { most };
         // Where a session can't be read, nothing is bought elsewhere.
         let there = match trial {
             Some(HoldTrial::There(slot)) if self.asking.is_all => Some(slot),
@@ -116,18 +121,23 @@ impl Machine {
             return self.ask_later(now);
         }
         // Purchases stay within this client's own size; beyond it there may be sessions to take over.
-        let size = if self.asking.is_all { self.options.size } else { self.options.size.max(self.shared.size()) };
+        let size = if self.asking.is_all && !looks { self.options.size } else { self.options.size.max(self.shared.size()) };
         let is_random = holds(PoolRule::OrderIsRandom);
         let first = self.asking.from.unwrap_or_else(|| if is_random { self.dice.below(size) } else { 0 });
         // Where nothing may be bought, or nothing more is to be, those that were empty of late are left alone.
         let is_idle = (allowed == 0 || wanted == 0) && holds(PoolRule::EmptyIsLeftAlone);
         self.asking.empty.retain(|_, until| *until > now && is_idle);
-        let is_asked = |slot: &SlotNo| !self.asking.empty.contains_key(slot);
+        let targets = self.leases.targets();
+        self.asking.vain.retain(|_, (until, rests)| *until > now && targets.iter().all(|target| rests.contains(target)));
+        let is_asked = |slot: &SlotNo| !self.asking.empty.contains_key(slot) && !self.asking.vain.contains_key(slot);
         let mut slots: Vec<SlotNo> = self.slots.unknown(first, size).filter(is_asked).take(AT_ONCE).collect();
         self.asking.looked = self.asking.looked.saturating_add(u32::try_from(slots.len()).unwrap_or(u32::MAX));
         self.asking.from = slots.last().map(|last| last.saturating_add(1) % size);
         if is_random {
             self.dice.shuffle(&mut slots);
+        }
+        if holds(PoolRule::SessionsComeFirst) {
+            slots.sort_by_key(|slot| self.slots.others.likely(*slot));
         }
         self.claim(slots, most.min(room));
     }
@@ -183,7 +193,11 @@ impl Machine {
         let is_slow = self.sharing.has_its_share(self.here(), now) || self.wanted(now) == 0;
         let about = if is_slow { ASK_FOR_MORE } else { ASK_AGAIN };
         let wait = about * 4 / 5 + Millis::from(self.dice.below((about * 2 / 5) as u32));
-        self.asking.next = self.asking.next.max(now.saturating_add(wait));
+        // Once the time of a hold has come, one is tried.
+        let at = now.saturating_add(wait);
+        let at =
+            self.buyer.changes_at(self.now.unix, now).filter(|changes_at| *changes_at > now).map_or(at, |changes_at| at.min(changes_at));
+        self.asking.next = self.asking.next.max(at);
     }
 
     /// The store has given slots: what is there is taken over, and where nothing is, one may be bought.
@@ -212,6 +226,7 @@ impl Machine {
             buys |= matches!(used, SlotUse::Sends);
             match used {
                 SlotUse::Buys => free.push((name, slot)),
+                SlotUse::Takes if self.lacking(now) == 0 => self.act(PoolAction::ReleaseSlot(name.clone())),
                 SlotUse::Takes | SlotUse::Reads => self.take_over(name, slot, false),
                 SlotUse::Ends => self.take_over(name, slot, true),
                 SlotUse::Sends => match self.buyer.may(self.now.unix, now) {
@@ -234,7 +249,7 @@ impl Machine {
             self.asking.look_anew();
         }
         // Slots with a session come first: after one takeover there may be more.
-        let left_alone = u32::try_from(self.asking.empty.len()).unwrap_or(u32::MAX);
+        let left_alone = u32::try_from(self.asking.empty.len() + self.asking.vain.len()).unwrap_or(u32::MAX);
         let unknown = self.options.size.max(self.shared.size()).saturating_sub(self.slots.len().saturating_add(left_alone));
         if !is_of_doubt && free.is_empty() && began {
             self.asking.look_anew();
@@ -246,6 +261,8 @@ impl Machine {
             let (allowed, trial) = self.allowed();
             let may_there = match trial {
                 Some(HoldTrial::AfterRead) => false,
+                // The purchase that had no answer is the trial.
+                Some(HoldTrial::Same) if self.slots.resendable().is_some() => false,
                 Some(HoldTrial::There(there)) => slot == there,
                 _ => may_buy,
             };
@@ -265,7 +282,8 @@ impl Machine {
             () if !began && !is_of_doubt && self.slots.counts.buying == 0 => self.sharing.found_nothing(now),
             () => {}
         }
-        match began || self.ends_what_it_finds() || (!self.asking.is_all && !is_of_doubt && self.asking.looked > 0) {
+        let looks_on = (!self.asking.is_all || self.looks_for_unseen()) && !is_of_doubt && self.asking.looked > 0;
+        match began || self.ends_what_it_finds() || looks_on {
             true => self.asking.next = now,
             false => self.ask_later(now),
         }

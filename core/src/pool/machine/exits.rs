@@ -85,10 +85,21 @@ impl Machine {
         if session.is_discarded {
             return self.slots.set(slot, Doing::Waits, None);
         }
-        let reason = session.rotates_for();
+        let (reason, next) = (session.rotates_for(), session.generation.saturating_add(1));
         let session_id = session.id.to_string();
         let rotate = RotateSession { session_id, include_credentials: Some(true), reason: Some(reason) };
+        self.drop_notes(slot, next);
         self.begin(slot, Doing::Rotates, &rotate, CallOptions::default());
+    }
+
+    /// The exit of a session is to be another one, of this generation, or is by now: nothing that its record notes is true of that.
+    fn drop_notes(&mut self, slot: SlotNo, generation: u32) {
+        let is_to_drop = |session: &&mut PoolSession| session.is_noted && holds(PoolRule::DataEndsWithExit);
+        let Some(session) = self.slots.session_mut(slot).filter(is_to_drop) else { return };
+        session.is_noted = false;
+        let notes = SessionNotes { generation, ..SessionNotes::default() };
+        let action = PoolAction::SetNotes { session: session.id.clone(), notes: notes.text(), writes: true };
+        self.act(action);
     }
 
     pub(super) fn tell_rotated(&mut self, slot: SlotNo) {
@@ -129,6 +140,8 @@ impl Machine {
                 session.next_generation();
             }
             (session.old_at, session.seen) = (None, None);
+            let generation = session.generation;
+            self.drop_notes(slot, generation);
             self.ready(slot);
         } else {
             self.leases.offer(slot);
@@ -161,7 +174,9 @@ impl Machine {
             Some(recalled) => (**recalled).clone(),
             None => SessionNotes { generation: session.generation, rests, due, data: session.data.clone() },
         };
-        let action = PoolAction::SetNotes { session: session.id.clone(), notes: notes.text(), writes };
+        let text = notes.text();
+        session.is_noted = text.is_some();
+        let action = PoolAction::SetNotes { session: session.id.clone(), notes: text, writes };
         self.act(action);
     }
 
@@ -210,7 +225,10 @@ impl Machine {
             return self.session_over(client, slot);
         }
         self.leases.unchanged(slot, self.now.monotonic);
-        self.slots.session_mut(slot).into_iter().for_each(|session| session.old_at = None);
+        // Its exit is the same: what was noted of it is written again.
+        self.slots.session_mut(slot).into_iter().for_each(|session| {
+            (session.old_at, session.is_data_new) = (None, session.data.is_some());
+        });
         self.lends(slot);
     }
 

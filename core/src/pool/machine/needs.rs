@@ -1,5 +1,6 @@
 //! How many sessions a pool lacks, and how many it may buy.
 
+use super::asking::VAIN_AGAIN;
 use super::root::{Machine, is_dynamic};
 use crate::client::Client;
 use crate::contract::pools::PoolReplace;
@@ -7,6 +8,7 @@ use crate::pool::buyer::{HoldTrial, May};
 use crate::pool::leases::{SHARES_AFTER, SlotNo};
 use crate::pool::rules::{PoolRule, holds};
 use crate::pool::share::{Here, SPARE_FIRST};
+use crate::pool::targets::TargetId;
 use crate::time::Millis;
 
 impl Machine {
@@ -41,7 +43,13 @@ impl Machine {
         let gives = self.sharing.gives_back(self.here(), now) as usize;
         if gives > 0 {
             let free: Vec<SlotNo> = self.leases.to_let_go(now).take(gives).collect();
-            free.into_iter().for_each(|slot| self.release_idle(client, slot));
+            for slot in free {
+                let rests: Vec<TargetId> = self.leases.rests_for(slot, now).collect();
+                self.release_idle(client, slot);
+                if !rests.is_empty() && holds(PoolRule::RestingIsLeftAlone) {
+                    self.asking.vain.insert(slot, (now.saturating_add(VAIN_AGAIN), rests));
+                }
+            }
         }
         // Where there are more clients than sessions, they take turns.
         let here = self.here();
@@ -114,6 +122,8 @@ impl Machine {
             May::Buy(room) => (room, None),
             // A slot that this client does not buy for can't be the trial.
             May::Try(HoldTrial::There(slot)) if slot >= self.options.size || !self.replaces() => (1, Some(HoldTrial::Any)),
+            // A trial that was taken over goes on here.
+            May::Try(_) if !self.buyer.is_proven() && self.slots.counts.coming > self.slots.counts.buying => (0, None),
             May::Try(trial) => (1, Some(trial)),
             May::Wait => (0, None),
         }

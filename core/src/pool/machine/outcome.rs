@@ -7,7 +7,7 @@ use super::takeover::{DOUBT_AGAIN, READ_AGAIN};
 use crate::client::Client;
 use crate::contract::Json;
 use crate::contract::pools::PoolHoldReason;
-use crate::policy::{Effect, Error, Kind};
+use crate::policy::{Advice, Effect, Error, Kind};
 use crate::pool::buyer::Scope;
 use crate::pool::leases::SlotNo;
 use crate::pool::others::SeenSlot;
@@ -71,7 +71,8 @@ impl Machine {
             }
             _ => {
                 self.settle(doing, Came::Failed(PoolHoldReason::of_error(error)));
-                let resends = error.kind != Kind::InDoubt;
+                // What its record says decides; a doubt that is to be resumed has its key.
+                let resends = error.kind != Kind::InDoubt || error.advice == Advice::Resume;
                 // A doubt that a person has to settle may be settled soon.
                 let after = if resends { DOUBT_AGAIN } else { READ_AGAIN };
                 self.slots.set(slot, Doing::Doubts { resends }, Some(now.saturating_add(after)));

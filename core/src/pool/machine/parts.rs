@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::contract::Decimal;
 use crate::pool::leases::SlotNo;
+use crate::pool::targets::TargetId;
 use crate::state::{CommandId, Name};
 use crate::time::{DAY, Millis};
 
@@ -21,6 +22,9 @@ pub(super) struct Asking {
     pub(super) checked: BTreeMap<SlotNo, Millis>,
     /// The slots that were empty of late, and until when they are not asked for where nothing may be bought.
     pub(super) empty: BTreeMap<SlotNo, Millis>,
+    /// The slots that were let go of since their session rests for those who ask: until when they are not asked for, where it is for these
+    /// targets alone.
+    pub(super) vain: BTreeMap<SlotNo, (Millis, Vec<TargetId>)>,
     /// The most that were asked for.
     pub(super) most: u32,
     /// True if a session that is found there is the trial of a hold.

@@ -168,7 +168,7 @@ impl Machine {
 
     /// Applies the record here, too.
     fn adopt(&mut self) {
-        self.buyer.read(self.shared.known.buying, self.now.unix, self.now.monotonic);
+        self.buyer.read(self.shared.known.buying, self.sharing.do_others_lack(), self.now.unix, self.now.monotonic);
         if self.shared.is_open && self.shared.known.drains > self.shared.drains {
             self.shared.drains = self.shared.known.drains;
             self.drain_unheard(self.shared.known.draining, self.shared.known.draining_static);

@@ -108,6 +108,8 @@ pub(super) struct PoolSession {
     /// The callers' data, and whether they are to be written.
     pub(super) data: Option<Json>,
     pub(super) is_data_new: bool,
+    /// True if the session's record has notes of its exit.
+    pub(super) is_noted: bool,
     /// True if this client has bought the session, so that it has watched all of its life.
     pub(super) is_bought: bool,
     /// Since when it is to be renewed.
@@ -136,6 +138,7 @@ impl PoolSession {
             recalled: None,
             data: None,
             is_data_new: false,
+            is_noted: false,
             is_bought: false,
             renewal_wanted_at: None,
             is_unsure: false,
@@ -154,7 +157,7 @@ impl PoolSession {
     pub(super) fn recall(self, notes: Option<SessionNotes>) -> Self {
         let Some(notes) = notes else { return self };
         let data = notes.data.clone().filter(|_| holds(PoolRule::DataIsTakenOver));
-        PoolSession { generation: notes.generation.max(1), data, recalled: Some(Box::new(notes)), ..self }
+        PoolSession { generation: notes.generation.max(1), data, recalled: Some(Box::new(notes)), is_noted: true, ..self }
     }
 
     pub(super) fn has_proxy(&self) -> bool {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use arcstr::ArcStr;
 
 use super::action::PoolAction;
+use super::asking::LOOKS;
 use super::input::ListedPage;
 use super::root::{Machine, told};
 use super::slots::{Doing, HeldSlot};
@@ -93,6 +94,16 @@ impl Machine {
         }
     }
 
+    /// Returns true if there are slots of which this client has never seen anything, so far as it looks for sessions.
+    pub(super) fn has_unseen(&self) -> bool {
+        self.counts().unknown > 0 && self.slots.others.counts.seen() < LOOKS
+    }
+
+    /// Returns true if they are looked at, as nothing may be bought.
+    pub(super) fn looks_for_unseen(&self) -> bool {
+        self.held_by().is_some() && self.has_unseen()
+    }
+
     /// The situation of those who wait for a session for a target.
     pub(super) fn shortage_for(&self, target: TargetId) -> Shortage<'_> {
         let now = self.now.monotonic;
@@ -114,7 +125,7 @@ impl Machine {
             has_room: self.slots.room() > 0,
             replaces: self.replaces(),
             is_asking: self.is_asking(),
-            has_asked: self.asking.is_all,
+            has_asked: !self.has_unseen(),
             hold: self.hold(self.now.unix),
         }
     }

@@ -231,10 +231,11 @@ impl Machine {
         }
         self.end_late(now);
         if is_lending {
+            // Whoever comes is told that nothing does only after the store was asked, where its time has come.
+            self.want_more(now);
             if holds(PoolRule::VainIsTold) {
                 self.fail_fast(now);
             }
-            self.want_more(now);
             self.share_sessions(client, now);
             self.tell_ready(client, now);
         }

@@ -1,4 +1,4 @@
-//! ! Lives of pools: programs that share a store keep sessions ready through lost answers, refusals, blocks, expiry, crashes and lost
+//! Lives of pools: programs that share a store keep sessions ready through lost answers, refusals, blocks, expiry, crashes and lost
 //! claims, drawn at random. The checks use only outside observations: the service's sessions, the leases, and the records of the store.
 
 mod fleet;
@@ -318,6 +318,14 @@ impl Life {
         let gone = program.leases.remove(&lease);
         let number = program.number;
         self.tell(|| format!("program {number} gets back a lease of {gone:?}"));
+    }
+
+    fn give_all_back(&mut self) {
+        for at in 0..self.programs.len() {
+            while self.some_lease(at).is_some() {
+                self.give_back(at);
+            }
+        }
     }
 
     fn observe(&mut self, at: usize) {
@@ -692,11 +700,7 @@ impl Life {
         while !self.late.is_empty() {
             self.arrive();
         }
-        for at in 0..self.programs.len() {
-            while self.some_lease(at).is_some() {
-                self.give_back(at);
-            }
-        }
+        self.give_all_back();
         self.pass(OUTLASTS)?;
         self.pass(30 * MINUTE)?;
         if self.programs.is_empty() {
@@ -722,6 +726,8 @@ impl Life {
         // A person may have paused the pool, and the day's cap may be used up.
         self.resume(at);
         self.pass(if self.cap < 5000 { 24 * 60 * MINUTE } else { MINUTE })?;
+        // Those who had waited may have all that there is.
+        self.give_all_back();
         let program = &mut self.programs[at];
         let asked = AcquireLease { pool, timeout_ms: Some(60 * MINUTE), ..AcquireLease::default() };
         let command = program.client.acquire(asked).command;
@@ -735,10 +741,8 @@ impl Life {
         {
             return Err(format!("all is well, and nobody gets a session: {status:?}"));
         }
+        self.give_all_back();
         for at in 0..self.programs.len() {
-            while self.some_lease(at).is_some() {
-                self.give_back(at);
-            }
             let program = &mut self.programs[at];
             let Some(pool) = program.pool else { continue };
             let closed = program.client.close_pool(ClosePool { pool, grace_ms: Some(0) });

@@ -21,6 +21,8 @@ pub enum Law {
     KeptWaiting,
     /// Law 3: a caller got no lease and was told no reason.
     Unsaid,
+    /// Law 1: a caller was told that nothing comes, beside a session that nobody had.
+    ToldTooSoon,
     /// A caller waited for longer than it may.
     TooLong,
     /// A second session was bought before the first was ready.
@@ -47,12 +49,13 @@ pub enum Law {
 
 impl Law {
     /// All of them.
-    pub const ALL: [Law; 16] = [
+    pub const ALL: [Law; 17] = [
         Law::Idle,
         Law::Withheld,
         Law::IdleElsewhere,
         Law::KeptWaiting,
         Law::Unsaid,
+        Law::ToldTooSoon,
         Law::TooLong,
         Law::TriedTwice,
         Law::SpentIdle,
@@ -67,9 +70,8 @@ impl Law {
     ];
 }
 
-/// The laws that drawn lives break today. One that no life breaks must lose its mark. `TriedTwice`: to a program that opens the pool during a
-/// hold, and whose clock is an hour ahead, the hold is over at once. `Unheard`: a drain everywhere takes longer. `Rested` and `DataLost` may be faults of the onlooker.
-pub const BROKEN_TODAY: &[Law] = &[Law::KeptWaiting, Law::TriedTwice, Law::Unheard, Law::Rested, Law::DataLost];
+/// The laws that drawn lives break today. One that no life breaks must lose its mark.
+pub const BROKEN_TODAY: &[Law] = &[];
 
 /// A session that fits may be idle here for so long: what is under way is over by then.
 pub(super) const MOMENT: Millis = 250;
@@ -83,11 +85,15 @@ const PEAK: Millis = 5 * SECOND;
 pub(super) const SPARE: Millis = 9 * SECOND;
 /// After so long everybody has heard of a pause.
 pub(super) const HEARD: Millis = 5 * SECOND;
+/// So long a drain waits for the sessions that it ends, where nothing else is said.
+const GRACE: Millis = 10 * SECOND;
 /// The first purchase that was sent and is not ready: no second one so soon.
 pub(super) const FIRST: Millis = 30 * SECOND;
 
 /// The shortest time between two changes of an exit by one program.
 const APART: Millis = 5 * SECOND;
+/// A trial that somebody waited for is made so long after its time at most.
+pub(super) const TRIAL_LATE: Millis = 3 * SECOND;
 /// So long a put takes at most.
 const PUT: Millis = SECOND;
 
@@ -100,6 +106,10 @@ pub(super) struct Known {
     pub(super) read_by: Option<u8>,
     /// Requests about it that are out.
     pub(super) out: u32,
+    /// Since when nobody owns it.
+    pub(super) free_since: Option<Millis>,
+    /// True if a program has read that it is over.
+    pub(super) is_seen_over: bool,
     /// The last change of its exit, that was made or refused, or its last read that failed.
     pub(super) braked: Option<Millis>,
     /// The last change that was answered by a failure: it is sent again.
@@ -114,8 +124,10 @@ pub(super) struct Known {
     changed: Option<(u8, Millis)>,
     /// The rotations of the exit that has data, what was put last, and when; none where nobody can say.
     data: Option<(u32, String, Millis)>,
-    /// True if the last put may not have come through.
+    /// True if the last put may not have come through, or was through another exit.
     is_data_unsure: bool,
+    /// True if the last change of its exit had no answer: it may have been made, or may be made yet.
+    is_exit_unsure: bool,
 }
 
 /// The sessions that a program had use for: leases and waiters.
@@ -153,11 +165,15 @@ pub(super) struct Laws {
     pub(super) could: BTreeSet<usize>,
     pub(super) is_ready: bool,
     pub(super) tried: Option<Millis>,
+    /// When a purchase was refused last: what that came to is told to the others a moment later.
+    pub(super) refused_at: Option<Millis>,
     /// Purchases that are out.
     pub(super) buying: u32,
     pub(super) keys: BTreeSet<String>,
     pub(super) paused: Option<Millis>,
     pub(super) bound: BTreeMap<(u8, String), (String, u32)>,
+    /// Those who waited for what could not come, in words; unless a purchase is tried at about that time.
+    pub(super) kept: Vec<(Millis, String)>,
     /// The moves of keys: when, of a program, from a session, and in words. The session may just be let go of.
     pub(super) moves: Vec<(Millis, u8, String, String)>,
     /// The sessions that each program is changing.
@@ -233,17 +249,26 @@ impl Laws {
         if operation == "rotate_session" {
             self.changing.entry(number).or_default().remove(session);
         }
-        let is_active = || serde_json::from_slice::<serde_json::Value>(body).is_ok_and(|told| told["data"]["status"] == "active");
         match (operation, status) {
-            ("get_session", 200) if is_active() => {
+            ("get_session", 200) if status_of(body).is_some_and(|status| status == "active") => {
                 known.read_by = Some(number);
                 self.is_ready = true;
             }
+            ("get_session", 200) => known.is_seen_over |= status_of(body).is_some_and(|status| status != "creating"),
+            (_, 404 | 410) => known.is_seen_over = true,
             ("rotate_session", 200) => {
                 (known.rotations, known.braked) = (known.rotations + 1, Some(now));
                 known.bad.clear();
                 known.rests.clear();
-                known.changed = Some((number, now));
+                // What is sent again is no further change.
+                if !std::mem::take(&mut known.is_exit_unsure) {
+                    known.changed = Some((number, now));
+                }
+            }
+            ("rotate_session", 500..) => {
+                (known.braked, known.changes) = (Some(now), Some(now));
+                (known.is_exit_unsure, known.is_data_unsure) = (true, known.data.is_some());
+                known.rests.clear();
             }
             ("rotate_session", _) => (known.braked, known.changes) = (Some(now), Some(now)),
             _ => known.braked = Some(now),
@@ -354,7 +379,7 @@ impl Laws {
     pub(super) fn refused(&mut self, caller: usize, waited: Millis, now: Millis, error: &str) {
         self.fits.retain(|(waits, ..), _| *waits != caller);
         if !self.could.remove(&caller) && waited > HEARD {
-            self.breaks(Law::KeptWaiting, now, format!("caller {caller} waited for {waited} ms, and was told: {error}"));
+            self.kept.push((now, format!("caller {caller} waited for {waited} ms, and was told: {error}")));
         }
     }
 
@@ -363,21 +388,32 @@ impl Laws {
         self.breaks(Law::Unsaid, now, format!("caller {caller} was told no reason: {error}"));
     }
 
-    /// A person has said this, and it has come through.
-    pub(super) fn said(&mut self, operation: &str, took: Millis, now: Millis) {
-        match operation {
-            "resume_pool" => self.paused = None,
-            _ => self.paused = Some(now),
-        }
-        if took > HEARD {
+    /// A person says this: a pool that is to buy again may from now on, and one that is paused or drained buys nothing after a moment.
+    pub(super) fn says(&mut self, operation: &str, now: Millis) {
+        self.paused = Some(now).filter(|_| operation != "resume_pool");
+    }
+
+    /// It has come through, or failed. A drain also waits for the sessions that it ends.
+    pub(super) fn said(&mut self, operation: &str, is_done: bool, took: Millis, now: Millis) {
+        let most = if operation == "drain_pool" { GRACE + HEARD } else { HEARD };
+        if took > most {
             self.breaks(Law::Unheard, now, format!("{operation} took {took} ms"));
+        }
+        if !is_done {
+            self.unsays();
         }
     }
 
-    /// A person says that the pool may buy again: from now on it may.
-    pub(super) fn resumes(&mut self) {
+    /// Nobody knows whether the word of a person has come through.
+    pub(super) fn unsays(&mut self) {
         self.paused = None;
     }
+}
+
+/// The status of a session that an answer shows.
+fn status_of(body: &[u8]) -> Option<String> {
+    let told: serde_json::Value = serde_json::from_slice(body).ok()?;
+    told["data"]["status"].as_str().map(str::to_owned)
 }
 
 impl Laws {

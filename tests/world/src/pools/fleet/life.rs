@@ -208,7 +208,10 @@ impl Fleet {
             Due::Request(number, id, request, back) => {
                 // One that is under way arrives also where its program has ended.
                 let reply = self.execute(number, &request)?;
-                self.laws.buying -= u32::from(is_purchase(&request));
+                if is_purchase(&request) {
+                    self.laws.buying -= 1;
+                    self.laws.refused_at = Some(self.now - self.zero + back).filter(|_| reply.0 >= 400).or(self.laws.refused_at);
+                }
                 self.agenda.write(self.now + back, Due::Answer(number, id, about(&request), reply));
                 return Ok(());
             }
@@ -416,7 +419,10 @@ impl Fleet {
     /// A program dies: its leases and waits are gone, and what it owned is free after the store's time.
     fn kill(&mut self, number: u8) {
         self.laws.killed(number, self.now - self.zero);
-        self.programs.remove(&number);
+        let program = self.programs.remove(&number);
+        if program.is_some_and(|program| program.awaits.values().any(|awaited| matches!(awaited, Awaited::Person(..)))) {
+            self.laws.unsays();
+        }
         self.lent.retain(|_, (lender, _)| *lender != number);
         self.callers
             .iter_mut()
@@ -452,9 +458,7 @@ impl Fleet {
                 let command = program.client.start_json(operation, &format!("{{\"pool\":{pool}{members}}}"), CallOptions::default());
                 program.awaits.insert(command, Awaited::Person(order, self.now));
                 self.lived.orders.insert(order, None);
-                if operation == "resume_pool" {
-                    self.laws.resumes();
-                }
+                self.laws.says(operation, self.now - self.zero);
                 self.tell(|| format!("somebody says {operation} in program {number}"));
                 number
             }
@@ -546,7 +550,7 @@ impl Fleet {
                 let result = program.client.take_answer(command).ok_or("a completed command has no result")?;
                 self.lived.orders.insert(order, Some(self.now - since));
                 if let Order::Person(_, operation, _) = self.story.orders[order].1 {
-                    self.laws.said(operation, self.now - since, self.now - self.zero);
+                    self.laws.said(operation, result.is_ok(), self.now - since, self.now - self.zero);
                 }
                 self.tell(|| {
                     format!("what somebody said in program {number} is done: {:?}", result.map(|_| ()).map_err(|error| error.to_string()))

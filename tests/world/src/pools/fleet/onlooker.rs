@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hopline::client::Millis;
 
-use super::laws::{CHANGE, ELSEWHERE, FIRST, HEARD, Law, Laws, MOMENT, SPARE};
+use super::laws::{CHANGE, ELSEWHERE, FIRST, HEARD, Law, Laws, MOMENT, SPARE, TRIAL_LATE};
 use super::life::Fleet;
 use super::story::{MINUTE, SECOND, START};
 
@@ -12,10 +12,12 @@ impl Fleet {
     /// A purchase with a new key goes out.
     pub(super) fn check_purchase(&mut self, number: u8, key: &str) {
         let now = self.now - self.zero;
+        self.laws.kept.clear();
         if !self.laws.keys.insert(key.to_owned()) {
             return;
         }
-        if !self.laws.is_ready && self.laws.tried.is_some_and(|at| now - at < FIRST) {
+        let is_told = self.laws.refused_at.is_none_or(|at| now - at > SECOND);
+        if !self.laws.is_ready && is_told && self.laws.tried.is_some_and(|at| now - at < FIRST) {
             self.laws.breaks(Law::TriedTwice, now, format!("program {number} buys before the first session is ready"));
         }
         self.laws.tried = Some(now);
@@ -46,7 +48,10 @@ impl Fleet {
         for (session, known) in &mut laws.sessions {
             let status = self.service.status_of(session, START + self.now);
             known.active = status == Some("active");
-            living |= known.active || status == Some("creating");
+            // What somebody owns and has not seen to be over may be there, for all that anybody can know.
+            let is_owned = known.slot.as_ref().is_some_and(|slot| self.store.owner(slot).is_some());
+            known.free_since = if is_owned || !known.active { None } else { known.free_since.or(Some(now)) };
+            living |= known.active || status == Some("creating") || (is_owned && !known.is_seen_over);
         }
         for (number, program) in self.programs.iter().filter(|(_, program)| !program.is_closing) {
             let held = laws
@@ -61,6 +66,10 @@ impl Fleet {
             known.note(now, uses);
             let is_spare = held > known.peak() + program.request.keep_ready.unwrap_or_default() as usize;
             known.spare = if is_spare { known.spare.or(Some(now)) } else { None };
+        }
+        let kept = laws.kept.iter().position(|(at, _)| now - *at > TRIAL_LATE).map(|at| laws.kept.remove(at));
+        if let Some((at, how)) = kept {
+            laws.breaks(Law::KeptWaiting, at, how);
         }
         let mut moves = std::mem::take(&mut laws.moves);
         moves.retain(|(_, number, before, _)| {
@@ -170,6 +179,21 @@ impl Fleet {
             }
         }
         laws.starves = starves;
+    }
+
+    /// Nobody is told that nothing comes beside a session that nobody has and that fits.
+    pub(super) fn check_told(&mut self, number: u8, caller: usize, error: &str) {
+        let now = self.now - self.zero;
+        let target = self.callers[caller].target;
+        let fits = |session: &String| self.laws.fits_caller(session, target);
+        let free = self
+            .free_of(None)
+            .into_iter()
+            .find(|session| fits(session) && self.laws.sessions[session].free_since.is_some_and(|since| now - since > ELSEWHERE));
+        if let Some(session) = free {
+            let how = format!("program {number} tells caller {caller} for target {target:?}, though {session} is free: {error}");
+            self.laws.breaks(Law::ToldTooSoon, now, how);
+        }
     }
 
     fn longest_work(&self) -> Millis {

@@ -70,6 +70,9 @@ impl Fleet {
 
     /// A caller got an error in place of a lease.
     pub(super) fn refused(&mut self, number: u8, caller: usize, error: &str) {
+        if self.has_laws && error.contains("no session is free;") {
+            self.check_told(number, caller, error);
+        }
         let Some((_, since)) = self.callers[caller].waits.take() else { return };
         let waited = self.now - since;
         self.lived.refused(caller, waited, error);

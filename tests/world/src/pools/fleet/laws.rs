@@ -260,7 +260,7 @@ impl Laws {
                 (known.rotations, known.braked) = (known.rotations + 1, Some(now));
                 known.bad.clear();
                 known.rests.clear();
-                // What is sent again is no further change.
+                // A change that is sent again is no further one.
                 if !std::mem::take(&mut known.is_exit_unsure) {
                     known.changed = Some((number, now));
                 }
@@ -393,7 +393,7 @@ impl Laws {
         self.paused = Some(now).filter(|_| operation != "resume_pool");
     }
 
-    /// It has come through, or failed. A drain also waits for the sessions that it ends.
+    /// The word has come through, or failed. A drain also waits for the sessions that it ends.
     pub(super) fn said(&mut self, operation: &str, is_done: bool, took: Millis, now: Millis) {
         let most = if operation == "drain_pool" { GRACE + HEARD } else { HEARD };
         if took > most {
@@ -404,7 +404,7 @@ impl Laws {
         }
     }
 
-    /// Nobody knows whether the word of a person has come through.
+    /// The word of a person may have come through, or not.
     pub(super) fn unsays(&mut self) {
         self.paused = None;
     }

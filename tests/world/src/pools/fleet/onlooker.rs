@@ -48,7 +48,7 @@ impl Fleet {
         for (session, known) in &mut laws.sessions {
             let status = self.service.status_of(session, START + self.now);
             known.active = status == Some("active");
-            // What somebody owns and has not seen to be over may be there, for all that anybody can know.
+            // A session that has an owner who has not seen it end may live, for all that anybody can know.
             let is_owned = known.slot.as_ref().is_some_and(|slot| self.store.owner(slot).is_some());
             known.free_since = if is_owned || !known.active { None } else { known.free_since.or(Some(now)) };
             living |= known.active || status == Some("creating") || (is_owned && !known.is_seen_over);
@@ -181,7 +181,7 @@ impl Fleet {
         laws.starves = starves;
     }
 
-    /// Nobody is told that nothing comes beside a session that nobody has and that fits.
+    /// A session that fits and has no owner is there for whoever is told that nothing comes.
     pub(super) fn check_told(&mut self, number: u8, caller: usize, error: &str) {
         let now = self.now - self.zero;
         let target = self.callers[caller].target;

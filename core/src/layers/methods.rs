@@ -23,7 +23,7 @@ struct Knots {
 fn the_methods_of_a_type_are_no_larger_knot_than_they_were() {
     let parts = ["spending", "commands", "name_requests", "timers", "jobs", "deferred", "outbox", "journal", "sessions", "account"];
     for (folder, name, root, files, most, parts) in
-        [("client", "Router", "router", 44, 4, &parts[..]), ("pool::machine", "Machine", "root", 11, 11, &[])]
+        [("client", "Router", "router", 44, 6, &parts[..]), ("pool::machine", "Machine", "root", 11, 11, &[])]
     {
         let found = knots(folder, name, root);
         assert!((found.knot, found.recursive) == (0, 0) && found.files <= files, "{name} has {found:?}");
@@ -55,7 +55,7 @@ fn knots(folder: &str, name: &str, root: &str) -> Knots {
     let is_part = |kind: &str| all.values().any(|text| keeps_its_fields(text, kind));
     let (parts, others): (Vec<_>, Vec<_>) = fields.into_iter().partition(|(_, kind)| is_part(kind));
     let touching = |field: &str| {
-        let marks = ["self", "client"].map(|holder| format!("{holder}.{field}"));
+        let marks = ["self", "client", "router"].map(|holder| format!("{holder}.{field}"));
         let touches = |text: &String| marks.iter().any(|mark| words_at(text, mark).any(|after| !after.starts_with('(')));
         files.values().filter(|text| touches(text)).count()
     };

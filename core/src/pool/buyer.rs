@@ -408,23 +408,28 @@ impl Buyer {
         self.pool.hold.map(|hold| hold.ahead(self.ahead))
     }
 
-    /// The pool's record was read. `others_lack`: other clients need more sessions than they have. They would have tried one that is due for
+    /// The pool's record was read. `others_try`: other clients need more sessions than they have. They would have tried one that is due for
     /// long, so a clock that shows it to be due is ahead of theirs.
-    pub(crate) fn read(&mut self, pool: Buying, others_lack: bool, unix: Millis, now: Millis) {
+    pub(crate) fn read(&mut self, pool: Buying, others_try: bool, unix: Millis, now: Millis) {
         let is_soon = self.read_at.is_some_and(|at| now.saturating_sub(at) <= SOON);
         self.read_at = Some(now);
         match pool.hold {
             hold if hold == self.pool.hold => {
-                if self.is_guess && !others_lack {
+                if self.is_guess && !others_try {
                     (self.is_guess, self.ahead) = (false, 0);
                 }
             }
             hold => {
                 let is_overdue = hold.and_then(|hold| hold.retry_at).is_some_and(|at| unix.saturating_sub(at) > OFF);
-                self.is_guess = is_overdue && others_lack && !is_soon;
+                self.is_guess = is_overdue && others_try && !is_soon;
             }
         }
         self.knows(pool, unix, now, is_soon || self.is_guess);
+    }
+
+    /// Returns true if it waits for others to try what its clock shows to be due.
+    pub(crate) fn waits_for_others(&self) -> bool {
+        self.is_guess
     }
 
     /// This client changes the pool's record.
@@ -695,7 +700,7 @@ mod tests {
     #[test]
     fn who_finds_a_hold_long_over_that_others_in_need_wait_for_has_a_clock_that_is_ahead() {
         let held = Buying { proven: true, hold: Some(Hold::new(Reason::NotReady, Scope::Pool, 0, NOW, NOW)), ..Buying::default() };
-        for (off, others_lack, waits) in [
+        for (off, others_try, waits) in [
             (3_600_000, true, 60_000),
             (3_600_000, false, 0),
             (60_000 + OFF, true, 0),
@@ -703,13 +708,13 @@ mod tests {
             (-3_600_000, true, 3_660_000),
         ] {
             let (unix, mut buyer) = (NOW + off, Buyer::default());
-            buyer.read(held, others_lack, unix, 0);
+            buyer.read(held, others_try, unix, 0);
             let may = |buyer: &Buyer, now| buyer.may(unix + now, now);
-            assert_eq!(may(&buyer, waits), May::Try(HoldTrial::Any), "{off} {others_lack}");
-            assert!(waits == 0 || may(&buyer, waits - 1) == May::Wait, "{off} {others_lack}");
+            assert_eq!(may(&buyer, waits), May::Try(HoldTrial::Any), "{off} {others_try}");
+            assert!(waits == 0 || may(&buyer, waits - 1) == May::Wait, "{off} {others_try}");
             // Once nobody else is seen to need anything, there is nobody to wait for.
             buyer.read(held, false, unix + 9000, 9000);
-            assert_eq!(may(&buyer, 9000) == May::Wait, off <= 50_000, "{off} {others_lack}");
+            assert_eq!(may(&buyer, 9000) == May::Wait, off <= 50_000, "{off} {others_try}");
         }
     }
 

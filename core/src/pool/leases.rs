@@ -721,10 +721,10 @@ impl Leases {
         first.into_iter().chain(last)
     }
 
-    /// The targets that were asked for of late for which a session rests.
-    pub(crate) fn rests_for(&self, slot: SlotNo, now: Millis) -> impl Iterator<Item = TargetId> {
+    /// The targets that were asked for of late for which a session rests, and until when.
+    pub(crate) fn rests_for(&self, slot: SlotNo, now: Millis) -> impl Iterator<Item = (TargetId, Millis)> {
         let exit = self.exits.get(&slot);
-        self.lately.iter().copied().filter(move |target| exit.is_some_and(|exit| exit.rested_at(*target) > now))
+        self.lately.iter().filter_map(move |target| Some((*target, exit?.rested_at(*target)))).filter(move |(_, until)| *until > now)
     }
 
     /// Changes the exit of a slot, if there is one.

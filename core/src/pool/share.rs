@@ -49,8 +49,10 @@ pub(crate) struct ClientEntry {
     short: bool,
     /// True if the store has nothing for it.
     dry: bool,
+    /// True if it takes its clock to be ahead of the others', and so waits for them to try.
+    late: bool,
 }
-stored!(ClientEntry { client, number, needs, has, spare, short, dry });
+stored!(ClientEntry { client, number, needs, has, spare, short, dry, late });
 
 /// The sessions that this client has now.
 #[derive(Debug, Clone, Copy, Default)]
@@ -109,8 +111,9 @@ struct Others {
     is_spare: bool,
     is_short: bool,
     is_dry: bool,
-    /// True if one of them needs more than it has.
+    /// True if one of them needs more than it has, and if one of these does not itself wait for others to try.
     lack: bool,
+    tries: bool,
     /// True if one of them is short, and has none.
     has_none: bool,
 }
@@ -135,6 +138,8 @@ pub(crate) struct Sharing {
     /// The sessions that this client and the others had, together. One that goes from one of them to another is nobody's meanwhile, so the most
     /// that were there within some time count.
     there: Peak,
+    /// True if this client waits for others to try what its clock shows to be due.
+    is_late: bool,
     /// The entry that was put last, and when.
     said: Option<ClientEntry>,
     said_at: Millis,
@@ -215,6 +220,7 @@ impl Sharing {
             others.is_short |= entry.short;
             others.is_dry |= entry.dry;
             others.lack |= entry.needs > entry.has;
+            others.tries |= entry.needs > entry.has && !entry.late;
             others.has_none |= entry.short && entry.has == 0;
         }
         others.needs.sort_unstable();
@@ -226,9 +232,14 @@ impl Sharing {
         self.others.is_short
     }
 
-    /// True if others need more sessions than they have.
-    pub(crate) fn do_others_lack(&self) -> bool {
-        self.others.lack
+    /// True if others need more sessions than they have, and try to buy one where that is due.
+    pub(crate) fn do_others_try(&self) -> bool {
+        self.others.tries
+    }
+
+    /// This client waits for others to try, or not any more.
+    pub(crate) fn waits_for_others(&mut self, is_late: bool) {
+        self.is_late = is_late;
     }
 
     /// True if others have sessions that they do not need.
@@ -310,7 +321,16 @@ impl Sharing {
             return None;
         }
         let (client, number) = (self.client.clone(), self.number);
-        Some(ClientEntry { client, number, needs, has: here.has, spare, short: self.is_short(here, now), dry: self.is_dry(now) })
+        Some(ClientEntry {
+            client,
+            number,
+            needs,
+            has: here.has,
+            spare,
+            short: self.is_short(here, now),
+            dry: self.is_dry(now),
+            late: self.is_late,
+        })
     }
 
     /// True if the entry of this client is to be put; or, where that costs nothing now, if its time comes within `ahead`.

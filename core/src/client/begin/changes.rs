@@ -40,8 +40,8 @@ impl Router {
         self.enter(command, *start);
     }
 
-    /// Of those whose name can't be had, a termination begins without it, and a rotation without what it was to send first. Otherwise
-    /// gives back who waits.
+    /// Begins a request whose name can't be had: a termination without the name, and a rotation without what it was to send first. Any
+    /// other request is returned.
     pub(crate) fn begin_all_the_same(&mut self, request: NameRequest) -> Option<NameRequest> {
         match (request.command, request.purpose) {
             (Some(command), RequestKind::Start(start)) if start.endpoint.name == TerminateSession::ENDPOINT.name => {

@@ -29,7 +29,7 @@ impl Router {
         }
     }
 
-    /// Ends a command that found all that it asked for, once its name was let go of.
+    /// Ends a command with what was found under its name, a result or a refusal, once the name was let go of.
     pub(crate) fn finish_request(&mut self, command: CommandId, result: Result<Answered, Error>, intent: Option<String>, name: &Name) {
         let result = result.map_err(|error| match error.intent {
             Some(_) => error,

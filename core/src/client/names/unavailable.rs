@@ -7,7 +7,7 @@ use crate::engine::DEADLINE;
 use crate::policy::{Advice, Backoff, Effect, Error, Kind, Rule};
 use crate::state::{Name, STORE_AGAIN, User};
 
-/// Claims of a name that another living client has, by a start that waits for it.
+/// The time between two claims of a name that another living client has, by a start that waits for it.
 const BUSY: Backoff = Backoff { first: 200, most: 5000 };
 
 impl Router {

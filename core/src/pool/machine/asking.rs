@@ -92,8 +92,8 @@ impl Machine {
     /// Asks the store for slots. Where it is known that nothing is there to be taken over, only for those that may be bought for.
     fn ask(&mut self, now: Millis, allowed: u32, trial: Option<HoldTrial>) {
         let (lacking, wanted) = (self.lacking(now), self.wanted(now));
-        let is_default = lacking == 0 || self.shared.is_replaced();
-        if is_default || !self.asking.out.is_empty() || now < self.asking.next {
+        let is_nothing_wanted = lacking == 0 || self.shared.is_replaced();
+        if is_nothing_wanted || !self.asking.out.is_empty() || now < self.asking.next {
             return;
         }
         // Each is read when it is taken over.
@@ -128,7 +128,9 @@ impl Machine {
         let is_idle = (allowed == 0 || wanted == 0) && holds(PoolRule::EmptyIsLeftAlone);
         self.asking.empty.retain(|_, until| *until > now && is_idle);
         let targets = self.leases.targets();
-        self.asking.vain.retain(|_, (until, rests)| *until > now && targets.iter().all(|target| rests.contains(target)));
+        self.asking
+            .vain
+            .retain(|_, (until, rests)| *until > now && !targets.is_empty() && targets.iter().all(|target| rests.contains(target)));
         let is_asked = |slot: &SlotNo| !self.asking.empty.contains_key(slot) && !self.asking.vain.contains_key(slot);
         let mut slots: Vec<SlotNo> = self.slots.unknown(first, size).filter(is_asked).take(AT_ONCE).collect();
         self.asking.looked = self.asking.looked.saturating_add(u32::try_from(slots.len()).unwrap_or(u32::MAX));
@@ -256,7 +258,8 @@ impl Machine {
         }
         self.asking.is_all |= !is_of_doubt && self.asking.looked > 0 && self.asking.looked >= unknown.min(LOOKS);
         // One that was settled by hand is no reason to buy.
-        let may_buy = self.asking.is_all && !is_of_doubt;
+        // A session that rests is none either, though it is left alone for now.
+        let may_buy = self.asking.is_all && !is_of_doubt && self.asking.vain.values().all(|(until, _)| *until <= now);
         for (name, slot) in free {
             let (allowed, trial) = self.allowed();
             let may_there = match trial {

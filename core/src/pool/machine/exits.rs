@@ -138,10 +138,10 @@ impl Machine {
         if is_another {
             if self.leases.is_generation(slot, session.generation) {
                 session.next_generation();
+                let generation = session.generation;
+                self.drop_notes(slot, generation);
             }
-            (session.old_at, session.seen) = (None, None);
-            let generation = session.generation;
-            self.drop_notes(slot, generation);
+            self.slots.session_mut(slot).into_iter().for_each(|session| (session.old_at, session.seen) = (None, None));
             self.ready(slot);
         } else {
             self.leases.offer(slot);
@@ -200,7 +200,7 @@ impl Machine {
         let Some(session) = self.slots.session_mut(slot).filter(may_be_lent) else {
             return self.slots.set(slot, Doing::Waits, Some(again));
         };
-        // The session is lent as it was read last, since a brake withholds nothing; with a new generation where its exit may have changed since.
+        // A read that fails withholds no session: it is lent as it was read last, with a new generation where its exit may have changed since.
         session.read_again_at = Some(again);
         if self.leases.is_generation(slot, session.generation) {
             self.leases.offer(slot);
@@ -225,10 +225,14 @@ impl Machine {
             return self.session_over(client, slot);
         }
         self.leases.unchanged(slot, self.now.monotonic);
+        let Some(session) = self.slots.session_mut(slot) else { return };
+        session.old_at = None;
         // Its exit is the same: what was noted of it is written again.
-        self.slots.session_mut(slot).into_iter().for_each(|session| {
-            (session.old_at, session.is_data_new) = (None, session.data.is_some());
-        });
+        let has_data = session.data.is_some();
+        let (rests, _) = self.leases.saved(slot, self.now.monotonic, self.now.unix);
+        if has_data || !rests.is_empty() {
+            self.write_notes(slot, true);
+        }
         self.lends(slot);
     }
 

@@ -44,10 +44,12 @@ impl Machine {
         if gives > 0 {
             let free: Vec<SlotNo> = self.leases.to_let_go(now).take(gives).collect();
             for slot in free {
-                let rests: Vec<TargetId> = self.leases.rests_for(slot, now).collect();
+                let rests: Vec<(TargetId, Millis)> = self.leases.rests_for(slot, now).collect();
                 self.release_idle(client, slot);
-                if !rests.is_empty() && holds(PoolRule::RestingIsLeftAlone) {
-                    self.asking.vain.insert(slot, (now.saturating_add(VAIN_AGAIN), rests));
+                let rested_first = rests.iter().map(|(_, until)| *until).min().filter(|_| holds(PoolRule::RestingIsLeftAlone));
+                if let Some(rested_first) = rested_first {
+                    let until = rested_first.min(now.saturating_add(VAIN_AGAIN));
+                    self.asking.vain.insert(slot, (until, rests.into_iter().map(|(target, _)| target).collect()));
                 }
             }
         }
@@ -87,7 +89,7 @@ impl Machine {
         self.beyond(self.leases.lacking(self.keep_ready()), 0, now)
     }
 
-    /// So many sessions, without those that are coming, but for some.
+    /// So many sessions less those that are coming; `without`: these of the coming ones do not count.
     fn beyond(&self, sessions: usize, without: u32, now: Millis) -> u32 {
         let counts = &self.slots.counts;
         let coming = counts.coming + counts.rotating - without;

@@ -8,7 +8,7 @@ use crate::pool::targets::TargetId;
 use crate::state::{CommandId, Name};
 use crate::time::{DAY, Millis};
 
-/// So long, after that, are sessions waited for that are being ended, and the store.
+/// A pool that is closed waits so long, after the grace of its leases, for sessions that are being ended and for the store.
 pub(super) const PATIENCE: Millis = 60_000;
 
 /// How the store is asked for slots.
@@ -35,8 +35,9 @@ pub(super) struct Asking {
     pub(super) next: Millis,
     /// True if all slots that may have a session to take over were checked, so that only slots to buy for are claimed.
     pub(super) is_all: bool,
-    /// How many slots were looked at for that, and where to go on.
+    /// How many slots were looked at for that.
     pub(super) looked: u32,
+    /// The slot at which that goes on.
     pub(super) from: Option<SlotNo>,
     /// The claimed slots that wait for the pool's record.
     pub(super) kept: Vec<ClaimedSlot>,

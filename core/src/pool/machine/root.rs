@@ -1,4 +1,4 @@
-//! The machine itself: who waits, what is lent to them, what was seen, and in which order things are done.
+//! The machine itself: its parts, and the names and requests that all of them use. The order of its work is in `turn`.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ use crate::time::{Millis, Now};
 
 /// How long a lease is waited for.
 pub(super) const TIMEOUT: Millis = 30_000;
-/// Sessions beyond those that were used at once within this are let go of.
+/// Sessions beyond the most that were in use at the same time within this are let go of.
 const IDLE: Millis = 5000;
 /// So many blocks without a good answer, and a session is no use any more.
 pub(super) const BLOCKS: u32 = 3;
@@ -48,7 +48,7 @@ pub(in crate::pool) struct Machine {
     /// The time of what it was told last.
     pub(in crate::pool) now: Now,
     pub(super) dice: Dice,
-    /// The names of its record and of its slots are these in there.
+    /// The space in which its record and its slots have their names.
     pub(super) space: Space,
     /// The requests to the client since it was told something.
     actions: Vec<PoolAction>,

@@ -36,8 +36,9 @@ pub(super) struct SharedRecord {
     /// The record is read again after this, where this client takes part.
     pub(super) read_after: Millis,
     pub(super) custody: Custody,
-    /// The changes to put, and the number of them that are being put.
+    /// The changes to put.
     pub(super) changes: Vec<RecordChange>,
+    /// The number of them that are being put.
     pub(super) putting: usize,
     /// True if the record is being put.
     pub(super) is_putting: bool,
@@ -61,7 +62,7 @@ pub(super) struct SharedRecord {
     fails: Option<(u32, Millis)>,
 }
 
-/// A store that fails so often in a row is away: it is asked again each second.
+/// A store that fails so often in a row is away. It is asked again all the same.
 const AWAY: u32 = 3;
 
 impl SharedRecord {

@@ -168,7 +168,8 @@ impl Machine {
 
     /// Applies the record here, too.
     fn adopt(&mut self) {
-        self.buyer.read(self.shared.known.buying, self.sharing.do_others_lack(), self.now.unix, self.now.monotonic);
+        self.buyer.read(self.shared.known.buying, self.sharing.do_others_try(), self.now.unix, self.now.monotonic);
+        self.sharing.waits_for_others(self.buyer.waits_for_others());
         if self.shared.is_open && self.shared.known.drains > self.shared.drains {
             self.shared.drains = self.shared.known.drains;
             self.drain_unheard(self.shared.known.draining, self.shared.known.draining_static);

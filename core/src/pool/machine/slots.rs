@@ -41,7 +41,7 @@ pub(super) enum Doing {
     Waits,
     /// The purchase is in doubt, and the slot anybody's. `resends`: its key may be sent again.
     Doubts { resends: bool },
-    /// Rests: the slot can't be used before a person has checked it.
+    /// Rests: the slot can't be used for now, and is looked at again.
     Rests,
     /// The session is of another request than the pool's, and left alone.
     Left,
@@ -105,8 +105,9 @@ pub(super) struct PoolSession {
     pub(super) is_discarded: bool,
     /// What its record noted of its exit, until it is lent.
     pub(super) recalled: Option<Box<SessionNotes>>,
-    /// The callers' data, and whether they are to be written.
+    /// The callers' data.
     pub(super) data: Option<Json>,
+    /// True if they are to be written.
     pub(super) is_data_new: bool,
     /// True if the session's record has notes of its exit.
     pub(super) is_noted: bool,

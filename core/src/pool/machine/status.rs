@@ -96,7 +96,7 @@ impl Machine {
 
     /// Returns true if there are slots of which this client has never seen anything, so far as it looks for sessions.
     pub(super) fn has_unseen(&self) -> bool {
-        self.counts().unknown > 0 && self.slots.others.counts.seen() < LOOKS
+        self.slots.room() > 0 && self.counts().unknown > 0 && self.slots.others.counts.seen() < LOOKS
     }
 
     /// Returns true if they are looked at, as nothing may be bought.

@@ -5,7 +5,7 @@ use crate::client::SlotState;
 use crate::pool::rules::{PoolRule, holds};
 use crate::time::Millis;
 
-/// The time after which a slot that needs a person is checked again.
+/// The time after which a slot whose key may be sent again, or that is left alone, is checked again, where no trial does so before.
 pub(super) const DOUBT_AGAIN: Millis = 600_000;
 /// The time after which a slot that may change soon is checked again.
 pub(super) const READ_AGAIN: Millis = 60_000;

@@ -69,7 +69,7 @@ impl Machine {
     fn leave_lending(&mut self, command: CommandId) -> bool {
         let error = |operation, what: &str| Error::new(Kind::Cancelled, Effect::None, operation, what, Advice::Nothing);
         if let Some(waiter) = self.callers.waiter_of(command) {
-            let goes_on = if self.slots.counts.coming > 0 { ", and what is being bought goes on" } else { "" };
+            let goes_on = if self.slots.counts.buying > 0 { ", and what is being bought goes on" } else { "" };
             self.end_wait(waiter, error("acquire", &format!("was cancelled before a session was free{goes_on}")));
             return true;
         }
@@ -231,7 +231,7 @@ impl Machine {
         }
         self.end_late(now);
         if is_lending {
-            // Whoever comes is told that nothing does only after the store was asked, where its time has come.
+            // A caller is told that no session comes only after the store was asked, where its time has come.
             self.want_more(now);
             if holds(PoolRule::VainIsTold) {
                 self.fail_fast(now);

@@ -422,3 +422,23 @@ fn a_renewal_in_doubt_of_one_session_holds_back_no_purchase() {
     host.pass(700_000);
     assert!(host.lease_of(other).is_ok());
 }
+
+#[test]
+fn a_session_that_rests_for_the_only_caller_is_no_reason_to_buy_though_it_was_let_go_of() {
+    for keep_ready in [None, Some(1)] {
+        let mut host = Host::new(Some(100));
+        let pool = host.try_open(OpenPool { size: 4, keep_ready, ..shop() }).expect("can be opened");
+        for _ in 0..8 {
+            let asked = AcquireLease { pool, target: Some("shop.example".into()), timeout_ms: Some(4000), ..AcquireLease::default() };
+            let command = host.client.acquire(asked).command;
+            host.pass(4000);
+            if let Ok(lease) = host.lease_of(command) {
+                host.client.observe_lease(&lease, Seen::Status(429), Some(60_000), host.now);
+                host.client.give_back(&lease, host.now);
+            }
+            host.pass(7000);
+        }
+        let expected = if keep_ready.is_some() { 2 } else { 1 };
+        assert!(host.bought <= expected, "{keep_ready:?}: {} bought, {:?}", host.bought, host.log);
+    }
+}

@@ -226,15 +226,20 @@ struct StoreTests {
 
     @Test("a call waits for its store for as long as it may, and no other call comes before the one that is late", arguments: [true, false])
     func late(recovers: Bool) async throws {
-        let (wire, shelf, gate, deleted) = (try Wire(), OwnShelf(), Gate(), Counter())
+        let (wire, shelf, gate, put, deleted) = (try Wire(), OwnShelf(), Gate(), Counter(), Counter())
         let store = Watched(OwnStore(shelf), atEnds: false) {
-            if $0 == "put" { await gate.pass() }
+            if $0 == "put" {
+                put.add(1)
+                await gate.pass()
+            }
             if $0 == "delete" { deleted.add(1) }
         }
         let agent = try Patience.$longest.withValue(recovers ? .seconds(10) : .milliseconds(200)) { try client(wire.url, store: store) }
         let buying = Task { try await failure { try await agent.buy() } }
         if recovers {
-            try await Task.sleep(for: .seconds(11))
+            // Between the end of the put's time and that of the deletion.
+            try await until("the put is asked for") { put.total > 0 }
+            try await Task.sleep(for: .seconds(15))
             #expect(deleted.total == 0, "the deletion waits for what it deletes")
             await gate.open()
         }

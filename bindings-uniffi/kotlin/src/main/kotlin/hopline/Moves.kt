@@ -18,8 +18,8 @@ import java.nio.ByteBuffer
 internal class Moves(core: Client, private val clock: Clock) {
     private val number = core.number().toLong()
 
-    /** Memory outside the heap is freed late, so most moves use the same again. */
-    private val kept = ByteBuffer.allocateDirect(KEPT)
+    /** Memory outside the heap is freed late, so most moves use the same again. It grows with what moves through it, up to a bound. */
+    private var kept = ByteBuffer.allocateDirect(FIRST)
 
     /** The outcome of a move, and the content of each answer among its steps. */
     class Came(val moved: Moved, private val memory: ByteBuffer) {
@@ -36,7 +36,11 @@ internal class Moves(core: Client, private val clock: Clock) {
     }
 
     /** As their base class: Android's older systems do not know `ByteBuffer.clear`. */
-    private fun room(size: Long): ByteBuffer = (if (size <= KEPT) kept else ByteBuffer.allocateDirect(Math.toIntExact(size))).also { (it as Buffer).clear() }
+    private fun room(size: Long): ByteBuffer {
+        if (size > MOST) return ByteBuffer.allocateDirect(Math.toIntExact(size))
+        if (size > kept.capacity()) kept = ByteBuffer.allocateDirect((size * 2).coerceAtMost(MOST).toInt())
+        return kept.also { (it as Buffer).clear() }
+    }
 
     private fun cross(memory: ByteBuffer, length: Int): Int {
         val address = Pointer.nativeValue(Native.getDirectBufferPointer(memory))
@@ -50,7 +54,8 @@ internal class Moves(core: Client, private val clock: Clock) {
     }
 
     private companion object {
-        const val KEPT = 1 shl 18
+        const val FIRST = 1 shl 14
+        const val MOST = 1L shl 18
     }
 }
 

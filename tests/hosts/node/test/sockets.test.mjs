@@ -31,8 +31,8 @@ test("a refused connect and an unknown name never sent anything", async (t) => {
 });
 
 test("what never had a connection, or refused the certificate, sent nothing", async (t) => {
-  const { before } = await import(pathToFileURL(join(process.env.HOPLINE_VECTORS, "../../bindings-wasm/js/src/failures.js")));
-  const sent = (cause) => before(new TypeError("fetch failed", { cause }))?.sent;
+  const { inNode } = await import(pathToFileURL(join(process.env.HOPLINE_VECTORS, "../../bindings-wasm/js/src/failures.js")));
+  const sent = (cause) => inNode(new TypeError("fetch failed", { cause }))?.sent;
   const of = (code, syscall) => Object.assign(new Error(code), { code, syscall });
   for (const cause of [of("UND_ERR_CONNECT_TIMEOUT"), of("EHOSTUNREACH", "connect"), of("ENETUNREACH", "connect"), of("ECONNRESET", "connect"), of("EMFILE", "connect"), of("DEPTH_ZERO_SELF_SIGNED_CERT"), of("ERR_TLS_CERT_ALTNAME_INVALID"), of("CERT_HAS_EXPIRED"), of("UNABLE_TO_VERIFY_LEAF_SIGNATURE")]) {
     assert.equal(sent(cause), "never", cause.code);

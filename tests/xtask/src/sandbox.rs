@@ -165,7 +165,7 @@ fn first_python() -> Result<Outcome, Fail> {
     std::fs::write(clean.join("first.py"), programs[0])?;
     std::fs::write(clean.join("pool.py"), pool)?;
     let wheels = [only_file(&target()?.join("python/wheels"), "")?, only_file(&place()?.join("wheels"), std::env::consts::ARCH)?];
-    let script = commands(&readme)?.replace("install hopline hopline-sandbox", &format!("install -q {}", wheels.join(" ")));
+    let script = commands(&readme)?.replace("install hopline hopline-sandbox", &format!("install -q {}", wheels.map(quoted).join(" ")));
     let script = format!("python3 -m venv venv\nPATH=\"$PWD/venv/bin:$PATH\"\n{script}");
     fetches_a_page(&clean, &script, &["200 keep", "dynamic-world"])
 }
@@ -183,9 +183,14 @@ fn first_node() -> Result<Outcome, Fail> {
     let version = env!("CARGO_PKG_VERSION");
     let tarballs =
         [node::tarball()?, made.join(format!("{NAME}-{version}.tgz")), made.join(format!("{NAME}-{}-{version}.tgz", system.npm))];
-    let tarballs = tarballs.map(|path| path.display().to_string()).join(" ");
+    let tarballs = tarballs.map(|path| quoted(path.display().to_string())).join(" ");
     let script = commands(&readme)?.replace("install hopline hopline-sandbox", &format!("install --no-audit --no-fund {tarballs}"));
     fetches_a_page(&clean, &script, &["advice: 'keep'", "dynamic-world"])
+}
+
+/// A path as a word of a shell: the folder of a clone may have any name.
+fn quoted(path: String) -> String {
+    format!("'{}'", path.replace('\'', r"'\''"))
 }
 
 /// The commands of a README that begin with the sandbox: the lines that are indented, around the one that starts it.

@@ -87,8 +87,8 @@ pub(super) const SPARE: Millis = 9 * SECOND;
 pub(super) const HEARD: Millis = 5 * SECOND;
 /// So long a drain waits for the sessions that it ends, where nothing else is said.
 const GRACE: Millis = 10 * SECOND;
-/// The first purchase that was sent and is not ready: no second one so soon.
-pub(super) const FIRST: Millis = 30 * SECOND;
+/// The first purchase that was sent and is not ready: no second one so soon. The time of a hold counts from the refusal before the last.
+pub(super) const FIRST: Millis = 29 * SECOND;
 
 /// The shortest time between two changes of an exit by one program.
 const APART: Millis = 5 * SECOND;
@@ -120,6 +120,8 @@ pub(super) struct Known {
     pub(super) active: bool,
     /// Until when its present exit rests for a target.
     rests: BTreeMap<usize, Millis>,
+    /// The targets of which something was seen through it.
+    targets: BTreeSet<usize>,
     /// The program that changed its exit last, and when.
     changed: Option<(u8, Millis)>,
     /// The rotations of the exit that has data, what was put last, and when; none where nobody can say.
@@ -260,6 +262,7 @@ impl Laws {
                 (known.rotations, known.braked) = (known.rotations + 1, Some(now));
                 known.bad.clear();
                 known.rests.clear();
+                known.targets.clear();
                 // A change that is sent again is no further one.
                 if !std::mem::take(&mut known.is_exit_unsure) {
                     known.changed = Some((number, now));
@@ -288,6 +291,7 @@ impl Laws {
     /// What a target says of a time to wait; a good answer ends it.
     pub(super) fn rests(&mut self, session: &str, rotations: u32, target: usize, until: Option<Millis>, is_good: bool) {
         let Some(known) = self.sessions.get_mut(session).filter(|known| known.rotations == rotations) else { return };
+        known.targets.insert(target);
         if is_good {
             known.rests.remove(&target);
         }
@@ -301,7 +305,7 @@ impl Laws {
     pub(super) fn lent(&mut self, number: u8, session: &str, rotations: u32, target: usize, now: Millis) {
         let Some(known) = self.sessions.get(session).filter(|known| known.rotations == rotations) else { return };
         // An exit remembers four targets.
-        let Some(until) = known.rests.get(&target).filter(|until| **until > now && known.rests.len() <= 4) else { return };
+        let Some(until) = known.rests.get(&target).filter(|until| **until > now && known.targets.len() <= 4) else { return };
         let how = format!("program {number} lends {session} for target {target}, where it rests until {:.3}", *until as f64 / 1000.0);
         self.breaks(Law::Rested, now, how);
     }
@@ -391,6 +395,7 @@ impl Laws {
     /// A person says this: a pool that is to buy again may from now on, and one that is paused or drained buys nothing after a moment.
     pub(super) fn says(&mut self, operation: &str, now: Millis) {
         self.paused = Some(now).filter(|_| operation != "resume_pool");
+        self.tried = self.tried.filter(|_| operation != "resume_pool");
     }
 
     /// The word has come through, or failed. A drain also waits for the sessions that it ends.

@@ -418,6 +418,16 @@ mod tests {
     }
 
     #[test]
+    fn clients_that_wait_for_others_to_try_do_not_wait_for_each_other() {
+        for late in [false, true] {
+            let (mut one, mut other) = (client(1, 0, 2), client(2, 0, 2));
+            other.waits_for_others(late);
+            one.read(&[other.entry(here(0, 4), 10_000).expect("needs two")], 10_000);
+            assert_eq!(one.do_others_try(), !late);
+        }
+    }
+
+    #[test]
     fn who_needs_less_gets_that_and_the_others_what_is_left_in_equal_parts() {
         for (size, clients, expected) in [
             (20, &[(20, 20)][..], &[20][..]),

@@ -650,6 +650,27 @@ fn what_was_noted_of_an_exit_ends_with_it_also_where_the_program_dies() {
 }
 
 #[test]
+fn what_was_noted_of_an_exit_stays_where_its_change_is_refused_and_the_program_dies() {
+    let mut host = Host::new(Some(100));
+    host.rotation = Some(refused("INVALID_REQUEST"));
+    let pool = host.open(1);
+    let (lease, data) = (host.lease(pool), r#"{"cookies":["a"]}"#);
+    host.client.set_lease_data(&lease, data, host.now).expect("is kept");
+    host.client.give_back(&lease, host.now);
+    host.pass(1000);
+    let (lease, _) = host.granted_now(pool);
+    host.see(&lease, Seen::Status(403));
+    host.client.give_back(&lease, host.now);
+    host.pass(120_000);
+    assert!(host.log.iter().any(|sent| sent.contains("/rotate")) && host.sessions[0].1 == 0, "{:?}", host.log);
+    let (disk, sessions, now) = (std::mem::take(&mut host.disk), std::mem::take(&mut host.sessions), host.now);
+    let mut next = Host { disk, sessions, now, ..Host::new(Some(100)) };
+    let pool = next.open(1);
+    let (_, granted) = next.granted_now(pool);
+    assert_eq!((granted.data.text(), next.bought), (data, 0));
+}
+
+#[test]
 fn whoever_cannot_be_served_is_told_at_once_with_counts_reason_and_time() {
     // A static session that its target has blocked rests for that target, and for no other.
     let mut host = Host::new(Some(100));

@@ -25,10 +25,14 @@ impl SessionNotes {
         crate::json::read_json(text).ok()
     }
 
+    /// Returns true if nothing is noted of the exit but its generation.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rests.is_empty() && !self.due && self.data.is_none()
+    }
+
     /// None, where there is nothing to note.
     pub(crate) fn text(&self) -> Option<String> {
-        let is_nothing = self.generation <= 1 && self.rests.is_empty() && !self.due && self.data.is_none();
-        (!is_nothing).then(|| json_of(self))
+        (self.generation > 1 || !self.is_empty()).then(|| json_of(self))
     }
 }
 

@@ -87,6 +87,29 @@ impl Host {
         host
     }
 
+    /// The program dies: another one has its store, and the service goes on.
+    fn died(self) -> Self {
+        let Host { disk, sessions, now, is_static, .. } = self;
+        Host { disk, sessions, now, is_static, ..Host::new(Some(100)) }
+    }
+
+    /// A pool of one whose exit had callers' data, and was blocked then; what became of that a while later.
+    fn blocked_with(data: &str, rotation: Option<(u16, &'static str)>) -> (Self, u32) {
+        let mut host = Host { rotation, ..Host::new(Some(100)) };
+        let pool = host.open(1);
+        let lease = host.lease(pool);
+        host.client.set_lease_data(&lease, data, host.now).expect("is kept");
+        host.client.give_back(&lease, host.now);
+        host.pass(1000);
+        let (lease, granted) = host.granted_now(pool);
+        assert_eq!(granted.data.text(), data);
+        host.see(&lease, Seen::Status(403));
+        host.client.give_back(&lease, host.now);
+        host.pass(120_000);
+        assert!(host.log.iter().any(|sent| sent.contains("/rotate")), "{:?}", host.log);
+        (host, pool)
+    }
+
     fn seeded(cap: Option<i64>, seed: [u8; 16]) -> Self {
         let options = ClientOptions {
             base_url: "https://api.example/v1".into(),

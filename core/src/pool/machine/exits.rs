@@ -95,10 +95,16 @@ impl Machine {
     /// The exit of a session is to be another one, of this generation, or is by now: nothing that its record notes is true of that.
     fn drop_notes(&mut self, slot: SlotNo, generation: u32) {
         let is_to_drop = |session: &&mut PoolSession| session.is_noted && holds(PoolRule::DataEndsWithExit);
-        let Some(session) = self.slots.session_mut(slot).filter(is_to_drop) else { return };
-        session.is_noted = false;
-        let notes = SessionNotes { generation, ..SessionNotes::default() };
-        let action = PoolAction::SetNotes { session: session.id.clone(), notes: notes.text(), writes: true };
+        if self.slots.session_mut(slot).filter(is_to_drop).is_some() {
+            self.set_notes(slot, &SessionNotes { generation, ..SessionNotes::default() }, true);
+        }
+    }
+
+    /// Notes this of a session in its record, now or with its next put.
+    fn set_notes(&mut self, slot: SlotNo, notes: &SessionNotes, writes: bool) {
+        let Some(session) = self.slots.session_mut(slot) else { return };
+        session.is_noted = !notes.is_empty();
+        let action = PoolAction::SetNotes { session: session.id.clone(), notes: notes.text(), writes };
         self.act(action);
     }
 
@@ -174,10 +180,7 @@ impl Machine {
             Some(recalled) => (**recalled).clone(),
             None => SessionNotes { generation: session.generation, rests, due, data: session.data.clone() },
         };
-        let text = notes.text();
-        session.is_noted = text.is_some();
-        let action = PoolAction::SetNotes { session: session.id.clone(), notes: text, writes };
-        self.act(action);
+        self.set_notes(slot, &notes, writes);
     }
 
     /// Keeps the callers' data of a lease's exit. None where the lease is not valid, or the exit is another one by now.

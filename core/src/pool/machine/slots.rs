@@ -158,7 +158,7 @@ impl PoolSession {
     pub(super) fn recall(self, notes: Option<SessionNotes>) -> Self {
         let Some(notes) = notes else { return self };
         let data = notes.data.clone().filter(|_| holds(PoolRule::DataIsTakenOver));
-        PoolSession { generation: notes.generation.max(1), data, recalled: Some(Box::new(notes)), is_noted: true, ..self }
+        PoolSession { generation: notes.generation.max(1), data, is_noted: !notes.is_empty(), recalled: Some(Box::new(notes)), ..self }
     }
 
     pub(super) fn has_proxy(&self) -> bool {

@@ -617,8 +617,7 @@ fn what_was_seen_of_an_exit_and_the_callers_data_outlive_its_release_and_a_crash
     host.client.give_back(&other, host.now);
     host.pass(1000);
     // The program dies, and another one takes over.
-    let (disk, sessions, now) = (std::mem::take(&mut host.disk), std::mem::take(&mut host.sessions), host.now);
-    let mut next = Host { disk, sessions, now, is_static: true, ..Host::new(Some(100)) };
+    let mut next = host.died();
     let pool = next.try_open(fixed()).expect("can be opened");
     next.pass(70_000);
     let (_, data) = ask(&mut next, pool, target(), 40_000);
@@ -627,23 +626,11 @@ fn what_was_seen_of_an_exit_and_the_callers_data_outlive_its_release_and_a_crash
 
 #[test]
 fn what_was_noted_of_an_exit_ends_with_it_also_where_the_program_dies() {
-    let mut host = Host::new(Some(100));
-    let pool = host.open(1);
-    let (lease, data) = (host.lease(pool), r#"{"cookies":["a"]}"#);
-    host.client.set_lease_data(&lease, data, host.now).expect("is kept");
-    host.client.give_back(&lease, host.now);
-    host.pass(1000);
-    let (lease, granted) = host.granted_now(pool);
-    assert_eq!(granted.data.text(), data);
-    host.see(&lease, Seen::Status(403));
-    host.client.give_back(&lease, host.now);
-    host.pass(10_000);
-    assert!(host.log.iter().any(|sent| sent.contains("/rotate")), "{:?}", host.log);
+    let (mut host, pool) = Host::blocked_with(r#"{"cookies":["a"]}"#, None);
     // The new exit is lent, and nothing more is noted of it when the program dies.
     let (_, granted) = host.granted_now(pool);
     assert_eq!((granted.data.text(), granted.generation), ("{}", 2));
-    let (disk, sessions, now) = (std::mem::take(&mut host.disk), std::mem::take(&mut host.sessions), host.now);
-    let mut next = Host { disk, sessions, now, ..Host::new(Some(100)) };
+    let mut next = host.died();
     let pool = next.open(1);
     let (_, granted) = next.granted_now(pool);
     assert_eq!((granted.data.text(), granted.generation, next.bought), ("{}", 2, 0));
@@ -651,20 +638,10 @@ fn what_was_noted_of_an_exit_ends_with_it_also_where_the_program_dies() {
 
 #[test]
 fn what_was_noted_of_an_exit_stays_where_its_change_is_refused_and_the_program_dies() {
-    let mut host = Host::new(Some(100));
-    host.rotation = Some(refused("INVALID_REQUEST"));
-    let pool = host.open(1);
-    let (lease, data) = (host.lease(pool), r#"{"cookies":["a"]}"#);
-    host.client.set_lease_data(&lease, data, host.now).expect("is kept");
-    host.client.give_back(&lease, host.now);
-    host.pass(1000);
-    let (lease, _) = host.granted_now(pool);
-    host.see(&lease, Seen::Status(403));
-    host.client.give_back(&lease, host.now);
-    host.pass(120_000);
-    assert!(host.log.iter().any(|sent| sent.contains("/rotate")) && host.sessions[0].1 == 0, "{:?}", host.log);
-    let (disk, sessions, now) = (std::mem::take(&mut host.disk), std::mem::take(&mut host.sessions), host.now);
-    let mut next = Host { disk, sessions, now, ..Host::new(Some(100)) };
+    let data = r#"{"cookies":["a"]}"#;
+    let (host, _) = Host::blocked_with(data, Some(refused("INVALID_REQUEST")));
+    assert_eq!(host.sessions[0].1, 0, "{:?}", host.log);
+    let mut next = host.died();
     let pool = next.open(1);
     let (_, granted) = next.granted_now(pool);
     assert_eq!((granted.data.text(), next.bought), (data, 0));

@@ -87,8 +87,8 @@ pub(super) const SPARE: Millis = 9 * SECOND;
 pub(super) const HEARD: Millis = 5 * SECOND;
 /// So long a drain waits for the sessions that it ends, where nothing else is said.
 const GRACE: Millis = 10 * SECOND;
-/// The first purchase that was sent and is not ready: no second one so soon. The time of a hold counts from the refusal before the last.
-pub(super) const FIRST: Millis = 29 * SECOND;
+/// The first purchase that was sent and is not ready: no second one so soon.
+pub(super) const FIRST: Millis = 30 * SECOND;
 
 /// The shortest time between two changes of an exit by one program.
 const APART: Millis = 5 * SECOND;

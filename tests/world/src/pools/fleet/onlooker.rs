@@ -20,7 +20,10 @@ impl Fleet {
         if !self.laws.is_ready && is_told && self.laws.tried.is_some_and(|at| now - at < FIRST) {
             self.laws.breaks(Law::TriedTwice, now, format!("program {number} buys before the first session is ready"));
         }
-        self.laws.tried = Some(now);
+        // The hold counts from the refusal that was not told yet.
+        if is_told {
+            self.laws.tried = Some(now);
+        }
         if self.laws.paused.is_some_and(|at| now - at > HEARD) {
             self.laws.breaks(Law::BoughtPaused, now, format!("program {number} buys, and the pool is paused or drained"));
         }

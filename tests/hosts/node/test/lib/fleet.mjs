@@ -28,6 +28,19 @@ export async function until(holds) {
   assert.fail(`it never came: ${holds}`);
 }
 
+/**
+ * Waits for a period of so many milliseconds about whose start and end a function has nothing to complain, and gives its start. A stall of
+ * the machine may spoil one period, and a fault spoils them all.
+ */
+export async function calm(ms, complaint) {
+  let last;
+  for (const end = now() + 90_000 + ms, begun = now(); now() < end; await pause(50)) {
+    const from = now() - ms;
+    if (from >= begun && (last = complaint(from)) === undefined) return from;
+  }
+  assert.fail(`never for ${ms} ms: ${last}`);
+}
+
 /** A service, a folder, and what starts a process with the plan that all have in common, and one of its own. */
 export async function fleet(t, common = {}, ...options) {
   const service = await sandbox(t, ...ROOM, ...options);

@@ -201,7 +201,7 @@ def test_what_a_person_says_holds_at_once_while_a_trial_is_under_way(what: str, 
                     hopline.AgentClient(**sandbox.account, store=hopline.FolderStore(tmp_path / "records")) as agent,
                     agent.open_pool("shop", **{**SHOP, **options, "country_code": "US"}, on_change="replace") as pool,
                 ):
-                    assert time.monotonic() - begun < 5
+                    assert time.monotonic() - begun < 15
                     assert pool.status().size == 4
                     until(lambda: any("another request" in text for _, text in program.unserved()))
             else:
@@ -209,7 +209,7 @@ def test_what_a_person_says_holds_at_once_while_a_trial_is_under_way(what: str, 
                 done = subprocess.run([hopline_command, "pool", what, "shop", *store], env=environment, capture_output=True, text=True, timeout=60)
                 took = time.monotonic() - begun
                 # The command waits 20 s for the sessions that a drain ends: the one that is still being created lives on, and is named.
-                assert done.returncode == 0 and took < (5 if what == "pause" else 40), (done, took)
+                assert done.returncode == 0 and took < (15 if what == "pause" else 40), (done, took)
                 assert what == "pause" or "1 still living" in done.stdout, done
                 if what == "pause":
                     until(lambda: any("paused" in text for at, text in program.unserved() if at > begun))
@@ -297,7 +297,7 @@ def page(pool, number):
         lease.observe(200)
 with hopline.AgentClient(**account, store=hopline.FolderStore("records")) as agent, ThreadPoolExecutor(8) as executor:
     with agent.open_pool("shop", size=2, **options) as pool:
-        pages = [executor.submit(page, pool, number) for number in range(100)]
+        pages = [executor.submit(page, pool, number) for number in range(400)]
         pages[2].result()
         print("works", flush=True)
         try:
@@ -318,7 +318,7 @@ def test_ctrl_c_ends_a_program_of_many_threads_at_once(sandbox: Sandbox, tmp_pat
         program.send_signal(signal.SIGINT)
         _, said = program.communicate(timeout=60)
         took = time.monotonic() - begun
-    assert said.rstrip().endswith("KeyboardInterrupt") and took < 5, (took, said)
+    assert said.rstrip().endswith("KeyboardInterrupt") and took < 20, (took, said)
     # The next one has the sessions at once.
     with hopline.AgentClient(**sandbox.account, store=hopline.FolderStore(tmp_path / "records")) as agent, agent.open_pool("shop", size=2, **SHOP) as pool:
         held = [pool.acquire(timeout=10) for _ in range(2)]

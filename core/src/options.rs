@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::contract::pools::SlotPurchase;
-use crate::contract::{Api, Decimal, Safety, Secret, Taker, at_least_0, at_least_1, options};
+use crate::contract::{Api, Decimal, Safety, Secret, Taker, at_least_0, at_least_1, closed_enum, options};
 use crate::engine::Until;
 #[cfg(feature = "ablation")]
 use crate::policy::Rule;
@@ -92,6 +92,12 @@ options! {
         /// If true, the call waits while another client uses the intent or key, or holds its session: up to its deadline, or 5 minutes where
         /// it has none; if false, it is `busy` at once.
         wait_for_intent: bool = false => Flag for [Write];
+        /// The behaviour of a start whose intent stands for a session that is over. With `buy` the start buys the next session, which may
+        /// be another request, so that the intent is one living session and not one purchase. Over means for good: `terminated`, a dynamic
+        /// session that is `expired`, or one that was usable and is not found any more. A static session that can be renewed, and one that
+        /// is over only by `ends`, stay an error. A start buys once, and not if it waited for the intent. `buy` needs an `intent` and a
+        /// client with a daily cap. Default: `error`.
+        if_ended: Option<IfEnded> => IfEnded for [Open];
         /// If true, the call buys again with a new key after a failure of the service. The service may have sold all the same, and then
         /// charges twice.
         retry_paid: Option<bool> => Flag for [Paid];
@@ -120,6 +126,16 @@ options! {
         deadline_ms: Option<Millis> => Time for [Read, Watch], |ms| ms.and_then(at_least_0);
         /// Further statuses that end the wait, at most 16, each of 1 to 64 bytes.
         ends: Vec<String> => Texts for [Watch], |all| ends(all);
+    }
+}
+
+closed_enum! {
+    /// The behaviour of a start whose intent stands for a session that is over for good.
+    pub enum IfEnded {
+        /// The start is an error of the kind `ended`, and buys nothing.
+        Error = "error",
+        /// The start buys the next session of the intent.
+        Buy = "buy",
     }
 }
 
@@ -212,6 +228,11 @@ impl CallOptions {
         }
     }
 
+    /// Returns true if a start buys the next session where the last one is over.
+    pub(crate) fn buys_if_ended(&self) -> bool {
+        self.if_ended == Some(IfEnded::Buy)
+    }
+
     /// Returns an error if an option is invalid or does not fit a resume.
     pub(crate) fn check_resume(&self) -> Result<(), Error> {
         let refusal = self.without_use(Use::Resume).or_else(|| self.refusal());
@@ -224,6 +245,7 @@ impl CallOptions {
         const NO_WRITE: &str = "names a write, and this operation only reads";
         const NO_KEY: &str = "is not an option of this operation";
         const NO_READ: &str = "belongs to an operation that only reads";
+        const NO_PURCHASE: &str = "belongs to `open_session`, which may buy";
         const NOT_REPEATED: &str = "belongs to a read that is repeated";
         let (intent, until, key) = match used {
             Use::Call(Safety::Safe) => (Some(NO_WRITE), None, Some(NO_KEY)),
@@ -236,6 +258,7 @@ impl CallOptions {
             ("intent", self.intent.is_some(), intent),
             ("until", self.until.is_some(), until),
             ("idempotency_key", self.idempotency_key.is_some(), key),
+            ("if_ended", self.if_ended.is_some(), if matches!(used, Use::Call(Safety::Keyed)) { None } else { Some(NO_PURCHASE) }),
         ];
         set.into_iter().find_map(|(field, is_set, rule)| Some((field, rule.filter(|_| is_set)?)))
     }

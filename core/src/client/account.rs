@@ -78,6 +78,7 @@ impl Owner {
             key: bought_as.and_then(|known| known.key.as_ref().map(ArcStr::to_string)),
             fingerprint: bought_as.map(|known| known.fingerprint),
             members: bought_as.map(|known| known.members.clone()),
+            later: bought_as.and_then(|known| known.later.as_deref().cloned()),
             ..Data::default()
         }
     }

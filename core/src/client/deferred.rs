@@ -4,7 +4,7 @@
 //! once the method has returned. A method does its own work first and pushes last; work that has to come after pushed work is pushed too.
 
 use crate::client::end::commands::PendingWrite;
-use crate::client::requests::{AfterRetry, StoredRecord};
+use crate::client::requests::{AfterRetry, Start, StoredRecord};
 use crate::contract::Decimal;
 use crate::engine::{Action, Input};
 use crate::policy::Error;
@@ -31,6 +31,8 @@ pub(super) enum Deferred {
     Next(Name),
     /// The retry of an earlier rotation has ended for a command.
     AfterRetry(CommandId, AfterRetry),
+    /// A command has found the session of its intent to be over, and buys the next one.
+    BuyNext(CommandId, Box<Start>),
     /// One of the records that are resumed together has ended.
     PartEnded(u32, CommandId),
     /// More of them begin.

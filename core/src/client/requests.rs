@@ -80,6 +80,8 @@ pub(super) struct Start {
     pub(super) bought_as: Option<RequestIdentity>,
     /// The number of claims that were made in vain, and the time at which it gives up.
     pub(super) patience: Option<(u32, Millis)>,
+    /// The session that its intent stood for and that it has found to be over for good.
+    pub(super) over: Option<ArcStr>,
 }
 
 /// A rotation that begins once an earlier one was sent once more.

@@ -179,6 +179,7 @@ impl Router {
             Deferred::WasLetIn(name, found) => self.was_let_in(name, found),
             Deferred::Next(name) => self.push_next(&name),
             Deferred::AfterRetry(command, after) => self.begin_after_retry(command, after),
+            Deferred::BuyNext(command, start) => self.buy_next(command, *start),
             Deferred::PartEnded(number, command) => self.part_ended(number, command),
             Deferred::ResumeMore(number) => self.resume_more(number),
             Deferred::Abandon(command) => self.abandon(command),

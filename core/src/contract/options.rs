@@ -39,6 +39,8 @@ pub enum OptionKind {
     Until,
     /// Texts.
     Texts,
+    /// The behaviour where a session is over, a word.
+    IfEnded,
 }
 
 /// A kind of call or client, by which options are taken.

@@ -20,7 +20,7 @@ pub(crate) use self::names::Version;
 pub use self::names::{Name, Space};
 pub(crate) use self::observed::UNKNOWN;
 pub use self::observed::{Seen, Verdict, VerdictName};
-pub(crate) use self::record::{Account, Data, Done, SavedCall, SavedSession, intent_of};
+pub(crate) use self::record::{Account, Data, Done, LaterPurchase, SavedCall, SavedSession, intent_of};
 pub use self::record::{BadRecord, Description, describe};
 pub use self::saved::{RecordKind, Saved, SavedPage};
 pub(crate) use self::sessions::{KeptSession, Sessions};

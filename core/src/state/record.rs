@@ -45,6 +45,18 @@ pub(crate) struct Data {
     pub(crate) done: Option<Done>,
     /// The record of the session's last renewal that has a name of its caller's.
     pub(crate) renewal: Option<Name>,
+    /// The place of this purchase among those of its intent, if there was an earlier one.
+    pub(crate) later: Option<LaterPurchase>,
+}
+
+/// A purchase of an intent whose earlier session was over.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub(crate) struct LaterPurchase {
+    /// The number of the intent's purchases, this one included. A first purchase has none, and counts as 1.
+    pub(crate) number: u32,
+    /// The session before, and its last status.
+    pub(crate) last_session_id: String,
+    pub(crate) last_status: Option<String>,
 }
 
 /// An account, recognizable without being named.
@@ -125,7 +137,8 @@ pub(crate) struct Done {
     pub(crate) answer: Option<Json>,
 }
 
-stored!(Data { hopline, puts, base_url, account, at, intent, key, fingerprint, members, call, session, done, renewal });
+stored!(Data { hopline, puts, base_url, account, at, intent, key, fingerprint, members, call, session, done, renewal, later });
+stored!(LaterPurchase { number, last_session_id, last_status });
 stored!(Account { salt, digest });
 stored!(At { unix, client, elapsed });
 stored!(SavedCall {

@@ -8,7 +8,7 @@ use super::fingerprint::{Fingerprint, MemberDigests};
 use super::ids::CommandId;
 use super::names::Name;
 use super::observed::Observed;
-use super::record::SavedSession;
+use super::record::{LaterPurchase, SavedSession};
 use super::slot::JobId;
 use crate::collections::SmallSet;
 use crate::engine::{Known, Phase, SessionOptions, is_over_for_good, phase_of, refuses_renewal, refuses_rotation};
@@ -103,6 +103,8 @@ pub(crate) struct RequestIdentity {
     pub(crate) fingerprint: Fingerprint,
     /// Digests that say where another request differs.
     pub(crate) members: MemberDigests,
+    /// Its place among the purchases of its intent, if there was an earlier one.
+    pub(crate) later: Option<Box<LaterPurchase>>,
 }
 
 impl Tracked {

@@ -1,8 +1,8 @@
 //! The table as a printer wants it: every type once, in the order in which it is met, with its documentation trimmed.
 
-use hopline::client::{EVENTS, Level, host_types};
+use hopline::client::{EVENTS, IfEnded, Level, host_types};
 use hopline::contract::pools::POOL_REQUESTS;
-use hopline::contract::{Api, Endpoint, Field, REPLIES, Record, Shape, Words, endpoints};
+use hopline::contract::{Api, Endpoint, Field, REPLIES, Record, Shape, Shaped, Words, endpoints};
 
 mod options;
 
@@ -109,7 +109,8 @@ pub fn told_types() -> Vec<Type> {
     let known = types();
     let mut found = Vec::new();
     host_types().into_iter().for_each(|record| collect(Shape::Record(record), &mut found));
-    // The words that pools are asked with.
+    // The words that options and pools are asked with.
+    collect(IfEnded::SHAPE, &mut found);
     pool_requests().flat_map(|record| record.fields).for_each(|field| collect(field.shape, &mut found));
     found.retain(|found| !known.iter().any(|known| known.name() == found.name()));
     found

@@ -1,13 +1,16 @@
 //! How a start begins, by what is found under its name: anew, as what is there goes on, or not at all.
 
+use crate::client::begin::next_purchase::is_nothing_again;
 use crate::client::begin::same_request::other_than_record;
 use crate::client::news::SlotState;
 use crate::client::requests::{Start, StoredRecord};
 use crate::client::router::Router;
 use crate::client::sessions::pool_slots::slot_of;
+use crate::client::sessions::session::ended;
 use crate::policy::{Advice, Effect, Error, KEY_WINDOW, Kind};
 use crate::state::{BadRecord, CommandId, Data, Name, SavedCall};
 use crate::time::Millis;
+use crate::wire::Facts;
 
 impl Router {
     /// A write begins, or what is under its name goes on.
@@ -16,7 +19,14 @@ impl Router {
             StoredRecord::Empty => return self.begin_write(Some(name.clone()), command, start),
             StoredRecord::Readable(data) if data.refused().is_some() => return self.begin_refused(name, command, start, data),
             StoredRecord::Readable(data) if name.is_of_a_pool() => return self.admit_purchase(name, command, start, data),
+            StoredRecord::Readable(data) if let Some(later) = Router::next_purchase(&start, data) => {
+                return self.begin_next(name, command, start, later);
+            }
+            StoredRecord::Readable(data) if is_nothing_again(data) => self.ended_again(name, data),
             StoredRecord::Readable(data) if data.fingerprint == start.bought_as.as_ref().map(|known| known.fingerprint) => {
+                if start.options.buys_if_ended() && start.patience.is_none() {
+                    self.commands.may_buy_next(command, start.clone());
+                }
                 return self.go_on(name, command, data, &start.options, start.options.intent.as_deref());
             }
             StoredRecord::Readable(data) => other_than_record(&start, data, self.journal.record_of(name)),
@@ -42,6 +52,16 @@ impl Router {
         let call = data.refused().filter(young).cloned();
         if name.is_of_a_pool() {
             start.take_number(data, call.is_some());
+        }
+        // A later purchase of its intent: with another key, only a start that may buy again begins it.
+        if let Some(later) = &data.later {
+            if call.is_none() && !start.options.buys_if_ended() {
+                let facts =
+                    Facts { session_id: Some(later.last_session_id.clone()), status: later.last_status.clone(), ..Facts::default() };
+                let error = ended(&facts, start.options.intent.clone(), self.journal.record_of(name));
+                return self.finish_request(command, Err(error), None, name);
+            }
+            start.bought_as.iter_mut().for_each(|known| known.later = Some(Box::new(later.clone())));
         }
         self.begin_write(Some(name.clone()), command, start);
         let job = self.commands.job(command);

@@ -3,11 +3,11 @@
 
 use crate::client::router::Router;
 use crate::client::types::busy;
-use crate::contract::agent::TerminateSession;
+use crate::contract::agent::{CreateSession, TerminateSession};
 use crate::contract::{Endpoint, Operation};
 use crate::engine::{Exchange, Then};
 use crate::entropy::Entropy;
-use crate::options::{CallOptions, Use};
+use crate::options::{CallOptions, IfEnded, Use};
 use crate::policy::{Advice, Effect, Error, Kind};
 use crate::wire::Built;
 
@@ -24,6 +24,21 @@ impl Router {
         }
         let refusal = options.without_use(Use::Call(endpoint.safety));
         refusal.map_or(Ok(()), |(field, rule)| Err(Error::invalid(endpoint.name, field, rule)))
+    }
+
+    /// Only a purchase that its intent finds may be followed by another one, and only where a cap limits how often.
+    pub(crate) fn check_if_ended(&self, endpoint: &Endpoint, then: Then, options: &CallOptions) -> Result<(), Error> {
+        let opens = endpoint.name == CreateSession::ENDPOINT.name && then == Then::Follow;
+        let rule = match options.if_ended {
+            None => return Ok(()),
+            Some(_) if !opens => "belongs to `open_session`, which may buy",
+            Some(_) if options.intent.is_none() => "belongs to a purchase with an `intent`",
+            Some(IfEnded::Buy) if !self.spending.has_cap() => {
+                "can be `buy` only in a client with `daily_cap_usd`, since each start may buy"
+            }
+            Some(_) => return Ok(()),
+        };
+        Err(Error::invalid(endpoint.name, "if_ended", rule))
     }
 
     /// One change of a session at a time, and only one that its state allows.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arcstr::ArcStr;
 
 use crate::client::begin::check::check_rotation;
+use crate::client::begin::next_purchase::is_nothing_again;
 use crate::client::doubts::became::Made;
 use crate::client::jobs::job::{Entry, JobRecord};
 use crate::client::router::Router;
@@ -32,6 +33,10 @@ impl Router {
         match (&data.session, &data.call, &data.done) {
             (Some(session), ..) => self.go_on_with_session(name, command, session, bought_as, options),
             (_, Some(call), _) => self.go_on_with_call(name, command, call, bought_as, options),
+            _ if is_nothing_again(data) => {
+                let error = self.ended_again(name, data);
+                self.finish_request(command, Err(error), None, name);
+            }
             (_, _, Some(done)) => self.recall(name, command, done, options),
             (None, None, None) => {
                 let error = Error::new(Kind::Misuse, Effect::None, operation, "there is nothing to go on with", Advice::ChangeRequest);
@@ -184,6 +189,7 @@ pub(crate) fn bought_as_of(name: &Name, data: &Data) -> Option<RequestIdentity> 
         key: data.key.as_deref().map(ArcStr::from),
         fingerprint,
         members: data.members.clone().unwrap_or_default(),
+        later: data.later.clone().map(Box::new),
     })
 }
 

@@ -5,6 +5,7 @@ pub(crate) mod changes;
 pub(crate) mod check;
 pub(crate) mod go_on;
 pub(crate) mod join;
+pub(crate) mod next_purchase;
 pub(crate) mod order;
 pub(crate) mod resume;
 pub(crate) mod resume_all;

@@ -75,7 +75,8 @@ impl Router {
         let rotates = || check_rotation(endpoint.name, then, requested().as_deref(), &options);
         let terms = || Terms::new(endpoint, &built, options.max_unit_price, options.expected_charge_usd);
         let priced = || terms().refusal(endpoint).filter(|_| self.spending.has_cap()).map_or(Ok(()), Err);
-        if let Err(error) = self.check_use(endpoint, &options).and_then(|()| rotates()).and_then(|()| priced()) {
+        let ends = || self.check_if_ended(endpoint, then, &options);
+        if let Err(error) = self.check_use(endpoint, &options).and_then(|()| rotates()).and_then(|()| ends()).and_then(|()| priced()) {
             return self.reject(error, options.intent);
         }
         let name = match (&options.intent, &options.idempotency_key) {
@@ -92,9 +93,10 @@ impl Router {
                 _ => fingerprint(endpoint, &built, then),
             },
             members: digests(endpoint, &built, then),
+            later: None,
         });
         let command = self.command(endpoint);
-        let start = Start { endpoint, built, then, options, bought_as, patience: None };
+        let start = Start { endpoint, built, then, options, bought_as, patience: None, over: None };
         self.enter_change(command, start);
         command
     }

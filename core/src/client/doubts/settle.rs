@@ -1,9 +1,10 @@
 //! Closing a doubt by hand: somebody has looked at the account, and says what happened.
 
+use crate::client::begin::next_purchase::back_to_last;
 use crate::client::doubts::became::what_became;
 use crate::client::end::commands::FinalWrite;
 use crate::client::end::finishing::said;
-use crate::client::names::keep::kept_for;
+use crate::client::names::keep::{REMEMBERED, kept_for};
 use crate::client::requests::Settlement;
 use crate::client::router::Router;
 use crate::contract::Operation;
@@ -54,7 +55,11 @@ impl Router {
                 if let Open::Session(session) = &open {
                     self.give_up_session(&session.id, name);
                 }
-                self.delete(name, false);
+                match data.later.clone() {
+                    // The intent stands for the session before, which is over.
+                    Some(later) => self.put_once(name, back_to_last(Data { at: self.clock().at(), ..data.clone() }, later), REMEMBERED),
+                    None => self.delete(name, false),
+                }
                 self.acted(name, command, FinalWrite::Erase, counted);
             }
             (Settlement::Happened, Open::Doubt(call)) if call.order_no.is_none() => {

@@ -3,7 +3,7 @@
 use arcstr::ArcStr;
 
 use crate::client::news::{PoolNo, WorkNo};
-use crate::client::requests::AfterRetry;
+use crate::client::requests::{AfterRetry, Start};
 use crate::collections::{IdMap, Map};
 use crate::engine::{Answered, Counted};
 use crate::policy::Error;
@@ -18,6 +18,8 @@ pub(crate) struct Commands {
     finishing: Map<PendingWrite, Vec<Finished>>,
     /// Those that begin once an earlier rotation was sent once more.
     after_retry: Map<CommandId, AfterRetry>,
+    /// Those that may buy the next session of their intent, where the one that they wait for turns out to be over.
+    may_buy_next: Map<CommandId, Box<Start>>,
 }
 
 /// A command, until its result is taken.
@@ -202,6 +204,24 @@ impl Commands {
         if let Some(after) = self.after_retry.get_mut(&command) {
             after.is_wanted = false;
         }
+        self.may_buy_next.remove(&command);
+    }
+
+    /// The command waits for the session of its intent, and buys the next one if this one is over for good.
+    pub(crate) fn may_buy_next(&mut self, command: CommandId, start: Start) {
+        self.may_buy_next.insert(command, Box::new(start));
+    }
+
+    /// The session that the command waits for is over for good.
+    pub(crate) fn found_over(&mut self, command: CommandId, session: &ArcStr) {
+        if let Some(start) = self.may_buy_next.get_mut(&command) {
+            start.over = Some(session.clone());
+        }
+    }
+
+    /// The purchase that the command begins, now that it has found its session to be over.
+    pub(crate) fn take_next_purchase(&mut self, command: CommandId) -> Option<Box<Start>> {
+        self.may_buy_next.remove(&command).filter(|start| start.over.is_some())
     }
 
     /// The work that the command begins now that the earlier rotation has ended.

@@ -9,7 +9,7 @@ use crate::client::router::Router;
 use crate::client::sessions::session::ended;
 use crate::contract::agent::{CreateSession, TerminateSession};
 use crate::contract::{ANY, Endpoint, Operation, Reconciliation, Shape, Shaped, endpoint};
-use crate::engine::{Answered, Counted, EventKind, Job, Phase, phase_of};
+use crate::engine::{Answered, Counted, EventKind, Job, Phase, is_over_for_good, phase_of};
 use crate::policy::{Advice, Effect, Error, Kind, Rule};
 use crate::state::{Done, JobId, Name, User};
 use crate::time::Millis;
@@ -32,8 +32,14 @@ impl Router {
         }
         self.leave_session(id, &entry, false);
         let marker = self.leave_marker(id, &mut entry, is_taken_over);
-        // A session that is over is an error for a start of its intent.
-        let result = self.over_for_good(&entry, &result).map_or(result, Err);
+        // A session that is over is an error for a start of its intent, unless that may buy the next one.
+        let over = self.over_for_good(&entry, &result);
+        if over.is_some()
+            && let Some(session) = self.is_followed_by_another(&entry, &result)
+        {
+            entry.waiting.iter().for_each(|command| self.commands.found_over(command, &session));
+        }
+        let result = over.map_or(result, Err);
         let record = self.record_name(&entry, &result);
         let mut dropped = Vec::new();
         if result.is_ok() && self.holds(Rule::NewerSettingStands) {
@@ -82,7 +88,8 @@ impl Router {
 
     /// Decides what happens to the name of a job that has ended.
     fn leave(&mut self, name: &Name, entry: &Entry, finished: &mut Finished) {
-        if matches!(&finished.result, Err(error) if error.effect == Effect::None) && self.keep_refused(name, entry, finished) {
+        let is_none = matches!(&finished.result, Err(error) if error.effect == Effect::None);
+        if is_none && (self.keep_refused(name, entry, finished) || self.keep_last(name, entry, finished)) {
             return;
         }
         match &finished.result {
@@ -257,6 +264,22 @@ impl Router {
             })),
             _ => None,
         }
+    }
+
+    /// The session of a job that has found it to be over, if it is over for good: by its status, or since the service does not have it any
+    /// more and its record says that it was usable.
+    fn is_followed_by_another(&self, entry: &Entry, result: &Result<Answered, Error>) -> Option<ArcStr> {
+        let session = entry.subject.session_id.clone()?;
+        let status = self.sessions.status(&session).map(ArcStr::as_str);
+        let session_type = self.sessions.type_of(&session).map(ArcStr::as_str);
+        let is_over = match result {
+            Ok(answered) => {
+                let shown = answered.facts.session_type.as_deref().or(session_type);
+                is_over_for_good(answered.facts.status.as_deref(), shown)
+            }
+            Err(_) => matches!(phase_of(status, &[]), Phase::Ready | Phase::Ended),
+        };
+        is_over.then_some(session)
     }
 
     /// Ends a job whose name was lost with what it knows: nothing more is sent or put for it.

@@ -28,8 +28,9 @@ impl Router {
             return true;
         }
         finished.last = FinalWrite::Erase;
-        // A slot's record tells which purchase is the next one, too.
-        let keep_for = if name.is_of_a_pool() { REMEMBERED } else { left };
+        // The record of a slot, or of a later purchase, tells which purchase is the next one, too.
+        let is_later = entry.record.bought_as.as_ref().is_some_and(|known| known.later.is_some());
+        let keep_for = if name.is_of_a_pool() || is_later { REMEMBERED } else { left };
         let data = Data { call: Some(call), ..self.data(entry.record.bought_as.as_deref()) };
         self.put_once(name, data, keep_for);
         true

@@ -21,6 +21,9 @@ impl Router {
         if let Some(after) = self.commands.take_after_retry(command) {
             return self.deferred.push(Deferred::AfterRetry(command, after));
         }
+        if let Some(start) = self.commands.take_next_purchase(command) {
+            return self.deferred.push(Deferred::BuyNext(command, start));
+        }
         let Some(asker) = self.commands.asker(command) else { return };
         for name in left.names() {
             if self.journal.user(name).is_none() {

@@ -26,7 +26,9 @@ impl Router {
         }
         let record = listed.name.at(Version::of(&listed.data));
         let mut saved = match self.read_record(&listed.data) {
-            StoredRecord::Readable(data) if data.done.as_ref().is_some_and(|done| done.facts.nothing) || data.renewal.is_some() => {
+            StoredRecord::Readable(data)
+                if data.renewal.is_some() || data.later.is_none() && data.done.as_ref().is_some_and(|done| done.facts.nothing) =>
+            {
                 return None;
             }
             StoredRecord::Readable(data) => of_data(&data, record, listed.whose),

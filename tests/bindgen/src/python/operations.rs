@@ -62,7 +62,7 @@ pub(super) fn print(api: Api) -> String {
         }
         Api::Reseller => put!(out, "from ._order import OrderReply"),
     }
-    put!(out, "from ._told import Method, PoolOnChange, PoolReplace, Safety");
+    put!(out, "from ._told import IfEnded, Method, PoolOnChange, PoolReplace, Safety");
     put!(out, "from ._types import *  # noqa: F403");
     put!(out, "from ._value import Reply, Until");
     put!(out, "from ._values import UNSET, Secret, Unset\n");

@@ -60,6 +60,7 @@ impl From<&CallOption> for Given {
             Kind::Headers => "[String: Secret] = [:]",
             Kind::Until => "Until? = nil",
             Kind::Texts => "[String] = []",
+            Kind::IfEnded => "IfEnded? = nil",
         };
         Given { name: camel(option.plain()), kind, doc: option.doc, told: Some(option.name) }
     }

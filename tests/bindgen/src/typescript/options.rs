@@ -118,6 +118,7 @@ fn print_option(out: &mut String, option: &CallOption) {
         Kind::Headers => "{ [name: string]: string } | Iterable<readonly [string, string]>",
         Kind::Until => "Until",
         Kind::Texts => "string[]",
+        Kind::IfEnded => "IfEnded",
     };
     let in_node = IN_NODE.iter().find(|(name, _)| *name == option.name);
     let default = in_node.map_or_else(String::new, |(_, variable)| format!(" Default: in Node, the environment's {variable}."));

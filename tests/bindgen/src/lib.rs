@@ -3,6 +3,7 @@
 //!
 //! [`model`] walks the descriptors once; each host has a printer of its own.
 
+pub mod docs;
 pub mod kotlin;
 pub mod model;
 pub mod openapi;

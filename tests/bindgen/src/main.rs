@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use hopline_bindgen::{kotlin, openapi, python, swift, typescript};
+use hopline_bindgen::{docs, kotlin, openapi, python, swift, typescript};
 
 /// A part of the first line of every printed file.
 const PRINTED: &str = " by hopline-bindgen. Do not edit: ";
@@ -12,6 +12,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let (files, folder) = match words.as_slice() {
+        ["docs", folder] => (docs::files(), folder),
         ["kotlin", folder] => (kotlin::files(), folder),
         ["python", folder] => (python::files(), folder),
         ["swift", folder] => (swift::files(), folder),
@@ -22,7 +23,9 @@ fn main() -> ExitCode {
         #[cfg(feature = "uniffi")]
         ["uniffi", host, library, folder] => return cross(host, library, folder),
         _ => {
-            eprintln!("hopline-bindgen: say which host and which folder: hopline-bindgen kotlin|openapi|python|swift|typescript FOLDER");
+            eprintln!(
+                "hopline-bindgen: say which host and which folder: hopline-bindgen docs|kotlin|openapi|python|swift|typescript FOLDER"
+            );
             return ExitCode::FAILURE;
         }
     };

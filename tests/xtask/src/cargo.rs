@@ -106,7 +106,7 @@ pub(crate) fn programs() -> Result<Outcome, Fail> {
 
 const SANDBOX: &str = "hopline-sandbox";
 const PEERS: &str = "hopline-peers";
-const BINDGEN: &str = "hopline-bindgen";
+pub(crate) const BINDGEN: &str = "hopline-bindgen";
 
 /// A program that all hosts share.
 fn program(name: &str) -> Result<PathBuf, Fail> {

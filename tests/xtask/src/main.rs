@@ -6,6 +6,7 @@ mod cargo;
 mod check;
 mod debian;
 mod deep;
+mod docs;
 mod examples;
 mod junit;
 mod kotlin;
@@ -53,6 +54,7 @@ cargo xtask package HOST                makes the wheel (python), the npm tarbal
 cargo xtask release --dry-run [PART…]   from a checkout without changes: makes all packages as they ship (or python, node, kotlin, swift, sandbox),
                                         checks them, and lists them with bills of materials and digests; it publishes nothing
 cargo xtask sizes [--accept]            what the packages weigh, and weighed; --accept keeps it in tests/bench/sizes.txt
+cargo xtask docs [--open]               the documentation site, into the target folder; --open serves it on this machine
 cargo xtask bench [HOST…]               what Hopline costs beside its peers, of all hosts or of those named, into the tables of tests/bench/README.md; `fleets`: plans of pools
 cargo xtask coverage                    which vector or test shows each statement of the contracts; one that nothing shows is a failure
 cargo xtask coverage --run TEXT         runs what shows the statements with this text in them
@@ -75,6 +77,7 @@ fn main() -> ExitCode {
         "sizes" => sizes::command(&rest),
         "release" => release::command(&rest),
         "bench" => bench::command(&rest),
+        "docs" => docs::command(&rest),
         "fuzz" => deep::command(&rest),
         "mutants" => mutants::command(&rest),
         "coverage" => cargo::run_program("hopline-coverage", &rest),

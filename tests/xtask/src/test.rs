@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use crate::cargo::{is_ci, programs, root};
 use crate::check::{Check, Lane, Outcome, PROGRAMS};
 use crate::profile::Profile;
-use crate::{Fail, browser, debian, deep, kotlin, licences, node, python, rust, sandbox, schemathesis, swift};
+use crate::{Fail, browser, debian, deep, docs, kotlin, licences, node, python, rust, sandbox, schemathesis, swift};
 use inputs::Inputs;
 use lanes::Ended;
 
@@ -30,7 +30,7 @@ struct Host {
 
 /// The hosts, and the sandbox by itself, whose own tests are Rust's, and which is tried with two of the packages.
 const HOSTS: &[Host] = &[
-    Host { name: "rust", checks: &[rust::CHECKS, licences::CHECKS], tests: rust::tests },
+    Host { name: "rust", checks: &[rust::CHECKS, licences::CHECKS, docs::CHECKS], tests: rust::tests },
     Host { name: "python", checks: &[python::CHECKS], tests: python::tests },
     Host { name: "node", checks: &[node::CHECKS], tests: node::tests },
     Host { name: "sandbox", checks: &[schemathesis::CHECKS, sandbox::CHECKS], tests: rust::tests },

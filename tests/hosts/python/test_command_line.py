@@ -1,212 +1,262 @@
-"""The command line: what it shows of pools, and that programs in other processes heed it."""
+"""`hopline`: its output for people and for programs, its exit codes, and what it refuses."""
 
 import json
 import os
-import signal
+import re
 import subprocess
 import sys
-import time
 from pathlib import Path
-from typing import Any
 
 import hopline
 import pytest
-from canned import until
-from conftest import BUY
-from hopline.__main__ import main
+from command_line import PROGRAM, Shell, typed
 from sandbox import Sandbox
 
-SHOP: dict[str, Any] = {**BUY, "protocol": "http", "daily_cap_usd": 100}
-WORKER = """
-import json, sys, hopline
-with hopline.AgentClient(store=hopline.FolderStore(sys.argv[1])) as agent, agent.open_pool("shop", size=4, **json.loads(sys.argv[2])) as pool:
-    leases = []
-    print("open", flush=True)
-    for line in sys.stdin:
-        if line == "release\\n":
-            while leases:
-                leases.pop().release()
-        else:
-            try:
-                leases.append(pool.acquire(timeout=float(line)))
-            except hopline.HoplineError as error:
-                print(error.kind, flush=True)
-                continue
-        print(len(leases), flush=True)
-"""
+BUY = ("buy", "dynamic-world", "--max-unit-price", "5", "--intent", "job-17")
 
 
-def environment(sandbox: Sandbox) -> dict[str, str]:
-    return {**os.environ, "HOPLINE_BASE_URL": sandbox.ready["agent_url"], "HOPLINE_API_KEY": sandbox.ready["api_key"]}
+@pytest.fixture
+def shell(sandbox: Sandbox, tmp_path: Path) -> Shell:
+    (tmp_path / "records").mkdir()
+    return Shell(sandbox, tmp_path / "records")
 
 
-def run(sandbox: Sandbox, *arguments: str, code: int = 0) -> str:
-    """Returns the output of the command: standard output, or standard error after a failure. The output never has the key."""
-    program = str(Path(sys.executable).with_name("hopline"))
-    done = subprocess.run([program, *arguments], env=environment(sandbox), capture_output=True, text=True, timeout=60)
-    assert done.returncode == code, done
-    said, other = (done.stdout, done.stderr) if code == 0 else (done.stderr, done.stdout)
-    assert other == "" and said and sandbox.ready["api_key"] not in said
-    return said
+@pytest.fixture
+def reseller(sandbox: Sandbox, tmp_path: Path) -> Shell:
+    names = {"HOPLINE_BACKEND_URL": "backend_url", "HOPLINE_USERNAME": "username", "HOPLINE_PASSWORD": "password"}
+    return Shell(sandbox, tmp_path, **{variable: sandbox.ready[name] for variable, name in names.items()})
 
 
-@pytest.mark.parametrize("mark", ["HOPLINE_BASE_URL", "HOPLINE_API_KEY", "HOPLINE_STORE"])
-def test_space_around_what_the_environment_says_is_nothing(mark: str, sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    said = {**environment(sandbox), "HOPLINE_STORE": str(tmp_path)}
-    for name, value in said.items():
-        monkeypatch.setenv(name, f" {value}\r\n" if name == mark else value)
-    main(["pool", "list"])
+KEYS: dict[str, tuple[str, ...]] = {
+    "products": ("products",),
+    "quote dynamic-world --quantity 0.5": ("product_no", "quantity", "unit_price", "total", "currency", "unit"),
+    "sessions": ("sessions", "in_doubt"),
+    "proxy job-17": ("session_id", "status", "protocol", "host", "port", "url"),
+    "doubts": ("doubts", "unusable"),
+    "resume job-17": ("intent", "operation", "session_id", "order_no", "status", "phase", "next"),
+    "balance": ("agent", "reseller"),
+    "orders": ("orders",),
+    "store init": ("store", "made"),
+    "store check": ("store", "records", "in_doubt", "unusable"),
+    "end job-17 --yes": ("session_id", "terminated"),
+    "forget job-17 --yes": ("intent", "record", "forgotten"),
+}
 
 
-def test_a_variable_with_nothing_but_space_is_none(sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {**environment(sandbox), "HOPLINE_STORE": str(tmp_path), "HOPLINE_API_KEY": " \n"}.items():
-        monkeypatch.setenv(name, value)
-    with pytest.raises(SystemExit):
-        main(["pool", "list"])
+def test_every_command_prints_json_with_the_same_members_each_time(reseller: Shell) -> None:
+    bought = reseller.run(*BUY, "--json").json
+    assert tuple(bought) == ("intent", "session_id", "charged_usd", "status", "protocol", "host", "port", "url")
+    assert bought["charged_usd"] == "4" and bought["url"].startswith("socks5h://")
+    for command, members in KEYS.items():
+        said = reseller.run(*command.split(), "--json")
+        assert tuple(said.json) == members, command
+    assert tuple(reseller.run("products", "--json").json["products"][0])[:4] == ("product_no", "name", "type", "sharing")
+    assert reseller.run("pools", "--json").json == reseller.run("pool", "list", "--json").json == []
+    assert reseller.run("quote", "dynamic-world", "--quantity", "0.5", "--json").json["total"] == "2"
+    assert reseller.run("balance", "--json").json["agent"]["balance"] == "99996"
 
 
-class Worker:
-    """A program with a pool, in a process of its own."""
-
-    def __init__(self, sandbox: Sandbox, folder: Path) -> None:
-        command = [sys.executable, "-c", WORKER, str(folder), json.dumps(SHOP)]
-        self._process = subprocess.Popen(command, env=environment(sandbox), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        assert self._said() == "open"
-
-    def __enter__(self) -> "Worker":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._process.kill()
-        self._process.communicate()
-
-    def stop(self) -> None:
-        """Stops it as a debugger or a laptop's lid does."""
-        self._process.send_signal(signal.SIGSTOP)
-
-    def does(self, what: str) -> str:
-        assert self._process.stdin is not None
-        self._process.stdin.write(f"{what}\n")
-        self._process.stdin.flush()
-        return self._said()
-
-    def _said(self) -> str:
-        assert self._process.stdout is not None
-        return self._process.stdout.readline().strip()
-
-    def end(self) -> int:
-        self._process.communicate(timeout=60)
-        return self._process.returncode
+def test_the_json_of_a_doubt_and_of_what_settles_it(shell: Shell, sandbox: Sandbox) -> None:
+    sandbox.fault("create_session", 99, kind="drop_before")
+    failed = shell.run(*BUY, "--json", code=3).json["error"]
+    assert failed["kind"] == "in_doubt" and failed["effect"] == "unknown" and failed["next"] == ["hopline resume job-17"]
+    known = ("intent", "record", "operation", "holds", "whose", "session_id", "order_no", "in_doubt_since", "settle_from")
+    [doubt] = shell.run("doubts", "--json", code=3).json["doubts"]
+    assert tuple(doubt) == (*known, "next") and doubt["record"] == failed["record"]
+    looked_up = shell.run("settle", "job-17", "--json", code=3).json
+    assert tuple(looked_up) == (*known, "settled", "candidates", "complete", "next") and looked_up["settled"] is False
+    assert tuple(looked_up["candidates"][0]) == ("read", "became", "belongs_to", "matched", "item")
+    settled = shell.run("settle", doubt["record"], "--not-happened", "--early", "--yes", "--json").json
+    assert tuple(settled) == (*known, "settled", "happened", "became", "candidates", "complete", "next") and settled["settled"] is True
+    stopped = shell.run("settle", "job-17", "--yes", "--json", code=1).json["error"]
+    assert tuple(stopped) == ("kind", "message", "next") and stopped["kind"] == "stopped"
 
 
-def stale() -> None:
-    """Waits until the worker reads the pool's record before a purchase: what it has read is good for a second."""
-    time.sleep(1.1)
+def test_nothing_is_bought_without_a_price_limit_or_a_cap(shell: Shell, sandbox: Sandbox) -> None:
+    unlimited = shell.run("buy", "dynamic-world", "--intent", "job-17", code=2)
+    assert "nothing is bought without a limit" in unlimited.err and list(typed(unlimited.err)) == [["quote", "dynamic-world"]]
+    assert sandbox.requests() == []
+    assert "one unit costs 4 USD, above" in shell.run("buy", "dynamic-world", "--intent", "a", "--max-unit-price", "3.99", code=1).err
+    assert "cap" in shell.run("buy", "dynamic-world", "--intent", "a", "--daily-cap", "3.99", code=1).err
+    shell.environment["HOPLINE_DAILY_CAP_USD"] = "7"
+    shell.run("buy", "dynamic-world", "--intent", "b")
+    # The day's second purchase passes the cap, which all commands of a store share.
+    assert "cap" in shell.run("buy", "dynamic-world", "--intent", "c", code=1).err
+    assert sandbox.charges() == 1
+    for wrong in ("-1", "nan", "inf", "1e999999999999999999999", "four"):
+        assert "is not an amount" in shell.run("buy", "dynamic-world", "--intent", "d", f"--max-unit-price={wrong}", code=2).err
+    # The beginning of an option is no option.
+    assert "has no argument `--max`" in shell.run("buy", "dynamic-world", "--intent", "d", "--max", "9", code=2).err
+    assert "--intent" in shell.run("buy", "dynamic-world", "--max-unit-price", "9", code=2).err
 
 
-def living(sandbox: Sandbox) -> list[str]:
-    return [session["session_id"] for session in sandbox.state()["sessions"] if session["status"] in ("creating", "active")]
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        ("ballance", "`balance`"),
+        ("pool pauze shop", "`pause`"),
+        ("store chek", "`check`"),
+        ("buy x --intent a --max-price 4", "`--max-unit-price`"),
+        ("buy x --intent a --max-unit-price 4 --protocol sock5", "`socks5`"),
+        ("quote dynamik-world", "`dynamic-world`"),
+        ("proxy job-71", "`job-17`"),
+    ],
+)
+def test_a_mistyped_word_is_answered_with_the_one_that_was_meant(words: str, meant: str, shell: Shell) -> None:
+    shell.run(*BUY)
+    command = shell.begin(*words.split())
+    said = shell.end(command)
+    assert said.code in (1, 2) and said.out == "" and f"did you mean {meant}" in said.err
+    assert said.err.splitlines()[0].startswith("hopline: ") and all(line.startswith("  hopline ") for line in said.err.splitlines()[1:])
 
 
-def test_a_pool_of_another_program_is_shown_paused_resumed_and_drained(sandbox: Sandbox, tmp_path: Path) -> None:
-    store = ["--store", str(tmp_path)]
-    assert run(sandbox, "pool", "list", *store) == "the store keeps no pool\n"
-    worker = Worker(sandbox, tmp_path)
-    assert [worker.does("30") for _ in range(2)] == ["1", "2"]
-    sent = len(sandbox.requests())
-    [shop] = json.loads(run(sandbox, "pool", "list", *store, "--json"))
-    assert shop == {"name": "shop", "size": 4, "mine": 0, "with_others": 2, "free_in_store": 0, "in_doubt": 0, "hold": None}
-    assert run(sandbox, "pool", "list", *store).splitlines()[1].split() == ["shop", "4", "0", "2", "0", "0"]
-    status = json.loads(run(sandbox, "pool", "status", "shop", *store, "--json"))
-    counts = {"size": 4, "mine": 0, "others": 2, "free": 0, "in_doubt": 0, "empty": 2}
-    assert {name: status[name] for name in ("name", "hold", *counts)} == {"name": "shop", "hold": None, **counts}
-    assert sorted(slot["session_id"] for slot in status["slots"]) == sorted(living(sandbox))
-    assert run(sandbox, "pool", "pause", "shop", *store).startswith("shop is paused")
-    assert len(sandbox.requests()) == sent  # none of this is the service's business
-
-    stale()
-    assert worker.does("1") == "unavailable" and sandbox.charges() == 2
-    held = run(sandbox, "pool", "list", *store).splitlines()[1]
-    assert held.endswith("paused: since it is paused; needs a caller")
-    shown = run(sandbox, "pool", "status", "shop", *store).splitlines()
-    assert shown[:2] == ["shop: 4 slots: 0 mine / 2 others / 0 free, 0 in doubt, 2 empty", "buys: no, paused: since it is paused; needs a caller"]
-    assert all(" session  ses_" in line for line in shown[2:]) and len(shown) == 4
-    assert run(sandbox, "pool", "resume", "shop", *store).startswith("shop buys again")
-    assert worker.does("90") == "3" and sandbox.charges() == 3
-
-    # The worker, which has them, hears of it within 4 s and terminates them when its grace is over.
-    assert json.loads(run(sandbox, "pool", "drain", "shop", *store, "--json")) == {"name": "shop", "done": "drain", "ended": 3, "living": []}
-    assert not living(sandbox)
-    assert worker.does("30") in ("cancelled", "misuse")
-    assert worker.does("release") == "0"
-    assert worker.end() == 0 and sandbox.charges() == 3
-    assert "drain" in run(sandbox, "pool", "list", *store)
-
-
-@pytest.mark.parametrize("is_drained", [False, True])
-def test_what_no_program_has_is_terminated_at_once_and_only_by_drain(is_drained: bool, sandbox: Sandbox, tmp_path: Path) -> None:
-    with hopline.AgentClient(**sandbox.account, store=hopline.FolderStore(tmp_path), account="a") as agent:
-        with agent.open_pool("shop", size=3, keep_ready=2, **SHOP) as pool:
-            pool.wait_ready(2)
-        assert [known.name for known in agent.list_pools()] == ["shop"]
-    if is_drained:
-        said = run(sandbox, "pool", "drain", "shop", "--store", str(tmp_path), "--account", "a")
-        assert said == "shop is drained and stays paused: 2 sessions terminated\n"
-    else:
-        assert "does not belong to a pool in the store" in run(sandbox, "pool", "drain", "shop", "--store", str(tmp_path), code=1)
-        run(sandbox, "pool", "pause", "shop", "--store", str(tmp_path), "--account", "a")
-    assert len(living(sandbox)) == (0 if is_drained else 2)
-
-
-def test_a_drain_says_which_sessions_of_a_program_that_is_stopped_still_live(
-    sandbox: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for name, value in environment(sandbox).items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setattr("hopline.__main__._PROGRAMS_END", 1)
-    with Worker(sandbox, tmp_path) as worker:
-        assert worker.does("30") == "1"
-        worker.stop()
-        main(["pool", "drain", "shop", "--store", str(tmp_path)])
-        [session] = living(sandbox)
-        assert capsys.readouterr().out.startswith(f"shop is drained and stays paused: 0 sessions terminated, 1 still living: {session};")
-    # No program has it any more.
-    assert run(sandbox, "pool", "drain", "shop", "--store", str(tmp_path)) == "shop is drained and stays paused: 1 session terminated\n"
-
-
-def test_another_pools_slots_are_none_of_this_one(sandbox: Sandbox, tmp_path: Path) -> None:
-    with hopline.AgentClient(**sandbox.account, store=hopline.FolderStore(tmp_path)) as agent:
-        for name, size in (("shop", 2), ("shop2", 1)):
-            with agent.open_pool(name, size=size, keep_ready=size, **SHOP) as pool:
-                pool.wait_ready(size)
-    store = ["--store", str(tmp_path)]
-    status = json.loads(run(sandbox, "pool", "status", "shop", *store, "--json"))
-    assert (status["free"], [slot["intent"] for slot in status["slots"]]) == (2, ["pool/shop/0#1", "pool/shop/1#1"])
-    assert json.loads(run(sandbox, "pool", "drain", "shop", *store, "--json"))["ended"] == 2 and len(living(sandbox)) == 1
-
-
-def test_a_pool_that_is_joined_lends_and_buys_nothing(sandbox: Sandbox, tmp_path: Path) -> None:
-    stores = [hopline.FolderStore(tmp_path) for _ in range(2)]
-    with hopline.AgentClient(**sandbox.account, store=stores[0]) as agent, hopline.AgentClient(**sandbox.account, store=stores[1]) as other:
-        with agent.open_pool("shop", size=2, **SHOP) as pool, other.join_pool("shop") as joined:
-            with pytest.raises(hopline.HoplineError) as caught:
-                joined.acquire(timeout=1)
-            assert caught.value.effect == "none" and sandbox.charges() == 0
-            assert pool.acquire().slot in (0, 1) and joined.status(everywhere=True).with_others == 1
-
-
-def test_a_failure_is_one_sentence(sandbox: Sandbox, tmp_path: Path) -> None:
-    unknown = run(sandbox, "pool", "status", "none", "--store", str(tmp_path), code=1)
-    assert unknown.startswith("hopline: join_pool: `name` does not belong to a pool in the store; ") and unknown.count("\n") == 1
-    missing = tmp_path / "missing"
-    assert run(sandbox, "pool", "list", "--store", str(missing), code=1) == f"hopline: there is no folder `{missing}`\n"
-    assert not missing.exists()
+def test_a_failure_is_one_sentence_and_an_exit_code(shell: Shell, sandbox: Sandbox, tmp_path: Path) -> None:
+    away = Shell(sandbox, tmp_path, HOPLINE_BASE_URL="http://127.0.0.1:9/v1")
+    assert "the service could not be reached" in away.run("balance", code=1).err
+    assert "the service could not be reached" in away.run(*BUY, code=1).err
+    stranger = Shell(sandbox, tmp_path, HOPLINE_API_KEY="sandbox-of-somebody-else")
+    assert "AUTH_INVALID_KEY" in stranger.run("balance", code=1).err
+    nobody = Shell(sandbox, tmp_path, HOPLINE_API_KEY=" ")
+    assert "HOPLINE_API_KEY" in nobody.run("balance", code=2).err
+    lost = Shell(sandbox, tmp_path / "gone")
+    assert lost.run(*BUY, code=1).err.splitlines()[1:] == ["  hopline store init"] and not (tmp_path / "gone").exists()
+    # Commands that need no store do not look for one.
+    assert lost.run("balance").code == 0
+    assert lost.run("store", "init").out == f"`{tmp_path / 'gone'}` is made\n" and lost.run(*BUY).code == 0
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "file").write_text("of somebody else")
-    assert len(run(sandbox, "pool", "list", "--store", str(tmp_path / "other"), code=1).splitlines()) == 1
-    assert "--store FOLDER or HOPLINE_STORE is needed" in run(sandbox, "pool", "list", code=2)
-    assert "invalid choice: 'pauze'" in run(sandbox, "pool", "pauze", "shop", code=2)
-    nothing = {name: value for name, value in os.environ.items() if not name.startswith("HOPLINE_")}
-    command = [sys.executable, "-m", "hopline", "pool", "list", "--store", str(tmp_path), "--base-url", "https://api.example/v1"]
-    done = subprocess.run(command, env=nothing, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 2 and "HOPLINE_API_KEY" in done.stderr
+    assert Shell(sandbox, tmp_path / "other").run("doubts", code=1).err.count("\n") == 1
+    assert "SESSION_NOT_FOUND" in shell.run("end", "ses_1", "--yes", code=1).err
+
+
+def test_a_session_that_is_not_usable_in_time_is_bought_all_the_same(tmp_path: Path) -> None:
+    slow = Sandbox("--seed", "7", "--provisioning-ms", "4000")
+    try:
+        shell = Shell(slow, tmp_path)
+        late = shell.run(*BUY, "--deadline", "0.5", code=4)
+        assert late.out == "" and ["resume", "job-17"] in list(typed(late.err))
+        assert "is ready: `active`" in shell.run("resume", "job-17").out and slow.charges() == 1
+    finally:
+        slow.close()
+
+
+def test_what_to_type_has_the_options_that_were_given(shell: Shell, sandbox: Sandbox, tmp_path: Path) -> None:
+    folder = tmp_path / "a folder"
+    folder.mkdir()
+    del shell.environment["HOPLINE_STORE"]
+    sandbox.fault("create_session", 99, kind="drop_before")
+    failed = shell.run(*BUY, "--store", str(folder), "--account", "a", code=3)
+    assert f"  hopline resume job-17 --store '{folder}' --account a\n" in failed.err
+    assert f"  hopline settle job-17 --store '{folder}' --account a\n" in shell.run("doubts", "--store", str(folder), "--account", "a", code=3).out
+
+
+def test_a_session_is_ended_and_its_intent_forgotten(shell: Shell, sandbox: Sandbox) -> None:
+    shell.run(*BUY)
+    assert shell.run("sessions").out.splitlines()[1].split()[0] == "job-17"
+    assert "nothing is refunded" in shell.run("end", "job-17", code=2).err
+    assert [one["status"] for one in sandbox.state()["sessions"]] == ["active"]
+    shell.run("end", "job-17", "--yes")
+    assert [one["status"] for one in sandbox.state()["sessions"]] == ["terminated"]
+    assert shell.run("sessions").out == "the store keeps no session\n"
+    assert "terminated" in shell.run("sessions", "--all").out
+    over = shell.run(*BUY, code=1)
+    assert "is over" in over.err and list(typed(over.err)) == [["forget", "job-17"]] and sandbox.charges() == 1
+    shell.run("forget", "job-17", "--yes")
+    shell.run(*BUY)
+    assert sandbox.charges() == 2
+
+
+def test_only_buy_and_proxy_print_a_password(shell: Shell, sandbox: Sandbox) -> None:
+    url = shell.run(*BUY).out.strip()
+    password = url.split(":")[2].split("@")[0]
+    assert password in shell.run("proxy", "job-17", "--curl").out
+    for command in ("sessions", "sessions --read", "doubts", "resume job-17", "store check", "balance", "settle job-17"):
+        for form in ([], ["--json"]):
+            said = shell.end(shell.begin(*command.split(), *form))
+            assert password not in said.out + said.err, command
+
+
+def test_a_name_moves_no_cursor_and_is_no_markup(shell: Shell, sandbox: Sandbox) -> None:
+    with hopline.AgentClient(**sandbox.account) as agent:
+        body = {"success": True, "data": agent.list_products(limit=1).raw, "meta": {"request_id": "r", "timestamp": "2026-11-27T00:00:00Z"}}
+    body["data"]["items"][0]["country"] = "a\x1b[2J\x07 [red]b"
+    body["data"]["next_cursor"] = None
+    sandbox.fault("list_products", 3, kind="answer", status=200, headers={"content-type": "application/json"}, body=json.dumps(body, default=str))
+    assert r"a\x1b[2J\x07 [red]b" in shell.run("products").out
+    code, seen = shell.at_terminal("products")
+    assert code == 0 and r"a\x1b[2J\x07 [red]b" in seen and "\x1b[2J" not in seen and "\x07" not in seen
+
+    sandbox.forget_faults()
+    sandbox.fault("create_session", 99, kind="drop_before")
+    shell.environment |= {"PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
+    shell.run("buy", "dynamic-world", "--max-unit-price", "5", "--intent", "[red]é", code=3)
+    assert r"[red]\xe9" in shell.run("doubts", code=3).out
+    assert shell.run("doubts", "--json", code=3).json["doubts"][0]["intent"] == "[red]é"
+
+
+@pytest.fixture
+def without_rich(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A folder for PYTHONPATH in which `rich` can't be imported."""
+    folder = tmp_path_factory.mktemp("without") / "rich"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("raise ImportError('not installed')")
+    return str(folder.parent)
+
+
+STYLE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
+
+
+@pytest.mark.parametrize("has_rich", [True, False])
+def test_a_terminal_of_80_columns_is_wide_enough(has_rich: bool, shell: Shell, sandbox: Sandbox, without_rich: str) -> None:
+    if not has_rich:
+        shell.environment["PYTHONPATH"] = without_rich
+    code, seen = shell.at_terminal(*BUY)
+    assert code == 0 and STYLE.sub("", seen).strip().splitlines()[-1].startswith("socks5h://")
+    sandbox.fault("create_session", 99, kind="drop_before")
+    shell.run("buy", "dynamic-world", "--max-unit-price", "5", "--intent", "job-18", code=3)
+    for command in ("products", "quote dynamic-world", "sessions", "doubts", "balance", "store check", "pools"):
+        code, seen = shell.at_terminal(*command.split())
+        lines = [line for line in STYLE.sub("", seen).splitlines() if "records" not in line]
+        assert lines and max(map(len, lines)) <= 80, seen
+        assert ("\x1b[" in seen) >= (has_rich and command in ("products", "sessions", "doubts")) and (has_rich or "\x1b" not in seen)
+        # What is read by a program is the same with `rich` and without, and has no colour.
+        assert "\x1b" not in shell.run(*command.split(), code=code).out
+
+
+def test_the_output_is_the_same_without_rich(shell: Shell, without_rich: str) -> None:
+    shell.run(*BUY)
+    plain = Shell.__new__(Shell)
+    plain.__dict__.update(shell.__dict__, environment={**shell.environment, "PYTHONPATH": without_rich})
+    for command in ("products", "sessions", "balance", "doubts"):
+        assert shell.run(*command.split()) == plain.run(*command.split())
+
+
+@pytest.mark.parametrize("line", ["hopline ba|balance", "hopline pool p|pause", "hopline buy --max|--max-unit-price", "hopline completion b|bash", "hopline settle job-17 --not|--not-happened"])
+def test_bash_completes_commands_and_options(line: str, shell: Shell) -> None:
+    typed_so_far, wanted = line.split("|")
+    words = typed_so_far.split()
+    script = shell.run("completion", "bash").out + f"COMP_WORDS=({' '.join(words)}); COMP_CWORD={len(words) - 1}; _hopline; echo \"${{COMPREPLY[@]}}\""
+    done = subprocess.run(["bash", "-u", "-c", script], capture_output=True, text=True, check=True, timeout=30)
+    assert done.stdout.split() == [wanted] and done.stderr == ""
+
+
+def test_other_shells_have_completion_too(shell: Shell) -> None:
+    assert shell.run("completion", "zsh").out.startswith("autoload -U +X bashcompinit && bashcompinit\n")
+    assert "complete -c hopline -n '__fish_use_subcommand' -a doubts" in shell.run("completion", "fish").out.splitlines()
+
+
+def test_a_reader_that_goes_away_is_no_error(shell: Shell) -> None:
+    done = subprocess.run(["bash", "-c", f"{PROGRAM} completion fish | head -1"], env=shell.environment, capture_output=True, text=True, timeout=30)
+    assert done.stdout.count("\n") == 1 and done.stderr == ""
+
+
+def test_the_package_imports_nothing_of_the_command() -> None:
+    program = "import sys, hopline; print(*(name for name in sys.modules if name.startswith(('hopline._cli', 'argparse', 'rich', 'difflib'))))"
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "\n"
+
+
+def test_the_help_says_what_the_exit_codes_mean() -> None:
+    shown = subprocess.run([PROGRAM, "--help"], env={**os.environ, "COLUMNS": "80"}, capture_output=True, text=True, check=True).stdout
+    readme = (Path(__file__).parents[3] / "bindings-python/README.md").read_text()
+    for code in ("0", "1", "2", "3", "4", "130"):
+        assert re.search(rf"^  {code} +\w", shown, re.MULTILINE) and f"| {code} |" in readme

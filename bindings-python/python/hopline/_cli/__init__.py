@@ -1,0 +1,1 @@
+"""The command `hopline`. Nothing but the command imports this folder."""

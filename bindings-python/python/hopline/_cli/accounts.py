@@ -1,0 +1,148 @@
+"""The clients of a command, and what their stores hold."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from decimal import Decimal
+from typing import Any, Literal, TypeAlias
+
+import hopline
+
+from .arguments import alike, said, typed
+from .screen import Screen, Stop
+
+Client: TypeAlias = hopline.AgentClient | hopline.ResellerClient
+Use: TypeAlias = Literal["needed", "if_given", "none"]
+"""The need of a command for the store."""
+_RESELLER = ("HOPLINE_BACKEND_URL", "HOPLINE_USERNAME", "HOPLINE_PASSWORD")
+
+
+class Shell(ExitStack):
+    """A command that runs: its arguments, its screen and its clients, which are closed at its end."""
+
+    def __init__(self, asked: argparse.Namespace, screen: Screen) -> None:
+        super().__init__()
+        self.asked, self.screen = asked, screen
+        self.tell: Callable[[str], None] = screen.say
+        self.hint = ""
+        """The end of the sentence, where the service does not know a session."""
+
+    def agent(self, store: Use = "needed") -> hopline.AgentClient:
+        """The client of the agent API."""
+        asked = self.asked
+        needed = {"--base-url URL or HOPLINE_BASE_URL": asked.base_url}
+        needed["HOPLINE_API_KEY, the API key that the programs use,"] = said("HOPLINE_API_KEY")
+        options = self._options(store, needed)
+        cap: Decimal | None = getattr(asked, "daily_cap", None)
+        return self.enter_context(hopline.AgentClient(base_url=asked.base_url, daily_cap_usd=cap, **options))
+
+    def reseller(self, store: Use = "needed") -> hopline.ResellerClient:
+        """The client of the reseller's backend."""
+        options = self._options(store, {name: said(name) for name in _RESELLER})
+        return self.enter_context(hopline.ResellerClient(**options))
+
+    def clients(self, store: Use = "needed") -> list[Client]:
+        """The clients of all accounts whose credentials are there."""
+        has_reseller = all(said(name) for name in _RESELLER)
+        made: list[Client] = [self.reseller(store)] if has_reseller else []
+        return made if has_reseller and said("HOPLINE_API_KEY") is None else [self.agent(store), *made]
+
+    def type(self, *words: str) -> str:
+        """A command to type next."""
+        return typed(self.asked, *words)
+
+    def find(self, name: str, fits: Callable[[hopline.Saved], bool], what: str) -> tuple[Client, hopline.Saved]:
+        """The one entry that a name stands for: an intent, a session, an order or a record."""
+        entries = [(client, one) for client in self.clients() for one in client.walk_saved() if fits(one)]
+        found = [pair for pair in entries if name in names_of(pair[1])]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise Stop(f"`{name}` stands for {len(found)} records; name one of them", [one.record for _, one in found])
+        known = [known for _, one in entries for known in names_of(one)]
+        raise Stop(f"the store has no {what} `{name}`{alike(name, known)}", [self.type("doubts"), self.type("sessions")])
+
+    def session_id(self, agent: hopline.AgentClient, name: str) -> str:
+        """The session that a name stands for: an intent or a record of the store, or the session's id, which no store needs to know."""
+        entries = list(agent.walk_saved()) if self.asked.store is not None else []
+        found = {one.session_id for one in entries if one.session_id is not None and name in names_of(one)}
+        if found:
+            return found.pop()
+        if (doubt := next((one for one in entries if name in names_of(one)), None)) is not None:
+            raise Stop(f"`{name}` has no session: it is {doubt.holds.replace('_', ' ')}", [self.type("doubts")], code=3)
+        self.hint = alike(name, [known for one in entries for known in names_of(one)])
+        return name
+
+    def on_event(self, event: hopline.Event) -> None:
+        """Says how a purchase goes on."""
+        if (text := _progress(event)) is not None:
+            self.tell(text)
+
+    def _options(self, store: Use, needed: dict[str, Any]) -> dict[str, Any]:
+        asked = self.asked
+        if store == "needed":
+            needed = {"--store FOLDER or HOPLINE_STORE": asked.store, **needed}
+        if (missing := next((name for name, value in needed.items() if not value), None)) is not None:
+            raise Stop(f"{missing} is needed", code=2)
+        options: dict[str, Any] = {"same_account": asked.same_account, "on_event": self.on_event}
+        if asked.account is not None:
+            options["account"] = asked.account
+        if store != "none" and asked.store is not None:
+            # A client would make the folder, and a mistyped path would be a store that remembers no purchase.
+            if not os.path.isdir(asked.store):
+                raise Stop(f"there is no folder `{asked.store}`", [self.type("store", "init")])
+            options["store"] = hopline.FolderStore(asked.store)
+        return options
+
+
+def names_of(one: hopline.Saved) -> Sequence[str]:
+    """The names by which an entry can be given."""
+    return [name for name in (one.intent, one.session_id, one.order_no, one.record) if name is not None]
+
+
+def name_of(one: hopline.Saved) -> str:
+    """The name by which a person knows an entry, and which a command takes."""
+    return one.intent or one.record
+
+
+def is_doubt(one: hopline.Saved) -> bool:
+    """Returns true if nobody knows what became of an operation, and nobody is at work on it."""
+    return one.holds.startswith("in_doubt") or (one.holds == "under_way" and one.whose == "free")
+
+
+def next_commands(error: hopline.HoplineError, asked: argparse.Namespace) -> list[str]:
+    """The commands that an error's advice means."""
+    name = error.intent or error.record
+    session = error.session_id
+    words: dict[str, tuple[str, ...]] = {
+        "recharge": ("balance",),
+        "read_prices": ("products",),
+        "terminate_session": ("sessions",),
+    }
+    if name is not None:
+        words |= {"resume": ("resume", name), "wait_order": ("resume", name), "reconcile": ("settle", name), "check_account": ("settle", name)}
+        words["new_intent"] = ("forget", name)
+    if session is not None:
+        words |= {"terminate_again": ("end", session), "read_session": ("proxy", session)}
+    return [typed(asked, *words[error.advice])] if error.advice in words else []
+
+
+def _progress(event: hopline.Event) -> str | None:
+    match event.event:
+        case "priced":
+            return f"one unit costs {event.unit_price} USD"
+        case "accepted":
+            charge = "" if event.estimated_charge_usd is None else f", for {event.estimated_charge_usd} USD"
+            return f"accepted: session {event.session_id}{charge}"
+        case "ordered":
+            return f"accepted: order {event.order_no}"
+        case "status" | "order_status":
+            return f"status: {event.status}"
+        case "repeating":
+            return f"no success yet: {event.because.what if event.because is not None else 'failed'}; again in {event.delay or 0:.1f} s"
+        case "asking_time":
+            return "reading the service's time, to know how old the key is"
+    return None

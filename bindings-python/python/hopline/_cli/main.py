@@ -1,0 +1,128 @@
+"""The entry of the command: its table, its exit codes, and what it says of a failure."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import hopline
+
+from . import buying, completion, doubts, pools
+from .accounts import Shell, next_commands
+from .arguments import Parser, common, parse, top
+from .screen import Outcome, Screen, Stop
+
+
+class Command(NamedTuple):
+    """A command, the function that declares its arguments, and a line for the list of all."""
+
+    run: Callable[[Shell], Outcome]
+    add: Callable[[Parser], None] | None
+    what: str
+
+
+COMMANDS = {
+    "products": Command(buying.products, buying.add_products, "lists products with the account's own prices"),
+    "quote": Command(buying.quote, buying.add_quote, "prices a quantity of a product; buys nothing"),
+    "buy": Command(buying.buy, buying.add_buy, "buys a session and prints the URL of its proxy"),
+    "sessions": Command(doubts.sessions, doubts.add_sessions, "lists the sessions that the store keeps"),
+    "proxy": Command(buying.proxy, buying.add_proxy, "prints the URL of a session's proxy"),
+    "end": Command(buying.end, buying.add_end, "terminates a session"),
+    "doubts": Command(doubts.doubts, None, "shows what is in doubt, and what to type next"),
+    "resume": Command(doubts.resume, doubts.add_resume, "sends a doubt again with the same key, or waits for a session or an order"),
+    "settle": Command(doubts.settle, doubts.add_settle, "looks a doubt up, and settles it"),
+    "forget": Command(doubts.forget, doubts.add_forget, "frees the intent of what is over"),
+    "balance": Command(buying.balance, None, "shows the balance"),
+    "orders": Command(buying.orders, buying.add_orders, "lists the reseller's static orders"),
+    "pools": Command(pools.pool, None, "lists the pools that the store keeps"),
+}
+BELOW: dict[str, tuple[str, dict[str, Command]]] = {
+    "pool": (
+        "pools that programs share through a store",
+        {name: Command(pools.pool, pools.declared(name), what) for name, what in pools.COMMANDS.items()},
+    ),
+    "store": (
+        "the store's folder",
+        {
+            "init": Command(doubts.store_init, None, "makes the folder"),
+            "check": Command(doubts.store_check, None, "opens the folder, reads all its records and counts them"),
+        },
+    ),
+}
+
+
+def parser() -> Parser:
+    """Returns the parser of all commands."""
+    made, options = top(), common()
+    every = made.add_subparsers(required=True, metavar="COMMAND", parser_class=Parser, title="commands")
+
+    def declare(group: object, name: str, command: Command) -> None:
+        description = (command.run.__doc__ or command.what) if command.run is not pools.pool else command.what
+        added: Parser = group.add_parser(name, parents=[options], help=command.what, description=description)  # type: ignore[attr-defined]
+        added.set_defaults(run=command.run, command="list" if name == "pools" else name)
+        if command.add is not None:
+            command.add(added)
+
+    for name, command in COMMANDS.items():
+        declare(every, name, command)
+    for name, (what, commands) in BELOW.items():
+        group = every.add_parser(name, help=what, description=what).add_subparsers(required=True, metavar="COMMAND", parser_class=Parser)
+        for word, command in commands.items():
+            declare(group, word, command)
+    shells = every.add_parser("completion", help="prints a script that completes commands and options in a shell", description=completion.HOW)
+    shells.add_argument("shell", choices=completion.SHELLS)
+    shells.set_defaults(run=None, json=False)
+    return made
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs a command and returns its exit code; `hopline --help` lists them."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    screen = Screen(is_json="--json" in given)
+    try:
+        return _run(given, screen)
+    except BrokenPipeError:
+        # The reader, such as `head`, has gone. Python would say so once more at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def _run(given: Sequence[str], screen: Screen) -> int:
+    known = parser()
+    try:
+        asked = parse(known, given)
+        if asked.run is None:
+            print(completion.script(known, asked.shell), end="")
+            return 0
+        with Shell(asked, screen) as shell:
+            try:
+                outcome: Outcome = asked.run(shell)
+            except hopline.HoplineError as error:
+                return _failed(screen, error, shell.hint if error.code == "SESSION_NOT_FOUND" else "", next_commands(error, asked))
+            except KeyboardInterrupt as interrupt:
+                intent = getattr(asked, "intent", None)
+                then = [shell.type("resume", intent), shell.type("doubts")] if intent is not None else []
+                screen.fail("; ".join(["interrupted", *_notes(interrupt)]), then, {"kind": "interrupted", "message": "interrupted"})
+                return 130
+        screen.show(outcome)
+        sys.stdout.flush()
+        return outcome.code
+    except Stop as stop:
+        screen.fail(str(stop), stop.then, {"kind": "usage" if stop.code == 2 else "stopped", "message": str(stop), "next": list(stop.then)})
+        return stop.code
+    except KeyboardInterrupt:
+        screen.fail("interrupted", [], {"kind": "interrupted", "message": "interrupted"})
+        return 130
+
+
+def _failed(screen: Screen, error: hopline.HoplineError, hint: str, then: Sequence[str]) -> int:
+    names = ("kind", "effect", "advice", "operation", "code", "status", "intent", "record", "session_id", "order_no", "retry_at", "request_id")
+    members = {name: getattr(error, name) for name in names}
+    screen.fail("; ".join([str(error), *_notes(error)]) + hint, then, {**members, "message": str(error), "next": list(then)})
+    return {"none": 1, "unknown": 3, "done": 4}[error.effect]
+
+
+def _notes(error: BaseException) -> Sequence[str]:
+    return getattr(error, "__notes__", ())

@@ -49,6 +49,9 @@ pub fn files() -> Vec<(String, String)> {
         ("lease_advice", list(pools::LeaseAdvice::SHAPE)),
         ("record_kinds", list(RecordKind::SHAPE)),
         ("store_calls", store_calls()),
+        ("rules", rules(include_str!("../../../core/src/policy/rules.rs"))),
+        ("pool_rules", rules(include_str!("../../../core/src/pool/rules.rs"))),
+        ("scopes", scopes()),
     ];
     parts.into_iter().map(|(name, text)| (format!("{name}.md"), text)).collect()
 }
@@ -227,6 +230,32 @@ fn store_calls() -> String {
         } else if line == "}," {
             out.push('\n');
         }
+    }
+    out
+}
+
+/// The rules of the proof, by the comments of their source.
+fn rules(source: &str) -> String {
+    let (mut out, mut doc) = (String::from("| | |\n|---|---|\n"), Vec::new());
+    for line in source.split("\nrules! {").nth(1).unwrap_or_default().lines().map(str::trim) {
+        if let Some(text) = line.strip_prefix("///") {
+            doc.push(text.trim());
+        } else if let Some(name) = line.strip_suffix(',').filter(|_| !doc.is_empty()) {
+            put!(out, "| `{name}` | {} |", cell(&std::mem::take(&mut doc).join("\n")));
+        } else if line == "}" {
+            break;
+        }
+    }
+    out
+}
+
+/// The situations of the proof, with how many worlds were visited in each.
+fn scopes() -> String {
+    let mut out = String::from("| Situation | Worlds |\n|---|---:|\n");
+    for line in include_str!("../../world/tests/scopes.txt").lines() {
+        let worlds = line.split_whitespace().next().unwrap_or_default();
+        let (_, name) = line.split_once("ends  ").unwrap_or_default();
+        put!(out, "| {name} | {worlds} |");
     }
     out
 }

@@ -6,7 +6,7 @@ use crate::Fail;
 use crate::cargo::root;
 
 /// The first characters of a line that includes something: `--8<-- "path"`, `--8<-- "path" 2` for the second program of a README in the block's
-/// language, or `--8<-- "printed:codes"` for what bindgen prints.
+/// language, `--8<-- "path#Heading"` for a part of a README, or `--8<-- "printed:codes"` for what bindgen prints.
 const INCLUDE: &str = "--8<-- ";
 /// The languages whose blocks are programs, by the word after the fence, with the endings of their files.
 const PROGRAMS: [(&str, &[&str]); 6] = [
@@ -90,6 +90,9 @@ fn included(page: &str, printed: &Path) -> Result<String, Fail> {
 }
 
 fn source(path: &str, number: &str, language: &str, printed: &Path) -> Result<String, Fail> {
+    if let Some((path, heading)) = path.split_once('#') {
+        return part(&std::fs::read_to_string(root().join(path))?, heading).ok_or_else(|| format!("{path} has no part `{heading}`").into());
+    }
     let file = match path.strip_prefix("printed:") {
         Some(name) => printed.join(name).with_extension("md"),
         None => root().join(path),
@@ -101,6 +104,21 @@ fn source(path: &str, number: &str, language: &str, printed: &Path) -> Result<St
     let number: usize = number.parse().map_err(|_| format!("`{number}` is no number of a program in {path}"))?;
     let found = blocks(&text).into_iter().filter(|block| block.language == language).nth(number.wrapping_sub(1));
     Ok(found.ok_or_else(|| format!("{path} has no program {number} in {language}"))?.text())
+}
+
+/// A part of a README below its heading. Links of Rust's documentation are no links elsewhere.
+fn part(readme: &str, heading: &str) -> Option<String> {
+    let begin = format!("\n# {heading}\n");
+    let text = readme.split_once(&begin)?.1;
+    let text = text.split("\n# ").next()?;
+    let links: Vec<&str> = text.split("[`").collect();
+    let mut out = links.first()?.to_string();
+    for link in &links[1..] {
+        let (name, rest) = link.split_once("`]")?;
+        let rest = rest.strip_prefix('(').and_then(|target| target.split_once(')')).map_or(rest, |(_, rest)| rest);
+        out += &format!("`{name}`{rest}");
+    }
+    Some(out)
 }
 
 /// A program in a page, without the indentation of its block.
@@ -205,6 +223,13 @@ mod tests {
         let found = blocks(PAGE);
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].text(), "if one:\n    two()\n");
+    }
+
+    #[test]
+    fn a_part_of_a_readme_ends_at_the_next_heading_and_has_no_links_of_rust() {
+        let readme = "\n# One\nA [`Client`] and [`Encode`](a::b).\n## Two\nx\n# Three\n";
+        assert_eq!(part(readme, "One").as_deref(), Some("A `Client` and `Encode`.\n## Two\nx"));
+        assert!(part(readme, "Four").is_none());
     }
 
     #[test]

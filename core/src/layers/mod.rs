@@ -117,3 +117,16 @@ fn no_two_types_share_a_name() {
     }
     assert!(known.len() > 300, "only {} types were found, so the lines are not read as they should be", known.len());
 }
+
+/// The reasons to delete a record stand in one file.
+#[test]
+fn records_are_deleted_in_one_place() {
+    let deletes = |text: &str| text.contains("journal.delete(");
+    let known = ["client::names::deletion"];
+    let others: Vec<String> = files(&core())
+        .into_iter()
+        .filter(|(module, text)| !module.starts_with("layers") && deletes(text))
+        .map(|(module, _)| module)
+        .collect();
+    assert_eq!(others, known, "only `client/names/deletion.rs` deletes records");
+}

@@ -3,7 +3,7 @@
 
 use crate::client::end::commands::{FinalWrite, Finished};
 use crate::client::jobs::job::Entry;
-use crate::client::names::keep::REMEMBERED;
+use crate::client::names::deletion::REMEMBERED;
 use crate::client::requests::Start;
 use crate::client::router::Router;
 use crate::client::sessions::session::ended;

@@ -4,6 +4,7 @@
 use crate::client::doubts::reconcile::no_doubt;
 use crate::client::end::commands::FinalWrite;
 use crate::client::end::finishing::said;
+use crate::client::names::deletion::Deletion;
 use crate::client::requests::{Act, ActKind, NameRequest, RequestKind, StoredRecord};
 use crate::client::router::Router;
 use crate::engine::RecordId;
@@ -98,7 +99,7 @@ impl Router {
             }
             StoredRecord::Unreadable(..) => {}
         }
-        self.delete(name, false);
+        self.delete(name, Deletion::Forgotten);
         self.acted(name, command, FinalWrite::Erase, Vec::new());
     }
 

@@ -4,7 +4,7 @@ use crate::client::begin::next_purchase::back_to_last;
 use crate::client::doubts::became::what_became;
 use crate::client::end::commands::FinalWrite;
 use crate::client::end::finishing::said;
-use crate::client::names::keep::{REMEMBERED, kept_for};
+use crate::client::names::deletion::{Deletion, REMEMBERED, done_kept_for};
 use crate::client::requests::Settlement;
 use crate::client::router::Router;
 use crate::contract::Operation;
@@ -58,7 +58,7 @@ impl Router {
                 match data.later.clone() {
                     // The intent stands for the session before, which is over.
                     Some(later) => self.put_once(name, back_to_last(Data { at: self.clock().at(), ..data.clone() }, later), REMEMBERED),
-                    None => self.delete(name, false),
+                    None => self.delete(name, Deletion::Settled),
                 }
                 self.acted(name, command, FinalWrite::Erase, counted);
             }
@@ -66,7 +66,7 @@ impl Router {
                 let facts = Facts { session_id: call.session_id.clone(), settled: true, ..Facts::default() };
                 if call.operation == TerminateSession::ENDPOINT.name {
                     let gone = call.session_id.as_ref().and_then(|session| self.terminated(session));
-                    gone.iter().for_each(|name| self.delete(name, true));
+                    gone.iter().for_each(|name| self.delete(name, Deletion::Terminated));
                 }
                 self.close(name, command, data, call, facts);
             }
@@ -123,7 +123,7 @@ impl Router {
         if let Open::Session(session) = &open {
             self.give_up_session(&session.id, name);
         }
-        let keep_for = next.done.as_ref().and_then(kept_for);
+        let keep_for = next.done.as_ref().and_then(done_kept_for);
         self.put(name, Data { at: self.clock().at(), ..next }, keep_for, true, None);
         self.acted(name, command, FinalWrite::Put, Vec::new());
     }
@@ -131,14 +131,14 @@ impl Router {
     /// Settles the operation as happened, with these facts.
     fn close(&mut self, name: &Name, command: CommandId, data: &Data, call: &SavedCall, facts: Facts) {
         if !name.is_findable() {
-            self.delete(name, false);
+            self.delete(name, Deletion::Settled);
             return self.acted(name, command, FinalWrite::Erase, Vec::new());
         }
         if let Some(session) = call.session_id.as_deref().filter(|_| call.operation == RenewSession::ENDPOINT.name) {
             self.drop_marker_to(name.clone(), session);
         }
         let done = Done { operation: call.operation.clone(), facts, follows: call.follows, answer: None };
-        let keep_for = kept_for(&done);
+        let keep_for = done_kept_for(&done);
         let data = Data { done: Some(done), call: None, at: self.clock().at(), ..data.clone() };
         self.put(name, data, keep_for, true, None);
         self.acted(name, command, FinalWrite::Put, Vec::new());

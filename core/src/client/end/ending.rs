@@ -5,18 +5,15 @@ use arcstr::ArcStr;
 use crate::client::end::commands::{FinalWrite, Finished, PendingWrite, RecordsToDelete};
 use crate::client::end::taken_over::{unless_said, with_record};
 use crate::client::jobs::job::Entry;
+use crate::client::names::deletion::{Deletion, doubt_kept_for};
 use crate::client::router::Router;
 use crate::client::sessions::session::ended;
-use crate::contract::agent::{CreateSession, TerminateSession};
-use crate::contract::{ANY, Endpoint, Operation, Reconciliation, Shape, Shaped, endpoint};
+use crate::contract::agent::CreateSession;
+use crate::contract::{ANY, Operation, Reconciliation, Shape, Shaped, endpoint};
 use crate::engine::{Answered, Counted, EventKind, Job, Phase, is_over_for_good, phase_of};
 use crate::policy::{Advice, Effect, Error, Kind, Rule};
 use crate::state::{Done, JobId, Name, User};
-use crate::time::Millis;
 use crate::wire::{Facts, stored_answer};
-
-/// A doubt about a rotation or telemetry, without a name of its caller's, is kept for this long.
-const DOUBT_KEPT: Millis = 24 * 3600 * 1000;
 
 impl Router {
     /// Ends a job for good.
@@ -64,7 +61,7 @@ impl Router {
             self.let_go_for(&mut finished);
         }
         if !self.holds(Rule::KeepUntilTaken) {
-            std::mem::take(&mut finished.left).names().for_each(|name| self.delete(name, true));
+            std::mem::take(&mut finished.left).names().for_each(|name| self.delete(name, Deletion::ResultTaken));
         }
         finished.left.names().for_each(|name| self.journal.give(name, Some(User::Result)));
         if let (Err(error), Some(name)) = (&mut finished.result, record) {
@@ -105,14 +102,16 @@ impl Router {
                     self.finish_after(Finished { left: RecordsToDelete::default(), after: Vec::new(), ..finished.clone() });
                     finished.commands.clear();
                 }
-                self.delete(name, false);
+                self.delete(name, Deletion::NoEffect);
             }
             result if entry.record.bought_as.is_some() => {
                 let done = done(entry, result);
                 self.put_done(name, entry.record.bought_as.as_deref(), done);
             }
             // A result that nobody takes holds nothing back.
-            _ if entry.job.write().is_some_and(|write| write.call.exchange.endpoint.is_free_change()) => self.delete(name, true),
+            _ if entry.job.write().is_some_and(|write| write.call.exchange.endpoint.is_free_change()) => {
+                self.delete(name, Deletion::FreeChange);
+            }
             _ => finished.left.own = Some(name.clone()),
         }
     }
@@ -178,14 +177,13 @@ impl Router {
         let Some(entry) = self.jobs.get(id) else { return };
         // A resume would only undo the newer setting.
         if entry.record.is_set_anew() {
-            self.delete(&name, true);
+            self.delete(&name, Deletion::UselessDoubt);
             error.advice = Advice::CheckAccount;
             self.notify(id, EventKind::InDoubt { record: None });
             return self.end_in_doubt(id, error, unspent);
         }
-        let is_passing =
-            entry.record.bought_as.is_none() && entry.job.write().is_some_and(|write| may_be_dropped(write.call.exchange.endpoint));
-        self.put(&name, data, is_passing.then_some(DOUBT_KEPT), true, None);
+        let keep_for = doubt_kept_for(entry);
+        self.put(&name, data, keep_for, true, None);
         let record = name.at(self.journal.version(&name));
         error.record = Some(record.0.clone());
         self.notify(id, EventKind::InDoubt { record: Some(record) });
@@ -315,12 +313,6 @@ impl Router {
 /// Returns true if the service says that the account has no such session.
 fn is_missing(error: &Error) -> bool {
     error.code.as_deref() == Some("SESSION_NOT_FOUND")
-}
-
-/// Returns true if its doubt may be dropped some day: the operation is free, and no costs go on.
-fn may_be_dropped(endpoint: &Endpoint) -> bool {
-    let is_free = endpoint.is_free_change() || endpoint.name == "report_session_event";
-    is_free && endpoint.name != TerminateSession::ENDPOINT.name
 }
 
 /// The memory of a finished operation.

@@ -4,7 +4,7 @@
 
 use crate::client::end::commands::{FinalWrite, Finished};
 use crate::client::jobs::job::Entry;
-use crate::client::names::keep::REMEMBERED;
+use crate::client::names::deletion::refused_kept_for;
 use crate::client::router::Router;
 use crate::policy::{KEY_WINDOW, Rule};
 use crate::state::{Data, Name, SavedCall};
@@ -28,11 +28,9 @@ impl Router {
             return true;
         }
         finished.last = FinalWrite::Erase;
-        // The record of a slot, or of a later purchase, tells which purchase is the next one, too.
         let is_later = entry.record.bought_as.as_ref().is_some_and(|known| known.later.is_some());
-        let keep_for = if name.is_of_a_pool() || is_later { REMEMBERED } else { left };
         let data = Data { call: Some(call), ..self.data(entry.record.bought_as.as_deref()) };
-        self.put_once(name, data, keep_for);
+        self.put_once(name, data, refused_kept_for(name, is_later, left));
         true
     }
 }

@@ -2,13 +2,14 @@
 
 use crate::client::deferred::Deferred;
 use crate::client::end::commands::TakenResult;
+use crate::client::names::deletion::Deletion;
 use crate::client::router::Router;
 use crate::contract::agent::RenewSession;
 use crate::contract::{Operation, endpoint};
 use crate::engine::Answered;
 use crate::json::read_json;
 use crate::policy::Error;
-use crate::state::{CommandId, Done, Name, User};
+use crate::state::{CommandId, Done, User};
 use crate::wire::stored_answer;
 
 impl Router {
@@ -18,13 +19,6 @@ impl Router {
         taken.session.iter().for_each(|session| self.give_session(session, command, true));
         taken.left.names().for_each(|name| self.delete_result(name));
         Some(taken.result)
-    }
-
-    /// The record of a result goes, unless something else is under its name by now.
-    pub(crate) fn delete_result(&mut self, name: &Name) {
-        if self.journal.user(name) == Some(&User::Result) {
-            self.delete(name, true);
-        }
     }
 
     /// Drops the result of a command that completed, because its caller is gone.
@@ -47,7 +41,7 @@ impl Router {
                     let kept = if is_in_the_way { self.make_name(None) } else { name.clone() };
                     self.put_done(&kept, None, done);
                     if is_in_the_way {
-                        self.delete(&name, true);
+                        self.delete(&name, Deletion::Moved);
                     }
                 }
                 // A resume of it sends its key again.

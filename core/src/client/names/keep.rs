@@ -2,16 +2,11 @@
 
 use crate::client::deferred::Deferred;
 use crate::client::jobs::job::Entry;
+use crate::client::names::deletion::{REMEMBERED, done_kept_for};
 use crate::client::outbox::Pending;
 use crate::client::router::Router;
-use crate::contract::Operation;
-use crate::contract::agent::CreateSession;
-use crate::engine::is_over_for_good;
 use crate::state::{CommandId, Data, Done, JobId, KeptSession, Name, RequestIdentity, StoreCall, User, WriteResult};
 use crate::time::Millis;
-
-/// The time for which a finished operation is remembered. 30 days.
-pub(crate) const REMEMBERED: Millis = 30 * 24 * 3600 * 1000;
 
 impl Router {
     /// Asks the store, or this client's own memory where it has none.
@@ -43,12 +38,6 @@ impl Router {
             self.journal.put(name, data, Some(keep_for), true, (None, false));
             self.push_next(name);
         }
-    }
-
-    /// Deletes what is under a name of this client's, or lets go of it where nothing is.
-    pub(crate) fn delete(&mut self, name: &Name, insists: bool) {
-        self.journal.delete(name, insists);
-        self.push_next(name);
     }
 
     /// Lets go of a name, as it is.
@@ -129,7 +118,7 @@ impl Router {
 
     /// Puts what something ended with, and lets go of its name.
     pub(crate) fn put_done(&mut self, name: &Name, bought_as: Option<&RequestIdentity>, done: Done) {
-        let keep_for = kept_for(&done);
+        let keep_for = done_kept_for(&done);
         let data = Data { done: Some(done), ..self.data(bought_as) };
         self.put(name, data, keep_for, true, None);
     }
@@ -137,12 +126,4 @@ impl Router {
     pub(crate) fn data(&self, bought_as: Option<&RequestIdentity>) -> Data {
         self.account.record(self.clock().at(), bought_as)
     }
-}
-
-/// The time for which a finished operation is kept. A purchase whose session may still be usable is kept forever, so that its intent buys
-/// no other.
-pub(crate) fn kept_for(done: &Done) -> Option<Millis> {
-    let is_session = done.operation == CreateSession::ENDPOINT.name;
-    let is_over = is_over_for_good(done.facts.status.as_deref(), done.facts.session_type.as_deref());
-    (!is_session || is_over).then_some(REMEMBERED)
 }

@@ -1,6 +1,7 @@
 //! Names, who waits for them, and what the store has under them.
 
 pub(crate) mod claims;
+pub(crate) mod deletion;
 pub(crate) mod keep;
 pub(crate) mod list;
 pub(crate) mod name_queue;

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use crate::client::end::commands::{FinalWrite, Finished, PendingWrite};
 use crate::client::end::taken_over::after;
 use crate::client::jobs::job::Entry;
+use crate::client::names::deletion::Deletion;
 use crate::client::requests::{NameRequest, RequestKind, SettingInDoubt, StoredRecord};
 use crate::client::router::Router;
 use crate::contract::Operation;
@@ -55,10 +56,10 @@ impl Router {
         let without_effect = finished.result.as_ref().err().filter(|error| error.effect == Effect::None);
         match (self.journal.is_owned(&name) && !self.journal.is_out(&name), without_effect) {
             // A put that was answered just now has made it.
-            (true, None) => self.delete(&name, true),
+            (true, None) => self.delete(&name, Deletion::UselessDoubt),
             (true, Some(_)) => {
                 (finished.own, finished.last) = (Some(name.clone()), FinalWrite::Erase);
-                self.delete(&name, false);
+                self.delete(&name, Deletion::NoEffect);
             }
             // The name is being released, or was: it is claimed anew, and another client may be faster.
             (false, without_effect) => {
@@ -82,7 +83,7 @@ impl Router {
         let is_free = call.endpoint(self.api()).is_some_and(|endpoint| endpoint.is_free_change());
         let is_setting = call.operation == UpdateBudget::ENDPOINT.name && data.fingerprint.is_none();
         if is_free || is_setting {
-            self.delete(name, true);
+            self.delete(name, Deletion::UselessDoubt);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::client::end::commands::{Finished, PendingWrite};
 use crate::client::jobs::job::Entry;
+use crate::client::names::deletion::Deletion;
 use crate::client::requests::{NameRequest, RequestKind, StoredRecord};
 use crate::client::router::Router;
 use crate::client::sessions::renewals::is_renewal_of;
@@ -38,7 +39,7 @@ impl Router {
         match self.journal.user(&marker) {
             Some(User::Marker(_)) => {
                 self.journal.give(&marker, None);
-                self.delete(&marker, true);
+                self.delete(&marker, Deletion::Marker);
             }
             _ => self.request_name(&marker, NameRequest::new(None, RequestKind::DropMarker(own))),
         }
@@ -60,7 +61,7 @@ impl Router {
 
     pub(crate) fn drop_marker(&mut self, name: &Name, own: &Name, found: &StoredRecord) {
         if matches!(found, StoredRecord::Readable(data) if data.renewal.as_ref() == Some(own)) {
-            self.delete(name, true);
+            self.delete(name, Deletion::Marker);
         }
     }
 

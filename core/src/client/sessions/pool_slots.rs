@@ -5,7 +5,7 @@
 use crate::client::begin::same_request::{differing_members, digests};
 use crate::client::end::commands::Asker;
 use crate::client::jobs::job::Entry;
-use crate::client::names::keep::REMEMBERED;
+use crate::client::names::deletion::REMEMBERED;
 use crate::client::news::{PoolEvent, PoolEventKind, PoolNo, SlotState, WorkNo};
 use crate::client::outbox::Pending;
 use crate::client::requests::{Start, StoredRecord};

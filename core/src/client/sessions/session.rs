@@ -3,7 +3,7 @@
 use arcstr::ArcStr;
 
 use crate::client::jobs::job::Entry;
-use crate::client::names::keep::REMEMBERED;
+use crate::client::names::deletion::REMEMBERED;
 use crate::client::requests::{NameRequest, RequestKind};
 use crate::client::router::Router;
 use crate::client::types::{Outputs, ReadFailure};

@@ -1,6 +1,5 @@
 //! Commands begin: checked, let in by their names, joined to what is under way, or gone on with.
 
-pub(crate) mod admit;
 pub(crate) mod changes;
 pub(crate) mod check;
 pub(crate) mod go_on;

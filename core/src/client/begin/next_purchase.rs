@@ -11,7 +11,7 @@ use crate::contract::Operation;
 use crate::contract::agent::CreateSession;
 use crate::engine::is_over_for_good;
 use crate::policy::Error;
-use crate::state::{CommandId, Data, Done, LaterPurchase, Name};
+use crate::state::{Data, Done, LaterPurchase, Name};
 use crate::wire::Facts;
 
 impl Router {
@@ -38,20 +38,6 @@ impl Router {
         };
         let number = data.later.as_ref().map_or(1, |later| later.number).saturating_add(1);
         Some(LaterPurchase { number, last_session_id: id.clone(), last_status: status.map(str::to_owned) })
-    }
-
-    /// Begins the next purchase of an intent, under the name of the last one.
-    pub(crate) fn begin_next(&mut self, name: &Name, command: CommandId, mut start: Start, later: LaterPurchase) {
-        // A caller may have a handle of the last one still.
-        self.give_up_session(&later.last_session_id, name);
-        start.bought_as.iter_mut().for_each(|known| known.later = Some(Box::new(later.clone())));
-        self.begin_write(Some(name.clone()), command, start);
-    }
-
-    /// A start has found the session of its intent to be over: it begins anew, with what is under the name by now.
-    pub(crate) fn buy_next(&mut self, command: CommandId, start: Start) {
-        self.commands.set_job(command, None);
-        self.enter(command, start);
     }
 
     /// The error for an intent whose next purchase had no effect: it stands for the session before, which is over.

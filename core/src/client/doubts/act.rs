@@ -3,7 +3,7 @@
 
 use crate::client::doubts::reconcile::no_doubt;
 use crate::client::end::commands::FinalWrite;
-use crate::client::end::finishing::said;
+use crate::client::end::results::said;
 use crate::client::names::deletion::Deletion;
 use crate::client::requests::{Act, ActKind, NameRequest, RequestKind, StoredRecord};
 use crate::client::router::Router;

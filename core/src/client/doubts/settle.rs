@@ -3,7 +3,7 @@
 use crate::client::begin::next_purchase::back_to_last;
 use crate::client::doubts::became::what_became;
 use crate::client::end::commands::FinalWrite;
-use crate::client::end::finishing::said;
+use crate::client::end::results::said;
 use crate::client::names::deletion::{Deletion, REMEMBERED, done_kept_for};
 use crate::client::requests::Settlement;
 use crate::client::router::Router;

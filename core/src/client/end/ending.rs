@@ -5,14 +5,15 @@ use arcstr::ArcStr;
 use crate::client::end::commands::{FinalWrite, Finished, PendingWrite, RecordsToDelete};
 use crate::client::end::taken_over::{unless_said, with_record};
 use crate::client::jobs::job::Entry;
-use crate::client::names::deletion::{Deletion, doubt_kept_for};
+use crate::client::names::deletion::{Deletion, doubt_kept_for, refused_kept_for};
 use crate::client::router::Router;
 use crate::client::sessions::session::ended;
 use crate::contract::agent::CreateSession;
 use crate::contract::{ANY, Operation, Reconciliation, Shape, Shaped, endpoint};
 use crate::engine::{Answered, Counted, EventKind, Job, Phase, is_over_for_good, phase_of};
-use crate::policy::{Advice, Effect, Error, Kind, Rule};
-use crate::state::{Done, JobId, Name, User};
+use crate::policy::{Advice, Effect, Error, KEY_WINDOW, Kind, Rule};
+use crate::state::{Data, Done, JobId, Name, SavedCall, User};
+use crate::time::Millis;
 use crate::wire::{Facts, stored_answer};
 
 impl Router {
@@ -335,6 +336,31 @@ fn done(entry: &Entry, result: &Result<Answered, Error>) -> Done {
     let answer = raw.filter(|_| !follows).and_then(|raw| stored_answer(shape, raw.text()));
     let operation = if endpoint(operation).is_some() { operation } else { ANY };
     Done { operation: operation.to_owned(), facts, follows, answer }
+}
+
+impl Router {
+    /// The call of a job without an effect whose key an app's own backend refused, and the time for which that key may be sent.
+    fn refused_call(&self, entry: &Entry) -> Option<(SavedCall, Millis)> {
+        let is_refused = entry.job.write().is_some_and(|write| write.call.ledger.refused) && entry.record.bought_as.is_some();
+        let call = entry.saved_call(&self.clock()).filter(|_| is_refused && self.holds(Rule::RefusedKeepsKey))?;
+        let left = KEY_WINDOW.saturating_sub(call.age.ms);
+        (left > 0).then_some((SavedCall { refused: true, ..call }, left))
+    }
+
+    /// Keeps the key of a refused call. The error is reported only once the record has it. Returns true if there is such a key.
+    pub(crate) fn keep_refused(&mut self, name: &Name, entry: &Entry, finished: &mut Finished) -> bool {
+        let Some((call, left)) = self.refused_call(entry) else { return false };
+        if entry.record.last_put.is_none() {
+            // The record has it already.
+            self.release(name);
+            return true;
+        }
+        finished.last = FinalWrite::Erase;
+        let is_later = entry.record.bought_as.as_ref().is_some_and(|known| known.later.is_some());
+        let data = Data { call: Some(call), ..self.data(entry.record.bought_as.as_deref()) };
+        self.put_once(name, data, refused_kept_for(name, is_later, left));
+        true
+    }
 }
 
 #[cfg(test)]

@@ -3,8 +3,5 @@
 pub(crate) mod cancel;
 pub(crate) mod commands;
 pub(crate) mod ending;
-pub(crate) mod finishing;
-pub(crate) mod refused;
 pub(crate) mod results;
-pub(crate) mod take_result;
 pub(crate) mod taken_over;

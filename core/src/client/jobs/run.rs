@@ -107,20 +107,13 @@ impl Router {
         self.set_timer(id, at);
     }
 
-    /// Moves on a job whose time has come; `due` is when it was to come.
+    /// Moves on a job whose time has come, once it has a place; `due` is when it was to come.
     pub(crate) fn advance(&mut self, id: JobId, due: Millis) {
-        match self.jobs.woke(id, self.shared.clock.monotonic()) {
-            Some(Parked::Waking) => self.go(id, due),
+        match self.jobs.woke(id, self.shared.clock.monotonic()).cloned() {
+            Some(Parked::Waking) if self.jobs.take_place(id, due, self.shared.clock.monotonic()) => self.tell(id, Input::Due(due)),
             Some(Parked::ReadingTime) => self.request_shared(SharedKind::ServerTime, id),
             Some(Parked::LoggingIn) => self.request_shared(SharedKind::Login, id),
             _ => {}
-        }
-    }
-
-    /// A job whose time has come goes on, once it has a place.
-    pub(crate) fn go(&mut self, id: JobId, due: Millis) {
-        if self.jobs.take_place(id, due, self.shared.clock.monotonic()) {
-            self.tell(id, Input::Due(due));
         }
     }
 

@@ -1,14 +1,17 @@
-//! The store's entries, as people see them, page by page.
+//! Lists of what a store holds, read page by page: for people, to resume it all, or for what a doubt may not have become.
 
 use arcstr::ArcStr;
 
+use crate::client::deferred::Deferred;
 use crate::client::doubts::settle::UNDER_WAY;
-use crate::client::requests::{Listing, ListingPurpose, StoredRecord};
+use crate::client::outbox::Pending;
+use crate::client::requests::{Act, Listing, ListingPurpose, StoredRecord};
 use crate::client::router::Router;
 use crate::contract::Operation;
 use crate::contract::agent::CreateSession;
 use crate::engine::{Phase, RecordId, phase_of};
-use crate::state::{CommandId, Data, Listed, Name, RecordKind, Saved, SavedCall, User, Version, Whose};
+use crate::policy::{Advice, Effect, Error, Kind};
+use crate::state::{CommandId, Data, Listed, Name, RecordKind, Saved, SavedCall, StoreCall, User, Version, Whose};
 
 impl Router {
     /// A page of what the store holds, behind that name.
@@ -102,5 +105,34 @@ fn of_data(data: &Data, record: RecordId, whose: Whose) -> Saved {
         order_no: facts.order_no,
         status: facts.status,
         ..empty(record, whose, operation, RecordKind::Accepted)
+    }
+}
+
+impl Router {
+    /// Looks through what other records stand for, before something is done about one.
+    pub(crate) fn scan(&mut self, command: CommandId, name: Name, act: Act) {
+        self.list(Listing { command, what: ListingPurpose::Others(name, Box::new(act)) }, None, false);
+    }
+
+    pub(crate) fn list(&mut self, listing: Listing, after: Option<Name>, open: bool) {
+        let command = Some(listing.command);
+        let number = self.listings.insert(listing);
+        self.push_store(Pending::List(number), command, StoreCall::List { space: self.account.space().clone(), after, open });
+    }
+
+    /// Stops a command that reads a list, or resumes its entries. Its other commands end with their last known state, without a report.
+    pub(crate) fn stop_listing(&mut self, command: CommandId) {
+        let Some(number) = self.listings.iter().find(|(_, listing)| listing.command == command).map(|(number, _)| *number) else {
+            return;
+        };
+        self.listings.remove(&number);
+        for part in self.commands.parts_of(number) {
+            let has_ended = self.commands.result(part).is_some();
+            self.deferred.push(if has_ended { Deferred::Abandon(part) } else { Deferred::Cancel(part) });
+        }
+        let operation = self.commands.operation(command).unwrap_or("list");
+        let error =
+            Error::new(Kind::Cancelled, Effect::None, operation, "was cancelled; `saved` shows the operations under way", Advice::Nothing);
+        self.deferred.push(Deferred::Fail(command, Box::new(error)));
     }
 }

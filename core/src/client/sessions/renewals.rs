@@ -80,7 +80,7 @@ impl Router {
         match found {
             StoredRecord::Empty => None,
             StoredRecord::Unreadable(bad, _) => {
-                Some(crate::client::begin::admit::unreadable(operation, bad, Effect::None).with(|new| new.record = record))
+                Some(crate::client::begin::start::unreadable(operation, bad, Effect::None).with(|new| new.record = record))
             }
             StoredRecord::Readable(data) => data.call.as_ref().filter(|call| is_renewal_of(call, session)).map(|call| {
                 let what = "was not sent, because an earlier renewal of this session may have been paid; resume or settle that one first";

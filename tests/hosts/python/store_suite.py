@@ -129,7 +129,7 @@ def _like(expected: Any, data: bytes | None) -> bool:
             return any(_like(one, data) for one in known)
         case {"unreadable": True}:
             try:
-                json.loads(data or b"{}")
+                json.loads(b"{}" if data is None else data)
             except ValueError:
                 return True
             return False

@@ -7,6 +7,7 @@ import hopline
 import pytest
 import store_suite
 from conftest import ROOT
+from hopline._cli import node_folder
 from memory_store import LeasedMemoryStore, Memory, Record
 
 CASES = store_suite.cases(ROOT / "tests" / "store")
@@ -45,6 +46,38 @@ class Folder(Shop):
         self.folder.joinpath("drafts", f"{name}.0").write_bytes(data[: len(data) // 2])
 
 
+class FolderOfNode(Shop):
+    """The format of Node, which the command `hopline` opens."""
+
+    can = {"damage", "dies"}
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        for part in ("owners", "claims", "open", "kept", "until", "days"):
+            folder.joinpath(part).mkdir(parents=True)
+        folder.joinpath("format").write_text(node_folder.FORMAT)
+
+    def open(self) -> hopline.Store:
+        return node_folder.NodeFolder(str(self.folder), clock=lambda: self.now_ms / 1000)
+
+    def damage(self, name: str, how: str) -> None:
+        for part in ("open", "kept"):
+            path = self.folder / part / name
+            if path.exists():
+                data = path.read_bytes()
+                path.write_bytes({"cut": data[: len(data) // 2], "empty": b"", "garbage": b"\xff" * len(data)}[how])
+
+    def die_in_put(self, client: hopline.Store, name: str, data: bytes) -> None:
+        [owner] = self.folder.joinpath("owners").iterdir()
+        owner.joinpath(name).write_bytes(data[: len(data) // 2])
+        self.die(client)
+
+    def die(self, client: hopline.Store) -> None:
+        # The system closes the socket of a process that is killed, and leaves all files.
+        assert isinstance(client, node_folder.NodeFolder) and client._owner is not None
+        client._owner._server.close()
+
+
 class OwnStore(Shop):
     can = {"damage", "dies", "leases"}
 
@@ -70,15 +103,15 @@ class OwnStore(Shop):
         client.end_claims()
 
 
-@pytest.mark.parametrize("kind", [Folder, OwnStore])
+@pytest.mark.parametrize("kind", [Folder, FolderOfNode, OwnStore])
 @pytest.mark.parametrize("case", [case for _, case in CASES], ids=[name for name, _ in CASES])
-def test_a_store_does_what_every_store_must(case: store_suite.Json, kind: type[Folder] | type[OwnStore], tmp_path: Path) -> None:
+def test_a_store_does_what_every_store_must(case: store_suite.Json, kind: type[Folder] | type[FolderOfNode] | type[OwnStore], tmp_path: Path) -> None:
     if not set(case.get("needs", [])) <= kind.can:
         return  # counted below
     store_suite.run(case, kind(tmp_path / "store"))
 
 
 def test_what_is_left_out_is_known() -> None:
-    left_out = {kind.__name__: Counter(need for _, case in CASES for need in case.get("needs", []) if need not in kind.can) for kind in (Folder, OwnStore)}
-    assert left_out == {"Folder": {"leases": 6}, "OwnStore": {}}
+    left_out = {kind.__name__: Counter(need for _, case in CASES for need in case.get("needs", []) if need not in kind.can) for kind in (Folder, FolderOfNode, OwnStore)}
+    assert left_out == {"Folder": {"leases": 6}, "FolderOfNode": {"leases": 6}, "OwnStore": {}}
     assert {need for _, case in CASES for need in case.get("needs", [])} == {"damage", "dies", "leases"}

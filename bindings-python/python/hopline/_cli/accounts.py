@@ -94,8 +94,14 @@ class Shell(ExitStack):
             # A client would make the folder, and a mistyped path would be a store that remembers no purchase.
             if not os.path.isdir(asked.store):
                 raise Stop(f"there is no folder `{asked.store}`", [self.type("store", "init")])
-            options["store"] = hopline.FolderStore(asked.store)
+            options["store"] = _folder(asked.store)
         return options
+
+
+def _folder(path: str) -> hopline.Store:
+    from . import node_folder
+
+    return node_folder.NodeFolder(path) if node_folder.is_one(path) else hopline.FolderStore(path)
 
 
 def names_of(one: hopline.Saved) -> Sequence[str]:

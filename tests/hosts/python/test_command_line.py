@@ -76,7 +76,8 @@ def test_nothing_is_bought_without_a_price_limit_or_a_cap(shell: Shell, sandbox:
     unlimited = shell.run("buy", "dynamic-world", "--intent", "job-17", code=2)
     assert "nothing is bought without a limit" in unlimited.err and list(typed(unlimited.err)) == [["quote", "dynamic-world"]]
     assert sandbox.requests() == []
-    assert "one unit costs 4 USD, above" in shell.run("buy", "dynamic-world", "--intent", "a", "--max-unit-price", "3.99", code=1).err
+    above = shell.run("buy", "dynamic-world", "--intent", "a", "--max-unit-price", "3.99", code=1).err.splitlines()[-2]
+    assert above.startswith("hopline: buy `a`: was not sent, because one unit costs 4 USD, above `--max-unit-price`, 3.99 USD; nothing was charged")
     assert "cap" in shell.run("buy", "dynamic-world", "--intent", "a", "--daily-cap", "3.99", code=1).err
     shell.environment["HOPLINE_DAILY_CAP_USD"] = "7"
     shell.run("buy", "dynamic-world", "--intent", "b")
@@ -86,7 +87,7 @@ def test_nothing_is_bought_without_a_price_limit_or_a_cap(shell: Shell, sandbox:
     for wrong in ("-1", "nan", "inf", "1e999999999999999999999", "four"):
         assert "is not an amount" in shell.run("buy", "dynamic-world", "--intent", "d", f"--max-unit-price={wrong}", code=2).err
     # The beginning of an option is no option.
-    assert "has no argument `--max`" in shell.run("buy", "dynamic-world", "--intent", "d", "--max", "9", code=2).err
+    assert "has no option `--max`" in shell.run("buy", "dynamic-world", "--intent", "d", "--max", "9", code=2).err
     assert "--intent" in shell.run("buy", "dynamic-world", "--max-unit-price", "9", code=2).err
 
 
@@ -97,6 +98,7 @@ def test_nothing_is_bought_without_a_price_limit_or_a_cap(shell: Shell, sandbox:
         ("pool pauze shop", "`pause`"),
         ("store chek", "`check`"),
         ("buy x --intent a --max-price 4", "`--max-unit-price`"),
+        ("buy x --intnet a --max-unit-price 4", "`--intent`"),
         ("buy x --intent a --max-unit-price 4 --protocol sock5", "`socks5`"),
         ("quote dynamik-world", "`dynamic-world`"),
         ("proxy job-71", "`job-17`"),
@@ -112,8 +114,10 @@ def test_a_mistyped_word_is_answered_with_the_one_that_was_meant(words: str, mea
 
 def test_a_failure_is_one_sentence_and_an_exit_code(shell: Shell, sandbox: Sandbox, tmp_path: Path) -> None:
     away = Shell(sandbox, tmp_path, HOPLINE_BASE_URL="http://127.0.0.1:9/v1")
-    assert "the service could not be reached" in away.run("balance", code=1).err
-    assert "the service could not be reached" in away.run(*BUY, code=1).err
+    sentence = "the service could not be reached; nothing was changed; try again later\n"
+    for command in (("balance",), BUY):
+        *repeats, last = away.run(*command, code=1).err.splitlines(keepends=True)
+        assert last == f"hopline: {command[0]}: {sentence}" and all("again in" in line for line in repeats)
     stranger = Shell(sandbox, tmp_path, HOPLINE_API_KEY="sandbox-of-somebody-else")
     assert "AUTH_INVALID_KEY" in stranger.run("balance", code=1).err
     nobody = Shell(sandbox, tmp_path, HOPLINE_API_KEY=" ")
@@ -253,6 +257,23 @@ def test_a_reader_that_goes_away_is_no_error(shell: Shell) -> None:
 def test_the_package_imports_nothing_of_the_command() -> None:
     program = "import sys, hopline; print(*(name for name in sys.modules if name.startswith(('hopline._cli', 'argparse', 'rich', 'difflib'))))"
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "\n"
+
+
+def test_what_the_readme_says_to_type_works(shell: Shell, sandbox: Sandbox) -> None:
+    readme = (Path(__file__).parents[3] / "bindings-python/README.md").read_text()
+    section = readme.split("\n## The command `hopline`\n")[1].split("\n## ")[0]
+    block = section.split("\n\n    ")[1].split("\n\n")[0]
+    lines = [line.split(" # ")[0].strip().replace("https://example.com", sandbox.ready["target_url"]) for line in block.splitlines()]
+    path = f"{Path(PROGRAM).parent}:{os.environ['PATH']}"
+    environment = {**shell.environment, "PATH": path, "NO_PROXY": "", "no_proxy": ""}
+    assert len(lines) == 6 and lines[0] == "export HOPLINE_STORE=hopline-records"
+    for line in lines[1:]:
+        done = subprocess.run(["bash", "-c", line], env=environment, capture_output=True, text=True, timeout=60)
+        # Nobody is there to agree to the end of the session.
+        assert done.returncode == (2 if line == "hopline end prices" else 0), (line, done)
+        if line.startswith("curl"):
+            assert json.loads(done.stdout)["address"].startswith("127."), done
+    assert sandbox.charges() == 1
 
 
 def test_the_help_says_what_the_exit_codes_mean() -> None:

@@ -196,7 +196,7 @@ def test_a_pool_that_is_joined_lends_and_buys_nothing(sandbox: Sandbox, tmp_path
 
 def test_a_failure_is_one_sentence(sandbox: Sandbox, tmp_path: Path) -> None:
     unknown = run(sandbox, "pool", "status", "none", "--store", str(tmp_path), code=1)
-    assert unknown.startswith("hopline: join_pool: `name` does not belong to a pool in the store; ") and unknown.count("\n") == 1
+    assert unknown.startswith("hopline: pool status: `name` does not belong to a pool in the store; ") and unknown.count("\n") == 1
     missing = tmp_path / "missing"
     no_folder = [f"hopline: there is no folder `{missing}`", f"  hopline store init --store {missing}"]
     assert run(sandbox, "pool", "list", "--store", str(missing), code=1).splitlines() == no_folder

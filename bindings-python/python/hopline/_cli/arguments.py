@@ -104,10 +104,13 @@ def parse(parser: Parser, arguments: Sequence[str]) -> argparse.Namespace:
             raise Stop(f"there is no command `{' '.join([at.prog, word])}`{alike(word, commands)}", [f"{at.prog} --help"], code=2)
         words.append(word)
         at = commands[word]
+    options = [word.split("=")[0] for word in arguments[len(words) :] if word.startswith("--") and word != "--"]
+    # First, since a mistyped option may be one that is needed.
+    if (mistyped := next((option for option in options if option not in at._option_string_actions), None)) is not None:
+        at.error(f"`{at.prog}` has no option `{mistyped}`{alike(mistyped, at._option_string_actions)}")
     asked, unknown = parser.parse_known_args(arguments)
     if unknown:
-        known = alike(unknown[0].split("=")[0], at._option_string_actions)
-        at.error(f"`{at.prog}` has no argument `{unknown[0]}`{known}")
+        at.error(f"`{at.prog}` has no argument `{unknown[0]}`")
     return asked
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -61,7 +62,7 @@ def parser() -> Parser:
     def declare(group: object, name: str, command: Command) -> None:
         description = (command.run.__doc__ or command.what) if command.run is not pools.pool else command.what
         added: Parser = group.add_parser(name, parents=[options], help=command.what, description=description)  # type: ignore[attr-defined]
-        added.set_defaults(run=command.run, command="list" if name == "pools" else name)
+        added.set_defaults(run=command.run, command="list" if name == "pools" else name, words=added.prog.split()[1:])
         if command.add is not None:
             command.add(added)
 
@@ -100,7 +101,7 @@ def _run(given: Sequence[str], screen: Screen) -> int:
             try:
                 outcome: Outcome = asked.run(shell)
             except hopline.HoplineError as error:
-                return _failed(screen, error, shell.hint if error.code == "SESSION_NOT_FOUND" else "", next_commands(error, asked))
+                return _failed(screen, " ".join(asked.words), error, shell.hint if error.code == "SESSION_NOT_FOUND" else "", next_commands(error, asked))
             except KeyboardInterrupt as interrupt:
                 intent = getattr(asked, "intent", None)
                 then = [shell.type("resume", intent), shell.type("doubts")] if intent is not None else []
@@ -117,11 +118,39 @@ def _run(given: Sequence[str], screen: Screen) -> int:
         return 130
 
 
-def _failed(screen: Screen, error: hopline.HoplineError, hint: str, then: Sequence[str]) -> int:
+def _failed(screen: Screen, command: str, error: hopline.HoplineError, hint: str, then: Sequence[str]) -> int:
     names = ("kind", "effect", "advice", "operation", "code", "status", "intent", "record", "session_id", "order_no", "retry_at", "request_id")
     members = {name: getattr(error, name) for name in names}
-    screen.fail("; ".join([str(error), *_notes(error)]) + hint, then, {**members, "message": str(error), "next": list(then)})
+    screen.fail("; ".join([_sentence(error, command), *_notes(error)]) + hint, then, {**members, "message": str(error), "next": list(then)})
     return {"none": 1, "unknown": 3, "done": 4}[error.effect]
+
+
+_WORDS = {
+    "max_unit_price": "--max-unit-price",
+    "daily_cap_usd": "--daily-cap",
+    "expected_charge_usd": "--expected-charge",
+    "wait_for_intent": "--wait",
+    "same_account": "--same-account",
+    "use_with": "--use-with",
+    "protocol": "--protocol",
+    "quantity": "--quantity",
+    "duration": "--duration",
+    "deadline": "--deadline",
+    "base_url": "--base-url",
+    "account": "--account",
+}
+"""The options by the names that they have in Python."""
+
+
+def _sentence(error: hopline.HoplineError, command: str) -> str:
+    """The sentence of an error, with the command and the options that a person typed."""
+    given = "" if error.intent is None else f" `{error.intent}`"
+    head = f"{error.operation}{given}"
+    said = str(error)
+    if not said.startswith(head):
+        return said
+    told = re.sub(r"`(\w+)`", lambda found: f"`{_WORDS.get(found[1], found[1])}`", said.removeprefix(head))
+    return f"{command}{given}{told}"
 
 
 def _notes(error: BaseException) -> Sequence[str]:

@@ -87,6 +87,37 @@ export interface Until {
 }
 
 /**
+ * A choice of a product: the cheapest one of the account's own list that fits. `cheapest` makes one. Prices are compared within one unit.
+ * Products in another currency than USD, without enough stock or not available are passed over, and so are shared ones, unless `sharing`
+ * or the `project_id` of the purchase is set.
+ */
+export interface Cheapest {
+  readonly session_type: "dynamic" | "static";
+  readonly country?: string | undefined;
+  readonly city?: string | undefined;
+  readonly sharing?: "exclusive" | "shared" | undefined;
+  readonly unit?: string | undefined;
+  readonly max_unit_price?: number | string | undefined;
+}
+
+/** The properties of the product that `cheapest` chooses. */
+export interface CheapestOptions {
+  type: "dynamic" | "static";
+  /** The country, as the product has it. */
+  country?: string | undefined;
+  /** The city, as the product has it. */
+  city?: string | undefined;
+  sharing?: "exclusive" | "shared" | undefined;
+  /** The unit of the price, required where products with several units fit. */
+  unit?: string | undefined;
+  /** The highest price of one unit, in USD. Without any limit nothing dearer than the first choice is bought. */
+  maxUnitPrice?: number | string | undefined;
+}
+
+/** The choice of the cheapest product that fits, for `product` of `openSession` and `createSession`. */
+export function cheapest(options: CheapestOptions): Cheapest;
+
+/**
  * A handle of a session that was opened. Its members show the newest state that its client has read, by any call: members that a read did
  * not request, such as the login, keep their values.
  */

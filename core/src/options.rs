@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::contract::pools::SlotPurchase;
 use crate::contract::{Api, Decimal, Safety, Secret, Taker, at_least_0, at_least_1, closed_enum, options};
-use crate::engine::Until;
+use crate::engine::{Cheapest, Until};
 #[cfg(feature = "ablation")]
 use crate::policy::Rule;
 use crate::policy::{Error, RetryPolicy};
@@ -104,6 +104,10 @@ options! {
         /// The highest price of one unit at which the call buys, in USD, at least 0. The account's own list is read first, and again if the
         /// service answers that the price has changed; a higher price is `refused`.
         max_unit_price: Option<Decimal> => Decimal for [Purchase], |usd| usd.and_then(at_least_0);
+        /// The choice of the product, in place of its number: the cheapest one of the account's list that fits. The list is read once
+        /// nothing was found under the intent. If the service does not sell the product any more, or not at that price, the call chooses
+        /// again, for five keys at most.
+        product: Option<Cheapest> => Product for [Purchase], |product| product.as_ref().and_then(Cheapest::refusal);
         /// The expected charge, in USD. If the client has a daily cap and no price decides the charge, the call is `invalid` without this:
         /// a renewal, a static session with a `duration`, and a product that is not priced in USD; the last one under a highest price, too.
         expected_charge_usd: Option<Decimal> => Decimal for [Renew], |usd| usd.and_then(at_least_0);
@@ -245,6 +249,7 @@ impl CallOptions {
         const NO_WRITE: &str = "names a write, and this operation only reads";
         const NO_KEY: &str = "is not an option of this operation";
         const NO_READ: &str = "belongs to an operation that only reads";
+        const NO_PURCHASE_OF_SESSION: &str = "belongs to a purchase of a session";
         const NO_PURCHASE: &str = "belongs to `open_session`, which may buy";
         const NOT_REPEATED: &str = "belongs to a read that is repeated";
         let (intent, until, key) = match used {
@@ -258,6 +263,7 @@ impl CallOptions {
             ("intent", self.intent.is_some(), intent),
             ("until", self.until.is_some(), until),
             ("idempotency_key", self.idempotency_key.is_some(), key),
+            ("product", self.product.is_some(), if matches!(used, Use::Call(Safety::Keyed)) { None } else { Some(NO_PURCHASE_OF_SESSION) }),
             ("if_ended", self.if_ended.is_some(), if matches!(used, Use::Call(Safety::Keyed)) { None } else { Some(NO_PURCHASE) }),
         ];
         set.into_iter().find_map(|(field, is_set, rule)| Some((field, rule.filter(|_| is_set)?)))

@@ -27,7 +27,7 @@ from ._sync_pool import Lease, Pool
 from ._sync_session import OpenSession
 from ._told import *  # noqa: F403
 from ._types import *  # noqa: F403
-from ._value import Reply, Until, Value
+from ._value import Cheapest, Reply, Until, Value, cheapest
 from ._values import UNSET, Secret, Unset
 
 if TYPE_CHECKING:
@@ -57,6 +57,7 @@ __all__ = [
     "AsyncPoolOpening",
     "AsyncResellerClient",
     "AsyncResumed",
+    "Cheapest",
     "Events",
     "Failed",
     "FolderStore",
@@ -89,6 +90,7 @@ __all__ = [
     "UseWith",
     "Value",
     "Verdict",
+    "cheapest",
     "in_thread",
     "is_shared",
     "needs_project_id",

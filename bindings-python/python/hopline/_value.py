@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, dataclass_transform
+from typing import TYPE_CHECKING, Any, Literal, dataclass_transform
 
 from ._values import loads
 
@@ -194,3 +194,41 @@ class Until(Value):
     def _told(self) -> dict[str, Any]:
         told = {"at": self.at, "is": list(self.is_), "at_least": self.at_least}
         return {name: value for name, value in told.items() if value is not None}
+
+
+class Cheapest(Value):
+    """A choice of a product: the cheapest one of the account's own list that fits. `cheapest` makes one.
+
+    Prices are compared within one unit. Products in another currency than USD, without enough stock or not available are passed over, and so
+    are shared ones, unless `sharing` or the `project_id` of the purchase is set.
+    """
+
+    type: str
+    """`dynamic` or `static`."""
+    country: str | None = None
+    """The country, as the product has it."""
+    city: str | None = None
+    """The city, as the product has it."""
+    sharing: str | None = None
+    """`exclusive` or `shared`."""
+    unit: str | None = None
+    """The unit of the price, required where products with several units fit."""
+    max_unit_price: Decimal | float | None = None
+    """The highest price of one unit, in USD. Without any limit nothing dearer than the first choice is bought."""
+
+    def _told(self) -> dict[str, Any]:
+        told = {"session_type": self.type, **{name: value for name, value in self._members().items() if name != "type"}}
+        return {name: value for name, value in told.items() if value is not None}
+
+
+def cheapest(
+    *,
+    type: Literal["dynamic", "static"],
+    country: str | None = None,
+    city: str | None = None,
+    sharing: Literal["exclusive", "shared"] | None = None,
+    unit: str | None = None,
+    max_unit_price: Decimal | float | None = None,
+) -> Cheapest:
+    """Returns the choice of the cheapest product that fits, for `product` of `open_session` and `create_session`."""
+    return Cheapest(type=type, country=country, city=city, sharing=sharing, unit=unit, max_unit_price=max_unit_price)

@@ -2,6 +2,7 @@
 
 use super::answer::Answered;
 use super::attempts::{Attempts, Window};
+use super::choice::chooses_after;
 use super::context::Cx;
 use super::event::EventKind;
 use super::exchange::{Exchange, ExchangeResult, FailedSend};
@@ -25,6 +26,8 @@ pub(crate) struct Call {
     pub(crate) ledger: Ledger,
     /// True if the caller set a limit for the price.
     pub(crate) has_price_limit: bool,
+    /// Of a purchase whose product was chosen: true if it may choose again.
+    pub(crate) chooses: Option<bool>,
     /// The result to report if nothing more is sent.
     last: Option<(Judgement, Error)>,
 }
@@ -44,7 +47,14 @@ pub(crate) enum CallOutcome {
 impl Call {
     pub(crate) fn new(exchange: Exchange, policy: RetryPolicy) -> Self {
         let policy = limited(exchange.endpoint, policy);
-        Call { exchange, attempts: Attempts::new(policy), ledger: Ledger::new(None, false), has_price_limit: false, last: None }
+        Call {
+            exchange,
+            attempts: Attempts::new(policy),
+            ledger: Ledger::new(None, false),
+            has_price_limit: false,
+            chooses: None,
+            last: None,
+        }
     }
 
     /// Takes the options of another caller that goes on with the call.
@@ -194,7 +204,8 @@ impl Call {
             (None, None) => SendFailure::Lost(crate::policy::Sent::Maybe),
         };
         let asked = JudgeContext::new(self.exchange.endpoint, self.attempts.policy.retry_paid, cx.shared.rules);
-        let asked = JudgeContext { capped: self.has_price_limit, ..asked };
+        let chooses = self.chooses == Some(true) && failing.code().is_some_and(chooses_after);
+        let asked = JudgeContext { capped: self.has_price_limit && self.chooses.is_none(), chooses, ..asked };
         let request_id = failing.answer.as_ref().and_then(|answer| answer.request_id.as_deref());
         let mut judgement = judge(asked, &mut self.ledger, heard, request_id);
         if failing.token_refused && judgement.kind == Kind::Refused {

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::choice::{Candidate, Choice};
 use super::context::Cx;
 use super::counted::{Counted, new_entry};
 use super::event::EventKind;
@@ -49,6 +50,8 @@ pub(crate) enum Price {
     Usd(Decimal),
     /// The price is in another currency.
     Other(String),
+    /// The product that was chosen, with its price in USD.
+    Chosen(Candidate),
 }
 
 /// The terms of a purchase.
@@ -56,6 +59,8 @@ pub(crate) enum Price {
 pub(crate) struct Terms {
     /// The session to buy, if its price can be read.
     pub(crate) wanted: Option<Wanted>,
+    /// The choice of its product, if the caller left that to the client. Boxed, as few purchases have one.
+    pub(crate) choice: Option<Box<Choice>>,
     /// True if a day's cap counts the purchase.
     counts: bool,
     /// The caller's own limit for one unit.
@@ -103,6 +108,11 @@ impl Terms {
 
     /// The reason why the purchase is refused under a day's cap: its cost must be known.
     pub(crate) fn refusal(&self, endpoint: &Endpoint) -> Option<Error> {
+        let is_static = self.wanted.as_ref().is_some_and(|wanted| wanted.session_type == SessionType::Static);
+        if is_static && self.choice.is_some() && self.unit_limit().is_none() {
+            let rule = "is required for the choice of a static product under a daily cap";
+            return Some(Error::invalid(endpoint.name, "max_unit_price", rule));
+        }
         if !self.counts || self.said.is_some() || self.is_by_unit() {
             return None;
         }
@@ -216,7 +226,19 @@ impl Terms {
                 })
             }
             Price::Other(currency) => self.refuses_other(limit, currency, cx),
+            // The search knows the limit.
+            Price::Chosen(_) => None,
         }
+    }
+
+    /// The limit for the price of one unit: the caller's own, or that of the choice.
+    pub(crate) fn unit_limit(&self) -> Option<Decimal> {
+        self.limit.or_else(|| self.choice.as_ref()?.saved.wanted.max_unit_price)
+    }
+
+    /// Returns true if the product has to be chosen before the next key is sent.
+    pub(crate) fn must_choose(&self) -> bool {
+        self.choice.as_ref().is_some_and(|choice| !choice.is_made)
     }
 
     /// Compares the caller's own estimate with the limit, where the list has no price in USD.

@@ -44,6 +44,13 @@ events! {
     },
     /// The service's time is read, to compute the age of a restored key.
     AskingTime = "asking_time", Debug,
+    /// The cheapest product that fits was chosen for a purchase.
+    Chosen = "chosen", Info {
+        /// The product's number.
+        product_no: String,
+        /// The price of one unit, in USD.
+        unit_price: String => Decimal,
+    },
     /// A purchase was accepted.
     Accepted = "accepted", Info {
         /// The session.

@@ -6,6 +6,7 @@
 mod answer;
 mod attempts;
 mod call;
+mod choice;
 mod confirm;
 mod context;
 mod cost;
@@ -30,6 +31,8 @@ mod write;
 pub use self::answer::{Answered, Phase};
 pub(crate) use self::attempts::Attempts;
 pub(crate) use self::call::TOO_LONG;
+pub use self::choice::Cheapest;
+pub(crate) use self::choice::{Choice, SavedChoice};
 pub(crate) use self::context::{Cx, DEADLINE, Known, Service, SessionOptions, Shared, Subject, WaitOptions};
 pub(crate) use self::cost::Terms;
 pub(crate) use self::counted::{Counted, pool_digest, pool_of, stored_entry, sum};

@@ -2,6 +2,7 @@
 
 use super::attempts::{Attempts, Window};
 use super::call::{TOO_LONG, unfit};
+use super::choice::Search;
 use super::context::Cx;
 use super::cost::{Price, Wanted};
 use super::exchange::{Exchange, ExchangeResult, FailedSend};
@@ -16,19 +17,38 @@ use crate::wire::{Built, build, decimal_of};
 /// The most pages of 100 that are searched for a product.
 const PAGES: u32 = 20;
 
-/// Reading the price of a product.
+/// Reading the price of a product, or of all of them.
 #[derive(Debug, Clone, Hash)]
 pub(crate) struct Prices {
     exchange: Exchange,
     attempts: Attempts,
-    product_no: String,
+    sought: LookedFor,
     filter: ProductFilter,
     cursor: Option<String>,
     pages: u32,
 }
 
+/// The product that is looked for.
+#[derive(Debug, Clone, Hash)]
+enum LookedFor {
+    /// This one.
+    Product(String),
+    /// The cheapest one that fits.
+    Cheapest(Box<Search>),
+}
+
 impl Prices {
+    /// Reads the price of a product.
     pub(crate) fn new(wanted: &Wanted, headers: Vec<(String, String)>, policy: RetryPolicy) -> Self {
+        Prices::of(wanted, LookedFor::Product(wanted.product_no.clone()), headers, policy)
+    }
+
+    /// Reads the whole list, to choose a product.
+    pub(crate) fn choosing(wanted: &Wanted, search: Search, headers: Vec<(String, String)>, policy: RetryPolicy) -> Self {
+        Prices::of(wanted, LookedFor::Cheapest(Box::new(search)), headers, policy)
+    }
+
+    fn of(wanted: &Wanted, sought: LookedFor, headers: Vec<(String, String)>, policy: RetryPolicy) -> Self {
         let filter = match wanted.session_type {
             SessionType::Dynamic => ProductFilter::Dynamic,
             SessionType::Static => ProductFilter::Static,
@@ -37,14 +57,7 @@ impl Prices {
         let endpoint = ListProducts::ENDPOINT;
         let mut exchange = Exchange::new(endpoint, Built::at(endpoint.path), headers, policy.timeout_ms);
         exchange.needs_list = true;
-        Prices {
-            exchange,
-            attempts: Attempts::of_shared_request(policy),
-            product_no: wanted.product_no.clone(),
-            filter,
-            cursor: None,
-            pages: 0,
-        }
+        Prices { exchange, attempts: Attempts::of_shared_request(policy), sought, filter, cursor: None, pages: 0 }
     }
 
     /// Reads a page.
@@ -94,25 +107,40 @@ impl Prices {
         };
         self.attempts.succeeded(cx);
         self.attempts.begin_anew();
-        match price_of(answered.raw.text(), &self.product_no) {
-            Some(price) => Part::Done(Ok(price)),
-            None => self.not_on_page(answered.facts.next_cursor, cx),
+        let data = answered.raw.text();
+        match &mut self.sought {
+            LookedFor::Cheapest(search) => search.take_page(data),
+            LookedFor::Product(product_no) => {
+                if let Some(price) = price_of(data, product_no) {
+                    return Part::Done(Ok(price));
+                }
+            }
         }
+        self.not_on_page(answered.facts.next_cursor, cx)
     }
 
-    /// Goes on to the next page, if there is one, since the product is not on this one.
+    /// Goes on to the next page, if there is one, since the product is not on this one, or all of them are wanted.
     fn not_on_page(&mut self, next: Option<String>, cx: &mut Cx<'_>) -> Part<Result<Price, Error>> {
         let repeats = next.is_some() && next == self.cursor;
         if next.is_some() && !repeats && self.pages < PAGES {
             self.cursor = next;
             return Part::Asks(Action::Wake(Wake::at(cx.now())));
         }
+        let product_no = match (&mut self.sought, &next) {
+            (LookedFor::Cheapest(search), None) => return Part::Done(search.chosen(cx).map(Price::Chosen)),
+            (LookedFor::Cheapest(_), Some(_)) => {
+                let why = if repeats { "repeats a page".to_owned() } else { format!("has more than {PAGES} pages") };
+                let what = format!("was not sent, because the account's list of prices {why}, so the cheapest product is not known");
+                return Part::Done(Err(cx.subject.error(Kind::Refused, Effect::None, what, Advice::ReadPrices)));
+            }
+            (LookedFor::Product(product_no), _) => product_no,
+        };
         let why = match next {
             Some(_) if repeats => "was not found before the account's list of prices repeated a page".to_owned(),
             Some(_) => format!("was not found on the first {PAGES} pages of the account's list of prices"),
             None => "is not in the account's list of prices".to_owned(),
         };
-        let what = format!("was not sent, because `{}` {why}", self.product_no);
+        let what = format!("was not sent, because `{product_no}` {why}");
         Part::Done(Err(cx.subject.error(Kind::Refused, Effect::None, what, Advice::ReadPrices)))
     }
 
@@ -132,6 +160,9 @@ impl Prices {
     /// Begins the list anew: a cursor may not outlive a failure.
     fn begin_list(&mut self, wake: Wake) -> Part<Result<Price, Error>> {
         (self.cursor, self.pages) = (None, 0);
+        if let LookedFor::Cheapest(search) = &mut self.sought {
+            search.begin();
+        }
         Part::Asks(Action::Wake(wake))
     }
 }

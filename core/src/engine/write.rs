@@ -16,7 +16,7 @@
 //! |---|---|---|
 //! | due | `Due` | the first of these that applies: it holds back under a throttle; it ends, as the attempts or the deadline are used up, or the key is too old; it gets a token; **pricing**; **counting**; **putting** |
 //! | aging: a restored key has no age yet | `Granted` | due; or in doubt, where the age stays unknown |
-//! | pricing: a limit or a cap needs the price | `Response`s of the list | due; or it ends, as the price is above the limit |
+//! | pricing: a product is to be chosen, or a limit or a cap needs the price | `Response`s of the list | due; or it ends, as the price is above the limit |
 //! | counting: a cap applies to this send | `Granted` | putting; or it ends, as the cap is reached |
 //! | putting: the store writes its record | `Stored` | due, where a throttle, a login, a price or a count is needed by now; or **sent** |
 //! | sent | `Response` | the next table |
@@ -35,6 +35,7 @@
 //! | lost, or a page without the API's format | unanswered | the same key, where a repeat is allowed |
 //! | a throttle (429) | as before | the same key, while the whole client holds back; a new key, where the 429 is a stored replay |
 //! | an earlier send is still being done (409) | unanswered | the same key, slowly |
+//! | the product is not to be had, or not at that price, and the client has chosen it | answered | a new key for another choice |
 //! | a refusal that proves that nothing was done | answered | the write ends without effect, unless an earlier key may have sold |
 //! | the supplier failed after it may have sold | answered, and `may_have_sold` | the write ends in doubt; a new key, where it costs nothing or the caller set `retry_paid` |
 //! | an unknown code | unanswered | the write ends in doubt |
@@ -53,6 +54,7 @@ use arcstr::ArcStr;
 
 use super::answer::Answered;
 use super::call::{Call, CallOutcome, Retry};
+use super::choice::{Candidate, Search, with_product};
 use super::context::Cx;
 use super::cost::{CountedAt, Price, Terms, Wanted};
 use super::counted::Counted;
@@ -188,6 +190,12 @@ impl Write {
         cx.notes.extend(self.terms.begin_key(before.as_deref().unwrap_or_default(), may_have_sold, cx.shared.rules));
     }
 
+    /// A key was answered with this code, and the next one may be for another product.
+    fn leave_product(&mut self, code: Option<&str>) {
+        let Some(wanted) = &self.terms.wanted else { return };
+        self.terms.choice.iter_mut().for_each(|choice| choice.begin_key(code, &wanted.product_no));
+    }
+
     /// Advances the write with one input.
     pub(crate) fn handle(&mut self, input: Input<'_>, cx: &mut Cx<'_>) -> Part<WriteOutcome> {
         match (std::mem::replace(&mut self.before, Before::Nothing), input) {
@@ -207,6 +215,7 @@ impl Write {
                 Ok(called) => self.called(called, cx),
                 Err(failing) => {
                     let was_open = self.call.ledger.is_open();
+                    self.call.chooses = self.terms.choice.as_ref().map(|choice| choice.may_choose_again());
                     let (judgement, error) = self.call.judge(&failing, cx);
                     let not_there = matches!(error.code.as_deref(), Some("SESSION_NOT_FOUND" | "SESSION_EXPIRED"));
                     if was_open && not_there && self.call.exchange.endpoint.name == TerminateSession::ENDPOINT.name {
@@ -221,6 +230,7 @@ impl Write {
                         Retry::Final(called) => self.called(called, cx),
                         Retry::Again(again) => {
                             if again.new_key {
+                                self.leave_product(failing.code());
                                 self.take_new_key(cx);
                             }
                             Part::Asks(self.call.repeat(again, cx))
@@ -275,6 +285,14 @@ impl Write {
         if let Some(need) = self.call.need(cx) {
             return Action::Need(need);
         }
+        if let Some(wanted) = self.terms.wanted.as_ref().filter(|_| self.terms.must_choose()) {
+            let saved = self.terms.choice.as_ref().map(|choice| choice.saved.clone()).unwrap_or_default();
+            let search = Search::new(&saved, wanted.quantity, self.terms.unit_limit());
+            let mut prices = Prices::choosing(wanted, search, self.call.exchange.headers.clone(), self.call.attempts.policy);
+            let action = prices.read(cx);
+            self.before = Before::Pricing(Box::new(prices));
+            return action;
+        }
         if let Some(wanted) = self.needs_price(cx) {
             let mut prices = Prices::new(wanted, self.call.exchange.headers.clone(), self.call.attempts.policy);
             let action = prices.read(cx);
@@ -302,7 +320,7 @@ impl Write {
         match input {
             Input::Due(_) if !cx.wanted => return self.stop(cx),
             // Another caller goes on with the write and needs no price.
-            Input::Due(due) if self.needs_price(cx).is_none() => return self.due(due, cx),
+            Input::Due(due) if self.needs_price(cx).is_none() && !self.terms.must_choose() => return self.due(due, cx),
             _ => {}
         }
         let price = match prices.handle(input, cx) {
@@ -311,15 +329,30 @@ impl Write {
                 self.before = Before::Pricing(prices);
                 return action;
             }
-            Part::Done(_) if self.needs_price(cx).is_none() => return Action::Wake(Wake::at(cx.now())),
+            Part::Done(_) if self.needs_price(cx).is_none() && !self.terms.must_choose() => return Action::Wake(Wake::at(cx.now())),
             Part::Done(Ok(price)) => price,
             Part::Done(Err(error)) => return self.not_sent(error, cx),
         };
         if let Some(error) = self.terms.refuses(&price, self.call.ledger.sends > 0, cx) {
             return self.not_sent(error, cx);
         }
-        self.terms.priced(if let Price::Usd(price) = price { Some(price) } else { None });
+        match price {
+            Price::Usd(price) => self.terms.priced(Some(price)),
+            Price::Other(_) => self.terms.priced(None),
+            Price::Chosen(candidate) => self.take_product(candidate, cx),
+        }
         Action::Wake(Wake::at(cx.now()))
+    }
+
+    /// Takes the product that was chosen for the next key.
+    fn take_product(&mut self, candidate: Candidate, cx: &mut Cx<'_>) {
+        let Candidate { price, product_no } = candidate;
+        let body = self.call.exchange.built.body.as_deref().and_then(|body| with_product(body, &product_no));
+        self.call.exchange.built.body = body.or(self.call.exchange.built.body.take());
+        self.terms.choice.iter_mut().for_each(|choice| choice.made(price));
+        self.terms.wanted.iter_mut().for_each(|wanted| wanted.product_no.clone_from(&product_no));
+        self.terms.priced(Some(price));
+        cx.note(EventKind::Chosen { product_no, unit_price: price.to_string() });
     }
 
     /// Counts the amount that the key may be charged under the day's cap.

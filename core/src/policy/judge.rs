@@ -81,6 +81,8 @@ pub(crate) struct JudgeContext {
     pub(crate) retry_paid: bool,
     /// True if the caller set a limit for the price.
     pub(crate) capped: bool,
+    /// True if the client may choose another product after this answer.
+    pub(crate) chooses: bool,
     pub(crate) rules: Rules,
     /// The next step where the operation may have taken effect and is never sent again, from [`look_advice`].
     pub(crate) look: Option<Advice>,
@@ -92,7 +94,7 @@ impl JudgeContext {
     pub(crate) fn new(endpoint: &Endpoint, retry_paid: bool, rules: Rules) -> Self {
         let look = look_advice(endpoint);
         let is_callers = endpoint.name == ANY;
-        JudgeContext { look, is_callers, safety: endpoint.safety, paid: endpoint.paid, retry_paid, capped: false, rules }
+        JudgeContext { look, is_callers, safety: endpoint.safety, paid: endpoint.paid, retry_paid, capped: false, chooses: false, rules }
     }
 }
 
@@ -166,6 +168,8 @@ fn answered(asked: JudgeContext, ledger: &mut Ledger, code: &str, status: u16, r
     ledger.unanswered &= !(settles || door);
     ledger.refused &= !settles;
     match row.automatic {
+        // Only what had no effect, with any of its keys, goes on with another product.
+        _ if asked.chooses && !ledger.is_open() => ending(asked, ledger, Again::NewKey, Kind::Refused, row.advice),
         // A refusal does not change with an earlier send: another request would give no news. For a request of the caller's own the effect
         // of the earlier send is unknown.
         Automatic::No if asked.safety == Safety::TwiceAtMost && row.settles => {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::fingerprint::{Fingerprint, MemberDigests};
 use super::names::Name;
 use crate::contract::{ANY, Api, Encode, Endpoint, Json, Method, Safety, Sink, any, endpoint, json_of, stored};
-use crate::engine::{Counted, SavedAge};
+use crate::engine::{Counted, SavedAge, SavedChoice};
 use crate::json::{FromJson, FromJsonError, Scanner, items, pick, read_json, text_of, whole};
 use crate::time::{At, Millis};
 use crate::wire::{Facts, is_key, is_target};
@@ -104,6 +104,8 @@ pub(crate) struct SavedCall {
     pub(crate) session_over: bool,
     /// True if an app's own backend refused every send of the key, so that nothing was done and no client resumes it.
     pub(crate) refused: bool,
+    /// The choice of its product, if the client chose that.
+    pub(crate) choice: Option<SavedChoice>,
 }
 
 /// A session of this client.
@@ -164,6 +166,7 @@ stored!(SavedCall {
     order_no,
     session_over,
     refused,
+    choice,
 });
 stored!(SavedSession { id, session_type, status, credentials, auto_rotate, ends, unconfirmed, charged_usd, pool_notes });
 stored!(Done { operation, facts, follows, answer });

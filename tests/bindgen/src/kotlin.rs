@@ -333,6 +333,7 @@ fn option_type(kind: Kind) -> &'static str {
         Kind::Headers => "Map<String, Secret>",
         Kind::Until => "Until",
         Kind::Texts => "List<String>",
+        Kind::Product => "Cheapest",
         Kind::IfEnded => "IfEnded",
     }
 }

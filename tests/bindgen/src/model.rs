@@ -1,8 +1,11 @@
 //! The table as a printer wants it: every type once, in the order in which it is met, with its documentation trimmed.
 
+use std::sync::LazyLock;
+
 use hopline::client::{EVENTS, IfEnded, Level, host_types};
+use hopline::contract::agent::CreateSession;
 use hopline::contract::pools::POOL_REQUESTS;
-use hopline::contract::{Api, Endpoint, Field, REPLIES, Record, Shape, Shaped, Words, endpoints};
+use hopline::contract::{Api, Endpoint, Field, Operation, REPLIES, Record, Shape, Shaped, Words, endpoints};
 
 mod options;
 
@@ -114,6 +117,20 @@ pub fn told_types() -> Vec<Type> {
     pool_requests().flat_map(|record| record.fields).for_each(|field| collect(field.shape, &mut found));
     found.retain(|found| !known.iter().any(|known| known.name() == found.name()));
     found
+}
+
+/// The parameters of an operation. A purchase of a session may leave its product to a choice, so nothing that names the product is
+/// required there.
+pub fn request_fields(endpoint: &Endpoint) -> &'static [Field] {
+    static BUY: LazyLock<Vec<Field>> = LazyLock::new(|| CreateSession::ENDPOINT.request.fields.iter().map(with_choice).collect());
+    if endpoint.name == CreateSession::ENDPOINT.name { &BUY } else { endpoint.request.fields }
+}
+
+fn with_choice(field: &Field) -> Field {
+    match field.required {
+        true => Field { required: false, doc: format!("{} Required unless `product` chooses.", field.doc.trim()).leak(), ..*field },
+        false => *field,
+    }
 }
 
 /// The readers of an event. Those of the hosts' own, of what they send, are for whoever looks for a fault.

@@ -166,6 +166,7 @@ fn option_type(kind: Kind) -> &'static str {
         Kind::Headers => "Mapping[str, str | Secret]",
         Kind::Until => "Until",
         Kind::Texts => "Sequence[str]",
+        Kind::Product => "Cheapest",
         Kind::IfEnded => "IfEnded",
     }
 }

@@ -4,7 +4,9 @@
 use hopline::contract::{Api, Endpoint, Field, FieldPlace, FieldRule, Record, Shape, Words, endpoints};
 use hopline::policy::CODES;
 
-use crate::model::{APIS, Type, Use, Walk, about, camel, client, functions_in_camel, lines, operations, types, unlinked, use_of};
+use crate::model::{
+    APIS, Type, Use, Walk, about, camel, client, functions_in_camel, lines, operations, request_fields, types, unlinked, use_of,
+};
 
 mod options;
 mod pools;
@@ -88,7 +90,8 @@ fn print_record(out: &mut String, record: &Record, side: Side) {
     out.push_str(&format!("export interface {} {{\n", record.name));
     // The core sends members that always have the same value.
     let told = |field: &&Field| side == Side::Answer || !field.rules.iter().any(|rule| matches!(rule, FieldRule::Always(_)));
-    for field in record.fields.iter().filter(told) {
+    let request = endpoints().find(|endpoint| side == Side::Request && endpoint.request.name == record.name);
+    for field in request.map_or(record.fields, request_fields).iter().filter(told) {
         doc(out, "  ", &said(field.doc));
         // An answer may hold null where it holds nothing.
         let (optional, null) = match (field.required, side) {

@@ -22,6 +22,9 @@ impl Router {
             let what = "was not sent, because the account's backend is not ready for sessions; `get_account` shows when it is";
             return Err(Error::new(Kind::Refused, Effect::None, endpoint.name, what, Advice::RetryLater));
         }
+        if options.product.is_some() && endpoint.name != "create_session" {
+            return Err(Error::invalid(endpoint.name, "product", "belongs to a purchase of a session"));
+        }
         let refusal = options.without_use(Use::Call(endpoint.safety));
         refusal.map_or(Ok(()), |(field, rule)| Err(Error::invalid(endpoint.name, field, rule)))
     }

@@ -14,7 +14,7 @@ use crate::client::sessions::session::ended;
 use crate::client::types::misfit;
 use crate::contract::agent::{CreateSession, GetSession};
 use crate::contract::{ANY, Json, Operation, Shape, endpoint, json_of};
-use crate::engine::{Age, Answered, Exchange, Job, Subject, Terms, Then, Write, is_over_for_good, phase_of, requested_type};
+use crate::engine::{Age, Answered, Choice, Exchange, Job, Subject, Terms, Then, Write, is_over_for_good, phase_of, requested_type};
 use crate::options::CallOptions;
 use crate::policy::{Advice, Effect, Error, Kind, Ledger, Rule};
 use crate::state::{CommandId, Data, Done, Name, RequestIdentity, SavedCall, SavedSession, User};
@@ -114,6 +114,7 @@ impl Router {
         let own = call.key.as_deref().unwrap_or_default();
         terms.quote = call.counted.iter().filter(|counted| counted.is_of(own)).map(|counted| counted.usd).next_back();
         terms.counted.clone_from(&call.counted);
+        terms.choice = call.choice.clone().map(|saved| Box::new(Choice::restored(saved)));
         let exchange = Exchange::new(endpoint, built, Vec::new(), self.retry().timeout_ms);
         let mut write = Write::new(exchange, self.retry(), ledger, terms);
         (write.key.age, write.key.settled, write.restored) = (Age::Saved(call.age), call.key_settled, true);

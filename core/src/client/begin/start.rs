@@ -18,7 +18,8 @@ use crate::contract::agent::{CreateSession, GetSession, RotateSession};
 use crate::contract::pools::SlotPurchase;
 use crate::contract::reseller::{CreateStaticOrder, ListStaticOrders};
 use crate::contract::{ANY, Endpoint, Operation, ReconcileRecord, Safety, WaitOrder, WaitSession, endpoint};
-use crate::engine::{Exchange, Job, RecordId, Subject, Terms, Then, Write, requested_type};
+use crate::engine::{Cheapest, Choice, Exchange, Job, RecordId, Subject, Terms, Then, Write, requested_type};
+use crate::json::pick;
 use crate::options::CallOptions;
 use crate::policy::{Advice, Effect, Error, KEY_WINDOW, Kind, Ledger, Rule};
 use crate::state::{BadRecord, CommandId, Data, Fingerprint, LaterPurchase, Name, RequestIdentity, SavedCall, User};
@@ -67,7 +68,12 @@ impl Router {
 
     /// Checks a request and queues it.
     pub(crate) fn start(&mut self, endpoint: &'static Endpoint, params: &str, then: Then, options: CallOptions) -> CommandId {
-        match (options.refusal(), build(endpoint, params)) {
+        let chosen = options.product.as_ref().filter(|_| endpoint.name == CreateSession::ENDPOINT.name);
+        let params = match chosen.map_or(Ok(None), |product| product.lay_over(params).map(Some)) {
+            Ok(laid) => laid.unwrap_or_else(|| params.to_owned()),
+            Err(rule) => return self.reject(Error::invalid(endpoint.name, "product", rule), options.intent),
+        };
+        match (options.refusal(), build(endpoint, &params)) {
             (Some((field, rule)), _) => self.reject(Error::invalid(endpoint.name, field, rule), options.intent),
             (None, Err(refusal)) => self.refuse_params(endpoint.name, &refusal, options),
             (None, Ok(built)) => self.start_built(endpoint, built, then, options),
@@ -75,11 +81,14 @@ impl Router {
     }
 
     /// Queues a request whose parameters are sound.
-    pub(crate) fn start_built(&mut self, endpoint: &'static Endpoint, built: Built, then: Then, options: CallOptions) -> CommandId {
+    pub(crate) fn start_built(&mut self, endpoint: &'static Endpoint, built: Built, then: Then, mut options: CallOptions) -> CommandId {
+        // The smaller one of two limits holds.
+        let limits = [options.max_unit_price, options.product.as_ref().and_then(|product| product.max_unit_price)];
+        options.max_unit_price = limits.into_iter().flatten().min();
         // The body is read again only where its type matters.
         let requested = || options.auto_rotate.then(|| requested_type(&built)).flatten();
         let rotates = || check_rotation(endpoint.name, then, requested().as_deref(), &options);
-        let terms = || Terms::new(endpoint, &built, options.max_unit_price, options.expected_charge_usd);
+        let terms = || terms_of(endpoint, &built, &options);
         let priced = || terms().refusal(endpoint).filter(|_| self.spending.has_cap()).map_or(Ok(()), Err);
         let ends = || self.check_if_ended(endpoint, then, &options);
         if let Err(error) = self.check_use(endpoint, &options).and_then(|()| rotates()).and_then(|()| ends()).and_then(|()| priced()) {
@@ -149,7 +158,7 @@ impl Router {
     ) -> Entry {
         let policy = self.policy(options);
         let (session_id, credentials) = (built.session_id.as_deref().map(ArcStr::from), built.credentials);
-        let terms = Terms::new(endpoint, &built, options.max_unit_price, options.expected_charge_usd);
+        let terms = terms_of(endpoint, &built, options);
         let exchange = Exchange::new(endpoint, built, headers(options), policy.timeout_ms);
         let (intent, named) = (bought_as.as_ref().and_then(|known| known.intent.clone()), bought_as.is_some());
         let mut subject = Subject { operation: endpoint.name, intent, named, session_id, ..Subject::default() };
@@ -299,4 +308,19 @@ pub(crate) fn unreadable(operation: &'static str, bad: &BadRecord, effect: Effec
         }
     };
     Error::new(kind, effect, operation, what, advice)
+}
+
+/// The terms of a write, with the choice of its product if the caller left that to the client.
+fn terms_of(endpoint: &Endpoint, built: &Built, options: &CallOptions) -> Terms {
+    let has_project = || {
+        let project = built.body.as_deref().and_then(|body| pick(body, ["project_id"]));
+        project.is_some_and(|[project]| project.is_some())
+    };
+    let choice = |product: &Cheapest| {
+        let product = Cheapest { max_unit_price: options.max_unit_price, ..product.clone() };
+        Box::new(Choice::new(product, has_project()))
+    };
+    let mut terms = Terms::new(endpoint, built, options.max_unit_price, options.expected_charge_usd);
+    terms.choice = options.product.as_ref().map(choice);
+    terms
 }

@@ -157,6 +157,7 @@ impl Entry {
             order_no: None,
             session_over: self.record.rare.as_ref().is_some_and(|rare| rare.session_over),
             refused: false,
+            choice: write.terms.choice.as_ref().map(|choice| choice.saved.clone()),
         })
     }
 

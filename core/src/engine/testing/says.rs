@@ -64,6 +64,7 @@ impl From<Result<Price, Error>> for Says {
     fn from(price: Result<Price, Error>) -> Says {
         match price {
             Ok(Price::Usd(price)) => Says::Other(format!("price {price}")),
+            Ok(Price::Chosen(candidate)) => Says::Other(format!("chosen {} {}", candidate.product_no, candidate.price)),
             Ok(Price::Other(currency)) => Says::Other(format!("price in {currency}")),
             Err(error) => Says::Failed(error),
         }

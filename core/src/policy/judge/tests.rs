@@ -1,7 +1,7 @@
 use super::*;
 
 fn asked(safety: Safety, paid: bool) -> JudgeContext {
-    JudgeContext { safety, paid, retry_paid: false, capped: false, rules: Rules::default(), look: None, is_callers: false }
+    JudgeContext { safety, paid, retry_paid: false, capped: false, chooses: false, rules: Rules::default(), look: None, is_callers: false }
 }
 
 fn fresh() -> Ledger {

@@ -6,7 +6,7 @@ use hopline::contract::{Api, Endpoint, Record};
 
 use super::method::{Given, Method, Param, params};
 use super::{HEADER, answer_type, member, quoted, record_of};
-use crate::model::{Use, WALK, Walk, about, camel, client, operation, operations, use_of};
+use crate::model::{Use, WALK, Walk, about, camel, client, operation, operations, request_fields, use_of};
 
 /// The parameters of `request`, by their names in the core.
 const REQUEST: [Given; 5] = [
@@ -52,7 +52,7 @@ fn print_method(out: &mut String, endpoint: &Endpoint) {
         fun: "suspend fun",
         name: camel(endpoint.name),
         doc: about(endpoint),
-        params: params(endpoint.request.fields),
+        params: params(request_fields(endpoint)),
         takes: use_of(endpoint),
         beside: Vec::new(),
         answer: answer.to_owned(),
@@ -105,7 +105,7 @@ const WAITING: [Waiting; 4] = [
     Waiting {
         name: "open_session",
         of: "create_session",
-        params: |buy| params(buy.request.fields),
+        params: |buy| params(request_fields(buy)),
         takes: Use::Open,
         doc: "Buys a session and waits until it is usable, over, or the deadline has come. The call can charge money.",
     },

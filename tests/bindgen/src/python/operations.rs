@@ -6,7 +6,7 @@ use hopline::contract::{Api, Endpoint, Record};
 
 use super::method::{Given, Method, Param, params};
 use super::{HEADER, answer_type, python_name, record_of};
-use crate::model::{Use, WALK, Walk, about, client, operation, operations, pool_requests, use_of};
+use crate::model::{Use, WALK, Walk, about, client, operation, operations, pool_requests, request_fields, use_of};
 
 /// The parameters of `request`, and those of `open_session` beside its options.
 const REQUEST: [Given; 5] = [
@@ -64,7 +64,7 @@ pub(super) fn print(api: Api) -> String {
     }
     put!(out, "from ._told import IfEnded, Method, PoolOnChange, PoolReplace, Safety");
     put!(out, "from ._types import *  # noqa: F403");
-    put!(out, "from ._value import Reply, Until");
+    put!(out, "from ._value import Cheapest, Reply, Until");
     put!(out, "from ._values import UNSET, Secret, Unset\n");
     put!(out, "if TYPE_CHECKING:\n    from decimal import Decimal");
     put!(out, "\n\nclass Async{}Operations(AsyncClient):", client(api));
@@ -91,7 +91,7 @@ fn print_method(out: &mut String, endpoint: &Endpoint) {
     Method {
         name: endpoint.name,
         doc: about(endpoint),
-        params: params(endpoint.request.fields),
+        params: params(request_fields(endpoint)),
         positional: 0,
         takes: Some(use_of(endpoint)),
         beside: Vec::new(),
@@ -132,7 +132,7 @@ fn print_waiting(out: &mut String, api: Api) {
         Method {
             name: "open_session",
             doc: doc.lines().map(str::to_owned).collect(),
-            params: params(create.request.fields),
+            params: params(request_fields(create)),
             positional: 0,
             takes: Some(Use::Open),
             beside: OPENING.iter().map(Param::from).collect(),
@@ -165,7 +165,7 @@ fn print_orders(out: &mut String, api: Api) {
     let place = "Places a static order and waits until its proxies can be used, it is over, or the deadline has come.\n\nIt is placed once: \
                  where it may have been placed, it stays in doubt, and `reconcile` shows what it may have become.";
     let wait = "Waits for a static order by its number, as `place_order` does after placing it.";
-    let (fields, order_no) = (params(create.request.fields), vec![Param::from(&ORDER)]);
+    let (fields, order_no) = (params(request_fields(create)), vec![Param::from(&ORDER)]);
     let each = [("place_order", place, fields, Use::Place), ("wait_order", wait, order_no, Use::Watch)];
     for (name, doc, params, takes) in each {
         Method {

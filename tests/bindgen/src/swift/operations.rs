@@ -5,7 +5,7 @@ use std::fmt::Write;
 use hopline::contract::{Api, Endpoint, Field, Shape};
 
 use super::{HEADER, answer_type, chosen, doc, name, one_line, optional, request_type};
-use crate::model::{CallOption, Kind, Use, WALK, Walk, about, camel, client, operation, operations, options_of, use_of};
+use crate::model::{CallOption, Kind, Use, WALK, Walk, about, camel, client, operation, operations, options_of, request_fields, use_of};
 
 /// The text of the file of an API.
 pub(super) fn print(api: Api) -> String {
@@ -60,6 +60,7 @@ impl From<&CallOption> for Given {
             Kind::Headers => "[String: Secret] = [:]",
             Kind::Until => "Until? = nil",
             Kind::Texts => "[String] = []",
+            Kind::Product => "Cheapest? = nil",
             Kind::IfEnded => "IfEnded? = nil",
         };
         Given { name: camel(option.plain()), kind, doc: option.doc, told: Some(option.name) }
@@ -91,7 +92,7 @@ impl Method {
         Method {
             name: endpoint.name.to_owned(),
             doc: about(endpoint),
-            fields: chosen(endpoint.request.fields),
+            fields: chosen(request_fields(endpoint)),
             call: format!("call({:?}, params, told)", endpoint.name),
             id: None,
             takes: use_of(endpoint),
@@ -185,7 +186,7 @@ fn print_waiting(out: &mut String, api: Api) {
     let handle = |endpoint: &'static Endpoint, id: &str| endpoint.request.field(id).into_iter().collect();
     if let Some(create) = operation(api, "create_session") {
         let doc = "Buys a session and waits until it is usable, over, or the deadline has come.";
-        method("open_session", &[doc], chosen(create.request.fields), Use::Open, "OpenSession").print(out);
+        method("open_session", &[doc], chosen(request_fields(create)), Use::Open, "OpenSession").print(out);
     }
     if let Some(read) = operation(api, "get_session") {
         let doc = "Waits for a session by its id, as `openSession` does after its purchase.";
@@ -197,7 +198,7 @@ fn print_waiting(out: &mut String, api: Api) {
             "",
             "The order is placed once: if it may have been placed, it stays in doubt, and `reconcile` shows candidates for its result.",
         ];
-        method("place_order", &doc, chosen(create.request.fields), Use::Place, "OrderReply").print(out);
+        method("place_order", &doc, chosen(request_fields(create)), Use::Place, "OrderReply").print(out);
     }
     if let Some(cancel) = operation(api, "cancel_static_order") {
         let doc = "Waits for a static order by its number, as `placeOrder` does after placing it.";

@@ -118,6 +118,7 @@ fn print_option(out: &mut String, option: &CallOption) {
         Kind::Headers => "{ [name: string]: string } | Iterable<readonly [string, string]>",
         Kind::Until => "Until",
         Kind::Texts => "string[]",
+        Kind::Product => "Cheapest",
         Kind::IfEnded => "IfEnded",
     };
     let in_node = IN_NODE.iter().find(|(name, _)| *name == option.name);

@@ -83,6 +83,26 @@ public data class Until(
 )
 
 /**
+ * A choice of a product: the cheapest one of the account's own list that fits. Prices are compared within one unit. Products in another
+ * currency than USD, without enough stock or not available are passed over, and so are shared ones, unless [sharing] or the `projectId`
+ * of the purchase is set.
+ */
+public data class Cheapest(
+    /** The type of the product. */
+    val type: SessionType,
+    /** The country, as the product has it. */
+    val country: String? = null,
+    /** The city, as the product has it. */
+    val city: String? = null,
+    /** The other users of the product's addresses. */
+    val sharing: Sharing? = null,
+    /** The unit of the price, required where products with several units fit. */
+    val unit: String? = null,
+    /** The highest price of one unit, in USD. Without any limit nothing dearer than the first choice is bought. */
+    val maxUnitPrice: BigDecimal? = null,
+)
+
+/**
  * A word of a list. The word is an `enum` if the list is Hopline's own; an answer may hold other words of the contract's lists, which are
  * kept.
  */
@@ -123,6 +143,17 @@ internal fun tree(value: Any?, room: Int = DEEPEST): JsonElement =
         // Longer than 24 days counts as 24 days.
         is Duration -> JsonPrimitive(value.inWholeMilliseconds.coerceAtMost(Int.MAX_VALUE.toLong()))
         is Until -> tree(mapOf("at" to value.at, "is" to value.isOneOf, "at_least" to value.atLeast))
+        is Cheapest ->
+            tree(
+                mapOf(
+                    "session_type" to value.type,
+                    "country" to value.country,
+                    "city" to value.city,
+                    "sharing" to value.sharing,
+                    "unit" to value.unit,
+                    "max_unit_price" to value.maxUnitPrice,
+                )
+            )
         is Boolean -> JsonPrimitive(value)
         is Number -> JsonPrimitive(value)
         is String -> JsonPrimitive(value)

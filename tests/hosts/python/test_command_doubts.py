@@ -10,6 +10,7 @@ from command_line import Shell, interrupt, typed, until_at_work, until_said
 from sandbox import Sandbox
 
 BUY = ("buy", "dynamic-world", "--max-unit-price", "5")
+HOUR = "3600000"
 
 
 @pytest.fixture
@@ -104,11 +105,9 @@ def test_a_person_who_does_not_agree_leaves_a_doubt_as_it_is(answers: tuple[str,
 
 
 def test_a_purchase_whose_process_was_killed_is_shown_and_the_same_command_goes_on_with_it(shell: Shell, sandbox: Sandbox) -> None:
-    sandbox.fault("create_session", 1, kind="in_progress", ms=1500)
+    sandbox.fault("create_session", 1, kind="delay", ms=3_600_000)
     killed = shell.begin(*BUY, "--intent", "job-17")
-    until_said(killed, "one unit costs 4 USD")
-    while not [request for request in sandbox.requests() if request["method"] == "POST"]:
-        pass
+    until_at_work(sandbox, "create_session")
     killed.kill()
     killed.communicate()
     [doubt] = shell.run("doubts", "--json", code=3).json["doubts"]
@@ -119,21 +118,22 @@ def test_a_purchase_whose_process_was_killed_is_shown_and_the_same_command_goes_
 
 @pytest.mark.parametrize("is_accepted", [True, False])
 def test_the_same_intent_finds_the_session_of_a_purchase_that_was_interrupted(is_accepted: bool, tmp_path: Path) -> None:
-    slow = Sandbox("--seed", "7", "--provisioning-ms", "2000")
+    slow = Sandbox("--seed", "7", "--provisioning-ms", HOUR)
     try:
         shell = Shell(slow, tmp_path)
         if not is_accepted:
-            slow.fault("create_session", 1, kind="in_progress", ms=1500)
+            slow.fault("create_session", 1, kind="delay", ms=int(HOUR))
         command = shell.begin(*BUY, "--intent", "job-17")
-        until_said(command, "accepted: session" if is_accepted else "one unit costs 4 USD")
-        until_at_work(slow, "list_products", 2)
-        while not [request for request in slow.requests() if request["method"] == "POST"]:
-            pass
+        if is_accepted:
+            until_said(command, "accepted: session")
+        else:
+            until_at_work(slow, "create_session")
         interrupt(command)
         said = shell.end(command)
         assert said.code == 130 and said.out == "" and said.err.count("hopline: interrupted") == 1
         assert [["resume", "job-17"], ["doubts"]] == list(typed(said.err))
         assert shell.run("doubts", code=0 if is_accepted else 3).out != ""
+        slow.control("clock", {"advance_ms": int(HOUR)})
         url = buy(shell, "job-17")
         assert slow.charges() == 1 and fetched(slow, url) == 200
     finally:
@@ -141,15 +141,18 @@ def test_the_same_intent_finds_the_session_of_a_purchase_that_was_interrupted(is
 
 
 def test_two_commands_at_once_buy_one_session(tmp_path: Path) -> None:
-    slow = Sandbox("--seed", "7", "--provisioning-ms", "1500")
+    slow = Sandbox("--seed", "7", "--provisioning-ms", HOUR)
     try:
         shell = Shell(slow, tmp_path)
         first = shell.begin(*BUY, "--intent", "job-17")
         until_said(first, "accepted: session")
         second = shell.run(*BUY, "--intent", "job-17", code=1)
         assert "this call bought nothing" in second.err and second.out == ""
-        waiting = shell.run(*BUY, "--intent", "job-17", "--wait")
-        assert waiting.out == shell.end(first).out and slow.charges() == 1
+        waiting = shell.begin(*BUY, "--intent", "job-17", "--wait")
+        until_said(waiting, "buying 1 GB")
+        slow.control("clock", {"advance_ms": int(HOUR)})
+        ended = [shell.end(command) for command in (first, waiting)]
+        assert [one.code for one in ended] == [0, 0] and ended[0].out == ended[1].out and slow.charges() == 1
     finally:
         slow.close()
 

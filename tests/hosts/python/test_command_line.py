@@ -126,6 +126,7 @@ def test_a_failure_is_one_sentence_and_an_exit_code(shell: Shell, sandbox: Sandb
     assert lost.run(*BUY, code=1).err.splitlines()[1:] == ["  hopline store init"] and not (tmp_path / "gone").exists()
     # Commands that need no store do not look for one.
     assert lost.run("balance").code == 0
+    assert Shell(sandbox, Path("/proc/none")).run("store", "init", code=1).err.startswith("hopline: `/proc/none` can't be made: ")
     assert lost.run("store", "init").out == f"`{tmp_path / 'gone'}` is made\n" and lost.run(*BUY).code == 0
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "file").write_text("of somebody else")
@@ -134,11 +135,12 @@ def test_a_failure_is_one_sentence_and_an_exit_code(shell: Shell, sandbox: Sandb
 
 
 def test_a_session_that_is_not_usable_in_time_is_bought_all_the_same(tmp_path: Path) -> None:
-    slow = Sandbox("--seed", "7", "--provisioning-ms", "4000")
+    slow = Sandbox("--seed", "7", "--provisioning-ms", "3600000")
     try:
         shell = Shell(slow, tmp_path)
         late = shell.run(*BUY, "--deadline", "0.5", code=4)
         assert late.out == "" and ["resume", "job-17"] in list(typed(late.err))
+        slow.control("clock", {"advance_ms": 3_600_000})
         assert "is ready: `active`" in shell.run("resume", "job-17").out and slow.charges() == 1
     finally:
         slow.close()

@@ -11,10 +11,12 @@ from typing import Any, Literal, TypeAlias
 
 import hopline
 
+from . import node_folder
 from .arguments import alike, said, typed
 from .screen import Screen, Stop
 
 Client: TypeAlias = hopline.AgentClient | hopline.ResellerClient
+FolderOfAny: TypeAlias = hopline.FolderStore | node_folder.NodeFolder
 Use: TypeAlias = Literal["needed", "if_given", "none"]
 """The need of a command for the store."""
 _RESELLER = ("HOPLINE_BACKEND_URL", "HOPLINE_USERNAME", "HOPLINE_PASSWORD")
@@ -94,13 +96,12 @@ class Shell(ExitStack):
             # A client would make the folder, and a mistyped path would be a store that remembers no purchase.
             if not os.path.isdir(asked.store):
                 raise Stop(f"there is no folder `{asked.store}`", [self.type("store", "init")])
-            options["store"] = _folder(asked.store)
+            options["store"] = folder(asked.store)
         return options
 
 
-def _folder(path: str) -> hopline.Store:
-    from . import node_folder
-
+def folder(path: str) -> FolderOfAny:
+    """Returns the store of a folder, whichever language made it."""
     return node_folder.NodeFolder(path) if node_folder.is_one(path) else hopline.FolderStore(path)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import hopline
 
-from .accounts import Client, Shell, is_doubt, name_of
+from .accounts import Client, Shell, folder, is_doubt, name_of
 from .arguments import Parser
 from .buying import add_cap, add_yes, readable
 from .screen import Line, Loud, Outcome, Stop, Table
@@ -260,9 +260,18 @@ def store_init(shell: Shell) -> Outcome:
         raise Stop("--store FOLDER or HOPLINE_STORE is needed", code=2)
     is_new = not os.path.isdir(path)
     if is_new:
-        os.makedirs(path, mode=0o700)
-    for client in shell.clients():
-        client.saved()
+        try:
+            os.makedirs(path, mode=0o700)
+        except OSError as error:
+            raise Stop(f"`{path}` can't be made: {error.strerror}") from None
+    store = folder(path)
+    try:
+        # Any call opens the folder.
+        store.list("00", after=None, open=True)
+    except OSError as error:
+        raise Stop(str(error)) from None
+    finally:
+        store.close()
     return Outcome({"store": path, "made": is_new}, [f"`{path}` is {'made' if is_new else 'a store already'}"])
 
 

@@ -150,6 +150,8 @@ class NodeFolder:
     def _opened(self) -> Iterator[_Owner]:
         with self._lock:
             if self._owner is None:
+                if not hasattr(socket, "AF_UNIX"):
+                    raise StoreNotOpened("a folder of Hopline for Node can't be opened by Python on this system")
                 if not is_one(str(self._path)):
                     raise StoreNotOpened(f"`{self._path}` is not a folder of Hopline for Node")
                 try:

@@ -508,7 +508,7 @@ export interface StoreOptions {
 }
 
 /**
- * Records as files, in a folder that the processes of a machine share; Node only. A dead client is recognised at once, by a socket in its
+ * Records as files, in a folder that the processes of a machine share; Node only: elsewhere one can be made, and the first call that needs it fails. A dead client is recognised at once, by a socket in its
  * folder that no process listens on, so the folder must not be shared between machines. The format is Node's own: a folder of Python,
  * Kotlin, Swift or Rust can't be opened.
  */
@@ -620,7 +620,7 @@ export function sessionEvent(facts: SessionEvent): { [name: string]: Json };
 
 /**
  * Records in a database of the browser, which the tabs and workers of an origin share; browsers only, and there in a secure context only
- * (https or localhost). Each client holds a Web Lock, which the browser takes back however a tab ends. A page that the browser freezes
+ * (https or localhost). Elsewhere, such as on a server that renders the page, one can be made, and the first call that needs it fails. Each client holds a Web Lock, which the browser takes back however a tab ends. A page that the browser freezes
  * keeps its lock, so a client without a sign of life for 60 seconds, which does not answer, counts as gone, too; once it wakes it claims
  * its names again, unless others own them.
  */
@@ -639,11 +639,16 @@ export class IndexedDBStore implements Store {
 }
 
 /**
- * Loads the core, the file `core.wasm` beside the script. In Node the core is there from the start. In a browser a client loads it by
- * itself, every call waits for it, and a failed load is tried again by the next call. Await this first if the constructor is to refuse
- * wrong options, or to use `isShared`, `ProxySettings` or `sessionEvent` before the first client.
+ * Loads the core, which a client otherwise does by itself: Node reads it when something first needs it, a page fetches the file `core.wasm` beside the
+ * script while it renders, and a Worker has it. Every call waits for it, and a failed load is tried again by the next call. Await this first if the
+ * constructor of a page's client is to refuse wrong options, or to use `isShared`, `ProxySettings` or `sessionEvent` before the first client.
+ *
+ * `core` is one that you have: a `WebAssembly.Module`, the bytes of `hopline/core.wasm`, or a `Response` with them. It is not looked at if the core
+ * is loaded already.
+ *
+ * @throws {HoplineError} `unavailable` if there is none, or if it belongs to another version of the package; `invalid` if `core` is something else.
  */
-export function load(): Promise<void>;
+export function load(core?: object | Promise<object>): Promise<void>;
 
 /** Returns true if a product is shared static. The core must be loaded: see `load`. */
 export function isShared(product: StaticProduct | ProductRanges): boolean;
@@ -746,7 +751,7 @@ export interface AgentClient extends AgentOperations, ClientMethods<OpenSession>
 export class AgentClient {
   /**
    * Makes a client. Nothing is sent, and no store is opened, before the first call. If the core is not loaded yet, wrong options are
-   * refused by the calls.
+   * refused by the calls, and so is a `baseUrl` without a host where there is no page, such as while a server renders one.
    */
   constructor(options?: AgentClientOptions);
   /** Buys a session and waits until it is usable, over, or the deadline has come. */

@@ -1,10 +1,10 @@
-import { hostText } from "../gen/hopline_wasm.js";
 import { agentOperations, agentWalks } from "../gen/operations.js";
 import { about } from "./answers.js";
 import { Client, equip } from "./client.js";
 import { Engine } from "./engine.js";
 import { asked } from "./error.js";
 import { host } from "./host.js";
+import { runtime } from "./runtime.js";
 import { seenOf } from "./seen.js";
 import { OpenSession } from "./session.js";
 import { Sessions } from "./sessions.js";
@@ -47,7 +47,7 @@ const agent = /* @__PURE__ */ equip(
 
     async quote(product, quantity) {
       await this.#engine.usable("quote");
-      const raw = asked(() => hostText("quote", encode("quote", "product", product), encode("quote", "quantity", quantity)), { given: { product, quantity } });
+      const raw = asked(() => runtime.hostText("quote", encode("quote", "product", product), encode("quote", "quantity", quantity)), { given: { product, quantity } });
       return about(JSON.parse(raw), { facts: "{\"attempts\":0}", raw });
     }
 

@@ -1,6 +1,6 @@
-import { hostText } from "../gen/hopline_wasm.js";
 import { asked, refuse } from "./error.js";
 import { host } from "./host.js";
+import { runtime } from "./runtime.js";
 import { encode } from "./values.js";
 
 /** Asks the core a question that needs no client. */
@@ -10,22 +10,28 @@ export function ask(question, given) {
 
 /** The error of a call that is not made, in the words that every host uses for it. */
 export function refusal(operation, because, more) {
+  // A client that was closed before its core was there.
+  if (!isHere()) return refuse("misuse", operation, "was called on a client that is closed", { advice: "new_client" });
   try {
-    return asked(() => hostText("refusal", encode("refusal", "given", { operation, because, ...more }), ""), { called: operation });
+    return asked(() => runtime.hostText("refusal", encode("refusal", "given", { operation, because, ...more }), ""), { called: operation });
   } catch (error) {
     return error;
   }
 }
 
-/** Returns true if the core is loaded. If not, loading begins. */
+/** Returns true if the core is loaded. If not, loading begins; a call reports its failure. */
 export function isHere() {
-  const loading = host.load();
-  loading?.catch(() => {});
-  return !loading;
+  try {
+    const loading = host.load();
+    loading?.catch(() => {});
+    return !loading;
+  } catch {
+    return false;
+  }
 }
 
 /** Asks the core a question, if it is loaded. */
 export function now(operation, question, given) {
-  if (isHere()) return asked(() => hostText(question, given, ""));
+  if (isHere()) return asked(() => runtime.hostText(question, given, ""));
   throw refuse("misuse", operation, "the core is not loaded yet; await `load()` or any call of a client first");
 }

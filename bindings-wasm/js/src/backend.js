@@ -31,7 +31,7 @@ export function relay(options) {
 
   /** Answers a request of the page: by a refusal, or by the answer of the service. */
   async function answer(request, url) {
-    if (!isOwn(request, url, origins)) return refuse(403, "this server answers its own pages only");
+    if (!isOwn(request, hostIn(request, url), origins)) return refuse(403, "this server answers its own pages only");
     const path = url.pathname.startsWith(`${mount}/`) ? url.pathname.slice(mount.length) : "";
     const [route, params] = routeOf(routes, request.method, path);
     if (!route) return refuse(404, "this server passes on no such request");
@@ -78,7 +78,7 @@ export function relay(options) {
   return async (request) => {
     const url = new URL(request.url);
     const origin = request.headers.get("origin");
-    const shares = origin !== null && hostOf(origin) !== url.host && Boolean(origins?.has(origin));
+    const shares = origin !== null && hostOf(origin) !== hostIn(request, url) && Boolean(origins?.has(origin));
     if (shares && request.method === "OPTIONS") return shared(new Response(null, { status: 204, headers: PREFLIGHT }), origin);
     let reply;
     try {
@@ -103,7 +103,7 @@ function shared(reply, origin) {
 }
 
 /** Returns true if a request comes from a page of this server, or from a program: no form and no script of another site. */
-function isOwn({ method, headers }, { host }, origins) {
+function isOwn({ method, headers }, host, origins) {
   const [origin, site] = [headers.get("origin"), headers.get("sec-fetch-site")];
   if (origin === null) {
     const isSafe = ["GET", "HEAD"].includes(method) ? ["same-origin", "none", null].includes(site) : site === "same-origin";
@@ -113,6 +113,9 @@ function isOwn({ method, headers }, { host }, origins) {
   if (origins?.has(origin)) return true;
   return origins === undefined && hostOf(origin) === host && ["same-origin", null].includes(site);
 }
+
+/** The host that a request asked for. Next puts the name that its server was started with into the address. */
+const hostIn = ({ headers }, { host }) => headers.get("host") ?? host;
 
 const hostOf = (origin) => (URL.canParse(origin) ? new URL(origin).host : undefined);
 

@@ -47,9 +47,6 @@ const ANSWERS = {
   },
 };
 
-/** The methods of every store. */
-export const METHODS = Object.keys(ANSWERS);
-
 /**
  * Decodes a call of the core: returns a function of the store that returns the encoded answer, and whether a client of this process owns
  * the names.

@@ -1,4 +1,5 @@
 import { refusal } from "./ask.js";
+import { Registry } from "./dropped.js";
 import { refuse } from "./error.js";
 import { disposable } from "./hide.js";
 import { host } from "./host.js";
@@ -6,7 +7,7 @@ import { flag, object, optionsOf, text } from "./values.js";
 import { placeOf } from "./words.js";
 
 /** A client without references releases its names, and its warning names the place where it was made. */
-const dropped = new FinalizationRegistry(({ engine, place }) => {
+const dropped = new Registry(({ engine, place }) => {
   if (engine.isUsed) host.warn(`a client of Hopline${place ? ` that was made at ${place}` : ""} was not closed; it sends nothing more, and what it held is free`);
   engine.close().catch(() => {});
 });

@@ -1,15 +1,14 @@
-import { Client as Core } from "../gen/hopline_wasm.js";
 import { answer } from "./answers.js";
-import { refusal } from "./ask.js";
-import { METHODS } from "./calls.js";
+import { isHere, refusal } from "./ask.js";
 import { lettingOthers } from "./clock.js";
-import { drive } from "./driver.js";
 import { asked, heed, read, refuse } from "./error.js";
 import { Listeners } from "./events.js";
 import { host } from "./host.js";
 import { ours } from "./names.js";
 import { Walk } from "./pages.js";
+import { runtime } from "./runtime.js";
 import { revealed } from "./secret.js";
+import { METHODS } from "./stores.js";
 import { encode, object, optionsOf, signalOf, spell } from "./values.js";
 
 /** The `fetch` at the time of loading. A program that replaces it later answers for its own one. */
@@ -69,15 +68,15 @@ export class Engine {
       return (known = { fetch, isGiven, connection: host.connections(fetch, isGiven), secrets, ...failures });
     };
     this.#make = () => {
-      const core = asked(() => new Core(spelled, crypto.getRandomValues(new Uint8Array(16))), { given: options, variable });
-      this.#driver = drive(core, http, store, this.#listeners);
+      const core = asked(() => new runtime.Core(spelled, crypto.getRandomValues(new Uint8Array(16))), { given: options, variable });
+      this.#driver = runtime.drive(core, http, store, this.#listeners);
     };
     this.#store = store;
     if (log !== undefined) this.onEvent((event) => log[event.level]?.(`hopline: ${ours(event.operation)}: ${event.event}`, event));
+    // The first call says what is missing here, such as while a server renders a page.
+    if (host.waits(rest.baseUrl)) return;
     // The core is loaded while the program goes on. If it is loaded already, wrong options are refused at once.
-    const loading = host.load();
-    if (loading) loading.catch(() => {});
-    else this.#make();
+    if (isHere()) this.#make();
   }
 
   /** Asks the core a question now; `undefined` before it is loaded, and once the client is closed. */

@@ -47,8 +47,8 @@ class Strangers {
   }
 }
 
-/** Records in a database of the browser, which tabs and workers share. hopline.d.ts documents it. */
-export class IndexedDBStore {
+/** The records of an `IndexedDBStore`. */
+export class Database {
   #name;
   #now;
   #opening;
@@ -72,8 +72,7 @@ export class IndexedDBStore {
   #renewing;
   #lost = () => {};
 
-  constructor(name, { now = Date.now } = {}) {
-    if (typeof name !== "string" || name === "") throw refuse("invalid", "store", "`name` must be the name of a database");
+  constructor(name, now) {
     this.#name = name;
     this.#now = now;
   }

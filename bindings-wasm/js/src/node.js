@@ -3,40 +3,38 @@ import { AsyncLocalStorage, AsyncResource } from "node:async_hooks";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { initSync } from "../gen/hopline_wasm.js";
+import { absent } from "./absent.js";
 import { connections } from "./connections.js";
+import { FROM, failed, isLoaded, start, startWith } from "./core.js";
+import { readEnvironment } from "./environment.js";
 import { failuresOf } from "./failures.js";
 import { host } from "./host.js";
-import { refuse } from "./error.js";
+import * as run from "./run.js";
+import { runtime } from "./runtime.js";
 import { openPool } from "./pool.js";
 
-initSync({ module: readFileSync(join(__dirname, "node.wasm")) });
+/** Where the core may be: a function that returns its address or its bytes. A bundler may leave it behind, or know where it puts it. */
+const places = [() => join(__dirname, "node.wasm")];
 
-/** By API: which option comes from which variable. */
-const VARIABLES = {
-  agent: { apiKey: "HOPLINE_API_KEY", baseUrl: "HOPLINE_BASE_URL" },
-  reseller: { username: "HOPLINE_USERNAME", password: "HOPLINE_PASSWORD", baseUrl: "HOPLINE_BACKEND_URL" },
+Object.assign(runtime, run);
+readEnvironment();
+/** The core is read and compiled when something needs it. */
+host.load = () => {
+  if (isLoaded()) return undefined;
+  let fault;
+  for (const place of places) {
+    try {
+      const found = place();
+      return void start(ArrayBuffer.isView(found) ? found : readFileSync(found));
+    } catch (cause) {
+      fault ??= cause;
+    }
+  }
+  const how = "leave the package out of the bundle (`--external:hopline`, in Next `serverExternalPackages`), copy `node.wasm` of the package beside it, or import `hopline/inline`, which has it within";
+  throw failed(`could not be read, as where a bundler left the file out: ${how}`, fault);
 };
-
-/** All or nothing: a given token must not be renewed with another login. */
-const LOGIN = ["username", "password", "token"];
-
-host.environment = (api, given) => {
-  // A file or a shell may have left a line break behind it.
-  const trimmed = (option, text) => (option === "password" ? text.replace(/^[\r\n]+|[\r\n]+$/g, "") : text.trim());
-  const hasLogin = LOGIN.some((option) => option in given);
-  // A blank one is refused by its name: a key that is lost on its way must not make a client without one.
-  const found = Object.entries(VARIABLES[api]).filter(([option, name]) => name in process.env && !(hasLogin && LOGIN.includes(option)));
-  return Object.fromEntries(found.map(([option, name]) => [option, trimmed(option, process.env[name])]));
-};
-host.variable = (api, option) => VARIABLES[api][option];
-host.elsewhere = (api) => `, or set ${VARIABLES[api].baseUrl}`;
-host.unauthorized = (api, { apiKey, username, token }) => {
-  if (apiKey ?? username ?? token) return "";
-  const [missing, options] = api === "agent" ? ["key", "`apiKey`"] : ["login", "`username` and `password`"];
-  const variables = Object.entries(VARIABLES[api]).flatMap(([option, name]) => (option === "baseUrl" ? [] : [name]));
-  return `; this client has no ${missing}: give ${options}, or set ${variables.join(" and ")}`;
-};
+// A path is one of a page's own server: here there is none, and the first call says so.
+host.waits = (baseUrl) => /^[./]/.test(baseUrl);
 host.context = () => {
   // Node 20.0 to 20.4 have no snapshots.
   if (AsyncLocalStorage.snapshot) return AsyncLocalStorage.snapshot();
@@ -50,15 +48,17 @@ host.failures.before = failuresOf(globalThis.fetch);
 host.connections = connections;
 host.openPool = openPool;
 
-/** The core is loaded already. */
-export async function load() {}
+/** Loads the core, or takes the one that is given. */
+export async function load(core) {
+  if (core === undefined) host.load();
+  else await startWith(core);
+}
+// An entry that knows more is asked first.
+Object.defineProperty(load, FROM, { value: (place) => places.unshift(place) });
 
 /** IndexedDB is the browser's. */
-export class IndexedDBStore {
-  constructor() {
-    throw refuse("misuse", "store", "there is no IndexedDB here; use a FolderStore");
-  }
-}
+export class IndexedDBStore {}
+absent(IndexedDBStore, "there is no IndexedDB here; use a FolderStore");
 
 export { FolderStore } from "./folder.js";
 export * from "./everywhere.js";

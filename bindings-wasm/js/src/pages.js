@@ -1,6 +1,6 @@
-import { hostText } from "../gen/hopline_wasm.js";
 import { ask, isHere } from "./ask.js";
 import { asked } from "./error.js";
+import { runtime } from "./runtime.js";
 
 /** The reason of a walk that ends at a page with repeated items. */
 const REPEATED = "repeated_page";
@@ -65,9 +65,9 @@ export class Walk {
     const { page, facts } = await this.#fetch((params) => {
       this.#begin?.();
       position = this.#position;
-      return asked(() => hostText("page_params", position, params));
+      return asked(() => runtime.hostText("page_params", position, params));
     });
-    const turn = JSON.parse(asked(() => hostText("page_turn", position, facts)));
+    const turn = JSON.parse(asked(() => runtime.hostText("page_turn", position, facts)));
     // Repeated items are not given again.
     return { page, items: turn.end === REPEATED ? [] : page[this.#list.items], turn };
   }

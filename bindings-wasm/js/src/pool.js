@@ -2,6 +2,7 @@
 import { ofPools, ofSessions } from "../gen/pools.js";
 import { meta } from "./answers.js";
 import { lettingOthers } from "./clock.js";
+import { Registry } from "./dropped.js";
 import { asked, refuse } from "./error.js";
 import { waitOf } from "./exceptions.js";
 import { disposable } from "./hide.js";
@@ -17,7 +18,7 @@ alsoOptions([...ofPools.filter((name) => name.includes("_")), "grace_ms", "inclu
 const OF_POOLS = [...ofSessions, ...ofPools.map(ours), "blocked"];
 
 /** A lease without references goes back. */
-const dropped = new FinalizationRegistry((giveBack) => giveBack());
+const dropped = new Registry((giveBack) => giveBack());
 
 /** Opens a pool of a client. */
 export async function openPool(client, engine, name, options) {

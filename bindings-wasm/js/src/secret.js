@@ -1,6 +1,8 @@
+import { Registry } from "./dropped.js";
+
 /** The secrets that still have a reference, by their texts, so that equal texts are the same object. */
 const known = new Map();
-const dropped = new FinalizationRegistry((text) => {
+const dropped = new Registry((text) => {
   if (!known.get(text)?.deref()) known.delete(text);
 });
 let count = 0;
@@ -34,6 +36,7 @@ export function secret(text) {
   const found = known.get(text)?.deref();
   if (found) return found;
   const made = new Secret(text);
+  if (typeof WeakRef === "undefined") return made;
   known.set(text, new WeakRef(made));
   dropped.register(made, text);
   return made;

@@ -1,9 +1,10 @@
 import { like, meta } from "./answers.js";
+import { Ref, Registry } from "./dropped.js";
 
 /** The sessions with a handle: each handle shows the newest state that any call has read. */
 export class Sessions {
   #all = new Map();
-  #dropped = new FinalizationRegistry(([id, ref]) => {
+  #dropped = new Registry(([id, ref]) => {
     const handles = this.#all.get(id)?.handles;
     if (handles?.delete(ref) && handles.size === 0) this.#all.delete(id);
   });
@@ -13,7 +14,7 @@ export class Sessions {
     const id = handle.session_id;
     if (!this.#all.has(id)) this.#all.set(id, { handles: new Set(), state: { ...own, generation: 0 } });
     const { handles, state } = this.#all.get(id);
-    const ref = new WeakRef(handle);
+    const ref = new Ref(handle);
     handles.add(ref);
     this.#dropped.register(handle, [id, ref]);
     Object.assign(handle, state);

@@ -3,6 +3,9 @@
  * part that any of the amounts has.
  */
 
+/** The methods of every store. */
+export const METHODS = ["claim", "put", "delete", "release", "list", "spend"];
+
 /** The owners of this process or page, of every copy of this package in it. */
 const owners = (globalThis[Symbol.for("hopline.owners")] ??= new Set());
 export const [enter, leave] = [(owner) => owners.add(owner), (owner) => owners.delete(owner)];

@@ -1,6 +1,7 @@
 // Bundled to web.mjs: the wasm file lies beside it.
+import { absent } from "./absent.js";
+import { FROM, startWith } from "./core.js";
 import { host } from "./host.js";
-import { refuse } from "./error.js";
 import * as core from "./load.js";
 
 host.load = core.load;
@@ -25,16 +26,18 @@ function place() {
   return document?.baseURI ?? (location.protocol === "blob:" ? origin : location.href);
 }
 
-export async function load() {
-  await core.load();
+/** Loads the core, or takes the one that is given. */
+export async function load(given) {
+  if (given === undefined) return core.load();
+  await core.loadRest();
+  return startWith(given);
 }
+// An entry that has the core within says so.
+Object.defineProperty(load, FROM, { value: core.loadFrom });
 
 /** Folders are Node's. */
-export class FolderStore {
-  constructor() {
-    throw refuse("misuse", "store", "there are no folders here; use an IndexedDBStore");
-  }
-}
+export class FolderStore {}
+absent(FolderStore, "there are no folders here; use an IndexedDBStore");
 
-export { IndexedDBStore } from "./indexed.js";
+export { IndexedDBStore } from "./page-store.js";
 export * from "./everywhere.js";

@@ -21,7 +21,7 @@ const hopline = dirname(createRequire(import.meta.url).resolve("hopline/package.
 /** By path: the bytes, as they are and compressed, their ETag and their type. */
 export const files = new Map();
 for (const name of readdirSync(page)) add(`/${name}`, join(page, name));
-for (const name of ["web.mjs", "core.wasm"]) add(`/hopline/${name}`, join(hopline, name));
+for (const name of ["web.mjs", "shared.mjs", "rest.mjs", "core.wasm"]) add(`/hopline/${name}`, join(hopline, name));
 files.set("/", files.get("/index.html"));
 
 function add(path, file) {

@@ -1,12 +1,10 @@
 // The relay in the servers that people have: Express, Hono, and workerd, which Cloudflare's Workers run in.
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { createInterface } from "node:readline";
 import { test } from "node:test";
 
 import { AgentClient, FolderStore } from "hopline";
@@ -14,6 +12,7 @@ import { relay, toNode } from "hopline/backend";
 
 import { WANTED, folder, sandbox } from "./lib/sandbox.mjs";
 import { tool } from "./lib/tools.mjs";
+import { worker } from "./lib/workerd.mjs";
 
 const ALLOW = ["listProducts", "createSession", "getSession", "terminateSession"];
 const authorize = () => ({ account: "ann" });
@@ -79,24 +78,6 @@ test("in workerd, bundled, with the key in its environment", async (t) => {
     };`;
   writeFileSync(join(place, "main.mjs"), main);
   await tool("esbuild").build({ entryPoints: [join(place, "main.mjs")], bundle: true, format: "esm", conditions: ["workerd"], outfile: join(place, "worker.js"), logLevel: "error" });
-  const binding = (name, value) => `(name = "${name}", text = ${JSON.stringify(value)})`;
-  const config = `using Workerd = import "/workerd/workerd.capnp";
-    const config :Workerd.Config = (
-      services = [ (name = "main", worker = .relay), (name = "internet", network = (allow = ["public", "private", "local"])) ],
-      sockets = [ (name = "http", address = "127.0.0.1:0", http = (), service = "main") ] );
-    const relay :Workerd.Worker = (
-      modules = [ (name = "worker.js", esModule = embed "worker.js") ], compatibilityDate = "2025-01-01",
-      bindings = [ ${binding("HOPLINE_BASE_URL", service.agent_url)}, ${binding("HOPLINE_API_KEY", service.api_key)} ] );`;
-  writeFileSync(join(place, "config.capnp"), config);
-  const { default: workerd } = tool("workerd");
-  const child = spawn(workerd, ["serve", "config.capnp", "--control-fd=1"], { cwd: place, stdio: ["ignore", "pipe", "inherit"] });
-  t.after(() => child.kill("SIGKILL"));
-  const port = await new Promise((resolve, reject) => {
-    createInterface(child.stdout).on("line", (line) => {
-      const told = JSON.parse(line);
-      if (told.event === "listen") resolve(told.port);
-    });
-    child.once("exit", (code) => reject(new Error(`workerd ended with ${code}`)));
-  });
-  await buys(t, service, `http://127.0.0.1:${port}`);
+  const url = await worker(t, place, ["worker.js"], { HOPLINE_BASE_URL: service.agent_url, HOPLINE_API_KEY: service.api_key });
+  await buys(t, service, url);
 });

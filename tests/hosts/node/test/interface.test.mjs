@@ -18,7 +18,10 @@ const folder = dirname(require.resolve("hopline"));
 const ENTRIES = {
   import: hopline,
   require: require("hopline"),
+  "import, with the core within": await import("hopline/inline"),
+  "require, with the core within": require("hopline/inline"),
   "a page": await import(pathToFileURL(join(folder, "web.mjs"))),
+  "a page, with the core within": await import(pathToFileURL(join(folder, "inline.mjs"))),
 };
 
 test("the package exports what its types document, and nothing else", () => {
@@ -29,8 +32,8 @@ test("the package exports what its types document, and nothing else", () => {
 
 test("no other file of the package can be imported", async () => {
   const { exports } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
-  assert.deepEqual(Object.keys(exports), [".", "./opentelemetry", "./backend", "./package.json"]);
-  for (const path of ["node.cjs", "node.wasm", "web.mjs", "core.wasm"]) await assert.rejects(import(`hopline/${path}`), { code: "ERR_PACKAGE_PATH_NOT_EXPORTED" });
+  assert.deepEqual(Object.keys(exports), [".", "./inline", "./opentelemetry", "./backend", "./core.wasm", "./package.json"]);
+  for (const path of ["node.cjs", "node.wasm", "web.mjs", "edge.mjs"]) await assert.rejects(import(`hopline/${path}`), { code: "ERR_PACKAGE_PATH_NOT_EXPORTED" });
 });
 
 test("each class has its own name, in what a page loads, too", () => {

@@ -11,6 +11,9 @@ const place = (path) => join(dirname(dirname(tool.resolve("undici/package.json")
 /** By name: the command of each other runtime that the README names. A system may have no program for it. */
 export const RUNTIMES = { Bun: place("bun/bin/bun"), Deno: [place("deno/deno"), "run", "--allow-all"] };
 
+/** A later Node than the one that runs the tests, for tools that need it. */
+export const NODE24 = place("node24/bin/node");
+
 function isThere(path) {
   try {
     accessSync(path, constants.X_OK);

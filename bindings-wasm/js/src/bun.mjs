@@ -1,0 +1,8 @@
+// Bun puts the core into a program that it compiles, and says where it is.
+import core from "./node.wasm" with { type: "file" };
+
+import { load } from "./node.cjs";
+
+load[Symbol.for("hopline.core")](() => new URL(core, import.meta.url));
+
+export { AgentClient, FolderStore, HoplineError, IndexedDBStore, OpenSession, ProxySettings, ResellerClient, Secret, Walk, isShared, load, meta, needsProjectId, operations, parseIpRange, sessionEvent } from "./node.cjs";

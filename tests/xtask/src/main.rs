@@ -64,6 +64,8 @@ cargo xtask mutants [PATH] [OPTION…]    changes core in each way that cargo-mu
 cargo xtask swarm [--minutes N] [--seed S]  lives of many jobs in the proof's world, on all cores, from a seed on
 cargo xtask world scope|seed …          one scope or one life of the proof, with its story if something is wrong; alone it says how
 cargo xtask sandbox [OPTION…]           the services on loopback, to try things against; --help shows its options
+cargo xtask relay-check URL [--service PORT] [--header "Name: value"]
+                                        checks anybody's relay between a page and the service against the rules of a backend, as bindings-wasm/README.md has them
 cargo xtask help                        this text";
 
 fn main() -> ExitCode {
@@ -84,6 +86,7 @@ fn main() -> ExitCode {
         "swarm" => cargo::run_proof(&[vec![command.clone()], rest].concat()),
         "world" => cargo::run_proof(&rest),
         "sandbox" => cargo::run_program("hopline-sandbox", &rest),
+        "relay-check" => node::relay_check(&rest),
         "test" => test::run(&rest),
         "check" => test::one(&rest),
         "only" => test::only(&rest),

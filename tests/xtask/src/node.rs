@@ -80,6 +80,15 @@ pub(crate) fn demo(arguments: &[String]) -> Result<ExitCode, Fail> {
     Ok(if demo.status()?.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+/// Checks a relay against the rules of a backend.
+pub(crate) fn relay_check(arguments: &[String]) -> Result<ExitCode, Fail> {
+    if let Some(why) = npm::missing()? {
+        return Err(why.into());
+    }
+    let status = Command::new("node").arg(host().join("test/lib/relay-check.mjs")).args(arguments).status()?;
+    Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
 /// Makes the package and returns its tarball.
 pub(crate) fn package(profile: Profile) -> Result<PathBuf, Fail> {
     if let Some(why) = npm::missing()?.or(targets::missing(WASM)?) {

@@ -23,7 +23,9 @@ export class Client {
   constructor(engine, handle) {
     this.#engine = engine;
     this.#handle = handle;
-    dropped.register(this, { engine, place: placeOf(new Error()) }, this);
+    const here = new Error();
+    engine.takeOver(here.stack);
+    dropped.register(this, { engine, place: placeOf(here) }, this);
   }
 
   /** Vue's reactive copies have no private members. */

@@ -7,6 +7,7 @@ import { host } from "./host.js";
 import { ours } from "./names.js";
 import { Walk } from "./pages.js";
 import { runtime } from "./runtime.js";
+import { takeOver } from "./reload.js";
 import { revealed } from "./secret.js";
 import { METHODS } from "./stores.js";
 import { encode, object, optionsOf, signalOf, spell } from "./values.js";
@@ -35,6 +36,10 @@ export class Engine {
   #listeners = new Listeners();
   /** The functions to call when the client is closed. */
   #ends = new Set();
+  /** While clients end that the same code made before it was evaluated anew: the promise of that. */
+  #before;
+  /** What tells those clients. */
+  #own;
   /** Called with each session in an answer, and its operation. */
   heard = () => {};
 
@@ -72,11 +77,17 @@ export class Engine {
       this.#driver = runtime.drive(core, http, store, this.#listeners);
     };
     this.#store = store;
+    this.#own = { api, account: rest.account, store };
     if (log !== undefined) this.onEvent((event) => log[event.level]?.(`hopline: ${ours(event.operation)}: ${event.event}`, event));
     // The first call says what is missing here, such as while a server renders a page.
     if (host.waits(rest.baseUrl)) return;
     // The core is loaded while the program goes on. If it is loaded already, wrong options are refused at once.
     if (isHere()) this.#make();
+  }
+
+  /** Takes over from the clients that the same code made before it was evaluated anew; `stack` says where that is. */
+  takeOver(stack) {
+    this.#before = takeOver({ ...this.#own, stack }, this);
   }
 
   /** Asks the core a question now; `undefined` before it is loaded, and once the client is closed. */
@@ -199,6 +210,7 @@ export class Engine {
   async usable(operation) {
     if (!this.#driver) await (this.#beginning ??= this.#begin().finally(() => (this.#beginning = undefined)));
     if (this.#closing) return lettingOthers(refusal(operation, "closed"));
+    await this.#before;
     if (!this.#serves) this.#serve(operation);
   }
 

@@ -6,6 +6,7 @@ import { Alarm, pause } from "./clock.js";
 import { notOpened, refuse } from "./error.js";
 import { host } from "./host.js";
 import { Owner, holderOf } from "./owner.js";
+import { PLACE } from "./reload.js";
 import { claimable, count, dayOf, enter, isHere, leave } from "./stores.js";
 
 /*
@@ -47,6 +48,10 @@ export class FolderStore {
     if (typeof path !== "string" || path === "") throw refuse("invalid", "store", "`path` must be the name of a folder");
     this.#path = resolve(path);
     this.#now = now;
+  }
+
+  get [PLACE]() {
+    return `folder ${this.#path}`;
   }
 
   async claim(names, most) {

@@ -1,5 +1,6 @@
 import { refuse } from "./error.js";
 import { loadRest } from "./load.js";
+import { PLACE } from "./reload.js";
 import { runtime } from "./runtime.js";
 
 /**
@@ -7,17 +8,23 @@ import { runtime } from "./runtime.js";
  * with the core.
  */
 export class IndexedDBStore {
+  #name;
   #make;
   #database;
   #lost = () => {};
 
   constructor(name, { now = Date.now } = {}) {
     if (typeof name !== "string" || name === "") throw refuse("invalid", "store", "`name` must be the name of a database");
+    this.#name = name;
     this.#make = () => {
       const database = new runtime.Database(name, now);
       database.onLost((names) => this.#lost(names));
       return database;
     };
+  }
+
+  get [PLACE]() {
+    return `database ${this.#name}`;
   }
 
   claim(...given) {

@@ -11,7 +11,7 @@ const MEMBER = /pass|pwd|secret|token|key|auth|credential|mail|user_?name/i;
 /** The longest message, and the part of an error that is read: an error may quote a whole page. */
 const [LONGEST, LONGEST_READ] = [300, 4000];
 /** Lines of a stack that are Node's own or this package's. */
-const FOREIGN = /\bnode:|[\\/]hopline[\\/](?:node\.cjs|web\.mjs)/;
+const FOREIGN = /\bnode:|[\\/]hopline[\\/](?:node\.cjs|\w+\.mjs)/;
 
 /** A member of a thrown or given value; `undefined` if reading it throws. */
 export function memberOf(of, name) {

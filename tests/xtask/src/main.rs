@@ -64,7 +64,7 @@ cargo xtask mutants [PATH] [OPTION…]    changes core in each way that cargo-mu
 cargo xtask swarm [--minutes N] [--seed S]  lives of many jobs in the proof's world, on all cores, from a seed on
 cargo xtask world scope|seed …          one scope or one life of the proof, with its story if something is wrong; alone it says how
 cargo xtask sandbox [OPTION…]           the services on loopback, to try things against; --help shows its options
-cargo xtask relay-check URL [--service PORT] [--header "Name: value"]
+cargo xtask relay-check URL [--service PORT] [--header TEXT]
                                         checks anybody's relay between a page and the service against the rules of a backend, as bindings-wasm/README.md has them
 cargo xtask help                        this text";
 

@@ -60,12 +60,9 @@ test("a store is named by a text, serves one client, and is the browser's", asyn
       }
     };
     const wrong = [made(), made(""), made(7)];
-    let folder;
-    try {
-      new FolderStore("records");
-    } catch (error) {
-      folder = of(error);
-    }
+    const elsewhere = new AgentClient({ ...service, store: new FolderStore("records") });
+    const folder = await elsewhere.createSession({ session_type: "dynamic", product_no: "dynamic-world" }).catch(of);
+    await elsewhere.close();
     const store = new IndexedDBStore("records");
     const [first, second] = [1, 2].map(() => new AgentClient({ ...service, store }));
     await first.saved();
@@ -77,8 +74,8 @@ test("a store is named by a text, serves one client, and is the browser's", asyn
     return { wrong, folder, shared, again };
   });
   for (const error of told.wrong) assert.deepEqual(error, ["HoplineError", "invalid", "store: `name` must be the name of a database; nothing was changed; change the request"]);
-  assert.deepEqual(told.folder.slice(0, 2), ["HoplineError", "misuse"]);
-  assert.match(told.folder[2], /IndexedDBStore/);
+  assert.deepEqual(told.folder.slice(0, 2), ["HoplineError", "store"]);
+  assert.match(told.folder[2], /there are no folders here; use an IndexedDBStore/);
   assert.equal(told.shared[0], "misuse");
   assert.match(told.shared[1], /this store has a client already/);
   assert.deepEqual(told.again, []);

@@ -171,6 +171,13 @@ def test_a_session_is_ended_and_its_intent_forgotten(shell: Shell, sandbox: Sand
     shell.run(*BUY)
     assert sandbox.charges() == 2
 
+    # With a cap the same line of a schedule buys the next one.
+    shell.run("end", "job-17", "--yes")
+    assert "cap" in shell.run(*BUY, "--if-ended", "buy", code=1).err and sandbox.charges() == 2
+    for _ in range(2):
+        shell.run(*BUY, "--if-ended", "buy", "--daily-cap", "20")
+    assert sandbox.charges() == 3
+
 
 def test_only_buy_and_proxy_print_a_password(shell: Shell, sandbox: Sandbox) -> None:
     url = shell.run(*BUY).out.strip()

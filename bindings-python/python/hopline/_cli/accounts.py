@@ -124,6 +124,8 @@ def next_commands(error: hopline.HoplineError, asked: argparse.Namespace) -> lis
     """The commands that an error's advice means."""
     name = error.intent or error.record
     session = error.session_id
+    if error.effect == "done" and name is not None:
+        return [typed(asked, "resume", name)]
     words: dict[str, tuple[str, ...]] = {
         "recharge": ("balance",),
         "read_prices": ("products",),

@@ -70,6 +70,8 @@ def add_buy(parser: Parser) -> None:
     parser.add_argument("--use-with", type=clients, metavar="CLIENT", help="the HTTP client that the proxy is for")
     parser.add_argument("--expected-charge", type=amount, metavar="USD", help="the charge, where no price decides it and there is a cap")
     parser.add_argument("--deadline", type=float, default=300, metavar="SECONDS", help="how long to wait for the session; default: 300")
+    ended = "`buy` buys the next session where the intent's session is over for good, under a daily cap; default: error"
+    parser.add_argument("--if-ended", type=one_of("error", "buy"), help=ended)
     parser.add_argument("--wait", action="store_true", help="waits while another program is at work on the intent, or has its session")
 
 
@@ -86,29 +88,34 @@ def buy(shell: Shell) -> Outcome:
         limits = "--max-unit-price USD, or --daily-cap USD or HOPLINE_DAILY_CAP_USD"
         raise Stop(f"nothing is bought without a limit: {limits}", [shell.type("quote", asked.product)], code=2)
     agent = shell.agent()
-    product = _product(shell, agent)
-    limit = "" if asked.max_unit_price is None else f", for no more than {asked.max_unit_price} USD per {product.unit}"
+    what, request = _request(shell, agent)
+    limit = "" if asked.max_unit_price is None else f", for no more than {asked.max_unit_price} USD each"
     cap = "" if asked.daily_cap is None else f", under a daily cap of {asked.daily_cap} USD"
-    begun = f"buying {_or(asked.quantity, '1')} {product.unit} of {product.product_no} as `{asked.intent}`{limit}{cap}"
-    with shell.screen.progress(begun) as shell.tell:
+    with shell.screen.progress(f"buying {_or(asked.quantity, '1')} {what} as `{asked.intent}`{limit}{cap}") as shell.tell:
         opened = agent.open_session(
-            session_type=product.type,  # type: ignore[arg-type]
-            product_no=product.product_no,
+            **request,
             quantity=_given(asked.quantity),
             duration=_given(asked.duration),
             protocol=_given(asked.protocol),
-            country_code=_given(asked.country),
-            city_code=_given(asked.city),
             project_id=_given(asked.project),
             intent=asked.intent,
             max_unit_price=asked.max_unit_price,
             expected_charge_usd=asked.expected_charge,
             wait_for_intent=asked.wait or None,
+            if_ended=asked.if_ended,
             deadline=asked.deadline,
             keep=True,
             use_with=asked.use_with,
         )
     return _bought(shell, asked.intent, opened)
+
+
+def _request(shell: Shell, agent: hopline.AgentClient) -> tuple[str, dict[str, Any]]:
+    """What is bought: in words, and as parameters of `open_session`."""
+    asked = shell.asked
+    product = _product(shell, agent)
+    where = {"country_code": _given(asked.country), "city_code": _given(asked.city)}
+    return f"{product.unit} of {product.product_no}", {"session_type": product.type, "product_no": product.product_no, **where}
 
 
 def _bought(shell: Shell, intent: str, opened: hopline.SessionReply) -> Outcome:

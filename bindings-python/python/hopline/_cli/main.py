@@ -130,6 +130,7 @@ _WORDS = {
     "daily_cap_usd": "--daily-cap",
     "expected_charge_usd": "--expected-charge",
     "wait_for_intent": "--wait",
+    "if_ended": "--if-ended",
     "same_account": "--same-account",
     "use_with": "--use-with",
     "protocol": "--protocol",

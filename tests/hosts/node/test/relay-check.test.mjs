@@ -24,7 +24,7 @@ async function upstream(t) {
 
 test("the package's own relay keeps each rule, with a login and without", async (t) => {
   const watched = await upstream(t);
-  const options = { baseUrl: watched.url, apiKey: KEY, mount: "/api/v1", allow: ["createSession", "getSession"] };
+  const options = { baseUrl: watched.url, apiKey: KEY, mount: "/api/v1", allow: ["createSession", "getSession", "getBalance"] };
   for (const [login, authorize] of [[{}, () => ({ account: "ann" })], [{ "x-user": "ann" }, (request) => request.headers.has("x-user") && { account: "ann" }]]) {
     const url = await listening(t, toNode(relay({ ...options, authorize })));
     const results = await check(url, watched, { login, patience: 1000 });

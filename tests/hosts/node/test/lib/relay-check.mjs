@@ -151,7 +151,7 @@ export async function check(url, service, { login = {}, patience = 20_500 } = {}
 
   await rule(6, "it passes no other path and no other header on, and no cookies", async (holds) => {
     const { "content-type": _, ...reading } = page;
-    for (const path of ["/sessions/..%2fbilling%2fbalance", "/sessions/%2e%2e/billing/balance", "/../internal", "/sessions/a%2fb", "//internal"]) {
+    for (const path of ["/sessions/..%2frelay-check%2fnothing", "/sessions/%2e%2e/relay-check/nothing", "/../internal", "/sessions/a%2fb", "//internal"]) {
       answering(200);
       await ask(url, { method: "GET", path, headers: reading });
       holds(service.came.length === 0, `GET ${path} reached the service as ${service.came[0]?.path}`);

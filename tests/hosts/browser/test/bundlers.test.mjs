@@ -12,9 +12,10 @@ import { promisify } from "node:util";
 
 import { nodeResolve } from "@rollup/plugin-node-resolve";
 import { rollup } from "rollup";
+import { createServer } from "vite";
 import webpack from "webpack";
 
-import { sandbox } from "../../node/test/lib/sandbox.mjs";
+import { WANTED, sandbox } from "../../node/test/lib/sandbox.mjs";
 import { tool } from "../../node/test/lib/tools.mjs";
 import { account, open, profile } from "./lib/chromium.mjs";
 import { PACKAGE, policy, site } from "./lib/site.mjs";
@@ -131,4 +132,29 @@ test("Next: a page, a server component, the relay as a route, and an edge route"
   await shown.waitForFunction(() => document.querySelector("output").textContent !== "nothing yet");
   assert.match(await shown.textContent("output"), /^ses_/);
   assert.equal((await service.state()).charges.length, 1);
+});
+
+test("Vite's hot reload: the client of the new module takes over from that of the old one", async (t) => {
+  const [service, place, cacheDir] = [await sandbox(t), folder(t), folder(t, tmpdir())];
+  const module = (n) => `
+    import { AgentClient, IndexedDBStore } from "hopline";
+    const agent = new AgentClient({ ...${JSON.stringify(account(service))}, store: new IndexedDBStore("records") });
+    globalThis.agents = [...(globalThis.agents ?? []), agent];
+    globalThis.hopline = ${n};
+    import.meta.hot.accept();
+  `;
+  writeFileSync(join(place, "index.html"), '<!doctype html><title>Hot</title><script type="module" src="./main.js"></script>');
+  writeFileSync(join(place, "main.js"), module(1));
+  const server = await createServer({ root: place, cacheDir, configFile: false, logLevel: "error", optimizeDeps: { include: ["hopline"] }, server: { host: "127.0.0.1", port: 0 } });
+  t.after(() => server.close());
+  await server.listen();
+  const page = await open(await profile(t), `http://127.0.0.1:${server.httpServer.address().port}/`);
+  const opens = (n) => page.evaluate(([n, wanted]) => agents[n].openSession(wanted, { intent: "job-17" }).then(({ session_id }) => session_id, ({ kind, message }) => `${kind} ${message}`), [n, WANTED]);
+  const id = await opens(0);
+  assert.match(id, /^ses_/);
+  writeFileSync(join(place, "main.js"), module(2));
+  await page.waitForFunction(() => hopline === 2);
+  assert.equal(await opens(1), id);
+  assert.match(await opens(0), /^misuse .*closed/);
+  assert.deepEqual([await page.evaluate(() => agents.length), (await service.state()).charges.length], [2, 1]);
 });

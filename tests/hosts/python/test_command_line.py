@@ -156,6 +156,20 @@ def test_what_to_type_has_the_options_that_were_given(shell: Shell, sandbox: San
     assert f"  hopline settle job-17 --store '{folder}' --account a\n" in shell.run("doubts", "--store", str(folder), "--account", "a", code=3).out
 
 
+def test_the_cheapest_product_of_a_type_is_bought(shell: Shell, sandbox: Sandbox) -> None:
+    assert "of the two" in shell.run("buy", "--intent", "a", "--max-unit-price", "20", code=2).err
+    assert "of the two" in shell.run(*BUY, "--cheapest", "dynamic", code=2).err
+    assert list(typed(shell.run("buy", "--cheapest", "static", "--intent", "a", code=2).err)) == [["products", "--type", "static"]]
+    assert sandbox.requests() == []
+    cheapest = ("buy", "--cheapest", "dynamic", "--max-unit-price", "20")
+    shell.run(*cheapest, "--intent", "a")
+    shell.run(*cheapest, "--intent", "b", "--country", "DE")
+    shell.run(*cheapest, "--intent", "b", "--country", "DE")
+    assert [one["product_no"] for one in sandbox.state()["sessions"]] == ["dynamic-world", "dynamic-de"]
+    sandbox.control("price", {"product_no": "dynamic-de", "price": "30"})
+    assert "dynamic-de" in shell.run(*cheapest, "--intent", "c", "--country", "DE", code=1).err and sandbox.charges() == 2
+
+
 def test_a_session_is_ended_and_its_intent_forgotten(shell: Shell, sandbox: Sandbox) -> None:
     shell.run(*BUY)
     assert shell.run("sessions").out.splitlines()[1].split()[0] == "job-17"

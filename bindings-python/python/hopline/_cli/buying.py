@@ -56,7 +56,9 @@ def quote(shell: Shell) -> Outcome:
 def add_buy(parser: Parser) -> None:
     """Declares `hopline buy`."""
     parser.epilog = _URL_PRINTS
-    parser.add_argument("product", metavar="PRODUCT", help="the product's number")
+    parser.add_argument("product", metavar="PRODUCT", nargs="?", help="the product's number")
+    choice = "instead of PRODUCT: the cheapest one of this type; --country and --city choose among them"
+    parser.add_argument("--cheapest", type=one_of("dynamic", "static"), metavar="TYPE", help=choice)
     parser.add_argument("--intent", metavar="NAME", required=True, help="your own name for this purchase: the same name never buys twice")
     parser.add_argument("--max-unit-price", type=amount, metavar="USD", help="the highest price of one unit")
     add_cap(parser)
@@ -84,9 +86,12 @@ def add_cap(parser: Parser) -> None:
 def buy(shell: Shell) -> Outcome:
     """Buys a session, waits until it is usable, and prints the URL of its proxy. The session stays until `hopline end`."""
     asked = shell.asked
+    if (asked.product is None) == (asked.cheapest is None):
+        raise Stop("PRODUCT or --cheapest TYPE is needed, one of the two", [shell.type("products")], code=2)
     if asked.max_unit_price is None and asked.daily_cap is None:
         limits = "--max-unit-price USD, or --daily-cap USD or HOPLINE_DAILY_CAP_USD"
-        raise Stop(f"nothing is bought without a limit: {limits}", [shell.type("quote", asked.product)], code=2)
+        prices = ("products", "--type", asked.cheapest) if asked.product is None else ("quote", asked.product)
+        raise Stop(f"nothing is bought without a limit: {limits}", [shell.type(*prices)], code=2)
     agent = shell.agent()
     what, request = _request(shell, agent)
     limit = "" if asked.max_unit_price is None else f", for no more than {asked.max_unit_price} USD each"
@@ -113,6 +118,9 @@ def buy(shell: Shell) -> Outcome:
 def _request(shell: Shell, agent: hopline.AgentClient) -> tuple[str, dict[str, Any]]:
     """What is bought: in words, and as parameters of `open_session`."""
     asked = shell.asked
+    if asked.cheapest is not None:
+        choice = hopline.cheapest(type=asked.cheapest, country=asked.country, city=asked.city)
+        return f"of the cheapest {asked.cheapest} product", {"product": choice}
     product = _product(shell, agent)
     where = {"country_code": _given(asked.country), "city_code": _given(asked.city)}
     return f"{product.unit} of {product.product_no}", {"session_type": product.type, "product_no": product.product_no, **where}

@@ -1,5 +1,7 @@
 // Programs of callers, as the compiler sees them.
 import { AgentClient, FolderStore, HoplineError, ProxySettings, ResellerClient, Secret, Walk, isShared, meta, needsProjectId, operations, parseIpRange, sessionEvent } from "hopline";
+import core from "hopline/core.wasm";
+import { AgentClient as Within, load } from "hopline/inline";
 import { refuse, relay, toNode } from "hopline/backend";
 import type { OperationName, Relay } from "hopline/backend";
 import type { Advice, ClientEvent, Effect, ErrorFields, Lease, LeaseAdvice, LoggedEvent, OpenSession, OrderReply, Phase, Pool, PoolStatus, Product, ProductList, Quote, Seen, Session, SessionStatus, Store, Undocumented, Until } from "hopline";
@@ -265,3 +267,14 @@ relay({ mount: "/api/v1", allow: names });
 relay({ mount: "/api/v1", allow: ["get_balance"], authorize: () => false });
 // @ts-expect-error: such a status ends a purchase.
 refuse(402, "no money");
+
+/** The core that a program has. */
+export async function loads(): Promise<AgentClient> {
+  await load(core);
+  await load(new Uint8Array());
+  await load(fetch("/core.wasm"));
+  await load();
+  // @ts-expect-error: a text is none.
+  await load("core.wasm");
+  return new Within();
+}

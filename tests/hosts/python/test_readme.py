@@ -1,4 +1,4 @@
-"""The programs of the README, as they are printed, each in an empty folder: run, killed and run again. Their types are a check
+"""The programs of the README and of the site's pages, as they are printed, each in an empty folder: run, killed and run again. Their types are a check
 of `cargo xtask test` of its own."""
 
 import os
@@ -14,8 +14,10 @@ from conftest import ROOT
 from sandbox import Sandbox
 
 README = (ROOT / "bindings-python" / "README.md").read_text()
-PROGRAMS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-FIRST_CALL, PURCHASE, TASKS, POOL, RESELLER = range(5)
+SHOWN = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+PAGES = ROOT / "core" / "docs" / "programs" / "python"
+PROGRAMS = [SHOWN[0], *((PAGES / f"{name}.py").read_text() for name in ("purchase", "tasks", "pool", "reseller", "shortest"))]
+FIRST_CALL, PURCHASE, TASKS, POOL, RESELLER, SHORTEST = range(6)
 
 
 def start(number: int, sandbox: Sandbox, folder: Path, *arguments: str, within: Sequence[str] = ()) -> "subprocess.Popen[str]":
@@ -35,9 +37,9 @@ def ran(number: int, sandbox: Sandbox, folder: Path, *arguments: str) -> str:
     return out
 
 
-def killed(number: int, sandbox: Sandbox, folder: Path, operation: str) -> None:
+def killed(number: int, sandbox: Sandbox, folder: Path, operation: str, *arguments: str) -> None:
     """Starts a program, and kills it once the service has done an operation."""
-    process = start(number, sandbox, folder)
+    process = start(number, sandbox, folder, *arguments)
     while True:
         # Looked at first: it may come to the operation and to its end between the two.
         is_over = process.poll() is not None
@@ -49,8 +51,23 @@ def killed(number: int, sandbox: Sandbox, folder: Path, operation: str) -> None:
     process.communicate()
 
 
-def test_the_readme_has_five_programs() -> None:
-    assert len(PROGRAMS) == 5
+def test_each_program_of_the_readme_and_of_the_pages_is_run() -> None:
+    assert SHOWN == [PROGRAMS[FIRST_CALL], PROGRAMS[SHORTEST]]
+    assert sorted(path.name for path in PAGES.iterdir()) == ["pool.py", "purchase.py", "reseller.py", "shortest.py", "tasks.py"]
+
+
+def test_the_shortest_program_fetches_a_page_and_buys_anew_once_its_session_is_over(sandbox: Sandbox, tmp_path: Path) -> None:
+    site = sandbox.ready["target_url"]
+    first, again = (ran(SHORTEST, sandbox, tmp_path, site) for _ in range(2))
+    assert first.endswith(" fetched 200\n") and again.endswith(" fetched 200\n") and first != again
+    assert sandbox.charges() == 2 and {session["status"] for session in sandbox.state()["sessions"]} == {"terminated"}
+
+
+def test_the_shortest_program_goes_on_with_its_purchase_after_a_kill(sandbox: Sandbox, tmp_path: Path) -> None:
+    sandbox.fault("get_session", kind="delay", ms=15_000)  # so that it is killed before it goes on
+    killed(SHORTEST, sandbox, tmp_path, "create_session", sandbox.ready["target_url"])
+    assert ran(SHORTEST, sandbox, tmp_path, sandbox.ready["target_url"]).endswith(" fetched 200\n")
+    assert sandbox.charges() == 1
 
 
 @pytest.mark.parametrize("number", [FIRST_CALL, PURCHASE, TASKS, RESELLER])

@@ -24,7 +24,7 @@ pub(crate) const CHECKS: &[Check] = &[
         build(|arguments: &[&Path]| bindgen(arguments)).map(|_| Outcome::ONE)
     })
     .needs(&[PROGRAMS, TOOL])
-    .reads(&["core", "README.md", "bindings-python", "bindings-uniffi", "bindings-wasm", "tests"]),
+    .reads(&["core", "core/docs", "README.md", "bindings-python", "bindings-uniffi", "bindings-wasm", "tests"]),
 ];
 
 /// `cargo xtask docs [--open]`.
@@ -69,6 +69,7 @@ fn build(bindgen: fn(&[&Path]) -> Result<Outcome, Fail>) -> Result<PathBuf, Fail
     run(zensical.args(["build", "--strict", "--clean"]).env("NO_COLOR", "1").current_dir(&place))?;
     let site = place.join("site");
     site::judge(&site)?;
+    site::judge_readmes(&site, root(), &pages::READMES)?;
     Ok(site)
 }
 

@@ -13,7 +13,7 @@ use crate::{Fail, junit, npm, paths, python, targets, weight};
 
 /// The sources of the package, and the inputs of its tests.
 const PACKAGE: &[&str] = &["core", "bindings-wasm", "tests/bindgen", "tests/hosts/node/pack.mjs"];
-const TESTS: &[&str] = &["tests/hosts/node", "tests/vectors", "../shared/external"];
+const TESTS: &[&str] = &["tests/hosts/node", "tests/vectors", "core/docs/programs/js", "../shared/external"];
 pub(crate) const MADE: &str = "node: the npm package";
 
 pub(crate) const CHECKS: &[Check] = &[
@@ -229,6 +229,7 @@ pub(crate) fn tests_in(folder: &Path, at_once: u32, only: Option<&str>, environm
     tests.args(["--test-reporter=junit", "--test-reporter-destination"]).arg(&report);
     tests.args(only.map(|words| format!("--test-name-pattern={words}")));
     tests.current_dir(folder).envs(environment.iter().copied());
+    tests.env("HOPLINE_DOCS", root().join("core/docs"));
     tests.env("HOPLINE_VECTORS", vectors()?).env("HOPLINE_SANDBOX", sandbox()?).env("HOPLINE_PEERS", peers()?);
     // Node 20 takes files and folders, but no patterns.
     let mut files = std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;

@@ -11,7 +11,8 @@ use crate::{Fail, junit, npm, paths, sandbox as sandbox_packages, targets};
 
 /// The sources of the wheel, and the inputs of its tests.
 const PACKAGE: &[&str] = &["core", "bindings-python", "tests/bindgen"];
-const TESTS: &[&str] = &["tests/hosts/python", "tests/store", "tests/vectors", "bindings-python/README.md", "../shared/external"];
+const TESTS: &[&str] =
+    &["tests/hosts/python", "tests/store", "tests/vectors", "bindings-python/README.md", "core/docs/programs/python", "../shared/external"];
 
 pub(crate) const CHECKS: &[Check] = &[
     Check::new(Lane::Fetched, "python: what the tests need", 300, |_| match missing()? {
@@ -73,7 +74,7 @@ fn pyright() -> Result<Outcome, Fail> {
     run(Command::new("node").arg(pyright).arg("--pythonpath").arg(program(&place()?.join("venv"))).current_dir(programs))
 }
 
-/// The sample and the programs of the README, in a folder of their own.
+/// The sample and the programs of the README and of the site's pages, in a folder of their own.
 fn typed_programs() -> Result<PathBuf, Fail> {
     let folder = place()?.join("types");
     if folder.exists() {
@@ -88,6 +89,10 @@ fn typed_programs() -> Result<PathBuf, Fail> {
     }
     for (number, program) in programs.iter().enumerate() {
         std::fs::write(folder.join(format!("readme_{number}.py")), program)?;
+    }
+    for entry in std::fs::read_dir(root().join("core/docs/programs/python"))? {
+        let (path, name) = entry.map(|entry| (entry.path(), entry.file_name()))?;
+        std::fs::copy(path, folder.join(name))?;
     }
     Ok(folder)
 }

@@ -46,10 +46,10 @@ pub(crate) const CHECKS: &[Check] = &[
         .needs(&[MADE]),
     Check::new(Lane::Scripts, "sandbox: what Python's README says to type fetches a page, without Rust", 300, |_| first_python())
         .needs(&[PROGRAMS, MADE, "python: the wheel"])
-        .reads(&["bindings-python/README.md"]),
+        .reads(&["bindings-python/README.md", "core/docs/programs/python"]),
     Check::new(Lane::Scripts, "sandbox: what JavaScript's README says to type fetches a page, without Rust", 300, |_| first_node())
         .needs(&[PROGRAMS, MADE, node::MADE])
-        .reads(&["bindings-wasm/README.md"]),
+        .reads(&["bindings-wasm/README.md", "core/docs/programs/js"]),
 ];
 
 /// The systems that packages are made for: where they are only tested, this one.
@@ -161,9 +161,8 @@ fn first_python() -> Result<Outcome, Fail> {
     let readme = std::fs::read_to_string(root().join("bindings-python/README.md"))?;
     let clean = clean("first-python")?;
     let programs: Vec<&str> = readme.split("```python\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
-    let pool = programs.iter().find(|program| program.contains("open_pool")).ok_or("the README has no program with a pool")?;
-    std::fs::write(clean.join("first.py"), programs[0])?;
-    std::fs::write(clean.join("pool.py"), pool)?;
+    std::fs::write(clean.join("first.py"), programs.first().ok_or("the README has no program")?)?;
+    std::fs::copy(root().join("core/docs/programs/python/pool.py"), clean.join("pool.py"))?;
     let wheels = [only_file(&target()?.join("python/wheels"), "")?, only_file(&place()?.join("wheels"), std::env::consts::ARCH)?];
     let script = commands(&readme)?.replace("install hopline hopline-sandbox", &format!("install -q {}", wheels.map(quoted).join(" ")));
     let script = format!("python3 -m venv venv\nPATH=\"$PWD/venv/bin:$PATH\"\n{script}");
@@ -178,6 +177,7 @@ fn first_node() -> Result<Outcome, Fail> {
         let (name, text) = program.split_once('\n').ok_or("a program of the README is empty")?;
         std::fs::write(clean.join(name), text)?;
     }
+    std::fs::copy(root().join("core/docs/programs/js/pool.mjs"), clean.join("pool.mjs"))?;
     let made = place()?.join("npm");
     let system = SYSTEMS.iter().find(|system| system.arch == std::env::consts::ARCH).ok_or("there is no package for this system")?;
     let version = env!("CARGO_PKG_VERSION");

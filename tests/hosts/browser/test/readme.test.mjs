@@ -1,4 +1,4 @@
-// The browser's programs of the package's README, as printed: bundled twice, and as plain files.
+// The browser's programs of the site's pages, as printed: bundled twice, and as plain files.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -14,13 +14,11 @@ import { sandbox } from "../../node/test/lib/sandbox.mjs";
 import { profile, stage } from "./lib/chromium.mjs";
 import { PACKAGE, site } from "./lib/site.mjs";
 
-const text = readFileSync(join(PACKAGE, "README.md"), "utf8");
-const printed = [...text.matchAll(/^```(?:js\n\/\/ (\S+\.js)|html\n<!-- (\S+) -->)\n([^]*?)^```$/gm)];
-const FILES = Object.fromEntries(printed.map(([, script, page, code]) => [script ?? page, code]));
-const [, RELAY] = /^```js\n\/\/ relay\.mjs\n([^]*?)^```$/m.exec(text);
-const [, csp] = /^ {4}(default-src .*)$/m.exec(text);
-
-test("the README has these programs", () => assert.deepEqual(Object.keys(FILES).sort(), ["index.html", "main.js", "worker.js"]));
+/** A file of the site's pages. */
+const kept = (name) => readFileSync(join(process.env.HOPLINE_DOCS, name), "utf8");
+const FILES = Object.fromEntries(["index.html", "main.js", "worker.js"].map((name) => [name, kept(`programs/js/${name}`)]));
+const RELAY = kept("programs/js/relay.mjs");
+const [, csp] = /^ {4}(default-src .*)$/m.exec(kept("browser.md"));
 
 /** A folder with the programs, where the package is found. */
 function folder(t, change = (code) => code) {
@@ -32,7 +30,7 @@ function folder(t, change = (code) => code) {
   return path;
 }
 
-/** The README's relay as a process, and what passes requests of the page's own server on to it. */
+/** The pages' relay as a process, and what passes requests of the page's own server on to it. */
 async function relay(t, { agent_url, api_key }) {
   const path = join(folder(t), "relay.mjs");
   writeFileSync(path, RELAY);
@@ -76,12 +74,12 @@ async function works(t, root) {
   assert.deepEqual(told.filter((line) => !line.includes("502 (Bad Gateway)")), []);
 }
 
-test("the README's page works as plain files", (t) => {
+test("the pages' page works as plain files", (t) => {
   const path = folder(t, (code) => code.replace('from "hopline"', 'from "./hopline/web.mjs"'));
   return works(t, path);
 });
 
-test("people who share a browser do not share what they buy from the README's page", async (t) => {
+test("people who share a browser do not share what they buy from the pages' page", async (t) => {
   const path = folder(t, (code) => code.replace('from "hopline"', 'from "./hopline/web.mjs"'));
   writeFileSync(join(path, "ben.html"), FILES["index.html"].replace("ann", "ben"));
   const service = await sandbox(t);
@@ -100,13 +98,13 @@ test("people who share a browser do not share what they buy from the README's pa
   assert.equal((await service.state()).charges.length, 2);
 });
 
-test("the README's page works with Vite", async (t) => {
+test("the pages' page works with Vite", async (t) => {
   const root = folder(t);
   await build({ root, configFile: false, logLevel: "error" });
   await works(t, join(root, "dist"));
 });
 
-test("the README's page works with webpack", async (t) => {
+test("the pages' page works with webpack", async (t) => {
   const root = folder(t);
   const path = join(root, "dist");
   const config = { mode: "production", performance: false, context: root, entry: "./main.js", output: { path, filename: "main.js" } };
@@ -116,8 +114,8 @@ test("the README's page works with webpack", async (t) => {
   await works(t, path);
 });
 
-test("the README's longest program runs in a page too, with a store of the browser", async (t) => {
-  const [, code] = /^```js\n\/\/ program\.mjs\n([^]*?)^```$/m.exec(text);
+test("the pages' longest program runs in a page too, with a store of the browser", async (t) => {
+  const code = kept("programs/js/program.mjs");
   // A page has no environment, and keeps its records in a database.
   const program = code
     .replace('from "hopline"', 'from "/hopline/web.mjs"')

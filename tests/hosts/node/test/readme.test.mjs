@@ -1,4 +1,4 @@
-// The programs of the package's README, as printed: type-checked, run, killed, and run again.
+// The programs of the package's README and of the site's pages, as printed: type-checked, run, killed, and run again.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { once } from "node:events";
@@ -16,7 +16,10 @@ import { WANTED, folder, program, sandbox } from "./lib/sandbox.mjs";
 import { RUNTIMES, tool } from "./lib/tools.mjs";
 
 const text = readFileSync(join(dirname(createRequire(import.meta.url).resolve("hopline")), "README.md"), "utf8");
-const programs = Object.fromEntries([...text.matchAll(/^```js\n\/\/ (\S+\.[cm]?js)\n([^]*?)^```$/gm)].map(([, name, code]) => [name, code]));
+const shown = Object.fromEntries([...text.matchAll(/^```js\n\/\/ (\S+\.[cm]?js)\n([^]*?)^```$/gm)].map(([, name, code]) => [name, code]));
+const PAGES = join(process.env.HOPLINE_DOCS, "programs/js");
+const kept = readdirSync(PAGES).filter((name) => !name.endsWith(".html")).sort();
+const programs = { ...shown, ...Object.fromEntries(kept.map((name) => [name, readFileSync(join(PAGES, name), "utf8")])) };
 const PLACE = fileURLToPath(new URL("programs/readme/", import.meta.url));
 mkdirSync(PLACE, { recursive: true });
 // A page's scripts are modules, too, though they are called .js.
@@ -62,10 +65,13 @@ async function killWhen({ child, ended }, what) {
   assert.equal((await ended).signal, "SIGKILL");
 }
 
-test("the README has these programs", () =>
-  assert.deepEqual(Object.keys(programs), ["first.mjs", "balance.cjs", "offline.mjs", "program.mjs", "account.mjs", "pool.mjs", "reseller.mjs", "relay.mjs", "main.js", "worker.js", "agent.mjs"]));
+test("the README and the pages have these programs, and where both have one it is the same", () => {
+  assert.deepEqual(Object.keys(shown), ["first.mjs", "program.mjs"]);
+  assert.deepEqual(kept, ["account.mjs", "agent.mjs", "balance.cjs", "main.js", "offline.mjs", "pool.mjs", "program.mjs", "relay.mjs", "reseller.mjs", "worker.js"]);
+  assert.equal(shown["program.mjs"], programs["program.mjs"]);
+});
 
-test("the compiler accepts the README's programs against the package's types", async () => {
+test("the compiler accepts the README's and the pages' programs against the package's types", async () => {
   const tools = process.env.HOPLINE_TOOLS;
   const files = Object.keys(programs).map((name) => join(PLACE, name));
   const flags = ["--strict", "--checkJs", "--noEmit", "--module", "node16", "--target", "es2022", "--typeRoots", join(tools, "@types"), "--types", "node"];
@@ -124,7 +130,7 @@ test("the README's program goes on with its purchase after a kill, though anothe
   assert.deepEqual([charges.length, sessions.map(({ status }) => status)], [1, ["terminated"]]);
 });
 
-test("the README's pool is bought for whoever visits, once", async (t) => {
+test("the pages' pool is bought for whoever visits, once", async (t) => {
   const service = await sandbox(t);
   const place = folder();
   for (let run = 0; run < 2; run += 1) {
@@ -135,7 +141,7 @@ test("the README's pool is bought for whoever visits, once", async (t) => {
   assert.deepEqual([charges.length, sessions.map(({ status }) => status)], [1, ["active"]]);
 });
 
-test("the README's pool reads 1 500 pages with 1 024 file descriptors, by one session", { skip: process.platform === "win32" && "it has no such limit", timeout: 300_000 }, async (t) => {
+test("the pages' pool reads 1 500 pages with 1 024 file descriptors, by one session", { skip: process.platform === "win32" && "it has no such limit", timeout: 300_000 }, async (t) => {
   const service = await sandbox(t);
   const environment = { HOPLINE_API_KEY: service.api_key, HOPLINE_BASE_URL: service.agent_url };
   const given = ["1024", process.execPath, join(PLACE, "pool.mjs"), ...Array(1500).fill(service.target_url)];
@@ -144,7 +150,7 @@ test("the README's pool reads 1 500 pages with 1 024 file descriptors, by one se
   assert.equal((await service.state()).charges.length, 1);
 });
 
-test("the README's reseller makes nothing twice: run again, and after a kill", async (t) => {
+test("the pages' reseller makes nothing twice: run again, and after a kill", async (t) => {
   const service = await sandbox(t, "--provisioning-ms", "600000");
   const place = folder();
   const open = join(place, "hopline-records/open");
@@ -171,14 +177,14 @@ function readable(path) {
   }
 }
 
-/** The README's relay, before a service. */
+/** The pages' relay, before a service. */
 async function relay(t, service) {
   const { child } = start(t, "relay.mjs", service, folder());
   const [line] = await once(child.stdout, "data");
   return `http://127.0.0.1:${/port: (\d+)/.exec(line)[1]}/api/v1`;
 }
 
-test("through the README's relay a purchase whose answer is lost is charged once", async (t) => {
+test("through the pages' relay a purchase whose answer is lost is charged once", async (t) => {
   const service = await sandbox(t);
   const baseUrl = await relay(t, service);
   const asPage = (url, init) => fetch(url, { ...init, headers: { ...Object.fromEntries(new Headers(init.headers)), origin: new URL(url).origin } });
@@ -190,7 +196,7 @@ test("through the README's relay a purchase whose answer is lost is charged once
   assert.equal((await service.state()).charges.length, 1);
 });
 
-test("the README's relay passes on what it names and no more, once, and gives the answer as it is", async (t) => {
+test("the pages' relay passes on what it names and no more, once, and gives the answer as it is", async (t) => {
   let answer = () => {};
   const { asked, baseUrl } = await noting(t, (_, response) => answer(response));
   const address = await relay(t, { api_key: "canary-key", agent_url: baseUrl });

@@ -1,12 +1,5 @@
 //! The README's examples are the code that runs.
 
-#[test]
-fn the_readme_prints_the_first_example_as_it_is() {
-    let readme = include_str!("../../../../README.md");
-    let program = include_str!("../../../../core/examples/first.rs");
-    assert!(readme.contains(&format!("```rust\n{program}```\n")), "copy core/examples/first.rs into the README");
-}
-
 /// The code of the blocks of a language, each line without its indentation.
 fn blocks(text: &str, language: &str) -> Vec<Vec<String>> {
     let begin = format!("```{language}\n");
@@ -17,6 +10,7 @@ fn blocks(text: &str, language: &str) -> Vec<Vec<String>> {
 #[test]
 fn what_the_readme_shows_of_a_language_stands_in_that_languages_readme() {
     let readme = include_str!("../../../../README.md");
+    assert!(readme.contains("```python\n"), "the first program is Python's");
     for (language, whole) in [
         ("python", include_str!("../../../../bindings-python/README.md")),
         ("js", include_str!("../../../../bindings-wasm/README.md")),
@@ -24,7 +18,7 @@ fn what_the_readme_shows_of_a_language_stands_in_that_languages_readme() {
         ("swift", include_str!("../../../../bindings-uniffi/swift/README.md")),
     ] {
         let (shown, programs) = (blocks(readme, language), blocks(whole, language));
-        assert!(!shown.is_empty() && !programs.is_empty(), "there is some {language}");
+        assert!(!programs.is_empty(), "there is some {language}");
         // Such a line stands for what was left out.
         let is_gap = |line: &String| ["# …", "// …"].contains(&line.as_str());
         for part in shown.iter().flat_map(|block| block.split(is_gap)).filter(|part| !part.is_empty()) {

@@ -17,6 +17,14 @@ const PROGRAMS: [(&str, &[&str]); 6] = [
     ("rust", &["rs"]),
     ("html", &["html"]),
 ];
+/// The READMEs of the repository and of the packages, whose links lead to the pages.
+pub(super) const READMES: [&str; 5] = [
+    "README.md",
+    "bindings-python/README.md",
+    "bindings-wasm/README.md",
+    "bindings-uniffi/kotlin/README.md",
+    "bindings-uniffi/swift/README.md",
+];
 /// The folders and files whose programs tests run. Of a README tests run the blocks.
 const RUN: [&str; 8] = [
     "core/examples",

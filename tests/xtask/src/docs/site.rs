@@ -25,6 +25,26 @@ pub(super) fn judge(site: &Path) -> Result<(), Fail> {
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
 }
 
+/// Expects that the links of READMEs lead to files of the repository, and those to a place of a page to one of the site.
+pub(super) fn judge_readmes(site: &Path, root: &Path, readmes: &[&str]) -> Result<(), Fail> {
+    let mut wrong = Vec::new();
+    for readme in readmes {
+        let text = std::fs::read_to_string(root.join(readme))?;
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()).filter(|link| !is_elsewhere(link)) {
+            let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let path = if path.is_empty() { (*readme).to_owned() } else { resolved(readme, path) };
+            let page = path.strip_prefix("core/docs/").and_then(|page| page.strip_suffix(".md")).filter(|_| !anchor.is_empty());
+            let has_place = page.is_none_or(|page| {
+                std::fs::read_to_string(site.join(page).with_extension("html")).is_ok_and(|page| page.contains(&format!("id=\"{anchor}\"")))
+            });
+            if !root.join(&path).exists() || !has_place {
+                wrong.push(format!("{readme} links to {link}, which is not there"));
+            }
+        }
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
+}
+
 fn read(folder: &Path, under: &str, files: &mut BTreeMap<String, String>) -> Result<(), Fail> {
     for entry in std::fs::read_dir(folder)? {
         let (path, name) = entry.map(|entry| (entry.path(), format!("{under}{}", entry.file_name().to_string_lossy())))?;

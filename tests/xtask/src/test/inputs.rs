@@ -16,6 +16,8 @@ use crate::profile::Profile;
 const ALWAYS: &[&str] = &["tests/xtask", "Cargo.toml", "Cargo.lock", ".cargo", "LICENSE-MIT", "LICENSE-APACHE"];
 /// The contract and the test data beside the repository, where there are any.
 const BESIDE: &str = "../shared";
+/// The pages of the documentation, below a folder that most checks read: only those that name it read it.
+const PAGES: &str = "core/docs";
 /// The tools whose versions count.
 const TOOLS: &[(&str, &str)] =
     &[("rustc", "-vV"), ("python3", "-VV"), ("node", "--version"), ("java", "-version"), ("swift", "--version"), ("chromium", "--version")];
@@ -42,7 +44,8 @@ impl Inputs {
             let mut hasher = DefaultHasher::new();
             // The prerequisites of a check come before it in the list.
             let needed: Vec<&u64> = check.needs.iter().filter_map(|need| digests.get(need)).collect();
-            let reads = |path: &Path| ALWAYS.iter().chain(check.reads).any(|folder| path.starts_with(folder));
+            let is_in = |path: &Path, folder: &str| path.starts_with(folder) && (!path.starts_with(PAGES) || folder.starts_with(PAGES));
+            let reads = |path: &Path| ALWAYS.iter().chain(check.reads).any(|folder| is_in(path, folder));
             let vectors = std::env::var_os(VECTORS).filter(|_| reads(Path::new("tests/vectors")));
             (check.name, machine, needed, vectors).hash(&mut hasher);
             contents.iter().filter(|(path, _)| reads(path)).for_each(|file| file.hash(&mut hasher));

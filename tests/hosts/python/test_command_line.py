@@ -12,6 +12,7 @@ import pytest
 from command_line import PROGRAM, Shell, typed
 from sandbox import Sandbox
 
+PAGE = Path(__file__).parents[3] / "core/docs/command.md"
 BUY = ("buy", "dynamic-world", "--max-unit-price", "5", "--intent", "job-17")
 
 
@@ -41,6 +42,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "end job-17 --yes": ("session_id", "terminated"),
     "forget job-17 --yes": ("intent", "record", "forgotten"),
 }
+PAGE = Path(__file__).parents[3] / "core/docs/command.md"
 
 
 def test_every_command_prints_json_with_the_same_members_each_time(reseller: Shell) -> None:
@@ -282,10 +284,8 @@ def test_the_package_imports_nothing_of_the_command() -> None:
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "\n"
 
 
-def test_what_the_readme_says_to_type_works(shell: Shell, sandbox: Sandbox) -> None:
-    readme = (Path(__file__).parents[3] / "bindings-python/README.md").read_text()
-    section = readme.split("\n## The command `hopline`\n")[1].split("\n## ")[0]
-    block = section.split("\n\n    ")[1].split("\n\n")[0]
+def test_what_the_page_says_to_type_works(shell: Shell, sandbox: Sandbox) -> None:
+    block = PAGE.read_text().split("```sh\n")[1].split("```")[0]
     lines = [line.split(" # ")[0].strip().replace("https://example.com", sandbox.ready["target_url"]) for line in block.splitlines()]
     path = f"{Path(PROGRAM).parent}:{os.environ['PATH']}"
     environment = {**shell.environment, "PATH": path, "NO_PROXY": "", "no_proxy": ""}
@@ -301,6 +301,6 @@ def test_what_the_readme_says_to_type_works(shell: Shell, sandbox: Sandbox) -> N
 
 def test_the_help_says_what_the_exit_codes_mean() -> None:
     shown = subprocess.run([PROGRAM, "--help"], env={**os.environ, "COLUMNS": "80"}, capture_output=True, text=True, check=True).stdout
-    readme = (Path(__file__).parents[3] / "bindings-python/README.md").read_text()
+    page = PAGE.read_text()
     for code in ("0", "1", "2", "3", "4", "130"):
-        assert re.search(rf"^  {code} +\w", shown, re.MULTILINE) and f"| {code} |" in readme
+        assert re.search(rf"^  {code} +\w", shown, re.MULTILINE) and f"| {code} |" in page

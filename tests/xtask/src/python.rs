@@ -11,8 +11,15 @@ use crate::{Fail, junit, npm, paths, sandbox as sandbox_packages, targets};
 
 /// The sources of the wheel, and the inputs of its tests.
 const PACKAGE: &[&str] = &["core", "bindings-python", "tests/bindgen"];
-const TESTS: &[&str] =
-    &["tests/hosts/python", "tests/store", "tests/vectors", "bindings-python/README.md", "core/docs/programs/python", "../shared/external"];
+const TESTS: &[&str] = &[
+    "tests/hosts/python",
+    "tests/store",
+    "tests/vectors",
+    "bindings-python/README.md",
+    "core/docs/programs/python",
+    "core/docs/command.md",
+    "../shared/external",
+];
 
 pub(crate) const CHECKS: &[Check] = &[
     Check::new(Lane::Fetched, "python: what the tests need", 300, |_| match missing()? {

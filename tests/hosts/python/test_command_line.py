@@ -42,7 +42,6 @@ KEYS: dict[str, tuple[str, ...]] = {
     "end job-17 --yes": ("session_id", "terminated"),
     "forget job-17 --yes": ("intent", "record", "forgotten"),
 }
-PAGE = Path(__file__).parents[3] / "core/docs/command.md"
 
 
 def test_every_command_prints_json_with_the_same_members_each_time(reseller: Shell) -> None:

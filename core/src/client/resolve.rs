@@ -14,9 +14,12 @@ use crate::contract::{Json, Operation, json_of};
 use crate::engine::{Answered, EventKind, Input, RecordId};
 use crate::policy::{Advice, Effect, Error, FailureKind, Kind, Rule, Sent};
 use crate::state::{Listed, Name, SavedPage, SharedKind, StepId, StoreAnswer, User, Version, WriteResult};
-use crate::time::Now;
+use crate::time::{Millis, Now};
 use crate::wire::Facts;
 use crate::{engine, wire};
+
+/// A write that has failed is made again so long after that at the latest, once the store answers something else.
+const WRITE_SOON: Millis = 5000;
 
 impl Router {
     /// Takes in what came of a step.
@@ -60,6 +63,9 @@ impl Router {
     /// Takes in what a store answered.
     pub(crate) fn on_store(&mut self, id: StepId, answer: StoreAnswer) {
         let (pending, answer) = self.outbox.answered(id, answer, self.holds(Rule::UnfitIsNoAnswer));
+        if !matches!(answer, StoreAnswer::Failed | StoreAnswer::Never) {
+            self.write_again_soon();
+        }
         match pending {
             Some(Pending::Claim(name)) => self.on_claimed(&name, answer),
             Some(Pending::Slots(pool, names)) => self.on_slots(pool, names, answer),
@@ -71,6 +77,17 @@ impl Router {
             Some(Pending::Count(job, counting)) => self.on_counted(job, *counting, &answer),
             Some(Pending::Spend(number)) => self.spend(|spending, actions| spending.on_set(number, &answer, actions)),
             Some(Pending::Send(_) | Pending::Shared(_)) | None => {}
+        }
+    }
+
+    /// The store works: what failed is written again soon, and not as late as it would be after many failures. A write that the store refuses
+    /// for a reason of its own is not repeated all the time.
+    fn write_again_soon(&mut self) {
+        for (name, rest) in self.journal.resting() {
+            if let Some(at) = self.timers.of_name(&name) {
+                let soon = at.saturating_sub(rest).saturating_add(WRITE_SOON).max(self.now());
+                self.timers.set_name(&name, soon);
+            }
         }
     }
 

@@ -54,6 +54,11 @@ impl Timers {
         }
     }
 
+    /// When a name wakes.
+    pub(super) fn of_name(&self, name: &Name) -> Option<Millis> {
+        self.names.get(name).copied()
+    }
+
     /// The timer of a name has come.
     pub(super) fn name_woke(&mut self, name: &Name) {
         self.names.remove(name);

@@ -121,6 +121,8 @@ rules! { PoolRule:
     ReadyIsNeeded,
     /// What is not needed goes back.
     UnneededGoesBack,
+    /// What others could not read is not let go of.
+    UnreadIsKept,
     /// What rests for the targets in demand goes back first.
     RestingGoesFirst,
     /// Who has let go of it takes it over again only after a time.

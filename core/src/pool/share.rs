@@ -41,8 +41,9 @@ pub(crate) struct ClientEntry {
     number: u32,
     /// So many sessions it needs.
     needs: u32,
-    /// So many it has.
+    /// So many it has, and of these so many are being bought.
     has: u32,
+    buying: u32,
     /// So many it has and does not need.
     spare: u32,
     /// True if somebody waits there, and it has less than its share.
@@ -52,17 +53,25 @@ pub(crate) struct ClientEntry {
     /// True if it takes its clock to be ahead of the others', and so waits for them to try.
     late: bool,
 }
-stored!(ClientEntry { client, number, needs, has, spare, short, dry, late });
+stored!(ClientEntry { client, number, needs, has, buying, spare, short, dry, late });
 
 /// The sessions that this client has now.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Here {
-    /// Its sessions, also those that are on their way or being changed.
+    /// Its sessions, also those that are on their way or being changed; and of these the ones that are being bought.
     pub(crate) has: u32,
+    pub(crate) buying: u32,
     /// The free ones.
     pub(crate) free: u32,
     /// The sessions that there may be.
     pub(crate) size: u32,
+}
+
+impl Here {
+    /// The sessions that can be shared: of a purchase nobody knows what comes.
+    pub(crate) fn there(self) -> u32 {
+        self.has.saturating_sub(self.buying)
+    }
 }
 
 /// The largest number of the last time.
@@ -107,7 +116,8 @@ struct Others {
     until: Option<Millis>,
     /// The needs of each, the smallest first.
     needs: Vec<u32>,
-    has: u32,
+    /// The sessions that they have together, without those that are being bought.
+    there: u32,
     is_spare: bool,
     is_short: bool,
     is_dry: bool,
@@ -152,8 +162,8 @@ impl Sharing {
         Sharing { client, keep_ready, used, used_of_late, there, ..Sharing::default() }
     }
 
-    /// Notes how many sessions this client has, of these how many are lent, and how many more would help those who wait.
-    pub(crate) fn note(&mut self, has: u32, lent: u32, waited_for: u32, now: Millis) {
+    /// Notes how many sessions of this client are there, of these how many are lent, and how many more would help those who wait.
+    pub(crate) fn note(&mut self, there: u32, lent: u32, waited_for: u32, now: Millis) {
         if waited_for > 0 {
             let is_after_break = self.waited_until.take().is_some_and(|until| is_break(until, now));
             if self.waits_since.is_none() || is_after_break {
@@ -168,7 +178,7 @@ impl Sharing {
         if self.others.until.is_some_and(|until| until <= now) {
             self.look_at_others(now);
         }
-        self.there.note(self.others.has.saturating_add(has), now);
+        self.there.note(self.others.there.saturating_add(there), now);
     }
 
     /// Returns true if the store had nothing when it was asked last.
@@ -215,7 +225,7 @@ impl Sharing {
         for (at, entry) in self.entries.values().filter(|(at, _)| now.saturating_sub(*at) < BELIEVED) {
             others.until = others.until.into_iter().chain([at.saturating_add(BELIEVED)]).min();
             others.needs.push(entry.needs);
-            others.has = others.has.saturating_add(entry.has);
+            others.there = others.there.saturating_add(entry.has.saturating_sub(entry.buying));
             others.is_spare |= entry.spare > 0;
             others.is_short |= entry.short;
             others.is_dry |= entry.dry;
@@ -249,8 +259,12 @@ impl Sharing {
 
     /// The sessions that can be shared: as many as there may be, or, where the store has nothing for somebody, as there are.
     fn there(&self, here: Here, now: Millis) -> u32 {
-        let has = self.there.most(now).max(self.others.has.saturating_add(here.has));
-        if (self.others.is_dry || self.is_dry(now)) && holds(PoolRule::WhatIsThereIsShared) { here.size.min(has.max(1)) } else { here.size }
+        let there = self.there.most(now).max(self.others.there.saturating_add(here.there()));
+        if (self.others.is_dry || self.is_dry(now)) && holds(PoolRule::WhatIsThereIsShared) {
+            here.size.min(there.max(1))
+        } else {
+            here.size
+        }
     }
 
     /// The share of this client: its needs, up to the level at which all together get no more than there is.
@@ -326,6 +340,7 @@ impl Sharing {
             number,
             needs,
             has: here.has,
+            buying: here.buying,
             spare,
             short: self.is_short(here, now),
             dry: self.is_dry(now),
@@ -391,7 +406,7 @@ mod tests {
     }
 
     fn here(has: u32, size: u32) -> Here {
-        Here { has, free: 0, size }
+        Here { has, size, ..Here::default() }
     }
 
     /// The part of `size` that each gets, by what they need and have, where somebody waits with each.
@@ -451,7 +466,7 @@ mod tests {
         other.read(&told(&one, 6, 10_000), 10_000);
         one.read(&told(&other, 0, 10_000), 10_000);
         assert_eq!((one.share(here(6, 20), 10_000), other.share(here(0, 20), 10_000)), (3, 3));
-        let gives = one.gives_back(Here { has: 6, free: 2, size: 20 }, 10_000);
+        let gives = one.gives_back(Here { has: 6, free: 2, size: 20, ..Here::default() }, 10_000);
         assert_eq!((gives, one.most(here(6, 20), 10_000), other.most(here(0, 20), 10_000)), (2, 3, 3));
         // The client buys one.
         other.bought();
@@ -464,15 +479,29 @@ mod tests {
         let others: Vec<ClientEntry> = [2, 3].into_iter().filter_map(|number| client(number, 0, 10).entry(here(0, 20), 10_000)).collect();
         one.found_nothing(0);
         one.read(&others, 10_000);
-        assert_eq!(one.gives_back(Here { has: 6, free: 6, size: 20 }, 10_000), 4);
+        assert_eq!(one.gives_back(Here { has: 6, free: 6, size: 20, ..Here::default() }, 10_000), 4);
         // The client has given back four that nobody has yet.
         one.note(2, 2, 8, 10_100);
         assert_eq!((one.share(here(2, 20), 10_100), one.slice(here(2, 20), 0, 10_100)), (2, None));
-        assert_eq!(one.gives_back(Here { has: 2, free: 2, size: 20 }, 10_100), 0);
+        assert_eq!(one.gives_back(Here { has: 2, free: 2, size: 20, ..Here::default() }, 10_100), 0);
         // They have not come to anybody: there are fewer.
         one.note(2, 2, 8, 20_100);
         one.read(&others.iter().map(|entry| ClientEntry { number: 9, ..entry.clone() }).collect::<Vec<_>>(), 20_100);
         assert_eq!((one.share(here(2, 20), 20_100), one.slice(here(2, 20), 0, 20_100)), (1, Some((3000, 1500))));
+    }
+
+    #[test]
+    fn what_is_being_bought_is_not_shared_before_it_is_there() {
+        let (mut buyer, mut other) = (client(1, 1, 9), client(2, 0, 10));
+        let buys = Here { has: 9, buying: 8, free: 0, size: 20 };
+        other.found_nothing(0);
+        let told = |sharing: &Sharing, here, now| sharing.entry(here, now).into_iter().collect::<Vec<_>>();
+        other.read(&told(&buyer, buys, 10_000), 10_000);
+        buyer.read(&told(&other, here(0, 20), 10_000), 10_000);
+        assert_eq!((buyer.share(buys, 10_000), other.share(here(0, 20), 10_000)), (1, 1));
+        // Of the eight four came: there are five.
+        buyer.note(5, 1, 9, 12_000);
+        assert_eq!(buyer.share(here(5, 20), 12_000), 2);
     }
 
     #[test]
@@ -516,7 +545,7 @@ mod tests {
     fn what_was_not_needed_of_late_goes_back_and_what_is_to_be_at_hand_stays() {
         for (keep_ready, gives) in [(0, [0, 0, 1, 1, 4]), (3, [0, 0, 0, 0, 1])] {
             let mut sharing = Sharing::new("1".into(), 5000, keep_ready);
-            let now = Here { has: 5, free: 4, size: 20 };
+            let now = Here { has: 5, free: 4, size: 20, ..Here::default() };
             [(5, 0), (2, 500), (4, 600), (1, 1000)].into_iter().for_each(|(used, at)| sharing.note(5, used, 0, at));
             assert_eq!([1000, 5499, 5500, 5999, 6000].map(|at| sharing.gives_back(now, at)), gives);
             // Two seconds after the peak others may know.

@@ -13,13 +13,15 @@ use crate::time::{At, Millis};
 pub(crate) struct Journal {
     /// Boxed, since a map's lists have spare room.
     slots: Map<Name, Box<NameEntry>>,
+    /// Those with a write that has failed and is tried again later.
+    resting: Map<Name, ()>,
     /// True if the store may carry out a call after the host gave it up.
     late_calls: bool,
 }
 
 impl Journal {
     pub(crate) fn new(late_calls: bool) -> Self {
-        Journal { slots: Map::default(), late_calls }
+        Journal { late_calls, ..Journal::default() }
     }
 
     fn slot(&self, name: &Name) -> Option<&NameEntry> {
@@ -160,6 +162,7 @@ impl Journal {
         if let Some(slot) = self.slot_mut(name).filter(|slot| slot.is_owned()) {
             slot.want(write, waiter, insists);
         }
+        self.note_rest(name);
     }
 
     /// Returns the next step of a name, if there is one and none is out.
@@ -172,11 +175,30 @@ impl Journal {
         if let Some(slot) = self.slot_mut(name) {
             slot.wake();
         }
+        self.note_rest(name);
+    }
+
+    /// Returns true if a write of the name has failed and is tried again later.
+    pub(crate) fn rests(&self, name: &Name) -> bool {
+        self.resting.contains_key(name)
+    }
+
+    /// The names of which a write has failed and is tried again, and how long after that.
+    pub(crate) fn resting(&self) -> Vec<(Name, Millis)> {
+        self.resting.keys().filter_map(|name| Some((name.clone(), self.slot(name)?.rest()))).collect()
+    }
+
+    fn note_rest(&mut self, name: &Name) {
+        match self.slot(name).is_some_and(NameEntry::is_resting) {
+            true => _ = self.resting.insert(name.clone(), ()),
+            false => _ = self.resting.remove(name),
+        }
     }
 
     /// Takes the answer to a write.
     pub(crate) fn written(&mut self, name: &Name, result: WriteResult) -> AfterWrite {
         let after = self.slot_mut(name).and_then(|slot| slot.written(result));
+        self.note_rest(name);
         self.tidy(name);
         after.unwrap_or_else(|| AfterWrite::new(result, Vec::new()))
     }
@@ -184,6 +206,7 @@ impl Journal {
     /// Notes that this client does not own the name any more. Returns the name's use.
     pub(crate) fn lose(&mut self, name: &Name) -> Option<User> {
         let user = self.slot_mut(name)?.lose();
+        self.note_rest(name);
         self.tidy(name);
         user
     }
@@ -278,7 +301,10 @@ mod tests {
             assert_eq!(next(&mut journal), "put");
             assert_eq!(journal.written(&name(), WriteResult::Failed).again.is_some(), again);
             assert_eq!(next(&mut journal), "nothing", "it rests");
+            let rests: Vec<Millis> = journal.resting().into_iter().map(|(_, wait)| wait).collect();
+            assert_eq!((rests, journal.rests(&name())), (if insists { vec![1000] } else { vec![] }, insists));
             journal.wake(&name());
+            assert!(!journal.rests(&name()) && journal.resting().is_empty());
             assert_eq!(next(&mut journal), then);
         }
         let mut journal = journal(&name(), false, None);

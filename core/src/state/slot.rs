@@ -227,6 +227,16 @@ impl NameEntry {
         Some(call)
     }
 
+    /// Returns true if a step has failed and is tried again later.
+    pub(super) fn is_resting(&self) -> bool {
+        self.resting && self.next.is_some()
+    }
+
+    /// How long it rests after its last failure.
+    pub(super) fn rest(&self) -> Millis {
+        STORE_AGAIN.wait(self.failures.saturating_sub(1))
+    }
+
     /// Lets a failed step be tried again.
     pub(super) fn wake(&mut self) {
         self.resting = false;

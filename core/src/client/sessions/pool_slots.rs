@@ -21,11 +21,16 @@ use crate::wire::{Facts, build};
 
 impl Router {
     /// Claims slots of a pool, at most `most` of these, those with something under them first. The store is not asked for those that this
-    /// client has, or is letting go of.
+    /// client has, or is letting go of. Where that is so of all of them since the store failed, it is tried with one; once it works, the
+    /// others follow.
     pub(crate) fn claim_slots(&mut self, pool: PoolNo, names: Vec<Name>, most: u32) {
-        let names: Vec<Name> = names.into_iter().filter(|name| self.journal.claim(name)).collect();
+        let (names, kept): (Vec<Name>, Vec<Name>) = names.into_iter().partition(|name| self.journal.claim(name));
         match names.is_empty() {
             true => {
+                if let Some(name) = kept.iter().find(|name| self.journal.rests(name)) {
+                    self.journal.wake(name);
+                    self.push_next(name);
+                }
                 let what = PoolEventKind::Claimed { asked: Vec::new(), found: Vec::new() };
                 self.news.push_back(PoolEvent { pool, what });
             }
@@ -156,7 +161,7 @@ pub(crate) fn slot_of(data: &Data) -> SlotState {
 mod tests {
     use super::*;
     use crate::client::testing::{BUY, NOW, agent, go_on};
-    use crate::client::{Client, Outcome, Step};
+    use crate::client::{Client, Now, Outcome, Step};
     use crate::engine::Answered;
     use crate::policy::Effect;
     use crate::state::{Memory, StoreAnswer, describe};
@@ -372,6 +377,45 @@ mod tests {
         let command = open(&mut client);
         go_on(&mut client, &mut disk, NOW, |_| session("s-1", "active"));
         assert!(client.take_answer(command).expect("has completed").is_ok() && client.router.slots.len() == 1);
+    }
+
+    #[test]
+    fn slots_that_could_not_be_let_go_of_while_the_store_was_away_are_asked_for_as_soon_as_it_works() {
+        let (mut client, mut disk) = (agent(7, true), Memory::default());
+        let names: Vec<Name> = (0..5).map(|slot| client.slot_name(&format!("shop/{slot}"))).collect();
+        let at = |seconds: i64| Now { unix: NOW.unix + 1000 * seconds, monotonic: 1000 * seconds };
+        // The calls of the store until the client waits.
+        let calls = |client: &mut Client, now: Now, disk: Option<&mut Memory>| {
+            let (mut calls, mut disk) = (0, disk);
+            loop {
+                match client.poll(now) {
+                    Step::Store { id, call, .. } => {
+                        calls += 1;
+                        let answer = disk.as_mut().map_or(StoreAnswer::Failed, |disk| disk.call(call, now.unix, now.monotonic));
+                        client.resolve(id, Outcome::Store(answer), now).expect("is answered once");
+                    }
+                    Step::Wait { .. } => return calls,
+                    _ => {}
+                }
+            }
+        };
+        client.claim_slots(9, names.clone(), 5);
+        assert_eq!(calls(&mut client, NOW, None), 6, "all are let go of");
+        // The pool asks each second: one is tried, and the others at their own times.
+        let tried = (1..40).map(|second| {
+            client.claim_slots(9, names.clone(), 5);
+            calls(&mut client, at(second), None)
+        });
+        let tried: Vec<usize> = tried.collect();
+        assert!(tried[31..] == [1; 8] && tried.iter().sum::<usize>() < 39 + 5 * 6, "{tried:?}");
+        client.router.news.clear();
+        // Their own time would be after a minute.
+        client.claim_slots(9, names.clone(), 5);
+        assert_eq!(calls(&mut client, at(40), Some(&mut disk)), 5);
+        client.claim_slots(9, names.clone(), 5);
+        assert_eq!(calls(&mut client, at(41), Some(&mut disk)), 1);
+        let claimed = client.router.news.drain(..).next_back().map(|news| news.what);
+        assert!(matches!(claimed, Some(PoolEventKind::Claimed { found, .. }) if found.len() == 5));
     }
 
     #[test]

@@ -53,12 +53,18 @@ impl Machine {
     pub(super) fn look_at_lent(&mut self, slot: SlotNo, now: Millis) {
         let Some(session) = self.slots.session_mut(slot) else { return };
         if session.read_again_at.take_if(|at| *at <= now).is_some() {
-            let read = session.to_read();
-            return self.begin_beside(slot, Doing::Reads, &read, CallOptions::default());
+            return self.read_beside(slot);
         }
         let read_again_at = session.read_again_at;
         self.leases.change(slot, now);
         read_again_at.into_iter().for_each(|at| self.slots.wake_at(slot, at));
+    }
+
+    /// Reads a session, which is lent meanwhile.
+    pub(super) fn read_beside(&mut self, slot: SlotNo) {
+        let Some(session) = self.slots.session(slot).filter(|_| self.slots.doing(slot) == Some(Doing::Lends)) else { return };
+        let read = session.to_read();
+        self.begin_beside(slot, Doing::Reads, &read, CallOptions::default());
     }
 
     /// Reads a session.
@@ -227,6 +233,10 @@ impl Machine {
         if error.code.as_deref() == Some("SESSION_NOT_FOUND") || !is_usable {
             return self.session_over(client, slot);
         }
+        // Its state says whether it is over.
+        if error.code.as_deref() == Some("SESSION_EXPIRED") {
+            return self.read(slot);
+        }
         self.leases.unchanged(slot, self.now.monotonic);
         let Some(session) = self.slots.session_mut(slot) else { return };
         session.old_at = None;
@@ -373,7 +383,7 @@ impl Machine {
     /// A session was ended, or could not be.
     pub(super) fn was_ended(&mut self, client: &mut Client, slot: SlotNo, error: Option<&Error>) {
         match error {
-            Some(error) if error.code.as_deref() != Some("SESSION_NOT_FOUND") => {
+            Some(error) if !matches!(error.code.as_deref(), Some("SESSION_NOT_FOUND" | "SESSION_EXPIRED")) => {
                 let again = self.now.monotonic.saturating_add(READ_AGAIN);
                 self.slots.session_mut(slot).into_iter().for_each(|session| session.ends_after_leases = true);
                 self.slots.set(slot, Doing::Waits, Some(again));

@@ -1,6 +1,7 @@
 //! How many sessions a pool lacks, and how many it may buy.
 
 use super::asking::VAIN_AGAIN;
+use super::parts::Away;
 use super::root::{Machine, is_dynamic};
 use crate::client::Client;
 use crate::contract::pools::PoolReplace;
@@ -28,18 +29,30 @@ impl Machine {
         let counts = &self.slots.counts;
         let free = u32::try_from(self.leases.idle_count()).unwrap_or(u32::MAX);
         let has = counts.lends + counts.coming + counts.rotating;
-        Here { has, free, size: self.options.size.max(self.shared.size()) }
+        Here { has, buying: counts.buying, free, size: self.options.size.max(self.shared.size()) }
     }
 
     /// Notes how many sessions are in use here, and waited for.
     pub(super) fn note_needs(&mut self, now: Millis) {
         let here = self.here();
         let lent = self.slots.counts.lends.saturating_sub(here.free);
-        self.sharing.note(here.has, lent, u32::try_from(self.leases.demand()).unwrap_or(u32::MAX), now);
+        self.sharing.note(here.there(), lent, u32::try_from(self.leases.demand()).unwrap_or(u32::MAX), now);
+    }
+
+    /// The service does not answer: a session that is let go of now could be taken over by nobody.
+    fn away_now(&self, now: Millis) -> Option<Away> {
+        self.away.filter(|away| now < away.until && holds(PoolRule::UnreadIsKept))
     }
 
     /// Lets go of sessions that are not needed here, and of those that others need more.
     pub(super) fn share_sessions(&mut self, client: &mut Client, now: Millis) {
+        if let Some(away) = self.away_now(now) {
+            // One session that can't be read may be the cause itself: another one is read before it is let go of.
+            let is_next = !away.is_many && self.slots.counts.reading == 0 && self.sharing.gives_back(self.here(), now) > 0;
+            let next = if is_next { self.leases.to_let_go(now).find(|slot| *slot != away.slot) } else { None };
+            next.into_iter().for_each(|slot| self.read_beside(slot));
+            return;
+        }
         let gives = self.sharing.gives_back(self.here(), now) as usize;
         if gives > 0 {
             let free: Vec<SlotNo> = self.leases.to_let_go(now).take(gives).collect();
@@ -66,6 +79,9 @@ impl Machine {
 
     /// When a session goes to others by time.
     pub(super) fn shares_sessions_at(&self, now: Millis) -> Option<Millis> {
+        if let Some(away) = self.away_now(now) {
+            return self.sharing.next(now).into_iter().chain([away.until]).min();
+        }
         let here = self.here();
         let since = |slot| Some(self.slots.session(slot)?.ready_at);
         let turn = |slot| self.sharing.slice(here, since(slot)?, now).map(|(at, _)| at);

@@ -2,6 +2,7 @@
 
 use super::action::PoolAction;
 use super::outcome::Came;
+use super::parts::Away;
 use super::root::Machine;
 use super::slots::{Doing, PoolSession};
 use super::takeover::{DOUBT_AGAIN, READ_AGAIN};
@@ -9,14 +10,19 @@ use crate::client::Client;
 use crate::contract::Json;
 use crate::engine::{Answered, Phase};
 use crate::json::pick;
-use crate::policy::{Effect, Error};
+use crate::policy::{Effect, Error, Kind};
 use crate::pool::leases::SlotNo;
 use crate::pool::notes::SessionNotes;
+use crate::time::Millis;
+
+/// A service that did not answer is taken to be away for so long; what could not be read is read again by then.
+const AWAY: Millis = READ_AGAIN + 15_000;
 
 impl Machine {
     /// Takes the result of a slot's opening, or of an operation on its session.
     pub(super) fn slot_ended(&mut self, client: &mut Client, slot: SlotNo, result: Result<Answered, Error>) {
         let Some(doing) = self.slots.doing(slot) else { return };
+        self.note_answer(slot, doing, &result);
         match (doing, result) {
             (Doing::Takes { .. } | Doing::Buys { .. }, Ok(answered)) => self.opened(client, slot, doing, &answered),
             (Doing::Takes { .. } | Doing::Buys { .. }, Err(error)) => self.not_opened(client, slot, doing, &error),
@@ -38,6 +44,20 @@ impl Machine {
             (Doing::Renews, Err(error)) => self.not_renewed(client, slot, &error),
             (Doing::Ends, result) => self.was_ended(client, slot, result.err().as_ref()),
             (Doing::Lends | Doing::Waits | Doing::Doubts { .. } | Doing::Rests | Doing::Left | Doing::Empty, _) => {}
+        }
+    }
+
+    /// Notes whether the service answers what is asked about sessions.
+    fn note_answer(&mut self, slot: SlotNo, doing: Doing, result: &Result<Answered, Error>) {
+        let is_of_session = matches!(doing, Doing::Reads | Doing::Rotates | Doing::Takes { .. });
+        match result {
+            Ok(_) if is_of_session => self.away = None,
+            Err(error) if is_of_session && matches!(error.kind, Kind::Unavailable | Kind::InDoubt | Kind::Protocol) => {
+                let until = self.now.monotonic.saturating_add(AWAY);
+                let first = self.away.unwrap_or(Away { slot, is_many: false, until });
+                self.away = Some(Away { is_many: first.is_many || first.slot != slot, until, ..first });
+            }
+            _ => {}
         }
     }
 

@@ -73,6 +73,16 @@ pub(super) enum Mark {
     Put,
 }
 
+/// A service that does not answer, as far as is known.
+#[derive(Debug, Clone, Copy, Hash)]
+pub(super) struct Away {
+    /// The slot whose session could not be read, or changed; and whether that is so of another one, too.
+    pub(super) slot: SlotNo,
+    pub(super) is_many: bool,
+    /// Until when that counts.
+    pub(super) until: Millis,
+}
+
 #[derive(Debug, Clone, Hash)]
 pub(super) struct Closing {
     /// The commands that wait for it, and their operations.

@@ -6,7 +6,7 @@ use arcstr::ArcStr;
 
 use super::action::PoolAction;
 use super::callers::Callers;
-use super::parts::{Asking, Closing, Ends, Look, SpentToday};
+use super::parts::{Asking, Away, Closing, Ends, Look, SpentToday};
 use super::shared::SharedRecord;
 use super::slots::Slots;
 use crate::client::{CallOptions, PoolNo, WorkNo};
@@ -73,6 +73,8 @@ pub(in crate::pool) struct Machine {
     pub(super) sharing: Sharing,
     pub(super) closing: Option<Closing>,
     pub(super) spent: SpentToday,
+    /// A service that does not answer, as far as is known.
+    pub(super) away: Option<Away>,
     /// The error of the last purchase that failed, or may have bought.
     pub(super) refused: Option<Box<Error>>,
     /// When there is something to do again.
@@ -108,6 +110,7 @@ impl Machine {
             sharing: Sharing::new(mark, options.idle_release_ms.unwrap_or(IDLE), options.keep_ready.unwrap_or_default()),
             closing: None,
             spent: SpentToday::default(),
+            away: None,
             refused: None,
             next: None,
             joins: false,

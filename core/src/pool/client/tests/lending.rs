@@ -209,6 +209,23 @@ fn exits_that_get_old_together_are_changed_in_turn_and_their_sessions_stay_lent(
 }
 
 #[test]
+fn a_session_that_has_expired_as_its_exit_was_to_change_is_not_lent() {
+    let mut host = Host::new(Some(100));
+    let pool = host.open(1);
+    let lease = host.lease(pool);
+    host.rotation = Some((410, r#"{"success":false,"error":{"code":"SESSION_EXPIRED","message":"no"}}"#));
+    host.sessions[0].0 = "expired";
+    host.see(&lease, Seen::Status(403));
+    host.client.give_back(&lease, host.now);
+    host.pass(20_000);
+    assert_eq!((host.status(pool).ready, host.bought), (0, 1));
+    // The next one takes its place.
+    host.rotation = None;
+    let lease = host.lease(pool);
+    assert!(host.client.is_valid(&lease) && host.bought == 2);
+}
+
+#[test]
 fn a_session_whose_reads_fail_is_lent_as_it_was_read_last_however_long_ago() {
     let mut host = Host::new(Some(100));
     let pool = host.open(1);
@@ -222,11 +239,10 @@ fn a_session_whose_reads_fail_is_lent_as_it_was_read_last_however_long_ago() {
         host.client.give_back(&lease, host.now);
     }
     assert!(host.reads >= 20, "{}", host.reads);
-    // The session went back to the store, and whoever takes it over has its proxy from a read.
+    // The session does not go back to the store, where nobody could read it.
     host.pass(120_000);
-    let command = host.acquire_for(pool, 10_000);
-    host.pass(11_000);
-    assert_eq!(host.lease_of(command).expect_err("can't be taken over").kind, Kind::Unavailable);
+    let lease = host.lease(pool);
+    host.client.give_back(&lease, host.now);
     // A session that is known to be over is not lent.
     host.reads_fail = false;
     host.pass(60_000);

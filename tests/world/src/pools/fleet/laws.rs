@@ -253,7 +253,8 @@ impl Laws {
         }
         match (operation, status) {
             ("get_session", 200) if status_of(body).is_some_and(|status| status == "active") => {
-                known.read_by = Some(number);
+                // Without the credentials nobody can lend it.
+                known.read_by = Some(number).filter(|_| has_password(body)).or(known.read_by);
                 self.is_ready = true;
             }
             ("get_session", 200) => known.is_seen_over |= status_of(body).is_some_and(|status| status != "creating"),
@@ -413,6 +414,12 @@ impl Laws {
     pub(super) fn unsays(&mut self) {
         self.paused = None;
     }
+}
+
+/// Returns true if an answer shows how to log in at the proxy of a session.
+fn has_password(body: &[u8]) -> bool {
+    let told: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
+    told["data"]["proxy"]["password"].as_str().is_some_and(|password| !password.is_empty() && !password.starts_with('*'))
 }
 
 /// The status of a session that an answer shows.

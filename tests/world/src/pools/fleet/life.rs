@@ -277,7 +277,8 @@ impl Fleet {
     }
 
     fn call(&mut self, number: u8, call: &StoreCall) -> StoreAnswer {
-        let answer = self.store.call(call, number, START + self.now);
+        let is_away = self.is_out(Outage::Store);
+        let answer = if is_away { StoreAnswer::Failed } else { self.store.call(call, number, START + self.now) };
         self.lived.called(number, self.now - self.zero);
         self.laws.called(number, call, &answer);
         self.tell(|| format!("program {number}: {}", told(call, &answer)));
@@ -298,7 +299,10 @@ impl Fleet {
         let mut fault = None;
         for (_, outage) in self.story.outages.iter().filter(|(when, _)| when.contains(&now)) {
             match (outage, operation) {
-                (Outage::Service, _) => return Ok((503, Vec::new(), Vec::new())),
+                (Outage::Service, _) => {
+                    self.told.iter_mut().for_each(|told| told.push(format!("{now:>9} program {number}: {} is not answered", request.url)));
+                    return Ok((503, Vec::new(), Vec::new()));
+                }
                 (Outage::Reads(None, status), Some("get_session")) => {
                     return Ok((*status, vec![("content-type".into(), "text/html".into())], b"<html>no</html>".to_vec()));
                 }
@@ -613,6 +617,7 @@ fn told(call: &StoreCall, answer: &StoreAnswer) -> String {
         StoreAnswer::Claimed(some) => format!("{} of them", some.len()),
         StoreAnswer::Busy(_) => "busy".to_owned(),
         StoreAnswer::Lost => "lost".to_owned(),
+        StoreAnswer::Failed => "failed".to_owned(),
         _ => "done".to_owned(),
     };
     format!("{asked}: {answered}")

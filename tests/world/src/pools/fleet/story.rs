@@ -31,6 +31,8 @@ pub(super) enum Outage {
     Purchases(&'static str),
     /// The same, and the products can't be read.
     Backend(&'static str),
+    /// No call of the store is answered, and none is carried out.
+    Store,
 }
 
 /// An event of a program, or an act of a person in it.

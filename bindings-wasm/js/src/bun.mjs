@@ -5,4 +5,5 @@ import { load } from "./node.cjs";
 
 load[Symbol.for("hopline.core")](() => new URL(core, import.meta.url));
 
-export { AgentClient, FolderStore, HoplineError, IndexedDBStore, OpenSession, ProxySettings, ResellerClient, Secret, Walk, isShared, load, meta, needsProjectId, operations, parseIpRange, sessionEvent } from "./node.cjs";
+// pack.mjs writes the names out.
+export * from "./node.cjs";

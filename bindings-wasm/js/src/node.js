@@ -1,5 +1,5 @@
 // Bundled to node.cjs: the wasm file lies beside it.
-import { AsyncLocalStorage, AsyncResource } from "node:async_hooks";
+import { AsyncLocalStorage } from "node:async_hooks";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -35,12 +35,7 @@ host.load = () => {
 };
 // A path is one of a page's own server: here there is none, and the first call says so.
 host.waits = (baseUrl) => /^[./]/.test(baseUrl);
-host.context = () => {
-  // Node 20.0 to 20.4 have no snapshots.
-  if (AsyncLocalStorage.snapshot) return AsyncLocalStorage.snapshot();
-  const context = new AsyncResource("hopline");
-  return (work) => context.runInAsyncScope(work);
-};
+host.context = () => AsyncLocalStorage.snapshot();
 // The program's own context, which lives as long as it does: background work of a client must keep no request's context.
 host.root = host.context();
 host.warn = (text) => process.emitWarning(text, "HoplineWarning");

@@ -39,7 +39,7 @@ export function takeOver({ api, account, store, stack }, engine) {
   // A client that is dropped is collected.
   if (isSame) return void before.engines.push(new Ref(engine));
   const own = { evaluation: here.evaluation, engines: [new Ref(engine)], isFresh: true };
-  queueMicrotask(() => (own.isFresh = false));
+  Promise.resolve().then(() => (own.isFresh = false));
   made.set(key, own);
   const living = (before?.engines ?? []).flatMap((ref) => ref.deref() ?? []).filter((one) => !one.isClosing);
   return living.length > 0 ? Promise.allSettled(living.map((one) => one.close())) : undefined;

@@ -3,6 +3,7 @@
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { brotliCompressSync, deflateRawSync } from "node:zlib";
@@ -81,7 +82,13 @@ const written = readFileSync(join(js, "hopline.d.ts"), "utf8");
 const printed = readFileSync(join(js, "gen/operations.d.ts"), "utf8");
 for (const name of ["hopline.d.mts", "hopline.d.cts"]) writeFileSync(join(folder, name), written + printed);
 
-for (const name of ["node.mjs", "bun.mjs", "inline.mjs", "inline-node.mjs", "inline-node.cjs"]) cpSync(join(js, "src", name), join(folder, name));
+for (const name of ["inline.mjs", "inline-node.mjs", "inline-node.cjs"]) cpSync(join(js, "src", name), join(folder, name));
+// A module of Node does not see each name that a script exports by itself.
+const names = Object.keys(createRequire(import.meta.url)(join(folder, "node.cjs"))).sort();
+for (const name of ["node.mjs", "bun.mjs"]) {
+  const source = readFileSync(join(js, "src", name), "utf8");
+  writeFileSync(join(folder, name), source.replace(/\/\/ pack.*\nexport \*/, `export { ${names.join(", ")} }`));
+}
 // The cores as text, compressed by what can be undone where they are used.
 const inline = (name, bytes) => writeFileSync(join(folder, name), `${name.endsWith("cjs") ? "module.exports =" : "export default"} "${bytes.toString("base64")}";\n`);
 inline("inline-core.mjs", deflateRawSync(readFileSync(join(folder, "core.wasm")), { level: 9 }));

@@ -1,5 +1,5 @@
 // Checks a relay, whoever wrote it, against the rules of a backend: it is asked as a page asks it, and what it sends on is watched by a service that
-// stands in its way. `cargo xtask relay-check URL` runs it; bindings-wasm/README.md has the rules.
+// stands in its way. `cargo xtask relay-check URL` runs it; core/docs/backend.md has the rules.
 import { once } from "node:events";
 import { createServer, request } from "node:http";
 import { request as requestOverTls } from "node:https";

@@ -49,7 +49,7 @@ export interface RelayOptions {
   maxBody?: number | undefined;
   /** The longest wait for an answer of the service, in milliseconds. Default: 25 000, longer than the 20 000 that the page's client waits. */
   timeoutMs?: number | undefined;
-  /** Sends a request to the service. Default: `globalThis.fetch`. It must not repeat a request. */
+  /** Sends a request to the service. Default: `globalThis.fetch`. The function must not repeat a request. */
   fetch?: typeof globalThis.fetch | undefined;
   /** Hears of each request that was passed on. 502 means that no answer came. */
   onAnswer?: ((told: { operation: OperationName; account: string; status: number; ms: number }) => void) | undefined;

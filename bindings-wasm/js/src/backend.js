@@ -66,10 +66,10 @@ export function relay(options) {
       for (const name of DOWN) if (found.headers.has(name)) down.set(name, found.headers.get(name));
       reply = new Response(found.body, { status: found.status, headers: down });
     } catch {
-      // Nobody knows whether the service did it. Without an envelope the client asks again with the same key.
+      // Whether the service did it is not known. Without an envelope the client asks again with the same key.
       reply = new Response("the API gave no answer", { status: 502, headers: { "content-type": "text/plain", ...NO_STORE } });
     }
-    // It ends with the body, which is on its way.
+    // The wait ends with the body, which is on its way.
     own?.close?.().catch(() => {});
     quietly(() => onAnswer?.({ operation, account, status: reply.status, ms: Date.now() - begun }));
     return reply;
@@ -156,7 +156,7 @@ function routeOf(routes, method, path) {
   return [];
 }
 
-/** What makes the headers with the key or the token, for a request of the page. */
+/** Makes the headers with the key or the token, for a request of the page. */
 function loginOf(api, { apiKey = variable("HOPLINE_API_KEY"), token }) {
   const [name, given, header, start] = api === "agent" ? ["apiKey", apiKey, "x-api-key", ""] : ["token", token, "authorization", "Bearer "];
   if (!given) throw new TypeError(`relay: \`${name}\` is required for operations of the ${api} API`);

@@ -69,7 +69,7 @@ async function shrink(name) {
   const content = JSON.parse(readFileSync(`${from}.map`, "utf8"));
   for (const path of [from, `${from}.map`]) rmSync(path);
   content.sources = content.sources.map((path) => relative(js, resolve(folder, path)));
-  // Rollup warns of some that do not stand where it expects them. What is loaded with the core is all used.
+  // Rollup warns of some that do not stand where it expects them. All that is loaded with the core is used.
   const format = { ecma: 2020, preserve_annotations: name !== "rest" };
   const sourceMap = { content, url: `${CHUNKS[name] ?? name}.mjs.map`, includeSources: true };
   const exported = (/^export \{([^}]*)\};$/m.exec(long)?.[1] ?? "").split(",").map((name) => name.split(" ").at(-1).trim());

@@ -247,7 +247,7 @@ def test_a_terminal_of_80_columns_is_wide_enough(has_rich: bool, shell: Shell, s
         lines = [line for line in STYLE.sub("", seen).splitlines() if "records" not in line]
         assert lines and max(map(len, lines)) <= 80, seen
         assert ("\x1b[" in seen) >= (has_rich and command in ("products", "sessions", "doubts")) and (has_rich or "\x1b" not in seen)
-        # What is read by a program is the same with `rich` and without, and has no colour.
+        # Output for a program is the same with `rich` and without, and has no colour.
         assert "\x1b" not in shell.run(*command.split(), code=code).out
 
 

@@ -124,7 +124,7 @@ test("Next: a page, a server component, the relay as a route, and an edge route"
   });
   assert.deepEqual(await (await fetch(`${url}/edge`)).json(), { balance: 100 });
   assert.match(await (await fetch(`${url}/server`)).text(), /<output>100 USD<\/output>/);
-  // What the server rendered, before the page's own script ran.
+  // The text that the server rendered, before the page's own script ran.
   assert.match(await (await fetch(url)).text(), /<output>nothing yet<\/output>/);
   const context = await profile(t);
   const shown = await context.newPage();

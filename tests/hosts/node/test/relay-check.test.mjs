@@ -88,7 +88,7 @@ test("a relay that breaks a rule is told which, and one that keeps them all is n
     const found = await judged(broken);
     const rule = found.find((one) => one.number === number);
     assert.match(rule?.faults.join("\n") ?? JSON.stringify(found), said, broken);
-    // Whoever passes everything on breaks more than one.
+    // A relay that passes everything on breaks more than one.
     if (broken !== "everything") assert.deepEqual(found.map((one) => one.number), [number], `${broken}: ${JSON.stringify(found)}`);
   }));
 });

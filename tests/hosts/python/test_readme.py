@@ -59,14 +59,15 @@ def test_each_program_of_the_readme_and_of_the_pages_is_run() -> None:
 def test_the_shortest_program_fetches_a_page_and_buys_anew_once_its_session_is_over(sandbox: Sandbox, tmp_path: Path) -> None:
     site = sandbox.ready["target_url"]
     first, again = (ran(SHORTEST, sandbox, tmp_path, site) for _ in range(2))
-    assert first.endswith(" fetched 200\n") and again.endswith(" fetched 200\n") and first != again
+    assert first == again == "200 for 2 USD\n"
+    assert sum(bool(line.strip()) for line in PROGRAMS[SHORTEST].splitlines()) <= 12
     assert sandbox.charges() == 2 and {session["status"] for session in sandbox.state()["sessions"]} == {"terminated"}
 
 
 def test_the_shortest_program_goes_on_with_its_purchase_after_a_kill(sandbox: Sandbox, tmp_path: Path) -> None:
     sandbox.fault("get_session", kind="delay", ms=15_000)  # so that it is killed before it goes on
     killed(SHORTEST, sandbox, tmp_path, "create_session", sandbox.ready["target_url"])
-    assert ran(SHORTEST, sandbox, tmp_path, sandbox.ready["target_url"]).endswith(" fetched 200\n")
+    assert ran(SHORTEST, sandbox, tmp_path, sandbox.ready["target_url"]) == "200 for 2 USD\n"
     assert sandbox.charges() == 1
 
 

@@ -29,6 +29,8 @@ pub enum Law {
     TriedTwice,
     /// A session was bought while another program had one to spare.
     SpentIdle,
+    /// A session was bought beside free ones that would have served all who waited.
+    BoughtBeside,
     /// A session was bought although somebody had paused the pool.
     BoughtPaused,
     /// A key that had its session to itself changed it while its exit stayed. Keys that had to share part once they can.
@@ -49,7 +51,7 @@ pub enum Law {
 
 impl Law {
     /// All of them.
-    pub const ALL: [Law; 17] = [
+    pub const ALL: [Law; 18] = [
         Law::Idle,
         Law::Withheld,
         Law::IdleElsewhere,
@@ -59,6 +61,7 @@ impl Law {
         Law::TooLong,
         Law::TriedTwice,
         Law::SpentIdle,
+        Law::BoughtBeside,
         Law::BoughtPaused,
         Law::Moved,
         Law::Unheard,
@@ -94,6 +97,8 @@ pub(super) const FIRST: Millis = 30 * SECOND;
 const APART: Millis = 5 * SECOND;
 /// A trial that somebody waited for is made so long after its time at most.
 pub(super) const TRIAL_LATE: Millis = 3 * SECOND;
+/// So long a session was free before a purchase of its program that it makes needless; one that nobody has, for `ELSEWHERE`.
+pub(super) const BESIDE: Millis = 2 * SECOND;
 /// So long a put takes at most.
 const PUT: Millis = SECOND;
 
@@ -108,6 +113,8 @@ pub(super) struct Known {
     pub(super) out: u32,
     /// Since when nobody owns it.
     pub(super) free_since: Option<Millis>,
+    /// Since when it is free, whoever has it.
+    pub(super) idle_since: Option<Millis>,
     /// True if a program has read that it is over.
     pub(super) is_seen_over: bool,
     /// The last change of its exit, that was made or refused, or its last read that failed.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hopline::client::Millis;
 
-use super::laws::{CHANGE, ELSEWHERE, FIRST, HEARD, Law, Laws, MOMENT, SPARE, TRIAL_LATE};
+use super::laws::{BESIDE, CHANGE, ELSEWHERE, FIRST, HEARD, Law, Laws, MOMENT, SPARE, TRIAL_LATE};
 use super::life::Fleet;
 use super::story::{MINUTE, SECOND, START};
 
@@ -40,6 +40,40 @@ impl Fleet {
                 self.laws.breaks(Law::SpentIdle, now, how);
             }
         }
+        self.check_beside(number);
+    }
+
+    /// A program buys nothing beside sessions that have been free for a while, here or with nobody, and that would serve all who wait in it.
+    /// Those who have a key or avoid a session may need another one.
+    fn check_beside(&mut self, number: u8) {
+        let now = self.now - self.zero;
+        let waits = || self.callers.iter().filter(|caller| caller.waits.is_some_and(|(program, _)| program == number));
+        let is_choosy = waits().any(|caller| caller.plan.key.is_some() || caller.asked_to_avoid.is_some());
+        let keeps = self.programs.get(&number).is_none_or(|program| program.request.keep_ready.unwrap_or_default() > 0);
+        if is_choosy || keeps || !self.is_well() {
+            return;
+        }
+        let serves = |(owner, session): &(Option<u8>, String)| {
+            let least = match owner {
+                Some(owner) if *owner == number => BESIDE,
+                Some(_) => return false,
+                None => ELSEWHERE,
+            };
+            let is_idle = self.laws.sessions[session].idle_since.is_some_and(|since| now - since > least);
+            is_idle && waits().all(|caller| self.laws.fits_caller(session, caller.target))
+        };
+        let free: Vec<String> = self.all_free(&self.laws).into_iter().filter(serves).map(|(_, session)| session).collect();
+        let waiting = waits().count();
+        if !free.is_empty() && free.len() >= waiting {
+            let how = format!("program {number} buys for {waiting} who wait, beside {free:?}");
+            self.laws.breaks(Law::BoughtBeside, now, how);
+        }
+    }
+
+    /// Nothing is out of order, or was a minute ago.
+    fn is_well(&self) -> bool {
+        let now = self.now - self.zero;
+        !self.story.outages.iter().any(|(when, _)| (when.start..when.end.saturating_add(MINUTE)).contains(&now))
     }
 
     /// Checks the laws that hold at every moment.
@@ -87,8 +121,12 @@ impl Fleet {
         let spare: Vec<u8> = laws.uses.iter().filter(|(_, uses)| uses.spare.is_some()).map(|(number, _)| *number).collect();
 
         let mut fits: BTreeMap<(usize, String, Option<u8>), Millis> = BTreeMap::new();
-        let is_well = !self.story.outages.iter().any(|(when, _)| (when.start..when.end.saturating_add(MINUTE)).contains(&now));
+        let is_well = self.is_well();
         let free: Vec<(Option<u8>, String)> = self.all_free(&laws);
+        for (session, known) in &mut laws.sessions {
+            let is_idle = free.iter().any(|(_, idle)| idle == session);
+            known.idle_since = if is_idle { known.idle_since.or(Some(now)) } else { None };
+        }
         for caller in waits {
             let asker = &self.callers[caller];
             let Some((number, since)) = asker.waits else { continue };

@@ -17,6 +17,7 @@ pub mod pool;
 mod prose;
 mod state;
 mod time;
+pub mod turns;
 pub mod wire;
 
 pub use client::{CallOptions, Client, ClientOptions, Millis, Now, Outcome, Step, drive, drive_async};

@@ -18,7 +18,7 @@ from ._work import in_the_way
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from ._work import Owner, Taken
+    from ._work import Taken
 
 R = TypeVar("R", bound=Reply)
 Span: TypeAlias = "AbstractContextManager[Callable[[HoplineError], None]]"
@@ -82,9 +82,9 @@ def failure(taken: Taken) -> HoplineError:
     return error
 
 
-def explain(operation: str, owner: Owner, why: BaseException) -> None:
+def explain(operation: str, result: Taken | None, why: BaseException) -> None:
     """Adds the result of a cancelled command to the exception as notes."""
-    for taken in () if owner.taken is None else (owner.taken, *owner.taken.parts):
+    for taken in () if result is None else (result, *result.parts):
         if taken.failure is not None:
             why.add_note(noted(error_of(taken.failure)))
             continue

@@ -7,68 +7,75 @@ from typing import TYPE_CHECKING
 
 from . import _hopline
 from ._store import StoreNotOpened
-from ._store_handle import FAILED, NEVER, Answer, StoreHandle, said
+from ._store_handle import FAILED, NEVER, Answer, Call, StoreHandle, said
 from ._troubles import Troubles
-from ._waiting import Later
-from ._work import Ask, Owner, Send, now
+from ._waiting import Later, wait_for
 
 if TYPE_CHECKING:
     from ._leases import Leases
 
 
 class Asks:
-    """Makes calls of the store, outside of the engine's lock, and passes their results to the core."""
+    """Makes calls of the store, outside of any lock, and passes their results to the core."""
 
-    def __init__(self, core: _hopline.Client, lock: threading.RLock, store: StoreHandle | None, leases: Leases) -> None:
-        self._core, self._lock, self._store, self._leases = core, lock, store, leases
-        self._troubles = Troubles()
+    def __init__(self, core: _hopline.Client, store: StoreHandle | None, leases: Leases) -> None:
+        self._core, self._store, self._leases = core, store, leases
+        self._troubles, self._lock = Troubles(), threading.RLock()
 
-    def make(self, owner: Owner, work: Ask) -> None:
-        """Makes a call. An interrupt reaches the caller's own thread, once."""
+    def make(self, step: int, call: Call, owner: _hopline.Owner | None, is_callers: bool) -> _hopline.Turn | None:
+        """Makes a call, and returns the next turn of an owner. An interrupt reaches the caller's own thread, once."""
         answer, trouble = FAILED, None
-        is_callers = owner.thread == threading.get_ident() and not owner.given_up
         try:
             assert self._store is not None  # the core of a client without a store makes no calls
-            answer = self._store.ask(work.call)
+            answer = self._store.ask(call)
         except BaseException as error:
             if is_callers and not isinstance(error, Exception):
                 raise
             answer, trouble = NEVER if isinstance(error, StoreNotOpened) else FAILED, said(error)
         if (watch := self._leases.watch) is not None:
-            watch.stored(work.call[0])
-        self._answered(owner, work, answer, trouble)
+            watch.stored(call[0])
+        return self._tell(step, call, answer, trouble, owner)
 
-    def make_meanwhile(self, owner: Owner, work: Ask) -> None:
+    def make_meanwhile(self, step: int, call: Call) -> None:
         """Makes a call in another thread, in place of an event loop."""
         assert self._store is not None  # as before
         try:
-            self._store.asking.submit(lambda: self.make(owner, work))
+            self._store.asking.submit(lambda: self.make(step, call, None, False))
         except RuntimeError:
-            self._answered(owner, work, NEVER, "no thread could be started")
+            self._tell(step, call, NEVER, "no thread could be started", None)
 
-    def _answered(self, owner: Owner, work: Ask, answer: Answer, trouble: str | None) -> None:
-        with self._lock:
-            if not self._tell(work, answer):
-                trouble = "an answer that does not fit"
-                self._tell(work, FAILED)
-            self._troubles.note(work.call, trouble)
-            # Not before: a call that was interrupted until here is made once more.
-            owner.asking.pop(work.step, None)
-            owner.wake()
-
-    def _tell(self, work: Ask, answer: Answer) -> bool:
+    def _tell(self, step: int, call: Call, answer: Answer, trouble: str | None, owner: _hopline.Owner | None) -> _hopline.Turn | None:
+        # Before the core has it: a failure that follows names the store's trouble.
+        self._note(call, trouble)
         try:
-            self._core.stored(work.step, answer, *now())
+            return self._core.stored(step, answer, owner)
         except (TypeError, ValueError, OverflowError):
-            return False
-        return True
+            self._note(call, "an answer that does not fit")
+            return self._core.stored(step, FAILED, owner)
 
-    def vouched(self, send: Send) -> Later[bool] | None:
-        """Returns whether the store vouches for its claims, which must be known before a request goes out. `None`: they can't end, or the
-        request goes out whatever the store says.
-        """
-        return None if self._store is None or send.is_never_late() else self._store.vouches()
+    def vouches(self) -> Later[bool] | None:
+        """Returns whether the store vouches for its claims, which must be known before a request goes out."""
+        return None if self._store is None else self._store.vouches()
 
     def troubles_behind(self, failure: str) -> list[str]:
         """Returns the store's own messages if they are the cause of a failure."""
-        return self._troubles.behind(failure)
+        with self._lock:
+            return self._troubles.behind(failure)
+
+    def _note(self, call: Call, trouble: str | None) -> None:
+        with self._lock:
+            self._troubles.note(call, trouble)
+
+
+def is_sure(vouched: Later[bool] | None, patience: float) -> bool:
+    """Waits until the store vouches for its claims. A store that does not do so in time does not know."""
+    if vouched is None:
+        return True
+    wait_for(vouched, patience)
+    return was_sure(vouched)
+
+
+def was_sure(vouched: Later[bool]) -> bool:
+    """Returns whether the store has vouched by now. A later answer is not wanted."""
+    vouched.is_wanted = False
+    return vouched.is_known and vouched.value

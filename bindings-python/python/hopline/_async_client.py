@@ -148,7 +148,7 @@ class AsyncClient:
         Raises `Refused` if the record has changed since you read it, or if it is too early, and `Busy` if another client owns it.
         """
         what = None if became is None else str(became)
-        taken = await self._run("settle", lambda core: core.settle(record, happened, what, early))
+        taken = await self._run("settle", lambda core, owner: core.settle(record, happened, what, early, owner))
         return bool(read(taken, Reply).raw)
 
     async def forget(self, record: str) -> bool:
@@ -158,7 +158,7 @@ class AsyncClient:
         Raises `Refused` if the record has changed since you read it, or belongs to a session of this client that is not over
         (`terminate_session` ends it, `release_session` releases it), and `Busy` if another client owns it.
         """
-        return bool(read(await self._run("forget", lambda core: core.forget(record)), Reply).raw)
+        return bool(read(await self._run("forget", lambda core, owner: core.forget(record, owner)), Reply).raw)
 
     def events(self) -> AsyncEvents:
         """Returns the events from now on, until the client is closed. At most 1000 wait to be taken; `dropped` counts those that were lost.
@@ -248,7 +248,7 @@ class AsyncClient:
     async def _release(self, session_id: str) -> bool:
         """This needs no waiting, but leaves work to do."""
         released: list[bool] = []
-        await self._run("release_session", lambda core: released.append(core.release_session(session_id)))
+        await self._run("release_session", lambda core, owner: released.append(core.release_session(session_id)))
         return released[0]
 
     def _resumed(self, taken: Taken, keep: bool) -> AsyncResumed:

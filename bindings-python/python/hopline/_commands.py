@@ -11,7 +11,7 @@ from ._told import SECONDS
 from ._values import dumps, loads
 
 if TYPE_CHECKING:
-    from ._work import Begin
+    from ._work import Begin, Owner
 
 
 def begin(operation: str, params: Mapping[str, Any], options: Mapping[str, Any]) -> Begin:
@@ -24,9 +24,9 @@ def begin_as(operation: str, params: str, options: Mapping[str, Any]) -> Begin:
     told = in_core_words(operation, options)
     chosen = dumps(told) if told else "{}"
 
-    def start(core: _hopline.Client) -> int:
+    def start(core: _hopline.Client, owner: Owner) -> _hopline.Turn:
         try:
-            return core.start(operation, params, chosen)
+            return core.begin(owner, operation, params, chosen)
         except UnicodeEncodeError:
             known = {**loads(params), **options}
             refuse(operation, "not_text", field=next(name for name, value in known.items() if not is_text(value)))
@@ -38,21 +38,21 @@ def resuming(record: str | None, intent: str | None, options: Mapping[str, Any])
     """Returns a function that resumes a record or an intent."""
     chosen = dumps(in_core_words("resume", options))
     if intent is not None and record is None:
-        return lambda core: core.resume_intent(intent, chosen)
+        return lambda core, owner: core.resume_intent(intent, chosen, owner)
     if record is None or intent is not None:
         invalid("resume", "intent", "or a record must be given, and not both")
-    return lambda core: core.resume(record, chosen)
+    return lambda core, owner: core.resume(record, chosen, owner)
 
 
 def resuming_all(options: Mapping[str, Any]) -> Begin:
     """Returns a function that resumes everything that no living client owns."""
     chosen = dumps(in_core_words("resume_all", options))
-    return lambda core: core.resume_all(chosen)
+    return lambda core, owner: core.resume_all(chosen, owner)
 
 
 def listing(after: str | None) -> Begin:
     """Returns a function that reads a page of the store."""
-    return lambda core: core.saved(after)
+    return lambda core, owner: core.saved(after, owner)
 
 
 _LEAST = {"rotate_after_ms": 1, "max_lease_ms": 0.001}

@@ -15,7 +15,7 @@ from . import _hopline
 from ._commands import begin
 from ._log import log
 from ._told import LeaseAdvice
-from ._work import Begin, now
+from ._work import Begin, Owner, now
 
 T = TypeVar("T")
 
@@ -43,14 +43,18 @@ class Asking:
 
     def __init__(self, leases: Leases, params: Mapping[str, Any]) -> None:
         self._leases, self._start = leases, begin("acquire", params, {})
-        self.command = -1
-        """The command of the lease."""
+        self._owner: Owner | None = None
 
-    def begin(self, core: _hopline.Client) -> int | None:
+    @property
+    def command(self) -> int:
+        """The command of the lease."""
+        command = None if self._owner is None else self._owner.command
+        return -1 if command is None else command
+
+    def begin(self, core: _hopline.Client, owner: Owner) -> object:
         """Requests the lease."""
-        command = self._start(core)
-        self.command = -1 if command is None else command
-        return command
+        self._owner = owner
+        return self._start(core, owner)
 
     def undo(self) -> None:
         """Gives the lease back, since no caller has it."""
@@ -173,10 +177,10 @@ class Leases:
         """Starts the closing of a pool. The leases of the thread or task that waits for it go back, since it can't give them back meanwhile.
         """
 
-        def close(core: _hopline.Client) -> int | None:
-            command = start(core)
+        def close(core: _hopline.Client, owner: Owner) -> object:
+            turn = start(core, owner)
             self.dropped.extend(self._refs[lease][0] for lease in self._used_by(pool, user) if lease in self._refs)
-            return command
+            return turn
 
         return close
 

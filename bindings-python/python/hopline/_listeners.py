@@ -5,7 +5,6 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 from sys import modules
-from time import monotonic_ns
 from typing import TYPE_CHECKING, TypeVar
 
 from ._events import Stream
@@ -14,7 +13,8 @@ from ._told import Event, FailureKind, read_event
 from ._values import loads
 
 if TYPE_CHECKING:
-    from ._work import Send
+    from . import _hopline
+    from ._http import Request
 
 S = TypeVar("S", bound=Stream)
 
@@ -42,34 +42,25 @@ class Listeners:
         self._were_added = True
         return stream
 
-    def tell(self, text: str) -> None:
-        """Hands out an event of the core. Nothing depends on events, so no failure comes from them."""
+    def hear(self, news: list[str | _hopline.Exchange]) -> None:
+        """Hands out what the core tells: its events, and requests that go out or are over. Nothing depends on events, so no failure comes
+        from them.
+        """
         if not self._calls and not self.streams and listener() is None:
             return
-        try:
-            event = read_event(loads(text))
-        except Exception:
-            return log("exception", "an event of Hopline's could not be read")
-        self._tell(event)
+        for one in news:
+            if not isinstance(one, str) and not self._calls and not self.streams and listener(DEBUG) is None:
+                continue
+            try:
+                event = read_event(loads(one)) if isinstance(one, str) else _exchange(*one)
+            except Exception:
+                log("exception", "an event of Hopline's could not be read")
+                continue
+            self._tell(event)
 
-    def tell_exchange(self, send: Send, status: int | None = None, failure: FailureKind | None = None) -> None:
-        """Reports a request that goes out, or (with a status or a failure) is over."""
-        if not self._calls and not self.streams and listener(DEBUG) is None:
-            return
-        is_over = status is not None or failure is not None
-        duration = (monotonic_ns() - send.begun_at) / 1e9 if is_over else None
-        path = "/" + send.request.url.partition("://")[2].partition("/")[2].partition("?")[0]
-        self._tell(
-            Event(
-                event="answered" if is_over else "sent",
-                operation=send.operation,
-                method=send.request.method,
-                path=path,
-                http_status=status,
-                failure=failure,
-                duration=duration,
-            )
-        )
+    def tell(self, text: str) -> None:
+        """Hands out an event of the core."""
+        self.hear([text])
 
     def _tell(self, event: Event) -> None:
         for listen in (log_event, *self._calls, *(stream.put for stream in list(self.streams))):
@@ -77,6 +68,19 @@ class Listeners:
                 listen(event)
             except Exception:
                 log("exception", "a listener of Hopline's events raised")
+
+
+def _exchange(request: Request, operation: str, status: int | None, failure: FailureKind | None, seconds: float | None) -> Event:
+    """A request that goes out, or (after some seconds) is over."""
+    return Event(
+        event="sent" if seconds is None else "answered",
+        operation=operation,
+        method=request.method,
+        path="/" + request.url.partition("://")[2].partition("/")[2].partition("?")[0],
+        http_status=status,
+        failure=failure,
+        duration=seconds,
+    )
 
 
 def end(streams: weakref.WeakSet[Stream]) -> None:

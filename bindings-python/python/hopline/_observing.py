@@ -14,7 +14,7 @@ from ._values import loads
 from ._work import now
 
 if TYPE_CHECKING:
-    from ._work import Taken
+    from ._work import Owner, Taken
 
 
 class Verdict(Value):
@@ -38,16 +38,17 @@ class Observing:
         self._seen = seen_text(seen)
         self._advice: dict[str, Any] | None = None
 
-    def begin(self, core: _hopline.Client) -> int | None:
+    def begin(self, core: _hopline.Client, owner: Owner) -> None:
         """Passes the observation to the core. If that begins a rotation, or joins one, its command is the one to wait for."""
         try:
-            advice = core.observe(self._session_id, self._seen, *now())
+            advice = core.observe(self._session_id, self._seen, *now(), owner)
         except ValueError as error:
             refused = error_of(str(error))
         else:
             self._advice = None if advice is None else loads(advice)
-            command: int | None = None if self._advice is None else self._advice.pop("command", None)
-            return command
+            if self._advice is not None:
+                self._advice.pop("command", None)
+            return
         raise refused
 
     def verdict(self, taken: Taken | None) -> Verdict | None:

@@ -4,36 +4,49 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from threading import get_ident
 from typing import TYPE_CHECKING
 
 from ._answers import Span, end_span, explain
+from ._asks import is_sure
+from ._hopline import Closed
 from ._http._base import Transport
+from ._sends import tell
 from ._waiting import PATIENCE, Bell, wait_for
-from ._work import Ask, Begin, Done, Owner, Send, Taken, Wait
+from ._work import Begin, Owner, Taken, process
 
 if TYPE_CHECKING:
     from ._engine import Engine
+    from ._hopline import Turn
+    from ._http._base import Request
 
 
 def run(engine: Engine, send: Transport, operation: str, begin: Begin) -> Taken | None:
     """Runs a command in this thread until it has ended. Without a command, does the remaining work."""
-    bell = Bell()
-    owner = Owner(bell.ring)
-    engine.check(operation)
+    if engine.is_shut or process.id != engine.pid:
+        engine.check(operation)
+    if not engine.is_heard:
+        engine.hear()
+    owner = Owner(operation, operation != "resume_all", get_ident())
     try:
-        engine.enter(owner, operation, begin)
-        taken = work(engine, send, owner, bell)
-        _leave(engine, owner)
+        taken = work(engine, send, owner, begin)
+        if engine.core.leave(owner):
+            _finish(engine)
         return taken
+    except Closed:  # meanwhile
+        engine.check(operation)
+        raise
     except BaseException as why:
-        if not engine.is_forked():
-            try:
-                engine.do_again(owner)
-                engine.give_up(owner)
-                work(engine, send, owner, bell)
-                explain(operation, owner, why)
-            finally:
-                _leave(engine, owner)
+        if engine.is_forked():
+            raise
+        try:
+            if owner.is_in:
+                engine.core.take_back(owner)
+                engine.core.give_up(owner)
+                work(engine, send, owner)
+            explain(operation, engine.taken(owner), why)
+        finally:
+            leave(engine, owner)
         raise
 
 
@@ -53,10 +66,15 @@ def spanned(span: Span, work: Callable[[], Taken | None]) -> Taken | None:
         return end_span(failed, work())
 
 
-def _leave(engine: Engine, owner: Owner) -> None:
-    if engine.leave(owner):
-        engine.finish()
-        until_over(engine, PATIENCE)
+def leave(engine: Engine, owner: Owner) -> None:
+    """Ends the presence of an owner."""
+    if engine.core.leave(owner) or engine.core.is_to_finish():
+        _finish(engine)
+
+
+def _finish(engine: Engine) -> None:
+    engine.finish()
+    until_over(engine, PATIENCE)
 
 
 def until_over(engine: Engine, seconds: float) -> None:
@@ -65,40 +83,51 @@ def until_over(engine: Engine, seconds: float) -> None:
         engine.say_not_over()
 
 
-def work(engine: Engine, send: Transport, owner: Owner, bell: Bell) -> Taken | None:
+def work(engine: Engine, send: Transport, owner: Owner, begin: Begin | None = None) -> Taken | None:
     """Does all work until the owner's command has ended."""
+    core, bell = engine.core, None
+    turn = None if begin is None else begin(core, owner)
+    if type(turn) is not tuple:
+        turn = core.turn(owner)
     while True:
-        bell.stop()
-        match engine.turn(owner):
-            case Ask() as ask:
-                engine.asks.make(owner, ask)
-            case Send() as one:
-                vouched = engine.asks.vouched(one)
-                if vouched is not None:
-                    wait_for(vouched, one.patience())
-                is_own = one.command == owner.command and owner.operation != "resume_all"
-                if engine.begin(owner, one, vouched, is_here=is_own):
-                    _send(engine, send, one, is_own)
-                owner.sending.pop(one.step, None)
-            case Wait(seconds):
-                bell.wait(seconds)
-            case Done():
-                return owner.taken
+        if process.id != engine.pid:
+            engine.check("client")
+        match turn:
+            case ("send", step, request, is_here, patience):
+                turn = None
+                if patience is None or core.begin_send(step, is_sure(engine.asks.vouches(), patience), owner if is_here else None):
+                    owner.is_sending = True
+                    turn = _sent(engine, send, owner, step, request, is_here)
+            case ("ask", step, call):
+                turn = engine.asks.make(step, call, owner, not owner.gave_up)
+            case ("wait", seconds):
+                turn = None
+                if not engine.gives_dropped_back():
+                    if bell is None:
+                        bell = Bell()
+                        owner.listen(bell.ring)
+                    bell.wait(seconds)
+            case _:
+                return engine.taken(owner)
+        if turn is None:
+            turn = core.turn(owner)
 
 
-def _send(engine: Engine, send: Transport, work: Send, is_own: bool) -> None:
+def _sent(engine: Engine, send: Transport, owner: Owner, step: int, request: Request, is_here: bool) -> Turn | None:
     """Makes one send: in this thread, unless there may be other work meanwhile. Exceptions are values here, since the core needs them; an
     interrupt of this thread is not an exception of the send.
     """
-    if not is_own:
+    core = engine.core
+    if not is_here:
         from ._http._thread import begin_in_thread
 
         try:
-            return begin_in_thread(send, work.request, lambda answer: engine.answered(work, answer))
+            begin_in_thread(send, request, lambda answer: tell(core, step, request, answer))
+            return None
         except RuntimeError:  # there can be no more threads
             pass
     try:
-        answer: object = send(work.request)
+        answer: object = send(request)
     except Exception as error:
         answer = error
-    engine.answered(work, answer)
+    return tell(core, step, request, answer, owner)

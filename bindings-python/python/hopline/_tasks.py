@@ -1,25 +1,29 @@
 """The work of a task, from the start of a command to its result. The first client for tasks imports it, and asyncio with it."""
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import CancelledError
 from threading import get_ident
 from typing import Any
 
-from . import _run
+from . import _hopline, _run
 from ._answers import Span, end_span, explain
+from ._asks import was_sure
 from ._engine import Engine
 from ._errors import misuse
 from ._hopline import REPEATABLE
 from ._http import AsyncTransport, Failed, Request, Response, Transport
+from ._sends import lost, tell
 from ._threads import in_background
 from ._told import Misuse
-from ._waiting import PATIENCE, Bell, Later, wait_for
-from ._work import Ask, Begin, Done, Owner, Send, Taken, Wait
+from ._waiting import PATIENCE, Later, wait_for
+from ._work import Begin, Owner, Taken, process
 
 _WAITING = {"open_session", "reconcile", "wait_order", "wait_session"}
 """Errors that are about more than one request, and may send each of them again."""
-_running: set["asyncio.Task[None]"] = set()
+_running: set[asyncio.Task[None]] = set()
 """The tasks of this module. An event loop itself does not keep its tasks alive."""
 
 
@@ -80,32 +84,38 @@ async def run(engine: Engine, send: AsyncTransport, operation: str, begin: Begin
     command.
     """
     try:
-        loop = asyncio.get_running_loop()
+        asyncio.get_running_loop()
     except RuntimeError:
         misuse(operation, "clients for tasks run on asyncio; under trio, call the client for threads in `trio.to_thread.run_sync`")
-    bell = _Bell(loop)
-    owner = Owner(bell.ring)
-    owner.sends_itself = operation in REPEATABLE or operation in _WAITING
+    if engine.is_shut or process.id != engine.pid:
+        try:
+            engine.check(operation)
+        except Misuse:
+            await asyncio.sleep(0)  # as below
+            raise
+    if not engine.is_heard:
+        engine.hear()
+    owner = Owner(operation, operation in REPEATABLE or operation in _WAITING, get_ident())
     try:
+        taken = await _work(engine, send, owner, begin)
+    except _hopline.Closed:  # meanwhile
         engine.check(operation)
-    except Misuse:
-        await asyncio.sleep(0)  # as below
         raise
-    try:
-        engine.enter(owner, operation, begin)
-        taken = await _work(engine, send, owner, bell)
     except GeneratorExit:  # the coroutine was dropped, and may wait for nothing any more
-        engine.give_up(owner)
+        engine.core.give_up(owner)
         _end_here(engine, owner)
         raise
     except BaseException as why:
         if engine.is_forked():
             raise
-        engine.give_up(owner)
-        ending = _started(_end(engine, send, owner, bell))
-        await asyncio.wait([ending], timeout=PATIENCE)
-        ending.cancel()  # a thread waits for a store that has not answered by now
-        explain(operation, owner, why)
+        if owner.is_in:
+            if not isinstance(why, asyncio.CancelledError):
+                engine.core.take_back(owner)
+            engine.core.give_up(owner)
+            ending = _started(_end(engine, send, owner))
+            await asyncio.wait([ending], timeout=PATIENCE)
+            ending.cancel()  # a thread waits for a store that has not answered by now
+        explain(operation, getattr(owner, "taken", None), why)
         raise
     _leave(engine, owner)
     if operation == "acquire" and taken is not None and taken.failure is not None:
@@ -151,17 +161,17 @@ async def spanned(span: Span, work: Callable[[], Awaitable[Taken | None]]) -> Ta
         return end_span(failed, await work())
 
 
-def _started(work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+def _started(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
     task = asyncio.get_running_loop().create_task(work)
     _running.add(task)
     task.add_done_callback(_running.discard)
     return task
 
 
-async def _end(engine: Engine, send: AsyncTransport, owner: Owner, bell: _Bell) -> None:
+async def _end(engine: Engine, send: AsyncTransport, owner: Owner) -> None:
     """Does the remaining work of a cancelled command. The loop need not wait for it, and may end meanwhile."""
     try:
-        await _work(engine, send, owner, bell)
+        await _work(engine, send, owner)
     except GeneratorExit:
         _end_here(engine, owner)
         raise
@@ -172,7 +182,7 @@ async def _end(engine: Engine, send: AsyncTransport, owner: Owner, bell: _Bell) 
 
 
 def _leave(engine: Engine, owner: Owner) -> None:
-    if engine.leave(owner):
+    if engine.core.leave(owner):
         engine.finish()
 
 
@@ -183,12 +193,11 @@ def _end_here(engine: Engine, owner: Owner) -> None:
 
 def _end_there(engine: Engine, owner: Owner) -> Later[None]:
     """Does the remaining work in a thread of its own."""
-    bell, over = Bell(), Later[None]()
-    owner.wake = bell.ring
+    over = Later[None]()
 
     def end() -> None:
         try:
-            _run.work(engine, _never, owner, bell)
+            _run.work(engine, _never, owner)
         finally:
             _leave(engine, owner)
             over.tell(None)
@@ -205,26 +214,35 @@ def _never(request: object) -> Any:
     raise Failed("aborted", "never")
 
 
-async def _work(engine: Engine, send: AsyncTransport, owner: Owner, bell: _Bell) -> Taken | None:
+async def _work(engine: Engine, send: AsyncTransport, owner: Owner, begin: Begin | None = None) -> Taken | None:
+    core, bell = engine.core, None
+    turn = None if begin is None else begin(core, owner)
     while True:
-        bell.stop()
-        match engine.turn(owner):
-            case Ask() as ask:
-                engine.asks.make_meanwhile(owner, ask)
-            case Send() as one:
-                owner.sending.pop(one.step, None)  # nothing interrupts a task between here and the send
-                vouched = engine.asks.vouched(one)
-                if vouched is not None or one.command != owner.command or not owner.sends_itself:
-                    _send_meanwhile(engine, send, owner, one, vouched)
-                elif engine.begin(owner, one, None, is_here=True):
-                    await _send(engine, send, one)
-            case Wait(seconds):
-                await bell.wait(seconds)
-            case Done():
-                return owner.taken
+        if type(turn) is not tuple:
+            turn = core.turn(owner)
+        if process.id != engine.pid:
+            engine.check("client")
+        match turn:
+            case ("send", step, request, True, None):
+                turn = await _send(core, send, owner, step, request)
+                continue
+            case ("send", step, request, _, patience):
+                _send_meanwhile(engine, send, owner, step, request, patience)
+            case ("ask", step, call):
+                engine.asks.make_meanwhile(step, call)
+            case ("wait", seconds):
+                if not engine.gives_dropped_back():
+                    if bell is None:
+                        bell = _Bell(asyncio.get_running_loop())
+                        owner.listen(bell.ring)
+                    await bell.wait(seconds)
+                    bell.stop()
+            case _:
+                return engine.taken(owner)
+        turn = None
 
 
-async def _send(engine: Engine, send: AsyncTransport, work: Send) -> None:
+async def _send(core: _hopline.Client, send: AsyncTransport, owner: Owner, step: int, request: Request) -> _hopline.Turn | None:
     """Makes one send in the task of its caller: a task of its own costs as much as all the rest. If the caller is cancelled the send breaks
     off, so it must be one that may be sent again for other waiters. Exceptions are values here, since the core needs them.
     """
@@ -238,9 +256,10 @@ async def _send(engine: Engine, send: AsyncTransport, work: Send) -> None:
             is_broken = True
             task.cancel()
 
-    work.request.on_abort(lambda: loop.call_soon_threadsafe(break_off))
+    request.on_abort(lambda: loop.call_soon_threadsafe(break_off))
+    owner.is_sending = True
     try:
-        answer: object = await send(work.request)
+        answer: object = await send(request)
     except asyncio.CancelledError as error:
         if not is_broken or task.cancelling() > before + 1:  # the caller itself is cancelled
             raise
@@ -251,31 +270,32 @@ async def _send(engine: Engine, send: AsyncTransport, work: Send) -> None:
         is_out = False
         if is_broken:
             task.uncancel()
-    engine.answered(work, answer)
+    return tell(core, step, request, answer, owner)
 
 
-def _send_meanwhile(engine: Engine, send: AsyncTransport, owner: Owner, work: Send, vouched: Later[bool] | None) -> None:
+def _send_meanwhile(engine: Engine, send: AsyncTransport, owner: Owner, step: int, request: Request, patience: float | None) -> None:
     """One send in a task of its own."""
-    if vouched is None and not engine.begin(owner, work, None):
-        return
+    core, vouched = engine.core, None if patience is None else engine.asks.vouches()
 
     async def exchange() -> None:
-        if vouched is not None:
-            await _waited(vouched, work.patience())
-            if not engine.begin(owner, work, vouched):
+        if patience is not None:
+            if vouched is not None:
+                await _waited(vouched, patience)
+            if not core.begin_send(step, vouched is None or was_sure(vouched)):
                 return
         try:
-            answer: object = await send(work.request)
+            answer: object = await send(request)
         except Exception as error:
             answer = error
-        engine.answered(work, answer)
+        tell(core, step, request, answer)
 
-    def done(task: "asyncio.Task[None]") -> None:
+    def done(task: asyncio.Task[None]) -> None:
         if task.cancelled():
-            engine.answered(work, Failed("aborted", "maybe" if work.is_begun else "never"))
+            lost(core, step)
         elif (why := task.exception()) is not None:
-            engine.answered(work, why)
+            tell(core, step, request, why)
 
-    loop, task = asyncio.get_running_loop(), _started(exchange())
+    loop, owner.is_sending = asyncio.get_running_loop(), True
+    task = _started(exchange())
     task.add_done_callback(done)
-    work.request.on_abort(lambda: loop.call_soon_threadsafe(task.cancel))
+    request.on_abort(lambda: loop.call_soon_threadsafe(task.cancel))

@@ -1,4 +1,4 @@
-"""The messages of a failing store, to be added to the error that follows. The engine's lock is held around every call."""
+"""The messages of a failing store, to be added to the error that follows. A lock is held around every call."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ use std::path::Path;
 use source::{core, files, graph};
 
 /// The modules, those below first. Those that stand side by side do not know each other.
-const LAYERS: [&[&str]; 8] = [
+const LAYERS: [&[&str]; 9] = [
     &["time", "entropy", "json", "collections"],
     &["contract"],
     &["wire", "policy"],
@@ -20,6 +20,7 @@ const LAYERS: [&[&str]; 8] = [
     &["state"],
     &["client"],
     &["pool"],
+    &["turns"],
 ];
 
 #[test]

@@ -21,7 +21,7 @@ def verdict_of_the_core(body: bytes) -> str:
         core.poll(0, 0, todo)
         for step in [step for step in todo if step[0] == "send"]:
             todo.remove(step)
-            core.respond(step[1], 200, [("content-type", "application/json")], body, False, 0, 0)
+            core.answer(step[1], 200, [("content-type", "application/json")], body, False, 0, 0)
     taken = core.take(command)
     assert taken is not None
     return "answered" if taken[0] == "answered" else str(error_of(taken[1]).kind)

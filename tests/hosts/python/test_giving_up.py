@@ -137,9 +137,9 @@ def test_a_save_is_not_held_up_by_another_commands_send(tmp_path: Path) -> None:
         return READ
 
     with hopline.AgentClient(**SOUND, http=http, store=hopline.FolderStore(tmp_path)) as agent:
-        engine, buyer = agent._engine, Owner(lambda: None)
-        engine.enter(buyer, "create_session", begin("create_session", BUY, {}))
-        engine.leave(buyer)  # its put is to be done by whoever comes next
+        core, buyer = agent._engine.core, Owner("create_session", True, 0)
+        begin("create_session", BUY, {})(core, buyer)
+        core.leave(buyer)  # its put is to be done by whoever comes next
         reading = threading.Thread(target=agent.get_balance)
         reading.start()
         assert asked.wait(60)
@@ -165,7 +165,7 @@ def test_a_request_that_others_wait_for_is_not_broken_off_with_the_task_that_beg
         reseller = hopline.AsyncResellerClient(base_url="https://api.example/api", token="t", account="a", http=http)
         first, second = (asyncio.create_task(reseller.create_user(username="shop-17", password="a long password", intent="user")) for _ in range(2))
         await asked.wait()
-        await until(lambda: len(reseller._engine._owners.by_command) == 2)
+        await until(lambda: reseller._engine.core.present()[0] == 2)
         first.cancel()
         with pytest.raises(asyncio.CancelledError):
             await first
@@ -179,50 +179,50 @@ def test_a_request_that_others_wait_for_is_not_broken_off_with_the_task_that_beg
 
 def test_owners_that_gave_up_do_not_wake_each_other_for_sends_that_nobody_wants(tmp_path: Path) -> None:
     from hopline._commands import begin
-    from hopline._work import Ask, Done, Owner
+    from hopline._work import Owner
 
     woken: deque[Owner] = deque()
     with hopline.AgentClient(**SOUND, http=answer, store=hopline.FolderStore(tmp_path)) as agent:
-        engine = agent._engine
+        core, asks = agent._engine.core, agent._engine.asks
 
-        def work() -> list[tuple[Owner, Ask]]:
+        def work() -> list[tuple[int, Any]]:
             """The calls of the store for those who were woken, once they come to rest."""
-            asks: list[tuple[Owner, Ask]] = []
+            made: list[tuple[int, Any]] = []
             for _ in range(100):
                 if not woken:
-                    return asks
-                match engine.turn(owner := woken.popleft()):
-                    case Ask() as ask:
-                        asks.append((owner, ask))
+                    return made
+                match core.turn(owner := woken.popleft()):
+                    case ("ask", step, call):
+                        made.append((step, call))
                         woken.append(owner)
-                    case Done():
-                        engine.leave(owner)
+                    case ("done", _):
+                        core.leave(owner)
+                    case _:
+                        pass
             raise AssertionError("they wake each other all the time")
 
-        def add(operation: str, params: dict[str, Any] | None) -> Owner:
-            owner = Owner(lambda: woken.append(owner))
-            engine.enter(owner, operation, (lambda core: None) if params is None else begin(operation, params, {}))
-            woken.append(owner)
-            return owner
-
-        owners = [add("create_session", BUY) for _ in range(2)]
-        for owner, ask in work():
-            engine.asks.make(owner, ask)
-        # Another owner finds their sends, and they give up before they begin them.
-        looker = add("get_balance", None)
-        assert isinstance(engine.turn(looker), Done)
-        engine.leave(looker)
-        assert all(owner.sends for owner in owners)
+        owners = [Owner("create_session", True, 0) for _ in range(2)]
         for owner in owners:
-            engine.give_up(owner)
+            owner.listen(lambda owner=owner: woken.append(owner))
+            match begin("create_session", BUY, {})(core, owner):
+                case ("ask", step, call):
+                    asks.make(step, call, None, False)
+                case other:
+                    raise AssertionError(other)
+        # Another owner finds their sends, and they give up before they begin them.
+        looker = Owner("get_balance", False, 0)
+        assert core.turn(looker)[0] == "done"
+        core.leave(looker)
+        for owner in owners:
+            core.give_up(owner)
         woken.clear()
         woken.extend(owners)
         # Their records are to go, on a disk that is slow.
-        asks = work()
-        assert [ask.call[0] for _, ask in asks] == ["delete"] * 2
-        for owner, ask in asks:
-            engine.asks.make(owner, ask)
-        assert work() == [] and not engine._owners.present
+        deletes = work()
+        assert [call[0] for _, call in deletes] == ["delete"] * 2
+        for step, call in deletes:
+            asks.make(step, call, None, False)
+        assert work() == [] and core.present()[2]
 
 
 @contextmanager

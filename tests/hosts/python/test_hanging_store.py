@@ -109,23 +109,29 @@ def test_of_what_a_store_raises_the_log_has_only_the_type(caplog: pytest.LogCapt
 
 def test_the_background_looks_again_when_there_is_more_to_do() -> None:
     from hopline._background import Background
-    from hopline._work import Wait
 
-    class Engine:
+    class Core:
         looks = 0
 
-        def tend(self, owner: object) -> Wait | None:
+        def tend(self) -> Any:
             self.looks += 1
-            return Wait(3600) if self.looks < 3 else None
+            return ("wait", 3600.0) if self.looks < 3 else ("done", None)
 
         def is_to_finish(self) -> bool:
             return False
 
+    class Engine:
+        core = Core()
+
+        def gives_dropped_back(self) -> bool:
+            return False
+
     engine: Any = Engine()
     background = Background(engine)
+    assert background.look(0)
     for looks in (1, 2, 3):
-        background.start()
-        until(lambda looks=looks: engine.looks >= looks)
+        until(lambda looks=looks: engine.core.looks >= looks)
+        background.wake()
 
 
 class Silent(LeasedMemoryStore):
@@ -265,10 +271,10 @@ def test_where_no_thread_can_ask_the_store_a_task_is_told(tmp_path: Path) -> Non
 
 
 def test_what_fails_before_a_request_is_begun_has_sent_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> Any:
+    async def fail(*_: object) -> Any:
         raise MemoryError
 
-    monkeypatch.setattr("hopline._asks.Asks.vouched", fail)
+    monkeypatch.setattr("hopline._tasks._send", fail)
 
     async def life() -> None:
         async with hopline.AsyncAgentClient(**SOUND, http=never, store=hopline.FolderStore(tmp_path)) as agent:

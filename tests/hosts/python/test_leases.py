@@ -121,7 +121,7 @@ def test_a_held_session_is_taken_back_in_the_background_unless_another_client_ha
         with hopline.AgentClient(**SOUND, http=bought, store=MemoryStore(memory)) as other:
             assert other.open_session(**BUY, intent="job-1").session_id == "s-1"
             store.end_claims(name)
-            until(lambda: not agent._engine._background._runs)
+            until(lambda: not agent._engine.core.present()[3])
             assert not agent.release_session(session_id="s-1") and other.release_session(session_id="s-1")
 
 
@@ -159,7 +159,7 @@ def test_who_is_interrupted_while_the_store_is_asked_leaves_the_request_to_other
 
         def join() -> None:
             until(lambda: store.asked)
-            threading.Thread(target=lambda: (until(lambda: len(agent._engine._owners.by_command) == 2), store.joined.set())).start()
+            threading.Thread(target=lambda: (until(lambda: agent._engine.core.present()[0] == 2), store.joined.set())).start()
             came.append(agent.create_session(**BUY, intent="job-1"))
 
         joining = threading.Thread(target=join)

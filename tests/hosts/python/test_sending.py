@@ -100,7 +100,7 @@ def test_an_interrupt_ends_a_send_at_once_and_whoever_waits_for_the_same_is_not_
         def join() -> None:
             assert asked.wait(60)
             other.start()
-            while len(reseller._engine._owners.by_command) < 2:
+            while reseller._engine.core.present()[0] < 2:
                 threading.Event().wait(0.01)
             both.set()
 
@@ -129,7 +129,7 @@ def test_what_another_thread_closes_breaks_off_what_is_being_read(sandbox: Sandb
 
     calling = threading.Thread(target=call)
     calling.start()
-    while not agent._engine._owners.exchanging:
+    while not agent._engine.core.present()[1]:
         threading.Event().wait(0.01)
     agent.close()
     calling.join(30)

@@ -124,7 +124,14 @@ def test_a_timeout_is_kept_however_the_answer_drips(which: str, fault: Fault, sa
 
 @pytest.mark.parametrize("which", BOTH)
 def test_what_a_client_itself_would_wait_for_is_ended_by_the_watchdog(which: str, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hopline._sends._GRACE_MS", -57_000)
+    make = hopline._engine._new_core
+
+    def made(*given: Any) -> Any:
+        core = make(*given)
+        core.set_grace(-57_000)
+        return core
+
+    monkeypatch.setattr("hopline._engine._new_core", made)
     sandbox.fault("create_session", kind="delay", ms=60_000)
     begun = time.monotonic()
     [error] = outcomes(which, sandbox.account, BUYING, timeout=60.0)

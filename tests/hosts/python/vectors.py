@@ -57,7 +57,7 @@ class World:
                 return step
 
     def answer_itself(self, step: Any) -> None:
-        self.client.stored(step[1], self.store.call(step[3], self.now[0]), *self.now)
+        self.client.store_told(step[1], self.store.call(step[3], self.now[0]), *self.now)
 
     def next_call(self, kind: str, what: str) -> tuple[int, tuple[Any, ...]]:
         """The next call of the store, which must be of a kind."""
@@ -179,7 +179,7 @@ class World:
         if isinstance(answer, str):
             # A step that is none of the store's may be answered so, too: that is to be refused.
             told = self.store.answer(self.calls[number], answer, self.now[0]) if number in self.calls else ("done",)
-            self.client.stored(number, told, *self.now)
+            self.client.store_told(number, told, *self.now)
             self.calls.pop(number, None)
         elif "failed" in answer:
             self.client.fail(number, answer["failed"], answer["sent"], *self.now)
@@ -198,7 +198,7 @@ class World:
             about = {"success": True, "data": answer["ok"]} if "ok" in answer else {"success": False, "data": None, "error": answer["error"]}
             body = json.dumps(about | ({"meta": answer["meta"]} if "meta" in answer else {}), ensure_ascii=False).encode()
         status = answer["status"] if "ok" not in answer else answer.get("status", 200)
-        self.client.respond(number, status, list(headers.items()), body, answer.get("truncated", False), *self.now)
+        self.client.answer(number, status, list(headers.items()), body, answer.get("truncated", False), *self.now)
 
     def resolve(self, step: Json) -> None:
         number = self.steps.get(step["resolve"], 2**32 - 1)
@@ -302,7 +302,7 @@ class World:
     def lost(self, step: Json) -> None:
         names = [self.records.value(name) for name in step["lost"]]
         self.store.take_away(names)
-        self.client.lost(names, *self.now)
+        self.client.lost(names, self.now)
 
     def resume(self, step: Json) -> None:
         options = options_of(step)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import asyncio
 
 
-def begin_in_thread(send: Transport, request: Request, done: Callable[[object], None]) -> None:
+def begin_in_thread(send: Transport, request: Request, done: Callable[[object], object]) -> None:
     """Sends in another thread, and passes on the outcome: the returned value or the exception."""
     context = contextvars.copy_context()
 

@@ -1,0 +1,279 @@
+//! A client with its turns: each call moves both, and leaves the next turn behind.
+
+use std::collections::BTreeMap;
+
+use crate::client::{Event, FailureKind, Name, Now, Outcome, Sent, Step, StoreAnswer, Taken};
+use crate::policy::Error;
+use crate::pool::PoolClient;
+use crate::state::{CommandId, StepId};
+use crate::turns::{NextTurn, Nudge, OwnerKind, OwnerNo, Turns};
+
+/// A command, and its result.
+pub type Ended = (CommandId, Result<Taken, Error>);
+
+/// A client, and who takes which of its steps.
+pub struct Driver {
+    client: PoolClient,
+    turns: Turns,
+    /// The results of owners' commands, each with those that a resumption of all has begun behind it.
+    results: BTreeMap<OwnerNo, Vec<Ended>>,
+    /// The events that were not taken yet; `None` where nobody listens.
+    events: Option<Vec<Event>>,
+}
+
+impl Driver {
+    /// `needs_vouching` is true if the claims of the store can end.
+    pub fn new(client: PoolClient, needs_vouching: bool) -> Self {
+        Driver { client, turns: Turns::new(needs_vouching), results: BTreeMap::new(), events: None }
+    }
+
+    /// The client, for what needs no waiting. Where it leaves work behind, [`Driver::look`] follows.
+    pub fn client(&mut self) -> &mut PoolClient {
+        &mut self.client
+    }
+
+    /// The turns, for questions and for what the host alone knows.
+    pub fn turns(&mut self) -> &mut Turns {
+        &mut self.turns
+    }
+
+    /// Turns on events from now on.
+    pub fn listen(&mut self) {
+        self.events.get_or_insert_default();
+    }
+
+    /// Takes what the host is to do at once, and the events.
+    pub fn take_news(&mut self) -> (Vec<Nudge>, Vec<Event>) {
+        let events = self.events.as_mut().map(std::mem::take).unwrap_or_default();
+        (self.turns.take_nudges(), events)
+    }
+
+    /// An owner comes and starts its command; with `None` it does the remaining work. Returns `None` if the client is closed.
+    pub fn enter(
+        &mut self,
+        owner: OwnerNo,
+        kind: OwnerKind,
+        start: impl FnOnce(&mut PoolClient) -> Option<CommandId>,
+    ) -> Option<Option<CommandId>> {
+        if self.turns.is_closed() {
+            return None;
+        }
+        let command = start(&mut self.client);
+        self.turns.enter(owner, kind, command);
+        Some(command)
+    }
+
+    /// The owner's next work, once it has done that of its last turn or handed it on.
+    pub fn turn(&mut self, owner: OwnerNo, now: Now) -> NextTurn {
+        self.turns.go_on(owner);
+        loop {
+            self.expire(now);
+            self.drain(owner, now);
+            if let Some(command) = self.turns.begin_taking(owner) {
+                self.take(owner, command, now);
+                // Taking a result lets its record be deleted.
+                self.drain(owner, now);
+            }
+            let turn = self.turns.next(owner, now.monotonic);
+            if !self.was_late(&turn, now) {
+                return turn;
+            }
+        }
+    }
+
+    /// The next work while no caller does it: a store that failed is called again when its time has come, the answers of requests that are
+    /// still out are stored, and pools go on. `Done`: the thread is to end.
+    pub fn tend(&mut self, now: Now) -> NextTurn {
+        if !self.turns.go_on_in_background() {
+            return NextTurn::Done;
+        }
+        for step in self.turns.unwanted() {
+            self.break_off(step, FailureKind::Aborted, now);
+        }
+        loop {
+            self.expire(now);
+            self.drain(OwnerNo::BACKGROUND, now);
+            let turn = self.turns.next_of_background(now.monotonic);
+            if !self.was_late(&turn, now) {
+                return turn;
+            }
+        }
+    }
+
+    /// The results of an owner's command, once its turn was [`NextTurn::Done`]; they stay until it leaves.
+    pub fn results(&self, owner: OwnerNo) -> &[Ended] {
+        self.results.get(&owner).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Begins a send for which the store was to vouch first. Returns false if it is not to be made: it was broken off, it is late, or the
+    /// store was not sure of its claims; then the client decides anew. `here` sends it, and does nothing else meanwhile.
+    pub fn begin(&mut self, step: StepId, is_sure: bool, here: Option<OwnerNo>, now: Now) -> bool {
+        let Some((command, false)) = self.turns.send_of(step) else { return false };
+        if is_sure && !self.turns.is_late(step, now.monotonic) {
+            self.turns.begin(step, here, now.monotonic);
+            return true;
+        }
+        self.break_off(step, FailureKind::Late, now);
+        self.turns.wake_one(Some(command));
+        false
+    }
+
+    /// Takes the outcome of a send. Returns whether it had begun, and `None` if the client does not want it any more.
+    pub fn answered(&mut self, step: StepId, outcome: Outcome<'_>, now: Now) -> Option<bool> {
+        self.turns.send_of(step)?;
+        if self.client.resolve(step, outcome, now).is_err() {
+            self.fail(step, FailureKind::Other, now);
+        }
+        self.turns.answered(step)
+    }
+
+    /// Takes the failure of a send, as [`Driver::answered`] does: the words of [`FailureKind`] and [`Sent`], or none where it may have been sent
+    /// if it had begun.
+    pub fn failed(&mut self, step: StepId, kind: &str, sent: Option<&str>, now: Now) -> Result<Option<bool>, Error> {
+        let refuse = |field| Error::invalid("fail", field, "is not one of the words for it");
+        let kind = FailureKind::of(kind).ok_or_else(|| refuse("kind"))?;
+        let sent = sent.map(|sent| Sent::of(sent).ok_or_else(|| refuse("sent"))).transpose()?;
+        let Some((_, is_begun)) = self.turns.send_of(step) else { return Ok(None) };
+        let sent = sent.unwrap_or(if is_begun { Sent::Maybe } else { Sent::Never });
+        Ok(self.answered(step, Outcome::Failed { kind, sent }, now))
+    }
+
+    /// Takes the answer of the store. Returns false if it does not fit the call, which then counts as failed.
+    pub fn stored(&mut self, step: StepId, answer: StoreAnswer, now: Now) -> bool {
+        let fits = self.client.resolve(step, Outcome::Store(answer), now).is_ok();
+        if !fits {
+            _ = self.client.resolve(step, Outcome::Store(StoreAnswer::Failed), now);
+        }
+        self.turns.stored(step);
+        fits
+    }
+
+    /// An owner was interrupted: it takes back what its last turn gave it. A request that may have been sent is broken off; `is_sent` is false if the
+    /// owner surely did not begin to send.
+    pub fn take_back(&mut self, owner: OwnerNo, is_sent: bool, now: Now) {
+        if let Some(step) = self.turns.take_back(owner, is_sent) {
+            self.break_off(step, FailureKind::Aborted, now);
+        }
+    }
+
+    /// Cancels an owner's command: nothing more is sent for it, a request that may have been sent stays in doubt, and its record is kept. The
+    /// owner works on until it is done.
+    pub fn give_up(&mut self, owner: OwnerNo, now: Now) {
+        let sent_here = self.turns.give_up(owner);
+        if let Some(command) = self.turns.command_of(owner) {
+            self.cancel(command, now);
+        }
+        if let Some(step) = sent_here {
+            self.break_off(step, FailureKind::Aborted, now);
+        }
+    }
+
+    /// An owner goes. Returns true if the client is to be finished, since it was the last one of a closed client.
+    pub fn leave(&mut self, owner: OwnerNo) -> bool {
+        self.results.remove(&owner);
+        self.turns.leave(owner)
+    }
+
+    /// Closes the client: every command is cancelled, and every owner ends. Returns true if the client is to be finished, since nobody is in
+    /// it.
+    pub fn close(&mut self, now: Now) -> bool {
+        if self.turns.is_closed() {
+            return false;
+        }
+        for command in self.turns.commands() {
+            self.cancel(command, now);
+        }
+        self.turns.close();
+        self.turns.is_empty()
+    }
+
+    /// Claims of the store have ended: of these names, or of all.
+    pub fn lost(&mut self, names: Option<&[Name]>, now: Now) {
+        if self.turns.is_closed() {
+            return;
+        }
+        self.client.lost(names, now);
+        for step in self.turns.unsure() {
+            self.break_off(step, FailureKind::Late, now);
+        }
+        self.turns.look_at_losses();
+    }
+
+    fn drain(&mut self, whose_turn: OwnerNo, now: Now) {
+        loop {
+            match self.client.poll(now) {
+                Step::Wait { until } => return self.turns.set_due(until),
+                Step::Store { id, command, call } => self.turns.give_ask(id, command, call, whose_turn),
+                Step::Send { id, command, request } => self.turns.give_send(id, command, request, whose_turn),
+                Step::Completed { command } => self.turns.complete(command, whose_turn),
+                Step::Notify(event) => {
+                    if let Some(events) = &mut self.events {
+                        events.push(event);
+                    }
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, owner: OwnerNo, command: CommandId, now: Now) {
+        if self.turns.has_given_up(owner) {
+            // No caller gets the result, so its record is to stay.
+            let result = self.client.result_to_read(command);
+            self.client.abandon(command, now);
+            self.results.insert(owner, result.map(|result| (command, result)).into_iter().collect());
+            return;
+        }
+        let resumes_all = self.client.command_operation(command) == Some("resume_all");
+        let result = self.client.take_to_read(command);
+        let parts: Vec<u32> = match &result {
+            Some(Ok(taken)) if resumes_all => serde_json::from_str(taken.raw()).unwrap_or_default(),
+            _ => Vec::new(),
+        };
+        let mut results: Vec<Ended> = result.map(|result| (command, result)).into_iter().collect();
+        results.extend(parts.into_iter().filter_map(|part| {
+            let part = CommandId(part);
+            Some((part, self.client.take_to_read(part)?))
+        }));
+        self.results.insert(owner, results);
+    }
+
+    fn cancel(&mut self, command: CommandId, now: Now) {
+        if let Some(step) = self.client.cancel(command, now) {
+            self.break_off(step, FailureKind::Aborted, now);
+        }
+    }
+
+    /// Ends the sends that took too long.
+    fn expire(&mut self, now: Now) {
+        for step in self.turns.expired(now.monotonic) {
+            self.break_off(step, FailureKind::Timeout, now);
+        }
+    }
+
+    /// Returns true if a turn was a send that is late: the client has decided anew.
+    fn was_late(&mut self, turn: &NextTurn, now: Now) -> bool {
+        let NextTurn::Send { step, .. } = turn else { return false };
+        let is_late = self.turns.is_late(*step, now.monotonic);
+        if is_late {
+            self.break_off(*step, FailureKind::Late, now);
+        }
+        is_late
+    }
+
+    fn break_off(&mut self, step: StepId, kind: FailureKind, now: Now) {
+        self.fail(step, kind, now);
+        self.turns.break_off(step, kind);
+    }
+
+    fn fail(&mut self, step: StepId, kind: FailureKind, now: Now) {
+        if let Some((_, is_begun)) = self.turns.send_of(step) {
+            let sent = if is_begun { Sent::Maybe } else { Sent::Never };
+            _ = self.client.resolve(step, Outcome::Failed { kind, sent }, now);
+        }
+    }
+
+    /// Wakes the background, which may have work that a call of [`Driver::client`] has left.
+    pub fn look(&mut self) {
+        self.turns.look();
+    }
+}

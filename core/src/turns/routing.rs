@@ -1,0 +1,621 @@
+//! The owners of a client, and the distribution of its work among them.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::client::{FailureKind, Millis};
+use crate::state::{CommandId, StepId, StoreCall};
+use crate::turns::sends::Sends;
+use crate::turns::{NextTurn, Nudge};
+use crate::wire::Request;
+
+/// The number of an owner, which the host chooses; none is used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OwnerNo(pub u64);
+
+impl OwnerNo {
+    /// The host's background work: it does what no caller does.
+    pub const BACKGROUND: OwnerNo = OwnerNo(0);
+}
+
+/// The kind of an owner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OwnerKind {
+    /// A caller that sends the requests of its own command by itself.
+    Sending,
+    /// A caller that lets others send.
+    Delegating,
+}
+
+/// A call of the store that is to be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct AskOut {
+    step: StepId,
+    call: StoreCall,
+}
+
+/// A thread or task that waits for a command, or does the remaining work of one that needs no waiting.
+#[derive(Debug, Default)]
+struct OwnerState {
+    command: Option<CommandId>,
+    sends_itself: bool,
+    /// The calls of the store that it is to make.
+    asks: VecDeque<AskOut>,
+    /// Those that it has begun.
+    asking: Vec<AskOut>,
+    /// The requests that it is to send.
+    sends: VecDeque<StepId>,
+    /// The request that its last turn gave it.
+    in_hand: Option<StepId>,
+    /// The request that it sends by itself, so that it does nothing else meanwhile.
+    exchange: Option<StepId>,
+    is_completed: bool,
+    is_taken: bool,
+    is_waiting: bool,
+    gave_up: bool,
+}
+
+/// The background work, of which there is at most one thread.
+#[derive(Debug, Default)]
+struct BackgroundState {
+    is_running: bool,
+    /// The time of its next look; `None`: at once.
+    until: Option<Millis>,
+    /// True if it works for pools even while callers are present.
+    has_carrier: bool,
+    /// True while it makes a call of the store: then it is present as a caller is.
+    is_asking: bool,
+    asks: VecDeque<AskOut>,
+    asking: Vec<AskOut>,
+}
+
+/// The owners that are in a client, the sends that are out, and the work that those that have left did not do.
+#[derive(Debug, Default)]
+pub struct Turns {
+    owners: BTreeMap<OwnerNo, OwnerState>,
+    by_command: BTreeMap<CommandId, OwnerNo>,
+    /// The owner that wakes for all when the client wants to continue, and when that is.
+    keeper: Option<(OwnerNo, Option<Millis>)>,
+    sends: Sends,
+    left_asks: VecDeque<AskOut>,
+    left_sends: VecDeque<StepId>,
+    background: BackgroundState,
+    /// The time at which the client wants to continue, at the last look.
+    due: Option<Millis>,
+    /// True if the store must vouch for its claims before a send that needs them.
+    needs_vouching: bool,
+    is_closed: bool,
+    nudges: Vec<Nudge>,
+}
+
+impl Turns {
+    /// Begins without owners. `needs_vouching` is true if the claims of the store can end.
+    pub fn new(needs_vouching: bool) -> Self {
+        Turns { needs_vouching, ..Turns::default() }
+    }
+
+    /// Takes what the host is to do at once.
+    pub fn take_nudges(&mut self) -> Vec<Nudge> {
+        std::mem::take(&mut self.nudges)
+    }
+
+    /// Returns true if there is something that the host is to do at once.
+    pub fn has_nudges(&self) -> bool {
+        !self.nudges.is_empty()
+    }
+
+    // The life of an owner.
+
+    /// An owner comes, with the command that it waits for, or to do the remaining work.
+    pub fn enter(&mut self, owner: OwnerNo, kind: OwnerKind, command: Option<CommandId>) {
+        let state = OwnerState { command, sends_itself: kind == OwnerKind::Sending, ..OwnerState::default() };
+        self.owners.insert(owner, state);
+        if let Some(command) = command {
+            self.by_command.insert(command, owner);
+        }
+    }
+
+    /// Returns true if an owner is there.
+    pub fn is_present(&self, owner: OwnerNo) -> bool {
+        self.owners.contains_key(&owner)
+    }
+
+    /// The command of an owner.
+    pub fn command_of(&self, owner: OwnerNo) -> Option<CommandId> {
+        self.owners.get(&owner)?.command
+    }
+
+    /// The owner that waits for a command.
+    pub fn owner_of(&self, command: CommandId) -> Option<OwnerNo> {
+        self.by_command.get(&command).copied()
+    }
+
+    /// All commands that an owner waits for.
+    pub fn commands(&self) -> Vec<CommandId> {
+        self.by_command.keys().copied().collect()
+    }
+
+    /// Returns true if nobody is in the client.
+    pub fn is_empty(&self) -> bool {
+        self.owners.is_empty() && !self.background.is_asking
+    }
+
+    /// Returns true if nothing is kept: no owner, no send that is out, and no work that was left.
+    pub fn is_at_rest(&self) -> bool {
+        self.is_empty() && self.by_command.is_empty() && self.sends.is_empty() && self.left_asks.is_empty() && self.left_sends.is_empty()
+    }
+
+    /// Returns true if an owner sends by itself at present.
+    pub fn is_exchanging(&self) -> bool {
+        self.owners.values().any(|owner| owner.exchange.is_some())
+    }
+
+    /// Returns true if the background works, or is to begin.
+    pub fn has_background(&self) -> bool {
+        self.background.is_running
+    }
+
+    /// An owner takes its interrupted work back: a call of the store is made once more, which does no harm, and a request that had not begun
+    /// was not sent. Returns the request that may have been sent, which is to be broken off; `is_sent` is false if the owner surely did not
+    /// begin to send.
+    #[must_use]
+    pub fn take_back(&mut self, owner: OwnerNo, is_sent: bool) -> Option<StepId> {
+        let state = self.owners.get_mut(&owner)?;
+        state.asks.extend(state.asking.drain(..));
+        let step = state.in_hand.take()?;
+        let (_, is_begun) = self.sends.get(step)?;
+        if is_begun && is_sent {
+            return Some(step);
+        }
+        state.exchange.take_if(|exchange| *exchange == step);
+        state.sends.push_front(step);
+        self.sends.undo(step);
+        None
+    }
+
+    /// An owner gives its command up. Returns the request that it sent by itself, which breaks off with its owner, even if others wait for it.
+    #[must_use]
+    pub fn give_up(&mut self, owner: OwnerNo) -> Option<StepId> {
+        let state = self.owners.get_mut(&owner)?;
+        state.gave_up = true;
+        let exchange = state.exchange.take();
+        if exchange.is_some() {
+            self.wake_one(None);
+        }
+        exchange
+    }
+
+    /// Returns true if an owner has given up its command.
+    pub fn has_given_up(&self, owner: OwnerNo) -> bool {
+        self.owners.get(&owner).is_some_and(|owner| owner.gave_up)
+    }
+
+    /// An owner goes. Remaining work of its is left to others. Returns true if the client is to be finished, since it was the last owner of a
+    /// closed one.
+    pub fn leave(&mut self, owner: OwnerNo) -> bool {
+        if let Some(mut state) = self.owners.remove(&owner) {
+            if let Some(command) = state.command {
+                self.by_command.remove(&command);
+            }
+            let kept = self.keeper.take_if(|(keeper, _)| *keeper == owner);
+            if let Some((_, Some(until))) = kept {
+                self.keep_time(until);
+            }
+            // A call that was interrupted twice may or may not have been made.
+            self.left_asks.extend(state.asking.drain(..).chain(state.asks.drain(..)));
+            self.left_sends.extend(state.sends.drain(..));
+            if !self.left_asks.is_empty() || !self.left_sends.is_empty() {
+                self.wake_one(None);
+            }
+        }
+        if !self.is_attended() {
+            self.attend();
+        }
+        self.is_closed && self.is_empty()
+    }
+
+    /// The client is closed: every owner ends.
+    pub fn close(&mut self) {
+        self.is_closed = true;
+        self.look();
+        for owner in self.by_command.values().copied().collect::<Vec<_>>() {
+            self.wake(owner);
+        }
+    }
+
+    /// Returns true once the client is closed.
+    pub fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
+    // The work of the client.
+
+    /// A call of the store is to be made, by the owner of its command, or else by the one whose turn it is.
+    pub fn give_ask(&mut self, step: StepId, command: Option<CommandId>, call: StoreCall, whose_turn: OwnerNo) {
+        let owner = command.and_then(|command| self.owner_of(command)).filter(|owner| !self.exchanges(*owner)).unwrap_or(whose_turn);
+        let ask = AskOut { step, call };
+        match self.owners.get_mut(&owner) {
+            Some(state) => state.asks.push_back(ask),
+            None => self.background.asks.push_back(ask),
+        }
+        if owner != whose_turn {
+            self.wake(owner);
+        }
+    }
+
+    /// A request is to be sent, by the owner of its command, or else by the one whose turn it is. If that one has given up, or sends by
+    /// itself, the request is left to others.
+    pub fn give_send(&mut self, step: StepId, command: CommandId, request: Request, whose_turn: OwnerNo) {
+        self.sends.add(step, command, request);
+        let owner = self.owner_of(command).unwrap_or(whose_turn);
+        match self.owners.get_mut(&owner) {
+            Some(state) if !state.gave_up && state.exchange.is_none() => {
+                state.sends.push_back(step);
+                if owner != whose_turn {
+                    self.wake(owner);
+                }
+            }
+            _ => {
+                self.left_sends.push_back(step);
+                self.wake_one(None);
+            }
+        }
+    }
+
+    /// A command has ended.
+    pub fn complete(&mut self, command: CommandId, whose_turn: OwnerNo) {
+        if let Some(owner) = self.owner_of(command) {
+            if let Some(state) = self.owners.get_mut(&owner) {
+                state.is_completed = true;
+            }
+            if owner != whose_turn {
+                self.wake(owner);
+            }
+        }
+    }
+
+    /// The client wants to continue at that time.
+    pub fn set_due(&mut self, due: Option<Millis>) {
+        self.due = due;
+    }
+
+    /// The owner goes on: it has done what its last turn gave it or handed it on, and waits no more.
+    pub fn go_on(&mut self, owner: OwnerNo) {
+        if let Some(state) = self.owners.get_mut(&owner) {
+            state.is_waiting = false;
+            state.in_hand = None;
+            state.exchange = None;
+        }
+        self.keeper.take_if(|(keeper, _)| *keeper == owner);
+    }
+
+    /// Returns the command of an owner if it has ended and its result was not taken yet; from now on it counts as taken.
+    pub fn begin_taking(&mut self, owner: OwnerNo) -> Option<CommandId> {
+        let state = self.owners.get_mut(&owner)?;
+        if !state.is_completed || state.is_taken {
+            return None;
+        }
+        state.is_taken = true;
+        state.command
+    }
+
+    /// The owner's next work: the store first, since a purchase may wait for it. A send that is late is none: see [`Turns::late`].
+    pub fn next(&mut self, owner: OwnerNo, now: Millis) -> NextTurn {
+        let until = self.soonest();
+        let turn = match self.next_ask(owner) {
+            Some(AskOut { step, call }) => NextTurn::Ask { step, call },
+            None => match self.next_send(owner) {
+                Some(step) => self.hand_out(owner, step, now),
+                None if self.is_done(owner) => NextTurn::Done,
+                None => {
+                    if let Some(state) = self.owners.get_mut(&owner) {
+                        state.is_waiting = true;
+                    }
+                    if self.keeper.is_none() {
+                        self.keeper = Some((owner, until));
+                        return NextTurn::Wait(until);
+                    }
+                    NextTurn::Wait(None)
+                }
+            },
+        };
+        if let Some(until) = until {
+            self.keep_time(until);
+        }
+        turn
+    }
+
+    /// The next work of the background. `Done`: its thread is to end.
+    pub fn next_of_background(&mut self, now: Millis) -> NextTurn {
+        let until = self.soonest();
+        if let Some(ask) = self.background.asks.pop_front().or_else(|| self.left_asks.pop_front()) {
+            self.background.asking.push(ask.clone());
+            self.background.is_asking = true;
+            return NextTurn::Ask { step: ask.step, call: ask.call };
+        }
+        if self.background.has_carrier
+            && let Some(step) = self.next_left_send()
+        {
+            return self.hand_out(OwnerNo::BACKGROUND, step, now);
+        }
+        if until.is_none() && !self.background.has_carrier {
+            self.background.is_running = false;
+            return NextTurn::Done;
+        }
+        self.background.until = Some(until.unwrap_or(Millis::MAX));
+        NextTurn::Wait(until)
+    }
+
+    /// The background goes on. Returns false if its thread is to end, since callers do the work, or there is none any more.
+    pub fn go_on_in_background(&mut self) -> bool {
+        self.background.is_asking = false;
+        let goes_on = !self.is_closed && (self.background.has_carrier || !self.is_attended());
+        if !goes_on {
+            let asks = self.background.asks.drain(..).collect::<Vec<_>>();
+            self.left_asks.extend(asks);
+            self.wake_one(None);
+            self.background.is_running = false;
+        }
+        goes_on
+    }
+
+    /// The requests that were left, if nobody is there to send them or to wait for their answers: they are to be broken off.
+    #[must_use]
+    pub fn unwanted(&mut self) -> Vec<StepId> {
+        if self.background.has_carrier || !self.owners.is_empty() { Vec::new() } else { self.left_sends.drain(..).collect() }
+    }
+
+    /// The host could not let the background begin; the next caller does the work.
+    pub fn background_failed(&mut self) {
+        self.background.is_running = false;
+    }
+
+    /// The background works for pools from now on, or not any more.
+    pub fn carry(&mut self, has_carrier: bool) {
+        self.background.has_carrier = has_carrier;
+        if !self.is_closed {
+            self.start_background();
+        }
+    }
+
+    // The sends that are out.
+
+    /// Returns true if a send was not answered yet.
+    pub fn is_out(&self, step: StepId) -> bool {
+        self.sends.is_out(step)
+    }
+
+    /// The command of a send that is out, and whether the send has begun.
+    pub fn send_of(&self, step: StepId) -> Option<(CommandId, bool)> {
+        self.sends.get(step)
+    }
+
+    /// Returns true if it is too late to begin a send, so that the client is to decide anew.
+    pub fn is_late(&self, step: StepId, now: Millis) -> bool {
+        self.sends.get(step).is_some_and(|(_, is_begun)| !is_begun) && self.sends.is_late(step, now)
+    }
+
+    /// A send begins, and `here` does nothing else before it is answered.
+    pub fn begin(&mut self, step: StepId, here: Option<OwnerNo>, now: Millis) {
+        self.sends.begin(step, now);
+        if let Some(state) = here.and_then(|owner| self.owners.get_mut(&owner)) {
+            state.exchange = Some(step);
+        }
+        if !self.is_attended() {
+            self.attend();
+        } else if let Some(until) = self.soonest() {
+            self.keep_time(until);
+        }
+    }
+
+    /// A send was answered, or failed. The owner goes on, or another one does. Returns whether it had begun, if it was still out.
+    pub fn answered(&mut self, step: StepId) -> Option<bool> {
+        let (command, is_begun) = self.sends.remove(step)?;
+        let exchanging = self.owners.values_mut().find(|owner| owner.exchange == Some(step));
+        match exchanging {
+            Some(owner) => owner.exchange = None,
+            None => self.wake_one(Some(command)),
+        }
+        Some(is_begun)
+    }
+
+    /// A send is broken off; a later outcome is ignored. Returns whether it had begun, if it was out.
+    pub fn break_off(&mut self, step: StepId, kind: FailureKind) -> Option<bool> {
+        let (_, is_begun) = self.sends.remove(step)?;
+        self.nudges.push(Nudge::Over(step, kind, is_begun));
+        Some(is_begun)
+    }
+
+    /// The sends that took too long.
+    pub fn expired(&self, now: Millis) -> Vec<StepId> {
+        self.sends.expired(now)
+    }
+
+    /// The sends that have not begun and need claims of the store, which have ended.
+    pub fn unsure(&self) -> Vec<StepId> {
+        self.sends.unsure()
+    }
+
+    /// How much longer than its timeout a send may take, in milliseconds.
+    pub fn set_grace(&mut self, grace: Millis) {
+        self.sends.set_grace(grace);
+    }
+
+    /// A call of the store was answered. The owner goes on.
+    pub fn stored(&mut self, step: StepId) {
+        if let Some(place) = self.background.asking.iter().position(|ask| ask.step == step) {
+            self.background.asking.remove(place);
+            return;
+        }
+        let asked = self.owners.iter_mut().find_map(|(owner, state)| {
+            let place = state.asking.iter().position(|ask| ask.step == step)?;
+            state.asking.remove(place);
+            Some(*owner)
+        });
+        if let Some(owner) = asked {
+            self.wake(owner);
+        }
+    }
+
+    // Waking.
+
+    /// Wakes one owner for new work: the one that waits for the command, or else any waiting one, first those that still send.
+    pub fn wake_one(&mut self, command: Option<CommandId>) {
+        if !self.is_attended() {
+            self.nudges.push(Nudge::Wake(OwnerNo::BACKGROUND));
+        }
+        let waits = |no: &OwnerNo| self.owners.get(no).is_some_and(|owner| owner.is_waiting);
+        let own = command.and_then(|command| self.owner_of(command)).filter(waits);
+        let any = || self.owners.iter().filter(|(_, owner)| owner.is_waiting).min_by_key(|(_, owner)| owner.gave_up).map(|(no, _)| *no);
+        let woken = own.or_else(any);
+        if let Some(owner) = woken {
+            self.wake(owner);
+        }
+    }
+
+    /// Wakes the background.
+    pub fn look(&mut self) {
+        self.nudges.push(Nudge::Wake(OwnerNo::BACKGROUND));
+    }
+
+    /// The claims of the store have ended: an owner looks, or the background does.
+    pub fn look_at_losses(&mut self) {
+        self.wake_one(None);
+        if !self.is_attended() {
+            self.start_background();
+        }
+    }
+
+    fn wake(&mut self, owner: OwnerNo) {
+        if let Some(state) = self.owners.get_mut(&owner)
+            && state.is_waiting
+        {
+            state.is_waiting = false;
+            self.nudges.push(Nudge::Wake(owner));
+        }
+    }
+
+    /// An owner must wake when the client wants to continue; one is enough.
+    fn keep_time(&mut self, until: Millis) {
+        match self.keeper {
+            Some((keeper, known)) => {
+                if known.is_none_or(|known| until < known) {
+                    self.wake(keeper);
+                }
+            }
+            None => {
+                if let Some(waiting) = self.owners.iter().find(|(_, owner)| owner.is_waiting).map(|(no, _)| *no) {
+                    self.wake(waiting);
+                }
+            }
+        }
+    }
+
+    /// Returns true if an owner is present that does not send by itself, and so does the common work.
+    fn is_attended(&self) -> bool {
+        self.background.is_asking || self.owners.values().any(|owner| owner.exchange.is_none())
+    }
+
+    /// The background does the remaining work, if no owner does.
+    fn attend(&mut self) {
+        if self.is_closed {
+            return;
+        }
+        if !self.left_asks.is_empty() || !self.left_sends.is_empty() {
+            self.start_background();
+        } else if let Some(until) = self.soonest() {
+            self.look_at(until);
+        }
+    }
+
+    fn start_background(&mut self) {
+        if self.background.is_running {
+            self.background.until = None;
+            self.nudges.push(Nudge::Wake(OwnerNo::BACKGROUND));
+        } else {
+            self.look_at(0);
+        }
+    }
+
+    fn look_at(&mut self, until: Millis) {
+        if self.background.is_running && self.background.until.is_none_or(|known| known <= until) {
+            return;
+        }
+        self.background.until = Some(until);
+        if self.background.is_running {
+            self.nudges.push(Nudge::Wake(OwnerNo::BACKGROUND));
+        } else {
+            self.background.is_running = true;
+            self.nudges.push(Nudge::Look(until));
+        }
+    }
+
+    /// The time of the next look: when the client wants to continue, or the next send has taken too long.
+    fn soonest(&self) -> Option<Millis> {
+        self.due.into_iter().chain(self.sends.soonest()).min()
+    }
+
+    fn exchanges(&self, owner: OwnerNo) -> bool {
+        self.owners.get(&owner).is_some_and(|owner| owner.exchange.is_some())
+    }
+
+    fn is_done(&self, owner: OwnerNo) -> bool {
+        self.owners
+            .get(&owner)
+            .is_none_or(|owner| (owner.command.is_none() || owner.is_taken) && owner.asks.is_empty() && owner.asking.is_empty())
+    }
+
+    /// Begins a call of the store: the owner's, or one whose owner is gone.
+    fn next_ask(&mut self, owner: OwnerNo) -> Option<AskOut> {
+        let state = self.owners.get_mut(&owner)?;
+        let ask = state.asks.pop_front().or_else(|| self.left_asks.pop_front())?;
+        state.asking.push(ask.clone());
+        Some(ask)
+    }
+
+    /// The next send that was not given up meanwhile: the owner's, or one whose owner is gone.
+    fn next_send(&mut self, owner: OwnerNo) -> Option<StepId> {
+        let state = self.owners.get_mut(&owner)?;
+        if state.gave_up {
+            let before = self.left_sends.len();
+            self.left_sends.extend(state.sends.drain(..).filter(|step| self.sends.is_out(*step)));
+            if self.left_sends.len() > before {
+                self.wake_one(None);
+            }
+            return None;
+        }
+        while let Some(step) = state.sends.pop_front() {
+            if self.sends.is_out(step) {
+                return Some(step);
+            }
+        }
+        self.next_left_send()
+    }
+
+    fn next_left_send(&mut self) -> Option<StepId> {
+        while let Some(step) = self.left_sends.pop_front() {
+            if self.sends.is_out(step) {
+                return Some(step);
+            }
+        }
+        None
+    }
+
+    /// Hands a send out. Unless the store must vouch for its claims first, the send begins.
+    fn hand_out(&mut self, owner: OwnerNo, step: StepId, now: Millis) -> NextTurn {
+        let patience = if self.needs_vouching { self.sends.patience(step, now) } else { None };
+        let request = self.sends.take_request(step);
+        let command = self.sends.get(step).map(|(command, _)| command);
+        let mut is_here = false;
+        if let Some(state) = self.owners.get_mut(&owner) {
+            state.in_hand = Some(step);
+            is_here = state.sends_itself && state.command == command;
+        }
+        if patience.is_none() && !self.sends.is_late(step, now) {
+            self.begin(step, Some(owner).filter(|_| is_here), now);
+        }
+        NextTurn::Send { step, request, is_here, patience }
+    }
+}
+
+#[cfg(test)]
+mod tests;

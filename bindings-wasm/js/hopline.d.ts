@@ -114,6 +114,9 @@ export interface CheapestOptions {
   maxUnitPrice?: number | string | undefined;
 }
 
+/** The HTTP client that a session's proxy is for: `undici`, `Playwright`, or `curl`. */
+export type UseWith = "undici" | "playwright" | "curl";
+
 /** The choice of the cheapest product that fits, for `product` of `openSession` and `createSession`. */
 export function cheapest(options: CheapestOptions): Cheapest;
 

@@ -108,6 +108,10 @@ options! {
         /// nothing was found under the intent. If the service does not sell the product any more, or not at that price, the call chooses
         /// again, for five keys at most.
         product: Option<Cheapest> => Product for [Purchase], |product| product.as_ref().and_then(Cheapest::refusal);
+        /// The HTTP client that is to use the session's proxy. If it does not support the `protocol` that is named, the call is `invalid`, and
+        /// nothing is bought. If none is named, the session is bought with `http`, which each of them supports; that choice is no part of what
+        /// is compared under an intent.
+        use_with: Option<String> => UseWith for [Open];
         /// The expected charge, in USD. If the client has a daily cap and no price decides the charge, the call is `invalid` without this:
         /// a renewal, a static session with a `duration`, and a product that is not priced in USD; the last one under a highest price, too.
         expected_charge_usd: Option<Decimal> => Decimal for [Renew], |usd| usd.and_then(at_least_0);
@@ -264,6 +268,7 @@ impl CallOptions {
             ("until", self.until.is_some(), until),
             ("idempotency_key", self.idempotency_key.is_some(), key),
             ("product", self.product.is_some(), if matches!(used, Use::Call(Safety::Keyed)) { None } else { Some(NO_PURCHASE_OF_SESSION) }),
+            ("use_with", self.use_with.is_some(), if matches!(used, Use::Call(Safety::Keyed)) { None } else { Some(NO_PURCHASE) }),
             ("if_ended", self.if_ended.is_some(), if matches!(used, Use::Call(Safety::Keyed)) { None } else { Some(NO_PURCHASE) }),
         ];
         set.into_iter().find_map(|(field, is_set, rule)| Some((field, rule.filter(|_| is_set)?)))

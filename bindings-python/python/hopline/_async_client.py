@@ -21,6 +21,7 @@ from ._session import SessionReply
 from ._tasks import carrier, run, spanned, until_over
 from ._told import Event, HoplineError, Saved
 from ._value import Reply
+from ._values import UNSET
 from ._walk import I
 
 if TYPE_CHECKING:
@@ -213,11 +214,12 @@ class AsyncClient:
 
         return AsyncPages(operation, params, position, max_pages, page, items)
 
-    def _open(self, params: Mapping[str, Any], options: Mapping[str, Any], keep: bool, use_with: UseWith | None) -> AsyncOpening:
-        return AsyncOpening(self._open_session(params, options, keep, use_with))
+    def _open(self, params: Mapping[str, Any], options: Mapping[str, Any], keep: bool) -> AsyncOpening:
+        return AsyncOpening(self._open_session(params, options, keep))
 
-    async def _open_session(self, params: Mapping[str, Any], options: Mapping[str, Any], keep: bool, use_with: UseWith | None) -> AsyncOpenSession:
-        check_use_with("open_session", params, use_with)
+    async def _open_session(self, params: Mapping[str, Any], options: Mapping[str, Any], keep: bool) -> AsyncOpenSession:
+        # Where no protocol is named, the core chooses one that needs no further package.
+        check_use_with("open_session", {"protocol": "http"} | {name: value for name, value in params.items() if value is not UNSET}, options.get("use_with"))
         return self._opened(read_session(await self._run("open_session", begin("open_session", params, options))), keep)
 
     def _open_pool(

@@ -2,13 +2,16 @@ import { agentOperations, agentWalks } from "../gen/operations.js";
 import { about } from "./answers.js";
 import { Client, equip } from "./client.js";
 import { Engine } from "./engine.js";
-import { asked } from "./error.js";
+import { asked, refuse } from "./error.js";
 import { host } from "./host.js";
 import { runtime } from "./runtime.js";
 import { seenOf } from "./seen.js";
 import { OpenSession } from "./session.js";
 import { Sessions } from "./sessions.js";
 import { encode, flag, object, signalOf, text } from "./values.js";
+
+/** The HTTP clients that a session's proxy may be for. */
+const USE_WITH = ["undici", "playwright", "curl"];
 
 /** The client of one account at the agent API. hopline.d.ts documents it. */
 const agent = /* @__PURE__ */ equip(
@@ -30,6 +33,10 @@ const agent = /* @__PURE__ */ equip(
     async openSession(params, options = {}) {
       object("open_session", "options", options);
       const { keep, ...rest } = options;
+      const { useWith } = rest;
+      if (useWith !== undefined && !USE_WITH.includes(useWith)) {
+        throw refuse("invalid", "open_session", `\`useWith\` must be one of ${USE_WITH.map((word) => `\`${word}\``).join(", ")}`, { field: "useWith" });
+      }
       return this.wait("open_session", params, rest, { ends: !flag("open_session", "keep", keep) });
     }
 

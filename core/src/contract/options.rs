@@ -39,6 +39,8 @@ pub enum OptionKind {
     Until,
     /// Texts.
     Texts,
+    /// The name of an HTTP client.
+    UseWith,
     /// The choice of a product.
     Product,
     /// The behaviour where a session is over, a word.

@@ -126,6 +126,8 @@ pub(crate) struct SavedSession {
     pub(crate) charged_usd: Option<String>,
     /// What its pool remembers of it, for whoever takes it over.
     pub(crate) pool_notes: Option<String>,
+    /// Of a session that a read did not find: its status before that. Whoever may buy another one reads it again first.
+    pub(crate) was: Option<String>,
 }
 
 /// The memory of an accepted intent.
@@ -168,7 +170,7 @@ stored!(SavedCall {
     refused,
     choice,
 });
-stored!(SavedSession { id, session_type, status, credentials, auto_rotate, ends, unconfirmed, charged_usd, pool_notes });
+stored!(SavedSession { id, session_type, status, credentials, auto_rotate, ends, unconfirmed, charged_usd, pool_notes, was });
 stored!(Done { operation, facts, follows, answer });
 
 impl FromJson for (Method, Safety) {

@@ -195,6 +195,7 @@ impl Tracked {
             unconfirmed: self.shown.unconfirmed,
             charged_usd: text(&self.shown.charged_usd),
             pool_notes: text(&self.pool_notes),
+            was: None,
         }
     }
 }

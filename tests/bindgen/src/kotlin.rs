@@ -334,6 +334,7 @@ fn option_type(kind: Kind) -> &'static str {
         Kind::Until => "Until",
         Kind::Texts => "List<String>",
         Kind::Product => "Cheapest",
+        Kind::UseWith => "UseWith",
         Kind::IfEnded => "IfEnded",
     }
 }

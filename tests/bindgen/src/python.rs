@@ -167,6 +167,7 @@ fn option_type(kind: Kind) -> &'static str {
         Kind::Until => "Until",
         Kind::Texts => "Sequence[str]",
         Kind::Product => "Cheapest",
+        Kind::UseWith => "UseWith",
         Kind::IfEnded => "IfEnded",
     }
 }

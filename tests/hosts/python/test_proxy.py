@@ -77,22 +77,26 @@ def test_what_can_not_speak_the_protocol_names_the_one_to_buy(sandbox: Sandbox) 
 @pytest.mark.parametrize("client", ["aiohttp", "playwright"])
 def test_a_session_that_its_user_can_not_speak_to_is_refused_before_it_is_bought(client: Any, sandbox: Sandbox) -> None:
     buy: dict[str, Any] = {"session_type": "dynamic", "product_no": "dynamic-world", "use_with": client}
+    socks = {"protocol": "socks5"}
 
     async def life() -> None:
         async with hopline.AsyncAgentClient(**sandbox.account) as agent:
             with pytest.raises(hopline.Invalid, match="`protocol` http"):
-                await agent.open_session(**buy)
+                await agent.open_session(**buy, **socks)
 
     with hopline.AgentClient(**sandbox.account) as agent:
-        for chosen in ({}, {"protocol": "socks5"}):
-            with pytest.raises(hopline.Invalid, match="`protocol` http") as caught:
-                agent.open_session(**buy, **chosen)
-            assert caught.value.effect == "none" and caught.value.field == "protocol"
+        with pytest.raises(hopline.Invalid, match="`protocol` http") as caught:
+            agent.open_session(**buy, **socks)
+        assert caught.value.effect == "none" and caught.value.field == "protocol"
         asyncio.run(life())
         with pytest.raises(hopline.Invalid, match="`use_with` must be one of `requests`"):
             agent.open_session(**{**buy, "use_with": "lynx"})
         assert sandbox.charges() == 0
-        assert agent.open_session(**buy, protocol="http", credentials=True).phase == "ready"
+        # Where no protocol is named, one is chosen that the client supports, and that is not compared under an intent.
+        for _ in range(2):
+            session = agent.open_session(**buy, intent="a", keep=True)
+            assert session.phase == "ready" and session.session.proxy.protocol == "http"
+        assert sandbox.charges() == 1
 
 
 @pytest.mark.parametrize("client", ["requests", "httpx"])
@@ -100,10 +104,11 @@ def test_an_http_client_without_its_package_for_socks_is_told_which(
     client: Any, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with hopline.AgentClient(**sandbox.account) as agent:
-        proxy = agent.open_session(session_type="dynamic", product_no="dynamic-world", credentials=True, use_with=client).proxy
+        buy: dict[str, Any] = {"session_type": "dynamic", "product_no": "dynamic-world", "protocol": "socks5", "use_with": client}
+        proxy = agent.open_session(**buy).proxy
         monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
         with pytest.raises(hopline.Invalid, match=r"pip install hopline\[socks\]"):
-            agent.open_session(session_type="dynamic", product_no="dynamic-world", use_with=client)
+            agent.open_session(**buy)
         with pytest.raises(hopline.Invalid, match=r"pip install hopline\[socks\]"):
             proxy.for_requests() if client == "requests" else proxy.for_httpx()
     assert sandbox.charges() == 1

@@ -43,3 +43,13 @@ extension Cheapest: Parameter {
         return told.json
     }
 }
+
+/// The HTTP client that a session's proxy is for.
+public enum UseWith: String, Sendable, Parameter {
+    /// `URLSession`, with `configure`.
+    case urlSession = "urlsession"
+    /// curl, with its configuration on the standard input.
+    case curl
+
+    var parameter: JSON { .string(rawValue) }
+}

@@ -9,9 +9,9 @@ use crate::client::router::Router;
 use crate::client::sessions::session::ended;
 use crate::contract::Operation;
 use crate::contract::agent::CreateSession;
-use crate::engine::is_over_for_good;
+use crate::engine::{Phase, is_over_for_good, phase_of};
 use crate::policy::Error;
-use crate::state::{Data, Done, LaterPurchase, Name};
+use crate::state::{Data, Done, LaterPurchase, Name, SavedSession};
 use crate::wire::Facts;
 
 impl Router {
@@ -26,7 +26,7 @@ impl Router {
         };
         let (id, status) = match (&data.session, &data.call, &data.done) {
             (Some(session), None, _) => {
-                let status = session.status.as_deref();
+                let status = session.was.as_deref().or(session.status.as_deref());
                 (Some(&session.id).filter(|id| is_over(id, status, session.session_type.as_deref()))?, status)
             }
             (None, None, Some(done)) if done.follows && done.operation == CreateSession::ENDPOINT.name => {
@@ -43,6 +43,9 @@ impl Router {
     /// The error for an intent whose next purchase had no effect: it stands for the session before, which is over.
     pub(crate) fn ended_again(&self, name: &Name, data: &Data) -> Error {
         let facts = data.done.as_ref().map(|done| done.facts.clone()).unwrap_or_default();
+        // One that was usable, and then was not found.
+        let status = facts.status.filter(|status| phase_of(Some(status), &[]) == Phase::Ended);
+        let facts = Facts { status, ..facts };
         ended(&facts, data.intent.clone(), self.journal.record_of(name))
     }
 
@@ -73,4 +76,12 @@ pub(crate) fn back_to_last(data: Data, later: LaterPurchase) -> Data {
 /// Returns true if a record says that the last purchase of its intent had no effect, and which session was before it.
 pub(crate) fn is_nothing_again(data: &Data) -> bool {
     data.later.is_some() && data.done.as_ref().is_some_and(|done| done.facts.nothing)
+}
+
+/// A record whose session a read did not find, as it was before that, for a start that may buy the next one: first it makes sure, for as
+/// long as a session may not be found by mistake.
+pub(crate) fn before_missing(start: &Start, data: &Data) -> Option<Data> {
+    let session = data.session.as_ref().filter(|session| start.over.as_deref() != Some(&session.id))?;
+    let was = session.was.clone().filter(|_| start.options.buys_if_ended() && start.patience.is_none())?;
+    Some(Data { session: Some(SavedSession { status: Some(was), was: None, ..session.clone() }), ..data.clone() })
 }

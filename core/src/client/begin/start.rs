@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arcstr::ArcStr;
 
 use crate::client::begin::check::check_rotation;
-use crate::client::begin::next_purchase::is_nothing_again;
+use crate::client::begin::next_purchase::{before_missing, is_nothing_again};
 use crate::client::begin::same_request::{digests, fingerprint, other_than_record};
 use crate::client::jobs::job::{Entry, JobRecord, headers};
 use crate::client::news::SlotState;
@@ -19,9 +19,9 @@ use crate::contract::pools::SlotPurchase;
 use crate::contract::reseller::{CreateStaticOrder, ListStaticOrders};
 use crate::contract::{ANY, Endpoint, Operation, ReconcileRecord, Safety, WaitOrder, WaitSession, endpoint};
 use crate::engine::{Cheapest, Choice, Exchange, Job, RecordId, Subject, Terms, Then, Write, requested_type};
-use crate::json::pick;
+use crate::json::{pick, text_of};
 use crate::options::CallOptions;
-use crate::policy::{Advice, Effect, Error, KEY_WINDOW, Kind, Ledger, Rule};
+use crate::policy::{Advice, CHOSEN_PROTOCOL, Effect, Error, HttpClient, KEY_WINDOW, Kind, Ledger, Rule, protocol_of};
 use crate::state::{BadRecord, CommandId, Data, Fingerprint, LaterPurchase, Name, RequestIdentity, SavedCall, User};
 use crate::time::Millis;
 use crate::wire::{Built, Facts, Refusal, build, build_any, params_of};
@@ -81,7 +81,7 @@ impl Router {
     }
 
     /// Queues a request whose parameters are sound.
-    pub(crate) fn start_built(&mut self, endpoint: &'static Endpoint, built: Built, then: Then, mut options: CallOptions) -> CommandId {
+    pub(crate) fn start_built(&mut self, endpoint: &'static Endpoint, mut built: Built, then: Then, mut options: CallOptions) -> CommandId {
         // The smaller one of two limits holds.
         let limits = [options.max_unit_price, options.product.as_ref().and_then(|product| product.max_unit_price)];
         options.max_unit_price = limits.into_iter().flatten().min();
@@ -94,6 +94,10 @@ impl Router {
         if let Err(error) = self.check_use(endpoint, &options).and_then(|()| rotates()).and_then(|()| ends()).and_then(|()| priced()) {
             return self.reject(error, options.intent);
         }
+        let with_protocol = match protocol_for(endpoint, &built, then, &options) {
+            Ok(body) => body,
+            Err(error) => return self.reject(error, options.intent),
+        };
         let name = match (&options.intent, &options.idempotency_key) {
             (Some(intent), _) => Some(self.account.space().intent(intent)),
             (_, Some(key)) if endpoint.safety == Safety::Keyed => Some(self.account.space().key(key)),
@@ -110,6 +114,7 @@ impl Router {
             members: digests(endpoint, &built, then),
             later: None,
         });
+        built.body = with_protocol.or(built.body);
         let command = self.command(endpoint);
         let start = Start { endpoint, built, then, options, bought_as, patience: None, over: None };
         self.enter_change(command, start);
@@ -209,6 +214,9 @@ impl Router {
 impl Router {
     /// A write begins, or what is under its name goes on.
     pub(crate) fn admit_start(&mut self, name: &Name, command: CommandId, start: Start, found: &StoredRecord) {
+        let before = if let StoredRecord::Readable(data) = found { before_missing(&start, data) } else { None };
+        let before = before.map(|before| StoredRecord::Readable(Box::new(before)));
+        let found = before.as_ref().unwrap_or(found);
         let error = match found {
             StoredRecord::Empty => return self.begin_write(Some(name.clone()), command, start),
             StoredRecord::Readable(data) if data.refused().is_some() => return self.begin_refused(name, command, start, data),
@@ -323,4 +331,22 @@ fn terms_of(endpoint: &Endpoint, built: &Built, options: &CallOptions) -> Terms 
     let mut terms = Terms::new(endpoint, built, options.max_unit_price, options.expected_charge_usd);
     terms.choice = options.product.as_ref().map(choice);
     terms
+}
+
+/// The body with the protocol that is chosen for the HTTP client that the caller names, unless they name a protocol, too.
+fn protocol_for(endpoint: &Endpoint, built: &Built, then: Then, options: &CallOptions) -> Result<Option<String>, Error> {
+    let Some(client) = options.use_with.as_deref() else { return Ok(None) };
+    let refuse = |field: &str, rule: &str| Err(Error::invalid(endpoint.name, field, rule));
+    if endpoint.name != CreateSession::ENDPOINT.name || then != Then::Follow {
+        return refuse("use_with", "belongs to `open_session`, which may buy");
+    }
+    let Some(client) = HttpClient::named(client) else { return refuse("use_with", "is not the name of an HTTP client") };
+    let body = built.body.as_deref().unwrap_or("{}");
+    match pick(body, ["protocol"]).and_then(|[protocol]| text_of(protocol?)) {
+        Some(named) => match protocol_of(&named).map_or(Ok(""), |protocol| client.speaks(protocol)) {
+            Ok(_) => Ok(None),
+            Err(rule) => refuse("protocol", &rule),
+        },
+        None => Ok(body.strip_suffix('}').map(|rest| format!("{rest},\"protocol\":\"{CHOSEN_PROTOCOL}\"}}"))),
+    }
 }

@@ -92,6 +92,9 @@ impl Router {
             Open::Session(_) => (CreateSession::ENDPOINT.name, false),
             Open::Said(done) => (done.operation.as_str(), false),
         };
+        if data.later.as_ref().is_some_and(|later| later.last_session_id == became) {
+            return self.finish_request(command, refuse("is what the purchase before this one became, under the same intent"), None, name);
+        }
         let facts = match what_became(operation, became) {
             Ok(facts) => facts,
             Err(rule) => return self.finish_request(command, refuse(&rule), None, name),

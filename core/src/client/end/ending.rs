@@ -276,7 +276,11 @@ impl Router {
                 let shown = answered.facts.session_type.as_deref().or(session_type);
                 is_over_for_good(answered.facts.status.as_deref(), shown)
             }
-            Err(_) => matches!(phase_of(status, &[]), Phase::Ready | Phase::Ended),
+            // A start that found the same before may have ended what is known of it.
+            Err(_) => match status {
+                Some(status) => matches!(phase_of(Some(status), &[]), Phase::Ready | Phase::Ended),
+                None => entry.record.recalls == Some(Phase::Ready),
+            },
         };
         is_over.then_some(session)
     }

@@ -29,6 +29,8 @@ impl Router {
             return self.deferred.push(Deferred::AfterRetry(command, after));
         }
         if let Some(start) = self.commands.take_next_purchase(command) {
+            // Records of the session that is over, which nobody takes a result for.
+            left.names().for_each(|name| self.delete_result(name));
             return self.deferred.push(Deferred::BuyNext(command, start));
         }
         let Some(asker) = self.commands.asker(command) else { return };

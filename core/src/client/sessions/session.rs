@@ -100,7 +100,8 @@ impl Router {
     /// The name of a session that was there and is not any more: another client ended it, or the service forgot it. One that is still
     /// being created may only not be known yet, and one that this client never read may be another account's, but where it is of a slot.
     pub(crate) fn take_missing_session(&mut self, session: &str) -> Option<Name> {
-        if self.sessions.was_there(session) { self.terminated(session) } else { None }
+        let was = self.sessions.status(session).map(ArcStr::to_string);
+        if self.sessions.was_there(session) { self.ended_as(session, was) } else { None }
     }
 
     /// Takes the facts about a job's session from an answer; returns its id and status if the status is news.
@@ -129,7 +130,13 @@ impl Router {
     /// A session is no more. Its purchase is remembered where its caller has a name for it; otherwise this is the name of the record that
     /// is of no use any more.
     pub(crate) fn terminated(&mut self, session: &str) -> Option<Name> {
-        let kept = self.sessions.terminated(session)?;
+        self.ended_as(session, None)
+    }
+
+    /// The same; of a session that was not found its record keeps the status that it had, since it may be there all the same.
+    fn ended_as(&mut self, session: &str, was: Option<String>) -> Option<Name> {
+        let mut kept = self.sessions.terminated(session)?;
+        kept.session.was = was;
         let name = kept.name.clone()?;
         if !name.is_findable() {
             return Some(name);

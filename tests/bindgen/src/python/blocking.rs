@@ -68,7 +68,7 @@ const PHRASES: &[(&str, &str)] = &[
     ("Pools for tasks, and their leases. Those for threads are printed from these.", "Pools for threads, and their leases."),
     ("A session that was lent to a task.", "A session that was lent."),
     ("A pool that a task opened. As an async context manager it is closed;", "A pool that was opened. Leaving its `with` block closes it;"),
-    ("AsyncOpening(self._open_session(params, options, keep, use_with))", "self._open_session(params, options, keep, use_with)"),
+    ("AsyncOpening(self._open_session(params, options, keep))", "self._open_session(params, options, keep)"),
 ];
 
 /// The files that are printed of those that are written by hand.

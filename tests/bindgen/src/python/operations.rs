@@ -135,7 +135,7 @@ fn print_waiting(out: &mut String, api: Api) {
             params: params(request_fields(create)),
             positional: 0,
             takes: Some(Use::Open),
-            beside: OPENING.iter().map(Param::from).collect(),
+            beside: OPENING[..1].iter().map(Param::from).collect(),
             answer: "AsyncOpening".to_owned(),
             // `async with` needs the purchase itself, before it is awaited.
             awaits: false,

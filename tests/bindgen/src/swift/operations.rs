@@ -61,6 +61,7 @@ impl From<&CallOption> for Given {
             Kind::Until => "Until? = nil",
             Kind::Texts => "[String] = []",
             Kind::Product => "Cheapest? = nil",
+            Kind::UseWith => "UseWith? = nil",
             Kind::IfEnded => "IfEnded? = nil",
         };
         Given { name: camel(option.plain()), kind, doc: option.doc, told: Some(option.name) }

@@ -119,6 +119,7 @@ fn print_option(out: &mut String, option: &CallOption) {
         Kind::Until => "Until",
         Kind::Texts => "string[]",
         Kind::Product => "Cheapest",
+        Kind::UseWith => "UseWith",
         Kind::IfEnded => "IfEnded",
     };
     let in_node = IN_NODE.iter().find(|(name, _)| *name == option.name);

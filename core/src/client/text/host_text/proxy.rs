@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::client::text::host_params::HostParams;
 use crate::contract::written;
-use crate::policy::Error;
+use crate::policy::{Error, HTTP_CLIENTS, HttpClient, protocol_of};
 use crate::wire::{encoded, is_host};
 
 /// The protocol that the HTTP client will use.
@@ -35,27 +35,8 @@ pub(super) struct Settings {
 }
 written!(Settings { url, scheme, host, port, server, username, password, authorization, curl });
 
-/// An HTTP client: its name, the schemes that it speaks to a proxy, and why not the others.
-struct HttpClient(&'static str, &'static [&'static str], &'static str);
-
-/// In a URL `socks5h` leaves names for the proxy to look up; httpx does so in any case, and only its later versions know the word.
-const CLIENTS: [HttpClient; 9] = [
-    HttpClient("any", &["http", "https", "socks5h"], ""),
-    HttpClient("requests", &["http", "https", "socks5h"], ""),
-    HttpClient("httpx", &["http", "https", "socks5"], ""),
-    HttpClient("aiohttp", &["http", "https"], "aiohttp does not support SOCKS5"),
-    HttpClient("playwright", &["http", "https"], "Playwright can't log in to a SOCKS5 proxy"),
-    HttpClient("curl", &["http", "https", "socks5h"], ""),
-    HttpClient("undici", &["http", "https"], "undici supports SOCKS5 with a password only as an experiment"),
-    HttpClient("okhttp", &["http"], "OkHttp can't log in to such a proxy"),
-    HttpClient("java.net.http", &["http"], "java.net.http can't log in to such a proxy"),
-];
-
 /// Clients that write the login of an HTTP proxy as Latin-1, one letter a byte. A proxy reads UTF-8, so its bytes are the letters they get.
 const LATIN: [&str; 3] = ["requests", "aiohttp", "java.net.http"];
-
-/// The schemes that a proxy is reached by, and their protocols.
-const PROTOCOLS: [(&str, &str); 4] = [("http", "http"), ("https", "https"), ("socks5", "socks5"), ("socks5h", "socks5")];
 
 /// The protocol that the service sells by default.
 const DEFAULT: &str = "socks5";
@@ -129,18 +110,13 @@ fn longest(HttpClient(client, ..): &HttpClient) -> usize {
 /// The client of that name, which the caller knows as `field`.
 fn known(given: &HostParams<'_>, field: &str) -> Result<&'static HttpClient, Error> {
     let name = given.text("client")?.unwrap_or_default();
-    CLIENTS.iter().find(|HttpClient(known, ..)| *known == name).ok_or_else(|| {
-        let names = CLIENTS.map(|HttpClient(name, ..)| format!("`{name}`")).join(", ");
+    HttpClient::named(&name).ok_or_else(|| {
+        let names = HTTP_CLIENTS.map(|HttpClient(name, ..)| format!("`{name}`")).join(", ");
         given.refuse(field, &format!("must be one of {names}"))
     })
 }
 
 /// The scheme by which a client speaks a protocol.
-fn speaks(given: &HostParams<'_>, HttpClient(_, schemes, why): &HttpClient, protocol: &str) -> Result<&'static str, Error> {
-    let scheme = schemes.iter().find(|scheme| protocol_of(scheme) == Some(protocol)).copied();
-    scheme.ok_or_else(|| given.refuse("protocol", &format!("is {protocol}, and {why}; buy the session with `protocol` http")))
-}
-
-fn protocol_of(scheme: &str) -> Option<&'static str> {
-    PROTOCOLS.iter().find(|(known, _)| *known == scheme).map(|(_, protocol)| *protocol)
+fn speaks(given: &HostParams<'_>, client: &HttpClient, protocol: &str) -> Result<&'static str, Error> {
+    client.speaks(protocol).map_err(|rule| given.refuse("protocol", &rule))
 }

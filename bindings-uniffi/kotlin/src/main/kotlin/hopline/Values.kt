@@ -111,6 +111,13 @@ public interface Word {
     public val word: String
 }
 
+/** The HTTP client that a session's proxy is for. */
+public enum class UseWith(override val word: String) : Word {
+    OKHTTP("okhttp"),
+    JAVA_NET_HTTP("java.net.http"),
+    CURL("curl"),
+}
+
 /** A value that a change may leave as it is, take away, or set. */
 public sealed interface Patch<out T> {
     /** Left as it is: not sent. */

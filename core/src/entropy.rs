@@ -76,7 +76,7 @@ impl Entropy {
     }
 
     /// Returns an id that distinguishes the entries of two purchases with the same key under a day's cap: 16 hexadecimal digits.
-    pub(crate) fn entry(&mut self) -> String {
+    pub(crate) fn any_mark(&mut self) -> String {
         self.entries += 1;
         let digits = digest(&self.prefix, &["entry", &self.entries.to_string()]);
         digits.chars().take(16).collect()

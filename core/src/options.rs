@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::contract::pools::SlotPurchase;
 use crate::contract::{Api, Decimal, Safety, Secret, Taker, at_least_0, at_least_1, closed_enum, options};
-use crate::engine::{Cheapest, Until};
+use crate::engine::{Cheapest, DEADLINE, Until};
 #[cfg(feature = "ablation")]
 use crate::policy::Rule;
 use crate::policy::{Error, RetryPolicy};
@@ -224,6 +224,11 @@ impl CallOptions {
     /// Options with an intent.
     pub fn intent(name: impl Into<String>) -> Self {
         CallOptions { intent: Some(name.into()), ..CallOptions::default() }
+    }
+
+    /// The time for which a session, an order or a busy name is waited for.
+    pub(crate) fn deadline(&self) -> Millis {
+        self.deadline_ms.unwrap_or(DEADLINE)
     }
 
     pub(crate) fn policy(&self, client: &RetryPolicy) -> RetryPolicy {

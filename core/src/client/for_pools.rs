@@ -177,7 +177,7 @@ impl Client {
 
     /// A text that no other client has.
     pub(crate) fn any_mark(&mut self) -> String {
-        self.router.shared.rng.entry()
+        self.router.shared.rng.any_mark()
     }
 
     pub(crate) fn has_cap(&self) -> bool {

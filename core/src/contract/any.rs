@@ -29,11 +29,8 @@ impl FromJson for AnyRequest {
         let object = Object::of(json)?;
         object.only(&["method", "path", "query", "body", "safety"])?;
         let mut request = AnyRequest::new(Method::Get, "");
-        object.need("method", &mut request.method)?;
-        object.need("path", &mut request.path)?;
-        object.read("query", &mut request.query)?;
-        object.read("body", &mut request.body)?;
-        object.read("safety", &mut request.safety)?;
+        object.need(&mut [("method", &mut request.method), ("path", &mut request.path)])?;
+        object.read(&mut [("query", &mut request.query), ("body", &mut request.body), ("safety", &mut request.safety)])?;
         Ok(request)
     }
 }

@@ -198,6 +198,12 @@ pub(crate) struct SessionOptions {
 }
 
 impl SessionOptions {
+    /// Adds the wish for credentials, and for rotations by itself.
+    pub(crate) fn want(&mut self, credentials: bool, auto_rotate: bool) {
+        self.credentials |= credentials;
+        self.auto_rotate |= auto_rotate;
+    }
+
     /// Adds statuses that end it.
     pub(crate) fn want_ends(&mut self, ends: &[String]) {
         let more: Vec<String> = ends.iter().filter(|end| !self.ends.contains(end)).cloned().collect();

@@ -28,7 +28,7 @@ impl Counted {
 
 /// Returns a new entry for a key. The entry of a pool's purchase names the pool.
 pub(crate) fn new_entry(key: &str, intent: Option<&str>, rng: &mut Entropy, rules: Rules) -> String {
-    let own = if rules.holds(Rule::EntryIsItsOwn) { rng.entry() } else { String::new() };
+    let own = if rules.holds(Rule::EntryIsItsOwn) { rng.any_mark() } else { String::new() };
     let pool = intent.and_then(SlotPurchase::of).map(|purchase| format!("@{}", pool_digest(purchase.pool())));
     key_digest(key) + &own + &pool.unwrap_or_default()
 }

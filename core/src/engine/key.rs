@@ -19,10 +19,8 @@ impl FromJson for SavedAge {
     fn from_json(json: &str) -> Result<Self, FromJsonError> {
         let object = Object::of(json)?;
         let mut age = SavedAge::default();
-        object.need("ms", &mut age.ms)?;
-        object.need("unix", &mut age.at.unix)?;
-        object.need("client", &mut age.at.client)?;
-        object.need("elapsed", &mut age.at.elapsed)?;
+        let At { unix, client, elapsed, .. } = &mut age.at;
+        object.need(&mut [("ms", &mut age.ms), ("unix", unix), ("client", client), ("elapsed", elapsed)])?;
         Ok(age)
     }
 }

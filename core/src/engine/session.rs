@@ -12,7 +12,7 @@ use crate::collections::ThinVec;
 use crate::contract::agent::{CreateSession, GetSession, Session};
 use crate::contract::{Json, Operation, Shaped, json_of};
 use crate::json::quoted;
-use crate::policy::{Advice, CodeRow, Effect, Error, Kind, code};
+use crate::policy::{Advice, CodeRow, Effect, Error, Kind, SESSION_NOT_FOUND, code};
 use crate::time::Millis;
 use crate::wire::{Built, Facts, build};
 
@@ -139,13 +139,16 @@ impl Follow {
     }
 
     /// Takes a state of the session, and decides whether the wait is over.
-    fn shown(&mut self, answered: Answered, by_read: bool, cx: &mut Cx<'_>) -> Action {
+    fn shown(&mut self, mut answered: Answered, by_read: bool, cx: &mut Cx<'_>) -> Action {
         let phase = phase_of(answered.facts.status.as_deref(), &cx.wants.session_options.ends);
         cx.notes.push(Note::Shown(answered.facts.clone(), Some(phase)));
         match phase {
             Phase::Ready if cx.wants.session_options.credentials && !self.asked_credentials && by_read => Action::Wake(Wake::at(cx.now())),
             Phase::Pending | Phase::Unknown if !cx.is_past_deadline() => self.read_again(0, cx),
-            _ => Action::End(Ok(Box::new(Answered { phase: Some(phase), ..answered }))),
+            _ => {
+                answered.phase = Some(phase);
+                Action::End(Ok(Box::new(answered)))
+            }
         }
     }
 
@@ -160,7 +163,7 @@ impl Follow {
         if !cx.wanted {
             return Action::End(Err(self.cancelled_error(cx)));
         }
-        let missing = failing.code() == Some("SESSION_NOT_FOUND");
+        let missing = failing.code() == Some(SESSION_NOT_FOUND);
         let bought_just_now = self.since.is_some_and(|at| cx.now().saturating_sub(at) < NOT_YET_KNOWN);
         // The wait for a session goes on through a page of a gateway, too.
         let passing = failing.passing || failing.is_page_of_success() || (missing && self.bought && bought_just_now);

@@ -113,7 +113,7 @@ impl UntilRead {
         }
     }
 
-    fn read(&mut self, answered: Answered, cx: &mut Cx<'_>) -> Action {
+    fn read(&mut self, mut answered: Answered, cx: &mut Cx<'_>) -> Action {
         self.call.learn(&answered, cx);
         let value = self.until.value(answered.raw.text()).map(Cow::into_owned);
         // An event holds only a word or a number, never a secret, and nothing of an answer with credentials.
@@ -125,7 +125,8 @@ impl UntilRead {
         }
         let phase = if self.until.holds(value.as_deref()) { Phase::Ready } else { Phase::Pending };
         if phase == Phase::Ready || cx.is_past_deadline() {
-            return Action::End(Ok(Box::new(Answered { phase: Some(phase), ..answered })));
+            answered.phase = Some(phase);
+            return Action::End(Ok(Box::new(answered)));
         }
         if !cx.wanted {
             return stop(cx);

@@ -66,7 +66,7 @@ use super::machine::{Action, Grant, Input, Need, Note, Part, Stored};
 use super::prices::Prices;
 use crate::contract::agent::{RenewSession, TerminateSession};
 use crate::contract::{ANY, Decimal, Operation, Safety};
-use crate::policy::{Advice, Effect, Error, Judgement, Kind, Ledger, RetryPolicy, Rule, Rules, look_advice};
+use crate::policy::{Advice, Effect, Error, Judgement, Kind, Ledger, RetryPolicy, Rule, Rules, SESSION_NOT_FOUND, look_advice};
 use crate::time::{Clock, Millis};
 
 /// The reason of a doubt that no caller waits for any more.
@@ -217,7 +217,7 @@ impl Write {
                     let was_open = self.call.ledger.is_open();
                     self.call.chooses = self.terms.choice.as_ref().map(|choice| choice.may_choose_again());
                     let (judgement, error) = self.call.judge(&failing, cx);
-                    let not_there = matches!(error.code.as_deref(), Some("SESSION_NOT_FOUND" | "SESSION_EXPIRED"));
+                    let not_there = matches!(error.code.as_deref(), Some(SESSION_NOT_FOUND | "SESSION_EXPIRED"));
                     if was_open && not_there && self.call.exchange.endpoint.name == TerminateSession::ENDPOINT.name {
                         return Part::Done(WriteOutcome::NotThere(error));
                     }

@@ -61,6 +61,32 @@ pub(crate) trait FromJson: Sized {
     }
 }
 
+/// The place of a member, whatever its type: so the members of all types are read by one function.
+pub(crate) trait Member {
+    fn is_required(&self) -> bool;
+
+    fn fill(&mut self, json: &str) -> Result<(), FromJsonError>;
+
+    /// Fills in an option.
+    fn fill_option(&mut self, json: &str) -> Result<(), FromJsonError>;
+}
+
+impl<T: FromJson> Member for T {
+    fn is_required(&self) -> bool {
+        T::REQUIRED
+    }
+
+    fn fill(&mut self, json: &str) -> Result<(), FromJsonError> {
+        *self = T::from_json(json)?;
+        Ok(())
+    }
+
+    fn fill_option(&mut self, json: &str) -> Result<(), FromJsonError> {
+        *self = T::from_option(json)?;
+        Ok(())
+    }
+}
+
 /// Reads a text that is one value.
 pub(crate) fn read_json<T: FromJson>(text: &str) -> Result<T, FromJsonError> {
     T::from_json(whole(text)?)
@@ -90,23 +116,36 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Reads a member, and returns whether there was one.
-    pub(crate) fn read<T: FromJson>(&self, name: &str, into: &mut T) -> Result<bool, FromJsonError> {
-        let Some(json) = self.member(name)? else { return Ok(false) };
-        *into = T::from_json(json).map_err(|error| error.within(name))?;
-        Ok(true)
-    }
-
-    /// Reads a member that is an option.
-    pub(crate) fn option<T: FromJson>(&self, name: &str, into: &mut T) -> Result<(), FromJsonError> {
-        let Some(json) = self.member(name)? else { return Ok(()) };
-        *into = T::from_option(json).map_err(|error| error.within(name))?;
+    /// Reads members that are there, each into its place.
+    pub(crate) fn read(&self, members: &mut [(&str, &mut dyn Member)]) -> Result<(), FromJsonError> {
+        for (name, into) in members {
+            if let Some(json) = self.member(name)? {
+                into.fill(json).map_err(|error| error.within(name))?;
+            }
+        }
         Ok(())
     }
 
-    /// Reads a member that is required, unless its type has a default.
-    pub(crate) fn need<T: FromJson>(&self, name: &str, into: &mut T) -> Result<(), FromJsonError> {
-        if self.read(name, into)? || !T::REQUIRED { Ok(()) } else { Err(FromJsonError::here().within(name)) }
+    /// Reads members that are options, each into its place.
+    pub(crate) fn options(&self, members: &mut [(&str, &mut dyn Member)]) -> Result<(), FromJsonError> {
+        for (name, into) in members {
+            if let Some(json) = self.member(name)? {
+                into.fill_option(json).map_err(|error| error.within(name))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads members that are required, unless their types have a default, each into its place.
+    pub(crate) fn need(&self, members: &mut [(&str, &mut dyn Member)]) -> Result<(), FromJsonError> {
+        for (name, into) in members {
+            match self.member(name)? {
+                Some(json) => into.fill(json).map_err(|error| error.within(name))?,
+                None if into.is_required() => return Err(FromJsonError::here().within(name)),
+                None => {}
+            }
+        }
+        Ok(())
     }
 }
 
@@ -118,7 +157,7 @@ macro_rules! from_json {
             fn from_json(json: &str) -> Result<Self, $crate::json::FromJsonError> {
                 let object = $crate::json::Object::of(json)?;
                 let mut own = $type::default();
-                $(object.need($crate::json::from_json!(@name $field $($name)?), &mut own.$field)?;)*
+                object.need(&mut [$(($crate::json::from_json!(@name $field $($name)?), &mut own.$field)),*])?;
                 Ok(own)
             }
         }
@@ -134,7 +173,7 @@ macro_rules! from_json {
                 let object = $crate::json::Object::of(json)?;
                 object.only($type::NAMES)?;
                 let mut own = $type::default();
-                $(object.option(stringify!($field), &mut own.$field)?;)*
+                object.options(&mut [$((stringify!($field), &mut own.$field)),*])?;
                 Ok(own)
             }
         }

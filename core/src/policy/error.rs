@@ -118,7 +118,15 @@ host_record! {
     }
 }
 
+/// The code with which the service says that the account has no such session.
+pub(crate) const SESSION_NOT_FOUND: &str = "SESSION_NOT_FOUND";
+
 impl Error {
+    /// Returns true if the service says that the account has no such session.
+    pub(crate) fn is_session_missing(&self) -> bool {
+        self.code.as_deref() == Some(SESSION_NOT_FOUND)
+    }
+
     /// An error with only the facts that every error has.
     pub(crate) fn new(kind: Kind, effect: Effect, operation: &'static str, what: impl Into<String>, advice: Advice) -> Self {
         Error::from(ErrorFields {

@@ -133,16 +133,15 @@ impl Journal {
     pub(crate) fn put(
         &mut self,
         name: &Name,
-        data: Data,
+        mut data: Data,
         keep_for: Option<Millis>,
         release: bool,
         (waiter, insists): (Option<JobId>, bool),
     ) {
-        let puts = self.slot(name).map_or(0, |slot| slot.puts).saturating_add(1);
-        let kept = Data { puts, ..data };
-        let data = kept.bytes();
-        self.note(name, &kept, Version::of(&data));
-        self.want(name, StoreWrite::Put { data, keep_for, release }, waiter, insists);
+        data.puts = self.slot(name).map_or(0, |slot| slot.puts).saturating_add(1);
+        let bytes = data.bytes();
+        self.note(name, &data, Version::of(&bytes));
+        self.want(name, StoreWrite::Put { data: bytes, keep_for, release }, waiter, insists);
     }
 
     /// Requests that what is under a name is deleted, or that the name is released where nothing is.

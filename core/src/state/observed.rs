@@ -52,7 +52,7 @@ impl FromJson for Seen {
         let object = Object::of(json)?;
         object.only(&["status"])?;
         let mut status = 0;
-        object.need("status", &mut status)?;
+        object.need(&mut [("status", &mut status)])?;
         Ok(Seen::Status(status))
     }
 }

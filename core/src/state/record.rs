@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::fingerprint::{Fingerprint, MemberDigests};
 use super::names::Name;
 use crate::contract::{ANY, Api, Encode, Endpoint, Json, Method, Safety, Sink, any, endpoint, json_of, stored};
-use crate::engine::{Counted, SavedAge, SavedChoice};
+use crate::engine::{Counted, Phase, SavedAge, SavedChoice, is_over_for_good, phase_of};
 use crate::json::{FromJson, FromJsonError, Scanner, items, pick, read_json, text_of, whole};
 use crate::time::{At, Millis};
 use crate::wire::{Facts, is_key, is_target};
@@ -329,12 +329,36 @@ impl Data {
     }
 }
 
+impl SavedSession {
+    /// Returns true if it was over when its record was put, by its own `ends` too.
+    pub(crate) fn is_over(&self) -> bool {
+        phase_of(self.status.as_deref(), &self.ends) == Phase::Ended
+    }
+
+    /// Returns true if it can never be usable again.
+    pub(crate) fn is_over_for_good(&self) -> bool {
+        is_over_for_good(self.status.as_deref(), self.session_type.as_deref())
+    }
+}
+
+impl Done {
+    /// Returns true if it was a session that can never be usable again.
+    pub(crate) fn is_over_for_good(&self) -> bool {
+        is_over_for_good(self.facts.status.as_deref(), self.facts.session_type.as_deref())
+    }
+}
+
 impl SavedCall {
     pub(crate) fn endpoint(&self, api: Api) -> Option<&'static Endpoint> {
         match self.any {
             Some((method, safety)) if self.operation == ANY => Some(any(api, method, safety)),
             _ => endpoint(&self.operation).filter(|endpoint| endpoint.api == api),
         }
+    }
+
+    /// Returns true if the call may or may not have taken effect: it was neither accepted as an order nor refused by an app's own backend.
+    pub(crate) fn is_in_doubt(&self) -> bool {
+        self.order_no.is_none() && !self.refused
     }
 
     /// Returns true if the call can be sent again.

@@ -190,8 +190,7 @@ impl Sessions {
     pub(crate) fn hold(&mut self, name: &Name, session: SavedSession, bought_as: Option<RequestIdentity>) -> Option<ArcStr> {
         let id = ArcStr::from(session.id);
         if let Some(known) = self.get_mut(&id).filter(|known| !known.may_be_under(name)) {
-            known.session_options.credentials |= session.credentials;
-            known.session_options.auto_rotate |= session.auto_rotate;
+            known.session_options.want(session.credentials, session.auto_rotate);
             return None;
         }
         let before = self.0.remove(&id).unwrap_or_default();
@@ -230,8 +229,7 @@ impl Sessions {
         let known = self.0.get_or_insert_with(session.clone(), Box::default);
         known.jobs.insert(id);
         if known.name.is_some() {
-            known.session_options.credentials |= options.credentials;
-            known.session_options.auto_rotate |= options.auto_rotate;
+            known.session_options.want(options.credentials, options.auto_rotate);
             return false;
         }
         known.changing.insert(id);

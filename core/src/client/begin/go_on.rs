@@ -14,7 +14,7 @@ use crate::client::sessions::session::ended;
 use crate::client::types::misfit;
 use crate::contract::agent::{CreateSession, GetSession};
 use crate::contract::{ANY, Json, Operation, Shape, endpoint, json_of};
-use crate::engine::{Age, Answered, Choice, Exchange, Job, Subject, Terms, Then, Write, is_over_for_good, phase_of, requested_type};
+use crate::engine::{Age, Answered, Choice, Exchange, Job, Subject, Terms, Then, Write, phase_of, requested_type};
 use crate::options::CallOptions;
 use crate::policy::{Advice, Effect, Error, Kind, Ledger, Rule};
 use crate::state::{CommandId, Data, Done, Name, RequestIdentity, SavedCall, SavedSession, User};
@@ -55,7 +55,7 @@ impl Router {
         options: &CallOptions,
     ) {
         let id = session.id.clone();
-        if is_over_for_good(session.status.as_deref(), session.session_type.as_deref()) {
+        if session.is_over_for_good() {
             let facts = Facts { session_id: Some(id), status: session.status.clone(), ..Facts::default() };
             let record = self.journal.record_of(name);
             let error = ended(&facts, bought_as.and_then(|known| Some(known.intent?.to_string())), record);
@@ -63,8 +63,8 @@ impl Router {
         }
         let endpoint = if bought_as.is_some() { CreateSession::ENDPOINT } else { GetSession::ENDPOINT };
         self.hold_session(name, session.clone(), bought_as);
-        let credentials = if session.credentials { Some(true) } else { options.credentials };
-        let options = CallOptions { credentials, ..options.clone() };
+        let mut options = options.clone();
+        options.credentials = if session.credentials { Some(true) } else { options.credentials };
         self.commands.set_operation(command, endpoint.name);
         self.begin_watch(command, endpoint, id.into(), None, &options);
     }
@@ -83,9 +83,9 @@ impl Router {
         if let Err(error) = changed.map_or(Ok(()), |session| self.check_changing(endpoint, session)) {
             return self.finish_request(command, Err(error), options.intent.clone(), name);
         }
-        let entry = self.entry_of(call, bought_as, options);
-        let last_put = Some(self.journal.version(name));
-        let id = self.begin(Entry { record: JobRecord { name: Some(name.clone()), last_put, ..entry.record }, ..entry }, command);
+        let mut entry = self.entry_of(call, bought_as, options);
+        (entry.record.name, entry.record.last_put) = (Some(name.clone()), Some(self.journal.version(name)));
+        let id = self.begin(entry, command);
         self.journal.give(name, Some(User::Job(id)));
         let session = call.session_id.as_deref().filter(|_| endpoint.changes_session());
         let now = self.now();
@@ -137,13 +137,14 @@ impl Router {
             record.rare.get_or_insert_default().placed = Some(call.clone());
         }
         record.bought_as = bought_as.map(Arc::new);
-        let mut ends = call.ends.clone();
-        ends.extend(options.ends.iter().filter(|end| !call.ends.contains(end)).cloned());
-        let credentials = if call.credentials { Some(true) } else { options.credentials };
-        let auto_rotate = options.auto_rotate || call.auto_rotate;
-        let options = CallOptions { credentials, auto_rotate, ends, ..options.clone() };
-        let mut entry = Entry { record, ..Entry::new(job, subject, &options) };
-        entry.take_over(&options, self.policy(&options));
+        let mut options = options.clone();
+        let more = std::mem::replace(&mut options.ends, call.ends.clone());
+        options.ends.extend(more.into_iter().filter(|end| !call.ends.contains(end)));
+        options.credentials = if call.credentials { Some(true) } else { options.credentials };
+        options.auto_rotate |= call.auto_rotate;
+        let mut entry = Entry::new(job, subject, &options);
+        entry.record = record;
+        entry.continue_for(&options, self.policy(&options));
         entry
     }
 

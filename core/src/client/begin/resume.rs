@@ -23,7 +23,7 @@ impl Router {
     }
 
     /// Goes on with what an intent stands for, and buys nothing new.
-    pub(crate) fn resume_intent(&mut self, intent: &str, options: CallOptions) -> CommandId {
+    pub(crate) fn resume_intent(&mut self, intent: &str, mut options: CallOptions) -> CommandId {
         if let Err(error) = options.check_resume() {
             return self.reject(error, Some(intent.to_owned()));
         }
@@ -32,7 +32,7 @@ impl Router {
             return self.reject(Error::invalid("resume", "intent", rule), Some(intent.to_owned()));
         }
         let name = self.account.space().intent(intent);
-        let options = CallOptions { intent: Some(intent.to_owned()), ..options };
+        options.intent = Some(intent.to_owned());
         self.resume_name(&name, Resume { options, intent: Some(intent.to_owned()) })
     }
 
@@ -44,7 +44,7 @@ impl Router {
 
     /// Goes on with what is under a name, for somebody who asked for that.
     pub(crate) fn admit_resume(&mut self, name: &Name, command: CommandId, resume: Resume, found: &StoredRecord) {
-        let Resume { options, intent } = resume;
+        let Resume { mut options, intent } = resume;
         match found {
             // A refused operation can't be resumed by its intent.
             StoredRecord::Readable(data) if data.refused().is_some() && intent.is_none() => {
@@ -63,7 +63,7 @@ impl Router {
                 data.renewal.iter().for_each(|marked| self.request_name(marked, next.clone()));
             }
             StoredRecord::Readable(data) => {
-                let options = CallOptions { intent: data.intent.clone(), ..options };
+                options.intent.clone_from(&data.intent);
                 self.go_on(name, command, data, &options, data.intent.as_deref());
             }
             StoredRecord::Empty if intent.is_some() => {

@@ -6,7 +6,7 @@ use crate::client::requests::{Listing, ListingPurpose, NameRequest, RequestKind,
 use crate::client::router::Router;
 use crate::contract::agent::TerminateSession;
 use crate::contract::{Endpoint, Json, Operation, endpoint, json_of};
-use crate::engine::{Answered, Phase, phase_of};
+use crate::engine::Answered;
 use crate::options::CallOptions;
 use crate::policy::Kind;
 use crate::state::{CommandId, Listed, SavedCall, Whose};
@@ -42,8 +42,8 @@ impl Router {
         }
         let StoredRecord::Readable(data) = self.read_record(&listed.data) else { return false };
         let named = listed.name.is_findable();
-        let in_doubt = data.call.as_ref().is_some_and(|call| call.order_no.is_none() && call.can_resume() && is_worth_it(call));
-        let open = data.session.as_ref().is_some_and(|session| phase_of(session.status.as_deref(), &session.ends) != Phase::Ended);
+        let in_doubt = data.call.as_ref().is_some_and(|call| call.is_in_doubt() && call.can_resume() && is_worth_it(call));
+        let open = data.session.as_ref().is_some_and(|session| !session.is_over());
         let order = data.call.as_ref().is_some_and(|call| call.order_no.is_some());
         listed.whose == Whose::Free && (in_doubt || ((open || order) && !named))
     }

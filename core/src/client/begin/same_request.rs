@@ -66,7 +66,7 @@ pub(crate) fn other_than_record(start: &Start, data: &Data, record: Option<Recor
             session_id: Some(&session.id),
             bought: true,
             status: session.status.as_deref(),
-            is_over: phase_of(session.status.as_deref(), &session.ends) == Phase::Ended,
+            is_over: session.is_over(),
             ..Other::default()
         },
         (_, Some(call), _) => Other {

@@ -8,7 +8,7 @@ use arcstr::ArcStr;
 use crate::client::begin::check::check_rotation;
 use crate::client::begin::next_purchase::{before_missing, is_nothing_again};
 use crate::client::begin::same_request::{digests, fingerprint, other_than_record};
-use crate::client::jobs::job::{Entry, JobRecord, headers};
+use crate::client::jobs::job::{Entry, headers};
 use crate::client::news::SlotState;
 use crate::client::requests::{NameRequest, RequestKind, Start, StoredRecord};
 use crate::client::router::Router;
@@ -143,10 +143,10 @@ impl Router {
                 None => self.complete(command, Err(error)),
             };
         }
-        let entry = self.new_entry(endpoint, built, then, &options, bought_as);
+        let mut entry = self.new_entry(endpoint, built, then, &options, bought_as);
         let session = entry.subject.session_id.clone().filter(|_| endpoint.changes_session());
-        let record = JobRecord { name: name.clone(), ..entry.record };
-        let id = self.begin(Entry { record, ..entry }, command);
+        entry.record.name.clone_from(&name);
+        let id = self.begin(entry, command);
         name.iter().for_each(|name| self.journal.give(name, Some(User::Job(id))));
         let now = self.now();
         session.into_iter().for_each(|session| self.sessions.change(session, id, endpoint.name, now));

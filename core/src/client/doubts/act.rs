@@ -80,9 +80,7 @@ impl Router {
         match found {
             StoredRecord::Empty => return self.finish_request(command, Ok(said(false)), None, name),
             // A marker says where a renewal is that may be in doubt.
-            StoredRecord::Readable(data)
-                if data.renewal.is_some() || data.call.as_ref().is_some_and(|call| call.order_no.is_none() && !call.refused) =>
-            {
+            StoredRecord::Readable(data) if data.renewal.is_some() || data.call.as_ref().is_some_and(|call| call.is_in_doubt()) => {
                 return self.finish_request(command, Ok(said(false)), None, name);
             }
             StoredRecord::Readable(data) => {

@@ -21,7 +21,7 @@ impl Router {
         data: &Data,
         others: Vec<(String, String, RecordId)>,
     ) {
-        let Some(call) = data.call.as_ref().filter(|call| call.order_no.is_none() && !call.refused) else {
+        let Some(call) = data.call.as_ref().filter(|call| call.is_in_doubt()) else {
             return self.finish_request(command, Err(no_doubt()), None, name);
         };
         if lookups(&call.operation).is_empty() {

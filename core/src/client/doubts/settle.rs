@@ -37,7 +37,7 @@ impl Router {
         others: &[(String, String, RecordId)],
     ) {
         let open = match (&data.call, &data.session, &data.done) {
-            (Some(call), ..) if (call.order_no.is_none() && !call.refused) || call.unanswered => Open::Doubt(call),
+            (Some(call), ..) if call.is_in_doubt() || call.unanswered => Open::Doubt(call),
             (_, Some(session), _) if session.unconfirmed => Open::Session(session),
             (.., Some(done)) if done.facts.settled => Open::Said(done),
             _ => return self.finish_request(command, Ok(said(false)), None, name),

@@ -12,7 +12,7 @@ use crate::contract::agent::CreateSession;
 use crate::contract::{ANY, Operation, Reconciliation, Shape, Shaped, endpoint};
 use crate::engine::{Answered, Counted, EventKind, Job, Phase, is_over_for_good, phase_of};
 use crate::policy::{Advice, Effect, Error, KEY_WINDOW, Kind, Rule};
-use crate::state::{Data, Done, JobId, Name, SavedCall, User};
+use crate::state::{Done, JobId, Name, SavedCall, User};
 use crate::time::Millis;
 use crate::wire::{Facts, stored_answer};
 
@@ -124,7 +124,7 @@ impl Router {
             others: entry.record.rare.as_mut().and_then(|rare| rare.also_delete.take()).into_iter().collect(),
         };
         let Some(session) = entry.subject.session_id.clone() else { return left };
-        let missing = matches!(result, Err(error) if is_missing(error));
+        let missing = matches!(result, Err(error) if error.is_session_missing());
         let over = match result {
             Ok(_) => self.sessions.take_finished(&session),
             Err(_) if missing => self.take_missing_session(&session),
@@ -256,7 +256,7 @@ impl Router {
                 let facts = Facts { status: answered.facts.status.clone(), ..facts };
                 Some(ended(&facts, Some(intent.to_string()), record))
             }
-            Err(error) if is_own && is_missing(error) => Some(ended(&facts, Some(intent.to_string()), record).with(|new| {
+            Err(error) if is_own && error.is_session_missing() => Some(ended(&facts, Some(intent.to_string()), record).with(|new| {
                 new.code = error.code.clone();
                 new.status = error.status;
                 new.request_id = error.request_id.clone();
@@ -315,11 +315,6 @@ impl Router {
     }
 }
 
-/// Returns true if the service says that the account has no such session.
-fn is_missing(error: &Error) -> bool {
-    error.code.as_deref() == Some("SESSION_NOT_FOUND")
-}
-
 /// The memory of a finished operation.
 fn done(entry: &Entry, result: &Result<Answered, Error>) -> Done {
     let Entry { job, subject, .. } = entry;
@@ -346,9 +341,10 @@ impl Router {
     /// The call of a job without an effect whose key an app's own backend refused, and the time for which that key may be sent.
     fn refused_call(&self, entry: &Entry) -> Option<(SavedCall, Millis)> {
         let is_refused = entry.job.write().is_some_and(|write| write.call.ledger.refused) && entry.record.bought_as.is_some();
-        let call = entry.saved_call(&self.clock()).filter(|_| is_refused && self.holds(Rule::RefusedKeepsKey))?;
+        let mut call = entry.saved_call(&self.clock()).filter(|_| is_refused && self.holds(Rule::RefusedKeepsKey))?;
         let left = KEY_WINDOW.saturating_sub(call.age.ms);
-        (left > 0).then_some((SavedCall { refused: true, ..call }, left))
+        call.refused = true;
+        (left > 0).then_some((call, left))
     }
 
     /// Keeps the key of a refused call. The error is reported only once the record has it. Returns true if there is such a key.
@@ -361,7 +357,8 @@ impl Router {
         }
         finished.last = FinalWrite::Erase;
         let is_later = entry.record.bought_as.as_ref().is_some_and(|known| known.later.is_some());
-        let data = Data { call: Some(call), ..self.data(entry.record.bought_as.as_deref()) };
+        let mut data = self.data(entry.record.bought_as.as_deref());
+        data.call = Some(call);
         self.put_once(name, data, refused_kept_for(name, is_later, left));
         true
     }

@@ -33,7 +33,7 @@ impl Router {
             return;
         }
         let ends = self.holds(Rule::LostNameEnds);
-        match self.jobs.take_over(id, ends) {
+        match self.jobs.lose_name(id, ends) {
             Some(Parked::Waking | Parked::Queued { .. }) => self.set_timer(id, self.now()),
             Some(Parked::Sending(step)) => _ = self.take_back(id, step),
             _ => {}

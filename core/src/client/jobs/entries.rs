@@ -226,7 +226,7 @@ impl Jobs {
     }
 
     /// Another client has a job's name. Returns what it waited for; for a place it waits no more.
-    pub(crate) fn take_over(&mut self, id: JobId, ends: bool) -> Option<Parked> {
+    pub(crate) fn lose_name(&mut self, id: JobId, ends: bool) -> Option<Parked> {
         let entry = self.get_mut(id)?;
         entry.record.taken_over = ends;
         let parked = entry.parked.clone();
@@ -311,8 +311,10 @@ impl Jobs {
     /// An order was placed: from here on its number is what a job's record says.
     pub(crate) fn placed(&mut self, id: JobId, order_no: &str, clock: &Clock) {
         self.change(id, |entry| {
-            let call = entry.saved_call(clock);
-            let placed = call.map(|call| SavedCall { order_no: Some(order_no.to_owned()), doubt_since: None, ..call });
+            let mut placed = entry.saved_call(clock);
+            if let Some(call) = &mut placed {
+                (call.order_no, call.doubt_since) = (Some(order_no.to_owned()), None);
+            }
             let rare = entry.record.rare();
             (rare.doubt_since, rare.placed) = (None, placed);
         });
@@ -424,7 +426,7 @@ mod tests {
         assert_eq!(ids.map(|id| jobs.take_place(id, 5, 10)), [true, false, false, false]);
         assert!(ids.iter().all(|id| jobs.give_place(20).is_none() && jobs.get(*id).is_some()), "the one place is taken");
         assert!(matches!(jobs.give_up(ids[1]), Some(Parked::Queued { .. })));
-        assert!(matches!(jobs.take_over(ids[2], true), Some(Parked::Queued { .. })));
+        assert!(matches!(jobs.lose_name(ids[2], true), Some(Parked::Queued { .. })));
         jobs.free_place(ids[0]);
         assert_eq!(jobs.give_place(30), Some((ids[3], 25)), "it was due at 5, and waited for 20");
         assert_eq!(jobs.get(ids[3]).map(|entry| entry.wants.queued), Some(20));
@@ -476,7 +478,7 @@ mod tests {
         let key = |jobs: &Jobs| jobs.get(id).and_then(|entry| entry.job.write()?.call.ledger.key.clone());
         let before = key(&jobs);
         jobs.set_name(id, &name("r1"));
-        jobs.take_over(id, true);
+        jobs.lose_name(id, true);
         jobs.rename(id, || "another-key".to_owned());
         let entry = jobs.get(id).expect("is there");
         assert_eq!((key(&jobs).as_deref(), entry.subject.key.as_deref()), (Some("another-key"), Some("another-key")));

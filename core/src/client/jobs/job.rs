@@ -113,8 +113,7 @@ impl Entry {
     pub(crate) fn new(job: Job, subject: Subject, options: &CallOptions) -> Self {
         let credentials = options.credentials.unwrap_or_else(|| job.is_of_session());
         let session_options = SessionOptions { credentials, auto_rotate: options.auto_rotate, ends: options.ends.clone().into() };
-        let wants =
-            WaitOptions { session_options, deadline_ms: options.deadline_ms.unwrap_or(crate::engine::DEADLINE), since: None, queued: 0 };
+        let wants = WaitOptions { session_options, deadline_ms: options.deadline(), since: None, queued: 0 };
         Entry {
             job,
             parked: Parked::Waking,
@@ -169,18 +168,18 @@ impl Entry {
     /// Takes in the options of a start that joins it: whatever more is wanted of the session. If the job goes on only for
     /// that start, all of them count, since those of the first start are not kept in records.
     pub(crate) fn join(&mut self, options: &CallOptions, policy: RetryPolicy) {
-        self.wants.session_options.credentials |= options.credentials.unwrap_or_else(|| self.job.is_of_session());
-        self.wants.session_options.auto_rotate |= options.auto_rotate;
+        let credentials = options.credentials.unwrap_or_else(|| self.job.is_of_session());
+        self.wants.session_options.want(credentials, options.auto_rotate);
         self.wants.session_options.want_ends(&options.ends);
         if !self.wanted {
-            self.take_over(options, policy);
+            self.continue_for(options, policy);
         }
     }
 
     /// Continues for that start alone, with all of its options.
-    pub(crate) fn take_over(&mut self, options: &CallOptions, policy: RetryPolicy) {
+    pub(crate) fn continue_for(&mut self, options: &CallOptions, policy: RetryPolicy) {
         self.wants.since = None;
-        self.wants.deadline_ms = options.deadline_ms.unwrap_or(crate::engine::DEADLINE);
+        self.wants.deadline_ms = options.deadline();
         self.job.take_options(headers(options), policy, options.max_unit_price, options.expected_charge_usd);
     }
 }

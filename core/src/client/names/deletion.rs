@@ -5,7 +5,6 @@ use crate::client::jobs::job::Entry;
 use crate::client::router::Router;
 use crate::contract::agent::{CreateSession, TerminateSession};
 use crate::contract::{Endpoint, Operation};
-use crate::engine::is_over_for_good;
 use crate::state::{Done, Name, User};
 use crate::time::Millis;
 
@@ -65,8 +64,7 @@ const DOUBT_KEPT: Millis = 24 * 3600 * 1000;
 /// no other.
 pub(crate) fn done_kept_for(done: &Done) -> Option<Millis> {
     let is_session = done.operation == CreateSession::ENDPOINT.name;
-    let is_over = is_over_for_good(done.facts.status.as_deref(), done.facts.session_type.as_deref());
-    (!is_session || is_over).then_some(REMEMBERED)
+    (!is_session || done.is_over_for_good()).then_some(REMEMBERED)
 }
 
 /// The time for which the doubt of a job is kept: forever, unless the operation is free, no costs go on, and its caller has no name for it.

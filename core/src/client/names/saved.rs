@@ -9,7 +9,7 @@ use crate::client::requests::{Act, Listing, ListingPurpose, StoredRecord};
 use crate::client::router::Router;
 use crate::contract::Operation;
 use crate::contract::agent::CreateSession;
-use crate::engine::{Phase, RecordId, phase_of};
+use crate::engine::RecordId;
 use crate::policy::{Advice, Effect, Error, Kind};
 use crate::state::{CommandId, Data, Listed, Name, RecordKind, Saved, SavedCall, StoreCall, User, Version, Whose};
 
@@ -71,8 +71,7 @@ fn empty(record: RecordId, whose: Whose, operation: &str, holds: RecordKind) -> 
 fn of_data(data: &Data, record: RecordId, whose: Whose) -> Saved {
     let intent = data.intent.clone();
     if let Some(session) = &data.session {
-        let over = phase_of(session.status.as_deref(), &session.ends) == Phase::Ended;
-        let holds = if over { RecordKind::Accepted } else { RecordKind::Session };
+        let holds = if session.is_over() { RecordKind::Accepted } else { RecordKind::Session };
         let of = empty(record, whose, CreateSession::ENDPOINT.name, holds);
         return Saved { intent, session_id: Some(session.id.clone()), status: session.status.clone(), ..of };
     }

@@ -75,7 +75,9 @@ impl Router {
     pub(crate) fn job_data(&self, id: JobId) -> Option<Data> {
         let entry = self.jobs.get(id)?;
         let call = entry.record.rare.as_ref().and_then(|rare| rare.placed.clone()).or_else(|| entry.saved_call(&self.clock()));
-        Some(Data { call, ..self.data(entry.record.bought_as.as_deref()) })
+        let mut data = self.data(entry.record.bought_as.as_deref());
+        data.call = call;
+        Some(data)
     }
 
     /// Returns true if the work of a job has been taken over: its name is not its own any more.
@@ -114,14 +116,16 @@ impl Router {
 
     /// The record of a session.
     pub(crate) fn session_data(&self, kept: KeptSession) -> Data {
-        let bought_as = self.data(kept.bought_as.as_deref());
-        Data { session: Some(kept.session), ..bought_as }
+        let mut data = self.data(kept.bought_as.as_deref());
+        data.session = Some(kept.session);
+        data
     }
 
     /// Puts what something ended with, and lets go of its name.
     pub(crate) fn put_done(&mut self, name: &Name, bought_as: Option<&RequestIdentity>, done: Done) {
         let keep_for = done_kept_for(&done);
-        let data = Data { done: Some(done), ..self.data(bought_as) };
+        let mut data = self.data(bought_as);
+        data.done = Some(done);
         self.put(name, data, keep_for, true, None);
     }
 

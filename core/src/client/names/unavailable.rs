@@ -3,7 +3,6 @@
 use crate::client::requests::{NameRequest, RequestKind, StoredRecord, Timer};
 use crate::client::router::Router;
 use crate::client::types::busy;
-use crate::engine::DEADLINE;
 use crate::policy::{Advice, Backoff, Effect, Error, Kind, Rule};
 use crate::state::{Name, STORE_AGAIN, User};
 
@@ -38,7 +37,7 @@ impl Router {
         if let RequestKind::Start(mut start) = purpose
             && start.options.wait_for_intent
         {
-            let until = now.saturating_add(start.options.deadline_ms.unwrap_or(DEADLINE));
+            let until = now.saturating_add(start.options.deadline());
             let (waits, until) = start.patience.unwrap_or((0, until));
             if now < until {
                 let at = now.saturating_add(BUSY.wait(waits)).min(until);

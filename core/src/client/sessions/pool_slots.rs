@@ -13,7 +13,7 @@ use crate::client::router::Router;
 use crate::contract::agent::CreateSession;
 use crate::contract::pools::SlotPurchase;
 use crate::contract::{Decimal, Operation};
-use crate::engine::{Phase, Terms, Then, is_over_for_good, phase_of};
+use crate::engine::{Terms, Then};
 use crate::options::CallOptions;
 use crate::policy::Error;
 use crate::state::{CommandId, Data, Done, JobId, Name, StoreCall, User};
@@ -106,7 +106,8 @@ impl Router {
         }
         let facts = Facts { nothing: true, ..Facts::default() };
         let done = Done { operation: CreateSession::ENDPOINT.name.to_owned(), facts, follows: true, answer: None };
-        let data = Data { done: Some(done), ..self.data(entry.record.bought_as.as_deref()) };
+        let mut data = self.data(entry.record.bought_as.as_deref());
+        data.done = Some(done);
         self.put(name, data, Some(REMEMBERED), true, None);
     }
 }
@@ -145,14 +146,14 @@ fn state_of(found: &StoredRecord) -> SlotState {
 /// The content of a slot, from its record.
 pub(crate) fn slot_of(data: &Data) -> SlotState {
     match (&data.session, &data.call, &data.done) {
-        (Some(session), ..) if is_over_for_good(session.status.as_deref(), session.session_type.as_deref()) => SlotState::Over,
-        (Some(session), ..) if phase_of(session.status.as_deref(), &session.ends) == Phase::Ended => SlotState::Expired,
+        (Some(session), ..) if session.is_over_for_good() => SlotState::Over,
+        (Some(session), ..) if session.is_over() => SlotState::Expired,
         (Some(_), ..) => SlotState::Taken,
         (_, Some(call), _) if call.refused => SlotState::Free,
         (_, Some(call), _) if call.can_resume() => SlotState::Doubt,
         (_, Some(_), _) => SlotState::DoubtForGood,
         (_, _, Some(done)) if done.facts.nothing => SlotState::Free,
-        (_, _, Some(done)) if is_over_for_good(done.facts.status.as_deref(), done.facts.session_type.as_deref()) => SlotState::Over,
+        (_, _, Some(done)) if done.is_over_for_good() => SlotState::Over,
         _ => SlotState::Stuck,
     }
 }

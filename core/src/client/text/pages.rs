@@ -38,11 +38,9 @@ impl FromJson for Position {
         let object = Object::of(json)?;
         object.only(&["operation", "cursor", "pages", "max_pages", "seen"])?;
         let mut position = Position { operation: String::new(), cursor: None, pages: 0, max_pages: CAP, seen: Vec::new() };
-        object.need("operation", &mut position.operation)?;
-        object.read("cursor", &mut position.cursor)?;
-        object.read("pages", &mut position.pages)?;
-        object.read("max_pages", &mut position.max_pages)?;
-        object.read("seen", &mut position.seen)?;
+        let Position { operation, cursor, pages, max_pages, seen } = &mut position;
+        object.need(&mut [("operation", operation)])?;
+        object.read(&mut [("cursor", cursor), ("pages", pages), ("max_pages", max_pages), ("seen", seen)])?;
         Ok(position)
     }
 }

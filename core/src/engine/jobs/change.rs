@@ -63,10 +63,11 @@ impl Change {
             Part::Done(confirmed) => confirmed,
         };
         match confirmed {
-            Confirmed::Shown(answered) => {
+            Confirmed::Shown(mut answered) => {
                 let phase = phase_of(answered.facts.status.as_deref(), &cx.wants.session_options.ends);
                 cx.notes.push(Note::Shown(answered.facts.clone(), None));
-                if cx.wanted { Action::End(Ok(Box::new(Answered { phase: Some(phase), ..*answered }))) } else { end_cancelled(cx) }
+                answered.phase = Some(phase);
+                if cx.wanted { Action::End(Ok(answered)) } else { end_cancelled(cx) }
             }
             _ if !cx.wanted => end_cancelled(cx),
             Confirmed::Failed(failing) => {

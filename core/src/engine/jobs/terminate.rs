@@ -10,7 +10,7 @@ use crate::engine::context::Cx;
 use crate::engine::machine::{Action, Input, Note, Part};
 use crate::engine::status::phase_of;
 use crate::engine::write::{Write, WriteOutcome};
-use crate::policy::{Advice, Effect, Error, Kind};
+use crate::policy::{Advice, Effect, Error, Kind, SESSION_NOT_FOUND};
 use crate::wire::Facts;
 
 /// The end of a session.
@@ -48,7 +48,7 @@ impl Terminate {
         }
         match self.write.handle(input, cx) {
             Part::Asks(action) => action,
-            Part::Done(WriteOutcome::Accepted(answered)) => gone(*answered, cx),
+            Part::Done(WriteOutcome::Accepted(answered)) => gone(answered, cx),
             Part::Done(WriteOutcome::NotThere(error)) => self.not_there(error, cx),
         }
     }
@@ -61,10 +61,9 @@ impl Terminate {
             return self.write.stop(cx);
         }
         let session_id = cx.subject.session_id.as_ref().map(ArcStr::to_string);
-        let missing = error.code.as_deref() == Some("SESSION_NOT_FOUND");
-        if missing && cx.known.is_some_and(|known| known.seen) {
+        if error.is_session_missing() && cx.known.is_some_and(|known| known.seen) {
             let facts = Facts { session_id, request_id: error.into_fields().request_id, ..Facts::default() };
-            return gone(Answered { phase: Some(Phase::Ended), ..Answered::of(facts) }, cx);
+            return gone_by(facts, cx);
         }
         let call = &self.write.call;
         self.confirm = Some(Confirm::new(session_id.unwrap_or_default(), call.exchange.headers.clone(), &call.attempts));
@@ -83,17 +82,20 @@ impl Terminate {
         };
         let doubt = |what: String, cx: &Cx<'_>| cx.subject.error_of_read(Kind::InDoubt, Effect::Unknown, what, Advice::Resume);
         match confirmed {
-            Confirmed::Failed(failing) if failing.code() == Some("SESSION_NOT_FOUND") => {
+            Confirmed::Failed(failing) if failing.code() == Some(SESSION_NOT_FOUND) => {
                 let facts = Facts { session_id: cx.subject.session_id.as_ref().map(ArcStr::to_string), ..Facts::default() };
-                gone(Answered { phase: Some(Phase::Ended), ..Answered::of(facts) }, cx)
+                gone_by(facts, cx)
             }
-            Confirmed::Shown(answered) => {
+            Confirmed::Shown(mut answered) => {
                 let phase = phase_of(answered.facts.status.as_deref(), &cx.wants.session_options.ends);
                 cx.notes.push(Note::Shown(answered.facts.clone(), None));
                 match phase {
                     _ if !cx.wanted => self.write.stop(cx),
                     // The session has ended, for whatever reason: nothing is left to terminate.
-                    Phase::Ended => gone(Answered { phase: Some(phase), ..*answered }, cx),
+                    Phase::Ended => {
+                        answered.phase = Some(phase);
+                        gone(answered, cx)
+                    }
                     _ => {
                         let what = "may have been done, but the session is still there";
                         Action::Doubt(cx.subject.error(Kind::InDoubt, Effect::Unknown, what, Advice::Resume))
@@ -117,9 +119,16 @@ impl Terminate {
 }
 
 /// Ends the job of a session that is terminated.
-fn gone(answered: Answered, cx: &mut Cx<'_>) -> Action {
+fn gone(answered: Box<Answered>, cx: &mut Cx<'_>) -> Action {
     cx.notes.push(Note::Gone);
-    Action::End(Ok(Box::new(answered)))
+    Action::End(Ok(answered))
+}
+
+/// Ends the job of a session that the service does not have any more.
+fn gone_by(facts: Facts, cx: &mut Cx<'_>) -> Action {
+    let mut answered = Answered::of(facts);
+    answered.phase = Some(Phase::Ended);
+    gone(Box::new(answered), cx)
 }
 
 #[cfg(test)]

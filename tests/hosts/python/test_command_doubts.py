@@ -200,3 +200,56 @@ def test_the_intent_of_another_account_buys_nothing(shell: Shell, sandbox: Sandb
     refused = stranger.run(*BUY, "--intent", "job-17", code=1)
     assert refused.err.count("hopline: ") == 1 and sandbox.charges() == 1
     assert "another API key" in stranger.run("store", "check", code=3).out
+
+
+@pytest.mark.parametrize("word", ["n", "no", "Y", "yes"])
+def test_a_yes_or_a_no_is_no_id(word: str, shell: Shell, sandbox: Sandbox) -> None:
+    sandbox.fault("create_session", 99, kind="drop_after")
+    buy(shell, "job-17", code=3)
+    sandbox.forget_faults()
+    code, seen = shell.at_terminal("settle", "job-17", "--yes", answers=(word, ""))
+    assert code == 3 and f"`{word}` is no id" in seen
+    assert "is no id" in shell.run("settle", "job-17", "--became", word, "--yes", code=2).err
+    # An id that the service does not show is asked about whatever was agreed to beforehand.
+    code, seen = shell.at_terminal("settle", "job-17", "--yes", answers=("ses_1", "n"))
+    assert code == 1 and "ses_1 is not among what the service shows" in seen
+    session = sandbox.state()["charges"][0]["session_id"]
+    assert shell.at_terminal("settle", "job-17", "--yes", answers=(session,))[0] == 0
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_what_was_settled_by_hand_wrongly_is_shown_and_settled_again(is_known: bool, shell: Shell, sandbox: Sandbox) -> None:
+    sandbox.fault("create_session", 99, kind="drop_after")
+    buy(shell, "job-17", code=3)
+    sandbox.forget_faults()
+    wrong = ("--became", "ses_" + "0" * 20) if is_known else ("--happened",)
+    shell.run("settle", "job-17", *wrong, "--yes")
+    assert (["settle", "job-17"] in list(typed(shell.run("doubts").out))) >= is_known
+    assert shell.run("settle", "job-17", code=3).out.startswith("`job-17` is not in doubt")
+    session = sandbox.state()["charges"][0]["session_id"]
+    shell.run("settle", "job-17", "--became", session, "--yes")
+    assert session in shell.run("resume", "job-17").out and sandbox.charges() == 1
+    assert shell.run("doubts").out == "nothing is in doubt\n"
+    assert "has no doubt" in shell.run("settle", "job-17", "--became", session, "--yes", code=1).err
+
+
+def test_records_that_were_not_looked_at_are_no_good_news(shell: Shell, sandbox: Sandbox, tmp_path: Path) -> None:
+    sandbox.fault("create_session", 99, kind="drop_before")
+    shell.run(*BUY, "--intent", "job-17", "--account", "team", code=3)
+    for command in ("doubts", "store check"):
+        said = shell.run(*command.split(), code=3).out
+        assert "1 record was not looked at, of another `account` or of the other API: --account NAME" in said
+        assert shell.run(*command.split(), "--json", code=3).json["not_looked_at"] == 1
+    assert "1 record was not looked at" in shell.run("resume", "job-17", code=1).err
+    assert shell.run("doubts", "--account", "team", "--json", code=3).json["not_looked_at"] == 0
+    with hopline.ResellerClient(**sandbox.reseller, store=hopline.FolderStore(tmp_path)) as reseller:
+        sandbox.fault("create_user", kind="drop_after")
+        with pytest.raises(hopline.InDoubt):
+            reseller.create_user(username="sub-17", password="a long password", intent="user-17")
+    assert "2 records were not looked at" in shell.run("doubts", code=3).out
+
+
+def test_what_may_not_be_settled_yet_is_not_offered(shell: Shell, sandbox: Sandbox) -> None:
+    sandbox.fault("create_session", 99, kind="drop_before")
+    buy(shell, "job-17", code=3)
+    assert not any("--not-happened" in command for command in shell.run("settle", "job-17", "--json", code=3).json["next"])

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -33,12 +34,12 @@ KEYS: dict[str, tuple[str, ...]] = {
     "quote dynamic-world --quantity 0.5": ("product_no", "quantity", "unit_price", "total", "currency", "unit"),
     "sessions": ("sessions", "in_doubt"),
     "proxy job-17": ("session_id", "status", "protocol", "host", "port", "url"),
-    "doubts": ("doubts", "unusable"),
+    "doubts": ("doubts", "unusable", "settled", "not_looked_at"),
     "resume job-17": ("intent", "operation", "session_id", "order_no", "status", "phase", "next"),
     "balance": ("agent", "reseller"),
     "orders": ("orders",),
     "store init": ("store", "made"),
-    "store check": ("store", "records", "in_doubt", "unusable"),
+    "store check": ("store", "records", "in_doubt", "unusable", "not_looked_at"),
     "end job-17 --yes": ("session_id", "terminated"),
     "forget job-17 --yes": ("intent", "record", "forgotten"),
 }
@@ -85,8 +86,10 @@ def test_nothing_is_bought_without_a_price_limit_or_a_cap(shell: Shell, sandbox:
     # The day's second purchase passes the cap, which all commands of a store share.
     assert "cap" in shell.run("buy", "dynamic-world", "--intent", "c", code=1).err
     assert sandbox.charges() == 1
-    for wrong in ("-1", "nan", "inf", "1e999999999999999999999", "four"):
+    for wrong in ("-1", "nan", "inf", "1e999999999999999999999", "four", "1_000", "1,5", "\N{ARABIC-INDIC DIGIT FIVE}"):
         assert "is not an amount" in shell.run("buy", "dynamic-world", "--intent", "d", f"--max-unit-price={wrong}", code=2).err
+    for wrong in ("nan", "inf", "-1", "soon"):
+        assert "is not a number of seconds" in shell.run("buy", "dynamic-world", "--intent", "d", "--max-unit-price", "9", f"--deadline={wrong}", code=2).err
     # The beginning of an option is no option.
     assert "has no option `--max`" in shell.run("buy", "dynamic-world", "--intent", "d", "--max", "9", code=2).err
     assert "--intent" in shell.run("buy", "dynamic-world", "--max-unit-price", "9", code=2).err
@@ -303,3 +306,64 @@ def test_the_help_says_what_the_exit_codes_mean() -> None:
     page = PAGE.read_text()
     for code in ("0", "1", "2", "3", "4", "130"):
         assert re.search(rf"^  {code} +\w", shown, re.MULTILINE) and f"| {code} |" in page
+
+
+ENDS = ("{hopline} >&-", "{hopline} >/dev/full", "{hopline} 1</dev/null")
+
+
+def in_bash(shell: Shell, line: str, *arguments: str) -> tuple[int, str]:
+    """Runs a line of bash, and returns the exit code of the command in it, and what it said."""
+    line = line.format(hopline=shlex.join([PROGRAM, *arguments]))
+    done = subprocess.run(["bash", "-c", f"{line}; exit ${{PIPESTATUS[0]}}"], env=shell.environment, capture_output=True, text=True, timeout=60)
+    assert "Traceback" not in done.stderr and done.stdout == "", done
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize("line", ENDS)
+def test_nothing_is_bought_where_its_proxy_can_t_be_printed(line: str, shell: Shell, sandbox: Sandbox) -> None:
+    code, said = in_bash(shell, line, *BUY)
+    assert code == 2 and said.count("\n") == 1 and said.startswith("hopline: nothing was done, since standard output "), said
+    assert sandbox.requests() == []
+    # A message that can't be printed ends no command.
+    assert in_bash(shell, "{hopline} 2>/dev/full >/dev/null", *BUY)[0] == 0 and sandbox.charges() == 1
+
+
+@pytest.mark.parametrize("command", ["buy", "resume", "end", "settle"])
+def test_a_result_that_can_t_be_printed_after_an_effect_is_said_with_intent_and_session(command: str, shell: Shell, sandbox: Sandbox) -> None:
+    if command != "buy":
+        shell.run(*BUY)
+    session = sandbox.state()["sessions"][0]["session_id"] if command != "buy" else "ses_"
+    if command == "settle":
+        sandbox.fault("create_session", 99, kind="drop_before")
+        shell.run("buy", "dynamic-world", "--max-unit-price", "5", "--intent", "job-18", code=3)
+        words: tuple[str, ...] = ("settle", "job-18", "--became", session := "ses_" + "0" * 20, "--yes")
+    else:
+        words = {"buy": BUY, "resume": ("resume", "job-17"), "end": ("end", "job-17", "--yes")}[command]
+    # The reader goes once the command has begun.
+    sandbox.fault("list_products", 1, kind="delay", ms=300) if command == "buy" else None
+    ours, theirs = os.pipe()
+    begun = subprocess.Popen([PROGRAM, *words], env=shell.environment, stdout=theirs, stderr=subprocess.PIPE, text=True)
+    os.close(theirs)
+    assert begun.stderr is not None
+    first = begun.stderr.readline()
+    os.close(ours)
+    said = first + begun.stderr.read()
+    last = said.splitlines()[-1]
+    assert begun.wait(60) == 4 and "Traceback" not in said, said
+    assert last.endswith("but its result can't be printed: Broken pipe") and session in last and "`job-1" in last, said
+
+
+def test_the_step_says_the_total(shell: Shell) -> None:
+    assert "for no more than 5 USD each, 10.0 USD in all" in shell.run(*BUY, "--quantity", "2.0").err
+
+
+def test_a_living_session_is_not_forgotten_by_yes_alone(shell: Shell, sandbox: Sandbox, tmp_path: Path) -> None:
+    shell.run(*BUY)
+    kept = shell.run("forget", "job-17", "--yes", code=2)
+    assert list(typed(kept.err)) == [["end", "job-17"], ["resume", "job-17"]]
+    with hopline.AgentClient(base_url=sandbox.ready["agent_url"]) as anybody:
+        other = anybody.register_account(name="b").api_key.reveal()
+    stranger = Shell(sandbox, tmp_path / "records", HOPLINE_API_KEY=other)
+    refused = stranger.run("forget", "job-17", "--yes", "--living", code=1)
+    assert "was not forgotten" in refused.out and "job-17" in shell.run("sessions").out
+    assert "is forgotten" in shell.run("forget", "job-17", "--yes", "--living").out

@@ -12,6 +12,7 @@ from typing import Any
 import hopline
 import pytest
 from canned import until
+from command_line import Shell
 from conftest import BUY
 from hopline._cli.main import main
 from sandbox import Sandbox
@@ -46,7 +47,8 @@ def run(sandbox: Sandbox, *arguments: str, code: int = 0) -> str:
     done = subprocess.run([program, *arguments], env=environment(sandbox), capture_output=True, text=True, timeout=60)
     assert done.returncode == code, done
     said, other = (done.stdout, done.stderr) if code == 0 else (done.stderr, done.stdout)
-    assert other == "" and said and sandbox.ready["api_key"] not in said
+    # A step that is taken is said on standard error.
+    assert (other == "" or "--yes" in arguments) and said and sandbox.ready["api_key"] not in said
     return said
 
 
@@ -130,11 +132,11 @@ def test_a_pool_of_another_program_is_shown_paused_resumed_and_drained(sandbox: 
     shown = run(sandbox, "pool", "status", "shop", *store).splitlines()
     assert shown[:2] == ["shop: 4 slots: 0 mine / 2 others / 0 free, 0 in doubt, 2 empty", "buys: no, paused: since it is paused; needs a caller"]
     assert all(" session  ses_" in line for line in shown[2:]) and len(shown) == 4
-    assert run(sandbox, "pool", "resume", "shop", *store).startswith("shop buys again")
+    assert run(sandbox, "pool", "resume", "shop", *store, "--yes").startswith("shop buys again")
     assert worker.does("90") == "3" and sandbox.charges() == 3
 
     # The worker, which has them, hears of it within 4 s and terminates them when its grace is over.
-    assert json.loads(run(sandbox, "pool", "drain", "shop", *store, "--json")) == {"name": "shop", "done": "drain", "ended": 3, "living": []}
+    assert json.loads(run(sandbox, "pool", "drain", "shop", *store, "--yes", "--json")) == {"name": "shop", "done": "drain", "ended": 3, "living": []}
     assert not living(sandbox)
     assert worker.does("30") in ("cancelled", "misuse")
     assert worker.does("release") == "0"
@@ -149,10 +151,10 @@ def test_what_no_program_has_is_terminated_at_once_and_only_by_drain(is_drained:
             pool.wait_ready(2)
         assert [known.name for known in agent.list_pools()] == ["shop"]
     if is_drained:
-        said = run(sandbox, "pool", "drain", "shop", "--store", str(tmp_path), "--account", "a")
+        said = run(sandbox, "pool", "drain", "shop", "--yes", "--store", str(tmp_path), "--account", "a")
         assert said == "shop is drained and stays paused: 2 sessions terminated\n"
     else:
-        assert "does not belong to a pool in the store" in run(sandbox, "pool", "drain", "shop", "--store", str(tmp_path), code=1)
+        assert "does not belong to a pool in the store" in run(sandbox, "pool", "drain", "shop", "--yes", "--store", str(tmp_path), code=1)
         run(sandbox, "pool", "pause", "shop", "--store", str(tmp_path), "--account", "a")
     assert len(living(sandbox)) == (0 if is_drained else 2)
 
@@ -166,11 +168,11 @@ def test_a_drain_says_which_sessions_of_a_program_that_is_stopped_still_live(
     with Worker(sandbox, tmp_path) as worker:
         assert worker.does("30") == "1"
         worker.stop()
-        assert main(["pool", "drain", "shop", "--store", str(tmp_path)]) == 0
+        assert main(["pool", "drain", "shop", "--yes", "--store", str(tmp_path)]) == 0
         [session] = living(sandbox)
         assert capsys.readouterr().out.startswith(f"shop is drained and stays paused: 0 sessions terminated, 1 still living: {session};")
     # No program has it any more.
-    assert run(sandbox, "pool", "drain", "shop", "--store", str(tmp_path)) == "shop is drained and stays paused: 1 session terminated\n"
+    assert run(sandbox, "pool", "drain", "shop", "--yes", "--store", str(tmp_path)) == "shop is drained and stays paused: 1 session terminated\n"
 
 
 def test_another_pools_slots_are_none_of_this_one(sandbox: Sandbox, tmp_path: Path) -> None:
@@ -181,7 +183,7 @@ def test_another_pools_slots_are_none_of_this_one(sandbox: Sandbox, tmp_path: Pa
     store = ["--store", str(tmp_path)]
     status = json.loads(run(sandbox, "pool", "status", "shop", *store, "--json"))
     assert (status["free"], [slot["intent"] for slot in status["slots"]]) == (2, ["pool/shop/0#1", "pool/shop/1#1"])
-    assert json.loads(run(sandbox, "pool", "drain", "shop", *store, "--json"))["ended"] == 2 and len(living(sandbox)) == 1
+    assert json.loads(run(sandbox, "pool", "drain", "shop", *store, "--yes", "--json"))["ended"] == 2 and len(living(sandbox)) == 1
 
 
 def test_a_pool_that_is_joined_lends_and_buys_nothing(sandbox: Sandbox, tmp_path: Path) -> None:
@@ -210,3 +212,20 @@ def test_a_failure_is_one_sentence(sandbox: Sandbox, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "hopline", "pool", "list", "--store", str(tmp_path), "--base-url", "https://api.example/v1"]
     done = subprocess.run(command, env=nothing, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2 and "HOPLINE_API_KEY" in done.stderr
+
+
+def test_drain_and_resume_say_what_they_do_and_ask(sandbox: Sandbox, tmp_path: Path) -> None:
+    with hopline.AgentClient(**sandbox.account, store=hopline.FolderStore(tmp_path)) as agent, agent.open_pool("shop", size=2, keep_ready=2, **SHOP) as pool:
+        pool.wait_ready(2)
+    store = ["--store", str(tmp_path)]
+    run(sandbox, "pool", "pause", "shop", *store)
+    said = run(sandbox, "pool", "resume", "shop", *store, code=2)
+    assert "may spend money at once; it had stopped: paused" in said and "--yes agrees beforehand" in said
+    assert json.loads(run(sandbox, "pool", "list", *store, "--json"))[0]["hold"] is not None
+    asked = Shell(sandbox, tmp_path)
+    drain = asked.run("pool", "drain", "shop", "--static", code=2).err
+    assert "terminates its 2 sessions, of which 0 are with programs that run; static ones, too, which are not refunded" in drain
+    code, seen = asked.at_terminal("pool", "drain", "shop", answers=("",))
+    assert code == 1 and "static ones only with --static" in seen and len(living(sandbox)) == 2
+    code, _ = asked.at_terminal("pool", "drain", "shop", answers=("y",))
+    assert code == 0 and not living(sandbox)

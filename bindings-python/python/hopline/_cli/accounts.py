@@ -29,6 +29,7 @@ class Shell(ExitStack):
         super().__init__()
         self.asked, self.screen = asked, screen
         self.tell: Callable[[str], None] = screen.say
+        self._spaces: set[str] = set()
         self.hint = ""
         """The end of the sentence, where the service does not know a session."""
 
@@ -65,12 +66,16 @@ class Shell(ExitStack):
         if found:
             raise Stop(f"`{name}` stands for {len(found)} records; name one of them", [one.record for _, one in found])
         known = [known for _, one in entries for known in names_of(one)]
-        raise Stop(f"the store has no {what} `{name}`{alike(name, known)}", [self.type("doubts"), self.type("sessions")])
+        others = self.unseen()
+        elsewhere = f"; {others_said(others)}" if others else ""
+        raise Stop(f"the store has no {what} `{name}`{alike(name, known)}{elsewhere}", [self.type("doubts"), self.type("sessions")])
 
     def session_id(self, agent: hopline.AgentClient, name: str) -> str:
         """The session that a name stands for: an intent or a record of the store, or the session's id, which no store needs to know."""
         entries = list(agent.walk_saved()) if self.asked.store is not None else []
         found = {one.session_id for one in entries if one.session_id is not None and name in names_of(one)}
+        if len(found) > 1:
+            raise Stop(f"`{name}` stands for {len(found)} sessions; name one of them", [self.type(*self.asked.words, each) for each in sorted(found)])
         if found:
             return found.pop()
         if (doubt := next((one for one in entries if name in names_of(one)), None)) is not None:
@@ -96,8 +101,49 @@ class Shell(ExitStack):
             # A client would make the folder, and a mistyped path would be a store that remembers no purchase.
             if not os.path.isdir(asked.store):
                 raise Stop(f"there is no folder `{asked.store}`", [self.type("store", "init")])
-            options["store"] = folder(asked.store)
+            options["store"] = watched(asked.store, self._spaces)
         return options
+
+    def unseen(self) -> int:
+        """Counts the records of the folder that no client of this command has listed: of other account names, or of the other API."""
+        path = self.asked.store
+        in_rust, in_node = (os.path.join(path, name) for name in ("names", "open"))
+        spaces = {name.split(".")[0] for part in (in_rust, in_node) if os.path.isdir(part) for name in os.listdir(part)} - self._spaces
+        store = folder(path)
+        try:
+            return sum(_count(store, space) for space in sorted(spaces) if set(space) <= set("0123456789abcdef"))
+        finally:
+            store.close()
+
+
+def others_said(count: int) -> str:
+    """The sentence about records that were not looked at."""
+    what = "1 record was" if count == 1 else f"{count} records were"
+    return f"{what} not looked at, of another `account` or of the other API: --account NAME, or HOPLINE_API_KEY, or {', '.join(_RESELLER)}"
+
+
+def _count(store: FolderOfAny, space: str) -> int:
+    """Counts the records of a space that stay until somebody deals with them, without those of pools themselves."""
+    found, after, more = 0, None, True
+    while more:
+        entries, more = store.list(space, after=after, open=True)
+        found += sum(not entry.name.startswith(f"{space}.q") for entry in entries)
+        after = entries[-1].name if entries else None
+        more = more and after is not None
+    return found
+
+
+def watched(path: str, spaces: set[str]) -> FolderOfAny:
+    """Returns the store of a folder, which notes the spaces that are listed: each account name of each API has one."""
+    base: type[FolderOfAny] = node_folder.NodeFolder if node_folder.is_one(path) else hopline.FolderStore
+
+    class Watched(base):  # type: ignore[misc, valid-type]
+        def list(self, space: str, /, *, after: str | None, open: bool) -> hopline.StoredPage:
+            spaces.add(space)
+            return super().list(space, after=after, open=open)  # type: ignore[no-any-return]
+
+    made: FolderOfAny = Watched(path)
+    return made
 
 
 def folder(path: str) -> FolderOfAny:
@@ -118,6 +164,11 @@ def name_of(one: hopline.Saved) -> str:
 def is_doubt(one: hopline.Saved) -> bool:
     """Returns true if nobody knows what became of an operation, and nobody is at work on it."""
     return one.holds.startswith("in_doubt") or (one.holds == "under_way" and one.whose == "free")
+
+
+def is_settled(one: hopline.Saved) -> bool:
+    """Returns true for a session that a person named, and that the service has not shown yet."""
+    return one.holds == "session" and one.status is None
 
 
 def next_commands(error: hopline.HoplineError, asked: argparse.Namespace) -> list[str]:

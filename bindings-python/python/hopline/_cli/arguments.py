@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import math
 import os
+import re
 import shlex
 from collections.abc import Callable, Iterable, Sequence
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any, NoReturn
 
 from hopline._hopline import VERSION
@@ -19,8 +21,8 @@ exit codes:
   0    done
   1    refused or failed, and it had no effect; the sentence on standard error says why
   2    wrong usage, or nobody is there to agree; nothing was done
-  3    in doubt: it may have taken effect, or the store holds doubts
-  4    it took effect, and a later step failed, such as the wait for a session
+  3    in doubt: it may have taken effect; of `doubts` and `store check`: there are doubts, or records that were not looked at or can't be used
+  4    it took effect, and a later step failed, such as the wait for a session, or the result can't be printed
   130  interrupted; a purchase that was under way keeps its record
 """
 
@@ -48,12 +50,20 @@ def alike(word: str, known: Iterable[str]) -> str:
 
 def amount(text: str) -> Decimal:
     """Reads an amount, with all its digits."""
-    try:
-        read = Decimal(text)
-    except InvalidOperation:
-        read = Decimal("nan")
-    if not read.is_finite() or read < 0:
+    # `Decimal` also reads `1_000`, which may be a slip of `1.000`, and digits of other scripts.
+    if re.fullmatch(r"[0-9]{1,18}(\.[0-9]{1,18})?|\.[0-9]{1,18}", text) is None:
         raise argparse.ArgumentTypeError(f"`{text}` is not an amount, such as 0.5")
+    return Decimal(text)
+
+
+def seconds(text: str) -> float:
+    """Reads a length of time."""
+    try:
+        read = float(text)
+    except ValueError:
+        read = math.nan
+    if not 0 <= read < math.inf:
+        raise argparse.ArgumentTypeError(f"`{text}` is not a number of seconds, such as 60")
     return read
 
 

@@ -12,7 +12,7 @@ import hopline
 from hopline import UNSET
 
 from .accounts import Shell
-from .arguments import Parser, alike, amount, one_of, said
+from .arguments import Parser, alike, amount, one_of, said, seconds
 from .screen import Loud, Outcome, Stop, Table
 
 _URL_PRINTS = "The URL holds the password. Only `hopline buy` and `hopline proxy` print it, since that is what they are for.\n"
@@ -60,7 +60,7 @@ def add_buy(parser: Parser) -> None:
     choice = "instead of PRODUCT: the cheapest one of this type; --country and --city choose among them"
     parser.add_argument("--cheapest", type=one_of("dynamic", "static"), metavar="TYPE", help=choice)
     parser.add_argument("--intent", metavar="NAME", required=True, help="your own name for this purchase: the same name never buys twice")
-    parser.add_argument("--max-unit-price", type=amount, metavar="USD", help="the highest price of one unit")
+    parser.add_argument("--max-unit-price", type=amount, metavar="USD", help="the highest price of one unit; without a cap the purchase is not counted under the daily cap of programs")
     add_cap(parser)
     parser.add_argument("--quantity", type=amount, help="GB (dynamic) or addresses (static); the service's default is 1")
     parser.add_argument("--duration", type=int, help="the duration of a static session")
@@ -71,7 +71,7 @@ def add_buy(parser: Parser) -> None:
     clients = one_of("requests", "httpx", "aiohttp", "playwright", "curl")
     parser.add_argument("--use-with", type=clients, metavar="CLIENT", help="the HTTP client that the proxy is for")
     parser.add_argument("--expected-charge", type=amount, metavar="USD", help="the charge, where no price decides it and there is a cap")
-    parser.add_argument("--deadline", type=float, default=300, metavar="SECONDS", help="how long to wait for the session; default: 300")
+    parser.add_argument("--deadline", type=seconds, default=300, metavar="SECONDS", help="how long to wait for the session; default: 300")
     ended = "`buy` buys the next session where the intent's session is over for good, under a daily cap; default: error"
     parser.add_argument("--if-ended", type=one_of("error", "buy"), help=ended)
     parser.add_argument("--wait", action="store_true", help="waits while another program is at work on the intent, or has its session")
@@ -95,6 +95,8 @@ def buy(shell: Shell) -> Outcome:
     agent = shell.agent()
     what, request = _request(shell, agent)
     limit = "" if asked.max_unit_price is None else f", for no more than {asked.max_unit_price} USD each"
+    if limit and asked.duration is None:
+        limit += f", {asked.max_unit_price * Decimal(_or(asked.quantity, '1'))} USD in all"
     cap = "" if asked.daily_cap is None else f", under a daily cap of {asked.daily_cap} USD"
     with shell.screen.progress(f"buying {_or(asked.quantity, '1')} {what} as `{asked.intent}`{limit}{cap}") as shell.tell:
         opened = agent.open_session(
@@ -134,7 +136,7 @@ def _bought(shell: Shell, intent: str, opened: hopline.SessionReply) -> Outcome:
     charge = "" if opened.charged_usd is None else f"; charged {opened.charged_usd} USD"
     shell.screen.say(f"session {opened.session_id} is ready{charge}; it stays until you type:")
     shell.screen.say(f"  {shell.type('end', intent)}", "bold cyan")
-    return _proxy(known, opened.session)
+    return _proxy(known, opened.session)._replace(effect=f"session {opened.session_id} was bought as `{intent}`")
 
 
 def add_proxy(parser: Parser) -> None:
@@ -176,7 +178,7 @@ def add_yes(parser: Parser) -> None:
 
 
 def end(shell: Shell) -> Outcome:
-    """Terminates a session."""
+    """Terminates a session. A program that opens it with `if_ended="buy"` buys again at its next start."""
     asked = shell.asked
     agent = shell.agent("if_given")
     session_id = shell.session_id(agent, asked.name)
@@ -189,7 +191,7 @@ def end(shell: Shell) -> Outcome:
             # The session's own record learns that it is over by a read.
             with suppress(hopline.HoplineError):
                 agent.resume(one.record, deadline=1, keep=True)
-    return Outcome({"session_id": session_id, "terminated": True}, [f"session {session_id} is terminated"])
+    return Outcome({"session_id": session_id, "terminated": True}, [f"session {session_id} is terminated"], effect=f"session {session_id} (`{asked.name}`) is terminated")
 
 
 def balance(shell: Shell) -> Outcome:

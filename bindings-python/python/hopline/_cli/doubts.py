@@ -10,8 +10,8 @@ from typing import Any
 
 import hopline
 
-from .accounts import Client, Shell, folder, is_doubt, name_of
-from .arguments import Parser
+from .accounts import Client, Shell, folder, is_doubt, is_settled, name_of, others_said
+from .arguments import Parser, seconds
 from .buying import add_cap, add_yes, readable
 from .screen import Line, Loud, Outcome, Stop, Table
 
@@ -63,9 +63,16 @@ def doubts(shell: Shell) -> Outcome:
         lines += ["", *_doubt(shell, one)]
     if unusable:
         lines += ["", *_unusable(shell, unusable)]
+    named = [one for one in entries if is_settled(one)]
+    if named:
+        lines += ["", "settled by hand, and not confirmed by the service; if that was wrong, settle it again:"]
+        lines += [Loud(f"  {shell.type('settle', name_of(one))}", "bold cyan") for one in named]
+    if unseen := shell.unseen():
+        lines += ["", Loud(others_said(unseen))]
     members = [{**_known(one), "next": _next(shell, one)} for one in found]
     refused = [{"record": one.record, "intent": one.intent, "reason": one.reason} for one in unusable]
-    return Outcome({"doubts": members, "unusable": refused}, lines, code=3 if found or unusable else 0)
+    known = {"doubts": members, "unusable": refused, "settled": [_known(one) for one in named], "not_looked_at": unseen}
+    return Outcome(known, lines, code=3 if found or unusable or unseen else 0)
 
 
 def _known(one: hopline.Saved) -> dict[str, Any]:
@@ -130,23 +137,43 @@ def add_settle(parser: Parser) -> None:
 def settle(shell: Shell) -> Outcome:
     """Looks a doubt up at the service, asks what became of it, and settles it. Without a person to ask it only looks it up."""
     asked = shell.asked
-    client, one = shell.find(asked.name, is_doubt, "doubt")
-    became, happened = asked.became, asked.became is not None or asked.happened
+    if asked.became is not None and asked.became.lower() in _NO_IDS:
+        raise Stop(f"`{asked.became}` is no id", [shell.type("settle", asked.name)], code=2)
+    client, one = shell.find(asked.name, lambda one: is_doubt(one) or may_be_said(one), "doubt")
+    became, happened, is_known = asked.became, asked.became is not None or asked.happened, True
     if not happened and not asked.not_happened:
-        candidates, lines, is_complete = _look_up(shell, client, one)
-        choice = None
+        if is_doubt(one):
+            candidates, lines, is_complete = _look_up(shell, client, one)
+        else:
+            candidates, is_complete = [], False
+            lines = [f"`{name_of(one)}` is not in doubt" + (f": it stands for {one.session_id}" if one.session_id else "") + "; a person who settled it wrongly settles it again"]
+        choice = ""
         if shell.screen.can_ask():
-            if one.holds != "in_doubt_for_good":
+            if is_doubt(one) and one.holds != "in_doubt_for_good":
                 lines += ["it can be sent again, which finds out by itself and never buys twice:", Loud(f"  {shell.type('resume', name_of(one))}", "bold cyan")]
             shell.screen.show(Outcome(None, lines))
             lines = []
-            choice = shell.screen.answer("Which is it? its id, `none` if it did not happen, or Enter to leave it in doubt:")
+            ids = {each["became"] or each["item"].get("reference") for each in candidates}
+            question = "Which is it? its id, `none` if it did not happen, or Enter to leave it in doubt:"
+            choice = shell.screen.answer(question)
+            while choice.lower() in _NO_IDS - {"none"}:
+                shell.screen.say(f"`{choice}` is no id")
+                choice = shell.screen.answer(question)
+            is_known = choice in ids or choice.lower() == "none"
         if not choice:
             commands = [*_decisions(shell, one)]
-            lines = [*lines, "it stays in doubt; once you know, type one of these:", *(Loud(f"  {each}", "bold cyan") for each in commands)]
+            lines = [*lines, f"it stays {'in doubt' if is_doubt(one) else 'so'}; once you know, type one of these:", *(Loud(f"  {each}", "bold cyan") for each in commands)]
             return Outcome({**_known(one), "settled": False, "candidates": candidates, "complete": is_complete, "next": commands}, lines, code=3)
         became, happened = (None, False) if choice.lower() == "none" else (choice, True)
-    return _decide(shell, client, one, happened, became)
+    return _decide(shell, client, one, happened, became, is_known)
+
+
+_NO_IDS = {"y", "yes", "n", "no", "none"}
+
+
+def may_be_said(one: hopline.Saved) -> bool:
+    """Returns true if a person may have said what became of it. Core knows, and settles nothing else."""
+    return is_settled(one) or (one.holds == "accepted" and one.status is None)
 
 
 def _look_up(shell: Shell, client: Client, one: hopline.Saved) -> tuple[list[dict[str, Any]], list[Line], bool]:
@@ -177,36 +204,44 @@ def _once(item: dict[str, Any]) -> list[tuple[str, Any]]:
 
 def _decisions(shell: Shell, one: hopline.Saved) -> Sequence[str]:
     name = name_of(one)
-    again = [] if one.holds == "in_doubt_for_good" else [shell.type("resume", name)]
-    return [*again, shell.type("settle", name, "--became", "…"), shell.type("settle", name, "--not-happened")]
+    again = [] if one.holds == "in_doubt_for_good" or not is_doubt(one) else [shell.type("resume", name)]
+    is_late = one.settle_from is None or one.settle_from <= datetime.now(UTC)
+    return [*again, shell.type("settle", name, "--became", "…"), *([shell.type("settle", name, "--not-happened")] if is_late else [])]
 
 
-def _decide(shell: Shell, client: Client, one: hopline.Saved, happened: bool, became: str | None) -> Outcome:
+def _decide(shell: Shell, client: Client, one: hopline.Saved, happened: bool, became: str | None, is_known: bool) -> Outcome:
     asked, name = shell.asked, name_of(one)
     if happened:
         what = "as happened" if became is None else f"as having become {became}"
-        steps = [f"settles {one.operation} `{name}` {what}: its intent never buys again"]
+        steps = [] if is_known else [f"{became} is not among what the service shows"]
+        steps += [f"settles {one.operation} `{name}` {what}: its intent never buys again"]
+        if became is not None and one.operation == "create_session":
+            steps[-1] += ', except where a program says if_ended="buy" and that session is over'
     else:
         if not asked.early and one.settle_from is not None and one.settle_from > datetime.now(UTC):
             until = _when(one.settle_from)
             sentence = f"a lost request of `{name}` may still arrive until {until}, so it can't be settled as not happened before; --early does not wait"
             raise Stop(sentence, [shell.type("settle", name)], code=3)
         steps = [f"settles {one.operation} `{name}` as not happened: its record is deleted, and its intent may buy again"]
-    shell.screen.confirm(steps, is_agreed=asked.yes)
+    shell.screen.confirm(steps, is_agreed=asked.yes and is_known)
     settled = client.settle(one.record, happened=happened, became=became, early=asked.early)
+    if not settled:
+        said = f"`{name}` was not settled: it was settled already, or it is of another account"
+        known = {**_known(one), "settled": False, "happened": happened, "became": became}
+        return Outcome({**known, "candidates": [], "complete": None, "next": []}, [said], code=1)
     commands = [shell.type("resume", name)] if happened and became is not None else []
     if not happened and one.operation == "create_session" and one.intent is not None and not one.intent.startswith("pool/"):
         commands = [shell.type("buy", "…", "--intent", one.intent, "--max-unit-price", "…")]
-    said = f"`{name}` is settled" if settled else f"`{name}` was settled already"
+    said = f"`{name}` is settled"
     lines: list[Line] = [f"{said}; next:" if commands else said, *(Loud(f"  {command}", "bold cyan") for command in commands)]
     known = {**_known(one), "settled": settled, "happened": happened, "became": became}
-    return Outcome({**known, "candidates": [], "complete": None, "next": commands}, lines)
+    return Outcome({**known, "candidates": [], "complete": None, "next": commands}, lines, effect=f"`{name}` is settled{'' if became is None else f' as {became}'}")
 
 
 def add_resume(parser: Parser) -> None:
     """Declares `hopline resume`."""
     parser.add_argument("name", metavar="NAME", help="the intent, the record, the session or the order")
-    parser.add_argument("--deadline", type=float, default=300, metavar="SECONDS", help="how long to wait for a session or an order; default: 300")
+    parser.add_argument("--deadline", type=seconds, default=300, metavar="SECONDS", help="how long to wait for a session or an order; default: 300")
     add_cap(parser)
     add_yes(parser)
 
@@ -233,12 +268,13 @@ def resume(shell: Shell) -> Outcome:
     else:
         line, commands = f"{one.operation} `{name_of(one)}` was accepted", []
     code = 0 if known["phase"] in (None, "ready") else 4
-    return Outcome({**known, "next": commands}, [line, *(Loud(f"  {command}", "bold cyan") for command in commands)], code)
+    return Outcome({**known, "next": commands}, [line, *(Loud(f"  {command}", "bold cyan") for command in commands)], code, f"{line} (`{name_of(one)}`)")
 
 
 def add_forget(parser: Parser) -> None:
     """Declares `hopline forget`."""
     parser.add_argument("name", metavar="NAME", help="the intent, the record, the session or the order")
+    parser.add_argument("--living", action="store_true", help="with --yes: also a session that nobody has ended")
     add_yes(parser)
 
 
@@ -248,9 +284,13 @@ def forget(shell: Shell) -> Outcome:
     step = f"forgets {one.operation} `{name_of(one)}`: its intent may buy again"
     if one.holds == "session":
         step += f"; session {one.session_id} is not ended, and nothing remembers it any more"
+    if one.holds == "session" and shell.asked.yes and not shell.asked.living:
+        name = name_of(one)
+        raise Stop(f"session {one.session_id} may still live, and --yes alone forgets none: end or read it first, or add --living", [shell.type("end", name), shell.type("resume", name)], code=2)
     shell.screen.confirm([step], is_agreed=shell.asked.yes)
     gone = client.forget(one.record)
-    return Outcome({"intent": one.intent, "record": one.record, "forgotten": gone}, [f"`{name_of(one)}` is forgotten"])
+    said = f"`{name_of(one)}` is forgotten" if gone else f"`{name_of(one)}` was not forgotten: it is of another account, or gone already"
+    return Outcome({"intent": one.intent, "record": one.record, "forgotten": gone}, [said], 0 if gone else 1, said if gone else "")
 
 
 def store_init(shell: Shell) -> Outcome:
@@ -287,9 +327,12 @@ def store_check(shell: Shell) -> Outcome:
         lines += [Loud(_count(found, "operation is in doubt", "operations are in doubt")), Loud(f"  {shell.type('doubts')}", "bold cyan")]
     if unusable:
         lines += _unusable(shell, unusable)
+    if unseen := shell.unseen():
+        lines.append(Loud(others_said(unseen)))
     reasons = Counter(one.reason or "unknown" for one in unusable)
     members = {"store": shell.asked.store, "records": dict(sorted(counts.items())), "in_doubt": found, "unusable": dict(reasons)}
-    return Outcome(members, lines, code=3 if found or unusable else 0)
+    members["not_looked_at"] = unseen
+    return Outcome(members, lines, code=3 if found or unusable or unseen else 0)
 
 
 def _count(number: int, one: str, more: str) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -12,7 +14,7 @@ import hopline
 
 from . import buying, completion, doubts, pools
 from .accounts import Shell, next_commands
-from .arguments import Parser, common, parse, top
+from .arguments import Parser, common, parse, top, typed
 from .screen import Outcome, Screen, Stop
 
 
@@ -82,40 +84,43 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command and returns its exit code; `hopline --help` lists them."""
     given = sys.argv[1:] if arguments is None else list(arguments)
     screen = Screen(is_json="--json" in given)
-    try:
-        return _run(given, screen)
-    except BrokenPipeError:
-        # The reader, such as `head`, has gone. Python would say so once more at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+    code = _run(given, screen)
+    if arguments is None:
+        # Ctrl-C once more, while Python ends.
+        signal.signal(signal.SIGINT, lambda *_: os._exit(code))
+    return code
 
 
 def _run(given: Sequence[str], screen: Screen) -> int:
     known = parser()
+    asked, outcome = argparse.Namespace(), None
     try:
+        screen.check()
         asked = parse(known, given)
         if asked.run is None:
-            print(completion.script(known, asked.shell), end="")
-            return 0
+            return screen.end(Outcome(None, completion.script(known, asked.shell).splitlines()))
         with Shell(asked, screen) as shell:
             try:
-                outcome: Outcome = asked.run(shell)
+                outcome = asked.run(shell)
             except hopline.HoplineError as error:
                 return _failed(screen, " ".join(asked.words), error, shell.hint if error.code == "SESSION_NOT_FOUND" else "", next_commands(error, asked))
-            except KeyboardInterrupt as interrupt:
-                intent = getattr(asked, "intent", None)
-                then = [shell.type("resume", intent), shell.type("doubts")] if intent is not None else []
-                screen.fail("; ".join(["interrupted", *_notes(interrupt)]), then, {"kind": "interrupted", "message": "interrupted"})
-                return 130
-        screen.show(outcome)
-        sys.stdout.flush()
-        return outcome.code
+        return screen.end(outcome)
     except Stop as stop:
         screen.fail(str(stop), stop.then, {"kind": "usage" if stop.code == 2 else "stopped", "message": str(stop), "next": list(stop.then)})
         return stop.code
-    except KeyboardInterrupt:
-        screen.fail("interrupted", [], {"kind": "interrupted", "message": "interrupted"})
+    except KeyboardInterrupt as interrupt:
+        said = "; ".join(["interrupted", *_notes(interrupt), *([outcome.effect] if outcome and outcome.effect else [])])
+        screen.fail(said, _after_interrupt(asked), {"kind": "interrupted", "message": said})
         return 130
+
+
+def _after_interrupt(asked: argparse.Namespace) -> list[str]:
+    """The commands that go on with what was interrupted, or show it."""
+    words, intent, name = getattr(asked, "words", []), getattr(asked, "intent", None), getattr(asked, "name", None)
+    if words[:1] == ["pool"] and name is not None:
+        return [typed(asked, "pool", "status", name)]
+    again = ["resume", intent] if intent is not None else [words[0], name] if name is not None else []
+    return [typed(asked, *again), typed(asked, "doubts")] if again else []
 
 
 def _failed(screen: Screen, command: str, error: hopline.HoplineError, hint: str, then: Sequence[str]) -> int:

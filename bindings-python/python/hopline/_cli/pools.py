@@ -28,6 +28,8 @@ def declared(command: str) -> Callable[[Parser], None]:
     def add(parser: Parser) -> None:
         if command != "list":
             parser.add_argument("name", metavar="NAME", help="the pool's name")
+        if command in ("resume", "drain"):
+            parser.add_argument("--yes", action="store_true", help="agrees to what would be asked")
         if command == "drain":
             parser.add_argument("--static", action="store_true", help="terminates static sessions, too, which are not refunded")
 
@@ -50,14 +52,22 @@ def pool(shell: Shell) -> Outcome:
             found |= {"empty": status.empty, "hold": status.hold, "slots": slots}
             return Outcome(found, _status(name, status, slots))
         if asked.command == "drain":
+            held = [one for one in _slots(agent, name) if one.holds == "session"]
+            with_programs = sum(one.whose == "other" for one in held)
+            kinds = "static ones, too, which are not refunded" if asked.static else "but static ones only with --static"
+            step = f"closes {name} in all programs and terminates its {len(held)} sessions, of which {with_programs} are with programs that run; {kinds}"
+            shell.screen.confirm([f"{step}; unused traffic or time is lost"], is_agreed=asked.yes)
             return _drain(agent, pool, asked.static)
         if asked.command == "pause":
             pool.pause()
             said = f"is paused: nothing is bought for it until `{shell.type('pool', 'resume', name)}`"
         else:
+            hold = _hold(pool.status(everywhere=True).hold)
+            step = f"all programs buy for {name} again, and may spend money at once" + (f"; it had stopped: {hold}" if hold else "")
+            shell.screen.confirm([step], is_agreed=asked.yes)
             pool.resume()
             said = "buys again: its programs hear of it within 4 seconds, or before they buy"
-    return Outcome({"name": name, "done": asked.command}, [f"{name} {said}"])
+    return Outcome({"name": name, "done": asked.command}, [f"{name} {said}"], effect=f"{asked.command} of {name} is done")
 
 
 def _slots(agent: hopline.AgentClient, name: str) -> Iterable[hopline.Saved]:
@@ -82,7 +92,7 @@ def _drain(agent: hopline.AgentClient, pool: hopline.Pool, include_static: bool)
     if left:
         static = "" if include_static else ", and static ones with --static"
         said += f", {len(left)} still living: {', '.join(sorted(left))}; drain it again once no program has them{static}"
-    return Outcome({"name": pool.name, "done": "drain", "ended": ended, "living": sorted(left)}, [said])
+    return Outcome({"name": pool.name, "done": "drain", "ended": ended, "living": sorted(left)}, [said], effect=said)
 
 
 def _table(pools: Sequence[hopline.KnownPool]) -> Iterable[Line]:

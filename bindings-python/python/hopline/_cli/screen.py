@@ -5,9 +5,11 @@ output is a terminal; everything else is plain text without colour.
 from __future__ import annotations
 
 import json
+import os
+import select
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple, TextIO
 
 
@@ -34,6 +36,8 @@ class Outcome(NamedTuple):
     found: Any
     lines: Iterable[Line]
     code: int = 0
+    effect: str = ""
+    """What was done, said where the result can't be printed."""
 
 
 class Stop(Exception):
@@ -49,10 +53,34 @@ class Screen:
 
     def __init__(self, *, is_json: bool = False) -> None:
         self.is_json = is_json
+        # A message must not end a command, and `print` would send it to standard output.
+        sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
         for stream in (sys.stdout, sys.stderr):
             # A name that the terminal can't show must not end a command that has bought something.
             if (reconfigure := getattr(stream, "reconfigure", None)) is not None:
                 reconfigure(errors="backslashreplace")
+
+    def check(self) -> None:
+        """Stops where nobody could read the result, before anything is sent."""
+        if (trouble := _trouble()) is not None:
+            sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+            raise Stop(f"nothing was done, since standard output {trouble}", code=2)
+
+    def end(self, outcome: Outcome) -> int:
+        """Prints the result of a command, and returns its exit code."""
+        try:
+            self.show(outcome)
+            sys.stdout.flush()
+            return outcome.code
+        except OSError as error:
+            _drop(sys.stdout)
+            if outcome.effect:
+                self.say(f"hopline: {outcome.effect}, but its result can't be printed: {error.strerror}")
+                return 4
+            # The reader, such as `head`, has gone.
+            if not isinstance(error, BrokenPipeError):
+                self.say(f"hopline: the result can't be printed: {error.strerror}")
+            return outcome.code or 1
 
     def show(self, outcome: Outcome) -> None:
         """Prints a result."""
@@ -73,15 +101,22 @@ class Screen:
         for command in then:
             self.say(f"  {command}", "bold cyan")
         if self.is_json:
-            self._json({"error": members})
+            try:
+                self._json({"error": members})
+                sys.stdout.flush()
+            except OSError:
+                _drop(sys.stdout)
 
     def say(self, text: str, style: str = "") -> None:
         """Prints a line on standard error."""
         console = _console(sys.stderr)
-        if console is None:
-            print(clean(text), file=sys.stderr, flush=True)
-        else:
-            console.print(_drawn(Loud(text, style)), soft_wrap=True)
+        try:
+            if console is None:
+                print(clean(text), file=sys.stderr, flush=True)
+            else:
+                console.print(_drawn(Loud(text, style)), soft_wrap=True)
+        except OSError:
+            _drop(sys.stderr)
 
     @contextmanager
     def progress(self, begun: str) -> Iterator[Callable[[str], None]]:
@@ -117,6 +152,33 @@ class Screen:
 
     def _json(self, found: Any) -> None:
         print(json.dumps(found, default=_plain, indent=2))
+
+
+def _trouble() -> str | None:
+    """Says why standard output can't be used, as far as that can be known before anything is written."""
+    if sys.stdout is None:
+        return "is closed"
+    try:
+        number = sys.stdout.fileno()
+    except (OSError, ValueError):
+        return None
+    try:
+        os.write(number, b"")
+    except OSError as error:
+        return f"can't be written: {error.strerror}"
+    # Windows has none.
+    if hasattr(select, "poll"):
+        looks = select.poll()
+        looks.register(number, select.POLLOUT)
+        if any(seen & (select.POLLERR | select.POLLHUP) for _, seen in looks.poll(0)):
+            return "has no reader"
+    return None
+
+
+def _drop(stream: TextIO) -> None:
+    """Gives up a stream that can't be written. Python would say so once more at its end."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def clean(text: str) -> str:

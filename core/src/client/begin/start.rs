@@ -226,7 +226,8 @@ impl Router {
             }
             StoredRecord::Readable(data) if is_nothing_again(data) => self.ended_again(name, data),
             StoredRecord::Readable(data) if data.fingerprint == start.bought_as.as_ref().map(|known| known.fingerprint) => {
-                if start.options.buys_if_ended() && start.patience.is_none() {
+                // A start looks once: what another one has bought meanwhile is the purchase that it gets.
+                if start.options.buys_if_ended() && start.patience.is_none() && start.over.is_none() {
                     self.commands.may_buy_next(command, start.clone());
                 }
                 return self.go_on(name, command, data, &start.options, start.options.intent.as_deref());

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use crate::client::doubts::became::Made;
 use crate::client::jobs::job::{Entry, headers};
 use crate::client::router::Router;
-use crate::contract::{Json, json_of};
+use crate::contract::agent::CreateSession;
+use crate::contract::{Json, Operation, json_of};
 use crate::engine::{Job, Lookup, RecordId, Subject};
 use crate::options::CallOptions;
 use crate::policy::{Advice, Effect, Error, Kind, lookups};
@@ -19,8 +20,12 @@ impl Router {
         command: CommandId,
         options: &CallOptions,
         data: &Data,
-        others: Vec<(String, String, RecordId)>,
+        mut others: Vec<(String, String, RecordId)>,
     ) {
+        // The session before a later purchase of an intent has no record any more, and a list shows it all the same.
+        others.extend(data.later.iter().filter_map(|later| {
+            Some((CreateSession::ENDPOINT.name.to_owned(), later.last_session_id.clone(), self.journal.record_of(name)?))
+        }));
         let Some(call) = data.call.as_ref().filter(|call| call.is_in_doubt()) else {
             return self.finish_request(command, Err(no_doubt()), None, name);
         };

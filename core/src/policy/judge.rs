@@ -107,7 +107,7 @@ pub(crate) enum Again {
     Same,
     /// After a backoff, the same bytes and key, while the whole client is throttled.
     Throttled,
-    /// The same bytes and key, on the slow schedule of conflicts.
+    /// Sends the same bytes and key, on the slow schedule of conflicts.
     AwaitEarlier,
     /// After a backoff, with a new key, unless the caller gave the old one.
     NewKey,

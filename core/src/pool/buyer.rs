@@ -353,7 +353,7 @@ impl Buyer {
                 return if self.own.is_some() { May::Try(HoldTrial::Own) } else { May::Buy(AT_ONCE) };
             }
             _ if self.does_another_try(now) => return May::Wait,
-            // Nobody knows yet whether what is bought can be used.
+            // Whether the bought session can be used is not known yet.
             None => HoldTrial::Same,
             Some(Hold { slot: Some(slot), .. }) if holds(PoolRule::UnreadIsTriedThere) => HoldTrial::There(slot),
             Some(Hold { reason: Reason::Backend, .. }) if !self.has_read && holds(PoolRule::ProductsAreReadFirst) => HoldTrial::AfterRead,
@@ -522,7 +522,7 @@ impl Buyer {
         tried.into_iter().chain(self.refused(was_of_all, was_trial, why, unix)).collect()
     }
 
-    /// What was bought did not become ready in time. `slot`: its session can't be read.
+    /// A purchase did not become ready in time. `slot`: its session can't be read.
     pub(crate) fn not_ready(&mut self, was_trial: bool, slot: Option<SlotNo>, unix: Millis) -> Vec<BuyingChange> {
         let mut changes = self.failed(was_trial, (Reason::NotReady, Scope::Pool), unix);
         for change in &mut changes {
@@ -888,7 +888,7 @@ mod tests {
         };
         assert_eq!([59_999, 60_000, 0, 59_999].map(|lived| ends(&mut fleet, lived)), [None; 4]);
         assert_eq!(ends(&mut fleet, 1), Some((Reason::ShortLived, 60_000)));
-        // What was bought before it says nothing new.
+        // Earlier purchases say nothing new.
         assert_eq!(ends(&mut fleet, 1), Some((Reason::ShortLived, 60_000)));
         // After its trial each further one holds again, twice as long.
         let waits = [0; 7].map(|_| {

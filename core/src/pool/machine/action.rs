@@ -19,7 +19,7 @@ pub(in crate::pool) enum PoolAction {
     Start { work: WorkNo, operation: &'static str, params: String, options: Box<CallOptions> },
     /// What is under a slot goes on; where that is over, or nothing, this is bought.
     OpenSlot { work: WorkNo, slot: String, params: String, options: Box<CallOptions> },
-    /// What is under a claimed slot goes on, and nothing is bought.
+    /// The record of a claimed slot goes on, and nothing is bought.
     ResumeSlot { work: WorkNo, name: Name, options: Box<CallOptions> },
     /// A renewal that is in doubt goes on.
     ResumeRenewal { work: WorkNo, record: RecordId },

@@ -182,7 +182,7 @@ impl Machine {
         let Some(session) = self.slots.session_mut(slot) else { return };
         session.is_data_new = false;
         let notes = match &session.recalled {
-            // It was never lent here.
+            // The session was never lent here.
             Some(recalled) => (**recalled).clone(),
             None => SessionNotes { generation: session.generation, rests, due, data: session.data.clone() },
         };

@@ -65,7 +65,7 @@ impl Machine {
     fn opened(&mut self, client: &mut Client, slot: SlotNo, doing: Doing, answered: &Answered) {
         let now = self.now.monotonic;
         let Some(id) = answered.facts.session_id.as_deref() else {
-            // What was there is gone.
+            // The session that was there is gone.
             if matches!(doing, Doing::Takes { .. }) {
                 return self.slots.remove(slot);
             }

@@ -48,7 +48,7 @@ impl Machine {
                 error.session_id.iter().for_each(|id| self.act(PoolAction::ReleaseSession(id.as_str().into())));
                 self.slots.remove(slot);
             }
-            // It was withdrawn: that says nothing of further ones.
+            // The purchase was withdrawn: that says nothing of further ones.
             (Kind::Cancelled, Effect::None) => {
                 if let Doing::Buys { is_trial } = doing {
                     let (_, tried) = self.buyer.ended_purchase(is_trial);
@@ -71,7 +71,7 @@ impl Machine {
             }
             _ => {
                 self.settle(doing, Came::Failed(PoolHoldReason::of_error(error)));
-                // What its record says decides; a doubt that is to be resumed has its key.
+                // Its record decides; a doubt that is to be resumed has its key.
                 let resends = error.kind != Kind::InDoubt || error.advice == Advice::Resume;
                 // A doubt that a person has to settle may be settled soon.
                 let after = if resends { DOUBT_AGAIN } else { READ_AGAIN };

@@ -65,7 +65,7 @@ pub(in crate::pool) struct Machine {
     pub(super) labels: Map<TargetId, ArcStr>,
     pub(super) slots: Slots,
     pub(super) callers: Callers,
-    /// What the client does for the pool.
+    /// The things that the client does for the pool.
     pub(super) works: BTreeMap<WorkNo, For>,
     last_work: WorkNo,
     pub(super) asking: Asking,

@@ -97,13 +97,13 @@ pub(super) struct PoolSession {
     pub(super) read_again_at: Option<Millis>,
     /// For what its exit is to change; where nothing was seen, it is time.
     pub(super) seen: Option<Seen>,
-    /// What counts against the session, and not only against its exit.
+    /// The blocks that count against the session, and not only against its exit.
     pub(super) failures: SessionFailures,
     /// True if the session is to be ended once its leases are back.
     pub(super) ends_after_leases: bool,
     /// True if a caller has discarded the session and it is not to be ended: it is not lent any more.
     pub(super) is_discarded: bool,
-    /// What its record noted of its exit, until it is lent.
+    /// The notes of its exit in its record, until it is lent.
     pub(super) recalled: Option<Box<SessionNotes>>,
     /// The callers' data.
     pub(super) data: Option<Json>,

@@ -124,9 +124,9 @@ pub(crate) struct SavedSession {
     pub(crate) unconfirmed: bool,
     /// The charge of the purchase in USD, if the service stated it.
     pub(crate) charged_usd: Option<String>,
-    /// What its pool remembers of it, for whoever takes it over.
+    /// The notes of its pool, for whoever takes it over.
     pub(crate) pool_notes: Option<String>,
-    /// Of a session that a read did not find: its status before that. Whoever may buy another one reads it again first.
+    /// Of a session that a read did not find: its status before that. A start that may buy another one reads it again first.
     pub(crate) was: Option<String>,
 }
 

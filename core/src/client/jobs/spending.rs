@@ -66,7 +66,7 @@ pub(crate) enum SpendingAction {
     Granted(JobId, i64),
     /// A job may not send.
     OverCap(JobId, Box<OverCap>),
-    /// Whether the entry of a job counts is not known.
+    /// The store has not said whether the entry of a job counts.
     NotCounted(JobId),
     /// The store has answered a change.
     Answered(u32),

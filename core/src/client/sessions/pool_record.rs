@@ -11,7 +11,7 @@ impl Router {
         self.push_store(Pending::PoolClaim(pool), None, StoreCall::Claim { names: vec![name.clone()], most: 1 });
     }
 
-    /// Puts it, of which the pool hears. It stays: a pool that was paused is not opened as a new one later.
+    /// Puts it, of which the pool hears. The record stays: a pool that was paused is not opened as a new one later.
     pub(crate) fn put_pool(&mut self, pool: PoolNo, name: &Name, data: Vec<u8>) {
         let call = StoreCall::Put { name: name.clone(), data, new: false, keep_for: None, release: true };
         self.push_store(Pending::PoolPut(pool), None, call);

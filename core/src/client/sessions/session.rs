@@ -133,7 +133,7 @@ impl Router {
         self.ended_as(session, None)
     }
 
-    /// The same; of a session that was not found its record keeps the status that it had, since it may be there all the same.
+    /// Ends a session like that. The record of one that was not found keeps the status that it had, since it may be there all the same.
     fn ended_as(&mut self, session: &str, was: Option<String>) -> Option<Name> {
         let mut kept = self.sessions.terminated(session)?;
         kept.session.was = was;

@@ -2,11 +2,14 @@
 
 import json
 import subprocess
+import time
 from pathlib import Path
+from typing import Any
 
 import hopline
 import pytest
 from command_line import Shell, interrupt, typed, until_at_work, until_said
+from hopline._cli.main import main
 from sandbox import Sandbox
 
 BUY = ("buy", "dynamic-world", "--max-unit-price", "5")
@@ -253,3 +256,36 @@ def test_what_may_not_be_settled_yet_is_not_offered(shell: Shell, sandbox: Sandb
     sandbox.fault("create_session", 99, kind="drop_before")
     buy(shell, "job-17", code=3)
     assert not any("--not-happened" in command for command in shell.run("settle", "job-17", "--json", code=3).json["next"])
+
+
+@pytest.mark.parametrize("command", ["resume", "settle"])
+def test_an_interrupted_command_says_how_to_go_on(command: str, shell: Shell, sandbox: Sandbox) -> None:
+    sandbox.fault("create_session", 99, kind="drop_before")
+    buy(shell, "job-17", code=3)
+    sandbox.forget_faults()
+    sandbox.fault(None, 99, kind="delay", ms=int(HOUR))
+    sent = len(sandbox.requests())
+    begun = shell.begin(command, "job-17", *(["--yes"] if command == "resume" else []))
+    until_said(begun, "resuming" if command == "resume" else "looking")
+    until = time.monotonic() + 30
+    while len(sandbox.requests()) == sent and time.monotonic() < until:
+        time.sleep(0.02)
+    interrupt(begun)
+    said = shell.end(begun)
+    assert said.code == 130 and list(typed(said.err)) == [[command, "job-17"], ["doubts"]]
+
+
+def test_an_interruption_after_the_purchase_names_it(shell: Shell, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("HOPLINE_BASE_URL", "HOPLINE_API_KEY", "HOPLINE_STORE"):
+        monkeypatch.setenv(name, shell.environment[name])
+    with monkeypatch.context() as patched:
+        close = hopline.AgentClient.__exit__
+
+        def interrupted(client: hopline.AgentClient, *trouble: Any) -> None:
+            close(client, *trouble)
+            raise KeyboardInterrupt
+
+        patched.setattr(hopline.AgentClient, "__exit__", interrupted)
+        assert main([*BUY, "--intent", "job-17"]) == 130
+    said = capsys.readouterr().err
+    assert "interrupted; session ses_" in said and "was bought as `job-17`" in said and ["resume", "job-17"] in list(typed(said))

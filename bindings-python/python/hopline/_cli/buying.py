@@ -95,7 +95,7 @@ def buy(shell: Shell) -> Outcome:
     agent = shell.agent()
     what, request = _request(shell, agent)
     limit = "" if asked.max_unit_price is None else f", for no more than {asked.max_unit_price} USD each"
-    if limit and asked.duration is None:
+    if asked.max_unit_price is not None and asked.duration is None:
         limit += f", {asked.max_unit_price * Decimal(_or(asked.quantity, '1'))} USD in all"
     cap = "" if asked.daily_cap is None else f", under a daily cap of {asked.daily_cap} USD"
     with shell.screen.progress(f"buying {_or(asked.quantity, '1')} {what} as `{asked.intent}`{limit}{cap}") as shell.tell:

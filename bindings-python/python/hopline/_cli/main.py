@@ -15,7 +15,7 @@ import hopline
 from . import buying, completion, doubts, pools
 from .accounts import Shell, next_commands
 from .arguments import Parser, common, parse, top, typed
-from .screen import Outcome, Screen, Stop
+from .screen import Outcome, Screen, Stop, drop
 
 
 class Command(NamedTuple):
@@ -108,6 +108,10 @@ def _run(given: Sequence[str], screen: Screen) -> int:
     except Stop as stop:
         screen.fail(str(stop), stop.then, {"kind": "usage" if stop.code == 2 else "stopped", "message": str(stop), "next": list(stop.then)})
         return stop.code
+    except BrokenPipeError:
+        # The reader of what `settle` shows before it asks has gone, and nothing is settled.
+        drop(sys.stdout)
+        return 1
     except KeyboardInterrupt as interrupt:
         said = "; ".join(["interrupted", *_notes(interrupt), *([outcome.effect] if outcome and outcome.effect else [])])
         screen.fail(said, _after_interrupt(asked), {"kind": "interrupted", "message": said})

@@ -37,7 +37,7 @@ class Outcome(NamedTuple):
     lines: Iterable[Line]
     code: int = 0
     effect: str = ""
-    """What was done, said where the result can't be printed."""
+    """The sentence about what was done, for where the result can't be printed."""
 
 
 class Stop(Exception):
@@ -73,7 +73,7 @@ class Screen:
             sys.stdout.flush()
             return outcome.code
         except OSError as error:
-            _drop(sys.stdout)
+            drop(sys.stdout)
             if outcome.effect:
                 self.say(f"hopline: {outcome.effect}, but its result can't be printed: {error.strerror}")
                 return 4
@@ -105,7 +105,7 @@ class Screen:
                 self._json({"error": members})
                 sys.stdout.flush()
             except OSError:
-                _drop(sys.stdout)
+                drop(sys.stdout)
 
     def say(self, text: str, style: str = "") -> None:
         """Prints a line on standard error."""
@@ -116,7 +116,7 @@ class Screen:
             else:
                 console.print(_drawn(Loud(text, style)), soft_wrap=True)
         except OSError:
-            _drop(sys.stderr)
+            drop(sys.stderr)
 
     @contextmanager
     def progress(self, begun: str) -> Iterator[Callable[[str], None]]:
@@ -175,7 +175,7 @@ def _trouble() -> str | None:
     return None
 
 
-def _drop(stream: TextIO) -> None:
+def drop(stream: TextIO) -> None:
     """Gives up a stream that can't be written. Python would say so once more at its end."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -90,11 +90,13 @@ pub(crate) struct SavedChoice {
     pub(crate) has_project: bool,
     /// The price of the product that was chosen first.
     pub(crate) first_price: Option<Decimal>,
+    /// The unit of that price, which the products that are chosen later have, too.
+    pub(crate) unit: Option<String>,
     /// The products that the service does not sell now.
     pub(crate) left_out: Vec<String>,
 }
 
-stored!(SavedChoice { wanted, has_project, first_price, left_out });
+stored!(SavedChoice { wanted, has_project, first_price, unit, left_out });
 
 /// The choice of a purchase.
 #[derive(Debug, Clone, Default, Hash)]
@@ -133,9 +135,10 @@ impl Choice {
     }
 
     /// A product was chosen.
-    pub(crate) fn made(&mut self, price: Decimal) {
+    pub(crate) fn made(&mut self, price: Decimal, unit: String) {
         self.is_made = true;
         self.saved.first_price.get_or_insert(price);
+        self.saved.unit.get_or_insert(unit);
     }
 }
 
@@ -149,6 +152,8 @@ pub(crate) fn chooses_after(code: &str) -> bool {
 pub(crate) struct Candidate {
     pub(crate) price: Decimal,
     pub(crate) product_no: String,
+    /// The unit of the price, empty if the list does not say it.
+    pub(crate) unit: String,
 }
 
 /// The search of a list for the cheapest product that fits.
@@ -175,10 +180,10 @@ impl Search {
     /// Takes in a page of the list.
     pub(crate) fn take_page(&mut self, data: &str) {
         let listed = pick(data, ["items"]).and_then(|[listed]| items(listed?).ok()).unwrap_or_default();
-        let fitting: Vec<(Candidate, String)> = listed.into_iter().filter_map(|item| self.fitting(item)).collect();
-        for (candidate, unit) in fitting {
-            if !self.units.iter().any(|known| known.eq_ignore_ascii_case(&unit)) {
-                self.units.push(unit);
+        let fitting: Vec<Candidate> = listed.into_iter().filter_map(|item| self.fitting(item)).collect();
+        for candidate in fitting {
+            if !self.units.iter().any(|known| known.eq_ignore_ascii_case(&candidate.unit)) {
+                self.units.push(candidate.unit.clone());
             }
             let is_left_out = self.choice.left_out.contains(&candidate.product_no);
             let is_better =
@@ -189,8 +194,8 @@ impl Search {
         }
     }
 
-    /// A product of the list, and the unit of its price, if it fits.
-    fn fitting(&self, item: &str) -> Option<(Candidate, String)> {
+    /// A product of the list, if it fits.
+    fn fitting(&self, item: &str) -> Option<Candidate> {
         let [number, kind, sharing, available, price, currency, unit, stock, country, city] =
             pick(item, ["product_no", "type", "sharing", "available", "price", "currency", "unit", "stock", "country", "city"])?;
         let wanted = &self.choice.wanted;
@@ -211,9 +216,9 @@ impl Search {
             && is_shared_right
             && may(country, &wanted.country)
             && may(city, &wanted.city)
-            && wanted.unit.as_deref().is_none_or(|asked| unit.eq_ignore_ascii_case(asked.trim()));
+            && wanted.unit.as_deref().or(self.choice.unit.as_deref()).is_none_or(|asked| unit.eq_ignore_ascii_case(asked.trim()));
         let product_no = text_of(number?)?.into_owned();
-        (fits && !product_no.is_empty()).then_some((Candidate { price, product_no }, unit))
+        (fits && !product_no.is_empty()).then_some(Candidate { price, product_no, unit })
     }
 
     /// The cheapest product, once the whole list was read, or the reason why none is bought.
@@ -233,7 +238,7 @@ impl Search {
         let Some(best) = self.best.take() else {
             return refuse("was not sent, because no product of the account's list fits and can be bought now".to_owned());
         };
-        let Candidate { price, product_no } = &best;
+        let Candidate { price, product_no, .. } = &best;
         match (self.limit, self.choice.first_price) {
             (Some(limit), _) if *price > limit => refuse(format!(
                 "was not sent, because the cheapest product that fits, `{product_no}`, costs {price} USD for one {unit}, above `max_unit_price`, \

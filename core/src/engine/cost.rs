@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::choice::{Candidate, Choice};
+use super::choice::{Candidate, Choice, SavedChoice};
 use super::context::Cx;
 use super::counted::{Counted, new_entry};
 use super::event::EventKind;
@@ -100,6 +100,12 @@ impl Terms {
         let wanted = Wanted::of(endpoint, built);
         let counts = wanted.is_some() || endpoint.name == RenewSession::ENDPOINT.name;
         Terms { wanted, counts, limit, said, ..Terms::default() }
+    }
+
+    /// Goes on with a choice that was made: the request names its product.
+    pub(crate) fn restore_choice(&mut self, saved: SavedChoice, endpoint: &Endpoint, built: &Built) {
+        self.choice = Some(Box::new(Choice::restored(saved)));
+        self.wanted = Wanted::of(endpoint, built);
     }
 
     fn is_by_unit(&self) -> bool {
@@ -226,8 +232,13 @@ impl Terms {
                 })
             }
             Price::Other(currency) => self.refuses_other(limit, currency, cx),
-            // The search knows the limit.
-            Price::Chosen(_) => None,
+            // The search knows the limit of the caller for whom it began, and another caller may go on with it.
+            Price::Chosen(candidate) => self.unit_limit().filter(|limit| candidate.price > *limit).map(|limit| {
+                let Candidate { price, product_no, .. } = candidate;
+                let what =
+                    format!("was not sent, because `{product_no}` costs {price} USD for one unit, above `max_unit_price`, {limit} USD");
+                cx.subject.error(Kind::Refused, Effect::None, what, Advice::ReadPrices)
+            }),
         }
     }
 

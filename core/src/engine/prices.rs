@@ -26,6 +26,8 @@ pub(crate) struct Prices {
     filter: ProductFilter,
     cursor: Option<String>,
     pages: u32,
+    /// The most pages that one reading of the list came to.
+    furthest: u32,
 }
 
 /// The product that is looked for.
@@ -57,7 +59,7 @@ impl Prices {
         let endpoint = ListProducts::ENDPOINT;
         let mut exchange = Exchange::new(endpoint, Built::at(endpoint.path), headers, policy.timeout_ms);
         exchange.needs_list = true;
-        Prices { exchange, attempts: Attempts::of_shared_request(policy), sought, filter, cursor: None, pages: 0 }
+        Prices { exchange, attempts: Attempts::of_shared_request(policy), sought, filter, cursor: None, pages: 0, furthest: 0 }
     }
 
     /// Reads a page.
@@ -106,7 +108,13 @@ impl Prices {
             ExchangeResult::Failure(failing) => return self.failed(&failing, cx),
         };
         self.attempts.succeeded(cx);
-        self.attempts.begin_anew();
+        // A page that was read before is no progress, or a list whose later page always fails would be read without end.
+        if self.pages > self.furthest {
+            self.furthest = self.pages;
+            self.attempts.begin_anew();
+        } else {
+            self.attempts.unsent();
+        }
         let data = answered.raw.text();
         match &mut self.sought {
             LookedFor::Cheapest(search) => search.take_page(data),

@@ -346,10 +346,10 @@ impl Write {
 
     /// Takes the product that was chosen for the next key.
     fn take_product(&mut self, candidate: Candidate, cx: &mut Cx<'_>) {
-        let Candidate { price, product_no } = candidate;
+        let Candidate { price, product_no, unit } = candidate;
         let body = self.call.exchange.built.body.as_deref().and_then(|body| with_product(body, &product_no));
         self.call.exchange.built.body = body.or(self.call.exchange.built.body.take());
-        self.terms.choice.iter_mut().for_each(|choice| choice.made(price));
+        self.terms.choice.iter_mut().for_each(|choice| choice.made(price, unit.clone()));
         self.terms.wanted.iter_mut().for_each(|wanted| wanted.product_no.clone_from(&product_no));
         self.terms.priced(Some(price));
         cx.note(EventKind::Chosen { product_no, unit_price: price.to_string() });

@@ -44,6 +44,8 @@ extension Cheapest: Parameter {
     }
 }
 
+extension IfEnded: Parameter {}
+
 /// The HTTP client that a session's proxy is for.
 public enum UseWith: String, Sendable, Parameter {
     /// `URLSession`, with `configure`.

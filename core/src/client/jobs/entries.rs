@@ -7,7 +7,7 @@ use crate::client::timers::Timers;
 use crate::collections::{IdMap, SmallSet};
 use crate::contract::Operation;
 use crate::contract::agent::{RenewSession, UpdateBudget};
-use crate::engine::{Choice, Counted, Job, Subject, WaitOptions};
+use crate::engine::{Counted, Job, Subject, WaitOptions};
 use crate::options::CallOptions;
 use crate::policy::RetryPolicy;
 use crate::state::{CommandId, JobId, Name, SavedCall, Version};
@@ -273,10 +273,12 @@ impl Jobs {
         if let (Some(key), Some(write)) = (call.key, entry.job.write_mut()) {
             entry.subject.key = Some(key.as_str().into());
             write.begin_refused(key, age, clock);
-            write.terms.choice = call.choice.map(|saved| Box::new(Choice::restored(saved)));
+            let exchange = &mut write.call.exchange;
             if !call.secret {
-                let built = &mut write.call.exchange.built;
-                (built.target, built.body) = (call.target, call.body);
+                (exchange.built.target, exchange.built.body) = (call.target, call.body);
+            }
+            if let Some(saved) = call.choice {
+                write.terms.restore_choice(saved, exchange.endpoint, &exchange.built);
             }
         }
     }

@@ -89,6 +89,9 @@ fn each_page_has_all_attempts_and_they_end_with_nothing_bought() {
     assert_eq!(given.tell(&mut prices, [lost(), due(), more(), due()]), ["wake", FIRST, "wake", AT_B]);
     assert_eq!(given.tell(&mut prices, [lost(), due(), lost()]), ["wake", FIRST, "end: Unavailable None RetryLater"]);
     let mut prices = self::prices(&mut given);
+    assert_eq!(given.tell(&mut prices, [more(), due(), lost(), due(), more(), due()]), ["wake", AT_B, "wake", FIRST, "wake", AT_B]);
+    assert_eq!(given.tell(&mut prices, [lost()]), ["end: Unavailable None RetryLater"]);
+    let mut prices = self::prices(&mut given);
     assert_eq!(given.tell(&mut prices, [failure("AUTH_INVALID_KEY", 401)]), ["end: Refused None Stop"]);
 }
 

@@ -277,7 +277,7 @@ def test_other_shells_have_completion_too(shell: Shell) -> None:
 
 
 def test_a_reader_that_goes_away_is_no_error(shell: Shell) -> None:
-    done = subprocess.run(["bash", "-c", f"{PROGRAM} completion fish | head -1"], env=shell.environment, capture_output=True, text=True, timeout=30)
+    done = subprocess.run(["bash", "-c", f"{shlex.quote(PROGRAM)} completion fish | head -1"], env=shell.environment, capture_output=True, text=True, timeout=30)
     assert done.stdout.count("\n") == 1 and done.stderr == ""
 
 

@@ -206,7 +206,8 @@ def test_what_a_person_says_holds_at_once_while_a_trial_is_under_way(what: str, 
                     until(lambda: any("another request" in text for _, text in program.unserved()))
             else:
                 hopline_command = str(Path(sys.executable).with_name("hopline"))
-                done = subprocess.run([hopline_command, "pool", what, "shop", *store], env=environment, capture_output=True, text=True, timeout=60)
+                words = [hopline_command, "pool", what, "shop", *store, *(["--yes"] if what == "drain" else [])]
+                done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=60)
                 took = time.monotonic() - begun
                 # The command waits 20 s for the sessions that a drain ends: the one that is still being created lives on, and is named.
                 assert done.returncode == 0 and took < (15 if what == "pause" else 40), (done, took)
@@ -225,7 +226,8 @@ def test_a_drained_pool_stays_drained_through_restarts_of_a_supervisor(sandbox: 
 
     def command(*words: str) -> str:
         program = str(Path(sys.executable).with_name("hopline"))
-        done = subprocess.run([program, "pool", *words, *store], env=environment, capture_output=True, text=True, timeout=90)
+        agrees = ["--yes"] if words[0] in ("drain", "resume") else []
+        done = subprocess.run([program, "pool", *words, *store, *agrees], env=environment, capture_output=True, text=True, timeout=90)
         assert done.returncode == 0, done
         return done.stdout
 

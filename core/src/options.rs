@@ -129,8 +129,9 @@ options! {
         credentials: Option<bool> => FlagOn for [Wait];
         /// If true, `observe` rotates the session, a dynamic one, when its advice is to rotate. The setting stays, even after a crash.
         auto_rotate: bool = false => Flag for [Wait];
-        /// The time from the start of the call after which the last known state is returned. One last read is made then; a request that is
-        /// out then is waited for, and a purchase is sent in any case. Default: 5 minutes.
+        /// The time after which the last known state is returned, from when the call first may send: the wait for a busy intent has a
+        /// deadline of its own before that, as long as this one, and the wait for a place among the requests that are out is added. One last
+        /// read is made then; a request that is out then is waited for, and a purchase is sent in any case. Default: 5 minutes.
         deadline_ms: Option<Millis> => Time for [Read, Watch], |ms| ms.and_then(at_least_0);
         /// Further statuses that end the wait, at most 16, each of 1 to 64 bytes.
         ends: Vec<String> => Texts for [Watch], |all| ends(all);

@@ -65,7 +65,7 @@ cargo xtask swarm [--minutes N] [--seed S]  lives of many jobs in the proof's wo
 cargo xtask world scope|seed …          one scope or one life of the proof, with its story if something is wrong; alone it says how
 cargo xtask sandbox [OPTION…]           the services on loopback, to try things against; --help shows its options
 cargo xtask relay-check URL [--service PORT] [--header TEXT]
-                                        checks anybody's relay between a page and the service against the rules of a backend, as bindings-wasm/README.md has them
+                                        checks anybody's relay between a page and the service against the rules of a backend, as core/docs/backend.md has them
 cargo xtask help                        this text";
 
 fn main() -> ExitCode {

@@ -298,7 +298,7 @@ impl Turns {
         state.command
     }
 
-    /// The owner's next work: the store first, since a purchase may wait for it. A send that is late is none: see [`Turns::late`].
+    /// The owner's next work: the store first, since a purchase may wait for it. A send is begun only if it is not late: see [`Turns::is_late`].
     pub fn next(&mut self, owner: OwnerNo, now: Millis) -> NextTurn {
         let until = self.soonest();
         let turn = match self.next_ask(owner) {

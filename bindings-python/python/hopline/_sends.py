@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from . import _hopline
 from ._http import Failed, Request, Response, inflated, words_of
@@ -20,7 +20,7 @@ def tell(core: _hopline.Client, step: int, request: Request, answer: Any, owner:
             return core.respond(step, answer.status, answer.headers, answer.body, answer.truncated, owner)
         except (TypeError, ValueError, AttributeError, OverflowError) as error:
             answer = ("other", None, f"the transport's response could not be read: {words_of(error, request)}")
-    kind, sent, note = answer
+    kind, sent, note = cast(Any, answer)
     try:
         return core.failed(step, kind, sent, note, owner)
     except (TypeError, ValueError):

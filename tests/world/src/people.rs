@@ -221,6 +221,9 @@ impl World {
             if !self.is_forgotten(&record)? {
                 return Err(format!("{record} can't be dropped"));
             }
+            if let Some(about) = about {
+                self.checker.unreadable_dropped(about.job);
+            }
             match about {
                 // A start after this one buys once more.
                 Some(about) if self.checker.was_done(about.job) => self.checker.dropped(about),

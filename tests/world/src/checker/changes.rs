@@ -125,4 +125,9 @@ impl Changes {
     pub(super) fn closed(&mut self, about: About) {
         self.renewals.retain(|_, open| open.about != about);
     }
+
+    /// A person has dropped a record of a job that can't be read, whichever start of the job wrote it: a later start that was busy wrote none.
+    pub(super) fn unreadable_dropped(&mut self, job: usize) {
+        self.renewals.retain(|_, open| open.about.job != job);
+    }
 }

@@ -338,6 +338,11 @@ impl Checker {
         }
     }
 
+    /// A person drops a record of a job that can't be read, once they know what came of it.
+    pub(crate) fn unreadable_dropped(&mut self, job: usize) {
+        self.changes.unreadable_dropped(job);
+    }
+
     /// A caller saw the sessions and orders of these records.
     pub(crate) fn saw(&mut self, ids: impl IntoIterator<Item = String>) {
         for id in ids {

@@ -547,6 +547,20 @@ fn a_renewal_is_open_until_its_refused_key_was_replaced_or_an_apps_own_backend_h
 }
 
 #[test]
+fn an_unreadable_record_that_a_person_drops_is_that_of_an_earlier_start_too_but_of_no_other_job() {
+    let (one, other) = (Job::unnamed(Task::Renew, 3 + crate::job::SESSIONS), Job::named(Task::Renew, 3));
+    for (dropped, harm) in [(0, Ok(())), (1, Err(DOUBLED))] {
+        let (mut checker, first) = begun(Terms::default(), one);
+        send(&mut checker, Some((first, one)), &renew("a"), None, at(0)).unwrap();
+        // A second start of the job is busy.
+        checker.begun(0, one);
+        checker.unreadable_dropped(dropped);
+        let later = checker.begun(1, other);
+        assert_eq!(send(&mut checker, Some((later, other)), &renew("b"), None, at(0)), harm, "{dropped}");
+    }
+}
+
+#[test]
 fn an_older_setting_is_not_sent_again_over_a_newer_one() {
     let (older, newer) = (Job::unnamed(Task::Budget, 1), Job::unnamed(Task::Budget, 2));
     let put = |key| request(Method::Put, "/v1/account/budget", &[("idempotency-key", key)]);

@@ -1,5 +1,6 @@
 //! `cargo xtask test`: every check. Each says what it does; none is skipped in silence.
 
+mod failures;
 mod inputs;
 mod lanes;
 mod process;
@@ -184,12 +185,15 @@ fn unchanged(before: Option<String>, after: Option<String>) -> Outcome {
 fn end(ended: &BTreeMap<&str, Ended>) -> ExitCode {
     let (mut all, mut failures) = (0, 0);
     println!();
-    for (name, Ended { outcome, .. }) in ended {
+    for (name, Ended { outcome, took }) in ended {
         match outcome {
             Outcome::Counted { passed, failed, ignored } => {
                 (all, failures) = (all + passed, failures + failed);
                 if *failed > 0 {
                     println!("failed: {name}: {failed} of {}", passed + failed);
+                    // The output of a check that ran in this process stands above.
+                    let printed = took.map(|_| process::printed(name)).unwrap_or_default();
+                    failures::told(&printed).iter().for_each(|line| println!("    {line}"));
                 }
                 if *ignored > 0 {
                     println!("not run: {name}: {ignored} skipped; what each misses is said above");

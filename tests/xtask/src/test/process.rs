@@ -15,8 +15,13 @@ use crate::profile::Profile;
 /// Runs a check to its end, and gives what it ended with and what it printed.
 pub(super) fn run(check: &Check, profile: Profile) -> (Outcome, String) {
     let ended = follow(check, profile).unwrap_or_else(|error| Outcome::Failed(error.to_string()));
-    let printed = folder().map(|folder| std::fs::read(folder.join(slug(check.name) + ".log")).unwrap_or_default());
-    (ended, String::from_utf8_lossy(&printed.unwrap_or_default()).into_owned())
+    (ended, printed(check.name))
+}
+
+/// The output of the check of that name when it last ran.
+pub(super) fn printed(name: &str) -> String {
+    let printed = folder().map(|folder| std::fs::read(folder.join(slug(name) + ".log")).unwrap_or_default());
+    String::from_utf8_lossy(&printed.unwrap_or_default()).into_owned()
 }
 
 fn follow(check: &Check, profile: Profile) -> Result<Outcome, Fail> {

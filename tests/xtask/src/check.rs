@@ -49,14 +49,14 @@ impl Check {
 pub(crate) enum Lane {
     /// Rust's own checks.
     Rust,
-    /// The wheel and the npm package.
-    Scripts,
-    /// The downloads of all hosts, which wait for the network more than for the processor; then the jar and Swift's package.
-    Fetched,
+    /// The wheel, the sandbox's packages and the site.
+    Python,
+    /// The downloads of all hosts, which wait for the network more than for the processor; then the other hosts, one after the other.
+    Others,
 }
 
 impl Lane {
-    pub(crate) const ALL: [Lane; 3] = [Lane::Rust, Lane::Scripts, Lane::Fetched];
+    pub(crate) const ALL: [Lane; 3] = [Lane::Rust, Lane::Python, Lane::Others];
 }
 
 /// The result of a check.

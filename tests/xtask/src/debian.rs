@@ -13,8 +13,8 @@ pub(crate) const NGINX: &str = "nginx, which the sandbox starts as a gateway";
 pub(crate) const CERTUTIL: &str = "certutil, which tells Chromium whom to trust";
 
 pub(crate) const CHECKS: [Check; 2] = [
-    Check::new(Lane::Fetched, NGINX, 300, |_| brought("nginx", "nginx")),
-    Check::new(Lane::Fetched, CERTUTIL, 300, |_| brought("certutil", "libnss3-tools")),
+    Check::new(Lane::Others, NGINX, 300, |_| brought("nginx", "nginx")),
+    Check::new(Lane::Others, CERTUTIL, 300, |_| brought("certutil", "libnss3-tools")),
 ];
 
 /// Installs a program that some tests need. Without it they are skipped, which is a failure where all is to be checked.

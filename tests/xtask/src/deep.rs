@@ -27,7 +27,7 @@ pub(crate) const CHECKS: &[Check] = &[
         run(&mut cargo(&["run", "--quiet", "--profile", "search", "--package", "hopline-world", "--", "deep"]))
     })
     .reads(&["core", "tests/world", "tests/sandbox"]),
-    Check::new(Lane::Scripts, "deep: no package weighs more than it did", 3600, |_| weight::judge(&sizes::all()?))
+    Check::new(Lane::Python, "deep: no package weighs more than it did", 3600, |_| weight::judge(&sizes::all()?))
         .needs(&[PROGRAMS])
         .reads(&["core", "bindings-wasm", "bindings-python", "bindings-uniffi", "tests/bindgen", "tests/bench/sizes.txt"]),
 ];

@@ -17,33 +17,33 @@ const TESTS: &[&str] = &["tests/hosts/node", "tests/vectors", "core/docs/program
 pub(crate) const MADE: &str = "node: the npm package";
 
 pub(crate) const CHECKS: &[Check] = &[
-    Check::new(Lane::Fetched, "node: what the tests need", 300, |_| match npm::missing()? {
+    Check::new(Lane::Others, "node: what the tests need", 300, |_| match npm::missing()? {
         Some(why) => Ok(Outcome::NotRun(why)),
         None => tools().map(|()| Outcome::ONE),
     })
     .reads(&["tests/hosts/node/package-lock.json"])
     .makes(&[]),
-    Check::new(Lane::Scripts, MADE, 600, |profile| install(profile).map(|()| Outcome::ONE))
+    Check::new(Lane::Others, MADE, 600, |profile| install(profile).map(|()| Outcome::ONE))
         .needs(&[PROGRAMS, "node: what the tests need"])
         .reads(PACKAGE)
         .makes(&["node/pack", "node/clean"]),
-    Check::new(Lane::Scripts, "node: the npm package names no folder of this machine", 60, |_| {
+    Check::new(Lane::Others, "node: the npm package names no folder of this machine", 60, |_| {
         paths::none_in(&place()?.join("pack/package"))
     })
     .needs(&[MADE]),
-    Check::new(Lane::Scripts, "node: publint", 60, |_| run(tool("publint")?.arg(place()?.join("pack/package")))).needs(&[MADE]),
-    Check::new(Lane::Scripts, "node: are the types wrong?", 60, |_| run(tool("attw")?.arg(tarball()?))).needs(&[MADE]),
-    Check::new(Lane::Scripts, "node: tsc --strict in ESM and CJS", 180, |_| types()).needs(&[MADE]).reads(TESTS),
-    Check::new(Lane::Scripts, "node: what is measured comes to its result", 180, |_| run(measure(&tarball()?)?.arg("--once")))
+    Check::new(Lane::Others, "node: publint", 60, |_| run(tool("publint")?.arg(place()?.join("pack/package")))).needs(&[MADE]),
+    Check::new(Lane::Others, "node: are the types wrong?", 60, |_| run(tool("attw")?.arg(tarball()?))).needs(&[MADE]),
+    Check::new(Lane::Others, "node: tsc --strict in ESM and CJS", 180, |_| types()).needs(&[MADE]).reads(TESTS),
+    Check::new(Lane::Others, "node: what is measured comes to its result", 180, |_| run(measure(&tarball()?)?.arg("--once")))
         .needs(&[MADE])
         .reads(&["tests/bench/node", "tests/bench/rounds.mjs", "tests/bench/products.json"]),
-    Check::new(Lane::Scripts, "node: a page loads no more than it did", 600, |_| weigh()).needs(&[MADE]).reads(&[
+    Check::new(Lane::Others, "node: a page loads no more than it did", 600, |_| weigh()).needs(&[MADE]).reads(&[
         "core",
         "bindings-wasm",
         "tests/bindgen",
         "tests/bench/sizes.txt",
     ]),
-    Check::new(Lane::Scripts, "node: vectors, real HTTP, crashes, input", 900, |_| tests(None)).needs(&[NGINX, MADE]).reads(TESTS),
+    Check::new(Lane::Others, "node: vectors, real HTTP, crashes, input", 900, |_| tests(None)).needs(&[NGINX, MADE]).reads(TESTS),
 ];
 
 fn types() -> Result<Outcome, Fail> {

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ._async_reseller import AsyncResellerClient
     from ._async_session import AsyncOpening, AsyncOpenSession
     from ._http._thread import in_thread
+    from ._postgres import PostgresStore
     from ._price import quote
     from ._products import IpRange, is_shared, needs_project_id, parse_ip_range
     from ._sync_reseller import ResellerClient
@@ -71,6 +72,7 @@ __all__ = [
     "OwnedElsewhere",
     "Pages",
     "Pool",
+    "PostgresStore",
     "Reply",
     "Request",
     "ResellerClient",
@@ -113,6 +115,7 @@ _LATER = {
     "AsyncResellerClient": "_async_reseller",
     "AsyncResumed": "_async_client",
     "IpRange": "_products",
+    "PostgresStore": "_postgres",
     "ResellerClient": "_sync_reseller",
     "in_thread": "_http._thread",
     "is_shared": "_products",

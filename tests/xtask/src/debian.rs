@@ -12,9 +12,16 @@ pub(crate) const NGINX: &str = "nginx, which the sandbox starts as a gateway";
 /// The name of what brings certutil.
 pub(crate) const CERTUTIL: &str = "certutil, which tells Chromium whom to trust";
 
-pub(crate) const CHECKS: [Check; 2] = [
+/// The name of what brings PostgreSQL.
+pub(crate) const POSTGRES: &str = "PostgreSQL, whose database is a store";
+/// The name of what brings PgBouncer.
+pub(crate) const PGBOUNCER: &str = "PgBouncer, which stands before that database";
+
+pub(crate) const CHECKS: [Check; 4] = [
     Check::new(Lane::Others, NGINX, 300, |_| brought("nginx", "nginx")),
     Check::new(Lane::Others, CERTUTIL, 300, |_| brought("certutil", "libnss3-tools")),
+    Check::new(Lane::Others, POSTGRES, 300, |_| brought("postgres", "postgresql")),
+    Check::new(Lane::Others, PGBOUNCER, 300, |_| brought("pgbouncer", "pgbouncer")),
 ];
 
 /// Installs a program that some tests need. Without it they are skipped, which is a failure where all is to be checked.
@@ -33,8 +40,14 @@ fn brought(name: &str, package: &str) -> Result<Outcome, Fail> {
 /// The first program that is found by one of those names. Debian has some where only root looks.
 pub(crate) fn program(names: &[&str]) -> Option<PathBuf> {
     let folders = std::env::var_os("PATH")?;
-    let folders = std::env::split_paths(&folders).chain([PathBuf::from("/usr/sbin")]);
+    let folders = std::env::split_paths(&folders).chain([PathBuf::from("/usr/sbin")]).chain(of_postgres());
     folders.flat_map(|folder| names.iter().map(move |name| folder.join(name))).find(|path| path.is_file())
+}
+
+/// The folders of PostgreSQL's own programs, one a version.
+fn of_postgres() -> impl Iterator<Item = PathBuf> {
+    let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    versions.map(|version| version.path().join("bin"))
 }
 
 /// Installs a package of Debian's, where this is one and we may.

@@ -5,7 +5,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use crate::cargo::{bindgen, is_ci, peers, programs, root, run, sandbox, target, vectors};
 use crate::check::{Check, Lane, Outcome, PROGRAMS};
-use crate::debian::NGINX;
+use crate::debian::{NGINX, PGBOUNCER, POSTGRES};
 use crate::profile::Profile;
 use crate::{Fail, junit, npm, paths, sandbox as sandbox_packages, targets};
 
@@ -41,7 +41,7 @@ pub(crate) const CHECKS: &[Check] = &[
         .needs(&["python: the wheel"])
         .reads(TESTS),
     Check::new(Lane::Python, "python: vectors, real HTTP, crashes, input", 1500, |_| tests(None))
-        .needs(&[NGINX, "python: the wheel"])
+        .needs(&[NGINX, POSTGRES, PGBOUNCER, "python: the wheel"])
         .reads(TESTS),
     Check::new(Lane::Python, "python: what is measured comes to its result", 180, |_| run(measure(&wheel()?)?.arg("--once")))
         .needs(&["python: the wheel"])

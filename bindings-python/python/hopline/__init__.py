@@ -10,7 +10,7 @@ effect.
 
 from typing import TYPE_CHECKING, Any
 
-from . import _told, _types
+from . import _entry, _told, _types  # noqa: F401
 from ._events import AsyncEvents, Events
 from ._hopline import VERSION as __version__
 from ._http import Failed, Request, Response

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, overload
 
 from ._answers import failure, read, read_any, read_order, read_page, read_session, stands_for_nothing
@@ -39,6 +40,14 @@ class AsyncClient:
     __slots__ = ("_engine", "_send")
     _engine: Engine
     _send: AsyncTransport
+
+    def __init_subclass__(cls) -> None:
+        # Python's own errors name a method by its class, which is to be the one that the caller knows.
+        operations = cls.__mro__[1]
+        if operations.__name__.endswith("Operations"):
+            for name, method in vars(operations).items():
+                if isinstance(method, FunctionType):
+                    method.__qualname__ = f"{cls.__name__}.{name}"
 
     def __reduce__(self) -> Any:
         raise TypeError("a client can't be pickled or copied; make one in each process, with a store that they share")

@@ -63,7 +63,10 @@ def new_engine(own: Mapping[str, Any], store: Store | None, same_account: bool, 
     check_import()
     for name in options:
         if name not in Options.__annotations__:
-            raise TypeError(f"a client has no option `{name}`")
+            from difflib import get_close_matches
+
+            likely = get_close_matches(name, [*Options.__annotations__, *own], n=1)
+            raise TypeError(f"a client has no option `{name}`" + (f"; did you mean `{likely[0]}`?" if likely else ""))
     chosen = {name: value for name, value in own.items() if value is not None}
     told: Environment = chosen.pop("environment")
     chosen.update((name, value) for name, value in options.items() if name not in RETRY and value is not None)

@@ -82,7 +82,11 @@ def check_use_with(operation: str, params: Mapping[str, Any], client: UseWith | 
     if client is None:
         return
     if client not in get_args(UseWith):
-        invalid(operation, "use_with", f"must be one of {', '.join(f'`{known}`' for known in get_args(UseWith))}")
+        from difflib import get_close_matches
+
+        likely = get_close_matches(str(client), get_args(UseWith), n=1)
+        meant = f" (did you mean `{likely[0]}`?)" if likely else ""
+        invalid(operation, "use_with", f"must be one of {', '.join(f'`{known}`' for known in get_args(UseWith))}{meant}")
     chosen = {name: value for name, value in params.items() if name == "protocol" and value is not UNSET}
     _check_package(operation, client, ask("use_with", client=client, **chosen).get("scheme"))
 

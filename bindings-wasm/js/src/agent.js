@@ -4,6 +4,7 @@ import { Client, equip } from "./client.js";
 import { Engine } from "./engine.js";
 import { asked, refuse } from "./error.js";
 import { host } from "./host.js";
+import { meant } from "./names.js";
 import { runtime } from "./runtime.js";
 import { seenOf } from "./seen.js";
 import { OpenSession } from "./session.js";
@@ -35,7 +36,7 @@ const agent = /* @__PURE__ */ equip(
       const { keep, ...rest } = options;
       const { useWith } = rest;
       if (useWith !== undefined && !USE_WITH.includes(useWith)) {
-        throw refuse("invalid", "open_session", `\`useWith\` must be one of ${USE_WITH.map((word) => `\`${word}\``).join(", ")}`, { field: "useWith" });
+        throw refuse("invalid", "open_session", `\`useWith\` must be one of ${USE_WITH.map((word) => `\`${word}\``).join(", ")}${typeof useWith === "string" ? meant(useWith, false, USE_WITH) : ""}`, { field: "useWith" });
       }
       return this.wait("open_session", params, rest, { ends: !flag("open_session", "keep", keep) });
     }

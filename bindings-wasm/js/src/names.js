@@ -23,7 +23,7 @@ export const theirs = (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.to
 /** The options that may be meant by another name. */
 const [RETRY, ONE_WORD] = [
   ["attempts", "timeoutMs", "windowMs", "retryPaid", "backoffMs", "throttledBackoffMs", "maxBackoffMs", "conflictMs"],
-  ["account", "attempts", "credentials", "fetch", "headers", "intent", "keep", "log", "password", "position", "retry", "signal", "store", "token", "until", "username"],
+  ["account", "attempts", "credentials", "fetch", "headers", "intent", "keep", "log", "password", "position", "product", "retry", "signal", "store", "token", "until", "username"],
 ];
 /** Their names in other packages. */
 const ELSEWHERE = { timeout: "timeoutMs", retries: "attempts", maxRetries: "attempts", maxAttempts: "attempts", key: "apiKey", url: "baseUrl", logger: "log", maxPrice: "maxUnitPrice", dailyCap: "dailyCapUsd" };
@@ -35,6 +35,9 @@ export function meant(name, isOfClient, all = [...ONE_WORD, ...[...OPTIONS].map(
   if (isOfClient && RETRY.includes(likely)) return `; of a client it is \`retry.${likely}\``;
   return likely === undefined || likely === name ? "" : `; did you mean \`${likely}\`?`;
 }
+
+/** The addition about an option in the service's spelling: an option of that name, or a parameter, which is no option. */
+export const strange = (name) => (OPTIONS.has(name) ? `; options are spelled like \`${ours(name)}\`` : "; parameters of the request are members of the argument before");
 
 /** Returns true if one letter more, less or another makes one word of the other. */
 function isNear(one, other) {
@@ -72,6 +75,8 @@ export function respelled(fields, called, given) {
   const text = (told) =>
     told
       .replace(/`([\w.]+)`/g, (all, name) => (isOption(name) ? `\`${ours(name)}\`` : all))
+      .replace(/`(\w+)` is not a field of `\w+`/, (all, name) => (ONE_WORD.includes(name) || OPTIONS.has(theirs(name)) ? `\`${name}\` is an option: give it in the argument after` : all))
+      .replace(/unknown field `product\.\w+`/, (all) => `${all}; \`cheapest\` makes a product`)
       .replace(/unknown field `(\w+)`/, (all, name) => (field === "options" ? all + meant(name, operation === "client") : all))
       .replace(/`(\w+)` must be (?:a value of its type|JSON of its kind)(?:, and is not at `([^`]+)`)?/, (all, ...path) => {
         const names = path.slice(0, 2).join(".").match(/\w+/g);

@@ -1,5 +1,5 @@
 import { refuse } from "./error.js";
-import { ours, theirs } from "./names.js";
+import { ours, theirs, strange } from "./names.js";
 import { Secret } from "./secret.js";
 import { memberOf } from "./words.js";
 
@@ -28,7 +28,7 @@ function headersOf(operation, given) {
 export function spell(operation, options) {
   const entries = Object.entries(options).map(([name, value]) => {
     // In the core's spelling an option would bypass the checks here.
-    if (name.includes("_")) throw refuse("invalid", operation, `\`options\` has an unknown field \`${name}\`; options are spelled like \`${ours(name)}\``, { field: "options" });
+    if (name.includes("_")) throw refuse("invalid", operation, `\`options\` has an unknown field \`${name}\`${strange(name)}`, { field: "options" });
     const inner = NESTED.has(name) && value !== null && typeof value === "object" && isPlain(value) && !Array.isArray(value);
     return [theirs(name), inner ? spell(operation, value) : name === "headers" ? headersOf(operation, value) : value];
   });

@@ -45,6 +45,9 @@ host_record! {
         pub in_doubt_since: Option<Millis> => Time,
         /// The time from which the operation can be settled as not happened, Unix milliseconds: an hour after it was last under way.
         pub settle_from: Option<Millis> => Time,
+        /// True if a person said that the operation happened, and the service has not shown its result since. Settling it again corrects
+        /// that.
+        pub settled: Option<bool>,
         /// Of a renewal in doubt: true if its session was ended since. The renewal may still arrive, and only resuming its record sends it
         /// again.
         pub session_over: Option<bool>,

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::near::meant;
 use super::read::whole_of;
 use super::time;
 use crate::collections::Map;
@@ -25,7 +26,10 @@ pub(crate) type RawMembers<'a> = Vec<(Cow<'a, str>, &'a str)>;
 
 pub(super) fn no_strangers(record: &Record, given: &RawMembers<'_>, path: &str) -> Result<(), Refusal> {
     match given.iter().find(|(name, _)| record.field(name).is_none()) {
-        Some((name, _)) => Err(Refusal::new(&format!("{path}{}", shorten(name)), format!("is not a field of `{}`", record.name))),
+        Some((name, _)) => {
+            let likely = meant(name, record.fields.iter().map(|field| field.name));
+            Err(Refusal::new(&format!("{path}{}", shorten(name)), format!("is not a field of `{}`{likely}", record.name)))
+        }
         None => Ok(()),
     }
 }
@@ -92,7 +96,7 @@ pub(super) fn check(field: &Field, path: &str, shape: Shape, raw: &str, given: &
             }
             None => {
                 let known: Vec<&str> = words.words.iter().map(|word| word.word).collect();
-                refuse(&format!("must be one of {}", known.join(", ")))
+                refuse(&format!("must be one of {}{}", known.join(", "), meant(&plain(raw), known.iter().copied())))
             }
         },
         Shape::Json | Shape::Error => Ok(raw.to_owned()),

@@ -7,6 +7,7 @@ mod envelope;
 mod facts;
 mod host;
 mod media_type;
+mod near;
 mod read;
 mod request;
 mod stored_answer;
@@ -20,6 +21,7 @@ pub(crate) use envelope::{Answer, Content, Failure, Success, classify, classify_
 pub use facts::Facts;
 pub(crate) use facts::{id_of, is_same_id, items, lacks_list, names_another_order, status_of};
 pub(crate) use host::{encoded, host_of, is_host};
+pub(crate) use near::meant;
 pub use read::{DecodeError, Expected, Reading, Received, Response, read};
 pub(crate) use read::{Flaw, decimal_of, names_a_secret, reading, view, view_for_doubles};
 pub use read::{is_secret_name, read_as, secret_endings};

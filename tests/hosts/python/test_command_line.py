@@ -135,7 +135,9 @@ def test_a_failure_is_one_sentence_and_an_exit_code(shell: Shell, sandbox: Sandb
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "file").write_text("of somebody else")
     assert Shell(sandbox, tmp_path / "other").run("doubts", code=1).err.count("\n") == 1
-    assert "SESSION_NOT_FOUND" in shell.run("end", "ses_1", "--yes", code=1).err
+    sent = sandbox.times("terminate_session")
+    assert "neither the account nor the store has a session `ses_1`, so nothing was sent" in shell.run("end", "ses_1", "--yes", code=1).err
+    assert sandbox.times("terminate_session") == sent
 
 
 def test_a_session_that_is_not_usable_in_time_is_bought_all_the_same(tmp_path: Path) -> None:
@@ -367,3 +369,30 @@ def test_a_living_session_is_not_forgotten_by_yes_alone(shell: Shell, sandbox: S
     refused = stranger.run("forget", "job-17", "--yes", "--living", code=1)
     assert "was not forgotten" in refused.out and "job-17" in shell.run("sessions").out
     assert "is forgotten" in shell.run("forget", "job-17", "--yes", "--living").out
+
+
+@pytest.mark.parametrize("module", ["hopline._told", "hopline._session", "hopline._cli.main", "argparse"])
+def test_an_interrupt_while_the_command_is_loaded_is_one_line(module: str, shell: Shell, tmp_path: Path) -> None:
+    finder = f"""import sys
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupting())
+"""
+    (tmp_path / "sitecustomize.py").write_text(finder)
+    shell.environment["PYTHONPATH"] = str(tmp_path)
+    assert shell.run("balance", code=130).err == "hopline: interrupted; nothing was done\n"
+
+
+def test_a_mistyped_session_is_named_with_the_one_that_was_meant_and_nothing_is_sent(shell: Shell, sandbox: Sandbox) -> None:
+    shell.run(*BUY)
+    [session] = [one["session_id"] for one in sandbox.state()["sessions"]]
+    for typo, meant in (("job-18", "job-17"), (session[:-1], session)):
+        assert f"so nothing was sent to end it; did you mean `{meant}`?" in shell.run("end", typo, "--yes", code=1).err
+    assert sandbox.times("terminate_session") == 0
+    # The account knows a session that the store does not.
+    shell.environment["HOPLINE_STORE"] = ""
+    assert "the account has no session `job-17`" in shell.run("end", "job-17", "--yes", code=1).err
+    shell.run("end", session, "--yes")
+    assert sandbox.times("terminate_session") == 1

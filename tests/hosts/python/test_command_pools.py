@@ -214,6 +214,16 @@ def test_a_failure_is_one_sentence(sandbox: Sandbox, tmp_path: Path) -> None:
     assert done.returncode == 2 and "HOPLINE_API_KEY" in done.stderr
 
 
+def test_a_drain_says_how_many_sessions_are_static(sandbox: Sandbox, tmp_path: Path) -> None:
+    static = {**SHOP, "session_type": "static", "product_no": "static-us"}
+    with hopline.AgentClient(**sandbox.account, store=hopline.FolderStore(tmp_path)) as agent, agent.open_pool("dc", size=2, keep_ready=2, **static) as pool:
+        pool.wait_ready(2)
+    drain = ("pool", "drain", "dc", "--store", str(tmp_path))
+    assert "terminates its 2 sessions: 0 with programs that run, 2 static, which stay without --static; unused" in run(sandbox, *drain, code=2)
+    assert "2 static, which are terminated too, and not refunded; unused" in run(sandbox, *drain, "--static", code=2)
+    assert len(living(sandbox)) == 2
+
+
 def test_drain_and_resume_say_what_they_do_and_ask(sandbox: Sandbox, tmp_path: Path) -> None:
     with hopline.AgentClient(**sandbox.account, store=hopline.FolderStore(tmp_path)) as agent, agent.open_pool("shop", size=2, keep_ready=2, **SHOP) as pool:
         pool.wait_ready(2)
@@ -224,8 +234,8 @@ def test_drain_and_resume_say_what_they_do_and_ask(sandbox: Sandbox, tmp_path: P
     assert json.loads(run(sandbox, "pool", "list", *store, "--json"))[0]["hold"] is not None
     asked = Shell(sandbox, tmp_path)
     drain = asked.run("pool", "drain", "shop", "--static", code=2).err
-    assert "terminates its 2 sessions, of which 0 are with programs that run; static ones, too, which are not refunded" in drain
+    assert "terminates its 2 sessions: 0 with programs that run, none of them static; unused" in drain
     code, seen = asked.at_terminal("pool", "drain", "shop", answers=("",))
-    assert code == 1 and "static ones only with --static" in seen and len(living(sandbox)) == 2
+    assert code == 1 and "none of them static" in seen and len(living(sandbox)) == 2
     code, _ = asked.at_terminal("pool", "drain", "shop", answers=("y",))
     assert code == 0 and not living(sandbox)

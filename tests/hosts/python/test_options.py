@@ -151,8 +151,8 @@ def test_the_same_in_a_task_which_may_be_cancelled(sandbox: Sandbox) -> None:
     ("options", "said"),
     [
         ({"max_unit_price": -1}, "`max_unit_price` must be at least 0"),
-        ({"max_unit_price": "cheap"}, "`max_unit_price` must be a value of its type"),
-        ({"max_unit_price": Decimal("NaN")}, "`max_unit_price` must be a value of its type"),
+        ({"max_unit_price": "cheap"}, "`max_unit_price` must be a decimal number of at most 28 digits"),
+        ({"max_unit_price": Decimal("NaN")}, "`max_unit_price` must be a decimal number of at most 28 digits"),
         ({"expected_charge_usd": Decimal("-0.01")}, "`expected_charge_usd` must be at least 0"),
     ],
 )

@@ -20,7 +20,8 @@ let package = Package(
         .executableTarget(name: "pool", dependencies: [hopline]),
         .executableTarget(name: "program", dependencies: [hopline]),
         .executableTarget(name: "reseller", dependencies: [hopline]),
-        .testTarget(name: "HoplineTests", dependencies: [hopline, core, "Kit", "buyer", "first", "pool", "program", "reseller"]),
+        .executableTarget(name: "shortest", dependencies: [hopline]),
+        .testTarget(name: "HoplineTests", dependencies: [hopline, core, "Kit", "buyer", "first", "pool", "program", "reseller", "shortest"]),
     ],
     swiftLanguageModes: [.v6]
 )

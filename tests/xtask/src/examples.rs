@@ -25,12 +25,58 @@ pub(crate) fn run() -> Result<Outcome, Fail> {
         // Each has a folder of its own, since they leave their records in the present one.
         let folder = std::env::temp_dir().join(format!("hopline-example-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder)?;
-        let ended = sandbox.run_twice(name, &folder);
+        let ended = if name == "first" { wherever_killed(&folder) } else { sandbox.run_twice(name, &folder) };
         std::fs::remove_dir_all(&folder)?;
         ended?;
         passed += 1;
     }
     Ok(Outcome::Counted { passed, failed: 0, ignored: 0 })
+}
+
+/// The places where the first program is killed: the last operation that is done, and the next one, which is held. A request to end its
+/// session does not end it for an hour.
+const PLACES: [(&str, &str, &str); 3] = [
+    ("list_products", "create_session", "delay"),
+    ("create_session", "get_session", "delay"),
+    ("get_session", "terminate_session", "in_progress"),
+];
+
+/// The first program fetches a page, and goes on with its purchase wherever it was killed. Run again it buys the next session, on the same
+/// day and on the next one.
+fn wherever_killed(folder: &Path) -> Result<(), Fail> {
+    for (operation, then, kind) in PLACES {
+        let (sandbox, folder) = (Sandbox::start(&["--provisioning-ms", "0"])?, folder.join(operation));
+        std::fs::create_dir_all(&folder)?;
+        let fault = serde_json::json!({ "operation": then, "fault": { "kind": kind, "ms": 3_600_000 } });
+        sandbox.control("POST", "/faults", &fault.to_string())?;
+        let mut process = sandbox.begin("first", &folder)?;
+        while sandbox.control("GET", "/state", "")?["executions"][operation].is_null() {
+            if let Some(status) = process.try_wait()? {
+                return Err(format!("the first program ended with {status} before it was killed at {operation}").into());
+            }
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        process.kill()?;
+        process.wait()?;
+        sandbox.control("DELETE", "/faults", "")?;
+        println!("(killed at {operation})");
+        for charges in 1..=3 {
+            let output = sandbox.begin("first", &folder)?.wait_with_output()?;
+            let printed = String::from_utf8_lossy(&output.stdout);
+            print!("{printed}");
+            let charged = sandbox.control("GET", "/state", "")?["charges"].as_array().map(Vec::len);
+            if !output.status.success() || printed != "200 for 2 USD\n" || charged != Some(charges) {
+                return Err(format!(
+                    "killed at {operation} and run again, the first program printed {printed:?} and paid {charged:?} times"
+                )
+                .into());
+            }
+            if charges == 2 {
+                sandbox.control("POST", "/clock", r#"{"advance_ms":86400000}"#)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// A sandbox that ends with this process.
@@ -42,6 +88,7 @@ pub(crate) struct Sandbox {
     /// The login at the backend: the name and the password.
     pub(crate) login: [String; 2],
     control_url: String,
+    target_url: String,
 }
 
 impl Sandbox {
@@ -58,6 +105,7 @@ impl Sandbox {
             backend_url: field("backend_url")?,
             login: [field("username")?, field("password")?],
             control_url: field("control_url")?,
+            target_url: field("target_url")?,
             process,
         })
     }
@@ -93,8 +141,8 @@ impl Sandbox {
         }
     }
 
-    /// Tells the sandbox something.
-    fn control(&self, method: &str, path: &str, body: &str) -> Result<(), Fail> {
+    /// Tells the sandbox something, or asks it.
+    fn control(&self, method: &str, path: &str, body: &str) -> Result<serde_json::Value, Fail> {
         let (host, folder) = self.control_url.trim_start_matches("http://").split_once('/').ok_or("the control URL has no path")?;
         let length = body.len();
         let mut stream = TcpStream::connect(host)?;
@@ -105,7 +153,9 @@ impl Sandbox {
         let mut answer = String::new();
         stream.read_to_string(&mut answer)?;
         match answer.split(' ').nth(1) {
-            Some(status) if status.starts_with('2') => Ok(()),
+            Some(status) if status.starts_with('2') => {
+                Ok(serde_json::from_str(answer.split_once("\r\n\r\n").map_or("", |(_, body)| body)).unwrap_or_default())
+            }
             _ => Err(format!("the sandbox's control answered {method} {path} with {answer}").into()),
         }
     }
@@ -115,6 +165,8 @@ impl Sandbox {
         command.current_dir(folder).env("HOPLINE_BASE_URL", &self.agent_url).env("HOPLINE_API_KEY", &self.api_key);
         let [username, password] = &self.login;
         command.env("HOPLINE_BACKEND_URL", &self.backend_url).env("HOPLINE_USERNAME", username).env("HOPLINE_PASSWORD", password);
+        // The page that the first one fetches.
+        command.arg(&self.target_url);
         Ok(command.stdout(Stdio::piped()).spawn()?)
     }
 }

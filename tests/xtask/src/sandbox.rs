@@ -46,10 +46,10 @@ pub(crate) const CHECKS: &[Check] = &[
         .needs(&[MADE]),
     Check::new(Lane::Python, "sandbox: what Python's README says to type fetches a page, without Rust", 300, |_| first_python())
         .needs(&[PROGRAMS, MADE, "python: the wheel"])
-        .reads(&["bindings-python/README.md", "core/docs/programs/python"]),
+        .reads(&["bindings-python/README.md"]),
     Check::new(Lane::Python, "sandbox: what JavaScript's README says to type fetches a page, without Rust", 300, |_| first_node())
         .needs(&[PROGRAMS, MADE, node::MADE])
-        .reads(&["bindings-wasm/README.md", "core/docs/programs/js"]),
+        .reads(&["bindings-wasm/README.md"]),
 ];
 
 /// The systems that packages are made for: where they are only tested, this one.
@@ -161,12 +161,13 @@ fn first_python() -> Result<Outcome, Fail> {
     let readme = std::fs::read_to_string(root().join("bindings-python/README.md"))?;
     let clean = clean("first-python")?;
     let programs: Vec<&str> = readme.split("```python\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
-    std::fs::write(clean.join("first.py"), programs.first().ok_or("the README has no program")?)?;
-    std::fs::copy(root().join("core/docs/programs/python/pool.py"), clean.join("pool.py"))?;
+    for (number, name) in ["first.py", "program.py"].into_iter().enumerate() {
+        std::fs::write(clean.join(name), programs.get(number).ok_or("the README lacks a program")?)?;
+    }
     let wheels = [only_file(&target()?.join("python/wheels"), "")?, only_file(&place()?.join("wheels"), std::env::consts::ARCH)?];
     let script = commands(&readme)?.replace("install hopline hopline-sandbox", &format!("install -q {}", wheels.map(quoted).join(" ")));
     let script = format!("python3 -m venv venv\nPATH=\"$PWD/venv/bin:$PATH\"\n{script}");
-    fetches_a_page(&clean, &script, &["200 keep", "dynamic-world"])
+    fetches_a_page(&clean, &script, &["200 for 2 USD", "dynamic-world"])
 }
 
 /// The same for JavaScript's.
@@ -177,7 +178,6 @@ fn first_node() -> Result<Outcome, Fail> {
         let (name, text) = program.split_once('\n').ok_or("a program of the README is empty")?;
         std::fs::write(clean.join(name), text)?;
     }
-    std::fs::copy(root().join("core/docs/programs/js/pool.mjs"), clean.join("pool.mjs"))?;
     let made = place()?.join("npm");
     let system = SYSTEMS.iter().find(|system| system.arch == std::env::consts::ARCH).ok_or("there is no package for this system")?;
     let version = env!("CARGO_PKG_VERSION");
@@ -185,7 +185,7 @@ fn first_node() -> Result<Outcome, Fail> {
         [node::tarball()?, made.join(format!("{NAME}-{version}.tgz")), made.join(format!("{NAME}-{}-{version}.tgz", system.npm))];
     let tarballs = tarballs.map(|path| quoted(path.display().to_string())).join(" ");
     let script = commands(&readme)?.replace("install hopline hopline-sandbox", &format!("install --no-audit --no-fund {tarballs}"));
-    fetches_a_page(&clean, &script, &["advice: 'keep'", "dynamic-world"])
+    fetches_a_page(&clean, &script, &["200 for 2 USD", "dynamic-world"])
 }
 
 /// A path as a word of a shell: the folder of a clone may have any name.

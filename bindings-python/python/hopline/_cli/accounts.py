@@ -83,6 +83,18 @@ class Shell(ExitStack):
         self.hint = alike(name, [known for one in entries for known in names_of(one)])
         return name
 
+    def living(self, agent: hopline.AgentClient, name: str) -> str:
+        """The session that a name stands for, to end it. What the store does not know is read first: a mistyped name is no session's."""
+        session_id = self.session_id(agent, name)
+        if session_id == name:
+            try:
+                agent.get_session(session_id=name)
+            except hopline.Refused as error:
+                if error.code == "SESSION_NOT_FOUND":
+                    has = "the account has no" if self.asked.store is None else "neither the account nor the store has a"
+                    raise Stop(f"{has} session `{name}`, so nothing was sent to end it{self.hint}", [self.type("sessions")]) from None
+        return session_id
+
     def on_event(self, event: hopline.Event) -> None:
         """Says how a purchase goes on."""
         if (text := _progress(event)) is not None:
@@ -167,8 +179,8 @@ def is_doubt(one: hopline.Saved) -> bool:
 
 
 def is_settled(one: hopline.Saved) -> bool:
-    """Returns true for a session that a person named, and that the service has not shown yet."""
-    return one.holds == "session" and one.status is None
+    """Returns true for what a person said has happened, and the service has not shown yet."""
+    return one.settled is True
 
 
 def next_commands(error: hopline.HoplineError, asked: argparse.Namespace) -> list[str]:

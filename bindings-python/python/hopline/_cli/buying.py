@@ -181,7 +181,7 @@ def end(shell: Shell) -> Outcome:
     """Terminates a session. A program that opens it with `if_ended="buy"` buys again at its next start."""
     asked = shell.asked
     agent = shell.agent("if_given")
-    session_id = shell.session_id(agent, asked.name)
+    session_id = shell.living(agent, asked.name)
     step = f"terminates session {session_id}: its prepaid traffic or time is lost, and nothing is refunded"
     shell.screen.confirm([step], is_agreed=asked.yes)
     agent.terminate_session(session_id=session_id)

@@ -139,7 +139,7 @@ def settle(shell: Shell) -> Outcome:
     asked = shell.asked
     if asked.became is not None and asked.became.lower() in _NO_IDS:
         raise Stop(f"`{asked.became}` is no id", [shell.type("settle", asked.name)], code=2)
-    client, one = shell.find(asked.name, lambda one: is_doubt(one) or may_be_said(one), "doubt")
+    client, one = shell.find(asked.name, lambda one: is_doubt(one) or is_settled(one), "doubt")
     became, happened, is_known = asked.became, asked.became is not None or asked.happened, True
     if not happened and not asked.not_happened:
         if is_doubt(one):
@@ -169,11 +169,6 @@ def settle(shell: Shell) -> Outcome:
 
 
 _NO_IDS = {"y", "yes", "n", "no", "none"}
-
-
-def may_be_said(one: hopline.Saved) -> bool:
-    """Returns true if a person may have said what became of it. Core knows, and settles nothing else."""
-    return is_settled(one) or (one.holds == "accepted" and one.status is None)
 
 
 def _look_up(shell: Shell, client: Client, one: hopline.Saved) -> tuple[list[dict[str, Any]], list[Line], bool]:

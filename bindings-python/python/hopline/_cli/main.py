@@ -83,6 +83,9 @@ def parser() -> Parser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command and returns its exit code; `hopline --help` lists them."""
     given = sys.argv[1:] if arguments is None else list(arguments)
+    if arguments is None:
+        # From here on an interruption is said with what was done.
+        sys.excepthook = sys.__excepthook__
     screen = Screen(is_json="--json" in given)
     code = _run(given, screen)
     if arguments is None:

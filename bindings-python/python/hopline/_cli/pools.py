@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from time import monotonic, sleep
 
 import hopline
@@ -54,8 +55,9 @@ def pool(shell: Shell) -> Outcome:
         if asked.command == "drain":
             held = [one for one in _slots(agent, name) if one.holds == "session"]
             with_programs = sum(one.whose == "other" for one in held)
-            kinds = "static ones, too, which are not refunded" if asked.static else "but static ones only with --static"
-            step = f"closes {name} in all programs and terminates its {len(held)} sessions, of which {with_programs} are with programs that run; {kinds}"
+            static = _count_static(agent, held)
+            kinds = f"{static} static, which {'are terminated too, and not refunded' if asked.static else 'stay without --static'}" if static else "none of them static"
+            step = f"closes {name} in all programs and terminates its {len(held)} sessions: {with_programs} with programs that run, {kinds}"
             shell.screen.confirm([f"{step}; unused traffic or time is lost"], is_agreed=asked.yes)
             return _drain(agent, pool, asked.static)
         if asked.command == "pause":
@@ -73,6 +75,14 @@ def pool(shell: Shell) -> Outcome:
 def _slots(agent: hopline.AgentClient, name: str) -> Iterable[hopline.Saved]:
     """What the store keeps of the slots of a pool."""
     return (one for one in agent.saved() if (one.intent or "").startswith(f"pool/{name}/"))
+
+
+def _count_static(agent: hopline.AgentClient, held: Sequence[hopline.Saved]) -> int:
+    """Counts the sessions that are static. All sessions of a pool are of one type, so the first one that can be read says it."""
+    for one in held:
+        with suppress(hopline.HoplineError):
+            return len(held) if agent.get_session(session_id=one.session_id or "").session_type == "static" else 0
+    return 0
 
 
 def _drain(agent: hopline.AgentClient, pool: hopline.Pool, include_static: bool) -> Outcome:

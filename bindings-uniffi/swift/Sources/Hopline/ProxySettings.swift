@@ -18,6 +18,19 @@ extension Proxy {
         try Secret(told().curl)
     }
 
+    /// The settings for curl as the standard input of a `Process` that runs `curl --config -`.
+    public func curlInput() throws(HoplineError) -> Pipe {
+        let (input, settings) = (Pipe(), Data(try curl().reveal().utf8))
+        do {
+            // A pipe holds that much before anybody reads it.
+            try input.fileHandleForWriting.write(contentsOf: settings)
+            try input.fileHandleForWriting.close()
+        } catch {
+            throw HoplineError(.invalid, "proxy", "the system gave no pipe: \(error)", advice: .retryLater, say: "nothing was sent")
+        }
+        return input
+    }
+
     /// Sends the requests of a `URLSession` with this configuration through the proxy, HTTP or SOCKS5, credentials included, and never past
     /// it: a proxy that fails is an error of the request (`allowFailover` is false).
     ///

@@ -4,7 +4,7 @@ import { refuse, relay, toNode } from "hopline/backend";
 
 const handle = relay({
   mount: "/api/v1",
-  allow: ["getBalance", "createSession", "getSession"],
+  allow: ["getBalance", "listProducts", "createSession", "getSession", "terminateSession"],
   // Your login goes here: who asks, or `refuse(401, "log in first")`. Here everybody who reaches the server is Ann.
   authorize: () => ({ account: "ann" }),
   // Limits of your own. Nothing is passed on before they agree.

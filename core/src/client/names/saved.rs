@@ -64,6 +64,7 @@ fn empty(record: RecordId, whose: Whose, operation: &str, holds: RecordKind) -> 
         reason: None,
         in_doubt_since: None,
         settle_from: None,
+        settled: None,
         session_over: None,
     }
 }
@@ -73,7 +74,8 @@ fn of_data(data: &Data, record: RecordId, whose: Whose) -> Saved {
     if let Some(session) = &data.session {
         let holds = if session.is_over() { RecordKind::Accepted } else { RecordKind::Session };
         let of = empty(record, whose, CreateSession::ENDPOINT.name, holds);
-        return Saved { intent, session_id: Some(session.id.clone()), status: session.status.clone(), ..of };
+        let settled = session.unconfirmed.then_some(true);
+        return Saved { intent, session_id: Some(session.id.clone()), status: session.status.clone(), settled, ..of };
     }
     if let Some(call) = data.refused() {
         let reason = Some("backend".to_owned());
@@ -103,6 +105,7 @@ fn of_data(data: &Data, record: RecordId, whose: Whose) -> Saved {
         session_id: facts.session_id,
         order_no: facts.order_no,
         status: facts.status,
+        settled: facts.settled.then_some(true),
         ..empty(record, whose, operation, RecordKind::Accepted)
     }
 }

@@ -8,7 +8,7 @@ use crate::client::requests::{NameRequest, RequestKind};
 use crate::client::router::Router;
 use crate::client::types::{Outputs, ReadFailure};
 use crate::contract::agent::{CreateSession, Session};
-use crate::contract::{Json, Operation};
+use crate::contract::{Decimal, Json, Operation};
 use crate::engine::{Answered, Bought, Phase, RecordId};
 use crate::policy::{Advice, Effect, Error, Kind};
 use crate::state::{JobId, Name, User};
@@ -26,6 +26,8 @@ pub struct SessionReply {
     pub session_id: String,
     /// Where it is.
     pub phase: Phase,
+    /// The charge of its purchase in USD, where the service stated it.
+    pub charged_usd: Option<Decimal>,
     /// The last read of it, typed.
     pub session: Session,
     /// The whole `data` of that read.
@@ -40,6 +42,7 @@ impl Outputs for OpenSession {
             Ok(session) => Ok(SessionReply {
                 session_id: session.session_id.clone(),
                 phase: answered.phase.unwrap_or(Phase::Unknown),
+                charged_usd: answered.facts.charged_usd.as_deref().and_then(|usd| usd.parse().ok()),
                 session,
                 raw: answered.raw,
             }),

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use crate::client::public::Client;
 use crate::client::requests::Settlement;
 use crate::client::types::{Misuse, Outcome, Taken};
-use crate::contract::{Encode, Field, MemberWriter, Record, Shape, Shaped, Sink, endpoint, joined, json_of, prose};
+use crate::contract::{Encode, Field, MemberWriter, OptionKind, Record, Shape, Shaped, Sink, endpoint, joined, json_of, prose};
 use crate::engine::{Answered, Phase, RecordId};
 use crate::json::{FromJson, FromJsonError, pick, read_json};
 use crate::options::{CallOptions, ClientOptions};
@@ -88,7 +88,7 @@ impl Client {
 
     /// Starts an operation as [`start_json`](Self::start_json) does, its options as JSON too.
     pub fn start_text(&mut self, operation: &str, params: &str, options: &str) -> CommandId {
-        match read::<CallOptions>(endpoint(operation).map_or("start", |endpoint| endpoint.name), "options", options) {
+        match read::<CallOptions>(called(operation), "options", options) {
             Ok(options) => self.start_json(operation, params, options),
             Err(error) => self.reject(error, None),
         }
@@ -185,7 +185,7 @@ pub fn facts_text(answered: &Answered) -> String {
 
 /// The error for an answer that does not fit the type that a host has for it, from its facts and `raw`; `place` says where.
 pub fn misfit_text(operation: &str, facts: &str, raw: &str, place: &str) -> Error {
-    let operation = endpoint(operation).map_or("start", |endpoint| endpoint.name);
+    let operation = called(operation);
     let [http_status, attempts] = pick(facts, ["http_status", "attempts"]).unwrap_or_default();
     let (http_status, attempts) = (http_status.and_then(|text| text.parse().ok()), attempts.and_then(|text| text.parse().ok()));
     let attempts = attempts.unwrap_or_default();
@@ -225,10 +225,35 @@ fn refused(operation: &'static str, field: &str, error: &FromJsonError) -> Error
         FromJsonError::Misfit(place) if !place.is_empty() => {
             let (name, inner) = place.split_at(place.find(['.', '[']).unwrap_or(place.len()));
             let inner = inner.strip_prefix('.').unwrap_or(inner);
-            let part = if inner.is_empty() { String::new() } else { format!(", and is not at `{inner}`") };
-            Error::invalid(operation, name, &format!("must be a value of its type{part}"))
+            match inner {
+                "" => Error::invalid(operation, name, rule_of(name)),
+                _ => Error::invalid(operation, name, &format!("must be a value of its type, and is not at `{inner}`")),
+            }
         }
         FromJsonError::NotJson | FromJsonError::Misfit(_) => Error::invalid(operation, field, "must be JSON of its kind"),
+    }
+}
+
+/// The operation that was called, for its error.
+fn called(operation: &str) -> &'static str {
+    let others = ["open_session", "wait_session", "place_order", "wait_order", "open_pool", "join_pool", "list_pools"];
+    let known = others.into_iter().find(|other| *other == operation);
+    endpoint(operation).map(|endpoint| endpoint.name).or(known).unwrap_or("start")
+}
+
+/// The rule of an option's type.
+fn rule_of(option: &str) -> &'static str {
+    let known = CallOptions::OPTIONS.iter().chain(ClientOptions::OPTIONS).find(|entry| entry.name == option);
+    match known.and_then(|entry| entry.kind) {
+        Some(OptionKind::Text | OptionKind::Secret) => "must be a text",
+        Some(OptionKind::Flag | OptionKind::FlagOn) => "must be true or false",
+        Some(OptionKind::Count | OptionKind::Time) => "must be a whole number",
+        Some(OptionKind::Decimal) => "must be a decimal number of at most 28 digits",
+        Some(OptionKind::Headers) => "must be texts by the names of headers",
+        Some(OptionKind::Texts) => "must be a list of texts",
+        Some(OptionKind::IfEnded) => "must be one of error, buy",
+        Some(OptionKind::Product) => "must be a choice of a product, as `cheapest` makes it",
+        Some(OptionKind::Until | OptionKind::UseWith) | None => "must be a value of its type",
     }
 }
 

@@ -16,7 +16,7 @@ import { PACKAGE, site } from "./lib/site.mjs";
 
 /** A file of the site's pages. */
 const kept = (name) => readFileSync(join(process.env.HOPLINE_DOCS, name), "utf8");
-const FILES = Object.fromEntries(["index.html", "main.js", "worker.js"].map((name) => [name, kept(`programs/js/${name}`)]));
+const FILES = Object.fromEntries(["index.html", "main.js", "worker.js", "buy.html", "buy.js"].map((name) => [name, kept(`programs/js/${name}`)]));
 const RELAY = kept("programs/js/relay.mjs");
 const [, csp] = /^ {4}(default-src .*)$/m.exec(kept("browser.md"));
 
@@ -78,6 +78,44 @@ test("the pages' page works as plain files", (t) => {
   const path = folder(t, (code) => code.replace('from "hopline"', 'from "./hopline/web.mjs"'));
   return works(t, path);
 });
+
+// Each is held at the next step, so that it is closed before that: a request to end its session does not end it for an hour.
+for (const [operation, then, kind] of [["list_products", "create_session", "delay"], ["create_session", "get_session", "delay"], ["get_session", "terminate_session", "in_progress"]]) {
+  test(`the pages' shortest page goes on after it was closed at ${operation}, and buys again today and tomorrow`, async (t) => {
+    const path = folder(t, (code) => code.replace('from "hopline"', 'from "./hopline/web.mjs"'));
+    const service = await sandbox(t);
+    const url = await site(t, { csp, folders: { "/": path }, answers: { "/api/v1/": await relay(t, service) } });
+    const context = await profile(t);
+    const opened = async () => {
+      const page = await context.newPage();
+      await page.goto(`${url}/buy.html`);
+      await page.click("text=Buy");
+      return page;
+    };
+    const comesTo = async (what) => {
+      while (!what(await service.state())) await new Promise((resolve) => setTimeout(resolve, 20));
+    };
+    await service.fault({ kind, ms: 3_600_000 }, then);
+    const closed = await opened();
+    if (then === "terminate_session") {
+      await closed.getByText("USD").waitFor();
+      await closed.click("text=End");
+    }
+    await comesTo(({ executions }) => executions[operation] > 0);
+    await closed.close();
+    await service.forgetFaults();
+    for (let charges = 1; charges <= 3; charges += 1) {
+      const page = await opened();
+      await page.getByText("USD").waitFor();
+      assert.match(await page.textContent("output"), /^127\.0\.0\.1:\d+ for 2 USD$/);
+      await page.click("text=End");
+      await comesTo(({ sessions }) => sessions.at(-1).status === "terminated");
+      assert.equal((await service.state()).charges.length, charges);
+      await page.close();
+      if (charges === 2) await service.control("clock", { advance_ms: 86_400_000 });
+    }
+  });
+}
 
 test("people who share a browser do not share what they buy from the pages' page", async (t) => {
   const path = folder(t, (code) => code.replace('from "hopline"', 'from "./hopline/web.mjs"'));

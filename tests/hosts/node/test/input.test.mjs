@@ -8,7 +8,7 @@ import { dirname, join } from "node:path";
 import { test } from "node:test";
 import { inspect } from "node:util";
 
-import { AgentClient, FolderStore, HoplineError, ResellerClient } from "hopline";
+import { AgentClient, FolderStore, HoplineError, ResellerClient, cheapest } from "hopline";
 
 import { OwnStore } from "./lib/own-store.mjs";
 import { WANTED, folder, program, sandbox } from "./lib/sandbox.mjs";
@@ -222,7 +222,21 @@ test("an error says which call it was, where, and why", async (t) => {
   assert.match(await message(agent.waitSession("s")), /^waitSession: /);
   assert.match(await message(agent.getSession({ session_id: "s" })), /^getSession: /);
   assert.match(await message(agent.getSession("s")), /^getSession: `params` must be an object; nothing was changed; change the request$/);
-  assert.match(await message(agent.openSession(WANTED, { attempts: "3" })), /`attempts` does not take this string;/);
+  assert.match(await message(agent.openSession(WANTED, { attempts: "3" })), /`attempts` must be a whole number;/);
+  for (const [params, options, said] of [
+    [{ ...WANTED, session_type: "dynamik" }, {}, "`session_type` must be one of dynamic, static (did you mean `dynamic`?)"],
+    [{ ...WANTED, sessionType: "dynamic" }, {}, "`sessionType` is not a field of `CreateSession` (did you mean `session_type`?)"],
+    [{ ...WANTED, intent: "a" }, {}, "`intent` is an option: give it in the argument after"],
+    [{ product: cheapest({ type: "dynamic" }) }, {}, "`product` is an option: give it in the argument after"],
+    [{ session_type: "dynamic" }, { product_no: "p" }, "`options` has an unknown field `product_no`; parameters of the request are members of the argument before"],
+    [WANTED, { max_unit_price: 4 }, "`options` has an unknown field `max_unit_price`; options are spelled like `maxUnitPrice`"],
+    [WANTED, { ifEnded: "bye" }, "`ifEnded` must be one of error, buy"],
+    [WANTED, { useWith: "undicii" }, "`useWith` must be one of `undici`, `playwright`, `curl`; did you mean `undici`?"],
+    [WANTED, { maxUnitPrice: "4 USD" }, "`maxUnitPrice` must be a decimal number of at most 28 digits"],
+    [{}, { product: "dynamic-world" }, "`product` must be a choice of a product, as `cheapest` makes it"],
+    [{}, { product: { type: "dynamic" } }, "`options` has an unknown field `product.type`; `cheapest` makes a product"],
+    [{}, { product: cheapest() }, "`product` must have the type `dynamic` or `static`"],
+  ]) assert.ok((await message(agent.openSession(params, options))).startsWith(`openSession: ${said}; `), said);
   assert.match(await message(agent.getBalance({}, { until: { at: "/balance", is: 1 } })), /`until.is` does not take this (number|boolean);/);
   const { items: [product] } = await agent.listProducts();
   for (const call of [() => agent.quote(7, 1), () => agent.observe("s", true)]) assert.match(await message(call()), /^(quote|observe): `(product|seen)` does not take this (number|boolean);/);

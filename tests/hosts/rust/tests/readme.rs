@@ -8,6 +8,15 @@ fn blocks(text: &str, language: &str) -> Vec<Vec<String>> {
 }
 
 #[test]
+fn the_first_program_of_core_is_the_example_that_is_run_and_has_twelve_lines() {
+    let example = include_str!("../../../../core/examples/first.rs");
+    let code: Vec<&str> = example.lines().filter(|line| !line.starts_with("//!")).collect();
+    let shown = blocks(include_str!("../../../../core/README.md"), "rust,ignore");
+    assert_eq!(shown.concat().join("\n").trim(), code.iter().map(|line| line.trim()).collect::<Vec<_>>().join("\n").trim());
+    assert!(code.iter().filter(|line| !line.trim().is_empty()).count() <= 12);
+}
+
+#[test]
 fn what_the_readme_shows_of_a_language_stands_in_that_languages_readme() {
     let readme = include_str!("../../../../README.md");
     assert!(readme.contains("```python\n"), "the first program is Python's");

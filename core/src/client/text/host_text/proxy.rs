@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use crate::client::text::host_params::HostParams;
 use crate::contract::written;
 use crate::policy::{Error, HTTP_CLIENTS, HttpClient, protocol_of};
-use crate::wire::{encoded, is_host};
+use crate::wire::{encoded, is_host, meant};
 
 /// The protocol that the HTTP client will use.
 pub(super) struct Usable {
@@ -112,7 +112,8 @@ fn known(given: &HostParams<'_>, field: &str) -> Result<&'static HttpClient, Err
     let name = given.text("client")?.unwrap_or_default();
     HttpClient::named(&name).ok_or_else(|| {
         let names = HTTP_CLIENTS.map(|HttpClient(name, ..)| format!("`{name}`")).join(", ");
-        given.refuse(field, &format!("must be one of {names}"))
+        let likely = meant(&name, HTTP_CLIENTS.iter().map(|HttpClient(name, ..)| *name));
+        given.refuse(field, &format!("must be one of {names}{likely}"))
     })
 }
 

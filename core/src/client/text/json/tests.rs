@@ -43,17 +43,22 @@ fn what_is_wrong_with_a_call_comes_back_as_its_result() {
 #[test]
 fn a_number_that_is_none_is_refused_by_its_place() {
     let mut client = Client::from_text(OPTIONS, &[7; 16]).expect("is sound");
-    for (options, field, inner) in [
-        (r#"{"max_unit_price":"cheap"}"#, "max_unit_price", ""),
-        (r#"{"max_unit_price":"cheap" }"#, "max_unit_price", ""),
-        (r#"{"max_unit_price":"cheap","attempts":1}"#, "max_unit_price", ""),
-        (r#"{"until":{"at":"/balance","at_least":"much"}}"#, "until", ", and is not at `at_least`"),
-        (r#"{"until":{"at_least":"much","at":"/balance"},"attempts":1}"#, "until", ", and is not at `at_least`"),
+    for (options, field, rule) in [
+        (r#"{"max_unit_price":"cheap"}"#, "max_unit_price", "a decimal number of at most 28 digits"),
+        (r#"{"max_unit_price":"cheap" }"#, "max_unit_price", "a decimal number of at most 28 digits"),
+        (r#"{"max_unit_price":"cheap","attempts":1}"#, "max_unit_price", "a decimal number of at most 28 digits"),
+        (r#"{"attempts":"3"}"#, "attempts", "a whole number"),
+        (r#"{"wait_for_intent":"yes"}"#, "wait_for_intent", "true or false"),
+        (r#"{"if_ended":"bye"}"#, "if_ended", "one of error, buy"),
+        (r#"{"product":"dynamic-world"}"#, "product", "a choice of a product, as `cheapest` makes it"),
+        (r#"{"intent":5}"#, "intent", "a text"),
+        (r#"{"until":{"at":"/balance","at_least":"much"}}"#, "until", "a value of its type, and is not at `at_least`"),
+        (r#"{"until":{"at_least":"much","at":"/balance"},"attempts":1}"#, "until", "a value of its type, and is not at `at_least`"),
     ] {
         let command = client.start_text("get_balance", "{}", options);
         let error = client.take_text(command.0).expect("has completed").err().expect("is refused");
         let told = json(&json_of(&error));
-        let said = format!("`{field}` must be a value of its type{inner};");
+        let said = format!("`{field}` must be {rule};");
         assert!(told["field"] == field && told["message"].as_str().is_some_and(|message| message.contains(&said)), "{options}: {told}");
     }
 }

@@ -30,6 +30,8 @@ export async function sandbox(t, ...options) {
     state: () => control("state"),
     books: async () => (await control("state")).backend,
     fault: (fault, operation, times = 1) => control("faults", { operation, times, fault }),
+    /** Forgets the faults that nothing has met. */
+    forgetFaults: () => fetch(`${ready.control_url}/faults`, { method: "DELETE" }),
     /** Every request that came, whatever a fault made of it. */
     requests: async () => (await control("requests")).requests,
     /** Clients that are closed with the test. */

@@ -122,6 +122,11 @@ public final class Sandbox: Sendable {
         try await control("faults", .object(told))
     }
 
+    /// Forgets the faults that nothing has met.
+    public func clearFaults() async throws {
+        _ = try await ask("faults", nil, method: "DELETE")
+    }
+
     public func control(_ path: String, _ body: JSON) async throws {
         _ = try await ask(path, JSONEncoder().encode(body))
     }
@@ -143,12 +148,12 @@ public final class Sandbox: Sendable {
         try await state().executions[operation] ?? 0
     }
 
-    private func ask(_ path: String, _ body: Data?) async throws -> Data {
+    private func ask(_ path: String, _ body: Data?, method: String? = nil) async throws -> Data {
         // Else it may be gone, and the process with it, as soon as its address was read.
         defer { withExtendedLifetime(self) {} }
         let headers = body == nil ? [] : [(name: "content-type", value: "application/json")]
         let response = try await network.send(
-            Request(method: body == nil ? "GET" : "POST", url: "\(ready.control_url)/\(path)", headers: headers, body: body, timeout: .seconds(60)))
+            Request(method: method ?? (body == nil ? "GET" : "POST"), url: "\(ready.control_url)/\(path)", headers: headers, body: body, timeout: .seconds(60)))
         guard response.status == 200 else {
             throw Unmet("the sandbox takes `\(path)`: \(String(decoding: response.body, as: UTF8.self))")
         }

@@ -12,7 +12,7 @@ struct ReadmeTests {
     func same() throws {
         let readme = try String(contentsOf: Self.sources.appendingPathComponent("../../../../bindings-uniffi/swift/README.md"), encoding: .utf8)
         let blocks = readme.components(separatedBy: "```swift\n").dropFirst().compactMap { $0.components(separatedBy: "```").first }
-        let programs = try ["first"].map { try String(contentsOf: Self.sources.appendingPathComponent("\($0)/main.swift"), encoding: .utf8) }
+        let programs = try ["first", "shortest"].map { try String(contentsOf: Self.sources.appendingPathComponent("\($0)/main.swift"), encoding: .utf8) }
         #expect(blocks.filter { $0.contains("import Hopline") } == programs)
         let phone = try String(contentsOf: Self.sources.appendingPathComponent("../Tests/HoplineTests/PhoneTests.swift"), encoding: .utf8)
         #expect(blocks.count == programs.count + 1 && blocks.filter { phone.contains($0) }.count == 1)
@@ -32,6 +32,32 @@ struct ReadmeTests {
         // No more descriptors than most systems give.
         let limited = ["-c", "ulimit -n 1024 && exec \"$0\" \"$@\"", program(name)] + arguments
         return try Child("/bin/sh", limited, environment: environment, folder: folder.path)
+    }
+
+    @Test("the shortest fetches a page, goes on with its purchase wherever it was killed, and buys anew once that is over")
+    func shortest() async throws {
+        let lines = try String(contentsOf: Self.sources.appendingPathComponent("shortest/main.swift"), encoding: .utf8).split(separator: "\n")
+        #expect(lines.count <= 12)
+        // Each is held at the next step, so that it is killed before that: a request to end its session does not end it for an hour.
+        let places = [("list_products", "create_session", "delay"), ("create_session", "get_session", "delay"), ("get_session", "terminate_session", "in_progress")]
+        for (operation, then, kind) in places {
+            let (sandbox, folder) = (try await Sandbox("--provisioning-ms", "0"), Folder())
+            try await sandbox.fault(then, ["kind": .string(kind), "ms": 3_600_000])
+            let killed = try start("shortest", sandbox, folder, [sandbox.ready.target_url])
+            try await until("\(operation) is done") { try await sandbox.times(operation) > 0 }
+            killed.kill()
+            _ = await killed.text()
+            #expect(await killed.wait() == -9, "\(operation)")
+            try await sandbox.clearFaults()
+            for charges in 1...3 {
+                let again = try start("shortest", sandbox, folder, [sandbox.ready.target_url])
+                let said = await again.text()
+                #expect(await again.wait() == 0 && said == "200 for 2 USD\n", "\(operation): \(said)")
+                #expect(try await sandbox.charges() == charges, "\(operation)")
+                if charges == 2 { try await sandbox.control("clock", ["advance_ms": 86_400_000]) }
+            }
+            #expect(try await sandbox.state().sessions.allSatisfy { $0.status == "terminated" }, "\(operation)")
+        }
     }
 
     @Test("the second goes on with one session, wherever it was killed, also when prices have changed, and then says that it is over")

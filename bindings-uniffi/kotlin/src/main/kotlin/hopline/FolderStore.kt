@@ -26,6 +26,9 @@ public class FolderStore(
     public val path: Path,
     private val clock: Clock = Clock.SYSTEM,
 ) : Store {
+    /** A store in the folder with this name, such as `hopline-records` of the working directory. */
+    public constructor(path: String, clock: Clock = Clock.SYSTEM) : this(Path.of(path), clock)
+
     private var folder: Folder? = null
     private var isClosed = false
 

@@ -9,6 +9,7 @@ import java.net.http.HttpClient
 import java.net.http.HttpRequest
 import java.net.http.HttpRequest.BodyPublishers
 import java.net.http.HttpResponse.BodyHandlers
+import java.nio.file.Files
 import java.nio.file.Path
 import java.util.concurrent.Executors
 import java.util.concurrent.TimeUnit
@@ -32,8 +33,8 @@ class ReadmeTest {
     }
 
     /** Starts a program, and kills it once it has come to this. */
-    private fun kill(main: String, folder: Path, sandbox: Sandbox, at: () -> Boolean) {
-        val process = start(main, folder, sandbox)
+    private fun kill(main: String, folder: Path, sandbox: Sandbox, arguments: List<String> = emptyList(), at: () -> Boolean) {
+        val process = start(main, folder, sandbox, arguments = arguments)
         val end = System.nanoTime() + TimeUnit.SECONDS.toNanos(120)
         while (process.isAlive && !at() && System.nanoTime() < end) Thread.sleep(20)
         val came = at() && process.isAlive
@@ -44,8 +45,35 @@ class ReadmeTest {
     @Test
     fun `every program of the readme is one that is run`() {
         val shown = Regex("```kotlin\n(.*?)```", RegexOption.DOT_MATCHES_ALL).findAll(readme).map { it.groupValues[1] }.toList()
-        val kept = listOf("Phone.kt", "First.kt").map { File("src/test/kotlin/readme/$it").readText() }
+        val kept = listOf("Phone.kt", "First.kt", "Shortest.kt").map { File("src/test/kotlin/readme/$it").readText() }
         assertEquals(kept, shown)
+    }
+
+    @Test
+    fun `the shortest program goes on wherever it was killed, and buys again today and tomorrow`(@TempDir folders: Path) {
+        assertTrue(File("src/test/kotlin/readme/Shortest.kt").readLines().count { it.isNotBlank() } <= 12)
+        // Each is held at the next step, so that it is killed before that: a request to end its session does not end it for an hour.
+        val places =
+            listOf(
+                Triple("list_products", "create_session", "delay"),
+                Triple("create_session", "get_session", "delay"),
+                Triple("get_session", "terminate_session", "in_progress"),
+            )
+        for ((operation, then, kind) in places) {
+            val folder = Files.createDirectory(folders.resolve(operation))
+            Sandbox("--seed", "78", "--provisioning-ms", "0").use { sandbox ->
+                val page = listOf(sandbox.targetUrl)
+                sandbox.fault(then, """{"kind":"$kind","ms":3600000}""")
+                kill("ShortestKt", folder, sandbox, page) { sandbox.times(operation) > 0 }
+                sandbox.clearFaults()
+                for (charges in 1..3) {
+                    assertEquals("200 for 2 USD\n", run("ShortestKt", folder, sandbox, arguments = page), operation)
+                    assertEquals(charges to charges, sandbox.counts(), operation)
+                    if (charges == 2) sandbox.control("clock", """{"advance_ms":86400000}""")
+                }
+                assertTrue("\"status\":\"active\"" !in "${sandbox.state()["sessions"]}", operation)
+            }
+        }
     }
 
     @Test

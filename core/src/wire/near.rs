@@ -1,0 +1,53 @@
+//! The words that mistyped ones may stand for.
+
+/// The end of a sentence about an unknown word: the known one that the caller may have meant.
+pub(crate) fn meant<'a>(given: &str, mut known: impl Iterator<Item = &'a str>) -> String {
+    known.find(|word| is_near(given, word)).map_or_else(String::new, |word| format!(" (did you mean `{word}`?)"))
+}
+
+/// True if the words are the same but for case and `_`, for one letter, or for two that stand in the wrong order.
+fn is_near(given: &str, known: &str) -> bool {
+    if given.len() > 64 {
+        return false;
+    }
+    let (given, known) = (bare(given), bare(known));
+    let before = given.iter().zip(&known).take_while(|(one, other)| one == other).count();
+    let (given, known) = (&given[before..], &known[before..]);
+    let after = given.iter().rev().zip(known.iter().rev()).take_while(|(one, other)| one == other).count();
+    match (&given[..given.len() - after], &known[..known.len() - after]) {
+        ([], []) => true,
+        ([_], []) | ([], [_]) | ([_], [_]) => before + after >= 3,
+        ([one, two], [three, four]) => before + after >= 2 && one == four && two == three,
+        _ => false,
+    }
+}
+
+fn bare(word: &str) -> Vec<u8> {
+    word.bytes().filter(|byte| *byte != b'_').map(|byte| byte.to_ascii_lowercase()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_of_one_letter_of_case_or_of_order_is_understood_and_nothing_else() {
+        let words = ["dynamic", "static", "session_type", "zh"];
+        let said = |given: &str| meant(given, words.into_iter());
+        for (given, word) in [
+            ("dynamik", "dynamic"),
+            ("Dynamic", "dynamic"),
+            ("dynamc", "dynamic"),
+            ("dyanmic", "dynamic"),
+            ("staticc", "static"),
+            ("sessionType", "session_type"),
+            ("sesion_type", "session_type"),
+            ("ZH", "zh"),
+        ] {
+            assert_eq!(said(given), format!(" (did you mean `{word}`?)"));
+        }
+        for given in ["", "rented", "en", "z", "dyn", "typ", &"static".repeat(20)] {
+            assert_eq!(said(given), "", "{given}");
+        }
+    }
+}

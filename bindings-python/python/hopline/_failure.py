@@ -8,6 +8,12 @@ from typing import Any
 class Failure(Exception):
     """A sentence, with its fields as attributes."""
 
+    def __init_subclass__(cls, **settings: Any) -> None:
+        super().__init_subclass__(**settings)
+        if cls.__module__ == "hopline._told":
+            # A traceback names an exception as a program does.
+            cls.__module__ = "hopline"
+
     def __init__(self, message: str, **fields: Any) -> None:
         super().__init__(message)
         self._fields = fields

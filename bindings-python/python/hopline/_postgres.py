@@ -33,6 +33,7 @@ _RENEW = _TTL / 4
 _IDLE = 30.0
 _LOOK = 5.0
 _CLOSING = 4.0
+_GRACE = 2.0
 _SWEEPS = 0.05
 _PLAIN = re.compile(r"[0-9A-Za-z._-]*")
 _AGAIN = {"40001", "40P01", "55P03", "53300", "57P03"}
@@ -208,11 +209,12 @@ class PostgresStore:
             enter = "" if call == "release" else f"{_seconds(_TTL)}, "
 
             def statement(timed: str) -> str:
-                return f"select * from {self._schema}.{call}('{owner.id}', {number}, {owner.seen}, {timed}, {enter}{given})"
+                first = "" if owner.former is None else f"select {self._schema}.leave('{owner.former}'); "
+                return f"{first}select * from {self._schema}.{call}('{owner.id}', {number}, {owner.seen}, {timed}, {enter}{given})"
 
             begun = now()
             rows = self._call(statement)
-            owner.seen = number
+            owner.seen, owner.former = number, None
             if _is_true(rows[-1][0]):
                 owner.until = max(owner.until or 0.0, begun + _TTL)
             self._begin_renewing(held)
@@ -247,7 +249,8 @@ class PostgresStore:
         link = held.link
         if held.clock is None:
             self._greet(held, link, until)
-        rows, [[clock]] = link.ask(_message(statement(held.timed(until)), until), until)
+        # The server ends what takes too long before this client gives it up.
+        *_, rows, [[clock]] = link.ask(_message(statement(held.timed(until)), until), until + _GRACE)
         held.set_clock(clock)
         return rows
 
@@ -343,10 +346,13 @@ def script(schema: str = "hopline", worker: str | None = None) -> str:
 class _Owner:
     """An owner of names: a client, until its claims end."""
 
-    __slots__ = ("id", "number", "seen", "until")
+    __slots__ = ("former", "id", "number", "seen", "until")
 
-    def __init__(self) -> None:
+    def __init__(self, former: str | None = None) -> None:
         from uuid import uuid4
+
+        self.former = former
+        """The owner before it, until the database knows that it has left."""
 
         self.id = str(uuid4())
         self.number = self.seen = 0
@@ -382,7 +388,7 @@ class _Held:
         with self._ending:
             if self.owner is not owner:
                 return False
-            self.owner = _Owner()
+            self.owner = _Owner(owner.id if owner.number else owner.former)
             return True
 
     def set_clock(self, told: str | None) -> None:

@@ -62,7 +62,7 @@ class Address:
         self._text = Secret(make_conninfo("", **settings))
         self.shown = shown(dsn)
         """The DSN without its password."""
-        login = re.sub(r"^\w+://", "", dsn).rpartition("@")[0].partition(":")[2] if "://" in dsn else ""
+        login = dsn.partition("://")[2].rpartition("@")[0].partition(":")[2] if is_database(dsn) else ""
         pieces = {*re.split(r"[/?#@:&=\s]", login), unquote(login), login, read.get("password", ""), read.get("sslpassword", "")}
         self._pieces = [Secret(piece) for piece in pieces if piece]
 
@@ -81,15 +81,22 @@ class Address:
         return _WITHHELD if any(piece.reveal() in line for piece in self._pieces) else line
 
 
+def is_database(store: str) -> bool:
+    """Returns true for the address of a database; all else names a folder."""
+    return store.startswith(("postgresql://", "postgres://"))
+
+
 def shown(dsn: str) -> str:
     """Returns a DSN without what may be a password."""
-    if "://" not in dsn:
+    if not is_database(dsn):
         return "postgresql://…"
     scheme, _, rest = dsn.partition("://")
     login, at, place = rest.rpartition("@")
-    # What follows may hold one, too: `?password=…`.
-    place = place.partition("?")[0]
-    return f"{scheme}://{login.partition(':')[0]}{at}{place}"
+    path, _, query = place.partition("?")
+    settings = [setting for setting in query.split("&") if setting and "pass" not in unquote(setting).lower()]
+    # A sign of a password that was not written as `%3F` or the like looks like the end of the login.
+    user = re.split("[:/?#]", login)[0]
+    return f"{scheme}://{user}{at}{path}{'?' if settings else ''}{'&'.join(settings)}"
 
 
 class Link:

@@ -10,8 +10,9 @@ from decimal import Decimal
 from typing import Any, Literal, TypeAlias
 
 import hopline
+from hopline._postgres_link import is_database
 
-from . import node_folder
+from . import database, node_folder
 from .arguments import alike, said, typed
 from .screen import Screen, Stop
 
@@ -111,14 +112,16 @@ class Shell(ExitStack):
             options["account"] = asked.account
         if store != "none" and asked.store is not None:
             # A client would make the folder, and a mistyped path would be a store that remembers no purchase.
-            if not os.path.isdir(asked.store):
+            if not is_database(asked.store) and not os.path.isdir(asked.store):
                 raise Stop(f"there is no folder `{asked.store}`", [self.type("store", "init")])
             options["store"] = watched(asked.store, self._spaces)
         return options
 
     def unseen(self) -> int:
-        """Counts the records of the folder that no client of this command has listed: of other account names, or of the other API."""
+        """Counts the records of the store that no client of this command has listed: of other account names, or of the other API."""
         path = self.asked.store
+        if is_database(path):
+            return database.unseen(path, self._spaces)
         in_rust, in_node = (os.path.join(path, name) for name in ("names", "open"))
         spaces = {name.split(".")[0] for part in (in_rust, in_node) if os.path.isdir(part) for name in os.listdir(part)} - self._spaces
         store = folder(path)
@@ -145,16 +148,20 @@ def _count(store: FolderOfAny, space: str) -> int:
     return found
 
 
-def watched(path: str, spaces: set[str]) -> FolderOfAny:
-    """Returns the store of a folder, which notes the spaces that are listed: each account name of each API has one."""
-    base: type[FolderOfAny] = node_folder.NodeFolder if node_folder.is_one(path) else hopline.FolderStore
+def watched(path: str, spaces: set[str]) -> FolderOfAny | hopline.PostgresStore:
+    """Returns a store which notes the spaces that are listed: each account name of each API has one."""
+    if is_database(path):
+        base: Any = hopline.PostgresStore
+        database.opened(path).close()
+    else:
+        base = node_folder.NodeFolder if node_folder.is_one(path) else hopline.FolderStore
 
-    class Watched(base):  # type: ignore[misc, valid-type]
+    class Watched(base):  # type: ignore[misc]
         def list(self, space: str, /, *, after: str | None, open: bool) -> hopline.StoredPage:
             spaces.add(space)
             return super().list(space, after=after, open=open)  # type: ignore[no-any-return]
 
-    made: FolderOfAny = Watched(path)
+    made: FolderOfAny | hopline.PostgresStore = Watched(path)
     return made
 
 

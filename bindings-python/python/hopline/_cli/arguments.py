@@ -13,6 +13,7 @@ from decimal import Decimal
 from typing import Any, NoReturn
 
 from hopline._hopline import VERSION
+from hopline._postgres_link import is_database, shown
 
 from .screen import Stop
 
@@ -82,7 +83,8 @@ def one_of(*words: str) -> Callable[[str], str]:
 def common() -> argparse.ArgumentParser:
     """The options of all commands."""
     options = argparse.ArgumentParser(add_help=False)
-    options.add_argument("--store", metavar="FOLDER", default=said("HOPLINE_STORE"), help="the store's folder; default: HOPLINE_STORE")
+    store = "the store: a folder, or postgresql://…; default: HOPLINE_STORE"
+    options.add_argument("--store", metavar="FOLDER", default=said("HOPLINE_STORE"), help=store)
     options.add_argument("--base-url", metavar="URL", default=said("HOPLINE_BASE_URL"), help="the API's address; default: HOPLINE_BASE_URL")
     options.add_argument("--account", metavar="NAME", help="the `account` that the programs name, if they do")
     options.add_argument("--same-account", action="store_true", help="records of another key or base URL belong to this account")
@@ -96,7 +98,7 @@ def typed(asked: argparse.Namespace, *words: str) -> str:
     for option, variable in (("store", "HOPLINE_STORE"), ("base_url", "HOPLINE_BASE_URL"), ("account", None)):
         value = getattr(asked, option, None)
         if value is not None and (variable is None or value != said(variable)):
-            given += [f"--{option.replace('_', '-')}", value]
+            given += [f"--{option.replace('_', '-')}", shown(value) if is_database(value) else value]
     if getattr(asked, "same_account", False):
         given.append("--same-account")
     # Three dots stand for what only the reader knows.

@@ -9,7 +9,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 import hopline
+from hopline._postgres import script
+from hopline._postgres_link import is_database, shown
 
+from . import database
 from .accounts import Client, Shell, folder, is_doubt, is_settled, name_of, others_said
 from .arguments import Parser, seconds
 from .buying import add_cap, add_yes, readable
@@ -288,11 +291,26 @@ def forget(shell: Shell) -> Outcome:
     return Outcome({"intent": one.intent, "record": one.record, "forgotten": gone}, [said], 0 if gone else 1, said if gone else "")
 
 
+def add_init(parser: Parser) -> None:
+    """Declares `hopline store init`."""
+    parser.add_argument("--worker", metavar="ROLE", help="of a database: the role that programs log in as, which gets the right to call the functions")
+    parser.add_argument("--print", action="store_true", help="of a database: prints the SQL and does nothing")
+
+
 def store_init(shell: Shell) -> Outcome:
-    """Makes the folder of a store. Nothing is sent."""
+    """Makes the folder of a store, or the tables of a database. Nothing is sent to the service."""
     path = shell.asked.store
+    if shell.asked.print:
+        text = script(worker=shell.asked.worker)
+        return Outcome({"sql": text}, text.splitlines())
     if path is None:
         raise Stop("--store FOLDER or HOPLINE_STORE is needed", code=2)
+    if is_database(path):
+        is_new = database.init(path, shell.asked.worker)
+        lines: list[Line] = [f"the tables in `{shown(path)}` are {'made' if is_new else 'up to date'}"]
+        if shell.asked.worker is None:
+            lines.append("let programs log in as a role of their own: --worker ROLE gives it the rights that it needs")
+        return Outcome({"store": shown(path), "made": is_new}, lines)
     is_new = not os.path.isdir(path)
     if is_new:
         try:
@@ -311,12 +329,16 @@ def store_init(shell: Shell) -> Outcome:
 
 
 def store_check(shell: Shell) -> Outcome:
-    """Opens the store and reads all its records. Nothing is sent. The exit code is 3 if there is a doubt, or a record that can't be read."""
+    """Opens the store and reads all its records; of a database it also says what server it is. Nothing is sent to the service. The exit code
+    is 3 if there is a doubt, or a record that can't be read, and else 1 if a database does not keep what it confirms."""
     entries = [one for client in shell.clients() for one in client.walk_saved()]
     counts = Counter(one.holds for one in entries)
     found = sum(is_doubt(one) for one in entries)
     unusable = [one for one in entries if one.holds == "refused"]
-    lines: list[Line] = [f"`{shell.asked.store}` can be read: {_count(len(entries), 'record', 'records')}"]
+    path = shell.asked.store
+    seen = database.look(path) if is_database(path) else None
+    name = path if seen is None else shown(path)
+    lines: list[Line] = [f"`{name}` can be read: {_count(len(entries), 'record', 'records')}"]
     lines += [f"  {count:>6} {holds.replace('_', ' ')}" for holds, count in sorted(counts.items())]
     if found:
         lines += [Loud(_count(found, "operation is in doubt", "operations are in doubt")), Loud(f"  {shell.type('doubts')}", "bold cyan")]
@@ -325,9 +347,13 @@ def store_check(shell: Shell) -> Outcome:
     if unseen := shell.unseen():
         lines.append(Loud(others_said(unseen)))
     reasons = Counter(one.reason or "unknown" for one in unusable)
-    members = {"store": shell.asked.store, "records": dict(sorted(counts.items())), "in_doubt": found, "unusable": dict(reasons)}
+    members = {"store": name, "records": dict(sorted(counts.items())), "in_doubt": found, "unusable": dict(reasons)}
     members["not_looked_at"] = unseen
-    return Outcome(members, lines, code=3 if found or unusable or unseen else 0)
+    if seen is not None:
+        members["database"] = seen.members
+        lines += seen.lines
+    is_unsafe = seen is not None and not seen.is_safe
+    return Outcome(members, lines, code=3 if found or unusable or unseen else 1 if is_unsafe else 0)
 
 
 def _count(number: int, one: str, more: str) -> str:

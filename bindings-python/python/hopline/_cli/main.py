@@ -47,10 +47,10 @@ BELOW: dict[str, tuple[str, dict[str, Command]]] = {
         {name: Command(pools.pool, pools.declared(name), what) for name, what in pools.COMMANDS.items()},
     ),
     "store": (
-        "the store's folder",
+        "the store: a folder, or a database",
         {
-            "init": Command(doubts.store_init, None, "makes the folder"),
-            "check": Command(doubts.store_check, None, "opens the folder, reads all its records and counts them"),
+            "init": Command(doubts.store_init, doubts.add_init, "makes the folder, or the tables of a database"),
+            "check": Command(doubts.store_check, None, "opens the store, reads all its records and counts them"),
         },
     ),
 }

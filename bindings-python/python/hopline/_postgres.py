@@ -157,7 +157,7 @@ class PostgresStore:
         """See `LeasedStore`."""
         held = self._here()
         until = held.owner.until
-        return held.broken is None and (until is None or now() + _VOUCHED < until - _MARGIN)
+        return held.broken is None and not held.is_ending and (until is None or now() + _VOUCHED < until - _MARGIN)
 
     def __repr__(self) -> str:
         return f"PostgresStore({self._address.shown!r})"
@@ -171,13 +171,13 @@ class PostgresStore:
         """Makes a statement that only reads; `{schema}` stands for the schema."""
         return self._call(lambda _: statement.replace("{schema}", self._schema))
 
-    def run(self, script: str) -> None:
-        """Runs a script as the owner of the tables, for at most a minute, and closes the connection."""
+    def run(self, script: str) -> Sequence[Rows]:
+        """Runs a script as the owner of the tables, for at most a minute, over a connection of its own. The tables need not be there."""
         until = now() + 60
         try:
             link = Link(self._address, until)
             try:
-                link.ask(script, until)
+                return link.ask(script, until)
             finally:
                 link.end()
         except (NotDone, MaybeDone) as trouble:
@@ -282,8 +282,17 @@ class PostgresStore:
 
     def _end_claims(self, held: _Held, owner: _Owner) -> None:
         """They have ended: what comes is another owner's, and the client knows before it claims again."""
-        if held.replace(owner) and self._lost is not None and self._held is held:
-            self._lost()
+        with held.ending:
+            if held.owner is not owner:
+                return
+            # Not before its client knows does the store vouch for the next owner.
+            held.is_ending = True
+            held.owner = _Owner(owner.id if owner.number else owner.former)
+        try:
+            if self._lost is not None and self._held is held:
+                self._lost()
+        finally:
+            held.is_ending = False
 
     def _break(self, held: _Held) -> None:
         held.broken = BROKEN
@@ -375,21 +384,15 @@ class _Held:
         self.broken: str | None = None
         self.is_renewing = False
         self.is_over = threading.Event()
-        self._ending = threading.Lock()
+        self.ending = threading.Lock()
+        self.is_ending = False
+        """True while the client is told that its claims have ended."""
 
     def cut(self) -> None:
         """Ends the connection of calls."""
         link, self.link = self.link, None
         if link is not None:
             link.end()
-
-    def replace(self, owner: _Owner) -> bool:
-        """Replaces an owner whose claims have ended. Returns false if that was done already."""
-        with self._ending:
-            if self.owner is not owner:
-                return False
-            self.owner = _Owner(owner.id if owner.number else owner.former)
-            return True
 
     def set_clock(self, told: str | None) -> None:
         """Notes what the server's clock shows."""

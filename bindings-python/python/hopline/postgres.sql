@@ -9,7 +9,8 @@ create table if not exists format (
     is_one boolean primary key default true check (is_one),
     version int not null,
     -- The oldest version of the client that may use it.
-    works_from int not null
+    works_from int not null,
+    swept_at timestamptz not null default now()
 );
 
 do $$
@@ -295,6 +296,24 @@ begin
     return query select b.alive, is_granted, on_day, total;
 end $$;
 
+-- Deletes what is over. A day is left for clocks that were set, and an owner is remembered for as long as a late call of its may come.
+create or replace function sweep() returns void language plpgsql as $$
+begin
+    delete from names where name in (
+        select n.name from names n where keep_until < now() - interval '1 day' and (owner is null or not is_living(owner))
+            order by keep_until limit 500 for update skip locked);
+    delete from names where name in (
+        select n.name from names n join owners d on n.owner = d.id where d.until < now() - interval '1 hour' and n.data is null
+            limit 500 for update of n skip locked);
+    delete from owners where id in (
+        select id from owners d where last_seen < now() - interval '40 days' and until < now() and not exists (select from names where owner = d.id)
+            limit 500 for update skip locked);
+    -- The newest day stays, since days never go back.
+    delete from entries e using (select space, max(day) as day from days group by space) last where e.space = last.space and e.day < last.day - 40;
+    delete from days d using (select space, max(day) as day from days group by space) last
+        where d.space = last.space and d.day between 0 and last.day - 41;
+end $$;
+
 -- Renews the claims of a client, if they have not ended. Now and then it also deletes what is over.
 create or replace function renew(me uuid, seen bigint, sent timestamptz, within interval, sweeps boolean)
 returns table (alive boolean) language plpgsql security definer set search_path from current as $$
@@ -311,16 +330,11 @@ begin
         update owners set until = life(until, ttl), last_seen = now() where id = me;
     end if;
     if sweeps then
-        delete from names where name in (
-            select n.name from names n where keep_until < now() - interval '1 day' and (owner is null or not is_living(owner))
-                order by keep_until limit 500 for update skip locked);
-        delete from names n using owners d where d.until < now() - interval '1 hour' and n.owner = d.id and n.data is null;
-        delete from owners where id in (
-            select id from owners d where last_seen < now() - interval '40 days' and until < now() and not exists (select from names where owner = d.id)
-                limit 500 for update skip locked);
-        delete from entries e using (select space, max(day) as day from days group by space) last where e.space = last.space and e.day < last.day - 40;
-        delete from days d using (select space, max(day) as day from days group by space) last
-            where d.space = last.space and d.day between 0 and last.day - 41;
+        perform from format where swept_at < now() - interval '10 minutes' for update skip locked;
+        if found then
+            update format set swept_at = now();
+            perform sweep();
+        end if;
     end if;
     perform check_time(sent, within);
     return query select alive;
@@ -345,5 +359,5 @@ create or replace function report() returns table (what text, number bigint) lan
 $$;
 
 revoke all on all functions in schema "hopline" from public;
-insert into format values (true, 1, 1) on conflict (is_one) do update set version = greatest(format.version, excluded.version);
+insert into format (is_one, version, works_from) values (true, 1, 1) on conflict (is_one) do update set version = greatest(format.version, excluded.version);
 commit;

@@ -50,9 +50,9 @@ def start(*command: str, environment: dict[str, str] | None = None, as_it: bool 
 
 
 class Server:
-    """A server on a socket in a folder of its own, with the tables of Hopline and a role for workers."""
+    """A server on a socket in a folder of its own, with a role for workers and, unless it is to be made ready, the tables of Hopline."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_ready: bool = True) -> None:
         assert POSTGRES is not None, "postgres is not installed; HOPLINE_POSTGRES may name the program"
         self.folder = Path(tempfile.mkdtemp(prefix="hopline-pg-"))
         if os.geteuid() == 0:
@@ -64,7 +64,8 @@ class Server:
         self.dsn = f"postgresql://worker@/postgres?host={self.folder}"
         self.start()
         self.sql("create role worker login")
-        PostgresStore(self.admin_dsn).run(script(worker="worker"))
+        if is_ready:
+            PostgresStore(self.admin_dsn).run(script(worker="worker"))
 
     def start(self, **environment: str) -> None:
         # Without flushes to the disk, which no test looks at.

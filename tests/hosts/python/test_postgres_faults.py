@@ -278,6 +278,36 @@ def test_a_call_reads_no_more_beside_a_hundred_thousand_names(server: Server) ->
     store.close()
 
 
+def test_what_is_over_is_swept_and_nothing_else(server: Server) -> None:
+    store, dead = PostgresStore(server.dsn), PostgresStore(server.dsn)
+    for number, keep in enumerate((None, 1.0, 3 * 86400.0)):
+        store.put(f"5e.k{number:032x}", b"x", new=True, keep_for=keep, release=True)
+    store.put("5e.k" + "f" * 32, b"x", new=True, keep_for=1.0, release=False)
+    dead.claim([NAME, OTHER], 2)
+    dead.put(OTHER, b"x", new=False, keep_for=None, release=False)
+    server.die(dead)
+    for day in (1, 60, 100):
+        store.spend("5e", "e", Decimal(1), day=day, cap=None)
+    server.sql("update hopline.names set keep_until = keep_until - interval '2 days'")
+    server.sql("update hopline.owners set until = until - interval '2 hours', last_seen = now() - interval '41 days' where id = %s", dead._held.owner.id)
+    server.sql("update hopline.format set swept_at = now() - interval '11 minutes'")
+    for _ in range(2):
+        [(alive,)] = server.sql("select alive from hopline.renew(%s, 0, null, interval '10 seconds', true)", store._held.owner.id)
+        assert alive
+    left = {f"5e.k{0:032x}", f"5e.k{2:032x}", "5e.k" + "f" * 32, OTHER}
+    assert {name for (name,) in server.sql("select name from hopline.names")} == left
+    assert server.sql("select day from hopline.days where day >= 0 order by day") == [(60,), (100,)] and server.sql("select count(*) from hopline.entries") == [(2,)]
+    # What a name belongs to stays.
+    assert server.sql("select count(*) from hopline.owners") == [(2,)]
+    store.close()
+
+
+def test_without_psycopg_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(ImportError, match="pip install"):
+        PostgresStore("postgresql://worker@/db")
+
+
 def test_a_child_of_a_fork_owns_nothing_and_leaves_the_connection_alone(server: Server) -> None:
     store = PostgresStore(server.dsn)
     assert put(store, b"1", new=True)

@@ -29,7 +29,7 @@ def init(dsn: str, worker: str | None) -> bool:
     """Makes the tables, or brings them up to date. Returns true if there were none."""
     store = opened(dsn)
     try:
-        [[there]] = store.ask("select to_regnamespace('hopline') is not null and to_regclass('hopline.format') is not null")
+        [[[there]]] = store.run("select to_regclass('hopline.format') is not null")
         store.run(script(worker=worker))
     except OSError as error:
         raise Stop(f"`{shown(dsn)}`: {error}") from None

@@ -47,9 +47,9 @@ BROKEN = "the database has lost what it had confirmed, as after a failover witho
 class PostgresStore:
     """A store in a PostgreSQL database (13 or later) that any number of machines may share. Give each client an object of its own.
 
-    `hopline store init postgresql://…` makes its tables. Claims outlive a client that gives no sign of life by 60 seconds. Needs
-    `pip install "hopline[postgres]"`. It has connections of its own: one for calls, which is closed when idle, and one that renews the claims
-    every 15 seconds in a thread. It works through PgBouncer in transaction mode.
+    `hopline store init --store postgresql://…` makes its tables. Claims outlive a client that gives no sign of life by 60 seconds. Needs
+    `pip install "hopline[postgres]"`. The store has connections of its own: one for calls, which is closed when idle, and one that renews the claims
+    every 15 seconds in a thread. PgBouncer in transaction mode may stand before the server.
     """
 
     __slots__ = ("__weakref__", "_address", "_clock", "_held", "_lost", "_schema", "_timeout")
@@ -165,7 +165,7 @@ class PostgresStore:
     def __reduce__(self) -> str:
         raise TypeError("a PostgresStore is not pickled: it serves one client of one process")
 
-    # What the command needs beside.
+    # Calls of the command.
 
     def ask(self, statement: str) -> Rows:
         """Makes a statement that only reads; `{schema}` stands for the schema."""
@@ -341,7 +341,7 @@ class PostgresStore:
 
 
 def script(schema: str = "hopline", worker: str | None = None) -> str:
-    """Returns the SQL that makes the tables, or brings them up to date. It may be run again. With the role that workers log in as."""
+    """Returns the SQL that makes the tables or brings them up to date, as often as it is run, for the role that workers log in as."""
     from pathlib import Path
 
     text = Path(__file__).with_name("postgres.sql").read_text(encoding="utf-8")
@@ -371,7 +371,7 @@ class _Owner:
 
 
 class _Held:
-    """What one process holds of a store."""
+    """The part of a store that belongs to one process."""
 
     def __init__(self) -> None:
         self.pid = os.getpid()

@@ -1,5 +1,5 @@
--- The store of Hopline in PostgreSQL 13 or later: `hopline store init postgresql://…` runs this file, and `--print` prints it.
--- It may be run again, and only adds. Whoever runs it owns the tables. Workers call the functions, and need no right to the tables.
+-- The store of Hopline in PostgreSQL 13 or later: `hopline store init --store postgresql://…` runs this file, and `--print` prints it.
+-- A second run only adds. The role that runs this file owns the tables. Workers call the functions, and need no right to the tables.
 begin;
 set local client_min_messages = warning;
 create schema if not exists "hopline";

@@ -35,7 +35,7 @@ PGBOUNCER = found("pgbouncer", "HOPLINE_PGBOUNCER")
 
 
 def start(*command: str, environment: dict[str, str] | None = None, as_it: bool = True) -> "subprocess.Popen[bytes]":
-    """Starts a program as the user postgres, if this is root: the server refuses to run as root. It ends with this process."""
+    """Starts a program as the user postgres, if this is root: the server refuses to run as root. The program ends with this process."""
     who: dict[str, Any] = {"user": "postgres", "group": "postgres", "extra_groups": []} if os.geteuid() == 0 else {}
     return subprocess.Popen(
         command,
@@ -52,17 +52,21 @@ def start(*command: str, environment: dict[str, str] | None = None, as_it: bool 
 class Server:
     """A server on a socket in a folder of its own, with a role for workers and, unless it is to be made ready, the tables of Hopline."""
 
-    def __init__(self, *, is_ready: bool = True) -> None:
+    def __init__(self, *, is_ready: bool = True, copies: "Server | None" = None) -> None:
         assert POSTGRES is not None, "postgres is not installed; HOPLINE_POSTGRES may name the program"
         self.folder = Path(tempfile.mkdtemp(prefix="hopline-pg-"))
         if os.geteuid() == 0:
             shutil.chown(self.folder, "postgres", "postgres")
         self._data = str(self.folder / "data")
-        initdb = str(Path(POSTGRES).with_name("initdb"))
-        assert start(initdb, "-D", self._data, "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "--no-sync").wait(120) == 0
+        make = ["initdb", "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "--no-sync"]
+        if copies is not None:  # it becomes a standby
+            make = ["pg_basebackup", "-h", str(copies.folder), "-U", "postgres", "--write-recovery-conf", "--checkpoint=fast", "--no-sync"]
+        assert start(str(Path(POSTGRES).resolve().with_name(make[0])), *make[1:], "-D", self._data).wait(120) == 0
         self.admin_dsn = f"postgresql://postgres@/postgres?host={self.folder}"
         self.dsn = f"postgresql://worker@/postgres?host={self.folder}"
         self.start()
+        if copies is not None:
+            return
         self.sql("create role worker login")
         if is_ready:
             PostgresStore(self.admin_dsn).run(script(worker="worker"))

@@ -110,7 +110,7 @@ def test_a_call_that_was_given_up_is_not_done_later(server: Server) -> None:
     try:
         with pytest.raises(OSError) as caught:
             put(store, b"2")
-        # Nobody knows: the statement may lie on its way.
+        # The statement may lie on its way, for all that is known.
         assert not isinstance(caught.value, hopline.StoreNotOpened)
         time.sleep(0.3)
     finally:
@@ -164,6 +164,57 @@ def test_a_database_that_lost_what_it_had_confirmed_sells_nothing_any_more(serve
         assert [one.intent for one in other.saved()] == ["job-1"]
 
 
+@pytest.mark.parametrize("is_synchronous", [True, False])
+def test_a_failover_loses_nothing_where_the_standby_is_synchronous_and_is_noticed_elsewhere(is_synchronous: bool) -> None:
+    first = Server()
+    second = Server(copies=first)
+    try:
+        either = f"postgresql://worker@/postgres?host={first.folder},{second.folder}&target_session_attrs=read-write"
+        store = PostgresStore(either)
+        assert put(store, b"1", new=True)
+        until(lambda: second.sql("select convert_from(data, 'UTF8') from hopline.names") == [("1",)])
+        if is_synchronous:
+            first.sql("alter system set synchronous_standby_names = '*'")
+            first.sql("select pg_reload_conf()")
+            until(lambda: first.sql("select sync_state from pg_stat_replication") == [("sync",)])
+            assert put(store, b"2")
+            first.stop()
+        else:
+            second.stop()
+            assert put(store, b"2")
+            first.stop()
+            second.start()
+        assert second.sql("select pg_promote()") == [(True,)]
+        if is_synchronous:
+            assert put(store, b"3") and data(second) == b"3"
+        else:
+            with pytest.raises(OSError, match="lost what it had confirmed"):
+                put(store, b"3")
+            assert data(second) == b"1" and not store.vouches()
+        store.close()
+    finally:
+        first.close()
+        second.close()
+
+
+def test_a_commit_that_no_standby_has_is_not_confirmed(server: Server) -> None:
+    store = PostgresStore(server.dsn, timeout=1)
+    assert put(store, b"1", new=True)
+    server.sql("alter system set synchronous_standby_names = 'missing'")
+    server.sql("select pg_reload_conf()")
+    try:
+        with pytest.raises(OSError) as caught:
+            until(lambda: not put(store, b"2"))
+        assert not isinstance(caught.value, hopline.StoreNotOpened)
+    finally:
+        server.sql("set synchronous_commit = local")
+        server.sql("alter system reset synchronous_standby_names")
+        server.sql("select pg_reload_conf()")
+        server.sql("reset synchronous_commit")
+    assert put(store, b"3") and data(server) == b"3"
+    store.close()
+
+
 def test_claims_end_while_the_server_is_away_and_are_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, seconds in {"_TTL": 4.0, "_MARGIN": 1.0, "_VOUCHED": 1.0, "_RENEW": 0.3, "_LOOK": 0.1}.items():
         monkeypatch.setattr(_postgres, name, seconds)
@@ -174,14 +225,14 @@ def test_claims_end_while_the_server_is_away_and_are_made_again(monkeypatch: pyt
         assert put(store, b"1", new=True) and store.vouches()
         first = store._held.owner
         time.sleep(5)
-        # It was renewed.
+        # The claims were renewed.
         assert store.vouches() and put(store, b"2") and store._held.owner is first and not told.is_set()
         server.stop()
         with pytest.raises(OSError):
             put(store, b"3")
         assert told.wait(60) and store._held.owner is not first
         server.start()
-        # It is not busy with the owner that it was.
+        # The store is not busy with the owner that it was.
         assert not put(store, b"4") and store.claim([NAME], 1) == {NAME: b"2"} and put(store, b"5") and store.vouches()
         store.close()
     finally:
@@ -297,7 +348,7 @@ def test_what_is_over_is_swept_and_nothing_else(server: Server) -> None:
     left = {f"5e.k{0:032x}", f"5e.k{2:032x}", "5e.k" + "f" * 32, OTHER}
     assert {name for (name,) in server.sql("select name from hopline.names")} == left
     assert server.sql("select day from hopline.days where day >= 0 order by day") == [(60,), (100,)] and server.sql("select count(*) from hopline.entries") == [(2,)]
-    # What a name belongs to stays.
+    # The owner of a name stays.
     assert server.sql("select count(*) from hopline.owners") == [(2,)]
     store.close()
 
@@ -374,7 +425,7 @@ def test_a_role_of_a_worker_can_do_no_more_than_call(server: Server) -> None:
         for statement in ("select * from hopline.names", "delete from hopline.days", "create table hopline.mine ()"):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 worker.execute(statement)  # type: ignore[arg-type]
-        # What the functions are made of works for none but them.
+        # Their parts work for none but the functions.
         with pytest.raises(psycopg.Error):
             worker.execute("select hopline.take(gen_random_uuid(), 'x', true, now())")
     server.sql("update hopline.format set works_from = 2")

@@ -97,7 +97,7 @@ def test_what_a_killed_worker_held_is_busy_for_a_minute_and_then_anybodys(server
         assert 0 < left <= 60
         server.sql("update hopline.owners set until = now() where until < now() + interval '60 seconds' and id in (select owner from hopline.names)")
         assert agent.open_session(**BUY, intent="job-1").session_id == session
-        # Who closes lets go at once.
+        # A client that closes lets go at once.
         agent.close()
     with hopline.AgentClient(**sandbox.account, store=PostgresStore(server.dsn)) as agent:
         assert agent.open_session(**BUY, intent="job-1").session_id == session

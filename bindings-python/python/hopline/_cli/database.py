@@ -50,7 +50,7 @@ def unseen(dsn: str, spaces: set[str]) -> int:
 
 
 class Look(NamedTuple):
-    """What a database is."""
+    """The findings about a database."""
 
     members: dict[str, Any]
     lines: list[Line]

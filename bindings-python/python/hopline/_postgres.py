@@ -303,7 +303,7 @@ class PostgresStore:
     def _begin_renewing(self, held: _Held) -> None:
         if held.is_renewing or held.is_over.is_set():
             return
-        me = weakref.ref(self)
+        me: weakref.ref[PostgresStore] = weakref.ref(self)
         try:
             in_background(lambda: _keep(me, held))
             held.is_renewing = True

@@ -73,7 +73,7 @@ class Server:
 
     def start(self, **environment: str) -> None:
         # Without flushes to the disk, which no test looks at.
-        settings = ("-c", "listen_addresses=", "-c", "max_connections=60", "-F")
+        settings = ("-c", "listen_addresses=", "-c", "max_connections=60", "-c", "autovacuum=off", "-F")
         assert POSTGRES is not None
         self._process = start(POSTGRES, "-D", self._data, "-k", str(self.folder), *settings, environment=environment)
         until = time.monotonic() + 120
@@ -223,7 +223,7 @@ def together(*works: Callable[[], Any]) -> Sequence[Any]:
     begin = threading.Barrier(len(works))
 
     def run(at: int) -> None:
-        begin.wait(60)
+        begin.wait(300)
         try:
             results[at] = works[at]()
         except BaseException as trouble:
@@ -233,5 +233,5 @@ def together(*works: Callable[[], Any]) -> Sequence[Any]:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(120)
+        thread.join(900)
     return results

@@ -9,6 +9,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,14 @@ def put(store: PostgresStore, data: bytes, name: str = NAME, *, new: bool = Fals
     return store.put(name, data, new=new, keep_for=None, release=release)
 
 
+@contextmanager
+def in_a_second(store: PostgresStore) -> Iterator[None]:
+    """Calls that a connected store gives up after a second."""
+    given, store._timeout = store._timeout, 1.0
+    yield
+    store._timeout = given
+
+
 def data(server: Server, name: str = NAME) -> bytes | None:
     rows = server.sql("select data from hopline.names where name = %s", name)
     return rows[0][0] if rows else None
@@ -63,7 +72,7 @@ def test_no_race_of_one_name_or_of_one_entry_is_wrong(server: Server) -> None:
     def life(at: int) -> tuple[list[bool], list[bool]]:
         claimed, made = [], []
         for number in range(ROUNDS):
-            begin.wait(60)
+            begin.wait(300)
             space = f"{number:x}"
             claimed.append(not isinstance(stores[at].claim([f"{space}.i{number:032x}"], 1), hopline.OwnedElsewhere))
             made.append(put(stores[at], b"%d" % at, f"{space}.r{number:032x}", new=True))
@@ -103,16 +112,15 @@ def test_an_owner_that_comes_back_and_one_that_takes_over_are_never_both_owners(
 
 
 def test_a_call_that_was_given_up_is_not_done_later(server: Server) -> None:
-    store = PostgresStore(server.dsn, timeout=1)
+    store = PostgresStore(server.dsn)
     assert put(store, b"1", new=True)
     pid = backend(store)
     os.kill(pid, signal.SIGSTOP)
     try:
-        with pytest.raises(OSError) as caught:
+        with in_a_second(store), pytest.raises(OSError) as caught:
             put(store, b"2")
         # The statement may lie on its way, for all that is known.
         assert not isinstance(caught.value, hopline.StoreNotOpened)
-        time.sleep(0.3)
     finally:
         os.kill(pid, signal.SIGCONT)
     until(lambda: not server.sql("select 1 from pg_stat_activity where pid = %s", pid))
@@ -120,12 +128,13 @@ def test_a_call_that_was_given_up_is_not_done_later(server: Server) -> None:
     store.close()
 
 
-def test_a_call_that_waits_too_long_for_another_is_surely_not_done(server: Server) -> None:
-    store = PostgresStore(server.dsn, timeout=1)
+def test_a_call_that_waits_too_long_for_another_is_surely_not_done(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_postgres, "_GRACE", 60.0)
+    store = PostgresStore(server.dsn)
     assert put(store, b"1", new=True)
     with psycopg.connect(server.admin_dsn) as other:
         other.execute("select from hopline.names for update")
-        with pytest.raises(hopline.StoreNotOpened, match="57014"):
+        with in_a_second(store), pytest.raises(hopline.StoreNotOpened, match="57014"):
             put(store, b"2")
     assert data(server) == b"1" and put(store, b"3")
     store.close()
@@ -198,12 +207,12 @@ def test_a_failover_loses_nothing_where_the_standby_is_synchronous_and_is_notice
 
 
 def test_a_commit_that_no_standby_has_is_not_confirmed(server: Server) -> None:
-    store = PostgresStore(server.dsn, timeout=1)
+    store = PostgresStore(server.dsn)
     assert put(store, b"1", new=True)
     server.sql("alter system set synchronous_standby_names = 'missing'")
     server.sql("select pg_reload_conf()")
     try:
-        with pytest.raises(OSError) as caught:
+        with in_a_second(store), pytest.raises(OSError) as caught:
             until(lambda: not put(store, b"2"))
         assert not isinstance(caught.value, hopline.StoreNotOpened)
     finally:
@@ -216,23 +225,29 @@ def test_a_commit_that_no_standby_has_is_not_confirmed(server: Server) -> None:
 
 
 def test_claims_end_while_the_server_is_away_and_are_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, seconds in {"_TTL": 4.0, "_MARGIN": 1.0, "_VOUCHED": 1.0, "_RENEW": 0.3, "_LOOK": 0.1}.items():
+    for name, seconds in {"_RENEW": 0.3, "_LOOK": 0.1}.items():
         monkeypatch.setattr(_postgres, name, seconds)
     server = Server()
     try:
-        store, told = PostgresStore(server.dsn, timeout=1), threading.Event()
+        store, told = PostgresStore(server.dsn), threading.Event()
         store.on_lost(lambda names=None: told.set())
         assert put(store, b"1", new=True) and store.vouches()
         first = store._held.owner
-        time.sleep(5)
-        # The claims were renewed.
-        assert store.vouches() and put(store, b"2") and store._held.owner is first and not told.is_set()
+        [[lives]] = server.sql("select until from hopline.owners")
+        until(lambda: server.sql("select until > %s::timestamptz + interval '1 second' from hopline.owners", lives) == [(True,)])
+        assert put(store, b"2") and store._held.owner is first and not told.is_set()
         server.stop()
-        with pytest.raises(OSError):
+        with in_a_second(store), pytest.raises(OSError):
             put(store, b"3")
+        # As 55 seconds after the last sign of life, by its own clock.
+        first.until = _postgres.now() + 30
+        assert store.vouches() and not told.is_set()
+        first.until = _postgres.now() + 24
+        assert not store.vouches() and not told.is_set()
+        first.until = _postgres.now() + 5
         assert told.wait(60) and store._held.owner is not first
         server.start()
-        # The store is not busy with the owner that it was.
+        # The store is not busy with the owner that it was, which lives on for the server.
         assert not put(store, b"4") and store.claim([NAME], 1) == {NAME: b"2"} and put(store, b"5") and store.vouches()
         store.close()
     finally:
@@ -269,7 +284,7 @@ def test_a_server_that_is_set_back_by_an_hour_spends_on_no_earlier_day_and_frees
 
 
 def test_a_full_disk_is_a_call_that_was_not_done(server: Server) -> None:
-    store = PostgresStore(server.dsn, timeout=3)
+    store = PostgresStore(server.dsn)
     assert put(store, b"1", new=True)
     # The table is larger than any file of the log, and may not grow.
     server.sql("alter table hopline.names alter data set storage plain")

@@ -35,6 +35,10 @@ impl Keys {
         self.of.get(&slot).map_or(0, BTreeSet::len)
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.of.is_empty()
+    }
+
     /// The slots that keys have.
     pub(crate) fn slots(&self) -> impl Iterator<Item = SlotNo> {
         self.of.keys().copied()

@@ -712,6 +712,13 @@ impl Leases {
         self.idle.iter().take_while(move |(idle_since, _)| *idle_since <= since).map(|(_, slot)| *slot)
     }
 
+    /// When the last lease of each session came back that a key has, and that has been idle since then only: the one that has rested longest
+    /// comes first.
+    pub(crate) fn idle_of_keys(&self, since: Millis) -> impl Iterator<Item = Millis> {
+        let of_keys = if self.keys.is_empty() { None } else { Some(self.idle.range((since.saturating_add(1), 0)..)) };
+        of_keys.into_iter().flatten().filter(|(_, slot)| self.keys.count(*slot) > 0).map(|(since, _)| *since)
+    }
+
     /// The sessions without a lease in the order in which others may have them: first those that rest for what is asked for here, then those
     /// that have rested longest.
     pub(crate) fn to_let_go(&self, now: Millis) -> impl Iterator<Item = SlotNo> {

@@ -16,6 +16,8 @@ pub(crate) enum SeenSlot {
     InDoubt,
     /// The slot has no session, or one that is over.
     Empty,
+    /// The same, or another client has it.
+    EmptyOrTaken,
 }
 
 impl SeenSlot {
@@ -36,6 +38,7 @@ pub(crate) struct OtherCounts {
     pub(crate) free_in_store: u32,
     pub(crate) in_doubt: u32,
     pub(crate) empty: u32,
+    pub(crate) empty_or_taken: u32,
 }
 
 impl OtherCounts {
@@ -45,12 +48,13 @@ impl OtherCounts {
             SeenSlot::FreeInStore => &mut self.free_in_store,
             SeenSlot::InDoubt => &mut self.in_doubt,
             SeenSlot::Empty => &mut self.empty,
+            SeenSlot::EmptyOrTaken => &mut self.empty_or_taken,
         }
     }
 
     /// How many were seen at all.
     pub(crate) fn seen(self) -> u32 {
-        self.with_others + self.free_in_store + self.in_doubt + self.empty
+        self.with_others + self.free_in_store + self.in_doubt + self.empty + self.empty_or_taken
     }
 }
 
@@ -68,6 +72,15 @@ impl OtherSlots {
         *self.counts.of(seen) += 1;
     }
 
+    /// The store gave a slot with nothing under it in place of this one: it has nothing, or another client has it.
+    pub(crate) fn not_given(&mut self, slot: SlotNo) -> bool {
+        let is_news = self.seen.get(&slot) != Some(&SeenSlot::WithOthers);
+        if is_news {
+            self.note(slot, SeenSlot::EmptyOrTaken);
+        }
+        is_news
+    }
+
     /// How likely there is a session to take over: the less, the higher.
     pub(crate) fn likely(&self, slot: SlotNo) -> u8 {
         match self.seen.get(&slot) {
@@ -75,7 +88,7 @@ impl OtherSlots {
             None => 1,
             Some(SeenSlot::WithOthers) => 2,
             Some(SeenSlot::InDoubt) => 3,
-            Some(SeenSlot::Empty) => 4,
+            Some(SeenSlot::Empty | SeenSlot::EmptyOrTaken) => 4,
         }
     }
 
@@ -97,13 +110,23 @@ mod tests {
         for (slot, seen) in [(0, SeenSlot::WithOthers), (1, SeenSlot::FreeInStore), (0, SeenSlot::Empty), (2, SeenSlot::InDoubt)] {
             others.note(slot, seen);
         }
-        let counts = OtherCounts { with_others: 0, free_in_store: 1, in_doubt: 1, empty: 1 };
+        let counts = OtherCounts { free_in_store: 1, in_doubt: 1, empty: 1, ..OtherCounts::default() };
         assert_eq!((others.counts, counts.seen()), (counts, 3));
         let mut slots = [0, 1, 2, 3];
         slots.sort_by_key(|slot| others.likely(*slot));
         assert_eq!(slots, [1, 3, 2, 0]);
         (0..4).for_each(|slot| others.forget(slot));
         assert_eq!(others.counts, OtherCounts::default());
+    }
+
+    #[test]
+    fn what_the_store_does_not_give_has_nothing_unless_it_was_with_others() {
+        let mut others = OtherSlots::default();
+        others.note(0, SeenSlot::WithOthers);
+        others.note(1, SeenSlot::FreeInStore);
+        assert_eq!([0, 1, 2].map(|slot| others.not_given(slot)), [false, true, true]);
+        assert_eq!(others.counts, OtherCounts { with_others: 1, empty_or_taken: 2, ..OtherCounts::default() });
+        assert_eq!((others.counts.seen(), others.likely(2)), (3, 4));
     }
 
     #[test]

@@ -137,6 +137,8 @@ pub(crate) struct Sharing {
     /// The sessions that were in use or waited for, within `idle_release` and within the time after which they are spare.
     used: Peak,
     used_of_late: Peak,
+    /// The sessions that are in use or waited for, with those that a key had within `idle_release`, which it is to find again.
+    in_hand: u32,
     /// Since when somebody waits, and when the last one ceased to.
     waits_since: Option<Millis>,
     waited_until: Option<Millis>,
@@ -162,8 +164,9 @@ impl Sharing {
         Sharing { client, keep_ready, used, used_of_late, there, ..Sharing::default() }
     }
 
-    /// Notes how many sessions of this client are there, of these how many are lent, and how many more would help those who wait.
-    pub(crate) fn note(&mut self, there: u32, lent: u32, waited_for: u32, now: Millis) {
+    /// Notes how many sessions of this client are there, of these how many are lent, and how many free ones a key had a short time ago; and how
+    /// many more would help those who wait.
+    pub(crate) fn note(&mut self, there: u32, lent: u32, of_keys: u32, waited_for: u32, now: Millis) {
         if waited_for > 0 {
             let is_after_break = self.waited_until.take().is_some_and(|until| is_break(until, now));
             if self.waits_since.is_none() || is_after_break {
@@ -173,6 +176,7 @@ impl Sharing {
             self.waited_until = Some(now);
         }
         let used = lent.saturating_add(waited_for);
+        self.in_hand = used.saturating_add(of_keys);
         self.used.note(used, now);
         self.used_of_late.note(used, now);
         if self.others.until.is_some_and(|until| until <= now) {
@@ -199,7 +203,7 @@ impl Sharing {
     /// The sessions that this client needs.
     fn needs(&self, now: Millis) -> u32 {
         let used = if holds(PoolRule::NeedsLast) { self.used.most(now) } else { self.used.now };
-        used.saturating_add(if holds(PoolRule::ReadyIsNeeded) { self.keep_ready } else { 0 })
+        used.max(self.in_hand).saturating_add(if holds(PoolRule::ReadyIsNeeded) { self.keep_ready } else { 0 })
     }
 
     /// For how long somebody has waited without a break.
@@ -235,6 +239,11 @@ impl Sharing {
         }
         others.needs.sort_unstable();
         self.others = others;
+    }
+
+    /// How many sessions others say that they have.
+    pub(crate) fn others_have(&self) -> u32 {
+        self.others.there
     }
 
     /// True if others have less than their share.
@@ -296,7 +305,7 @@ impl Sharing {
 
     /// The sessions beyond those that were used of late.
     fn spare(&self, here: Here, now: Millis) -> u32 {
-        let recent = self.used_of_late.most(now).saturating_add(self.keep_ready);
+        let recent = self.used_of_late.most(now).max(self.in_hand).saturating_add(self.keep_ready);
         if holds(PoolRule::SpareIsTold) { here.free.min(here.has.saturating_sub(recent)) } else { 0 }
     }
 
@@ -400,8 +409,8 @@ mod tests {
     /// A client that uses so many sessions and waits for so many more, for 10 seconds.
     fn client(number: u64, lent: u32, waited_for: u32) -> Sharing {
         let mut sharing = Sharing::new(number.to_string(), 5000, 0);
-        sharing.note(lent, lent, waited_for, 0);
-        sharing.note(lent, lent, waited_for, 10_000);
+        sharing.note(lent, lent, 0, waited_for, 0);
+        sharing.note(lent, lent, 0, waited_for, 10_000);
         sharing
     }
 
@@ -481,11 +490,11 @@ mod tests {
         one.read(&others, 10_000);
         assert_eq!(one.gives_back(Here { has: 6, free: 6, size: 20, ..Here::default() }, 10_000), 4);
         // The client has given back four that nobody has yet.
-        one.note(2, 2, 8, 10_100);
+        one.note(2, 2, 0, 8, 10_100);
         assert_eq!((one.share(here(2, 20), 10_100), one.slice(here(2, 20), 0, 10_100)), (2, None));
         assert_eq!(one.gives_back(Here { has: 2, free: 2, size: 20, ..Here::default() }, 10_100), 0);
         // They have not come to anybody: there are fewer.
-        one.note(2, 2, 8, 20_100);
+        one.note(2, 2, 0, 8, 20_100);
         one.read(&others.iter().map(|entry| ClientEntry { number: 9, ..entry.clone() }).collect::<Vec<_>>(), 20_100);
         assert_eq!((one.share(here(2, 20), 20_100), one.slice(here(2, 20), 0, 20_100)), (1, Some((3000, 1500))));
     }
@@ -500,7 +509,7 @@ mod tests {
         buyer.read(&told(&other, here(0, 20), 10_000), 10_000);
         assert_eq!((buyer.share(buys, 10_000), other.share(here(0, 20), 10_000)), (1, 1));
         // Of the eight four came: there are five.
-        buyer.note(5, 1, 9, 12_000);
+        buyer.note(5, 1, 0, 9, 12_000);
         assert_eq!(buyer.share(here(5, 20), 12_000), 2);
     }
 
@@ -528,7 +537,7 @@ mod tests {
     fn a_client_is_short_once_somebody_waits_for_two_seconds_without_a_break() {
         let mut sharing = Sharing::new("1".into(), 5000, 0);
         let at = |sharing: &mut Sharing, waited_for, now| {
-            sharing.note(0, 0, waited_for, now);
+            sharing.note(0, 0, 0, waited_for, now);
             sharing.is_short(here(0, 1), now)
         };
         assert_eq!([(1, 0), (1, 1999), (1, 2000)].map(|(waits, now)| at(&mut sharing, waits, now)), [false, false, true]);
@@ -542,16 +551,26 @@ mod tests {
     }
 
     #[test]
+    fn a_session_that_a_key_had_a_short_time_ago_is_needed() {
+        let mut sharing = Sharing::new("1".into(), 5000, 0);
+        let now = Here { has: 5, free: 4, size: 20, ..Here::default() };
+        for (of_keys, gives) in [(4, 0), (2, 2), (0, 4)] {
+            sharing.note(5, 1, of_keys, 0, 10_000);
+            assert_eq!((sharing.gives_back(now, 10_000), sharing.spare(now, 10_000)), (gives, gives));
+        }
+    }
+
+    #[test]
     fn what_was_not_needed_of_late_goes_back_and_what_is_to_be_at_hand_stays() {
         for (keep_ready, gives) in [(0, [0, 0, 1, 1, 4]), (3, [0, 0, 0, 0, 1])] {
             let mut sharing = Sharing::new("1".into(), 5000, keep_ready);
             let now = Here { has: 5, free: 4, size: 20, ..Here::default() };
-            [(5, 0), (2, 500), (4, 600), (1, 1000)].into_iter().for_each(|(used, at)| sharing.note(5, used, 0, at));
+            [(5, 0), (2, 500), (4, 600), (1, 1000)].into_iter().for_each(|(used, at)| sharing.note(5, used, 0, 0, at));
             assert_eq!([1000, 5499, 5500, 5999, 6000].map(|at| sharing.gives_back(now, at)), gives);
             // Two seconds after the peak others may know.
             assert_eq!([2499, 3000].map(|at| sharing.spare(now, at) > 0), [false, keep_ready < 4]);
             assert_eq!(sharing.next(3000), Some(5500));
-            sharing.note(5, 1, 0, 5500);
+            sharing.note(5, 1, 0, 0, 5500);
             assert_eq!(sharing.next(5500), Some(6000));
         }
     }
@@ -563,7 +582,7 @@ mod tests {
         sharing.read(&[entry(1, true)], 10_000);
         sharing.read(&[entry(1, true)], 19_000);
         let is_short = |sharing: &mut Sharing, now| {
-            sharing.note(5, 5, 0, now);
+            sharing.note(5, 5, 0, 0, now);
             sharing.are_others_short()
         };
         assert!(is_short(&mut sharing, 19_999) && !is_short(&mut sharing, 20_000));
@@ -577,16 +596,16 @@ mod tests {
     fn an_entry_is_put_where_it_says_something_new_and_each_five_seconds() {
         let mut sharing = Sharing::new("1".into(), 5000, 0);
         assert!(!sharing.is_to_put(here(0, 20), 0, 0) && sharing.put_entries(Some(here(0, 20)), 0).is_empty());
-        sharing.note(2, 2, 6, 0);
+        sharing.note(2, 2, 0, 6, 0);
         assert!(sharing.is_to_put(here(2, 20), 0, 0));
         let put = sharing.put_entries(Some(here(2, 20)), 0);
         assert_eq!(put.first().map(|entry| (entry.number, entry.needs, entry.has, entry.short)), Some((2, 8, 2, false)));
         assert!(!sharing.is_to_put(here(2, 20), 1999, 0) && sharing.is_to_put(here(2, 20), 2000, 0), "it is short");
         sharing.put_entries(Some(here(2, 20)), 2000);
-        sharing.note(2, 2, 8, 2100);
+        sharing.note(2, 2, 0, 8, 2100);
         assert!(!sharing.is_to_put(here(2, 20), 3999, 3000) && sharing.is_to_put(here(2, 20), 4000, 3000), "it is read then anyway");
         assert!(!sharing.is_to_put(here(2, 20), 6999, 0) && sharing.is_to_put(here(2, 20), 7000, 0));
-        sharing.note(2, 2, 9, 2200);
+        sharing.note(2, 2, 0, 9, 2200);
         assert!(sharing.is_to_put(here(2, 20), 2200, 0), "a quarter more");
         sharing.put_entries(Some(here(2, 20)), 2200);
         sharing.not_put();

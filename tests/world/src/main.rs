@@ -21,8 +21,8 @@ cargo xtask world seed pools N                               one life of a pool
 cargo xtask world seed fleet N [story]                        one life of several programs of one pool in virtual time
 cargo xtask world plan NAME [SEED] [story]                   the figures of a plan of several programs of one pool, or of `all` but `big`
 cargo xtask world plans                                      the counts of all plans but `big`, for `cargo xtask bench fleets`
-cargo xtask world without RULE [SEEDS]                       the plans and lives of pools that come to harm without a rule of pools,
-                                                             or without each of `all`
+cargo xtask world without RULE [SEEDS|PLAN|fleet:SEED]       the plans and lives of pools that come to harm without a rule of pools,
+                                                             or without each of `all`; that plan or life alone
 cargo xtask world deep                                       every scope, with more that goes wrong than in every run
 cargo xtask swarm [--minutes N] [--seed S] [--pools]         lives on all cores, from a seed on; lives of pools in their place,
                                                              of both kinds";
@@ -166,9 +166,17 @@ fn table<'a>(plans: impl Iterator<Item = &'a FleetPlan>) -> Result<serde_json::V
 }
 
 /// Prints which plans and lives come to harm without a rule, and not with it.
-fn without(name: &str, seeds: Option<&str>) -> Result<bool, String> {
-    let seeds = seeds.map_or(Ok(40), number_of)?;
-    let plans = PLANS.iter().filter(|plan| plan.name != BIG).map(|plan| PoolWitness::Plan(plan.name));
+fn without(name: &str, which: Option<&str>) -> Result<bool, String> {
+    if let Some(seed) = which.and_then(|which| which.strip_prefix("fleet:")) {
+        for rule in PoolRule::ALL.into_iter().filter(|rule| format!("{rule:?}") == name) {
+            println!("without {rule:?}: {:?}", PoolWitness::Fleet(number_of(seed)?).finds(Some(rule)));
+        }
+        return Ok(true);
+    }
+    let one = which.and_then(|which| PLANS.iter().find(|plan| plan.name == which));
+    let seeds = if one.is_some() { 0 } else { which.map_or(Ok(40), number_of)? };
+    let plans =
+        PLANS.iter().filter(|plan| one.map_or(plan.name != BIG, |one| one.name == plan.name)).map(|plan| PoolWitness::Plan(plan.name));
     let lives = (0..seeds).flat_map(|seed| [PoolWitness::Fleet(seed), PoolWitness::Life(seed)]);
     let all: Vec<PoolWitness> = plans.chain(lives).collect();
     let kinds = |found: &[String]| found.iter().map(|harm| kind_of_harm(harm).to_owned()).collect::<Vec<_>>();
@@ -177,6 +185,14 @@ fn without(name: &str, seeds: Option<&str>) -> Result<bool, String> {
     let rules: Vec<PoolRule> = PoolRule::ALL.into_iter().filter(is_named).collect();
     if rules.is_empty() {
         return Err(format!("there is no rule `{name}`; they are: {:?}", PoolRule::ALL));
+    }
+    if let Some(plan) = one {
+        for rule in [None].into_iter().chain(rules.into_iter().map(Some)) {
+            let lived = hopline::pool::without(rule, || plan.live(PLAN_SEED, false))?;
+            println!("without {}: {}", rule.map_or_else(|| "any rule taken away".to_owned(), |rule| format!("{rule:?}")), lived.told);
+            lived.figures.iter().for_each(|figure| println!("    {figure}"));
+        }
+        return Ok(true);
     }
     for rule in rules {
         println!("without {rule:?}");

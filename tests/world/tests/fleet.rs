@@ -38,11 +38,14 @@ fn judge(plans: &[&FleetPlan]) {
     assert!(wrong.is_empty(), "again: cargo xtask world plan NAME\n{}", wrong.join("\n"));
 }
 
-const LIVES: u64 = 200;
+const LIVES: u64 = 197;
+/// Lives that broke a law once: one waited beside its own share of sessions that rested for its target, which is no harm that another one
+/// does; one bought beside free sessions, since the store had shown it one that was over in their place.
+const FOUND: [u64; 3] = [1578, 1808, 1695];
 
 #[test]
 fn drawn_lives_keep_the_laws_of_pools_but_those_that_are_known_to_be_broken_today() {
-    let seeds: Vec<u64> = (0..LIVES).collect();
+    let seeds: Vec<u64> = (0..LIVES).chain(FOUND).collect();
     let (mut broken, mut granted, mut bought) = (BTreeMap::<Law, String>::new(), 0, 0);
     for (seed, lived) in seeds.iter().zip(side_by_side(&seeds, |seed| fleet_life(*seed, false))) {
         let lived = lived.unwrap_or_else(|harm| panic!("{harm}\n  in the life of seed {seed}: cargo xtask world seed fleet {seed} story"));

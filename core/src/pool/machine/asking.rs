@@ -7,6 +7,7 @@ use super::input::FoundSlot;
 use super::root::{For, Machine, is_dynamic};
 use super::slots::Doing;
 use super::takeover::{READ_AGAIN, Situation, SlotUse};
+use crate::client::SlotState;
 use crate::engine::Answered;
 use crate::policy::Error;
 use crate::pool::buyer::{AT_ONCE as PURCHASES, HoldTrial, May};
@@ -28,6 +29,10 @@ const EMPTY_AGAIN: Millis = 5000;
 pub(super) const VAIN_AGAIN: Millis = 5000;
 /// So many slots are looked at for sessions to take over before one is bought.
 pub(super) const LOOKS: u32 = 1024;
+/// Where nothing is bought, one of more slots than these is asked for at a time.
+const MANY: usize = 32;
+/// No more slots than these are looked into whose session turns out to be over.
+const ENDED: u32 = 32;
 
 impl Machine {
     /// Asks for slots, where somebody waits or fewer are free than are to be at hand.
@@ -102,7 +107,7 @@ impl Machine {
         if room == 0 {
             return;
         }
-        let most = if self.asking.is_all { wanted.min(allowed) } else { lacking };
+        let most = if self.asking.is_all { wanted.min(allowed) } else { lacking.max(self.asking.ended) };
         // Nobody is told that nothing comes before every slot was seen once: twice as many each time.
         let looks = most == 0 && self.looks_for_unseen();
         let most = if looks { lacking.max(self.slots.others.counts.seen()) } else { most };
@@ -141,7 +146,9 @@ impl Machine {
         if holds(PoolRule::SessionsComeFirst) {
             slots.sort_by_key(|slot| self.slots.others.likely(*slot));
         }
-        self.claim(slots, most.min(room));
+        // One with nothing under it says of many others that they have no session to take over.
+        let most = if is_idle && slots.len() > MANY { 1 } else { most.min(room) };
+        self.claim(slots, most);
     }
 
     /// Asks for slots, to end what they hold.
@@ -166,9 +173,27 @@ impl Machine {
         if claimed.len() < self.asking.most as usize {
             asked.values().for_each(|slot| others.note(*slot, SeenSlot::WithOthers));
         }
+        let is_nothing_left = asked.len() > MANY && claimed.iter().any(|found| found.state == SlotState::Free);
+        if is_nothing_left && claimed.len() >= self.asking.most as usize {
+            let until = self.now.monotonic.saturating_add(EMPTY_AGAIN);
+            let not_given = asked.values().filter(|slot| others.not_given(**slot));
+            self.asking.empty.extend(not_given.map(|slot| (*slot, until)));
+        }
         for found in claimed {
             asked.get(&found.name).into_iter().for_each(|slot| others.note(*slot, SeenSlot::of(found.state)));
         }
+    }
+
+    /// The store gives slots with something under them first, and no more than were asked for: where it gave none without, those that it did
+    /// not give may have a session.
+    fn note_kept_back(&mut self, asked: usize, claimed: &[FoundSlot]) {
+        let is_under_all = claimed.iter().all(|found| found.state != SlotState::Free);
+        if claimed.len() < self.asking.most as usize || !is_under_all || self.asking.ended >= ENDED {
+            return;
+        }
+        let (asked, found) = (u32::try_from(asked).unwrap_or(u32::MAX), u32::try_from(claimed.len()).unwrap_or(u32::MAX));
+        self.asking.looked = self.asking.looked.saturating_sub(asked.saturating_sub(found));
+        self.asking.ended = self.asking.ended.saturating_add(found);
     }
 
     fn claim(&mut self, slots: Vec<SlotNo>, most: u32) {
@@ -218,6 +243,9 @@ impl Machine {
         let is_of_doubt = !doubts.is_empty();
         doubts.into_iter().for_each(|slot| self.slots.remove(slot));
         self.note_others(&asked, claimed);
+        if !is_of_doubt {
+            self.note_kept_back(asked.len(), claimed);
+        }
         let (mut free, mut began, mut buys) = (Vec::new(), false, false);
         for found in claimed {
             let name = &found.name;

@@ -31,8 +31,7 @@ impl Machine {
         // Those that wait here are among those that are coming, each for one session that is wanted.
         let here = u32::try_from(all.iter().filter(|kept| !kept.is_doubt).count()).unwrap_or(u32::MAX);
         let coming = (self.slots.counts.coming + self.slots.counts.rotating).saturating_sub(here);
-        let lacking = u32::try_from(self.leases.lacking(self.keep_ready())).unwrap_or(u32::MAX);
-        let mut wanted = lacking.saturating_sub(coming);
+        let mut wanted = u32::try_from(self.to_buy_for()).unwrap_or(u32::MAX).saturating_sub(coming);
         for kept in all {
             let is_forbidden = self.closing.is_some() || self.shared.forbids_buying().is_some();
             let is_needed = kept.is_doubt || wanted > 0 || !holds(PoolRule::NeedIsAskedAgain);

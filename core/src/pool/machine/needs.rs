@@ -36,7 +36,14 @@ impl Machine {
     pub(super) fn note_needs(&mut self, now: Millis) {
         let here = self.here();
         let lent = self.slots.counts.lends.saturating_sub(here.free);
-        self.sharing.note(here.there(), lent, u32::try_from(self.leases.demand()).unwrap_or(u32::MAX), now);
+        let of_keys = self.leases.idle_of_keys(now.saturating_sub(self.idle_release())).count();
+        self.sharing.note(
+            here.there(),
+            lent,
+            u32::try_from(of_keys).unwrap_or(u32::MAX),
+            u32::try_from(self.leases.demand()).unwrap_or(u32::MAX),
+            now,
+        );
     }
 
     /// The service does not answer: a session that is let go of now could be taken over by nobody.
@@ -86,23 +93,31 @@ impl Machine {
         let since = |slot| Some(self.slots.session(slot)?.ready_at);
         let turn = |slot| self.sharing.slice(here, since(slot)?, now).map(|(at, _)| at);
         let slice = if here.free > 0 { self.leases.idle(Millis::MAX).filter_map(turn).min() } else { None };
-        self.sharing.next(now).into_iter().chain(slice).min()
+        let of_keys = self.leases.idle_of_keys(now.saturating_sub(self.idle_release())).next();
+        let let_go = of_keys.map(|since| since.saturating_add(self.idle_release()));
+        self.sharing.next(now).into_iter().chain(slice).chain(let_go).min()
     }
 
     /// How many sessions more could be used than there are or will be in a moment: to be taken over from whoever has let go of them. What is
     /// being bought may take long.
     pub(super) fn lacking(&self, now: Millis) -> u32 {
-        let ahead = self.keep_ready().saturating_sub(self.leases.idle_count());
-        self.beyond(self.leases.demand() + ahead, self.slots.counts.buying, now)
+        self.beyond(self.to_have(), self.slots.counts.buying, now)
+    }
+
+    /// How many sessions would help those who wait, and be at hand.
+    fn to_have(&self) -> usize {
+        self.leases.demand() + self.keep_ready().saturating_sub(self.leases.idle_count())
+    }
+
+    /// The same, less the free ones, whomever they suit.
+    pub(super) fn to_buy_for(&self) -> usize {
+        if holds(PoolRule::RestIsNoReason) { self.leases.lacking(self.keep_ready()) } else { self.to_have() }
     }
 
     /// How many are wanted that would have to be bought. Where a free session does not suit whoever waits, since it rests for their target,
     /// they wait for that: what was seen there is no reason to buy.
     pub(super) fn wanted(&self, now: Millis) -> u32 {
-        if !holds(PoolRule::RestIsNoReason) {
-            return self.lacking(now);
-        }
-        self.beyond(self.leases.lacking(self.keep_ready()), 0, now)
+        self.beyond(self.to_buy_for(), 0, now)
     }
 
     /// So many sessions less those that are coming; `without`: these of the coming ones do not count.

@@ -37,6 +37,8 @@ pub(super) struct Asking {
     pub(super) is_all: bool,
     /// How many slots were looked at for that.
     pub(super) looked: u32,
+    /// How many slots were found instead whose session is over, so that the store may have kept back one that has a session.
+    pub(super) ended: u32,
     /// The slot at which that goes on.
     pub(super) from: Option<SlotNo>,
     /// The claimed slots that wait for the pool's record.
@@ -48,7 +50,7 @@ pub(super) struct Asking {
 impl Asking {
     /// There may be something to take over again.
     pub(super) fn look_anew(&mut self) {
-        (self.is_all, self.looked, self.from) = (false, 0, None);
+        (self.is_all, self.looked, self.ended, self.from) = (false, 0, 0, None);
     }
 }
 

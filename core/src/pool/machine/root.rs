@@ -158,6 +158,11 @@ impl Machine {
         std::mem::take(&mut self.actions)
     }
 
+    /// For how long sessions stay that are not needed any more.
+    pub(super) fn idle_release(&self) -> Millis {
+        self.options.idle_release_ms.unwrap_or(IDLE)
+    }
+
     pub(super) fn keep_ready(&self) -> usize {
         self.options.keep_ready.unwrap_or_default() as usize
     }

@@ -60,17 +60,22 @@ impl Machine {
 
     /// Returns true if the record is to say something else of this client, now or within `ahead`.
     fn is_entry_due(&self, now: Millis, ahead: Millis) -> bool {
-        let is_due = || match self.closing {
-            Some(_) => self.sharing.is_listed(),
-            None => self.sharing.is_to_put(self.here(), now, ahead),
+        let is_due = || match self.shares_with_others() {
+            false => self.sharing.is_listed(),
+            true => self.sharing.is_to_put(self.here(), now, ahead),
         };
         self.shared.is_open && !self.joins && is_due()
+    }
+
+    /// Returns true if this client gets and gives sessions: of a pool with another request it lends none.
+    fn shares_with_others(&self) -> bool {
+        self.closing.is_none() && !self.shared.is_replaced()
     }
 
     fn put_shared(&mut self) {
         self.shared.custody = Custody::Leaving;
         (self.shared.putting, self.shared.is_putting) = (self.shared.changes.len(), true);
-        let here = self.closing.is_none().then(|| self.here());
+        let here = self.shares_with_others().then(|| self.here());
         // Others may change it from the put on, before this client hears that it was made.
         self.shared.asked_at = self.now.monotonic;
         self.shared.known.clients = self.sharing.put_entries(here, self.shared.asked_at);

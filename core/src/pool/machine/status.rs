@@ -78,6 +78,8 @@ impl Machine {
     /// The slots by what they are.
     fn counts(&self) -> PoolCounts {
         let (own, others, size, ready) = (&self.slots.counts, self.slots.others.counts, self.whole_size(), self.free());
+        // Of those that may be with others, as many are as others say that they have.
+        let taken = others.empty_or_taken.min(self.sharing.others_have().saturating_sub(others.with_others));
         PoolCounts {
             size,
             ready,
@@ -87,8 +89,8 @@ impl Machine {
             resting: own.waiting + own.resting,
             left: own.left,
             in_doubt: own.in_doubt + others.in_doubt,
-            empty: own.empty + others.empty,
-            with_others: others.with_others,
+            empty: own.empty + others.empty + (others.empty_or_taken - taken),
+            with_others: others.with_others + taken,
             free_in_store: others.free_in_store,
             unknown: size.saturating_sub(self.slots.len() + others.seen()),
         }

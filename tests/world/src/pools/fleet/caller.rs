@@ -30,10 +30,12 @@ pub(super) struct CallerPlan {
     pub(super) every: Option<Millis>,
     /// After a block it asks for another session.
     pub(super) avoids: bool,
-    /// After a block it discards the session.
+    /// After a block, or where it is asked to wait, it discards the session.
     pub(super) discards: bool,
     /// It puts data for an exit that has none.
     pub(super) keeps_data: bool,
+    /// So many requests through one lease at once, which all have the same answer.
+    pub(super) requests: u32,
 }
 
 /// A thread.
@@ -48,6 +50,8 @@ pub(super) struct Caller {
     pub(super) avoids: Option<String>,
     /// The session that it has asked to avoid.
     pub(super) asked_to_avoid: Option<String>,
+    /// True if its program had that one then.
+    pub(super) avoids_here: bool,
 }
 
 /// A lease that a caller has.
@@ -74,6 +78,7 @@ pub(super) fn threads(many: usize, work: Millis) -> Vec<CallerPlan> {
         avoids: false,
         discards: false,
         keeps_data: false,
+        requests: 1,
     };
     vec![plan; many]
 }

@@ -47,11 +47,13 @@ pub enum Law {
     DataLost,
     /// A session that was discarded was lent again.
     LentDiscarded,
+    /// A caller got the session that it had asked to avoid.
+    LentAvoided,
 }
 
 impl Law {
     /// All of them.
-    pub const ALL: [Law; 18] = [
+    pub const ALL: [Law; 19] = [
         Law::Idle,
         Law::Withheld,
         Law::IdleElsewhere,
@@ -70,11 +72,13 @@ impl Law {
         Law::Churn,
         Law::DataLost,
         Law::LentDiscarded,
+        Law::LentAvoided,
     ];
 }
 
 /// The laws that drawn lives break today. One that no life breaks must lose its mark.
-pub const BROKEN_TODAY: &[Law] = &[];
+/// A caller that avoids a session may get it where that went to the store and came back, or to another slot, while the caller waited (63).
+pub const BROKEN_TODAY: &[Law] = &[Law::LentAvoided];
 
 /// A session that fits may be idle here for so long: what is under way is over by then.
 pub(super) const MOMENT: Millis = 250;

@@ -96,8 +96,9 @@ impl Fleet {
         let mut service = Service::new(config);
         service.set_balance(Decimal::from(10_000_000));
         let plans = story.programs.iter().enumerate().flat_map(|(place, part)| part.callers.iter().map(move |plan| (place, plan.clone())));
-        let callers: Vec<Caller> =
-            plans.map(|(place, plan)| Caller { plan, place, waits: None, target: None, avoids: None, asked_to_avoid: None }).collect();
+        let callers: Vec<Caller> = plans
+            .map(|(place, plan)| Caller { plan, place, waits: None, target: None, avoids: None, asked_to_avoid: None, avoids_here: false })
+            .collect();
         Fleet {
             chance: Xoshiro256PlusPlus::seed_from_u64(seed),
             now: 0,
@@ -387,6 +388,7 @@ impl Fleet {
             product_no: "dynamic-world".into(),
             country_code: part.country.map(str::to_owned),
             on_change: part.country.map(|_| PoolOnChange::Replace),
+            expected_charge_usd: self.story.expects.map(|usd| hopline::contract::Decimal(Decimal::from(usd))),
             max_unit_price: part.limit.map(|usd| hopline::contract::Decimal(Decimal::from(usd))),
             ..OpenPool::default()
         };

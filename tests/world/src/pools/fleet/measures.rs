@@ -38,6 +38,8 @@ pub(super) struct Lived {
     /// When each purchase with a new key was sent.
     purchases: Vec<Millis>,
     keys: BTreeSet<String>,
+    /// How many requests to buy were sent.
+    requests: u32,
     pub(super) bought: usize,
     pub(super) rotations: u32,
     pub(super) moves: u32,
@@ -52,7 +54,7 @@ pub(super) struct Lived {
     pub(super) steps: u64,
     /// The most sessions that were created at once.
     most_creating: usize,
-    /// The laws on data, on what was discarded and on changes that were broken.
+    /// The laws on data, on rests, on what was discarded or avoided and on changes that were broken.
     pub(super) broken: usize,
 }
 
@@ -108,6 +110,7 @@ impl Lived {
 
     /// A purchase goes out.
     pub(super) fn sent(&mut self, key: &str, at: Millis) {
+        self.requests += 1;
         if self.keys.insert(key.to_owned()) {
             self.purchases.push(at);
         }
@@ -189,6 +192,7 @@ impl Lived {
             Measure::Bought => self.bought as f64,
             Measure::BoughtFrom(from) => self.purchases.iter().filter(|at| **at >= from).count() as f64,
             Measure::BoughtUntil(until) => self.purchases.iter().filter(|at| **at < until).count() as f64,
+            Measure::Requests => f64::from(self.requests),
             Measure::CreatedAtOnce => self.most_creating as f64,
             Measure::Rotations => f64::from(self.rotations),
             Measure::NeverLent => self.bought.saturating_sub(self.sessions.len()) as f64,
@@ -303,7 +307,7 @@ pub enum Measure {
     Good,
     /// Answers of targets that were not good.
     Bad,
-    /// The laws on data, on what was discarded and on changes of exits that were broken.
+    /// The laws on data, on rests, on what was discarded or avoided and on changes of exits that were broken.
     Broken,
     /// Sessions that were bought.
     Bought,
@@ -311,6 +315,8 @@ pub enum Measure {
     BoughtFrom(Millis),
     /// Purchases that began before that, each with a new key.
     BoughtUntil(Millis),
+    /// Requests to buy that were sent, also with the same key.
+    Requests,
     /// The most sessions that were being created at a time.
     CreatedAtOnce,
     /// Exits that were changed.

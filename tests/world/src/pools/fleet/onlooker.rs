@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hopline::client::Millis;
 
-use super::laws::{BESIDE, CHANGE, ELSEWHERE, FIRST, HEARD, Law, Laws, MOMENT, SPARE, TRIAL_LATE};
+use super::laws::{BESIDE, CHANGE, ELSEWHERE, FIRST, HEARD, Law, Laws, MOMENT, SPARE, TRIAL_LATE, Uses};
 use super::life::Fleet;
 use super::story::{MINUTE, SECOND, START};
 
@@ -206,6 +206,16 @@ impl Fleet {
                     waits && caller.plan.key.is_none() && caller.asked_to_avoid.is_none() && laws.fits_caller(session, caller.target)
                 })
             };
+            // What rests for its own targets is its share all the same.
+            let owns = laws
+                .sessions
+                .values()
+                .filter(|known| known.active && known.slot.as_ref().and_then(|slot| self.store.owner(slot)) == Some(number))
+                .count();
+            let needs = laws.uses.get(&number).map_or(0, Uses::peak);
+            if owns > 0 && owns >= share.min(needs) {
+                continue;
+            }
             let has_more = |other: u8| self.lent.iter().filter(|(session, (lender, _))| *lender == other && fits(session)).count() > share;
             if let Some(other) = self.programs.keys().copied().find(|other| *other != number && has_more(*other)) {
                 let since = laws.starves.get(&number).copied().unwrap_or(now);

@@ -55,6 +55,7 @@ const fn bought(bound: Bound) -> Figure {
 }
 
 const LATE: Figure = figure("waits that ended without a lease", Measure::Late, AtMost(0.0));
+const BROKEN: Figure = figure("broken: rests, discards, avoided sessions, data, or too many changes", Measure::Broken, AtMost(0.0));
 /// The cost of sharing for each program.
 const fn calls(from: Millis) -> Figure {
     figure("calls of the store a second, of the program with the most", Measure::CallsASecond(from), AtMost(2.0))
@@ -73,6 +74,7 @@ fn story(size: u32, lasts: Millis, programs: Vec<Part>) -> Story {
         creation: 2000..=2000,
         lives: None,
         limit: 100_000,
+        expects: None,
         claims_outlast: 0,
         programs,
         targets: Vec::new(),
@@ -499,9 +501,15 @@ pub const PLANS: &[FleetPlan] = &[
     },
     FleetPlan {
         name: "backend",
-        tells: "purchases fail, and the products can't be read, for 10 min",
-        story: || Story { outages: vec![(0..NO_END, Outage::Backend("BACKEND_ERROR"))], ..story(5, 10 * MINUTE, programs(2, 3, 300)) },
-        figures: &[figure("purchases, by their keys", Measure::BoughtUntil(NO_END), AtMost(1.0))],
+        tells: "purchases fail, and from 3 s on the products can't be read, for 10 min",
+        story: || {
+            let outages = vec![(0..3000, Outage::Purchases("BACKEND_ERROR")), (3000..NO_END, Outage::Backend("BACKEND_ERROR"))];
+            Story { expects: Some(10), outages, ..story(5, 10 * MINUTE, programs(2, 3, 300)) }
+        },
+        figures: &[
+            figure("purchases, by their keys", Measure::BoughtUntil(NO_END), AtMost(1.0)),
+            figure("requests to buy", Measure::Requests, AtMost(4.0)),
+        ],
         missed_today: false,
     },
     FleetPlan {
@@ -540,16 +548,40 @@ pub const PLANS: &[FleetPlan] = &[
     },
     FleetPlan {
         name: "over",
-        tells: "sessions end while nobody has them, and the pool is paused; then somebody asks",
+        tells: "sessions end while nobody has them, and the pool is paused in another program; then somebody asks",
         story: || {
             let callers = |from: Millis, until: Millis| {
                 threads(2, 300).into_iter().map(move |plan| CallerPlan { during: from..until, timeout: 5000, ..plan })
             };
-            let orders = vec![(12_000, Order::Person(0, "pause_pool", ""))];
+            let orders = vec![(40_000, Order::Person(1, "pause_pool", ""))];
             let callers = callers(0, 10_000).chain(callers(60_000, 80_000)).collect();
-            Story { lives: Some(25_000), orders, ..story(4, 90 * SECOND, vec![part(0, callers)]) }
+            Story { lives: Some(25_000), orders, ..story(4, 90 * SECOND, vec![part(0, callers), part(0, Vec::new())]) }
+        },
+        figures: &[figure("purchases after the pause", Measure::BoughtFrom(41_000), AtMost(0.0))],
+        missed_today: false,
+    },
+    FleetPlan {
+        name: "price",
+        tells: "somebody pauses the pool while the service is away and a price is being read, for 40 s",
+        story: || {
+            let orders = vec![(10_000, Order::Person(1, "pause_pool", ""))];
+            let late = threads(5, 500).into_iter().map(|plan| CallerPlan { during: 9000..NO_END, timeout: MINUTE, ..plan });
+            let programs = vec![part(0, threads(1, 500).into_iter().chain(late).collect()), part(0, Vec::new())];
+            Story { orders, outages: vec![(8000..40_000, Outage::Service)], ..story(8, 2 * MINUTE, programs) }
         },
         figures: &[figure("purchases after the pause", Measure::BoughtFrom(15_000), AtMost(0.0))],
+        missed_today: false,
+    },
+    FleetPlan {
+        name: "heard",
+        tells: "somebody pauses the pool, and half a second later five callers come in another program that has a session",
+        story: || {
+            let late = threads(5, 500).into_iter().map(|plan| CallerPlan { during: 10_500..NO_END, ..plan });
+            let callers = threads(1, 500).into_iter().chain(late).collect();
+            let orders = vec![(10_000, Order::Person(1, "pause_pool", ""))];
+            Story { expects: Some(10), orders, ..story(10, 30 * SECOND, vec![part(0, callers), part(0, Vec::new())]) }
+        },
+        figures: &[figure("purchases after the pause", Measure::BoughtFrom(10_400), AtMost(0.0))],
         missed_today: false,
     },
     FleetPlan {
@@ -566,7 +598,7 @@ pub const PLANS: &[FleetPlan] = &[
             rate("leases a second of the second one", Who::Only(1), 35_000, AtLeast(6.0)),
             bought(AtMost(8.0)),
         ],
-        missed_today: true,
+        missed_today: false,
     },
     FleetPlan {
         name: "discards",
@@ -585,8 +617,9 @@ pub const PLANS: &[FleetPlan] = &[
     },
     FleetPlan {
         name: "noproxy",
-        tells: "four callers on 4, replace failing; no proxy works for half an hour",
+        tells: "four callers on 4, keep_ready 4, replace failing; no proxy works for half an hour",
         story: || Story {
+            keep_ready: 4,
             replace: Some(PoolReplace::Failing),
             outages: vec![(20_000..NO_END, Outage::Proxies)],
             ..story(4, 30 * MINUTE, vec![part(0, threads(4, 1000))])
@@ -617,6 +650,206 @@ pub const PLANS: &[FleetPlan] = &[
             Story { targets: vec![Kind::BlocksUntil(EVER)], ..story(4, 10 * MINUTE, vec![part(0, callers)]) }
         },
         figures: &[figure("exits that were changed", Measure::Rotations, AtMost(16.0)), figure("bad answers", Measure::Bad, AtMost(40.0))],
+        missed_today: false,
+    },
+    FleetPlan {
+        name: "discarding",
+        tells: "two callers on 2 who discard each session that a target blocks, which it always does",
+        story: || {
+            let callers = aimed(Aim::One(0), threads(2, 1000)).into_iter().map(|plan| CallerPlan { discards: true, ..plan }).collect();
+            Story { targets: vec![Kind::BlocksUntil(EVER)], ..story(2, 10 * MINUTE, vec![part(0, callers)]) }
+        },
+        figures: &[bought(AtMost(12.0))],
+        missed_today: false,
+    },
+    FleetPlan {
+        name: "given-up",
+        tells: "a caller discards what is asked to wait; another one has another target, on 2",
+        story: || {
+            let discards = CallerPlan { discards: true, during: 0..10_000, ..aimed(Aim::One(0), threads(1, 500)).remove(0) };
+            let other = aimed(Aim::One(1), threads(2, 500));
+            let callers = other.into_iter().chain([discards]).collect();
+            Story { there: 2, targets: vec![Kind::Busy(10_000), Kind::Good], ..story(2, 30 * SECOND, vec![part(0, callers)]) }
+        },
+        figures: &[BROKEN],
+        missed_today: false,
+    },
+    FleetPlan {
+        name: "asked",
+        tells: "four callers on 4; a target asks each exit to wait for 40 s",
+        story: || Story {
+            there: 4,
+            targets: vec![Kind::Busy(40_000)],
+            ..story(4, 3 * MINUTE, vec![part(0, aimed(Aim::One(0), threads(4, 500)))])
+        },
+        figures: &[BROKEN],
+        missed_today: false,
+    },
+    FleetPlan {
+        name: "throttled",
+        tells: "two callers on 2; a target answers 429 for ever after five answers through an exit",
+        story: || Story {
+            there: 2,
+            targets: vec![Kind::Throttles(5)],
+            ..story(2, 5 * MINUTE, vec![part(0, aimed(Aim::One(0), threads(2, 500)))])
+        },
+        figures: &[figure("good answers", Measure::Good, AtLeast(60.0))],
+        missed_today: false,
+    },
+    FleetPlan {
+        name: "paced",
+        tells: "a caller of 0.3 s on 4; a target asks an exit to wait that comes again within a second",
+        story: || {
+            let callers = aimed(Aim::One(0), threads(1, 300)).into_iter().map(|plan| CallerPlan { is_exact: true, ..plan }).collect();
+            Story { there: 4, keep_ready: 3, targets: vec![Kind::Paced(1000)], ..story(4, MINUTE, vec![part(0, callers)]) }
+        },
+        figures: &[figure("bad answers", Measure::Bad, AtMost(3.0))],
+        missed_today: false,
+    },
+    FleetPlan {
+        name: "pages",
+        tells: "four callers of five requests a lease on 4; the target blocks all for a minute",
+        story: || {
+            let callers = aimed(Aim::One(0), threads(4, 1000)).into_iter().map(|plan| CallerPlan { requests: 5, ..plan }).collect();
+            Story { there: 4, targets: vec![Kind::BlocksUntil(MINUTE)], ..story(4, 6 * MINUTE, vec![part(0, callers)]) }
+        },
+        figures: &[figure("good answers", Measure::Good, AtLeast(600.0))],
+        missed_today: false,
+    },
+    FleetPlan {
+        name: "avoiding",
+        tells: "two callers on 3 who avoid what was asked to wait",
+        story: || {
+            let callers = aimed(Aim::Any, threads(2, 500)).into_iter().map(|plan| CallerPlan { avoids: true, ..plan }).collect();
+            Story { there: 3, targets: vec![Kind::Busy(1000), Kind::Good], ..story(3, MINUTE, vec![part(0, callers)]) }
+        },
+        figures: &[BROKEN],
+        missed_today: false,
+    },
+    FleetPlan {
+        name: "resting-keys",
+        tells: "two callers with a key each on 6; a target asks each exit to wait for 40 s after two answers",
+        story: || {
+            let callers =
+                keyed(aimed(Aim::One(0), threads(2, 1000))).into_iter().map(|plan| CallerPlan { timeout: 5000, ..plan }).collect();
+            Story { there: 6, targets: vec![Kind::Busy(40_000)], ..story(6, 11 * SECOND, vec![part(0, callers)]) }
+        },
+        figures: &[figure("good answers", Measure::Good, AtLeast(10.0))],
+        missed_today: false,
+    },
+    FleetPlan {
+        name: "own",
+        tells: "eight callers with a key each, who come one after the other and work for 0.1 s once a second, on 8 that are there",
+        story: || {
+            let from = |at: Millis| at * 1110..NO_END;
+            let callers = keyed(threads(8, 100)).into_iter().zip(0..);
+            let callers = callers.map(|(plan, at)| CallerPlan { is_exact: true, every: Some(1000), during: from(at), ..plan }).collect();
+            Story { there: 8, ..story(8, MINUTE, vec![part(0, callers)]) }
+        },
+        figures: &[figure("sessions lent", Measure::Sessions { place: 0, from: 10_000 }, AtLeast(8.0)), calls(20_000)],
+        missed_today: false,
+    },
+    FleetPlan {
+        name: "one-at-once",
+        tells: "eight callers with one key and seven without in another program, at once, on 8 that are there",
+        story: || {
+            let one = threads(8, 500).into_iter().map(|plan| CallerPlan { key: Some("k".into()), ..plan }).collect();
+            Story { there: 8, ..story(8, 20 * SECOND, vec![part(0, one), part(20, threads(7, 500))]) }
+        },
+        figures: &[figure("the other one has seven after", Measure::HasAfter { place: 1, leases: 7, from: 20 }, AtMost(2.0))],
+        missed_today: false,
+    },
+    FleetPlan {
+        name: "many-keys",
+        tells: "eight callers with a key each on 4",
+        story: || Story { there: 4, ..story(4, MINUTE, vec![part(0, keyed(threads(8, 300)))]) },
+        figures: &[figure("the longest wait", Measure::Wait { caller: None }, AtMost(10.0))],
+        missed_today: false,
+    },
+    FleetPlan {
+        name: "ready",
+        tells: "one caller on 8, keep_ready 4",
+        story: || Story { there: 8, keep_ready: 4, ..story(8, MINUTE, vec![part(0, threads(1, 500))]) },
+        figures: &[figure("calls of the store a second", Measure::CallsASecond(10_000), AtMost(1.0))],
+        missed_today: false,
+    },
+    FleetPlan {
+        name: "full",
+        tells: "two programs of 4 callers have all 8 sessions; a third one comes after 20 s",
+        story: || Story {
+            there: 8,
+            ..story(8, 100 * SECOND, vec![part(0, threads(4, 500)), part(0, threads(4, 500)), part(20_000, threads(4, 500))])
+        },
+        figures: &[least(Who::All, 40_000, NO_END), gap(Who::All, 20_000, LONGEST)],
+        missed_today: false,
+    },
+    FleetPlan {
+        name: "pairs",
+        tells: "a program of 8 callers has all 8 sessions; one of a caller comes after 10 s, and a second caller in it after 20",
+        story: || {
+            let pair = [10_000, 20_000].map(|from| CallerPlan { during: from..NO_END, ..threads(1, 500).remove(0) }).into();
+            Story { there: 8, ..story(8, MINUTE, vec![part(0, threads(8, 500)), part(10_000, pair)]) }
+        },
+        figures: &[figure("the second one has two after", Measure::HasAfter { place: 1, leases: 2, from: 20_000 }, LONGEST)],
+        missed_today: false,
+    },
+    FleetPlan {
+        name: "level",
+        tells: "three programs of one caller and two of 20 on 20 that are there",
+        story: || {
+            let mut programs: Vec<Part> = (0..3).map(|_| part(0, threads(1, 500))).collect();
+            programs.extend([part(300, threads(20, 500)), part(20_000, threads(20, 500))]);
+            Story { there: 20, ..story(20, 100 * SECOND, programs) }
+        },
+        figures: &[least(Who::From(3), 40_000, NO_END), rate("leases a second", Who::From(3), 40_000, AtLeast(30.0))],
+        missed_today: false,
+    },
+    FleetPlan {
+        name: "long",
+        tells: "a program of 8 callers that work for half a minute has all 4 sessions; one of 2 callers comes",
+        story: || {
+            let long = threads(8, 30_000).into_iter().map(|plan| CallerPlan { is_exact: true, timeout: 2 * MINUTE, ..plan }).collect();
+            let short = threads(2, 500).into_iter().map(|plan| CallerPlan { timeout: 2 * MINUTE, ..plan }).collect();
+            Story { there: 4, ..story(4, 2 * MINUTE, vec![part(0, long), part(1000, short)]) }
+        },
+        figures: &[figure("the second one has a lease after", Measure::HasAfter { place: 1, leases: 1, from: 1000 }, AtMost(35.0))],
+        missed_today: false,
+    },
+    FleetPlan {
+        name: "sparse",
+        tells: "three programs of 10 callers, size 1000, of which six can be bought",
+        story: || Story { limit: 6, ..story(1000, 100 * SECOND, programs(3, 10, 300)) },
+        figures: &[
+            least(Who::All, 20_000, NO_END),
+            rate("leases a second", Who::All, 20_000, AtLeast(9.6)),
+            gap(Who::All, 900, LONGEST),
+            figure("calls of the store a second, of the program with the most", Measure::CallsASecond(20_000), AtMost(8.0)),
+        ],
+        missed_today: false,
+    },
+    FleetPlan {
+        name: "left",
+        tells: "after a peak of 3 a caller waits for a target that asks each exit to wait for 40 s; another program has the fourth session",
+        story: || {
+            let mut callers = aimed(Aim::One(0), threads(3, 500));
+            callers[1..].iter_mut().for_each(|plan| plan.during = 0..8000);
+            Story {
+                there: 4,
+                targets: vec![Kind::Busy(40_000)],
+                ..story(4, 40 * SECOND, vec![part(0, threads(1, 30_000)), part(500, callers)])
+            }
+        },
+        figures: &[calls(8000)],
+        missed_today: false,
+    },
+    FleetPlan {
+        name: "lockstep",
+        tells: "twelve callers on 12; a target blocks an exit after three answers",
+        story: || {
+            let callers = aimed(Aim::One(0), threads(12, 500)).into_iter().map(|plan| CallerPlan { is_exact: true, ..plan }).collect();
+            Story { there: 12, targets: vec![Kind::BlocksAfter(3)], ..story(12, 30 * SECOND, vec![part(0, callers)]) }
+        },
+        figures: &[BROKEN],
         missed_today: false,
     },
 ];
@@ -650,7 +883,12 @@ impl FleetPlan {
             let last = story.len().saturating_sub(200);
             return Err(format!("{wrong}\n  {}", story[last..].join("\n  ")));
         }
-        fleet.lived.broken = fleet.laws.broken.keys().filter(|law| matches!(law, Law::DataLost | Law::LentDiscarded | Law::Churn)).count();
+        fleet.lived.broken = fleet
+            .laws
+            .broken
+            .keys()
+            .filter(|law| matches!(law, Law::DataLost | Law::LentDiscarded | Law::LentAvoided | Law::Rested | Law::Churn))
+            .count();
         let lived = fleet.lived;
         let figures = self.figures.iter().map(|figure| Measured { figure: *figure, is: lived.is(figure.measure) }).collect();
         Ok(PlanLived { figures, told: lived.told(), story, lived })

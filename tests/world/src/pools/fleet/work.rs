@@ -5,6 +5,7 @@ use hopline::contract::pools::AcquireLease;
 
 use super::agenda::Due;
 use super::caller::{Aim, Out};
+use super::laws::Law;
 use super::life::{Awaited, Fleet};
 use super::story::{MINUTE, Outage, START};
 use crate::pools::watch::Wrong;
@@ -37,7 +38,11 @@ impl Fleet {
         program.awaits.insert(ticket.command, Awaited::Lease(caller));
         self.callers[caller].waits = Some((number, self.now));
         self.callers[caller].target = target;
-        self.callers[caller].asked_to_avoid = self.callers[caller].avoids.take();
+        let avoids = self.callers[caller].avoids.take();
+        // The pool knows a session by its slot: one that comes from the store only later is not told from others.
+        let known = avoids.as_ref().and_then(|session| self.laws.sessions.get(session));
+        self.callers[caller].avoids_here = known.is_some_and(|known| known.read_by == Some(number));
+        self.callers[caller].asked_to_avoid = avoids;
     }
 
     /// A caller has a lease.
@@ -55,6 +60,10 @@ impl Fleet {
             && let Some(target) = self.callers[caller].target
         {
             self.laws.lent(number, &out.session, out.rotations, target, self.now - self.zero);
+        }
+        if self.callers[caller].avoids_here && self.callers[caller].asked_to_avoid.as_ref() == Some(&out.session) {
+            let how = format!("program {number} lends {} to caller {caller}, who avoids it", out.session);
+            self.laws.breaks(Law::LentAvoided, self.now - self.zero, how);
         }
         self.lent.insert(out.session.clone(), (number, out.lease.clone()));
         self.lived.granted(self.now - self.zero, self.callers[caller].place, caller, self.now - since, &out.session);
@@ -85,6 +94,7 @@ impl Fleet {
 
     /// A caller says what it saw, and gives the lease back.
     pub(super) fn gives_back(&mut self, number: u8, caller: usize, out: &Out) {
+        let mut requests = self.callers[caller].plan.requests;
         let seen = match self.callers[caller].target {
             Some(target) => self.targets.answer(target, &out.session, out.rotations, self.now - self.zero),
             None => Seen::Status(200),
@@ -112,7 +122,11 @@ impl Fleet {
             }
         }
         let advice = program.client.observe_lease(&out.lease, seen, wait, now);
-        if plan.discards && seen == Seen::Status(403) && program.client.discard(&out.lease, now) {
+        while requests > 1 {
+            requests -= 1;
+            program.client.observe_lease(&out.lease, seen, wait, now);
+        }
+        if plan.discards && matches!(seen, Seen::Status(403 | 429)) && program.client.discard(&out.lease, now) {
             self.laws.discarded.insert(out.session.clone());
         }
         program.client.give_back(&out.lease, now);

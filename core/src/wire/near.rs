@@ -11,13 +11,21 @@ fn is_near(given: &str, known: &str) -> bool {
         return false;
     }
     let (given, known) = (bare(given), bare(known));
-    let before = given.iter().zip(&known).take_while(|(one, other)| one == other).count();
-    let (given, known) = (&given[before..], &known[before..]);
-    let after = given.iter().rev().zip(known.iter().rev()).take_while(|(one, other)| one == other).count();
-    match (&given[..given.len() - after], &known[..known.len() - after]) {
+    let (mut given, mut known, mut same) = (given.as_slice(), known.as_slice(), 0);
+    while let ([one, rest @ ..], [other, others @ ..]) = (given, known)
+        && one == other
+    {
+        (given, known, same) = (rest, others, same + 1);
+    }
+    while let ([rest @ .., one], [others @ .., other]) = (given, known)
+        && one == other
+    {
+        (given, known, same) = (rest, others, same + 1);
+    }
+    match (given, known) {
         ([], []) => true,
-        ([_], []) | ([], [_]) | ([_], [_]) => before + after >= 3,
-        ([one, two], [three, four]) => before + after >= 2 && one == four && two == three,
+        ([_], []) | ([], [_]) | ([_], [_]) => same >= 3,
+        ([one, two], [three, four]) => same >= 2 && one == four && two == three,
         _ => false,
     }
 }

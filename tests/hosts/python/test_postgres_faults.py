@@ -140,6 +140,29 @@ def test_a_call_that_waits_too_long_for_another_is_surely_not_done(server: Serve
     store.close()
 
 
+def test_an_interrupt_ends_a_call_at_once_here_and_in_the_server(server: Server) -> None:
+    waits = "select 1 from pg_stat_activity where wait_event_type = 'Lock'"
+    store = PostgresStore(server.dsn, timeout=25)
+    assert put(store, b"1", new=True)
+
+    def interrupt() -> None:
+        until(lambda: server.sql(waits))
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with psycopg.connect(server.admin_dsn) as other:
+        other.execute("select from hopline.names for update")
+        thread = threading.Thread(target=interrupt)
+        thread.start()
+        with pytest.raises(KeyboardInterrupt):
+            put(store, b"2")
+        thread.join(60)
+        begun = time.monotonic()
+        until(lambda: not server.sql(waits))
+        print({"the server ended it after": round(time.monotonic() - begun, 2)})
+    assert data(server) == b"1" and put(store, b"3") and data(server) == b"3"
+    store.close()
+
+
 def test_a_call_that_comes_late_changes_nothing(server: Server) -> None:
     store = PostgresStore(server.dsn)
     assert put(store, b"1", new=True) and put(store, b"2") and store.delete(NAME)

@@ -34,7 +34,7 @@ POSTGRES = found("postgres", "HOPLINE_POSTGRES")
 PGBOUNCER = found("pgbouncer", "HOPLINE_PGBOUNCER")
 
 
-def start(*command: str, environment: dict[str, str] | None = None, as_it: bool = True) -> "subprocess.Popen[bytes]":
+def start(*command: str, environment: dict[str, str] | None = None) -> "subprocess.Popen[bytes]":
     """Starts a program as the user postgres, if this is root: the server refuses to run as root. The program ends with this process."""
     who: dict[str, Any] = {"user": "postgres", "group": "postgres", "extra_groups": []} if os.geteuid() == 0 else {}
     return subprocess.Popen(
@@ -44,7 +44,7 @@ def start(*command: str, environment: dict[str, str] | None = None, as_it: bool 
         stderr=subprocess.DEVNULL,
         cwd="/",
         env={**os.environ, **(environment or {})},
-        preexec_fn=(lambda: _LIBC.prctl(_DIES_WITH_PARENT, signal.SIGQUIT)) if as_it else None,
+        preexec_fn=lambda: _LIBC.prctl(_DIES_WITH_PARENT, signal.SIGQUIT),
         **who,
     )
 

@@ -405,6 +405,11 @@ export class HoplineError extends Error {
    */
   get isRefusedByUs(): boolean;
   /**
+   * Of the kind `not_ready`: the handle of the session. After `openSession` without an intent, a key and `keep` it has ended, as where a scope
+   * is left.
+   */
+  readonly session?: OpenSession;
+  /**
    * The first failure if this one came from a later send, the failure in the store, or the reason of the signal. Of a store's own error it
    * has only the name, unless it is one of the system with `code` and `syscall`: its text may hold a login.
    */
@@ -757,7 +762,11 @@ export class AgentClient {
    * refused by the calls, and so is a `baseUrl` without a host where there is no page, such as while a server renders one.
    */
   constructor(options?: AgentClientOptions);
-  /** Buys a session and waits until it is usable, over, or the deadline has come. */
+  /**
+   * Buys a session and waits until it is usable or over. At the deadline one that is not is the error `not_ready`, unless `allowPending` is
+   * true. Under an intent or a key the next start goes on with that session; without one, and without `keep`, it is ended before the error
+   * is thrown.
+   */
   openSession(params: CreateSession, options?: OpenOptions): Promise<OpenSession>;
   /** Waits for a session that is known by its id, as `openSession` does after its purchase. */
   waitSession(session_id: string, options?: SessionOptions): Promise<OpenSession>;

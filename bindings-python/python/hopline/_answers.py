@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 from ._errors import error_of, noted
 from ._order import OrderReply
 from ._session import SessionReply
-from ._told import Busy, HoplineError, Saved, read_saved
+from ._told import Busy, HoplineError, NotReady, Saved, read_saved
 from ._types import Session, StaticOrder
 from ._value import Reply
 from ._values import loads
@@ -46,6 +46,13 @@ def read_session(taken: Taken | None) -> SessionReply:
     told = loads(taken.facts).get("charged_usd") if taken is not None and taken.facts else None
     charged = None if told is None else Decimal(told)
     return SessionReply(session_id=found.session_id, phase=found.phase or "unknown", session=found, charged_usd=charged)
+
+
+def unready(error: NotReady) -> SessionReply:
+    """Returns the session that was not usable at the deadline."""
+    known: dict[str, Any] = error.raw if isinstance(error.raw, dict) else {}
+    found = Session(session_id=error.session_id or "", session_type=known.get("session_type"), status=known.get("status") or "")
+    return SessionReply(session_id=found.session_id, phase="pending", session=found)
 
 
 def read_order(taken: Taken | None) -> OrderReply:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, overload
 
-from ._answers import failure, read, read_any, read_order, read_page, read_session, stands_for_nothing
+from ._answers import failure, read, read_any, read_order, read_page, read_session, stands_for_nothing, unready
 from ._async_pages import AsyncPages
 from ._async_pool import AsyncPool, AsyncPoolOpening
 from ._async_session import AsyncOpening, AsyncOpenSession
@@ -20,7 +20,7 @@ from ._proxy import UseWith, check_use_with
 from ._seen import Seen, check_blocked
 from ._session import SessionReply
 from ._tasks import carrier, run, spanned, until_over
-from ._told import Event, HoplineError, Saved
+from ._told import Event, HoplineError, NotReady, Saved
 from ._value import Reply
 from ._values import UNSET
 from ._walk import I
@@ -229,7 +229,16 @@ class AsyncClient:
     async def _open_session(self, params: Mapping[str, Any], options: Mapping[str, Any], keep: bool) -> AsyncOpenSession:
         # Where no protocol is named, the core chooses one that needs no further package.
         check_use_with("open_session", {"protocol": "http"} | {name: value for name, value in params.items() if value is not UNSET}, options.get("use_with"))
-        return self._opened(read_session(await self._run("open_session", begin("open_session", params, options))), keep)
+        taken = await self._run("open_session", begin("open_session", params, options))
+        try:
+            return self._opened(read_session(taken), keep)
+        except NotReady as error:
+            opened = self._opened(unready(error), keep)
+            if not keep and options.get("intent") is None and options.get("idempotency_key") is None:
+                # Nothing else leads to it, so it ends as it does where its block is left.
+                await opened.__aexit__(NotReady, error, None)
+            error.session = opened
+            raise
 
     def _open_pool(
         self,
@@ -251,7 +260,12 @@ class AsyncClient:
         return AsyncPool(self, params["name"], number, blocked)
 
     async def _wait(self, params: Mapping[str, Any], options: Mapping[str, Any]) -> SessionReply:
-        return read_session(await self._run("wait_session", begin("wait_session", params, options)))
+        taken = await self._run("wait_session", begin("wait_session", params, options))
+        try:
+            return read_session(taken)
+        except NotReady as error:
+            error.session = self._opened(unready(error), True)
+            raise
 
     async def _order(self, operation: str, params: Mapping[str, Any], options: Mapping[str, Any]) -> OrderReply:
         return read_order(await self._run(operation, begin(operation, params, options)))
@@ -263,7 +277,11 @@ class AsyncClient:
         return released[0]
 
     def _resumed(self, taken: Taken, keep: bool) -> AsyncResumed:
-        found = read_any(taken)
+        try:
+            found = read_any(taken)
+        except NotReady as error:
+            error.session = self._opened(unready(error), keep)
+            raise
         return self._opened(found, keep) if isinstance(found, SessionReply) else found
 
     def _opened(self, found: SessionReply, keep: bool) -> AsyncOpenSession:

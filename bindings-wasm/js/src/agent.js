@@ -38,7 +38,17 @@ const agent = /* @__PURE__ */ equip(
       if (useWith !== undefined && !USE_WITH.includes(useWith)) {
         throw refuse("invalid", "open_session", `\`useWith\` must be one of ${USE_WITH.map((word) => `\`${word}\``).join(", ")}${typeof useWith === "string" ? meant(useWith, false, USE_WITH) : ""}`, { field: "useWith" });
       }
-      return this.wait("open_session", params, rest, { ends: !flag("open_session", "keep", keep) });
+      const ends = !flag("open_session", "keep", keep);
+      try {
+        return await this.wait("open_session", params, rest, { ends });
+      } catch (error) {
+        const isNamed = rest.intent !== undefined || rest.idempotencyKey !== undefined;
+        // Nothing else leads to it, so it ends as it does where its scope is left.
+        if (error.session && ends && !isNamed) {
+          await error.session.dispose().catch((failure) => (error.message += `; and the session could not be ended: ${failure.message}`));
+        }
+        throw error;
+      }
     }
 
     async waitSession(session_id, options) {

@@ -1,7 +1,7 @@
 import { refusal } from "./ask.js";
 import { Registry } from "./dropped.js";
 import { refuse } from "./error.js";
-import { disposable } from "./hide.js";
+import { disposable, hide } from "./hide.js";
 import { host } from "./host.js";
 import { flag, object, optionsOf, text } from "./values.js";
 import { placeOf } from "./words.js";
@@ -107,7 +107,7 @@ export class Client {
 
   /** Calls an operation that waits for a session or an order. */
   wait(operation, params, options, more) {
-    return this.#engine.wait(operation, params, options, this.handle(more));
+    return this.#waited(this.#engine.wait(operation, params, options, this.handle(more)), more);
   }
 
   /** Every list of the table is walked here. */
@@ -122,7 +122,21 @@ export class Client {
 
   async #resume(start, options = {}) {
     const { signal, text } = optionsOf("resume", options);
-    return this.#engine.resume((core) => start(core, text), signal, this.handle());
+    return this.#waited(this.#engine.resume((core) => start(core, text), signal, this.handle()));
+  }
+
+  /** Adds the handle to the error for a session that is not usable at its deadline. */
+  async #waited(result, more) {
+    try {
+      return await result;
+    } catch (error) {
+      if (error.kind === "not_ready") {
+        const { session_id, raw } = error;
+        const { session_type, status } = raw ?? {};
+        hide(error, "session", this.handle(more)({ facts: { session_id, session_type }, phase: "pending", data: { session_id, session_type, status } }));
+      }
+      throw error;
+    }
   }
 
   #kept(work) {

@@ -39,6 +39,8 @@ closed_enum! {
         WaitForOther = "wait_for_other",
         /// Look the operation up: `reconcile` shows candidates from the service.
         Reconcile = "reconcile",
+        /// Wait for the session by its id, or start its intent again.
+        WaitSession = "wait_session",
         /// Wait for the order by its number.
         WaitOrder = "wait_order",
         /// Choose a new intent, or forget this one.
@@ -78,6 +80,7 @@ impl Advice {
             }
             Advice::WaitForOther => "wait until the other call has ended, and check its result before you try again",
             Advice::Reconcile => "look it up with `reconcile`, then settle it; do not start another one",
+            Advice::WaitSession => "wait for the session by its id, or start its intent again if it has one",
             Advice::WaitOrder => "wait for the order by its number, or read it from the list of orders",
             Advice::NewIntent => "choose a new intent, such as one with the date, or forget this one",
             Advice::NewClient => "make another client",

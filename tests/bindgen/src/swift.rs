@@ -110,7 +110,10 @@ const EXCHANGES: &str = "        /// A request was handed to the transport: its 
 
 /// The member of the error beside those of the core.
 const NOTES: &str = "    /// Messages of the store or the transport about the failure.
-    public internal(set) var notes: [String] = []";
+    public internal(set) var notes: [String] = []
+    /// Of `notReady`: the handle of the session, by which it can be waited for or ended.
+    public var session: OpenSession? { handle.session }
+    var handle = HandleInError()";
 
 /// The files to write, each with its name and its text.
 pub fn files() -> Vec<(String, String)> {

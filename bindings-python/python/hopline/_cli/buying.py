@@ -111,6 +111,7 @@ def buy(shell: Shell) -> Outcome:
             wait_for_intent=asked.wait or None,
             if_ended=asked.if_ended,
             deadline=asked.deadline,
+            allow_pending=True,
             keep=True,
             use_with=asked.use_with,
         )

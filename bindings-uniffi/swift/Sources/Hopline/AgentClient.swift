@@ -94,6 +94,19 @@ public final class AgentClient: HoplineClient, @unchecked Sendable {
         try await answer(operation, params.json.text, told).session(operation, self)
     }
 
+    /// The error for a session that is not usable at its deadline gets the handle of the session.
+    override func withHandle(_ error: HoplineError) -> HoplineError {
+        guard error.kind == .notReady, let sessionId = error.sessionId else { return error }
+        let read = try? error.raw?.decode(Unready.self)
+        let type = read?.session_type.map { SessionType(rawValue: $0) }
+        let session = Session(sessionId: sessionId, sessionType: type, status: SessionStatus(rawValue: read?.status ?? ""))
+        let raw = error.raw ?? Raw(text: "{}")
+        let known = sessions.open(Reply(value: session, raw: raw, requestId: error.requestId, phase: .pending), .pending, nil)
+        var error = error
+        error.handle.session = OpenSession(sessionId, known, self)
+        return error
+    }
+
     /// The handle of a session that was waited for.
     func opened(_ session: Reply<Session>, _ operation: String, chargedUsd: Decimal?) -> OpenSession {
         let known = sessions.open(session, session.phase ?? .unknown, chargedUsd)
@@ -112,4 +125,18 @@ public final class AgentClient: HoplineClient, @unchecked Sendable {
     override func waited(_ answered: Answered) throws(HoplineError) -> Resumed {
         .session(try answered.session("create_session", self))
     }
+}
+
+/// The members of the last read of a session that is not usable yet.
+private struct Unready: Decodable {
+    let session_type: String?
+    let status: String?
+}
+
+/// The handle in an error, which counts for nothing where errors are compared.
+struct HandleInError: Hashable, Sendable {
+    var session: OpenSession?
+
+    static func == (one: HandleInError, other: HandleInError) -> Bool { true }
+    func hash(into hasher: inout Hasher) {}
 }

@@ -202,8 +202,15 @@ public class HoplineClient: @unchecked Sendable, CustomReflectable {
 
     func run(_ operation: String, intent: String? = nil, _ what: Move, known: UInt32? = nil) async throws(HoplineError) -> Answered {
         guard let ended = await driver.run(operation, intent, what, known: known) else { throw refused(operation, because: "closed") }
-        return try Answered(ended)
+        do {
+            return try Answered(ended)
+        } catch {
+            throw withHandle(error)
+        }
     }
+
+    /// The error, with the handle of a session that is not usable at its deadline.
+    func withHandle(_ error: HoplineError) -> HoplineError { error }
 
     private func resuming(_ credentials: Bool, _ ends: [String], _ deadline: Duration?, _ options: CallOptions) -> String {
         var told = options.told

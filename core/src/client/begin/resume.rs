@@ -38,6 +38,7 @@ impl Router {
 
     pub(crate) fn resume_name(&mut self, name: &Name, resume: Resume) -> CommandId {
         let command = self.command_for("resume");
+        self.commands.need_ready(command, resume.options.allow_pending);
         self.request_name(name, NameRequest::new(Some(command), RequestKind::Resume(Box::new(resume))));
         command
     }

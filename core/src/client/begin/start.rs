@@ -116,6 +116,7 @@ impl Router {
         });
         built.body = with_protocol.or(built.body);
         let command = self.command(endpoint);
+        self.commands.need_ready(command, options.allow_pending);
         let start = Start { endpoint, built, then, options, bought_as, patience: None, over: None };
         self.enter_change(command, start);
         command

@@ -29,6 +29,7 @@ impl Router {
             return self.reject(error, options.intent);
         }
         let command = self.command(GetSession::ENDPOINT);
+        self.commands.need_ready(command, options.allow_pending);
         self.begin_watch(command, GetSession::ENDPOINT, session_id.into(), None, &options);
         command
     }

@@ -32,6 +32,8 @@ struct Command {
     /// The session that it ended with.
     session: Option<ArcStr>,
     operation: &'static str,
+    /// True if a session that is not usable at the deadline is an error for its caller.
+    needs_ready: bool,
     ended: Option<Box<Ended>>,
 }
 
@@ -134,7 +136,7 @@ impl RecordsToDelete {
 /// Commands begin.
 impl Commands {
     pub(crate) fn insert(&mut self, operation: &'static str, asker: Asker) -> CommandId {
-        let command = Command { job: None, waits_for: None, asker, session: None, operation, ended: None };
+        let command = Command { job: None, waits_for: None, asker, session: None, operation, needs_ready: false, ended: None };
         self.known.insert(Box::new(command))
     }
 
@@ -149,6 +151,16 @@ impl Commands {
     /// The command turns out to be of this operation.
     pub(crate) fn set_operation(&mut self, command: CommandId, operation: &'static str) {
         self.change(command, |known| known.operation = operation);
+    }
+
+    /// A session that is not usable at the deadline is an error for the caller of the command, unless they allow it.
+    pub(crate) fn need_ready(&mut self, command: CommandId, allow_pending: bool) {
+        self.change(command, |known| known.needs_ready = !allow_pending);
+    }
+
+    /// Returns true if the command has no session that is not usable. Pools and a common resume look at each as it is.
+    pub(crate) fn needs_ready(&self, command: CommandId) -> bool {
+        self.known.get(&command).is_some_and(|known| known.needs_ready && known.asker == Asker::Caller)
     }
 
     pub(crate) fn asker(&self, command: CommandId) -> Option<Asker> {

@@ -46,6 +46,7 @@ impl Router {
         }
         let after = self.after(&entry).into_iter().chain(dropped.into_iter().map(PendingWrite::Name)).collect();
         let own = self.answers_for(&entry, &result);
+        let unready = unready(&entry, &result).map(|error| (error, self.kept_under(&entry)));
         let left = self.sessions_left(&mut entry, &result);
         let commands = entry.waiting.iter().collect();
         let mut finished = Finished { own, left, counted: unspent, marker, after, ..Finished::new(commands, result) };
@@ -69,7 +70,19 @@ impl Router {
             // By now it may have been put once more.
             error.record = self.journal.record_of(&name).map(|record| record.0);
         }
+        if let Some((mut error, name)) = unready {
+            error.record = name.and_then(|name| self.journal.record_of(&name)).map(|record| record.0);
+            self.end_unready(&mut finished, error);
+        }
         self.finish_after(finished);
+    }
+
+    /// The session is not usable: that is an error for those of the callers who do not allow it.
+    fn end_unready(&mut self, finished: &mut Finished, error: Error) {
+        let (needing, others) = std::mem::take(&mut finished.commands).into_iter().partition(|command| self.commands.needs_ready(*command));
+        finished.commands = others;
+        let (own, last, after) = (finished.own.clone(), finished.last, finished.after.clone());
+        self.finish_after(Finished { own, last, after, ..Finished::new(needing, Err(error)) });
     }
 
     /// The name of the record that an error is to say: a doubt has one, and what is cancelled, where something of it is kept.
@@ -132,7 +145,7 @@ impl Router {
         };
         let is_there = result.as_ref().map_or_else(|error| error.kind == Kind::Ended && !missing, |_| true);
         if is_there && entry.job.follows() {
-            self.promise_session(&session, &entry.waiting);
+            self.promise_session(&session, &entry.waiting, unready(entry, result).is_none());
         }
         self.let_go_of_session(&session);
         // A purchase has the record of its session.
@@ -313,6 +326,21 @@ impl Router {
     pub(crate) fn may_be_resumed(&self, entry: &Entry) -> bool {
         entry.record.last_put.is_some() && entry.saved_call(&self.clock()).is_some_and(|call| call.can_resume())
     }
+}
+
+/// The error for a wait that ended with a session that is neither usable nor over.
+fn unready(entry: &Entry, result: &Result<Answered, Error>) -> Option<Error> {
+    let session = entry.subject.session_id.as_ref().filter(|_| entry.job.follows())?;
+    let answered = result.as_ref().ok().filter(|answered| matches!(answered.phase, Some(Phase::Pending | Phase::Unknown)))?;
+    let status = answered.facts.status.as_deref().filter(|status| !status.is_empty());
+    let status = status.map(|status| format!(" (`{status}`)")).unwrap_or_default();
+    let what = format!("its session `{session}` is not usable yet at the deadline{status}");
+    let effect = if entry.subject.operation == CreateSession::ENDPOINT.name { Effect::Done } else { Effect::None };
+    Some(entry.subject.error_of_read(Kind::NotReady, effect, what, Advice::WaitSession).with(|new| {
+        new.session_id = Some(session.to_string());
+        new.request_id.clone_from(&answered.facts.request_id);
+        new.raw = Some(answered.raw.clone());
+    }))
 }
 
 /// The memory of a finished operation.

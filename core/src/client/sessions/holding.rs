@@ -23,11 +23,12 @@ impl Router {
     }
 
     /// These commands end with a session, so their callers have it, as soon as they take it. Not one that was resumed with all others and
-    /// has a name of its caller's: whoever starts that asks for it.
-    pub(crate) fn promise_session(&mut self, session: &ArcStr, commands: &SmallSet<CommandId>) {
+    /// has a name of its caller's, and not one that is not ready for its caller: whoever starts that asks for it.
+    pub(crate) fn promise_session(&mut self, session: &ArcStr, commands: &SmallSet<CommandId>, is_ready: bool) {
         let Some(is_callers) = self.sessions.is_promised(session) else { return };
         for id in commands.iter() {
-            if self.commands.asker(id).is_some_and(|asker| !is_callers || !matches!(asker, Asker::List(_))) {
+            let is_right = |asker| !is_callers || !matches!(asker, Asker::List(_)) && (is_ready || !self.commands.needs_ready(id));
+            if self.commands.asker(id).is_some_and(is_right) {
                 self.sessions.promise(session, id);
                 self.commands.promise(id, session);
             }

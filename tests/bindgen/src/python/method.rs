@@ -135,9 +135,13 @@ fn raises(takes: Option<Use>) -> String {
         }
     };
     let ended = if waits { " `Ended` if the session of its intent is over," } else { "" };
+    let unready = match takes {
+        Use::Open | Use::Wait => " `NotReady` if its session is not usable at the deadline,",
+        _ => "",
+    };
     format!(
         "Raises `Invalid` before anything is sent, `Refused` if the service or a limit of your own refuses it, `Unavailable` or `ProtocolError` \
-         if the service fails,{effect}{ended} and `Decode` if the answer does not fit its type."
+         if the service fails,{effect}{ended}{unready} and `Decode` if the answer does not fit its type."
     )
 }
 

@@ -143,6 +143,10 @@ fn print_exceptions(out: &mut String, kinds: &Words) {
         put!(out, "\n\nclass {}(HoplineError):", exception(kind.name));
         print_doc(out, "    ", &said(kind.doc));
         put!(out, "\n    kind = {}", quoted(kind.word));
+        if kind.word == "not_ready" {
+            put!(out, "    session: Any = None");
+            put!(out, "    \"\"\"The handle of the session, an `OpenSession`; of an `AsyncAgentClient` an `AsyncOpenSession`.\"\"\"");
+        }
     }
     let each: Vec<String> = kinds.words.iter().map(|kind| format!("    {}: {},\n", quoted(kind.word), exception(kind.name))).collect();
     put!(out, "\n\nKINDS: dict[str, type[HoplineError]] = {{\n{}}}\n\"\"\"The exception of each kind of failure.\"\"\"", each.concat());

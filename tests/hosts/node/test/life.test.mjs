@@ -39,6 +39,28 @@ test("a session is bought, read, rotated, judged and ended", async (t) => {
   assert.equal(state.charges.length, 1);
 });
 
+test("a session that is not usable at its deadline is an error that leads to it", async (t) => {
+  const service = await sandbox(t, "--provisioning-ms", "3600000");
+  const statuses = async () => (await service.state()).sessions.map(({ status }) => status);
+  const agent = service.agent();
+  const opens = (options) => agent.openSession(WANTED, { deadlineMs: 0, ...options }).then(assert.fail, (error) => error);
+  const named = await opens({ intent: "job-17" });
+  assert.deepEqual([named.kind, named.effect, named.intent, named.advice], ["not_ready", "done", "job-17", "wait_session"]);
+  assert.ok(named.record && named.session instanceof OpenSession && !("session" in JSON.parse(JSON.stringify(named))));
+  assert.deepEqual([named.session.session_id, named.session.phase, named.session.session.status], [named.session_id, "pending", "creating"]);
+  assert.equal((await agent.resumeIntent("job-17", { deadlineMs: 0 }).catch((error) => error)).session.session_id, named.session_id);
+  // Without an intent nothing else leads to it.
+  assert.equal((await opens({})).session.phase, "ended");
+  assert.deepEqual(await statuses(), ["creating", "terminated"]);
+  const kept = await opens({ keep: true });
+  assert.equal((await agent.waitSession(kept.session_id, { deadlineMs: 0 }).catch((error) => error)).effect, "none");
+  await kept.session.terminate();
+  assert.equal((await agent.openSession(WANTED, { deadlineMs: 0, allowPending: true })).phase, "pending");
+  await service.control("clock", { advance_ms: 3_600_000 });
+  const open = await agent.openSession(WANTED, { intent: "job-17" });
+  assert.deepEqual([open.session_id, open.phase, (await service.state()).charges.length], [named.session_id, "ready", 4]);
+});
+
 test("a block gives a session that rotates by itself a new exit without a further call", async (t) => {
   const service = await sandbox(t, "--provisioning-ms", "100");
   const agent = service.agent();

@@ -71,6 +71,23 @@ struct LifeTests {
         #expect(refused.kind == .invalid && refused.field == "auto_rotate")
     }
 
+    @Test("a session that is not usable at its deadline is an error that leads to it")
+    func notReady() async throws {
+        let sandbox = try await Sandbox("--provisioning-ms", "3600000")
+        let agent = try sandbox.client()
+        let opens = { try await agent.openSession(sessionType: .dynamic, productNo: "dynamic-world", intent: "job-17", deadline: .zero) }
+        let late = try await failure { try await opens() }
+        #expect(late.kind == .notReady && late.effect == .done && late.advice == .waitSession && late.record != nil)
+        #expect(late.session?.sessionId == late.sessionId && late.session?.phase == .pending && late.session?.session.status == .creating)
+        let waited = try await failure { try await agent.waitSession(sessionId: late.sessionId ?? "", deadline: .zero) }
+        #expect(waited.kind == .notReady && waited.effect == .none)
+        let pending = try await agent.openSession(sessionType: .dynamic, productNo: "dynamic-world", allowPending: true, deadline: .zero)
+        #expect(pending.phase == .pending)
+        try await sandbox.control("clock", ["advance_ms": 3_600_000])
+        #expect(try await opens().phase == .ready)
+        await agent.close()
+    }
+
     @Test("a static session is renewed, and one that is waited for by its id becomes usable")
     func waiting() async throws {
         let sandbox = try await Sandbox("--provisioning-ms", "300")

@@ -117,8 +117,24 @@ public class AgentClient(
     }
 
     override fun waited(operation: String, ended: Engine.Ended): OpenSession {
-        val session = typed(operation, ended, waits)
-        val charged = (parse(answered(ended).facts) as? JsonObject)?.text("charged_usd")?.toBigDecimalOrNull()
+        val session =
+            try {
+                typed(operation, ended, waits)
+            } catch (error: HoplineException.NotReady) {
+                error.session = handle(unready(error), null)
+                throw error
+            }
+        return handle(session, (parse(answered(ended).facts) as? JsonObject)?.text("charged_usd")?.toBigDecimalOrNull())
+    }
+
+    /** The session that was not usable at its deadline, as the last read showed it. */
+    private fun unready(error: HoplineException.NotReady): Session {
+        val read = error.raw?.let { parse(it.text) } as? JsonObject
+        val (type, status) = read?.text("session_type") to read?.text("status")
+        return Session(error.sessionId.orEmpty(), type?.let(::SessionType), SessionStatus(status.orEmpty()), phase = Phase.PENDING)
+    }
+
+    private fun handle(session: Session, charged: BigDecimal?): OpenSession {
         val state =
             synchronized(known) {
                 if (known.size >= most) {

@@ -116,6 +116,17 @@ public sealed class HoplineException private constructor(fields: ErrorFields) : 
     /** The session of this intent has ended. Nothing was bought: choose a new intent, such as one with the date, or forget this one. */
     public class Ended internal constructor(fields: ErrorFields) : HoplineException(fields)
 
+    /**
+     * The session was not usable at the deadline. The session goes on: wait for it by its [session], end it, or start its intent again. If
+     * the session was bought, [effect] is `DONE`.
+     */
+    public class NotReady internal constructor(fields: ErrorFields) : HoplineException(fields) {
+        /** The handle of the session; null after the exception was serialized. */
+        @Transient
+        public var session: OpenSession? = null
+            internal set
+    }
+
     /** Another call or another client owns the session, the intent or the key. */
     public class Busy internal constructor(fields: ErrorFields) : HoplineException(fields)
 
@@ -139,6 +150,7 @@ internal fun exception(fields: ErrorFields): HoplineException =
         Kind.PROTOCOL -> HoplineException.Protocol(fields)
         Kind.DECODE -> HoplineException.Decode(fields)
         Kind.ENDED -> HoplineException.Ended(fields)
+        Kind.NOT_READY -> HoplineException.NotReady(fields)
         Kind.BUSY -> HoplineException.Busy(fields)
         Kind.CANCELLED -> HoplineException.Cancelled(fields)
         Kind.STORE -> HoplineException.Store(fields)

@@ -1,10 +1,13 @@
 package hopline.host
 
+import hopline.Advice
 import hopline.AgentClient
+import hopline.Effect
 import hopline.EventName
 import hopline.HoplineException
 import hopline.JavaHttpTransport
 import hopline.OkHttpTransport
+import hopline.OpenSession
 import hopline.Phase
 import hopline.ProductFilter
 import hopline.Protocol
@@ -17,6 +20,7 @@ import hopline.Transport
 import hopline.Verdict
 import hopline.through
 import java.math.BigDecimal
+import kotlin.time.Duration
 import kotlinx.coroutines.async
 import kotlinx.coroutines.awaitAll
 import kotlinx.coroutines.flow.toList
@@ -100,6 +104,29 @@ class LifeTest {
                 assertEquals("1", session.getValue("rotations").jsonPrimitive.content)
                 val again = open.observe(Seen.Block) as Verdict.Unsure
                 assertTrue("a moment ago" in again.why, again.why)
+            }
+        }
+    }
+
+    @Test
+    fun `a session that is not usable at its deadline is an exception that leads to it`(): Unit = runBlocking {
+        Sandbox("--seed", "14", "--provisioning-ms", "3600000").use { sandbox ->
+            sandbox.client(OkHttpTransport()).use { agent ->
+                val opens: suspend () -> OpenSession = {
+                    agent.openSession(SessionType.Dynamic, "dynamic-world", intent = "job-17", deadline = Duration.ZERO)
+                }
+                val late = assertThrows(HoplineException.NotReady::class.java) { runBlocking { opens() } }
+                assertEquals(Effect.DONE to Advice.WAIT_SESSION, late.effect to late.advice)
+                val session = late.session!!
+                assertEquals(listOf(late.sessionId, Phase.PENDING, SessionStatus.Creating), listOf(session.sessionId, session.phase, session.session.status))
+                val waited = assertThrows(HoplineException.NotReady::class.java) {
+                    runBlocking { agent.waitSession(session.sessionId, deadline = Duration.ZERO) }
+                }
+                assertEquals(Effect.NONE, waited.effect)
+                val pending = agent.openSession(SessionType.Dynamic, "dynamic-world", deadline = Duration.ZERO, allowPending = true)
+                assertEquals(Phase.PENDING, pending.phase)
+                sandbox.control("clock", """{"advance_ms":3600000}""")
+                assertEquals(Phase.READY, opens().phase)
             }
         }
     }

@@ -96,6 +96,7 @@ export interface Cheapest {
   readonly country?: string | undefined;
   readonly city?: string | undefined;
   readonly sharing?: "exclusive" | "shared" | undefined;
+  readonly project_id?: string | undefined;
   readonly unit?: string | undefined;
   readonly max_unit_price?: number | string | undefined;
 }
@@ -108,6 +109,8 @@ export interface CheapestOptions {
   /** The city, as the product has it. */
   city?: string | undefined;
   sharing?: "exclusive" | "shared" | undefined;
+  /** The project of the purchase, with which shared products fit, too. */
+  projectId?: string | undefined;
   /** The unit of the price, required where products with several units fit. */
   unit?: string | undefined;
   /** The highest price of one unit, in USD. Without any limit nothing dearer than the first choice is bought. */

@@ -211,6 +211,8 @@ class Cheapest(Value):
     """The city, as the product has it."""
     sharing: str | None = None
     """`exclusive` or `shared`."""
+    project_id: str | None = None
+    """The project of the purchase, with which shared products fit, too."""
     unit: str | None = None
     """The unit of the price, required where products with several units fit."""
     max_unit_price: Decimal | float | None = None
@@ -227,8 +229,9 @@ def cheapest(
     country: str | None = None,
     city: str | None = None,
     sharing: Literal["exclusive", "shared"] | None = None,
+    project_id: str | None = None,
     unit: str | None = None,
     max_unit_price: Decimal | float | None = None,
 ) -> Cheapest:
     """Returns the choice of the cheapest product that fits, for `product` of `open_session` and `create_session`."""
-    return Cheapest(type=type, country=country, city=city, sharing=sharing, unit=unit, max_unit_price=max_unit_price)
+    return Cheapest(type=type, country=country, city=city, sharing=sharing, project_id=project_id, unit=unit, max_unit_price=max_unit_price)

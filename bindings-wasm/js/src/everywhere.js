@@ -18,7 +18,7 @@ export const operations = /* @__PURE__ */ Object.assign({}, agentOperations, res
 export const sessionEvent = (facts) => ask("session_event", { facts });
 
 /** The choice of the cheapest product that fits. hopline.d.ts documents it. */
-export function cheapest({ type, maxUnitPrice, ...rest } = {}) {
-  const given = { session_type: type, ...rest, max_unit_price: maxUnitPrice };
+export function cheapest({ type, projectId, maxUnitPrice, ...rest } = {}) {
+  const given = { session_type: type, ...rest, project_id: projectId, max_unit_price: maxUnitPrice };
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
 }

@@ -15,8 +15,8 @@ const CHOOSE_AGAIN: [&str; 3] = ["PRODUCT_OUT_OF_STOCK", "PRODUCT_NOT_FOUND", "P
 
 /// A product that is chosen before it is bought: the cheapest one of the account's own list that fits. Nothing of the choice is sent but
 /// the type and the number of the chosen product. Prices are compared within one unit. Products in another currency than USD, without a
-/// price, without enough stock or not available are passed over, and so are shared ones, unless `sharing` or the `project_id` of the
-/// purchase is set.
+/// price, without enough stock or not available are passed over, and so are shared ones, unless `sharing` or a `project_id`
+/// is set.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Cheapest {
     /// `dynamic` or `static`.
@@ -27,6 +27,8 @@ pub struct Cheapest {
     pub city: Option<String>,
     /// `exclusive` or `shared`.
     pub sharing: Option<String>,
+    /// The project of the purchase, which is sent, in place of the parameter of that name. With a project shared products fit, too.
+    pub project_id: Option<String>,
     /// The unit of the price, required where products with several units fit.
     pub unit: Option<String>,
     /// The highest price of one unit, in USD. The smaller one of this and the option `max_unit_price` holds. Without any limit, no product
@@ -34,8 +36,8 @@ pub struct Cheapest {
     pub max_unit_price: Option<Decimal>,
 }
 
-from_json!(Cheapest or default { session_type, country, city, sharing, unit, max_unit_price });
-written!(Cheapest { session_type, country, city, sharing, unit, max_unit_price });
+from_json!(Cheapest or default { session_type, country, city, sharing, project_id, unit, max_unit_price });
+written!(Cheapest { session_type, country, city, sharing, project_id, unit, max_unit_price });
 
 impl Cheapest {
     /// A choice among all products of a type.
@@ -70,15 +72,23 @@ impl Cheapest {
         if value("provisioning_mode").is_some_and(|mode| plain(mode) == "existing") {
             return Err("chooses what to buy, and `provisioning_mode` is `existing`, which buys nothing");
         }
+        let project = self.project_id.as_deref().filter(|project| !project.is_empty());
+        if let (Some(project), Some(other)) = (project, value("project_id"))
+            && plain(other) != project
+        {
+            return Err("has another project than `project_id`");
+        }
         let own = [("session_type", quoted(&self.session_type).to_string()), ("product_no", quoted(&self.place()).to_string())];
-        let others = given.iter().filter(|(name, _)| name != "session_type" && name != "product_no");
-        let all = own.into_iter().chain(others.map(|(name, value)| (&**name, (*value).to_owned())));
+        let project = project.map(|project| ("project_id", quoted(project).to_string()));
+        let is_own = |name: &str| matches!(name, "session_type" | "product_no") || (name == "project_id" && project.is_some());
+        let others = given.iter().filter(|(name, _)| !is_own(name));
+        let all = own.into_iter().chain(project.clone()).chain(others.map(|(name, value)| (&**name, (*value).to_owned())));
         Ok(format!("{{{}}}", all.map(|(name, value)| format!("{}:{value}", quoted(name))).collect::<Vec<_>>().join(",")))
     }
 
     /// The text that stands for the product until one is chosen, and by which two choices are compared.
     fn place(&self) -> String {
-        format!("cheapest {}", json_of(&Cheapest { max_unit_price: None, ..self.clone() }))
+        format!("cheapest {}", json_of(&Cheapest { max_unit_price: None, project_id: None, ..self.clone() }))
     }
 }
 

@@ -108,6 +108,18 @@ impl Terms {
         self.wanted = Wanted::of(endpoint, built);
     }
 
+    /// Takes the limit of another caller that waits for the purchase, of which nothing was sent: the smaller one holds, and a price that was
+    /// read before is read again.
+    pub(crate) fn lower_limit(&mut self, limit: Decimal) {
+        if self.unit_limit().is_some_and(|own| own <= limit) {
+            return;
+        }
+        (self.limit, self.is_read) = (Some(limit), false);
+        if let Some(choice) = &mut self.choice {
+            (choice.is_made, choice.saved.wanted.max_unit_price) = (false, Some(limit));
+        }
+    }
+
     fn is_by_unit(&self) -> bool {
         self.wanted.as_ref().is_some_and(|wanted| wanted.by_unit)
     }

@@ -118,6 +118,8 @@ pub(crate) struct Bought {
     pub(crate) facts: Facts,
     /// The requested type, if the answer does not state the type.
     pub(crate) session_type: Option<String>,
+    /// The requested protocol of its proxy.
+    pub(crate) protocol: Option<String>,
 }
 
 /// The state of a part of a job after an input.

@@ -39,7 +39,7 @@ pub(crate) use self::counted::{Counted, pool_digest, pool_of, stored_entry, sum}
 pub use self::event::{EVENTS, EventKind, EventName, RecordId};
 pub(crate) use self::exchange::{Exchange, ExchangeResult, FailedSend};
 pub(crate) use self::gate::{Gate, TRUSTED, Wake};
-pub(crate) use self::jobs::open_session::requested_type;
+pub(crate) use self::jobs::open_session::{requested_protocol, requested_type};
 pub(crate) use self::jobs::{Job, Place, Then};
 pub(crate) use self::key::{Age, SavedAge};
 pub(crate) use self::lookup::Lookup;

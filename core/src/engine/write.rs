@@ -135,6 +135,14 @@ impl Write {
         self.terms.is_read &= self.restored;
     }
 
+    /// Takes the limit of another caller that joins the write. A key that was sent is repeated as it is, whatever the price is by then.
+    pub(crate) fn lower_limit(&mut self, limit: Option<Decimal>) {
+        if let Some(limit) = limit.filter(|_| self.call.ledger.sends == 0 && !self.restored && self.terms.wanted.is_some()) {
+            self.terms.lower_limit(limit);
+            self.call.has_price_limit = true;
+        }
+    }
+
     /// Takes the entries of a key that certainly bought nothing: it was never sent, not on that day, or its own answer says so.
     pub(crate) fn take_unspent(&mut self) -> Vec<Counted> {
         let (ledger, was_answered) = (&self.call.ledger, self.key.settled);
@@ -410,7 +418,7 @@ impl Write {
             Stored::Failed => return self.store_failed("was not sent, because the store could not write its record", cx),
         }
         let waits = cx.shared.gate.until() > cx.now() || self.call.exchange.lost_token(cx);
-        if waits || self.needs_price(cx).is_some() {
+        if waits || self.needs_price(cx).is_some() || self.terms.must_choose() {
             return Action::Wake(Wake::at(cx.now()));
         }
         if self.terms.must_count(cx) {

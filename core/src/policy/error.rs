@@ -208,8 +208,8 @@ impl Error {
     fn about_effect(&self) -> &'static str {
         let paid = crate::contract::endpoint(self.operation).is_some_and(|endpoint| endpoint.paid);
         // Another call under the same name may have bought.
-        let of_this_call =
-            matches!(self.kind, Kind::Busy | Kind::Ended) || matches!(self.field.as_deref(), Some("intent" | "idempotency_key"));
+        let of_this_call = matches!(self.kind, Kind::Busy | Kind::Ended)
+            || matches!(self.field.as_deref(), Some("intent" | "idempotency_key" | "use_with"));
         match (self.effect, paid) {
             (Effect::None, true) if of_this_call => "this call bought nothing",
             (Effect::None, false) if of_this_call => "this call changed nothing",

@@ -20,6 +20,9 @@ pub(crate) const HTTP_CLIENTS: [HttpClient; 10] = [
 /// The protocol that every one of them supports, and that is chosen where the caller names only the client.
 pub(crate) const CHOSEN_PROTOCOL: &str = "http";
 
+/// The protocol of a session whose purchase names none, by the contract.
+const DEFAULT_PROTOCOL: &str = "socks5";
+
 /// The schemes that a proxy is reached by, and their protocols.
 const PROTOCOLS: [(&str, &str); 4] = [("http", "http"), ("https", "https"), ("socks5", "socks5"), ("socks5h", "socks5")];
 
@@ -39,5 +42,13 @@ impl HttpClient {
         let HttpClient(_, schemes, why) = self;
         let scheme = schemes.iter().find(|scheme| protocol_of(scheme) == Some(protocol)).copied();
         scheme.ok_or_else(|| format!("is {protocol}, and {why}; buy the session with `protocol` http"))
+    }
+
+    /// The reason why a session can't be used with this client that was bought with that protocol, or without one.
+    pub(crate) fn can_not_use(&self, protocol: Option<&str>) -> Option<String> {
+        let protocol = protocol.map_or(Some(DEFAULT_PROTOCOL), protocol_of)?;
+        let HttpClient(_, schemes, why) = self;
+        let is_spoken = schemes.iter().any(|scheme| protocol_of(scheme) == Some(protocol));
+        (!is_spoken).then(|| format!("{protocol}, and {why}"))
     }
 }

@@ -124,6 +124,8 @@ pub(crate) struct SavedSession {
     pub(crate) unconfirmed: bool,
     /// The charge of the purchase in USD, if the service stated it.
     pub(crate) charged_usd: Option<String>,
+    /// The protocol of the proxy, as the purchase named it.
+    pub(crate) protocol: Option<String>,
     /// The notes of its pool, for whoever takes it over.
     pub(crate) pool_notes: Option<String>,
     /// Of a session that a read did not find: its status before that. A start that may buy another one reads it again first.
@@ -170,7 +172,7 @@ stored!(SavedCall {
     refused,
     choice,
 });
-stored!(SavedSession { id, session_type, status, credentials, auto_rotate, ends, unconfirmed, charged_usd, pool_notes, was });
+stored!(SavedSession { id, session_type, status, credentials, auto_rotate, ends, unconfirmed, charged_usd, protocol, pool_notes, was });
 stored!(Done { operation, facts, follows, answer });
 
 impl FromJson for (Method, Safety) {

@@ -83,6 +83,11 @@ impl Sessions {
         self.get(session)?.shown.session_type.as_ref()
     }
 
+    /// The protocol of a session's proxy, as its purchase named it.
+    pub(crate) fn protocol(&self, session: &str) -> Option<&ArcStr> {
+        self.get(session)?.shown.protocol.as_ref()
+    }
+
     /// The charge of its purchase in USD, if the service stated it.
     pub(crate) fn charged_usd(&self, session: &str) -> Option<&ArcStr> {
         self.get(session)?.shown.charged_usd.as_ref()
@@ -202,6 +207,7 @@ impl Sessions {
                 seen: before.shown.seen,
                 unconfirmed: session.unconfirmed && !before.shown.seen,
                 charged_usd: session.charged_usd.as_deref().map(ArcStr::from),
+                protocol: session.protocol.as_deref().map(word),
             },
             session_options: SessionOptions {
                 credentials: session.credentials,
@@ -240,6 +246,7 @@ impl Sessions {
                 session_type: bought.facts.session_type.or(bought.session_type).as_deref().map(word),
                 status: bought.facts.status.as_deref().map(word),
                 charged_usd: bought.facts.estimated_charge_usd.as_deref().map(Into::into),
+                protocol: bought.protocol.as_deref().map(word),
                 ..Shown::default()
             },
             session_options: options.clone(),

@@ -63,6 +63,8 @@ pub(super) struct Shown {
     pub(super) status: Option<ArcStr>,
     /// The charge of the purchase in USD, if the service stated it.
     pub(super) charged_usd: Option<ArcStr>,
+    /// The protocol of the proxy, as the purchase named it.
+    pub(super) protocol: Option<ArcStr>,
     /// True if a read has shown the session.
     pub(super) seen: bool,
     /// True if a person named the session, and the service has not confirmed it yet.
@@ -84,6 +86,7 @@ pub(super) fn word(word: &str) -> ArcStr {
     match word {
         "dynamic" => literal!("dynamic"),
         "static" => literal!("static"),
+        "http" => literal!("http"),
         "creating" => literal!("creating"),
         "active" => literal!("active"),
         "expired" => literal!("expired"),
@@ -194,6 +197,7 @@ impl Tracked {
             ends: self.session_options.ends.to_vec(),
             unconfirmed: self.shown.unconfirmed,
             charged_usd: text(&self.shown.charged_usd),
+            protocol: text(&self.shown.protocol),
             pool_notes: text(&self.pool_notes),
             was: None,
         }

@@ -12,6 +12,8 @@ public struct Cheapest: Sendable, Hashable {
     public var city: String?
     /// The other users of the product's addresses.
     public var sharing: Sharing?
+    /// The project of the purchase, with which shared products fit, too.
+    public var projectId: String?
     /// The unit of the price, required where products with several units fit.
     public var unit: String?
     /// The highest price of one unit, in USD. Without any limit nothing dearer than the first choice is bought.
@@ -19,13 +21,14 @@ public struct Cheapest: Sendable, Hashable {
 
     /// Makes a choice; omitted properties fit any product.
     public init(
-        type: SessionType, country: String? = nil, city: String? = nil, sharing: Sharing? = nil, unit: String? = nil,
-        maxUnitPrice: Decimal? = nil
+        type: SessionType, country: String? = nil, city: String? = nil, sharing: Sharing? = nil, projectId: String? = nil,
+        unit: String? = nil, maxUnitPrice: Decimal? = nil
     ) {
         self.type = type
         self.country = country
         self.city = city
         self.sharing = sharing
+        self.projectId = projectId
         self.unit = unit
         self.maxUnitPrice = maxUnitPrice
     }
@@ -38,6 +41,7 @@ extension Cheapest: Parameter {
         told.add("country", country)
         told.add("city", city)
         told.add("sharing", sharing)
+        told.add("project_id", projectId)
         told.add("unit", unit)
         told.add("max_unit_price", maxUnitPrice)
         return told.json

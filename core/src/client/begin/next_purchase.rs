@@ -81,7 +81,18 @@ pub(crate) fn is_nothing_again(data: &Data) -> bool {
 /// A record whose session a read did not find, as it was before that, for a start that may buy the next one: first it makes sure, for as
 /// long as a session may not be found by mistake.
 pub(crate) fn before_missing(start: &Start, data: &Data) -> Option<Data> {
-    let session = data.session.as_ref().filter(|session| start.over.as_deref() != Some(&session.id))?;
-    let was = session.was.clone().filter(|_| start.options.buys_if_ended() && start.patience.is_none())?;
-    Some(Data { session: Some(SavedSession { status: Some(was), was: None, ..session.clone() }), ..data.clone() })
+    let looks_first = |id: &str| start.options.buys_if_ended() && start.patience.is_none() && start.over.as_deref() != Some(id);
+    if let Some(session) = data.session.as_ref().filter(|session| looks_first(&session.id)) {
+        let was = session.was.clone()?;
+        return Some(Data { session: Some(SavedSession { status: Some(was), was: None, ..session.clone() }), ..data.clone() });
+    }
+    // The purchase after one that was not found had no effect: that one may be found again by now, unless another one is wanted.
+    let facts = &data.done.as_ref().filter(|_| is_nothing_again(data))?.facts;
+    let id = facts.session_id.clone().filter(|id| looks_first(id))?;
+    let (status, session_type) = (facts.status.clone(), facts.session_type.clone());
+    let is_same = data.fingerprint == start.bought_as.as_ref().map(|known| known.fingerprint);
+    // One that was over is over for good, whatever its type; one that was not found has the status that it had before.
+    let may_live = is_same && phase_of(status.as_deref(), &[]) != Phase::Ended;
+    let session = SavedSession { id, status, session_type, ..SavedSession::default() };
+    may_live.then(|| Data { session: Some(session), done: None, ..data.clone() })
 }

@@ -18,7 +18,7 @@ use crate::contract::agent::{CreateSession, GetSession, RotateSession};
 use crate::contract::pools::SlotPurchase;
 use crate::contract::reseller::{CreateStaticOrder, ListStaticOrders};
 use crate::contract::{ANY, Endpoint, Operation, ReconcileRecord, Safety, WaitOrder, WaitSession, endpoint};
-use crate::engine::{Cheapest, Choice, Exchange, Job, RecordId, Subject, Terms, Then, Write, requested_type};
+use crate::engine::{Cheapest, Choice, Exchange, Job, RecordId, Subject, Terms, Then, Write, requested_protocol, requested_type};
 use crate::json::{pick, text_of};
 use crate::options::CallOptions;
 use crate::policy::{Advice, CHOSEN_PROTOCOL, Effect, Error, HttpClient, KEY_WINDOW, Kind, Ledger, Rule, protocol_of};
@@ -216,10 +216,16 @@ impl Router {
     /// A write begins, or what is under its name goes on.
     pub(crate) fn admit_start(&mut self, name: &Name, command: CommandId, start: Start, found: &StoredRecord) {
         let before = if let StoredRecord::Readable(data) = found { before_missing(&start, data) } else { None };
+        // Its record says so before it is read.
+        let put_first = before.as_ref().filter(|_| matches!(found, StoredRecord::Readable(data) if data.session.is_none()));
+        let put_first = put_first.and_then(|before| before.session.as_ref()).map(|session| session.id.clone());
         let before = before.map(|before| StoredRecord::Readable(Box::new(before)));
         let found = before.as_ref().unwrap_or(found);
         let error = match found {
             StoredRecord::Empty => return self.begin_write(Some(name.clone()), command, start),
+            StoredRecord::Readable(data) if let Some(error) = unusable_record(&start, data) => {
+                error.with(|new| new.record = self.journal.record_of(name).map(|record| record.0))
+            }
             StoredRecord::Readable(data) if data.refused().is_some() => return self.begin_refused(name, command, start, data),
             StoredRecord::Readable(data) if name.is_of_a_pool() => return self.admit_purchase(name, command, start, data),
             StoredRecord::Readable(data) if let Some(later) = Router::next_purchase(&start, data) => {
@@ -231,7 +237,8 @@ impl Router {
                 if start.options.buys_if_ended() && start.patience.is_none() && start.over.is_none() {
                     self.commands.may_buy_next(command, start.clone());
                 }
-                return self.go_on(name, command, data, &start.options, start.options.intent.as_deref());
+                self.go_on(name, command, data, &start.options, start.options.intent.as_deref());
+                return put_first.iter().for_each(|session| self.put_session(session));
             }
             StoredRecord::Readable(data) => other_than_record(&start, data, self.journal.record_of(name)),
             StoredRecord::Unreadable(bad, _) => {
@@ -324,7 +331,7 @@ pub(crate) fn unreadable(operation: &'static str, bad: &BadRecord, effect: Effec
 fn terms_of(endpoint: &Endpoint, built: &Built, options: &CallOptions) -> Terms {
     let has_project = || {
         let project = built.body.as_deref().and_then(|body| pick(body, ["project_id"]));
-        project.is_some_and(|[project]| project.is_some())
+        project.is_some_and(|[project]| project.is_some_and(|project| project != "\"\"" && project != "null"))
     };
     let choice = |product: &Cheapest| {
         let product = Cheapest { max_unit_price: options.max_unit_price, ..product.clone() };
@@ -350,5 +357,41 @@ fn protocol_for(endpoint: &Endpoint, built: &Built, then: Then, options: &CallOp
             Err(rule) => refuse("protocol", &rule),
         },
         None => Ok(body.strip_suffix('}').map(|rest| format!("{rest},\"protocol\":\"{CHOSEN_PROTOCOL}\"}}"))),
+    }
+}
+
+/// The refusal of a start whose HTTP client can't use what its intent stands for, which has that protocol.
+fn unusable(start: &Start, session: Option<&str>, protocol: Option<&str>) -> Option<Error> {
+    let client = HttpClient::named(start.options.use_with.as_deref()?)?;
+    let why = client.can_not_use(protocol)?;
+    let what = session.map_or_else(|| "what its intent stands for".to_owned(), |session| format!("its session `{session}`"));
+    let rule = format!("can't use {what}: that is {why}; choose another HTTP client, or buy under another intent");
+    let error = Error::invalid(start.endpoint.name, "use_with", &rule);
+    Some(error.with(|new| {
+        new.intent.clone_from(&start.options.intent);
+        new.session_id = session.map(str::to_owned);
+    }))
+}
+
+/// The refusal of a start whose HTTP client can't use what a record says: a session that is not over, or a call that would be sent again.
+fn unusable_record(start: &Start, data: &Data) -> Option<Error> {
+    let is_same = data.fingerprint == start.bought_as.as_ref().map(|known| known.fingerprint);
+    match (&data.session, &data.call) {
+        (Some(session), _) if is_same && !session.is_over() && !session.unconfirmed => {
+            unusable(start, Some(&session.id), session.protocol.as_deref())
+        }
+        (None, Some(call)) if is_same => unusable(start, None, requested_protocol(call.body.as_deref()).as_deref()),
+        _ => None,
+    }
+}
+
+impl Router {
+    /// The refusal of a start whose HTTP client can't use what a job under its name buys, or has bought.
+    pub(crate) fn unusable_job(&self, start: &Start, entry: &Entry) -> Option<Error> {
+        let session = entry.subject.session_id.as_deref();
+        match entry.job.write() {
+            Some(write) => unusable(start, session, requested_protocol(write.call.exchange.built.body.as_deref()).as_deref()),
+            None => unusable(start, session, self.sessions.protocol(session?).map(ArcStr::as_str)),
+        }
     }
 }

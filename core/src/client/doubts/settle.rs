@@ -9,7 +9,7 @@ use crate::client::requests::Settlement;
 use crate::client::router::Router;
 use crate::contract::Operation;
 use crate::contract::agent::{CreateSession, RenewSession, TerminateSession};
-use crate::engine::{RecordId, requested_type};
+use crate::engine::{RecordId, requested_protocol, requested_type};
 use crate::policy::{Advice, Effect, Error, Kind, Rule};
 use crate::state::{CommandId, Data, Done, Name, SavedCall, SavedSession};
 use crate::time::Millis;
@@ -153,6 +153,7 @@ fn named_session(id: String, call: Option<&SavedCall>) -> SavedSession {
     SavedSession {
         id,
         session_type: call.and_then(|call| requested_type(&Built { body: call.body.clone(), ..Built::at(&call.target) })),
+        protocol: call.and_then(|call| requested_protocol(call.body.as_deref())),
         credentials: call.is_some_and(|call| call.credentials),
         auto_rotate: call.is_some_and(|call| call.auto_rotate),
         ends: call.map(|call| call.ends.clone()).unwrap_or_default(),

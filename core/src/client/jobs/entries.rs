@@ -29,6 +29,8 @@ pub(crate) struct LentJob<'a> {
     pub(crate) subject: &'a mut Subject,
     pub(crate) wants: &'a WaitOptions,
     pub(crate) wanted: bool,
+    /// Of a later purchase of an intent: the session before.
+    pub(crate) last_session: Option<&'a str>,
 }
 
 /// Jobs and their machines.
@@ -84,8 +86,10 @@ impl Jobs {
 
     /// Lends a job's machine.
     pub(crate) fn lend(&mut self, id: JobId) -> Option<LentJob<'_>> {
-        let Entry { job, subject, wants, wanted, .. } = self.get_mut(id)?;
-        Some(LentJob { job, subject, wants, wanted: *wanted })
+        let Entry { job, subject, wants, wanted, record, .. } = self.get_mut(id)?;
+        let later = record.bought_as.as_ref().and_then(|known| known.later.as_deref());
+        let last_session = later.map(|later| later.last_session_id.as_str());
+        Some(LentJob { job, subject, wants, wanted: *wanted, last_session })
     }
 
     /// Takes a job that has ended: nothing wakes it, and its place is free.

@@ -171,8 +171,9 @@ impl Entry {
         let credentials = options.credentials.unwrap_or_else(|| self.job.is_of_session());
         self.wants.session_options.want(credentials, options.auto_rotate);
         self.wants.session_options.want_ends(&options.ends);
-        if !self.wanted {
-            self.continue_for(options, policy);
+        match self.wanted {
+            true => self.job.lower_limit(options.max_unit_price),
+            false => self.continue_for(options, policy),
         }
     }
 

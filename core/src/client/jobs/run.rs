@@ -31,10 +31,10 @@ impl Router {
 
     /// Lets a job do something, and takes in what it has to say beside.
     pub(crate) fn with<T>(&mut self, id: JobId, act: impl FnOnce(&mut Job, &mut Cx<'_>) -> T) -> Option<T> {
-        let LentJob { job, subject, wants, wanted } = self.jobs.lend(id)?;
+        let LentJob { job, subject, wants, wanted, last_session } = self.jobs.lend(id)?;
         let day = self.spending.today(self.shared.clock.unix(), subject.intent.as_deref());
         let known = subject.session_id.as_deref().and_then(|session| self.sessions.known(session));
-        let has_session = &|session: &str| self.sessions.is_had(session);
+        let has_session = &|session: &str| last_session == Some(session) || self.sessions.is_had(session);
         let mut notes = Vec::new();
         let mut cx =
             Cx { shared: &mut self.shared, service: &self.service, notes: &mut notes, subject, wanted, wants, known, has_session, day };

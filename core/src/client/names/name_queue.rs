@@ -146,6 +146,9 @@ impl Router {
                     let error = other_than_job(&start, entry, status, self.record_of(entry));
                     return self.complete(command, Err(error));
                 }
+                if let Some(error) = self.unusable_job(&start, entry) {
+                    return self.complete(command, Err(error));
+                }
                 self.join_job(id, command, &start.options);
             }
             RequestKind::Resume(resume) => self.join_job(id, command, &resume.options),

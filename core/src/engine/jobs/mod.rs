@@ -147,6 +147,11 @@ impl Job {
         }
     }
 
+    /// Takes the price limit of another caller that joins the job.
+    pub(crate) fn lower_limit(&mut self, limit: Option<Decimal>) {
+        self.write_mut().into_iter().for_each(|write| write.lower_limit(limit));
+    }
+
     /// The order that the job follows.
     pub(crate) fn order(&self) -> Option<&Order> {
         match self {

@@ -56,8 +56,8 @@ fn bought(write: &Write, answered: Answered, cx: &mut Cx<'_>) -> Part<(Follow, A
     };
     let exchange = &write.call.exchange;
     cx.subject.session_id = Some(session_id.as_str().into());
-    let session_type = requested_type(&exchange.built);
-    cx.notes.push(Note::Bought(Box::new(Bought { facts: answered.facts.clone(), session_type })));
+    let (session_type, protocol) = (requested_type(&exchange.built), requested_protocol(exchange.built.body.as_deref()));
+    cx.notes.push(Note::Bought(Box::new(Bought { facts: answered.facts.clone(), session_type, protocol })));
     cx.note(EventKind::Accepted { session_id, estimated_charge_usd: answered.facts.estimated_charge_usd.clone() });
     let mut follow = Follow::new(true, exchange.headers.clone(), exchange.timeout_ms);
     let action = follow.bought(answered, write.was_resent(), cx);
@@ -68,6 +68,12 @@ fn bought(write: &Write, answered: Answered, cx: &mut Cx<'_>) -> Part<(Follow, A
 pub(crate) fn requested_type(built: &Built) -> Option<String> {
     let [session_type] = pick(built.body.as_deref()?, ["session_type"])?;
     text_of(session_type?).map(Cow::into_owned)
+}
+
+/// The protocol that the body of a purchase names.
+pub(crate) fn requested_protocol(body: Option<&str>) -> Option<String> {
+    let [protocol] = pick(body?, ["protocol"])?;
+    text_of(protocol?).map(Cow::into_owned)
 }
 
 #[cfg(test)]

@@ -96,6 +96,8 @@ public data class Cheapest(
     val city: String? = null,
     /** The other users of the product's addresses. */
     val sharing: Sharing? = null,
+    /** The project of the purchase, with which shared products fit, too. */
+    val projectId: String? = null,
     /** The unit of the price, required where products with several units fit. */
     val unit: String? = null,
     /** The highest price of one unit, in USD. Without any limit nothing dearer than the first choice is bought. */
@@ -157,6 +159,7 @@ internal fun tree(value: Any?, room: Int = DEEPEST): JsonElement =
                     "country" to value.country,
                     "city" to value.city,
                     "sharing" to value.sharing,
+                    "project_id" to value.projectId,
                     "unit" to value.unit,
                     "max_unit_price" to value.maxUnitPrice,
                 )

@@ -78,8 +78,8 @@ pub(super) fn parameter(wire: &str) -> String {
 }
 
 impl Method {
-    /// Prints it with its documentation.
-    pub(super) fn print(&self, out: &mut String) {
+    /// Prints it as a part of an interface, with its documentation. What implements the interface may leave it out.
+    pub(super) fn declare(&self, out: &mut String) {
         let options: Vec<Param> = options_of(self.takes).map(Param::from).collect();
         let all = || self.params.iter().chain(&options).chain(&self.beside);
         let mut doc = self.doc.clone();
@@ -89,6 +89,15 @@ impl Method {
         print_doc(out, "    ", &doc);
         put!(out, "    public {} {}(", self.fun, self.name);
         all().for_each(|param| put!(out, "        {}: {},", param.name, param.kind));
+        put!(out, "    ): {} = missing({})", self.answer, quoted(&self.name));
+    }
+
+    /// Prints it as a part of the client, which has its documentation and its defaults from the interface.
+    pub(super) fn print(&self, out: &mut String) {
+        let options: Vec<Param> = options_of(self.takes).map(Param::from).collect();
+        let all = || self.params.iter().chain(&options).chain(&self.beside);
+        put!(out, "\n    override {} {}(", self.fun, self.name);
+        all().for_each(|param| put!(out, "        {}: {},", param.name, param.kind.split(" = ").next().unwrap_or_default()));
         let params: Vec<String> = self.params.iter().map(|param| format!("{} to {}", quoted(param.wire), param.name)).collect();
         let options: Vec<String> = options.iter().map(|param| format!("{} to {}", quoted(param.wire), param.name)).collect();
         let beside: String = self.beside.iter().map(|param| format!(", {}", param.name)).collect();

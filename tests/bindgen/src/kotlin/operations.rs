@@ -22,28 +22,30 @@ const REQUEST: [Given; 5] = [
     ("safety", "Safety?", " = null", "The repeats that are allowed after a failure. Default: `SAFE` for a GET, else `AT_MOST_ONCE`."),
 ];
 
-/// The text of the file of an API.
+/// The text of the file of an API: its interface, and the part of the client that implements it.
 pub(super) fn print(api: Api) -> String {
-    let mut out = HEADER.to_owned();
+    let (mut out, name) = (HEADER.to_owned(), client(api));
     put!(out, "import java.math.BigDecimal");
     put!(out, "import kotlin.time.Duration");
     put!(out, "import kotlinx.serialization.json.JsonElement\n");
     put!(out, "/** One method for each operation of the API, and those that wait, walk a list, or send a request of your own. */");
-    put!(out, "public abstract class {}Operations internal constructor() : HoplineClient<{}>() {{", client(api), waited(api));
-    for endpoint in operations(api) {
-        print_method(&mut out, endpoint);
-        if let Some(walk) = Walk::of(endpoint) {
-            print_walk(&mut out, walk);
-        }
-    }
-    print_waiting(&mut out, api);
-    print_reconcile(&mut out);
-    print_request(&mut out);
+    put!(out, "public interface {name}Operations : Operations {{");
+    methods(api).iter().for_each(|method| method.declare(&mut out));
+    put!(out, "}}\n");
+    put!(out, "/** The operations as the client carries them out. */");
+    put!(out, "public abstract class {name}Calls internal constructor() : HoplineClient<{}>(), {name} {{", waited(api));
+    methods(api).iter().for_each(|method| method.print(&mut out));
     put!(out, "}}");
     out
 }
 
-fn print_method(out: &mut String, endpoint: &Endpoint) {
+/// All methods of an API.
+fn methods(api: Api) -> Vec<Method> {
+    let of_table = operations(api).flat_map(|endpoint| [Some(method_of(endpoint)), Walk::of(endpoint).map(walk_of)]).flatten();
+    of_table.chain(waiting_of(api)).chain([reconcile(), request()]).collect()
+}
+
+fn method_of(endpoint: &Endpoint) -> Method {
     let (answer, read) = match record_of(endpoint.response) {
         Some(record) => (record.name, format!(", {})", reader_of(record))),
         None => ("RawReply", ", rawReply)".to_owned()),
@@ -58,11 +60,10 @@ fn print_method(out: &mut String, endpoint: &Endpoint) {
         answer: answer.to_owned(),
         call: [format!("call({}, ", quoted(endpoint.name)), read],
     }
-    .print(out);
 }
 
 /// The walk of a list that comes in pages.
-fn print_walk(out: &mut String, walk: Walk) {
+fn walk_of(walk: Walk) -> Method {
     let (items, read) = (member(walk.items.name, true), walk.endpoint.name);
     let doc = [
         format!("Walks all pages of `{}`, which are fetched lazily.", camel(read)),
@@ -79,7 +80,6 @@ fn print_walk(out: &mut String, walk: Walk) {
         answer: format!("Pages<{}, {}>", answer_type(walk.item), walk.page.name),
         call: [format!("walk({}, ", quoted(read)), format!(", {}) {{ it.{items} }}", reader_of(walk.page))],
     }
-    .print(out);
 }
 
 /// The result of the methods of an API that wait.
@@ -134,10 +134,10 @@ const WAITING: [Waiting; 4] = [
 ];
 
 /// The two methods of an API that wait.
-fn print_waiting(out: &mut String, api: Api) {
-    for waiting in &WAITING {
-        let Some(endpoint) = operation(api, waiting.of) else { continue };
-        Method {
+fn waiting_of(api: Api) -> impl Iterator<Item = Method> {
+    WAITING.iter().filter_map(move |waiting| {
+        let endpoint = operation(api, waiting.of)?;
+        Some(Method {
             fun: "suspend fun",
             name: camel(waiting.name),
             doc: vec![waiting.doc.to_owned()],
@@ -146,13 +146,12 @@ fn print_waiting(out: &mut String, api: Api) {
             beside: Vec::new(),
             answer: waited(api).to_owned(),
             call: [format!("wait({}, {}, ", quoted(waiting.name), quoted(waiting.of)), ")".to_owned()],
-        }
-        .print(out);
-    }
+        })
+    })
 }
 
 /// The method that looks up what became of a doubt.
-fn print_reconcile(out: &mut String) {
+fn reconcile() -> Method {
     let doc = "Looks up what may have become of an operation in doubt, in what the service shows. It sends nothing but reads and decides \
                nothing: [settle] closes the doubt once you know.";
     Method {
@@ -165,11 +164,10 @@ fn print_reconcile(out: &mut String) {
         answer: "Reconciliation".to_owned(),
         call: ["lookUp(record, ", ")"].map(str::to_owned),
     }
-    .print(out);
 }
 
 /// The way to what the table does not have.
-fn print_request(out: &mut String) {
+fn request() -> Method {
     let doc = "Sends a request that has no method here, in the account's name; the whole answer is in `raw`.";
     Method {
         fun: "suspend fun",
@@ -181,7 +179,6 @@ fn print_request(out: &mut String) {
         answer: "RawReply".to_owned(),
         call: ["call(\"request\", ", ", rawReply)"].map(str::to_owned),
     }
-    .print(out);
 }
 
 /// The reader of an answer.
@@ -242,7 +239,7 @@ mod tests {
         assert!(place.contains(" poolId: String,") && place.contains(" unit: OrderUnit,") && !place.contains("orderType"), "{place}");
         assert!(place.contains(" intent: ") && !wait.contains(" intent: ") && wait.contains(" orderNo: String,"), "{wait}");
         assert!([place, wait].iter().all(|taken| taken.contains(" deadline: ") && taken.contains(" ends: ")));
-        assert_eq!(printed.matches(" fun reconcile(\n        record: String,\n").count(), APIS.len());
+        assert_eq!(printed.matches("public suspend fun reconcile(\n        record: String,\n").count(), APIS.len());
     }
 
     #[test]

@@ -42,7 +42,7 @@ public class AgentClient(
     headers: (suspend () -> Map<String, String>)? = null,
     clock: Clock = Clock.SYSTEM,
     dispatcher: CoroutineDispatcher = Dispatchers.IO,
-) : AgentOperations() {
+) : AgentCalls() {
     override val engine: Engine =
         newEngine(
             this, options.told(
@@ -53,13 +53,7 @@ public class AgentClient(
             Means(transport, headers, clock, dispatcher), store,
         )
 
-    /**
-     * Returns advice after an observation through a session. Null if this client does not follow the session.
-     *
-     * Nothing is sent, unless the session was opened with `autoRotate`: then the session is rotated if the advice is to rotate, and this
-     * call waits for the rotation and throws its failure. Other observers of the same session wait for the same rotation.
-     */
-    public suspend fun observe(sessionId: String, seen: Seen): Verdict? {
+    override suspend fun observe(sessionId: String, seen: Seen): Verdict? {
         val id = sound("observe", "session_id", sessionId)
         var advice: VerdictFields? = null
         val rotation = { answer: MoveAnswer ->
@@ -72,11 +66,7 @@ public class AgentClient(
         }
     }
 
-    /**
-     * Stops following a session, without ending it: another client may then take it by its intent or [resumeAll]. Returns true if this
-     * client followed it.
-     */
-    public suspend fun releaseSession(sessionId: String): Boolean {
+    override suspend fun releaseSession(sessionId: String): Boolean {
         val id = sound("release_session", "session_id", sessionId)
         return (engine.ask("release_session") { Move.ReleaseSession(id) } as MoveAnswer.Was).so
     }

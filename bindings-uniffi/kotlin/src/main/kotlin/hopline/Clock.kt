@@ -16,6 +16,14 @@ public interface Clock {
          * `System.nanoTime`.
          */
         public val SYSTEM: Clock = SystemTime
+
+        /** A clock of a test: `Clock.of { testScheduler.currentTime }`. [elapsed] tells the milliseconds since [unix], the time at its zero. */
+        public fun of(unix: Long = 1_750_000_000_000, elapsed: () -> Long): Clock =
+            object : Clock {
+                override fun unix(): Long = unix + elapsed()
+
+                override fun monotonic(): Long = elapsed()
+            }
     }
 }
 

@@ -26,17 +26,15 @@ internal typealias Params = () -> String
  *
  * @param W the result of waiting
  */
-public abstract class HoplineClient<W : Reply> internal constructor() : AutoCloseable {
+public abstract class HoplineClient<W : Reply> internal constructor() : Operations {
     internal abstract val engine: Engine
 
     /** The reader of the answers that [waited] returns. */
     internal abstract val waits: Reader<out Reply>
 
-    /** The events, from the beginning of the collection until the client is closed. */
-    public val events: Flow<Event> get() = engine.events.flow
+    override val events: Flow<Event> get() = engine.events.flow
 
-    /** Returns the entries of the store for this account, of all clients. Nothing is sent. */
-    public suspend fun saved(): List<Saved> {
+    override suspend fun saved(): List<Saved> {
         val all = ArrayList<Saved>()
         var after: String? = null
         do {
@@ -51,42 +49,25 @@ public abstract class HoplineClient<W : Reply> internal constructor() : AutoClos
         return all
     }
 
-    /**
-     * Resumes a record, and returns its session, its order or its answer. Omitted options have their defaults, not the values of the first
-     * start.
-     *
-     * @param credentials of a session: true to request its username and password
-     * @param deadline how long to wait for a session or an order; default: 5 minutes
-     * @param ends the statuses, beside those of the contract, that mean that it is over
-     * @param timeout how long one attempt may take; default: 20 s
-     * @param headers further headers of its requests
-     */
-    public suspend fun resume(
+    override suspend fun resume(
         record: String,
-        credentials: Boolean? = null,
-        deadline: Duration? = null,
-        ends: List<String>? = null,
-        timeout: Duration? = null,
-        headers: Map<String, Secret>? = null,
+        credentials: Boolean?,
+        deadline: Duration?,
+        ends: List<String>?,
+        timeout: Duration?,
+        headers: Map<String, Secret>?,
     ): Reply {
         val options = resuming(credentials, deadline, ends, timeout, headers)
         return run("resume", { Move.Resume(sound("resume", "record", record), options()) }, ::resumed)
     }
 
-    /**
-     * Resumes an intent, as [resume] does for a record: an operation in doubt, a session, an order, an accepted answer. Null if the intent
-     * is not known. Nothing new is ever bought.
-     *
-     * @throws HoplineException.Ended if its session has ended
-     * @throws HoplineException.Busy if another living client of the store owns the intent
-     */
-    public suspend fun resumeIntent(
+    override suspend fun resumeIntent(
         intent: String,
-        credentials: Boolean? = null,
-        deadline: Duration? = null,
-        ends: List<String>? = null,
-        timeout: Duration? = null,
-        headers: Map<String, Secret>? = null,
+        credentials: Boolean?,
+        deadline: Duration?,
+        ends: List<String>?,
+        timeout: Duration?,
+        headers: Map<String, Secret>?,
     ): Reply? {
         val options = resuming(credentials, deadline, ends, timeout, headers)
         return run("resume", { Move.ResumeIntent(sound("resume", "intent", intent), options()) }) { ended ->
@@ -94,18 +75,12 @@ public abstract class HoplineClient<W : Reply> internal constructor() : AutoClos
         }
     }
 
-    /**
-     * Resumes everything that no living client owns, including operations of processes that crashed, 16 at a time: every doubt that can be
-     * sent again, and the sessions and orders that were begun without an intent, which this client owns from then on. Sessions and orders
-     * with an intent are left for the next start of the intent. Returns for each its session, its order, its answer or its failure. Options
-     * are those of [resume], for each of them.
-     */
-    public suspend fun resumeAll(
-        credentials: Boolean? = null,
-        deadline: Duration? = null,
-        ends: List<String>? = null,
-        timeout: Duration? = null,
-        headers: Map<String, Secret>? = null,
+    override suspend fun resumeAll(
+        credentials: Boolean?,
+        deadline: Duration?,
+        ends: List<String>?,
+        timeout: Duration?,
+        headers: Map<String, Secret>?,
     ): List<Result<Reply>> {
         val options = resuming(credentials, deadline, ends, timeout, headers, "resume_all")
         return engine.run("resume_all", { Move.ResumeAll(options()) }, parts = true) { all ->
@@ -121,37 +96,12 @@ public abstract class HoplineClient<W : Reply> internal constructor() : AutoClos
             Result.failure(failure)
         }
 
-    /**
-     * Settles a doubt by hand, once you know its outcome. Returns true if there was one.
-     *
-     * @param became the result, if it is known: the id of a session or recharge, the number of an order or sub-user. An operation that
-     * waits for its result continues with it, by its intent or record; for other operations the intent then returns it as the answer
-     * @param early true to settle as not happened although less than an hour has passed since the last send. A request may be under way for
-     * that long, and an operation that is settled too early may be bought twice. Default: false
-     * @throws HoplineException.Refused if the record has changed since you read it, or before [Saved.settleFrom]
-     * @throws HoplineException.Busy if another living client owns it
-     */
-    public suspend fun settle(record: String, happened: Boolean, became: String? = null, early: Boolean = false): Boolean =
+    override suspend fun settle(record: String, happened: Boolean, became: String?, early: Boolean): Boolean =
         acted("settle") { Move.Settle(sound("settle", "record", record), happened, became?.let { sound("settle", "became", it) }, early) }
 
-    /**
-     * Forgets a session, an order that no call waits for, an accepted intent, an answer that was not taken or a record that can't be read.
-     * Returns true if there was one. An operation in doubt or under way stays, and so does a record of another account or base URL, unless
-     * this client was made with `sameAccount`.
-     *
-     * @throws HoplineException.Refused if the record has changed since you read it, or belongs to a session of this client that is not
-     * over: `terminateSession` ends it, `releaseSession` releases it
-     * @throws HoplineException.Busy if another living client owns it
-     */
-    public suspend fun forget(record: String): Boolean = acted("forget") { Move.Forget(sound("forget", "record", record)) }
+    override suspend fun forget(record: String): Boolean = acted("forget") { Move.Forget(sound("forget", "record", record)) }
 
-    /**
-     * Cancels everything that is under way, and releases everything that this client has in the store. From then on nothing is sent except
-     * terminations that were requested before, and no lease is valid.
-     *
-     * @param timeout how long to wait for a store that does not answer; its calls may or may not be done then. Default: 10 s
-     */
-    public suspend fun shutdown(timeout: Duration = 10.seconds): Unit = engine.shutdown(timeout)
+    override suspend fun shutdown(timeout: Duration): Unit = engine.shutdown(timeout)
 
     /**
      * Does the same as [shutdown], and blocks the thread meanwhile, whichever dispatcher it belongs to. On an app's main thread call
@@ -183,7 +133,7 @@ public abstract class HoplineClient<W : Reply> internal constructor() : AutoClos
         read: Reader<P>,
         items: (P) -> List<I>,
     ): Pages<I, P> =
-        Pages(operation, position, maxPages, items) { at ->
+        Pages(ask("walk", "operation" to operation, "position" to position, "max_pages" to maxPages).text("position"), items) { at ->
             val given = { asked { pageParams(at, sound(operation, "parameters", params())) } }
             run(operation, begin(operation, given, options)) { ended ->
                 val page = typed(operation, ended, read)

@@ -89,6 +89,27 @@ public sealed class HoplineException private constructor(fields: ErrorFields) : 
 
     override fun toString(): String = (listOf("${javaClass.simpleName}: $message") + notes).joinToString("; ")
 
+    public companion object {
+        /** An exception as a client throws it, for tests of code that handles it. Its class is that of its [kind]. */
+        public fun of(
+            kind: Kind,
+            effect: Effect = Effect.NONE,
+            advice: Advice = Advice.STOP,
+            operation: String = "test",
+            what: String = "failed",
+            code: String? = null,
+            sessionId: String? = null,
+            record: String? = null,
+            retryAt: Instant? = null,
+        ): HoplineException =
+            exception(
+                ErrorFields(
+                    "$operation: $what", false, kind, effect, operation, what, advice, code = code, sessionId = sessionId, record = record,
+                    retryAt = retryAt, attempts = 1,
+                )
+            )
+    }
+
     /** Refused by this client before anything was sent. */
     public class Invalid internal constructor(fields: ErrorFields) : HoplineException(fields)
 

@@ -7,7 +7,11 @@ import kotlin.time.Duration
  * A session at the end of its wait: usable, over, or (`PENDING`, `UNKNOWN`) not yet, at the deadline. The object is live: it shows the
  * newest state that its client has read, by any call.
  */
-public class OpenSession internal constructor(private val client: AgentClient, private val known: KnownSession) : Reply {
+public class OpenSession internal constructor(private val client: Agent, private val known: KnownSession) : Reply {
+    /** A session as a fake of the client returns it. It shows the answers of its own methods alone. */
+    public constructor(agent: Agent, session: Session, phase: Phase = session.phase ?: Phase.READY, chargedUsd: BigDecimal? = null) :
+        this(agent, KnownSession(session, phase, chargedUsd))
+
     /** The phase of the session. */
     override val phase: Phase get() = known.now.phase
 
@@ -34,11 +38,11 @@ public class OpenSession internal constructor(private val client: AgentClient, p
      * Gives the session another exit address. `includeCredentials` requests its username and password; default: true if they are known now.
      */
     public suspend fun rotate(reason: RotateReason? = null, includeCredentials: Boolean? = null, intent: String? = null): Session =
-        client.rotateSession(sessionId, reason = reason, includeCredentials = includeCredentials ?: hasCredentials, intent = intent)
+        client.rotateSession(sessionId, reason = reason, includeCredentials = includeCredentials ?: hasCredentials, intent = intent).also { hear("rotate_session", it) }
 
     /** Reads the session. `includeCredentials` as in [rotate]. */
     public suspend fun refresh(includeCredentials: Boolean? = null): Session =
-        client.getSession(sessionId, includeCredentials = includeCredentials ?: hasCredentials)
+        client.getSession(sessionId, includeCredentials = includeCredentials ?: hasCredentials).also { hear("get_session", it) }
 
     /** Lengthens the session, if it is static. Renewing can charge money; under a daily cap, `expectedChargeUsd` states how much. */
     public suspend fun renew(duration: Long, intent: String? = null, expectedChargeUsd: BigDecimal? = null): RawReply =
@@ -65,6 +69,11 @@ public class OpenSession internal constructor(private val client: AgentClient, p
     public suspend fun observe(error: Throwable): Verdict? = observe(Seen.of(error))
 
     override fun toString(): String = "OpenSession(sessionId=$sessionId, phase=$phase, generation=$generation)"
+
+    /** A client takes in what all of its calls read; a fake does not. */
+    private fun hear(operation: String, session: Session) {
+        if (client !is AgentClient) known.hear(operation, session)
+    }
 
     private val hasCredentials: Boolean? get() = if (proxy.password != null) true else null
 }

@@ -22,9 +22,7 @@ internal fun turn(text: String): Turn {
  * collector at a time.
  */
 public class Pages<I, P : Reply> internal constructor(
-    operation: String,
-    position: String?,
-    maxPages: Int?,
+    begin: String?,
     private val itemsOf: (P) -> List<I>,
     private val read: suspend (position: String) -> Pair<P, Turn>,
 ) {
@@ -33,7 +31,7 @@ public class Pages<I, P : Reply> internal constructor(
      * item of one, is handed out, and not before. Null at the end of the list.
      */
     @Volatile
-    public var position: String? = ask("walk", "operation" to operation, "position" to position, "max_pages" to maxPages).text("position")
+    public var position: String? = begin
         private set
 
     /** The reason why the walk is over; null as long as it is not. */
@@ -74,5 +72,14 @@ public class Pages<I, P : Reply> internal constructor(
     private fun move(turn: Turn) {
         position = turn.position
         end = turn.end
+    }
+
+    public companion object {
+        /** A walk over these pages, as a fake of the client returns it. */
+        public fun <I, P : Reply> of(pages: List<P>, itemsOf: (P) -> List<I>): Pages<I, P> =
+            Pages("0".takeIf { pages.isNotEmpty() }, itemsOf) { at ->
+                val next = at.toInt() + 1
+                pages[next - 1] to if (next < pages.size) Turn("$next", null) else Turn(null, PagesEnd.LAST_PAGE)
+            }
     }
 }

@@ -42,7 +42,7 @@ public class ResellerClient(
     headers: (suspend () -> Map<String, String>)? = null,
     clock: Clock = Clock.SYSTEM,
     dispatcher: CoroutineDispatcher = Dispatchers.IO,
-) : ResellerOperations() {
+) : ResellerCalls() {
     override val engine: Engine =
         newEngine(
             this, options.told(

@@ -547,7 +547,8 @@ mod tests {
 
     #[test]
     fn a_purchase_that_is_replayed_keeps_the_name_that_its_session_has() {
-        let bought = |status: &str| Bought { facts: Facts { status: Some(status.into()), ..Facts::default() }, session_type: None };
+        let bought =
+            |status: &str| Bought { facts: Facts { status: Some(status.into()), ..Facts::default() }, session_type: None, protocol: None };
         let options = SessionOptions { credentials: true, ..SessionOptions::default() };
         let mut sessions = Sessions::default();
         assert!(sessions.bought((&ID.into(), 1), bought("creating"), Some(&name("i1")), None, &options));

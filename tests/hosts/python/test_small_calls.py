@@ -1,4 +1,4 @@
-"""What a small call costs in Python: the calls that it makes, which are the same on every machine. It is counted in a program of its own,
+"""The cost of a small call in Python: the calls that it makes, which are the same on every machine. The calls are counted in a program of their own,
 since pytest listens to events."""
 
 import subprocess

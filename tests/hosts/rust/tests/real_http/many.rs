@@ -125,7 +125,7 @@ fn by_threads(client: Client, mut left: usize, flight: &Flight) -> Client {
     client.into_inner().expect("a lock")
 }
 
-/// The same with a task for each. Tasks only send; the client stays here, and answers come back to it.
+/// Tasks do the same, one for each. Tasks only send; the client stays here, and answers come back to it.
 async fn by_tasks(client: &mut Client, mut left: usize, flight: &Arc<Flight>) {
     let (http, started) = (reqwest_example::builder().build().expect("a client"), Instant::now());
     let (answers, mut heard) = mpsc::unbounded_channel();

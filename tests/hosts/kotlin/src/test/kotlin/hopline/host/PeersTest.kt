@@ -301,7 +301,7 @@ class PeersTest {
                     // Java 25 fails by itself at the third 407, with a NullPointerException, which says nothing of the proxy.
                     val refused =
                         when {
-                            // It gives the proxy's own answer, of which observe knows that it is no target's.
+                            // The proxy's own answer comes from it, of which observe knows that it is no target's.
                             name == "HttpURLConnection" -> setOf(Seen.Proxy, Seen.Status(407))
                             name == "java.net.http" && Runtime.version().feature() >= 25 -> setOf(Seen.Proxy, Seen.Unknown)
                             else -> setOf(Seen.Proxy)

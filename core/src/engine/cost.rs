@@ -152,10 +152,10 @@ impl Terms {
         (limited || uncounted) && !self.is_read && self.wanted.is_some()
     }
 
-    /// Takes the price of one unit.
+    /// Takes the price of one unit. A price of 0 stands for one that is not told.
     pub(crate) fn priced(&mut self, unit_price: Option<Decimal>) {
         if let Some((price, wanted)) = unit_price.zip(self.wanted.as_ref()) {
-            self.quote = if wanted.by_unit { times(price, wanted.quantity) } else { None };
+            self.quote = times(price, wanted.quantity).filter(|quote| wanted.by_unit && !quote.0.is_zero());
         }
         self.is_read = true;
     }

@@ -40,43 +40,89 @@ const REDACTED: &str = "[redacted]";
 /// The part of the service's own text in the sentence, in bytes.
 const KEPT_SENTENCE: usize = 240;
 
-/// A text of the service without those secrets, ignoring case and JSON's escapes; `None` if nothing is left.
+/// A text of the service without those secrets, ignoring case and however they are escaped; `None` if nothing is left.
 fn without(secrets: &[&Secret], text: &str) -> Option<String> {
-    let escaped = |secret: &str| json::quoted(secret).get(1..).and_then(|json| json.strip_suffix('"')).map(str::to_owned);
-    let mut forms: Vec<String> =
-        secrets.iter().map(|secret| secret.reveal()).filter(|secret| secret.len() >= SHORTEST).map(str::to_owned).collect();
-    forms.extend(forms.iter().filter_map(|secret| escaped(secret).filter(|escaped| escaped != secret)).collect::<Vec<_>>());
-    // Of two forms with the same beginning the longer one goes first, so that nothing of it is left.
-    let mut clean = text.to_owned();
-    while let Some((longest, _)) = forms.iter().enumerate().max_by_key(|(_, form)| form.len()) {
-        let form = forms.swap_remove(longest);
-        clean = replaced(&clean, &form);
-        // A text that was cut, never through a character, may end within a secret.
-        let longest = if text.len() + 3 < KEPT_WORD { SHORTEST } else { form.len() };
-        let beginnings = (SHORTEST..longest).rev().filter_map(|end| form.get(..end));
-        if let Some(rest) = beginnings.filter_map(|beginning| before_end(&clean, beginning)).next() {
-            clean = format!("{rest}{REDACTED}");
-        }
-    }
+    let mut secrets: Vec<&str> = secrets.iter().map(|secret| secret.reveal()).filter(|secret| secret.len() >= SHORTEST).collect();
+    // Of two with the same beginning the longer one goes first, so that nothing of it is left.
+    secrets.sort_unstable_by_key(|secret| std::cmp::Reverse(secret.len()));
+    // A text that was cut, never through a character, may end within a secret.
+    let is_cut = text.len() + 3 >= KEPT_WORD;
+    let clean = secrets.into_iter().fold(text.to_owned(), |clean, secret| replaced(&clean, secret, is_cut));
     Some(clean).filter(|text| !text.is_empty())
 }
 
-/// A text with `[redacted]` in place of a secret, ignoring ASCII case.
-fn replaced(text: &str, secret: &str) -> String {
-    let (folded, secret) = (text.to_ascii_lowercase(), secret.to_ascii_lowercase());
-    let (mut clean, mut from) = (String::new(), 0);
-    // Folding the case of ASCII moves no byte.
-    for (at, found) in folded.match_indices(&secret) {
-        clean.extend([text.get(from..at).unwrap_or_default(), REDACTED]);
-        from = at + found.len();
+/// A text with `[redacted]` in place of a secret.
+fn replaced(text: &str, secret: &str, is_cut: bool) -> String {
+    let (mut clean, mut rest) = (String::new(), text);
+    while let Some(first) = rest.chars().next() {
+        let length = written_length(rest, secret, is_cut);
+        clean.push_str(if length.is_some() { REDACTED } else { rest.get(..first.len_utf8()).unwrap_or_default() });
+        rest = rest.get(length.unwrap_or(first.len_utf8())..).unwrap_or_default();
     }
-    clean + text.get(from..).unwrap_or_default()
+    clean
 }
 
-/// The text before that end, ignoring ASCII case.
-fn before_end<'a>(text: &'a str, end: &str) -> Option<&'a str> {
-    let (before, last) = text.split_at_checked(text.len().checked_sub(end.len())?)?;
-    last.eq_ignore_ascii_case(end).then_some(before)
+/// The length of a secret at the beginning of a text, or of the part of it with which a text ends that was cut.
+fn written_length(text: &str, secret: &str, is_cut: bool) -> Option<usize> {
+    // A character may be written in several ways, so a secret may end at several places.
+    let mut ends = vec![0];
+    for (at, character) in secret.char_indices() {
+        let rest_at = |end: &usize| text.get(*end..).unwrap_or_default();
+        if is_cut && at >= SHORTEST && ends.iter().any(|end| rest_at(end).is_empty()) {
+            return Some(text.len());
+        }
+        let mut next: Vec<usize> = Vec::new();
+        for end in &ends {
+            let lengths = [plain_length(rest_at(end), character), escaped_length(rest_at(end), character)];
+            next.extend(lengths.into_iter().flatten().map(|length| end + length));
+        }
+        next.sort_unstable();
+        next.dedup();
+        ends = next;
+        if ends.is_empty() {
+            return None;
+        }
+    }
+    ends.pop()
+}
+
+/// The length of a character that a text begins with as it is, ignoring ASCII case, or of the plus that stands for a space in a form.
+fn plain_length(text: &str, character: char) -> Option<usize> {
+    let first = text.chars().next()?;
+    (first.eq_ignore_ascii_case(&character) || (first, character) == ('+', ' ')).then_some(first.len_utf8())
+}
+
+/// The length of a character that a text begins with in percent encoding, as an entity of HTML, or behind JSON's backslash.
+fn escaped_length(text: &str, character: char) -> Option<usize> {
+    let is_it = |number: u32| char::from_u32(number).is_some_and(|found| found.eq_ignore_ascii_case(&character));
+    let hex = |digits: Option<&str>| digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
+    if let Some(escape) = text.strip_prefix('\\') {
+        let is_number = escape.starts_with('u') && hex(escape.get(1..5)).is_some_and(is_it);
+        return if is_number {
+            Some(6)
+        } else {
+            (escape.starts_with(character) && !character.is_alphanumeric()).then_some(1 + character.len_utf8())
+        };
+    }
+    if let Some(entity) = text.strip_prefix('&') {
+        let (name, _) = entity.split_once(';').filter(|(name, _)| name.len() < 9)?;
+        let named = match name.strip_prefix('#') {
+            Some(number) => number.strip_prefix(['x', 'X']).map_or_else(|| number.parse().ok(), |digits| hex(Some(digits))),
+            None => [("amp", '&'), ("lt", '<'), ("gt", '>'), ("quot", '"'), ("apos", '\'')]
+                .into_iter()
+                .find(|(known, _)| *known == name)
+                .map(|(_, stands)| stands.into()),
+        };
+        return named.is_some_and(is_it).then_some(name.len() + 2);
+    }
+    let mut bytes = [0; 4];
+    let encoded = character.encode_utf8(&mut bytes);
+    let is_byte = |(at, byte): (usize, u8)| {
+        let written = text.get(3 * at..3 * at + 3).and_then(|written| written.strip_prefix('%'));
+        hex(written).is_some_and(|number| u8::try_from(number).is_ok_and(|number| number.eq_ignore_ascii_case(&byte)))
+    };
+    let length = 3 * encoded.len();
+    encoded.bytes().enumerate().all(is_byte).then_some(length)
 }
 
 /// The beginning of a text of the service as part of a sentence: on one line, in quotes, without control characters.
@@ -139,10 +185,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_is_found_as_it_is_and_as_json_escapes_it() {
-        let secret = Secret::new(r#"own"secret"#);
-        assert_eq!(without(&[&secret], r#"a own"secret b"#).as_deref(), Some("a [redacted] b"));
-        assert_eq!(without(&[&secret], r#"a own\"secret b"#).as_deref(), Some("a [redacted] b"));
+    fn a_secret_is_found_however_it_is_written() {
+        for (secret, written) in [
+            (r#"own"secret"#, r#"own"secret"#),
+            (r#"own"secret"#, r#"OWN\"secret"#),
+            ("own/secret", r"own\/secret"),
+            ("own/secret", r"own\u002fsecret"),
+            ("own+1@x.example", "own%2B1%40x.example"),
+            ("own+1@x.example", "own%2b1@x.example"),
+            ("own+1@x.example", "own&#43;1&#x40;x.example"),
+            ("own pw&1", "own+pw%261"),
+            ("own pw&1", "own%20pw&amp;1"),
+            ("own%2Bsecret", "own%2Bsecret"),
+            ("own%2Bsecret", "own%252Bsecret"),
+            ("schlüssel", "schl%C3%BCssel"),
+            ("schlüssel", "schl&#252;ssel"),
+            (r"own\\\\\\secret", r"own\\\\\\secret"),
+        ] {
+            assert_eq!(without(&[&Secret::new(secret)], &format!("a {written} b")), Some(format!("a {REDACTED} b")), "{written}");
+        }
+        assert_eq!(without(&[&Secret::new("own-secret")], "own-secre% own%2").as_deref(), Some("own-secre% own%2"));
+        // Of two secrets one of which begins with the other, nothing is left.
+        let both = ["own-secret", "own-secret-7"].map(Secret::new);
+        assert_eq!(without(&[&both[0], &both[1]], "own-secret-7").as_deref(), Some(REDACTED));
     }
 
     #[test]

@@ -208,6 +208,7 @@ impl Sessions {
                 unconfirmed: session.unconfirmed && !before.shown.seen,
                 charged_usd: session.charged_usd.as_deref().map(ArcStr::from),
                 protocol: session.protocol.as_deref().map(word),
+                not_found: false,
             },
             session_options: SessionOptions {
                 credentials: session.credentials,
@@ -335,6 +336,15 @@ impl Sessions {
         let name = known.name.take_if(|name| !name.is_findable())?;
         known.lapsed = true;
         Some(name)
+    }
+
+    /// One answer did not find a session, so it counts as over, and lives again if a later one shows it. Returns what may be remembered of it.
+    pub(crate) fn not_found(&mut self, session: &str) -> Option<KeptSession> {
+        self.get_mut(session)?.shown.status = Some(word(TERMINATED));
+        let kept = self.kept(session);
+        let known = self.get_mut(session)?;
+        (known.name, known.lapsed, known.shown.not_found) = (None, true, true);
+        kept
     }
 
     /// A session is no more. Returns what may be remembered of it.
@@ -534,6 +544,22 @@ mod tests {
         let mut sessions = held("i1", "terminated", "dynamic");
         assert_eq!(sessions.lapse(ID), Some(true));
         assert!(sessions.let_go(ID).is_some() && sessions.len() == 0, "nothing is to be known of it");
+    }
+
+    #[test]
+    fn a_session_that_one_answer_did_not_find_lives_again_if_a_later_one_shows_it_to_a_caller_who_has_it() {
+        for (is_held, lives_again) in [(true, true), (false, false)] {
+            let mut sessions = held("i1", "active", "dynamic");
+            if is_held {
+                sessions.promise(ID, CommandId(1));
+                sessions.give(ID, CommandId(1), true);
+            }
+            let kept = sessions.not_found(ID).expect("is known");
+            assert_eq!((kept.name, kept.session.status.as_deref()), (Some(name("i1")), Some("terminated")));
+            assert!(sessions.is_over(ID) && sessions.name(ID).is_none());
+            assert_eq!(sessions.let_go(ID).is_none(), is_held);
+            assert_eq!(sessions.learn(ID, Some("active"), None), Learnt { is_news: lives_again, lives_again });
+        }
     }
 
     #[test]

@@ -69,12 +69,14 @@ pub(super) struct Shown {
     pub(super) seen: bool,
     /// True if a person named the session, and the service has not confirmed it yet.
     pub(super) unconfirmed: bool,
+    /// True if it counts as over because one answer did not find it.
+    pub(super) not_found: bool,
 }
 
 impl Shown {
     /// Takes the state that the service has shown. Returns true if the session was only named by a person until now.
     pub(super) fn take_in(&mut self, status: Option<&str>, session_type: Option<&str>) -> bool {
-        self.seen = true;
+        (self.seen, self.not_found) = (true, false);
         self.status = status.map(word).or(self.status.take());
         self.session_type = session_type.map(word).or(self.session_type.take());
         std::mem::take(&mut self.unconfirmed)
@@ -147,7 +149,7 @@ impl Tracked {
     }
 
     pub(super) fn is_over_for_good(&self) -> bool {
-        is_over_for_good(self.shown.status.as_deref(), self.shown.session_type.as_deref())
+        !self.shown.not_found && is_over_for_good(self.shown.status.as_deref(), self.shown.session_type.as_deref())
     }
 
     /// Removes a job that has ended.
@@ -158,7 +160,7 @@ impl Tracked {
 
     /// The facts to keep once this client has released the session: that it may become usable again, and the doubts about its free changes.
     pub(super) fn without_name(self) -> Option<Tracked> {
-        if self.lapsed && !self.is_over_for_good() {
+        if self.lapsed && !self.is_over_for_good() && !self.shown.not_found {
             return Some(self);
         }
         let free_doubts = self.free_doubts;

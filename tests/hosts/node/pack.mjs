@@ -106,7 +106,7 @@ for (const kind of ["d.ts", "d.cts"]) cpSync(join(js, "core.wasm.d.ts"), join(fo
 // The class that drives the core itself is no part of the package; its tests need it.
 cpSync(join(js, "gen/hopline_wasm.js"), join(out, "core.js"));
 cpSync(join(js, "gen/pools/hopline_wasm.js"), join(out, "node-core.js"));
-for (const name of ["bindings-wasm/js/package.json", "bindings-wasm/README.md", "LICENSE-MIT", "LICENSE-APACHE"]) {
+for (const name of ["bindings-wasm/js/package.json", "bindings-wasm/README.md", "bindings-wasm/js/gen/LICENSES.txt"]) {
   cpSync(join(root, name), join(folder, name.split("/").at(-1)));
 }
 const packed = execFileSync("npm", ["pack", "--json", "--pack-destination", out], { cwd: folder, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });

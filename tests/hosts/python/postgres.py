@@ -59,7 +59,7 @@ class Server:
             shutil.chown(self.folder, "postgres", "postgres")
         self._data = str(self.folder / "data")
         make = ["initdb", "-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "--no-sync"]
-        if copies is not None:  # it becomes a standby
+        if copies is not None:  # a standby begins as a copy
             make = ["pg_basebackup", "-h", str(copies.folder), "-U", "postgres", "--write-recovery-conf", "--checkpoint=fast", "--no-sync"]
         assert start(str(Path(POSTGRES).resolve().with_name(make[0])), *make[1:], "-D", self._data).wait(120) == 0
         self.admin_dsn = f"postgresql://postgres@/postgres?host={self.folder}"

@@ -296,7 +296,7 @@ def test_what_the_page_says_to_type_works(shell: Shell, sandbox: Sandbox) -> Non
     assert len(lines) == 6 and lines[0] == "export HOPLINE_STORE=hopline-records"
     for line in lines[1:]:
         done = subprocess.run(["bash", "-c", line], env=environment, capture_output=True, text=True, timeout=60)
-        # Nobody is there to agree to the end of the session.
+        # No person is there to agree to the end of the session.
         assert done.returncode == (2 if line == "hopline end prices" else 0), (line, done)
         if line.startswith("curl"):
             assert json.loads(done.stdout)["address"].startswith("127."), done

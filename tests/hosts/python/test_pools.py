@@ -181,7 +181,7 @@ def test_a_pool_that_is_closed_takes_back_the_leases_of_its_own_thread_and_waits
                 assert entered.wait(60)
                 if end == "drain":
                     pool.drain(30)
-            # It has waited for the other thread, and for no longer.
+            # The call has waited for the other thread, and for no longer.
             assert 0 <= time.monotonic() - came.pop() < 9 and not mine.valid and not theirs.valid
             using.join(60)
         begun = time.monotonic()
@@ -203,7 +203,7 @@ def test_a_pool_that_is_closed_takes_back_the_leases_of_its_own_task_and_waits_f
     async def use(lease: hopline.AsyncLease, entered: asyncio.Event) -> None:
         async with lease:
             entered.set()
-            # What is observed in a thread is the task's all the same.
+            # An observation in a thread is the task's all the same.
             assert await asyncio.to_thread(lease.observe, 200) == "keep"
             await asyncio.sleep(2)
             assert lease.valid
@@ -411,7 +411,7 @@ def test_data_of_an_exit_that_another_client_changed_win_over_those_here(sandbox
             assert (again.session_id, again.generation) == (lease.session_id, lease.generation)
             assert again.data == {"cookies": "theirs", "client": client}
             again.data["long"] = "x" * 5000
-        # What nobody else has changed stays as it is here, and so do data that are too long for the store.
+        # Data that no other client has changed stay as they are here, and so do data that are too long for the store.
         assert elsewhere(None) == (lease.session_id, lease.generation)
         with pool.acquire() as last:
             assert last.data == {"cookies": "theirs", "client": client, "long": "x" * 5000}
@@ -440,7 +440,7 @@ def test_the_callers_own_rule_says_what_a_block_is(sandbox: Sandbox) -> None:
             assert lease.observe(200) == "keep"
             assert lease.observe(Page()) == "give_back"
             assert (worth_at := lease.retry_at) is not None and worth_at.timestamp() > time.time()
-        # Whoever is to wait reads it after the block.
+        # A caller who is to wait reads it after the block.
         assert lease.retry_at == worth_at and lease.observe(200) == "give_back" and lease.retry_at == worth_at
 
 

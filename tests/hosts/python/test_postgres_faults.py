@@ -347,7 +347,7 @@ def test_a_call_reads_no_more_beside_a_hundred_thousand_names(server: Server) ->
         listed = server.sql(f"explain (analyze, buffers, format json) select * from hopline.list('{me}', '{space}', null, true, null)")
         return [*read, listed[0][0][0]["Plan"]["Shared Hit Blocks"] + listed[0][0][0]["Plan"]["Shared Read Blocks"]]
 
-    pages("5e")  # which reads what the server then knows
+    pages("5e")  # the server then knows the pages
     before = pages("5f")
     fill = "insert into hopline.names (name, data, keep_until) select '60.i' || md5(n::text), 'x', case when n %% 10 > 0 then now() + interval '1 day' end from generate_series(1, 100000) n"
     server.sql(fill)

@@ -1,4 +1,4 @@
-//! ! The acts that may happen next in a world.
+//! The acts that may happen next in a world.
 
 use hopline::client::{CommandId, Millis, StoreCall};
 use hopline::contract::Method;

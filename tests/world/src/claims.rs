@@ -1,4 +1,4 @@
-//! ! Ownership of names: claims end while their program lives, and each step that leaves a program must still be for a name of its own.
+//! Ownership of names: claims end while their program lives, and each step that leaves a program must still be for a name of its own.
 
 use hopline::client::{FailureKind, Millis, Name, Outcome, RecordKind, Saved, Sent, StepId, StoreCall, describe};
 use hopline::contract::Method;

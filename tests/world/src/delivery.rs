@@ -1,4 +1,4 @@
-//! ! The results that a message, and a step of the store, may have.
+//! The results that a message, and a step of the store, may have.
 
 /// The fate of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

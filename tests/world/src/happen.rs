@@ -1,4 +1,4 @@
-//! ! The effect of an act on a world.
+//! The effect of an act on a world.
 
 use hopline::client::{CommandId, Millis, Name, Outcome, Sent, StepId, StoreAnswer, StoreCall, describe};
 

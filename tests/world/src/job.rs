@@ -1,4 +1,4 @@
-//! ! The jobs that people want done. Each job has a mark in its requests, so that every effect of the service shows its job.
+//! The jobs that people want done. Each job has a mark in its requests, so that every effect of the service shows its job.
 
 use hopline::client::CallOptions;
 use hopline::contract::Decimal;

@@ -1,4 +1,4 @@
-//! ! The acts of people, and the guarantees that they rely on: they resume saved records, check the service, end doubts; and they make
+//! The acts of people, and the guarantees that they rely on: they resume saved records, check the service, end doubts; and they make
 //! mistakes.
 
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! ! The scopes of the proof: their jobs, and the number of faults.
+//! The scopes of the proof: their jobs, and the number of faults.
 
 use hopline::client::Millis;
 use hopline::contract::Api;

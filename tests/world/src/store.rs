@@ -1,4 +1,4 @@
-//! ! The store of a world: names with owners, and the charges under the day's cap. Its steps are answered at once; the faults between the
+//! The store of a world: names with owners, and the charges under the day's cap. Its steps are answered at once; the faults between the
 //! call and the answer are chosen elsewhere.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! ! The behaviour of the client in 6000 lives, as one number. A refactoring leaves it unchanged; a change of behaviour changes it once,
+//! The behaviour of the client in 6000 lives, as one number. A refactoring leaves it unchanged; a change of behaviour changes it once,
 //! and the description of that change says so. `TRANSCRIPTS=FILE` writes the number of each life.
 
 use hopline_world::{Kind, side_by_side, transcript};

@@ -1,4 +1,4 @@
-//! ! The checks that take too long for every run: `cargo xtask test --deep`. So far libFuzzer on the properties of `tests/fuzz`, with a
+//! The checks that take too long for every run: `cargo xtask test --deep`. So far libFuzzer on the properties of `tests/fuzz`, with a
 //! nightly toolchain, the changes of core's code that `tests/coverage` samples, and the scopes of `tests/world` further down.
 
 use std::collections::BTreeSet;

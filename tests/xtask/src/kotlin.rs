@@ -8,7 +8,7 @@ use crate::cargo::{bindgen, is_ci, peers, root, run, sandbox, target, vectors};
 use crate::check::{Check, Lane, Outcome, PROGRAMS};
 use crate::profile::Profile;
 use crate::uniffi::{self, Kind};
-use crate::{Fail, junit, paths};
+use crate::{Fail, junit, notices, paths};
 
 /// The sources of the jar, and the inputs of its tests.
 const PACKAGE: &[&str] = &["core", "bindings-uniffi", "tests/bindgen"];
@@ -89,6 +89,7 @@ fn generate(profile: Profile) -> Result<(), Fail> {
     }
     let whole = uniffi::library(Kind::Dynamic, None, profile)?;
     bindgen(&[Path::new("kotlin"), &made.join("printed")])?;
+    notices::write("hopline-uniffi", &made.join("resources/META-INF"))?;
     uniffi::bind("kotlin", &whole, &made.join("binding"))?;
     // The shipped library is stripped, once the boundary was read from it.
     let shipped = native.join(uniffi::name());

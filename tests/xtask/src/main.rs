@@ -1,4 +1,4 @@
-//! ! `cargo xtask`: the one command for people. Each step prints its name, and needs nothing but Rust to begin with.
+//! `cargo xtask`: the one command for people. Each step prints its name, and needs nothing but Rust to begin with.
 
 mod bench;
 mod browser;
@@ -13,6 +13,7 @@ mod kotlin;
 mod licences;
 mod mutants;
 mod node;
+mod notices;
 mod npm;
 mod paths;
 mod profile;

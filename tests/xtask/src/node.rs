@@ -9,7 +9,7 @@ use crate::debian::NGINX;
 use crate::profile::Profile;
 use crate::targets::WASM;
 use crate::weight::Weighed;
-use crate::{Fail, junit, npm, paths, python, targets, weight};
+use crate::{Fail, junit, notices, npm, paths, python, targets, weight};
 
 /// The sources of the package, and the inputs of its tests.
 const PACKAGE: &[&str] = &["core", "bindings-wasm", "tests/bindgen", "tests/hosts/node/pack.mjs"];
@@ -98,6 +98,7 @@ pub(crate) fn package(profile: Profile) -> Result<PathBuf, Fail> {
     let generated = root().join("bindings-wasm/js/gen");
     std::fs::create_dir_all(&generated)?;
     bindgen(&[Path::new("typescript"), &generated])?;
+    notices::write("hopline-wasm", &generated)?;
     library(profile, &generated, &[])?;
     // A page has no pools.
     let with_pools = generated.join("pools");

@@ -1,11 +1,11 @@
-//! ! A package must name no folder of the machine that built it: the compiler is told to leave them out, and a test checks.
+//! A package must name no folder of the machine that built it: the compiler is told to leave them out, and a test checks.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::Fail;
 use crate::cargo::{root, target};
 use crate::check::Outcome;
+use crate::{Fail, notices};
 
 /// Lets a build that ships name its sources by short names: panics and debug data would hold this machine's folders.
 /// All hosts get the same flags, so that what they share is built once.
@@ -19,34 +19,36 @@ pub(crate) fn leave_out(build: &mut Command) -> Result<&mut Command, Fail> {
     Ok(build.env("CARGO_ENCODED_RUSTFLAGS", flags.collect::<Vec<_>>().join("\u{1f}")))
 }
 
-/// Looks at every file of a package, as it is after unpacking, for folders of this machine.
+/// Looks at every file of a package, as it is after unpacking, for folders of this machine, and expects the texts of its licences among them.
 pub(crate) fn none_in(package: &Path) -> Result<Outcome, Fail> {
     let home = std::env::var("HOME").or_else(|_| std::env::var("USERPROFILE")).ok().filter(|home| home.len() > 1);
     let mut folders = vec![root().display().to_string(), target()?.display().to_string()];
     folders.extend(home.map(|home| format!("{home}{}", std::path::MAIN_SEPARATOR)));
     let (files, found) = search(package, &folders)?;
     match found.as_slice() {
-        _ if files == 0 => Err(format!("{} is empty", package.display()).into()),
+        _ if !files.iter().any(|file| file.ends_with(notices::FILE)) => {
+            Err(format!("{} has no {}", package.display(), notices::FILE).into())
+        }
         [] => Ok(Outcome::ONE),
         _ => Err(format!("the package names folders of this machine: {}", found.join(", ")).into()),
     }
 }
 
-/// How many files there are below a folder, and which of them hold one of those texts.
-fn search(folder: &Path, texts: &[String]) -> Result<(usize, Vec<String>), Fail> {
-    let (mut files, mut found) = (0, Vec::new());
+/// The files below a folder, and which of them hold one of those texts.
+fn search(folder: &Path, texts: &[String]) -> Result<(Vec<PathBuf>, Vec<String>), Fail> {
+    let (mut files, mut found) = (Vec::new(), Vec::new());
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
         if path.is_dir() {
             let (more, inside) = search(&path, texts)?;
-            files += more;
+            files.extend(more);
             found.extend(inside);
             continue;
         }
-        files += 1;
         let bytes = std::fs::read(&path)?;
         let holds = |text: &String| bytes.windows(text.len()).any(|window| window == text.as_bytes());
         found.extend(texts.iter().find(|text| holds(text)).map(|text| format!("{} has {text}", path.display())));
+        files.push(path);
     }
     Ok((files, found))
 }
@@ -64,7 +66,7 @@ mod tests {
         let told = |text: &str| search(&folder, &[text.to_owned()]).unwrap();
         let (none, one) = (told("/home/nobody"), told("/home/somebody/hopline"));
         std::fs::remove_dir_all(&folder).unwrap();
-        assert_eq!(none, (2, Vec::new()));
+        assert_eq!((none.0.len(), none.1), (2, Vec::new()));
         assert_eq!(one.1.len(), 1, "{one:?}");
     }
 }

@@ -7,7 +7,7 @@ use crate::cargo::{bindgen, is_ci, peers, programs, root, run, sandbox, target, 
 use crate::check::{Check, Lane, Outcome, PROGRAMS};
 use crate::debian::{NGINX, PGBOUNCER, POSTGRES};
 use crate::profile::Profile;
-use crate::{Fail, junit, npm, paths, sandbox as sandbox_packages, targets};
+use crate::{Fail, junit, notices, npm, paths, sandbox as sandbox_packages, targets};
 
 /// The sources of the wheel, and the inputs of its tests.
 const PACKAGE: &[&str] = &["core", "bindings-python", "tests/bindgen"];
@@ -121,8 +121,7 @@ pub(crate) fn package(profile: Profile) -> Result<PathBuf, Fail> {
         return Err(why.into());
     }
     tools()?;
-    let sources = root().join("bindings-python/python/hopline");
-    bindgen(&[Path::new("python"), &sources])?;
+    print_sources()?;
     let wheels = place()?.join("wheels");
     if wheels.exists() {
         std::fs::remove_dir_all(&wheels)?;
@@ -132,6 +131,13 @@ pub(crate) fn package(profile: Profile) -> Result<PathBuf, Fail> {
     maturin.arg(root().join("bindings-python/Cargo.toml")).arg("--out").arg(&wheels).env("CARGO_TARGET_DIR", target()?);
     run(paths::leave_out(&mut maturin)?)?;
     wheel()
+}
+
+/// Prints what the package has beside what is written by hand.
+fn print_sources() -> Result<(), Fail> {
+    let sources = root().join("bindings-python/python/hopline");
+    bindgen(&[Path::new("python"), &sources])?;
+    notices::write("hopline-python", &sources)
 }
 
 /// The systems that wheels are released for, with the tags of their wheels. The first letters of a target are its processor.
@@ -147,7 +153,7 @@ pub(crate) fn release() -> Result<Vec<PathBuf>, Fail> {
     if let Some(why) = missing()? {
         return Err(why.into());
     }
-    bindgen(&[Path::new("python"), &root().join("bindings-python/python/hopline")])?;
+    print_sources()?;
     let out = place()?.join("released");
     if out.exists() {
         std::fs::remove_dir_all(&out)?;

@@ -7,7 +7,7 @@ use std::time::Instant;
 use crate::cargo::{printed, root, run, target};
 use crate::check::{Check, Lane, Outcome, PROGRAMS};
 use crate::profile::Profile;
-use crate::{Fail, debian, node, npm, paths, python, targets};
+use crate::{Fail, debian, node, notices, npm, paths, python, targets};
 
 /// A system that the program is built for. With musl linked statically, it needs no C library there.
 struct System {
@@ -106,11 +106,13 @@ pub(crate) fn package(profile: Profile) -> Result<PathBuf, Fail> {
     if wheels.exists() {
         std::fs::remove_dir_all(&wheels)?;
     }
+    let wheel = folder().join("python");
+    notices::write(NAME, &wheel)?;
     let mut pack = Command::new("node");
-    pack.arg(folder().join("npm/pack.mjs")).arg(place()?.join("npm")).arg(env!("CARGO_PKG_VERSION"));
+    pack.arg(folder().join("npm/pack.mjs")).arg(place()?.join("npm")).arg(env!("CARGO_PKG_VERSION")).arg(wheel.join(notices::FILE));
     for system in systems(profile) {
         let mut maturin = maturin(system.target, &TAGS, profile)?;
-        run(maturin.arg("--out").arg(&wheels).current_dir(folder().join("python")))?;
+        run(maturin.arg("--out").arg(&wheels).current_dir(&wheel))?;
         let program = target()?.join(system.target).join(profile.name()).join(NAME);
         try_it(system, &program)?;
         pack.arg(format!("{}={}", system.npm, program.display()));

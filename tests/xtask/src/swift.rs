@@ -8,7 +8,7 @@ use crate::cargo::{bindgen, cache, is_ci, peers, printed, root, run, sandbox, ta
 use crate::check::{Check, Lane, Outcome, PROGRAMS};
 use crate::profile::Profile;
 use crate::uniffi::{self, Kind};
-use crate::{Fail, paths, targets};
+use crate::{Fail, notices, paths, targets};
 
 /// The oldest compiler that will do, and the Debian release that has one.
 const OLDEST: u32 = 6;
@@ -62,6 +62,7 @@ pub(crate) fn package(profile: Profile) -> Result<PathBuf, Fail> {
     let (package, made) = (place()?.join("Hopline"), place()?.join("made"));
     std::fs::create_dir_all(made.join("printed"))?;
     bindgen(&[Path::new("swift"), &made.join("printed")])?;
+    notices::write("hopline-uniffi", &made)?;
     // Kotlin's library, since the static one is no file that uniffi can read.
     uniffi::bind("swift", &uniffi::library(Kind::Dynamic, None, profile)?, &made)?;
     let library = stripped(&uniffi::library(Kind::Static, None, profile)?)?;
@@ -74,6 +75,7 @@ pub(crate) fn package(profile: Profile) -> Result<PathBuf, Fail> {
     );
     std::fs::write(made.join("library.c"), stamp)?;
     let mut kept = vec![
+        (made.join(notices::FILE), notices::FILE.into()),
         (made.join("library.c"), "Sources/HoplineFFI/library.c".into()),
         (library, "lib/libhopline_uniffi.a".into()),
         (made.join("HoplineFFI.h"), "Sources/HoplineFFI/include/HoplineFFI.h".into()),

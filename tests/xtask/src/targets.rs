@@ -1,4 +1,4 @@
-//! ! Checks that crates compile for systems that they don't run on here.
+//! Checks that crates compile for systems that they don't run on here.
 
 use std::path::Path;
 use std::process::Command;

@@ -11,7 +11,8 @@ use crate::contract::agent::{CreateSession, Session};
 use crate::contract::{Decimal, Json, Operation};
 use crate::engine::{Answered, Bought, Phase, RecordId};
 use crate::policy::{Advice, Effect, Error, Kind};
-use crate::state::{JobId, Name, User};
+use crate::state::{JobId, KeptSession, Name, User};
+use crate::time::Millis;
 use crate::wire::Facts;
 
 /// Marks the ticket of [`Client::open_session`](crate::client::Client::open_session) and [`Client::wait_session`](crate::client::Client::wait_session).
@@ -100,11 +101,18 @@ impl Router {
         }
     }
 
-    /// The name of a session that was there and is not any more: another client ended it, or the service forgot it. One that is still
-    /// being created may only not be known yet, and one that this client never read may be another account's, but where it is of a slot.
+    /// The name of a session that was there and that an answer did not find: another client ended it, or the service forgot it, perhaps for
+    /// a moment. One that is still being created may only not be known yet, and one that this client never read may be another account's, but
+    /// where it is of a slot. Its record keeps the status that it had, and that of a static one is kept for good: it may be paid for.
     pub(crate) fn take_missing_session(&mut self, session: &str) -> Option<Name> {
+        if !self.sessions.was_there(session) {
+            return None;
+        }
         let was = self.sessions.status(session).map(ArcStr::to_string);
-        if self.sessions.was_there(session) { self.ended_as(session, was) } else { None }
+        let mut kept = self.sessions.not_found(session)?;
+        kept.session.was = was;
+        let keep_for = (kept.session.session_type.as_deref() != Some("static")).then_some(REMEMBERED);
+        self.remember(kept, keep_for)
     }
 
     /// Takes the facts about a job's session from an answer; returns its id and status if the status is news.
@@ -133,18 +141,17 @@ impl Router {
     /// A session is no more. Its purchase is remembered where its caller has a name for it; otherwise this is the name of the record that
     /// is of no use any more.
     pub(crate) fn terminated(&mut self, session: &str) -> Option<Name> {
-        self.ended_as(session, None)
+        let kept = self.sessions.terminated(session)?;
+        self.remember(kept, Some(REMEMBERED))
     }
 
-    /// Ends a session like that. The record of one that was not found keeps the status that it had, since it may be there all the same.
-    fn ended_as(&mut self, session: &str, was: Option<String>) -> Option<Name> {
-        let mut kept = self.sessions.terminated(session)?;
-        kept.session.was = was;
+    /// Lets go of the record of a session that is over, where its caller has a name for it; otherwise this is its name.
+    fn remember(&mut self, kept: KeptSession, keep_for: Option<Millis>) -> Option<Name> {
         let name = kept.name.clone()?;
         if !name.is_findable() {
             return Some(name);
         }
-        self.put_kept(&name, kept, Some(REMEMBERED), true);
+        self.put_kept(&name, kept, keep_for, true);
         None
     }
 

@@ -12,6 +12,7 @@ use crate::engine::status::phase_of;
 use crate::engine::write::{Write, WriteOutcome};
 use crate::policy::{Advice, Effect, Error, Kind};
 use crate::time::Millis;
+use crate::wire::is_same_id;
 
 /// A change of a session.
 #[derive(Debug, Clone, Hash)]
@@ -48,7 +49,11 @@ impl Change {
             self.confirm = Some(Confirm::new(session_id, call.exchange.headers.clone(), &call.attempts));
             return Confirm::begin(cx);
         }
-        cx.notes.push(Note::Learnt(answered.facts.clone()));
+        // An answer to a renewal that names another session says nothing of that one.
+        let names = answered.facts.session_id.as_deref().zip(cx.subject.session_id.as_deref());
+        if names.is_some_and(|(said, asked)| is_same_id(asked, said)) {
+            cx.notes.push(Note::Learnt(answered.facts.clone()));
+        }
         Action::End(Ok(Box::new(answered)))
     }
 
@@ -128,6 +133,19 @@ mod tests {
         let mut job = rotate(&mut given);
         assert_eq!(given.tell(&mut job, [due(), stored(), active()]), ["put", ROTATE, "end: done"]);
         assert_eq!(given.notes(), ["moved", "learnt active"]);
+    }
+
+    #[test]
+    fn an_answer_to_a_renewal_that_names_another_session_says_nothing_of_that_one() {
+        for (answer, learnt) in [
+            (r#"{"session_id":"s-1","status":"terminated"}"#, &["event charged", "moved", "learnt terminated"][..]),
+            (r#"{"session_id":"s-2","status":"terminated"}"#, &["event charged", "moved"]),
+        ] {
+            let mut given = Given::agent();
+            let mut job = Job::write_then(given.write("renew_session", r#"{"session_id":"s-1","duration":1}"#), Then::End);
+            assert_eq!(given.tell(&mut job, [due(), stored(), success(answer)]).last().map(String::as_str), Some("end: done"));
+            assert_eq!(given.notes(), learnt, "{answer}");
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! ! The acts of an operator, a supplier or a payer, as control calls: money, prices, stock, accounts, mail.
+//! The acts of an operator, a supplier or a payer, as control calls: money, prices, stock, accounts, mail.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

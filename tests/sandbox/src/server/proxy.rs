@@ -1,4 +1,4 @@
-//! ! The part that both proxies share after authentication: they leave from the session's exit, count bytes, and close in time.
+//! The part that both proxies share after authentication: they leave from the session's exit, count bytes, and close in time.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

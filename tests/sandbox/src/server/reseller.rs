@@ -1,4 +1,4 @@
-//! ! The acts of an operator on the backend, as control calls: logins, tokens, spellings, orders.
+//! The acts of an operator on the backend, as control calls: logins, tokens, spellings, orders.
 
 use std::sync::Arc;
 

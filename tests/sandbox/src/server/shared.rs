@@ -1,4 +1,4 @@
-//! ! The state that the parts of the server share: the service, its clock, and a notice of every change.
+//! The state that the parts of the server share: the service, its clock, and a notice of every change.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;

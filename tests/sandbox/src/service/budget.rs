@@ -1,4 +1,4 @@
-//! ! The limits on a key's spending, in all and in a UTC day, and the alerts.
+//! The limits on a key's spending, in all and in a UTC day, and the alerts.
 
 use rust_decimal::Decimal;
 use serde::Serialize;

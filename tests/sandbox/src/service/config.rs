@@ -1,4 +1,4 @@
-//! ! The configuration of a sandbox.
+//! The configuration of a sandbox.
 
 use std::ops::RangeInclusive;
 

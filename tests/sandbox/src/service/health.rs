@@ -1,4 +1,4 @@
-//! ! The reports of agents about a session, and their consequences.
+//! The reports of agents about a session, and their consequences.
 
 use serde::Serialize;
 use serde_json::value::RawValue;

@@ -1,4 +1,4 @@
-//! ! The view that a test has, and the traffic that the proxies report.
+//! The view that a test has, and the traffic that the proxies report.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;

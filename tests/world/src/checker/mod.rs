@@ -1,4 +1,4 @@
-//! ! The properties that must hold, checked from the results that people were given and the effects of the service, and from nothing else.
+//! The properties that must hold, checked from the results that people were given and the effects of the service, and from nothing else.
 
 mod changes;
 mod purchases;

@@ -1,4 +1,4 @@
-//! ! The result of each job: no operation is done twice, denied, invented or lost.
+//! The result of each job: no operation is done twice, denied, invented or lost.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! ! The sends that a client may make: not before its time, a key with one request, one login at a time.
+//! The sends that a client may make: not before its time, a key with one request, one login at a time.
 
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};

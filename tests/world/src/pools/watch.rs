@@ -1,4 +1,4 @@
-//! ! The calls of programs to the store show how they buy: every purchase has a slot and a number, the numbers of a slot increase, and a
+//! The calls of programs to the store show how they buy: every purchase has a slot and a number, the numbers of a slot increase, and a
 //! program that has read a hold or a pause buys nothing.
 
 use std::collections::{BTreeMap, BTreeSet};

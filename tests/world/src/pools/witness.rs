@@ -1,4 +1,4 @@
-//! ! Witnesses of the rules of pools: a plan or life that comes to harm where a rule is taken away.
+//! Witnesses of the rules of pools: a plan or life that comes to harm where a rule is taken away.
 
 use hopline::pool::{PoolRule, without};
 

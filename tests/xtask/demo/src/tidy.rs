@@ -1,4 +1,4 @@
-//! ! The things that a story would leave behind: one folder and one process. Both go however it ends.
+//! The things that a story would leave behind: one folder and one process. Both go however it ends.
 
 use std::io;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! ! The inputs of a check. A check that has passed is not run again while its inputs are unchanged, except where everything is to be
+//! The inputs of a check. A check that has passed is not run again while its inputs are unchanged, except where everything is to be
 //! checked.
 
 use std::collections::BTreeMap;

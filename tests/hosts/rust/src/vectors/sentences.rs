@@ -1,4 +1,4 @@
-//! ! The sentences for users: those of all errors that came while vectors ran in this process.
+//! The sentences for users: those of all errors that came while vectors ran in this process.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! ! The members of each verb of a script.
+//! The members of each verb of a script.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! ! The surroundings of the client of one case: its clocks, its store, the open steps, and the names of all of them.
+//! The surroundings of the client of one case: its clocks, its store, the open steps, and the names of all of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! ! The cases that only a real socket shows: no listener at the port, no such host, a redirect, a connection that breaks when it is used
+//! The cases that only a real socket shows: no listener at the port, no such host, a redirect, a connection that breaks when it is used
 //! again.
 
 use std::collections::HashMap;

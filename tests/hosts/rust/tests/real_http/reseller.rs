@@ -1,4 +1,4 @@
-//! ! The reseller contract on users, orders and money, as a client meets it: the service keeps each rule, and the client has to carry the
+//! The reseller contract on users, orders and money, as a client meets it: the service keeps each rule, and the client has to carry the
 //! request there and the answer or the refusal back.
 
 use hopline::contract::agent::RegisterAccount;

@@ -20,7 +20,7 @@ await withTaskGroup(of: Void.self) { group in
                         // If it is blocked, its session rests or gets another exit once it is back.
                         print(page, "met", status, "advice", try lease.observe(.status(status)))
                     } catch {
-                        // It was not read. A proxy that fails is told apart from a target that does.
+                        // The page was not read. A proxy that fails is told apart from a target that does.
                         print(page, "met", error, "advice", lease.observe(error))
                     }
                 }

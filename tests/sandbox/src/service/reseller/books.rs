@@ -1,4 +1,4 @@
-//! ! The movements of money here: purchases, renewals, refunds, top-ups and adjustments, each with the owner of the balance.
+//! The movements of money here: purchases, renewals, refunds, top-ups and adjustments, each with the owner of the balance.
 
 use std::sync::Arc;
 

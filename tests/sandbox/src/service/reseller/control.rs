@@ -1,4 +1,4 @@
-//! ! The acts of an operator on the backend, and the reports of its proxies.
+//! The acts of an operator on the backend, and the reports of its proxies.
 
 use std::sync::Arc;
 

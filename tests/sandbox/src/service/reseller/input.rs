@@ -1,4 +1,4 @@
-//! ! The common parts of the backend's requests: two spellings of a name, pages, and days.
+//! The common parts of the backend's requests: two spellings of a name, pages, and days.
 
 use std::time::SystemTime;
 

@@ -1,4 +1,4 @@
-//! ! The later operations on a static order: renewal of some or all of its instances, and cancellation.
+//! The later operations on a static order: renewal of some or all of its instances, and cancellation.
 
 use std::sync::Arc;
 

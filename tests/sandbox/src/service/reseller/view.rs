@@ -1,4 +1,4 @@
-//! ! The view that a test has: the real state, without credentials.
+//! The view that a test has: the real state, without credentials.
 
 use rust_decimal::Decimal;
 use serde::Serialize;

@@ -29,6 +29,7 @@ use hopline::wire::Received;
 use hopline::{Now, Outcome, Step};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyValueError};
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyFrozenSet, PyList, PyTuple};
 
@@ -82,8 +83,8 @@ impl Client {
     fn enter(&self, owner: Option<&Bound<'_, Owner>>, start: impl FnOnce(&mut PoolClient) -> Option<CommandId>) -> PyResult<Option<u32>> {
         let Some(owner) = owner else { return Ok(self.ask(start).map(|command| command.0)) };
         self.hearers.add(owner);
-        let Owner { no, kind, command, is_in, .. } = owner.get();
-        let entered = self.driver().enter(*no, *kind, start);
+        let Owner { no, kind, place, command, is_in, .. } = owner.get();
+        let entered = self.driver().enter(*no, *kind, *place, start);
         let Some(begun) = entered else {
             self.hearers.remove(*no);
             return Err(Closed::new_err(()));
@@ -101,17 +102,33 @@ impl Client {
             let done = what(&mut driver, now);
             (done, driver.take_news())
         };
-        if !news.0.is_empty() || !news.1.is_empty() {
-            self.deliver(py, news, now)?;
-        }
+        self.deliver(py, news, now)?;
         Ok(done)
     }
 
-    fn deliver(&self, py: Python<'_>, news: (Vec<Nudge>, Vec<Event>), now: Now) -> PyResult<()> {
-        if !self.hearers.deliver(py, news, now.monotonic)? {
-            self.driver().turns().background_failed();
+    fn deliver(&self, py: Python<'_>, mut news: (Vec<Nudge>, Vec<Event>), now: Now) -> PyResult<()> {
+        let mut interrupt = None;
+        while !news.0.is_empty() || !news.1.is_empty() {
+            let delivered = self.hearers.deliver(py, news, now.monotonic);
+            if !delivered.can_look() {
+                self.driver().turns().background_failed();
+            }
+            for owner in &delivered.deserted {
+                self.desert(owner.get(), now);
+            }
+            interrupt = interrupt.or(delivered.interrupt);
+            news = if delivered.deserted.is_empty() { Default::default() } else { self.driver().take_news() };
         }
-        Ok(())
+        interrupt.map_or(Ok(()), Err)
+    }
+
+    /// An owner can't be woken any more, since its event loop is closed.
+    fn desert(&self, owner: &Owner, now: Now) {
+        if owner.is_in.swap(false, Ordering::Relaxed) {
+            owner.give_up();
+            self.driver().desert(owner.no, now);
+            self.hearers.remove(owner.no);
+        }
     }
 
     /// The next turn of an owner.
@@ -238,9 +255,9 @@ impl Client {
         self.next(owner.py(), owner)
     }
 
-    /// The next work of the background.
-    fn tend<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let turn = self.moved(py, Driver::tend)?;
+    /// The next work of the background, in the thread with that number.
+    fn tend<'py>(&self, py: Python<'py>, thread: u64) -> PyResult<Bound<'py, PyTuple>> {
+        let turn = self.moved(py, |driver, now| driver.tend(thread, now))?;
         self.turn_tuple(py, None, turn)
     }
 
@@ -264,6 +281,11 @@ impl Client {
         self.moved(py, |driver, now| driver.take_back(*no, owner.get().was_sending(), now))
     }
 
+    /// Takes back what the last turn of the background gave it, which failed.
+    fn take_back_in_background(&self, py: Python<'_>, is_sent: bool) -> PyResult<()> {
+        self.moved(py, |driver, now| driver.take_back(OwnerNo::BACKGROUND, is_sent, now))
+    }
+
     /// Cancels the command of an owner, which works on until it is done.
     fn give_up(&self, py: Python<'_>, owner: &Bound<'_, Owner>) -> PyResult<()> {
         owner.get().give_up();
@@ -276,14 +298,16 @@ impl Client {
         if !is_in.swap(false, Ordering::Relaxed) {
             return Ok(false);
         }
-        let is_to_finish = self.moved(py, |driver, _| driver.leave(*no));
+        let left = self.moved(py, |driver, now| driver.leave(*no, now));
         self.hearers.remove(*no);
-        is_to_finish
+        left?;
+        Ok(self.is_to_finish())
     }
 
-    /// Closes the client: every owner ends. Returns true if the client is to be finished, since nobody is in it.
+    /// Closes the client: every owner ends. Returns true if the client is to be finished, since nobody is in it any more.
     fn close(&self, py: Python<'_>) -> PyResult<bool> {
-        self.moved(py, Driver::close)
+        self.moved(py, Driver::close)?;
+        Ok(self.is_to_finish())
     }
 
     /// Returns true if the client is closed, and nobody is in it any more.
@@ -610,6 +634,14 @@ impl Client {
     /// Of the reseller API: the token that is used at present.
     fn token(&self) -> Option<String> {
         self.driver().client().token().map(|token| token.reveal().to_owned())
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.hearers.traverse(&visit)
+    }
+
+    fn __clear__(&self) {
+        self.hearers.clear();
     }
 
     /// Returns advice, as JSON, after an observation through a session: `{"status":403}` or a word. `None` if this client does not follow

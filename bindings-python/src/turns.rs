@@ -2,19 +2,29 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::time::Instant;
 
 use hopline::client::{Event, FailureKind};
 use hopline::contract::json_of;
-use hopline::turns::{NextTurn, Nudge, OwnerKind, OwnerNo};
+use hopline::turns::{NextTurn, Nudge, OwnerKind, OwnerNo, Place};
 use pyo3::exceptions::PyException;
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PyTuple};
+use pyo3::types::{PyBool, PyList, PyTuple};
 
 /// A value that several threads share.
 pub(crate) fn locked<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A look at a shared value for Python's collector of cycles, which waits for no lock: what it can't look at, it takes for something that is used.
+pub(crate) fn visited<T>(shared: &Mutex<T>, visit: impl FnOnce(&T) -> Result<(), PyTraverseError>) -> Result<(), PyTraverseError> {
+    match shared.try_lock() {
+        Ok(shared) => visit(&shared),
+        Err(TryLockError::Poisoned(shared)) => visit(&shared.into_inner()),
+        Err(TryLockError::WouldBlock) => Ok(()),
+    }
 }
 
 /// A thread or task that waits for a command, or does the remaining work of one that needs no waiting.
@@ -22,6 +32,7 @@ pub(crate) fn locked<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
 pub struct Owner {
     pub(crate) no: OwnerNo,
     pub(crate) kind: OwnerKind,
+    pub(crate) place: Place,
     #[pyo3(get)]
     operation: String,
     /// The thread that made it, as Python counts threads.
@@ -48,13 +59,16 @@ struct Bell {
 
 #[pymethods]
 impl Owner {
-    /// An owner for this operation. `sends_itself` is true if it sends the requests of its own command by itself.
+    /// An owner for this operation. `sends_itself` is true if it sends the requests of its own command by itself; `place` is the number of the
+    /// event loop of a task.
     #[new]
-    fn new(operation: String, sends_itself: bool, thread: u64) -> Self {
+    #[pyo3(signature = (operation, sends_itself, thread, place=0))]
+    fn new(operation: String, sends_itself: bool, thread: u64, place: u64) -> Self {
         static LAST: AtomicU64 = AtomicU64::new(0);
         Owner {
             no: OwnerNo(LAST.fetch_add(1, Ordering::Relaxed) + 1),
             kind: if sends_itself { OwnerKind::Sending } else { OwnerKind::Delegating },
+            place: Place(place),
             operation,
             thread,
             command: AtomicI64::new(-1),
@@ -96,14 +110,24 @@ impl Owner {
         self.is_sending.store(is_sending, Ordering::Relaxed);
     }
 
-    /// Calls this to wake the owner, from now on, and at once if it was woken before.
+    /// Calls this to wake the owner, from now on, and at once if it was woken before. It returns false if the owner can't be woken any more.
     fn listen(&self, ring: Py<PyAny>, py: Python<'_>) -> PyResult<()> {
         let (before, has_rung) = {
             let mut bell = locked(&self.bell);
             (bell.ring.replace(ring), std::mem::take(&mut bell.has_rung))
         };
         drop(before);
-        if has_rung { self.ring(py) } else { Ok(()) }
+        if has_rung { self.ring(py).map(|_| ()) } else { Ok(()) }
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visited(&self.bell, |bell| bell.ring.iter().try_for_each(|ring| visit.call(ring)))?;
+        self.results.get().iter().try_for_each(|results| visit.call(*results))
+    }
+
+    fn __clear__(&self) {
+        let before = locked(&self.bell).ring.take();
+        drop(before);
     }
 
     /// The results of its command, once its turn was `done`.
@@ -125,15 +149,15 @@ impl Owner {
 }
 
 impl Owner {
-    /// Wakes it.
-    pub(crate) fn ring(&self, py: Python<'_>) -> PyResult<()> {
+    /// Wakes it. Returns false if it can't be woken any more.
+    pub(crate) fn ring(&self, py: Python<'_>) -> PyResult<bool> {
         let ring = {
             let mut bell = locked(&self.bell);
             let ring = bell.ring.as_ref().map(|ring| ring.clone_ref(py));
             bell.has_rung = ring.is_none();
             ring
         };
-        ring.map_or(Ok(()), |ring| ring.call0(py).map(drop))
+        ring.map_or(Ok(true), |ring| ring.call0(py).map(|heard| !heard.is(PyBool::new(py, false))))
     }
 
     pub(crate) fn give_up(&self) {
@@ -184,6 +208,23 @@ pub(crate) struct Hearers {
     owners: Mutex<HashMap<OwnerNo, Py<Owner>>>,
     sends: Mutex<HashMap<u32, SendGiven>>,
     host: OnceLock<HostCalls>,
+}
+
+/// The outcome of what Python code was told.
+#[derive(Default)]
+pub(crate) struct Delivered {
+    /// True if the background can't begin.
+    cant_look: bool,
+    /// The owners that can't be woken any more.
+    pub(crate) deserted: Vec<Py<Owner>>,
+    /// An interrupt, which comes once all is done.
+    pub(crate) interrupt: Option<PyErr>,
+}
+
+impl Delivered {
+    pub(crate) fn can_look(&self) -> bool {
+        !self.cant_look
+    }
 }
 
 /// The functions of the package.
@@ -288,29 +329,52 @@ impl Hearers {
         self.host.get().map_or(Ok(()), |host| host.hear.call1(py, (events,)).map(drop))
     }
 
-    /// Carries out what is to be done at once. An interrupt comes once all of it is done. Returns false if the background can't begin.
-    pub(crate) fn deliver(&self, py: Python<'_>, (nudges, events): (Vec<Nudge>, Vec<Event>), now: i64) -> PyResult<bool> {
-        let mut interrupt = None;
-        let mut can_look = true;
+    /// Carries out what is to be done at once.
+    pub(crate) fn deliver(&self, py: Python<'_>, (nudges, events): (Vec<Nudge>, Vec<Event>), now: i64) -> Delivered {
+        let mut delivered = Delivered::default();
         for nudge in nudges {
             let came = match nudge {
                 Nudge::Wake(OwnerNo::BACKGROUND) => self.host.get().and_then(|host| surely(py, || host.wake.call0(py).map(drop))),
-                Nudge::Wake(owner) => self.owner(py, owner).and_then(|owner| surely(py, || owner.get().ring(py))),
+                Nudge::Wake(owner) => self.owner(py, owner).and_then(|owner| {
+                    let mut is_heard = true;
+                    let came = surely(py, || {
+                        is_heard = owner.get().ring(py)?;
+                        Ok(())
+                    });
+                    if !is_heard {
+                        delivered.deserted.push(owner);
+                    }
+                    came
+                }),
                 Nudge::Look(until) => self.host.get().and_then(|host| {
                     surely(py, || {
-                        can_look = host.look.call1(py, ((until - now).max(0),))?.extract(py)?;
+                        delivered.cant_look = !host.look.call1(py, ((until - now).max(0),))?.extract::<bool>(py)?;
                         Ok(())
                     })
                 }),
-                Nudge::Over(step, kind, _) => self.break_off(py, step.0, kind)?,
+                Nudge::Over(step, kind, _) => self.break_off(py, step.0, kind).unwrap_or_else(Some),
             };
-            interrupt = interrupt.or(came);
+            delivered.interrupt = delivered.interrupt.or(came);
         }
         if !events.is_empty() {
             let heard = PyList::new(py, events.iter().map(json_of)).and_then(|events| self.hear(py, &events));
-            interrupt = interrupt.or(heard.err());
+            delivered.interrupt = delivered.interrupt.or(heard.err());
         }
-        interrupt.map_or(Ok(can_look), Err)
+        delivered
+    }
+
+    pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visited(&self.owners, |owners| owners.values().try_for_each(|owner| visit.call(owner)))?;
+        visited(&self.sends, |sends| sends.values().try_for_each(|given| visit.call(&given.request)))?;
+        self.host
+            .get()
+            .map_or(Ok(()), |HostCalls { hear, look, wake }| [hear, look, wake].into_iter().try_for_each(|call| visit.call(call)))
+    }
+
+    pub(crate) fn clear(&self) {
+        let owners = self.owners.try_lock().map(|mut owners| std::mem::take(&mut *owners));
+        let sends = self.sends.try_lock().map(|mut sends| std::mem::take(&mut *sends));
+        drop((owners.ok(), sends.ok()));
     }
 }
 

@@ -32,9 +32,10 @@ class Asks:
             if is_callers and not isinstance(error, Exception):
                 raise
             answer, trouble = NEVER if isinstance(error, StoreNotOpened) else FAILED, said(error)
+        turn = self._tell(step, call, answer, trouble, owner)
         if (watch := self._leases.watch) is not None:
             watch.stored(call[0])
-        return self._tell(step, call, answer, trouble, owner)
+        return turn
 
     def make_meanwhile(self, step: int, call: Call) -> None:
         """Makes a call in another thread, in place of an event loop."""

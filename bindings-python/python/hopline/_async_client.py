@@ -176,9 +176,9 @@ class AsyncClient:
         return self._engine.stream(AsyncEvents)
 
     async def close(self, timeout: float = 10) -> None:
-        """Cancels calls under way and keeps their records; the store releases everything that this client has. No session and no order is
-        ended. Waits for other calls and for the store, for at most `timeout` seconds; slower ones end by themselves, and a warning is
-        logged.
+        """Cancels calls under way and keeps their records; only terminations that were begun go on. The store releases everything that this
+        client has. No session and no order is ended. Waits for other calls and for the store, for at most `timeout` seconds; slower ones end
+        by themselves, and a warning is logged.
         """
         engine = self._engine
         if engine.close():

@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Protocol
+from contextlib import suppress
+from threading import get_ident
+from typing import TYPE_CHECKING, Any, Protocol
 
 from . import _hopline
 from ._asks import is_sure
+from ._log import log
 from ._sends import tell
 from ._threads import in_background, in_warm_thread
 from ._waiting import Bell
+from ._work import process
 
 if TYPE_CHECKING:
     from ._asks import Asks
     from ._http import Request, Transport
 
 
+_PAUSE = 1.0
+"""The wait after a look that failed, in seconds."""
+
+
 class Tended(Protocol):
     """The part of an engine that background work uses."""
 
+    pid: int
     asks: Asks
     core: _hopline.Client
 
@@ -65,23 +74,53 @@ def _tend(client: weakref.ref[Tended], bell: Bell, seconds: float | None) -> Non
         bell.wait(seconds)
         bell.stop()
         engine = client()
-        if engine is None:
+        if engine is None or engine.pid != process.id:
+            bell.ring()  # an interrupted look may have started two threads, which both wait
             return
+        seconds = _looked(engine, bell)
+        if seconds == _OVER:
+            return
+        del engine
+
+
+_OVER = -1.0
+"""Instead of a wait: the thread is to end."""
+
+
+def _looked(engine: Tended, bell: Bell) -> float | None:
+    """One look. Returns the wait until the next one, or `_OVER`. There is no other thread in which the work would go on after a failure."""
+    is_sent = False
+    try:
         engine.gives_dropped_back()
-        turn = engine.core.tend()
-        seconds = 0
+        turn = engine.core.tend(get_ident())
         match turn:
             case ("ask", step, call):
-                engine.asks.make(step, call, None, False)
+                _ask(engine, step, call)
             case ("send", step, request, _, patience):
+                is_sent = True
                 _send(engine, step, request, patience)
             case ("wait", seconds):
-                pass
+                return seconds
             case _:
+                bell.ring()
                 if engine.core.is_to_finish():
                     engine.finish()
-                return
-        del engine, turn
+                return _OVER
+    except BaseException as trouble:
+        with suppress(BaseException):
+            engine.core.take_back_in_background(is_sent)
+            log("error", "the background work of Hopline failed, and is tried again: it raised %s", type(trouble).__name__)
+        return _PAUSE
+    return 0.0
+
+
+def _ask(engine: Tended, step: int, call: tuple[Any, ...]) -> None:
+    """One call of the store, in a thread of its own: the deadlines of sends are kept meanwhile."""
+    asks = engine.asks
+    try:
+        in_warm_thread(lambda: asks.make(step, call, None, False))
+    except RuntimeError:  # there can be no more threads
+        asks.make(step, call, None, False)
 
 
 def _send(engine: Tended, step: int, request: Request, patience: float | None) -> None:

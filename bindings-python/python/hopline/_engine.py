@@ -69,12 +69,16 @@ class Engine:
         self.core.serve(self.listeners.hear, self._background.look, self._background.wake)
         self.span: Callable[[str], Span] | None = None
         """Makes the span of an operation, if spans are wanted."""
+        self.tasks: set[object] = set()
+        """The tasks that work for the client: an event loop does not keep its tasks alive. One whose loop is closed goes with the client."""
         self._sessions: weakref.WeakValueDictionary[str, Known] = weakref.WeakValueDictionary()
         """The sessions with a handle."""
         self._knows = False
         """True once there was one."""
         self.closing: weakref.WeakSet[Closable] = weakref.WeakSet()
         """The objects to close with the client."""
+        self._is_finished = False
+        """True once its store is about to release everything."""
         self._finalizer = weakref.finalize(self, _dropped, self.pid, self.made_at, self._store, self._background.wake, self.listeners.streams)
         self._finalizer.atexit = False  # the system frees what an ended process had
         alive.add(self)
@@ -143,14 +147,14 @@ class Engine:
         """The transport for pools."""
         return self._background.carrier
 
-    def of_pools(self, ask: Callable[[_hopline.Client], T], closed: T) -> T:
+    def of_pools(self, ask: Callable[[_hopline.Client], T], closed: T, gives_back: bool = False) -> T:
         """Asks the core a question about a pool that needs no waiting, and carries out the steps that follow. A client that is closed has
-        no pools.
+        no pools; but it takes back what is lent as long as it still ends sessions.
         """
         if self.is_forked():
             return closed
         with self._lock:
-            found = closed if self.is_shut else told(ask, self.core)
+            found = closed if (self._is_finished if gives_back else self.is_shut) else told(ask, self.core)
         self.look()
         return found
 
@@ -163,24 +167,27 @@ class Engine:
         return True
 
     def look(self) -> None:
-        """Wakes the background thread, which may have work for a pool. No lock is needed."""
+        """Wakes the background thread, which may have work for a pool, or who still ends sessions of a closed client. No lock is needed."""
+        if self.is_shut and not self._is_finished and not self.is_forked():
+            self.core.look()
         self._background.wake()
 
     def lost(self, names: Sequence[str] | None) -> None:
         """Takes the end of the store's claims: of these names, or of all."""
         if self.is_forked():
             return
+        self.core.lost(None if names is None else list(names))
         if (watch := self.leases.watch) is not None:
             watch.lost(len(self.leases.out) if names is None else len(names))
-        self.core.lost(None if names is None else list(names))
 
     def close(self) -> bool:
-        """Cancels everything that is under way and keeps its records. Returns true if the client is to be finished, since no caller waits
+        """Cancels everything that is under way but terminations, and keeps its records. Returns true if the client is to be finished, since no caller waits
         in it.
         """
-        if self.is_forked() or self.is_shut:
+        if self.is_forked():
             return False
         self.is_shut = True
+        # Each time, since an interrupt may have broken the first one off.
         is_to_finish = self.core.close()
         end(self.listeners.streams)
         return is_to_finish
@@ -190,16 +197,19 @@ class Engine:
         return self.is_shut or self.is_forked()
 
     def finish(self) -> None:
-        """Finishes a closed client that no caller waits in any more: the store releases everything. Only the first call does this, and no
-        caller waits here until it is over.
+        """Finishes a closed client that no caller waits in any more: the store releases everything. No caller waits here until it is over. A
+        call after one that was interrupted does the rest.
         """
-        if self._finalizer.detach() is not None:
-            for one in list(self.closing):
-                one.close()
-            if self._store is None:
-                self.over.tell(None)
-            else:
-                self._store.close().then(lambda: self.over.tell(None))
+        if self.over.is_known or self._is_finished:
+            return
+        self._finalizer.detach()
+        for one in list(self.closing):
+            one.close()
+        if self._store is None:
+            self.over.tell(None)
+        else:
+            self._store.close().then(lambda: self.over.tell(None))
+        self._is_finished = True
 
     def say_not_over(self) -> None:
         """Warns people that a client took too long to finish."""

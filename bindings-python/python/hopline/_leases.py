@@ -26,7 +26,7 @@ class Carrying(Protocol):
     def carry(self, carrier: None) -> None:
         """Ends the work for pools, since there is none any more."""
 
-    def of_pools(self, ask: Callable[[_hopline.Client], T], closed: T) -> T:
+    def of_pools(self, ask: Callable[[_hopline.Client], T], closed: T, gives_back: bool = False) -> T:
         """Asks the core a question about a pool; `closed` is the answer of a closed client."""
         ...
 
@@ -250,7 +250,7 @@ class Leases:
         if (engine := self._engine()) is None or (lease := self.out.get(command)) is None:
             return
         since = self._since.get(command)
-        engine.of_pools(lambda core: self._give_back(core, command), None)
+        engine.of_pools(lambda core: self._give_back(core, command), None, True)
         if self.watch is not None and since is not None:
             self.watch.returned(self.pools.get(lease[0], ""), monotonic() - since)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 from sys import modules
+from threading import get_ident, main_thread
+from types import CodeType
 from typing import TYPE_CHECKING, TypeVar
 
 from ._events import Stream
@@ -54,7 +56,7 @@ class Listeners:
             try:
                 event = read_event(loads(one)) if isinstance(one, str) else _exchange(*one)
             except Exception:
-                log("exception", "an event of Hopline's could not be read")
+                _say("an event of Hopline's could not be read")
                 continue
             self._tell(event)
 
@@ -66,8 +68,39 @@ class Listeners:
         for listen in (log_event, *self._calls, *(stream.put for stream in list(self.streams))):
             try:
                 listen(event)
-            except Exception:
-                log("exception", "a listener of Hopline's events raised")
+            except BaseException as raised:
+                if _is_interrupt(raised):
+                    raise
+                _say("a listener of Hopline's events raised")
+
+
+def _say(what: str) -> None:
+    try:
+        log("exception", what)
+    except BaseException as raised:  # of a handler of Python's logging
+        if _is_interrupt(raised):
+            raise
+
+
+def _is_interrupt(raised: BaseException) -> bool:
+    """Returns true for Ctrl-C and for what a signal handler of the program raised: that comes in the main thread, in whatever runs there. All else
+    is a listener's own, and nothing depends on listeners.
+    """
+    if get_ident() != main_thread().ident:
+        return False
+    if isinstance(raised, KeyboardInterrupt):
+        return True
+    signals = modules.get("signal")
+    handlers = set() if signals is None else {_code(signals.getsignal(number)) for number in signals.valid_signals()} - {None}
+    at = raised.__traceback__ if handlers else None
+    while at is not None and at.tb_frame.f_code not in handlers:
+        at = at.tb_next
+    return at is not None
+
+
+def _code(handler: object) -> CodeType | None:
+    handler = getattr(handler, "func", handler)  # of a partial function
+    return getattr(getattr(handler, "__func__", handler), "__code__", None)
 
 
 def _exchange(request: Request, operation: str, status: int | None, failure: FailureKind | None, seconds: float | None) -> Event:

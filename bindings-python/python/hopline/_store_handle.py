@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 from ._errors import refuse
@@ -35,6 +36,7 @@ class StoreHandle:
         self._store = store
         self._vouches: Callable[[], bool] | None = getattr(store, "vouches", None)
         self._vouching = Threads(_MOST_VOUCHING)
+        self._over, self._is_open = Later[None](), [True]
         self.asking = Threads(4)
         """The threads that wait for the store in place of an event loop."""
 
@@ -85,10 +87,13 @@ class StoreHandle:
         raise AssertionError(f"no store has the call {call[0]}")
 
     def close(self) -> Later[None]:
-        """Lets the store release everything. A store of the caller's own may fail, or hang in a thread that no caller has to wait for."""
-        over: Later[None] = Later()
+        """Lets the store release everything, once. A store of the caller's own may fail, or hang in a thread that no caller has to wait for."""
 
         def let_go() -> None:
+            try:
+                self._is_open.pop()
+            except IndexError:  # another thread lets go
+                return
             calls: list[Callable[[], object]] = [lambda: self._store.release(None), self._store.close]
             for call in calls:
                 try:
@@ -98,13 +103,13 @@ class StoreHandle:
             self._vouching.close()
             self.asking.close()
             self.leave()
-            over.tell(None)
+            self._over.tell(None)
 
         try:
             in_background(let_go)
         except RuntimeError:  # the store may hang here, but no other thread would do it later
             let_go()
-        return over
+        return self._over
 
     def leave(self) -> None:
         """Another client may now use the store."""
@@ -131,5 +136,6 @@ def said(trouble: BaseException) -> str:
     type, since its text may hold secrets.
     """
     if isinstance(trouble, OSError):
-        return trouble.strerror or str(trouble) or type(trouble).__name__
+        with suppress(Exception):
+            return trouble.strerror or str(trouble) or type(trouble).__name__
     return type(trouble).__name__

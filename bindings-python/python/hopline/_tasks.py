@@ -23,8 +23,6 @@ from ._work import Begin, Owner, Taken, process
 
 _WAITING = {"open_session", "reconcile", "wait_order", "wait_session"}
 """Errors that are about more than one request, and may send each of them again."""
-_running: set[asyncio.Task[None]] = set()
-"""The tasks of this module. An event loop itself does not keep its tasks alive."""
 
 
 class _Bell:
@@ -36,14 +34,18 @@ class _Bell:
         self._loop, self._thread, self._rings = loop, get_ident(), False
         self._waiting: asyncio.Future[None] | None = None
 
-    def ring(self) -> None:
+    def ring(self) -> bool:
+        """Wakes the task, now or later. Returns false if the loop is closed: then it never runs again."""
         try:
+            if self._loop.is_closed():
+                return False
             if self._thread == get_ident():  # a loop that is woken from its own thread need not be interrupted
                 self._wake()
             else:
                 self._loop.call_soon_threadsafe(self._wake)
-        except RuntimeError:  # the loop is closed, and no task waits
-            return
+        except RuntimeError:  # the loop is closed meanwhile
+            return False
+        return True
 
     def stop(self) -> None:
         self._rings = False
@@ -84,7 +86,7 @@ async def run(engine: Engine, send: AsyncTransport, operation: str, begin: Begin
     command.
     """
     try:
-        asyncio.get_running_loop()
+        loop = asyncio.get_running_loop()
     except RuntimeError:
         misuse(operation, "clients for tasks run on asyncio; under trio, call the client for threads in `trio.to_thread.run_sync`")
     if engine.is_shut or process.id != engine.pid:
@@ -95,14 +97,13 @@ async def run(engine: Engine, send: AsyncTransport, operation: str, begin: Begin
             raise
     if not engine.is_heard:
         engine.hear()
-    owner = Owner(operation, operation in REPEATABLE or operation in _WAITING, get_ident())
+    owner = Owner(operation, operation in REPEATABLE or operation in _WAITING, get_ident(), id(loop))
     try:
         taken = await _work(engine, send, owner, begin)
     except _hopline.Closed:  # meanwhile
         engine.check(operation)
         raise
     except GeneratorExit:  # the coroutine was dropped, and may wait for nothing any more
-        engine.core.give_up(owner)
         _end_here(engine, owner)
         raise
     except BaseException as why:
@@ -112,7 +113,7 @@ async def run(engine: Engine, send: AsyncTransport, operation: str, begin: Begin
             if not isinstance(why, asyncio.CancelledError):
                 engine.core.take_back(owner)
             engine.core.give_up(owner)
-            ending = _started(_end(engine, send, owner))
+            ending = _started(engine, _end(engine, send, owner))
             await asyncio.wait([ending], timeout=PATIENCE)
             ending.cancel()  # a thread waits for a store that has not answered by now
         explain(operation, getattr(owner, "taken", None), why)
@@ -161,10 +162,10 @@ async def spanned(span: Span, work: Callable[[], Awaitable[Taken | None]]) -> Ta
         return end_span(failed, await work())
 
 
-def _started(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+def _started(engine: Engine, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
     task = asyncio.get_running_loop().create_task(work)
-    _running.add(task)
-    task.add_done_callback(_running.discard)
+    engine.tasks.add(task)
+    task.add_done_callback(engine.tasks.discard)
     return task
 
 
@@ -187,7 +188,10 @@ def _leave(engine: Engine, owner: Owner) -> None:
 
 
 def _end_here(engine: Engine, owner: Owner) -> None:
-    """Does the remaining work where no loop runs. The caller waits for it, but not forever."""
+    """Does the remaining work of an owner that gives up where no loop runs. The caller waits for it, but not forever."""
+    if engine.is_forked() or not owner.is_in:  # another process has it, or its loop was closed and nothing remains
+        return
+    engine.core.give_up(owner)
     wait_for(_end_there(engine, owner), PATIENCE)
 
 
@@ -215,7 +219,8 @@ def _never(request: object) -> Any:
 
 
 async def _work(engine: Engine, send: AsyncTransport, owner: Owner, begin: Begin | None = None) -> Taken | None:
-    core, bell = engine.core, None
+    core, bell = engine.core, _Bell(asyncio.get_running_loop())
+    owner.listen(bell.ring)
     turn = None if begin is None else begin(core, owner)
     while True:
         if type(turn) is not tuple:
@@ -232,9 +237,6 @@ async def _work(engine: Engine, send: AsyncTransport, owner: Owner, begin: Begin
                 engine.asks.make_meanwhile(step, call)
             case ("wait", seconds):
                 if not engine.gives_dropped_back():
-                    if bell is None:
-                        bell = _Bell(asyncio.get_running_loop())
-                        owner.listen(bell.ring)
                     await bell.wait(seconds)
                     bell.stop()
             case _:
@@ -296,6 +298,6 @@ def _send_meanwhile(engine: Engine, send: AsyncTransport, owner: Owner, step: in
             tell(core, step, request, why)
 
     loop, owner.is_sending = asyncio.get_running_loop(), True
-    task = _started(exchange())
+    task = _started(engine, exchange())
     task.add_done_callback(done)
     request.on_abort(lambda: loop.call_soon_threadsafe(task.cancel))

@@ -9,6 +9,8 @@ from collections import deque
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
 
+from ._log import log
+
 
 def in_background(work: Callable[[], object]) -> None:
     """Runs work in a thread of its own. Raises `RuntimeError` if there can be no more threads, as in an ending interpreter."""
@@ -55,23 +57,26 @@ class Threads:
     def close(self) -> None:
         """Lets the threads end."""
         with self._lock:
-            for _ in range(self._threads):
-                self._queue.put(None)
+            self._queue.put(None)
             self._queue, self._threads = SimpleQueue(), 0
 
     def __del__(self) -> None:
         # Without the lock, which no other thread can want any more: a child of a fork may have inherited it taken.
-        for _ in range(self._threads):
-            self._queue.put(None)
+        self._queue.put(None)
 
 
 def _serve(queue: SimpleQueue[Callable[[], object] | None]) -> None:
     while (work := queue.get()) is not None:
-        work()
+        try:
+            work()
+        except BaseException as trouble:  # the thread is there for others, too
+            log("error", "work in a thread of Hopline failed: it raised %s", type(trouble).__name__)
         del work
+    queue.put(None)  # for the next thread: an interrupt may have kept one from being counted
 
 
-_LINGER = 10.0
+_LINGER, _MISSED = 10.0, 6
+"""The seconds of an idle thread, and how many times that a thread waits for work that a caller was about to give it."""
 _Works = SimpleQueue[Callable[[], object]]
 _idle: deque[_Works] = deque()
 """The queues of the idle threads; the last one first, since it is still warm."""
@@ -91,14 +96,19 @@ def in_warm_thread(work: Callable[[], object]) -> None:
 
 
 def _linger(works: _Works) -> None:
+    missed = 0
     while True:
         try:
             work = works.get(timeout=_LINGER)
         except Empty:
             try:
                 return _idle.remove(works)
-            except ValueError:  # another caller has just taken it
-                work = works.get()
+            except ValueError:  # a caller has just taken it; if that one was interrupted, no work comes
+                missed += 1
+                if missed == _MISSED:
+                    return None
+                continue
+        missed = 0
         work()
         del work
         _idle.append(works)

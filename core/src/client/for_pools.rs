@@ -61,6 +61,11 @@ impl Client {
         self.router.command_for(operation)
     }
 
+    /// Returns true if a command ends sessions, which cost money until then: a client that is closed still carries it out.
+    pub(crate) fn ends_sessions(&self, command: CommandId) -> bool {
+        matches!(self.command_operation(command), Some("terminate_session" | "drain_pool"))
+    }
+
     pub(crate) fn command_operation(&self, command: CommandId) -> Option<&'static str> {
         self.router.commands.operation(command)
     }

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::client::{Event, FailureKind, Name, Now, Outcome, Sent, Step, StoreAnswer, Taken};
+use crate::client::{Event, FailureKind, Millis, Name, Now, Outcome, Sent, Step, StoreAnswer, Taken};
 use crate::policy::Error;
 use crate::pool::PoolClient;
 use crate::state::{CommandId, StepId};
-use crate::turns::{NextTurn, Nudge, OwnerKind, OwnerNo, Turns};
+use crate::turns::{NextTurn, Nudge, OwnerKind, OwnerNo, Place, Turns};
+use crate::wire::Request;
 
 /// A command, and its result.
 pub type Ended = (CommandId, Result<Taken, Error>);
@@ -53,13 +54,14 @@ impl Driver {
         &mut self,
         owner: OwnerNo,
         kind: OwnerKind,
+        place: Place,
         start: impl FnOnce(&mut PoolClient) -> Option<CommandId>,
     ) -> Option<Option<CommandId>> {
         if self.turns.is_closed() {
             return None;
         }
         let command = start(&mut self.client);
-        self.turns.enter(owner, kind, command);
+        self.turns.enter(owner, kind, place, command);
         Some(command)
     }
 
@@ -82,9 +84,10 @@ impl Driver {
     }
 
     /// The next work while no caller does it: a store that failed is called again when its time has come, the answers of requests that are
-    /// still out are stored, and pools go on. `Done`: the thread is to end.
-    pub fn tend(&mut self, now: Now) -> NextTurn {
-        if !self.turns.go_on_in_background() {
+    /// still out are stored, and pools go on. Other threads make its calls of the store. `runner` is the number of its thread; `Done`: that one
+    /// is to end.
+    pub fn tend(&mut self, runner: u64, now: Now) -> NextTurn {
+        if !self.turns.go_on_in_background(runner) {
             return NextTurn::Done;
         }
         for step in self.turns.unwanted() {
@@ -148,7 +151,7 @@ impl Driver {
         fits
     }
 
-    /// An owner was interrupted: it takes back what its last turn gave it. A request that may have been sent is broken off; `is_sent` is false if the
+    /// An owner, or the background, was interrupted: it takes back what its last turn gave it. A request that may have been sent is broken off; `is_sent` is false if the
     /// owner surely did not begin to send.
     pub fn take_back(&mut self, owner: OwnerNo, is_sent: bool, now: Now) {
         if let Some(step) = self.turns.take_back(owner, is_sent) {
@@ -168,20 +171,42 @@ impl Driver {
         }
     }
 
-    /// An owner goes. Returns true if the client is to be finished, since it was the last one of a closed client.
-    pub fn leave(&mut self, owner: OwnerNo) -> bool {
+    /// An owner goes, and gives up the command whose result it has not taken. Returns true if the client is to be finished, since it was the
+    /// last one of a closed client.
+    pub fn leave(&mut self, owner: OwnerNo, now: Now) -> bool {
+        let untaken = self.turns.untaken(owner);
+        match untaken {
+            Some((command, true)) => _ = self.client.abandon(command, now),
+            Some((command, false)) => self.cancel(command, now),
+            None => {}
+        }
         self.results.remove(&owner);
-        self.turns.leave(owner)
+        let is_to_finish = self.turns.leave(owner);
+        if untaken.is_some() && !is_to_finish {
+            self.turns.rouse();
+        }
+        is_to_finish
     }
 
-    /// Closes the client: every command is cancelled, and every owner ends. Returns true if the client is to be finished, since nobody is in
-    /// it.
+    /// An owner is gone that can do nothing more: the event loop of its task is closed.
+    pub fn desert(&mut self, owner: OwnerNo, now: Now) {
+        self.give_up(owner, now);
+        self.leave(owner, now);
+    }
+
+    /// Closes the client: every command is cancelled but those that end sessions, nothing else is sent any more, and every owner ends. Returns true
+    /// if the client is to be finished, since nobody is in it.
     pub fn close(&mut self, now: Now) -> bool {
         if self.turns.is_closed() {
             return false;
         }
         for command in self.turns.commands() {
-            self.cancel(command, now);
+            if !self.client.ends_sessions(command) {
+                self.cancel(command, now);
+            }
+        }
+        for step in self.turns.unsure() {
+            self.break_off(step, FailureKind::Aborted, now);
         }
         self.turns.close();
         self.turns.is_empty()
@@ -196,7 +221,7 @@ impl Driver {
         for step in self.turns.unsure() {
             self.break_off(step, FailureKind::Late, now);
         }
-        self.turns.look_at_losses();
+        self.turns.rouse();
     }
 
     fn drain(&mut self, whose_turn: OwnerNo, now: Now) {
@@ -204,8 +229,16 @@ impl Driver {
             match self.client.poll(now) {
                 Step::Wait { until } => return self.turns.set_due(until),
                 Step::Store { id, command, call } => self.turns.give_ask(id, command, call, whose_turn),
+                Step::Send { id, request, .. } if self.turns.is_closed() && !Self::ends_session(&request) => {
+                    _ = self.client.resolve(id, Outcome::Failed { kind: FailureKind::Aborted, sent: Sent::Never }, now);
+                }
                 Step::Send { id, command, request } => self.turns.give_send(id, command, request, whose_turn),
-                Step::Completed { command } => self.turns.complete(command, whose_turn),
+                Step::Completed { command } => {
+                    if self.turns.complete(command, whose_turn) {
+                        // Its record stays, and its name is free.
+                        self.client.abandon(command, now);
+                    }
+                }
                 Step::Notify(event) => {
                     if let Some(events) = &mut self.events {
                         events.push(event);
@@ -213,6 +246,11 @@ impl Driver {
                 }
             }
         }
+    }
+
+    /// A termination is sent at any time, and whatever the store says.
+    fn ends_session(request: &Request) -> bool {
+        request.send_before == Millis::MAX
     }
 
     fn take(&mut self, owner: OwnerNo, command: CommandId, now: Now) {
@@ -277,3 +315,6 @@ impl Driver {
         self.turns.look();
     }
 }
+
+#[cfg(test)]
+mod tests;

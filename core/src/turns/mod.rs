@@ -9,7 +9,7 @@ mod routing;
 mod sends;
 
 pub use self::driver::{Driver, Ended};
-pub use self::routing::{OwnerKind, OwnerNo, Turns};
+pub use self::routing::{OwnerKind, OwnerNo, Place, Turns};
 
 use crate::client::{FailureKind, Millis};
 use crate::state::{StepId, StoreCall};

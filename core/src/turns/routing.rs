@@ -1,6 +1,6 @@
 //! The owners of a client, and the distribution of its work among them.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::client::{FailureKind, Millis};
 use crate::state::{CommandId, StepId, StoreCall};
@@ -15,6 +15,16 @@ pub struct OwnerNo(pub u64);
 impl OwnerNo {
     /// The host's background work: it does what no caller does.
     pub const BACKGROUND: OwnerNo = OwnerNo(0);
+}
+
+/// The place of an owner: an event loop, or all threads together. Each place has an owner that keeps the time and hears of common work, as if the others
+/// were not there: an event loop may stand still or be closed, and then nobody in it hears anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place(pub u64);
+
+impl Place {
+    /// The threads. Each makes its calls of the store by itself, and does nothing else meanwhile.
+    pub const THREADS: Place = Place(0);
 }
 
 /// The kind of an owner.
@@ -34,8 +44,9 @@ struct AskOut {
 }
 
 /// A thread or task that waits for a command, or does the remaining work of one that needs no waiting.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct OwnerState {
+    place: Place,
     command: Option<CommandId>,
     sends_itself: bool,
     /// The calls of the store that it is to make.
@@ -48,24 +59,46 @@ struct OwnerState {
     in_hand: Option<StepId>,
     /// The request that it sends by itself, so that it does nothing else meanwhile.
     exchange: Option<StepId>,
+    /// True while it makes a call of the store and does nothing else.
+    is_asking: bool,
     is_completed: bool,
     is_taken: bool,
     is_waiting: bool,
     gave_up: bool,
 }
 
+impl OwnerState {
+    /// Returns true if it does the common work, now or once it is woken.
+    fn attends(&self) -> bool {
+        self.exchange.is_none() && !self.is_asking
+    }
+}
+
+/// The owners of a place.
+#[derive(Debug, Default)]
+struct PlaceState {
+    owners: usize,
+    /// Those that wait.
+    waiting: usize,
+    /// The one of them that wakes for all when the client wants to continue, and when that is.
+    keeper: Option<(OwnerNo, Option<Millis>)>,
+}
+
 /// The background work, of which there is at most one thread.
 #[derive(Debug, Default)]
 struct BackgroundState {
     is_running: bool,
+    /// The thread that does the work, once it has begun. A host that was interrupted may have started two.
+    runner: Option<u64>,
     /// The time of its next look; `None`: at once.
     until: Option<Millis>,
     /// True if it works for pools even while callers are present.
     has_carrier: bool,
-    /// True while it makes a call of the store: then it is present as a caller is.
-    is_asking: bool,
     asks: VecDeque<AskOut>,
+    /// The calls of the store that other threads make for it. Until they are answered it is in the client as an owner is.
     asking: Vec<AskOut>,
+    /// The request that its last turn gave it.
+    in_hand: Option<StepId>,
 }
 
 /// The owners that are in a client, the sends that are out, and the work that those that have left did not do.
@@ -73,8 +106,9 @@ struct BackgroundState {
 pub struct Turns {
     owners: BTreeMap<OwnerNo, OwnerState>,
     by_command: BTreeMap<CommandId, OwnerNo>,
-    /// The owner that wakes for all when the client wants to continue, and when that is.
-    keeper: Option<(OwnerNo, Option<Millis>)>,
+    places: BTreeMap<Place, PlaceState>,
+    /// The commands whose owner has left before they ended.
+    orphans: BTreeSet<CommandId>,
     sends: Sends,
     left_asks: VecDeque<AskOut>,
     left_sends: VecDeque<StepId>,
@@ -106,9 +140,24 @@ impl Turns {
     // The life of an owner.
 
     /// An owner comes, with the command that it waits for, or to do the remaining work.
-    pub fn enter(&mut self, owner: OwnerNo, kind: OwnerKind, command: Option<CommandId>) {
-        let state = OwnerState { command, sends_itself: kind == OwnerKind::Sending, ..OwnerState::default() };
+    pub fn enter(&mut self, owner: OwnerNo, kind: OwnerKind, place: Place, command: Option<CommandId>) {
+        let state = OwnerState {
+            place,
+            command,
+            sends_itself: kind == OwnerKind::Sending,
+            asks: VecDeque::new(),
+            asking: Vec::new(),
+            sends: VecDeque::new(),
+            in_hand: None,
+            exchange: None,
+            is_asking: false,
+            is_completed: false,
+            is_taken: false,
+            is_waiting: false,
+            gave_up: false,
+        };
         self.owners.insert(owner, state);
+        self.places.entry(place).or_default().owners += 1;
         if let Some(command) = command {
             self.by_command.insert(command, owner);
         }
@@ -136,12 +185,13 @@ impl Turns {
 
     /// Returns true if nobody is in the client.
     pub fn is_empty(&self) -> bool {
-        self.owners.is_empty() && !self.background.is_asking
+        self.owners.is_empty() && self.background.asking.is_empty()
     }
 
     /// Returns true if nothing is kept: no owner, no send that is out, and no work that was left.
     pub fn is_at_rest(&self) -> bool {
-        self.is_empty() && self.by_command.is_empty() && self.sends.is_empty() && self.left_asks.is_empty() && self.left_sends.is_empty()
+        let is_nothing_left = self.sends.is_empty() && self.left_asks.is_empty() && self.left_sends.is_empty();
+        self.is_empty() && self.by_command.is_empty() && self.orphans.is_empty() && is_nothing_left
     }
 
     /// Returns true if an owner sends by itself at present.
@@ -159,7 +209,11 @@ impl Turns {
     /// begin to send.
     #[must_use]
     pub fn take_back(&mut self, owner: OwnerNo, is_sent: bool) -> Option<StepId> {
+        if owner == OwnerNo::BACKGROUND {
+            return self.take_back_in_background(is_sent);
+        }
         let state = self.owners.get_mut(&owner)?;
+        state.is_asking = false;
         state.asks.extend(state.asking.drain(..));
         let step = state.in_hand.take()?;
         let (_, is_begun) = self.sends.get(step)?;
@@ -168,6 +222,18 @@ impl Turns {
         }
         state.exchange.take_if(|exchange| *exchange == step);
         state.sends.push_front(step);
+        self.sends.undo(step);
+        None
+    }
+
+    fn take_back_in_background(&mut self, is_sent: bool) -> Option<StepId> {
+        self.left_asks.extend(self.background.asking.drain(..).chain(self.background.asks.drain(..)));
+        let step = self.background.in_hand.take()?;
+        let (_, is_begun) = self.sends.get(step)?;
+        if is_begun && is_sent {
+            return Some(step);
+        }
+        self.left_sends.push_front(step);
         self.sends.undo(step);
         None
     }
@@ -189,15 +255,29 @@ impl Turns {
         self.owners.get(&owner).is_some_and(|owner| owner.gave_up)
     }
 
-    /// An owner goes. Remaining work of its is left to others. Returns true if the client is to be finished, since it was the last owner of a
-    /// closed one.
+    /// The command of an owner whose result it has not taken, and whether that command has ended.
+    pub fn untaken(&self, owner: OwnerNo) -> Option<(CommandId, bool)> {
+        let state = self.owners.get(&owner).filter(|state| !state.is_taken)?;
+        state.command.map(|command| (command, state.is_completed))
+    }
+
+    /// An owner goes. Remaining work of its is left to others, and nobody takes the result of a command that has not ended. Returns true if the
+    /// client is to be finished, since it was the last owner of a closed one.
     pub fn leave(&mut self, owner: OwnerNo) -> bool {
+        self.orphans.extend(self.untaken(owner).filter(|(_, is_completed)| !is_completed).map(|(command, _)| command));
+        self.rest(owner);
         if let Some(mut state) = self.owners.remove(&owner) {
             if let Some(command) = state.command {
                 self.by_command.remove(&command);
             }
-            let kept = self.keeper.take_if(|(keeper, _)| *keeper == owner);
-            if let Some((_, Some(until))) = kept {
+            if let Some(place) = self.places.get_mut(&state.place) {
+                place.owners = place.owners.saturating_sub(1);
+                if place.owners == 0 {
+                    self.places.remove(&state.place);
+                }
+            }
+            // The owner may have kept the time of its place.
+            if let Some(until) = self.soonest() {
                 self.keep_time(until);
             }
             // A call that was interrupted twice may or may not have been made.
@@ -210,15 +290,25 @@ impl Turns {
         if !self.is_attended() {
             self.attend();
         }
-        self.is_closed && self.is_empty()
+        let is_over = self.is_closed && self.is_empty();
+        if is_over {
+            self.orphans.clear();
+            // The thread of the background ends.
+            self.look();
+        }
+        is_over
     }
 
     /// The client is closed: every owner ends.
     pub fn close(&mut self) {
         self.is_closed = true;
         self.look();
-        for owner in self.by_command.values().copied().collect::<Vec<_>>() {
+        for owner in self.owners.keys().copied().collect::<Vec<_>>() {
             self.wake(owner);
+            // One that sends, too: its event loop may be closed.
+            if self.owners.get(&owner).is_some_and(|state| state.exchange.is_some()) {
+                self.nudges.push(Nudge::Wake(owner));
+            }
         }
     }
 
@@ -261,8 +351,9 @@ impl Turns {
         }
     }
 
-    /// A command has ended.
-    pub fn complete(&mut self, command: CommandId, whose_turn: OwnerNo) {
+    /// A command has ended. Returns true if its owner has left: nobody takes its result.
+    #[must_use]
+    pub fn complete(&mut self, command: CommandId, whose_turn: OwnerNo) -> bool {
         if let Some(owner) = self.owner_of(command) {
             if let Some(state) = self.owners.get_mut(&owner) {
                 state.is_completed = true;
@@ -271,6 +362,7 @@ impl Turns {
                 self.wake(owner);
             }
         }
+        self.orphans.remove(&command)
     }
 
     /// The client wants to continue at that time.
@@ -280,12 +372,22 @@ impl Turns {
 
     /// The owner goes on: it has done what its last turn gave it or handed it on, and waits no more.
     pub fn go_on(&mut self, owner: OwnerNo) {
+        self.rest(owner);
         if let Some(state) = self.owners.get_mut(&owner) {
-            state.is_waiting = false;
             state.in_hand = None;
             state.exchange = None;
+            state.is_asking = false;
         }
-        self.keeper.take_if(|(keeper, _)| *keeper == owner);
+    }
+
+    /// The owner waits no more, and keeps no time.
+    fn rest(&mut self, owner: OwnerNo) {
+        let Some(state) = self.owners.get_mut(&owner) else { return };
+        let Some(place) = self.places.get_mut(&state.place) else { return };
+        if std::mem::take(&mut state.is_waiting) {
+            place.waiting = place.waiting.saturating_sub(1);
+        }
+        place.keeper.take_if(|(keeper, _)| *keeper == owner);
     }
 
     /// Returns the command of an owner if it has ended and its result was not taken yet; from now on it counts as taken.
@@ -306,16 +408,7 @@ impl Turns {
             None => match self.next_send(owner) {
                 Some(step) => self.hand_out(owner, step, now),
                 None if self.is_done(owner) => NextTurn::Done,
-                None => {
-                    if let Some(state) = self.owners.get_mut(&owner) {
-                        state.is_waiting = true;
-                    }
-                    if self.keeper.is_none() {
-                        self.keeper = Some((owner, until));
-                        return NextTurn::Wait(until);
-                    }
-                    NextTurn::Wait(None)
-                }
+                None => NextTurn::Wait(self.wait(owner, until)),
             },
         };
         if let Some(until) = until {
@@ -324,12 +417,25 @@ impl Turns {
         turn
     }
 
+    /// The owner waits: the first one of a place until that time, and the others until they are woken.
+    fn wait(&mut self, owner: OwnerNo, until: Option<Millis>) -> Option<Millis> {
+        let state = self.owners.get_mut(&owner)?;
+        let place = self.places.entry(state.place).or_default();
+        if !std::mem::replace(&mut state.is_waiting, true) {
+            place.waiting += 1;
+        }
+        if place.keeper.is_some() {
+            return None;
+        }
+        place.keeper = Some((owner, until));
+        until
+    }
+
     /// The next work of the background. `Done`: its thread is to end.
     pub fn next_of_background(&mut self, now: Millis) -> NextTurn {
         let until = self.soonest();
         if let Some(ask) = self.background.asks.pop_front().or_else(|| self.left_asks.pop_front()) {
             self.background.asking.push(ask.clone());
-            self.background.is_asking = true;
             return NextTurn::Ask { step: ask.step, call: ask.call };
         }
         if self.background.has_carrier
@@ -337,25 +443,35 @@ impl Turns {
         {
             return self.hand_out(OwnerNo::BACKGROUND, step, now);
         }
-        if until.is_none() && !self.background.has_carrier {
-            self.background.is_running = false;
+        if until.is_none() && !self.background.has_carrier && self.background.asking.is_empty() {
+            self.end_background();
             return NextTurn::Done;
         }
         self.background.until = Some(until.unwrap_or(Millis::MAX));
         NextTurn::Wait(until)
     }
 
-    /// The background goes on. Returns false if its thread is to end, since callers do the work, or there is none any more.
-    pub fn go_on_in_background(&mut self) -> bool {
-        self.background.is_asking = false;
-        let goes_on = !self.is_closed && (self.background.has_carrier || !self.is_attended());
+    /// The background goes on, in the thread with that number. Returns false if the thread is to end, since another one does the work, or callers
+    /// do, or there is none any more.
+    pub fn go_on_in_background(&mut self, runner: u64) -> bool {
+        if !self.background.is_running || *self.background.runner.get_or_insert(runner) != runner {
+            return false;
+        }
+        self.background.in_hand = None;
+        let is_attended = self.is_attended();
+        let goes_on = if self.is_closed { !self.is_empty() && !is_attended } else { self.background.has_carrier || !is_attended };
         if !goes_on {
             let asks = self.background.asks.drain(..).collect::<Vec<_>>();
             self.left_asks.extend(asks);
             self.wake_one(None);
-            self.background.is_running = false;
+            self.end_background();
         }
         goes_on
+    }
+
+    fn end_background(&mut self) {
+        self.background.is_running = false;
+        self.background.runner = None;
     }
 
     /// The requests that were left, if nobody is there to send them or to wait for their answers: they are to be broken off.
@@ -366,7 +482,7 @@ impl Turns {
 
     /// The host could not let the background begin; the next caller does the work.
     pub fn background_failed(&mut self) {
-        self.background.is_running = false;
+        self.end_background();
     }
 
     /// The background works for pools from now on, or not any more.
@@ -440,10 +556,16 @@ impl Turns {
         self.sends.set_grace(grace);
     }
 
-    /// A call of the store was answered. The owner goes on.
+    /// A call of the store was answered. The owner goes on, or the background.
     pub fn stored(&mut self, step: StepId) {
         if let Some(place) = self.background.asking.iter().position(|ask| ask.step == step) {
             self.background.asking.remove(place);
+            if self.is_closed && self.is_empty() {
+                // The client is to be finished.
+                self.start_background();
+            } else {
+                self.rouse();
+            }
             return;
         }
         let asked = self.owners.iter_mut().find_map(|(owner, state)| {
@@ -458,27 +580,36 @@ impl Turns {
 
     // Waking.
 
-    /// Wakes one owner for new work: the one that waits for the command, or else any waiting one, first those that still send.
+    /// Wakes one owner of each place for new work: the one that waits for the command, or else any waiting one, first those that still send.
     pub fn wake_one(&mut self, command: Option<CommandId>) {
         if !self.is_attended() {
             self.nudges.push(Nudge::Wake(OwnerNo::BACKGROUND));
         }
-        let waits = |no: &OwnerNo| self.owners.get(no).is_some_and(|owner| owner.is_waiting);
-        let own = command.and_then(|command| self.owner_of(command)).filter(waits);
-        let any = || self.owners.iter().filter(|(_, owner)| owner.is_waiting).min_by_key(|(_, owner)| owner.gave_up).map(|(no, _)| *no);
-        let woken = own.or_else(any);
-        if let Some(owner) = woken {
-            self.wake(owner);
+        let own = command.and_then(|command| self.owner_of(command)).and_then(|owner| Some((owner, self.owners.get(&owner)?)));
+        let own = own.filter(|(_, state)| state.is_waiting).map(|(owner, state)| (owner, state.place));
+        let here = own.map(|(_, place)| place);
+        let elsewhere = self.places.iter().filter(|(place, state)| state.waiting > 0 && Some(**place) != here);
+        let woken: Vec<OwnerNo> =
+            own.map(|(owner, _)| owner).into_iter().chain(elsewhere.filter_map(|(place, _)| self.waiting_in(*place))).collect();
+        woken.into_iter().for_each(|owner| self.wake(owner));
+    }
+
+    /// An owner of a place that waits, first those that still send.
+    fn waiting_in(&self, place: Place) -> Option<OwnerNo> {
+        let waiting = self.owners.iter().filter(|(_, owner)| owner.is_waiting && owner.place == place);
+        waiting.min_by_key(|(_, owner)| owner.gave_up).map(|(no, _)| *no)
+    }
+
+    /// Wakes the background; once the client is closed, whoever is in it.
+    pub fn look(&mut self) {
+        self.nudges.push(Nudge::Wake(OwnerNo::BACKGROUND));
+        if self.is_closed {
+            self.wake_one(None);
         }
     }
 
-    /// Wakes the background.
-    pub fn look(&mut self) {
-        self.nudges.push(Nudge::Wake(OwnerNo::BACKGROUND));
-    }
-
-    /// The claims of the store have ended: an owner looks, or the background does.
-    pub fn look_at_losses(&mut self) {
+    /// There is common work: an owner looks, or the background does.
+    pub fn rouse(&mut self) {
         self.wake_one(None);
         if !self.is_attended() {
             self.start_background();
@@ -487,37 +618,34 @@ impl Turns {
 
     fn wake(&mut self, owner: OwnerNo) {
         if let Some(state) = self.owners.get_mut(&owner)
-            && state.is_waiting
+            && std::mem::take(&mut state.is_waiting)
         {
-            state.is_waiting = false;
+            if let Some(place) = self.places.get_mut(&state.place) {
+                place.waiting = place.waiting.saturating_sub(1);
+            }
             self.nudges.push(Nudge::Wake(owner));
         }
     }
 
-    /// An owner must wake when the client wants to continue; one is enough.
+    /// An owner of each place must wake when the client wants to continue.
     fn keep_time(&mut self, until: Millis) {
-        match self.keeper {
-            Some((keeper, known)) => {
-                if known.is_none_or(|known| until < known) {
-                    self.wake(keeper);
-                }
-            }
-            None => {
-                if let Some(waiting) = self.owners.iter().find(|(_, owner)| owner.is_waiting).map(|(no, _)| *no) {
-                    self.wake(waiting);
-                }
-            }
-        }
+        let woken = self.places.iter().filter_map(|(place, state)| match state.keeper {
+            Some((keeper, known)) => Some(keeper).filter(|_| known.is_none_or(|known| until < known)),
+            None if state.waiting > 0 => self.waiting_in(*place),
+            None => None,
+        });
+        woken.collect::<Vec<_>>().into_iter().for_each(|owner| self.wake(owner));
     }
 
-    /// Returns true if an owner is present that does not send by itself, and so does the common work.
+    /// Returns true if an owner is present that does the common work, now or once it is woken: one that neither sends by itself nor stands still
+    /// in a call of the store.
     fn is_attended(&self) -> bool {
-        self.background.is_asking || self.owners.values().any(|owner| owner.exchange.is_none())
+        self.owners.values().any(OwnerState::attends)
     }
 
     /// The background does the remaining work, if no owner does.
     fn attend(&mut self) {
-        if self.is_closed {
+        if self.is_closed && self.is_empty() {
             return;
         }
         if !self.left_asks.is_empty() || !self.left_sends.is_empty() {
@@ -569,6 +697,13 @@ impl Turns {
         let state = self.owners.get_mut(&owner)?;
         let ask = state.asks.pop_front().or_else(|| self.left_asks.pop_front())?;
         state.asking.push(ask.clone());
+        state.is_asking = state.place == Place::THREADS;
+        // The deadlines of the sends that are out may be kept by no other owner.
+        if !self.is_attended()
+            && let Some(until) = self.sends.soonest()
+        {
+            self.look_at(until);
+        }
         Some(ask)
     }
 
@@ -606,6 +741,9 @@ impl Turns {
         let request = self.sends.take_request(step);
         let command = self.sends.get(step).map(|(command, _)| command);
         let mut is_here = false;
+        if owner == OwnerNo::BACKGROUND {
+            self.background.in_hand = Some(step);
+        }
         if let Some(state) = self.owners.get_mut(&owner) {
             state.in_hand = Some(step);
             is_here = state.sends_itself && state.command == command;

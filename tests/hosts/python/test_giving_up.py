@@ -136,16 +136,16 @@ def test_a_save_is_not_held_up_by_another_commands_send(tmp_path: Path) -> None:
         assert answered.wait(60)
         return READ
 
-    with hopline.AgentClient(**SOUND, http=http, store=hopline.FolderStore(tmp_path)) as agent:
+    store = Gate(tmp_path, "put")
+    store.opened.set()
+    with hopline.AgentClient(**SOUND, http=http, store=store) as agent:
         core, buyer = agent._engine.core, Owner("create_session", True, 0)
         begin("create_session", BUY, {})(core, buyer)
         core.leave(buyer)  # its put is to be done by whoever comes next
         reading = threading.Thread(target=agent.get_balance)
         reading.start()
         assert asked.wait(60)
-        while not records(tmp_path):
-            assert not answered.is_set()
-            time.sleep(0.01)
+        assert store.reached.wait(60) and not answered.is_set()
         answered.set()
         reading.join()
 

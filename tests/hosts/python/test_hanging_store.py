@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import os
 import subprocess
 import sys
 import threading
@@ -113,7 +114,7 @@ def test_the_background_looks_again_when_there_is_more_to_do() -> None:
     class Core:
         looks = 0
 
-        def tend(self) -> Any:
+        def tend(self, thread: int) -> Any:
             self.looks += 1
             return ("wait", 3600.0) if self.looks < 3 else ("done", None)
 
@@ -121,7 +122,7 @@ def test_the_background_looks_again_when_there_is_more_to_do() -> None:
             return False
 
     class Engine:
-        core = Core()
+        core, pid = Core(), os.getpid()
 
         def gives_dropped_back(self) -> bool:
             return False

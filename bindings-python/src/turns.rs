@@ -11,7 +11,7 @@ use hopline::turns::{NextTurn, Nudge, OwnerKind, OwnerNo, Place};
 use pyo3::exceptions::PyException;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyList, PyTuple};
+use pyo3::types::{PyList, PyTuple};
 
 /// A value that several threads share.
 pub(crate) fn locked<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -33,6 +33,8 @@ pub struct Owner {
     pub(crate) no: OwnerNo,
     pub(crate) kind: OwnerKind,
     pub(crate) place: Place,
+    /// The event loop of a task.
+    event_loop: Mutex<Option<Py<PyAny>>>,
     #[pyo3(get)]
     operation: String,
     /// The thread that made it, as Python counts threads.
@@ -59,16 +61,17 @@ struct Bell {
 
 #[pymethods]
 impl Owner {
-    /// An owner for this operation. `sends_itself` is true if it sends the requests of its own command by itself; `place` is the number of the
-    /// event loop of a task.
+    /// An owner for this operation. `sends_itself` is true if it sends the requests of its own command by itself; a task has an event loop.
     #[new]
-    #[pyo3(signature = (operation, sends_itself, thread, place=0))]
-    fn new(operation: String, sends_itself: bool, thread: u64, place: u64) -> Self {
+    #[pyo3(signature = (operation, sends_itself, thread, event_loop=None))]
+    fn new(operation: String, sends_itself: bool, thread: u64, event_loop: Option<Py<PyAny>>) -> Self {
         static LAST: AtomicU64 = AtomicU64::new(0);
         Owner {
             no: OwnerNo(LAST.fetch_add(1, Ordering::Relaxed) + 1),
             kind: if sends_itself { OwnerKind::Sending } else { OwnerKind::Delegating },
-            place: Place(place),
+            // No other loop has its address as long as this owner lives.
+            place: event_loop.as_ref().map_or(Place::THREADS, |event_loop| Place(event_loop.as_ptr() as u64)),
+            event_loop: Mutex::new(event_loop),
             operation,
             thread,
             command: AtomicI64::new(-1),
@@ -110,17 +113,18 @@ impl Owner {
         self.is_sending.store(is_sending, Ordering::Relaxed);
     }
 
-    /// Calls this to wake the owner, from now on, and at once if it was woken before. It returns false if the owner can't be woken any more.
+    /// Calls this to wake the owner, from now on, and at once if it was woken before.
     fn listen(&self, ring: Py<PyAny>, py: Python<'_>) -> PyResult<()> {
         let (before, has_rung) = {
             let mut bell = locked(&self.bell);
             (bell.ring.replace(ring), std::mem::take(&mut bell.has_rung))
         };
         drop(before);
-        if has_rung { self.ring(py).map(|_| ()) } else { Ok(()) }
+        if has_rung { self.ring(py).map(drop) } else { Ok(()) }
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visited(&self.event_loop, |event_loop| event_loop.iter().try_for_each(|event_loop| visit.call(event_loop)))?;
         visited(&self.bell, |bell| bell.ring.iter().try_for_each(|ring| visit.call(ring)))?;
         self.results.get().iter().try_for_each(|results| visit.call(*results))
     }
@@ -149,15 +153,21 @@ impl Owner {
 }
 
 impl Owner {
-    /// Wakes it. Returns false if it can't be woken any more.
+    /// Wakes it. Returns false if its event loop is closed, so that it never runs again.
     pub(crate) fn ring(&self, py: Python<'_>) -> PyResult<bool> {
+        let event_loop = locked(&self.event_loop).as_ref().map(|event_loop| event_loop.clone_ref(py));
+        if let Some(event_loop) = event_loop
+            && event_loop.call_method0(py, "is_closed")?.is_truthy(py)?
+        {
+            return Ok(false);
+        }
         let ring = {
             let mut bell = locked(&self.bell);
             let ring = bell.ring.as_ref().map(|ring| ring.clone_ref(py));
             bell.has_rung = ring.is_none();
             ring
         };
-        ring.map_or(Ok(true), |ring| ring.call0(py).map(|heard| !heard.is(PyBool::new(py, false))))
+        ring.map_or(Ok(true), |ring| ring.call0(py).map(|_| true))
     }
 
     pub(crate) fn give_up(&self) {

@@ -34,18 +34,14 @@ class _Bell:
         self._loop, self._thread, self._rings = loop, get_ident(), False
         self._waiting: asyncio.Future[None] | None = None
 
-    def ring(self) -> bool:
-        """Wakes the task, now or later. Returns false if the loop is closed: then it never runs again."""
+    def ring(self) -> None:
         try:
-            if self._loop.is_closed():
-                return False
             if self._thread == get_ident():  # a loop that is woken from its own thread need not be interrupted
                 self._wake()
             else:
                 self._loop.call_soon_threadsafe(self._wake)
-        except RuntimeError:  # the loop is closed meanwhile
-            return False
-        return True
+        except RuntimeError:  # the loop is closed, and no task waits
+            return
 
     def stop(self) -> None:
         self._rings = False
@@ -97,7 +93,7 @@ async def run(engine: Engine, send: AsyncTransport, operation: str, begin: Begin
             raise
     if not engine.is_heard:
         engine.hear()
-    owner = Owner(operation, operation in REPEATABLE or operation in _WAITING, get_ident(), id(loop))
+    owner = Owner(operation, operation in REPEATABLE or operation in _WAITING, get_ident(), loop)
     try:
         taken = await _work(engine, send, owner, begin)
     except _hopline.Closed:  # meanwhile
@@ -219,8 +215,7 @@ def _never(request: object) -> Any:
 
 
 async def _work(engine: Engine, send: AsyncTransport, owner: Owner, begin: Begin | None = None) -> Taken | None:
-    core, bell = engine.core, _Bell(asyncio.get_running_loop())
-    owner.listen(bell.ring)
+    core, bell = engine.core, None
     turn = None if begin is None else begin(core, owner)
     while True:
         if type(turn) is not tuple:
@@ -237,6 +232,9 @@ async def _work(engine: Engine, send: AsyncTransport, owner: Owner, begin: Begin
                 engine.asks.make_meanwhile(step, call)
             case ("wait", seconds):
                 if not engine.gives_dropped_back():
+                    if bell is None:
+                        bell = _Bell(asyncio.get_running_loop())
+                        owner.listen(bell.ring)
                     await bell.wait(seconds)
                     bell.stop()
             case _:

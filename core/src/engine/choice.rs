@@ -173,7 +173,7 @@ pub(crate) struct Search {
     quantity: Decimal,
     limit: Option<Decimal>,
     best: Option<Candidate>,
-    /// The units of the products that fit.
+    /// The units of the products that fit, in order.
     units: Vec<String>,
 }
 
@@ -193,7 +193,8 @@ impl Search {
         let fitting: Vec<Candidate> = listed.into_iter().filter_map(|item| self.fitting(item)).collect();
         for candidate in fitting {
             if !self.units.iter().any(|known| known.eq_ignore_ascii_case(&candidate.unit)) {
-                self.units.push(candidate.unit.clone());
+                let at = self.units.partition_point(|known| *known < candidate.unit);
+                self.units.insert(at, candidate.unit.clone());
             }
             let is_left_out = self.choice.left_out.contains(&candidate.product_no);
             let is_better =
@@ -234,7 +235,6 @@ impl Search {
     /// The cheapest product, once the whole list was read, or the reason why none is bought.
     pub(crate) fn chosen(&mut self, cx: &Cx<'_>) -> Result<Candidate, Error> {
         if self.units.len() > 1 {
-            self.units.sort();
             let units = self.units.iter().map(|unit| format!("`{unit}`")).collect::<Vec<_>>().join(", ");
             let what = format!("was not sent, because products that fit are priced for different units, {units}: set `unit` of the choice");
             let error = cx.subject.error(Kind::Invalid, Effect::None, what, Advice::ChangeRequest);

@@ -1,7 +1,5 @@
 //! The calls and answers of stores, and the store of a client without one: its own memory.
 
-use std::collections::BTreeSet;
-
 use super::names::{Name, Space};
 use crate::collections::Map;
 use crate::contract::{Decimal, closed_enum};
@@ -77,9 +75,9 @@ impl StoreCall {
     pub(crate) fn is_fitted_by(&self, answer: &StoreAnswer) -> bool {
         match (self, answer) {
             (StoreCall::Claim { names, most }, StoreAnswer::Claimed(claimed)) => {
-                let mut asked: BTreeSet<&Name> = names.iter().collect();
+                let mut asked: Map<&Name, ()> = names.iter().map(|name| (name, ())).collect();
                 let is_in_bounds = !claimed.is_empty() && claimed.len() <= usize::try_from(*most).unwrap_or(usize::MAX);
-                is_in_bounds && claimed.iter().all(|(name, _)| asked.remove(name))
+                is_in_bounds && claimed.iter().all(|(name, _)| asked.remove(name).is_some())
             }
             (StoreCall::List { space, after, .. }, StoreAnswer::Listed { entries, more }) => {
                 let mut last = after.as_ref();
@@ -274,18 +272,16 @@ impl Memory {
 
     fn claim(&mut self, client: u32, names: Vec<Name>, most: u32, elapsed: Millis) -> StoreAnswer {
         let is_free = |kept: &Kept| kept.owner.is_none_or(|owner| owner == client);
-        let rank = |name: &Name| match self.kept.get(name) {
-            Some(kept) if kept.owner == Some(client) => 0,
-            Some(kept) if !kept.is_past(elapsed) => 1,
-            _ => 2,
-        };
-        let (mut free, others): (Vec<Name>, Vec<Name>) = names.into_iter().partition(|name| self.kept.get(name).is_none_or(is_free));
+        let (free, others): (Vec<Name>, Vec<Name>) = names.into_iter().partition(|name| self.kept.get(name).is_none_or(is_free));
         if free.is_empty() && !others.is_empty() && most > 0 {
             return StoreAnswer::Busy(others.iter().find_map(|name| self.kept.get(name)?.data.clone()));
         }
-        free.sort_by_key(rank);
-        free.truncate(usize::try_from(most).unwrap_or(usize::MAX));
-        let mut own = |name: Name| {
+        let is_own = |name: &Name| self.kept.get(name).is_some_and(|kept| kept.owner == Some(client));
+        let has_data = |name: &Name| self.kept.get(name).is_some_and(|kept| !kept.is_past(elapsed));
+        let (own, free): (Vec<Name>, Vec<Name>) = free.into_iter().partition(is_own);
+        let (kept, new): (Vec<Name>, Vec<Name>) = free.into_iter().partition(has_data);
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        let claimed = own.into_iter().chain(kept).chain(new).take(most).map(|name| {
             let kept = self.kept.get_or_insert_with(name.clone(), Kept::default);
             if kept.is_past(elapsed) {
                 *kept = Kept::default();
@@ -293,8 +289,8 @@ impl Memory {
             kept.owner = Some(client);
             let data = kept.data.clone();
             (name, data)
-        };
-        StoreAnswer::Claimed(free.into_iter().map(&mut own).collect())
+        });
+        StoreAnswer::Claimed(claimed.collect())
     }
 
     /// Drops expired data, once a day.

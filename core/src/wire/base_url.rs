@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::net::IpAddr;
-use std::str::FromStr;
 
 use super::host::is_host;
 
@@ -41,29 +40,31 @@ impl BaseUrl {
         if text.contains(['#', '?']) {
             return Err(BadBaseUrl::Extra);
         }
-        let uri = http::Uri::from_str(text).map_err(|_| BadBaseUrl::NotAbsolute)?;
-        let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
-            return Err(BadBaseUrl::NotAbsolute);
-        };
-        if authority.as_str().contains('@') {
+        let (scheme, rest) = text.split_once("://").ok_or(BadBaseUrl::NotAbsolute)?;
+        let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        if authority.contains('@') {
             return Err(BadBaseUrl::UserInfo);
         }
-        let host = authority.host();
-        // `http` takes any text after the colon; an invalid port would only fail later, in the host.
-        let port = authority.as_str().strip_prefix(host).unwrap_or_default();
-        if !is_host(host) || !(port.is_empty() || authority.port_u16().is_some()) {
+        let (host, port) = match authority.rsplit_once(':') {
+            Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
+            _ => (authority, None),
+        };
+        let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse::<u16>().is_ok();
+        let is_plain = path.bytes().all(|byte| byte > b' ' && byte != 0x7f && !b"<>`".contains(&byte));
+        if !is_host(host) || !port.is_none_or(is_port) || !is_plain {
             return Err(BadBaseUrl::NotAbsolute);
         }
-        if uri.path().split('/').any(|segment| matches!(segment.replace("%2e", ".").replace("%2E", ".").as_str(), "." | "..")) {
+        if path.split('/').any(|segment| matches!(segment.replace("%2e", ".").replace("%2E", ".").as_str(), "." | "..")) {
             return Err(BadBaseUrl::Dots);
         }
-        match scheme {
+        let scheme = scheme.to_ascii_lowercase();
+        match scheme.as_str() {
             "https" => {}
             "http" if allow_http || is_loopback(host) => {}
             "http" => return Err(BadBaseUrl::Plain),
             _ => return Err(BadBaseUrl::Scheme),
         }
-        Ok(BaseUrl(format!("{scheme}://{}{}", authority.as_str().to_ascii_lowercase(), uri.path().trim_end_matches('/'))))
+        Ok(BaseUrl(format!("{scheme}://{}{}", authority.to_ascii_lowercase(), path.trim_end_matches('/'))))
     }
 
     /// The URL without a slash at its end.
@@ -94,6 +95,24 @@ mod tests {
         assert_eq!(url("https://api.example:8443").as_deref(), Ok("https://api.example:8443"));
         assert_eq!(url("http://127.0.0.1:80/v1").as_deref(), Ok("http://127.0.0.1:80/v1"));
         assert_eq!(url("http://[::1]:80/v1").as_deref(), Ok("http://[::1]:80/v1"));
+    }
+
+    #[test]
+    fn what_is_a_base_url_is_a_uri_too() {
+        assert_eq!(BaseUrl::new("HTTPS://Host/V1", false).map(|url| url.to_string()).as_deref(), Ok("https://host/V1"));
+        for at in (' '..='~').filter(|at| !['#', '?', '@'].contains(at)) {
+            for text in
+                [format!("https://host/v{at}1"), format!("https://host:8{at}1/v1"), format!("ht{at}tps://host"), format!("https:/{at}host")]
+            {
+                assert!(BaseUrl::new(&text, false).is_err() || text.parse::<http::Uri>().is_ok(), "{text}");
+            }
+            let text = format!("https://host/v{at}1");
+            let is_uri = text.parse::<http::Uri>().is_ok();
+            assert_eq!(BaseUrl::new(&text, false).is_ok(), is_uri, "{text}");
+        }
+        for text in ["https://host:/v1", "https://host:65536", "https:host", "https:/host", "https://[::1", "https://:80"] {
+            assert_eq!(BaseUrl::new(text, false), Err(BadBaseUrl::NotAbsolute), "{text}");
+        }
     }
 
     #[test]

@@ -125,9 +125,9 @@ pub(crate) fn names_another_order(data: &str, order_no: &str) -> bool {
     numbers.peek().is_some() && !numbers.any(|number| is_same_id(&number, order_no))
 }
 
-/// Returns true if two ids are equal as text, ignoring case.
+/// Returns true if two ids are equal as text, ignoring case: ids are ASCII.
 pub(crate) fn is_same_id(one: &str, other: &str) -> bool {
-    one == other || one.to_lowercase() == other.to_lowercase()
+    one.eq_ignore_ascii_case(other)
 }
 
 /// Returns true if an answer has null in place of a list, which may hide an error.

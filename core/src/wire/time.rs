@@ -1,16 +1,42 @@
 //! Times as the service writes them, and how long it asks to wait.
 
-use httpdate::HttpDate;
-
 use crate::time::Millis;
 
-/// Milliseconds since 1970 of an HTTP date, such as `Sun, 06 Nov 1994 08:49:37 GMT`. Mail programs call the same zone `+0000`.
+const WEEKDAYS: [&str; 7] = ["Thursday", "Friday", "Saturday", "Sunday", "Monday", "Tuesday", "Wednesday"];
+const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/// Milliseconds since 1970 of an HTTP date, in one of its three forms: `Sun, 06 Nov 1994 08:49:37 GMT`, `Sunday, 06-Nov-94 08:49:37 GMT`,
+/// `Sun Nov  6 08:49:37 1994`. Mail programs call the same zone `+0000`.
 pub(crate) fn http_date(text: &str) -> Option<Millis> {
     let text = text.trim();
-    let elsewhere = ["+0000", "-0000", "UTC"].iter().find_map(|zone| Some(format!("{}GMT", text.strip_suffix(zone)?)));
-    let date: std::time::SystemTime = elsewhere.as_deref().unwrap_or(text).parse::<HttpDate>().ok()?.into();
-    let since = date.duration_since(std::time::UNIX_EPOCH).ok()?;
-    Millis::try_from(since.as_millis()).ok()
+    let date = ["GMT", "UTC", "+0000", "-0000"].iter().find_map(|zone| text.strip_suffix(zone)?.strip_suffix(' '));
+    let words = date.unwrap_or(text).split([' ', '-']).filter(|word| !word.is_empty());
+    let (weekday, day, month, year, clock) = match (date, words.collect::<Vec<_>>().as_slice()) {
+        (Some(_), [weekday, day, month, year, clock]) => (weekday.strip_suffix(',')?, *day, *month, *year, *clock),
+        (None, [weekday, month, day, clock, year]) => (*weekday, *day, *month, *year, *clock),
+        _ => return None,
+    };
+    let month = i64::try_from(MONTHS.iter().position(|known| *known == month)?).ok()? + 1;
+    let year = match numbers(year, ' ', [2]) {
+        Some([year]) => {
+            if year < 70 {
+                year + 2000
+            } else {
+                year + 1900
+            }
+        }
+        None => numbers(year, ' ', [4]).map(|[year]| year)?,
+    };
+    let [day] = numbers(day, ' ', [day.len()])?;
+    let passed = days(year, month, day);
+    let is_named = WEEKDAYS.get(usize::try_from(passed).ok()? % 7)?.starts_with(weekday) && weekday.len() >= 3;
+    (is_named && (1..=month_days(year, month)).contains(&day)).then_some((passed * 86_400 + seconds_of_day(clock)?) * 1000)
+}
+
+/// The seconds of a day at a time, such as `08:49:37`. A minute may have a leap second.
+fn seconds_of_day(clock: &str) -> Option<i64> {
+    let [hour, minute, second] = numbers(clock, ':', [2, 2, 2])?;
+    (hour <= 23 && minute <= 59 && second <= 60).then_some((hour * 60 + minute) * 60 + second)
 }
 
 /// Milliseconds since 1970 of an RFC 3339 date-time, such as `2026-01-31T10:00:00.5+01:00`.
@@ -19,10 +45,7 @@ pub(crate) fn date_time(text: &str) -> Option<Millis> {
     let rest = rest.strip_prefix(['T', 't', ' '])?;
     let (clock, rest) = rest.split_at_checked(8)?;
     let [year, month, day] = numbers(date, '-', [4, 2, 2]).filter(|_| is_day(date))?;
-    let [hour, minute, second] = numbers(clock, ':', [2, 2, 2])?;
-    if hour > 23 || minute > 59 || second > 60 {
-        return None;
-    }
+    let clock = seconds_of_day(clock)?;
     let (millis, zone) = match rest.strip_prefix('.') {
         Some(rest) => {
             let end = rest.find(|digit: char| !digit.is_ascii_digit()).filter(|end| *end > 0)?;
@@ -39,8 +62,7 @@ pub(crate) fn date_time(text: &str) -> Option<Millis> {
             (hours <= 23 && minutes <= 59).then_some(sign * (hours * 60 + minutes))?
         }
     };
-    let minutes = (days(year, month, day) * 24 + hour) * 60 + minute - offset;
-    Some((minutes * 60 + second) * 1000 + millis)
+    Some((days(year, month, day) * 86_400 + clock - offset * 60) * 1000 + millis)
 }
 
 /// Returns true if a text is a day of the calendar, such as `2026-01-31`.
@@ -175,6 +197,41 @@ mod tests {
             "éééééééééééé",
         ] {
             assert_eq!(date_time(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn an_http_date_is_read_in_its_three_forms() {
+        for days in (0..=50_000).step_by(17) {
+            let at = std::time::UNIX_EPOCH + std::time::Duration::from_secs(days * 86_400 + days % 86_400);
+            let text = httpdate::fmt_http_date(at);
+            assert_eq!(http_date(&text), Some(i64::try_from(days * 86_400 + days % 86_400).expect("is small") * 1000), "{text}");
+        }
+        let same =
+            ["Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994", "Sun, 6 Nov 1994 08:49:37 UTC"];
+        assert_eq!(same.map(http_date), [Some(784_111_777_000); 4]);
+        assert_eq!(http_date("Thursday, 01-Jan-70 00:00:00 GMT"), Some(0));
+        assert_eq!(http_date("Sat Feb 29 23:59:60 2020"), date_time("2020-02-29T23:59:60Z"));
+        for bad in [
+            "",
+            "GMT",
+            "Sun, 06 Nov 1994 08:49:37",
+            "Sun 06 Nov 1994 08:49:37 GMT",
+            "Mon, 06 Nov 1994 08:49:37 GMT",
+            "Su, 06 Nov 1994 08:49:37 GMT",
+            ", 06 Nov 1994 08:49:37 GMT",
+            "Sun, 06 Non 1994 08:49:37 GMT",
+            "Sun, 06 Nov 994 08:49:37 GMT",
+            "Sun, -6 Nov 1994 08:49 GMT",
+            "Sun, 31 Nov 1994 08:49:37 GMT",
+            "Thu, 00 Dec 1994 08:49:37 GMT",
+            "Sun, 06 Nov 1994 24:49:37 GMT",
+            "Sun, 06 Nov 1994 8:49:37 GMT",
+            "Sun, 06 Nov 1994 08:49:37 +0100",
+            "Wed, 31 Dec 1969 23:59:59 GMT",
+            "Sun Nov 6 08:49:37 1994 GMT",
+        ] {
+            assert_eq!(http_date(bad), None, "{bad}");
         }
     }
 

@@ -1,10 +1,9 @@
 //! Looking for what became of an operation in doubt: what lists show that may be it.
 
-use std::collections::BTreeMap;
-
 use crate::client::doubts::became::Made;
 use crate::client::jobs::job::{Entry, headers};
 use crate::client::router::Router;
+use crate::collections::Map;
 use crate::contract::agent::CreateSession;
 use crate::contract::{Json, Operation, json_of};
 use crate::engine::{Job, Lookup, RecordId, Subject};
@@ -49,7 +48,7 @@ impl Router {
     /// The candidates, each with the name by which it is settled, and the record that is known to have it.
     pub(crate) fn reconciled(lookup: &mut Lookup) -> Json {
         // From behind, so that of several records the first is the one that is said.
-        let others: BTreeMap<&str, &RecordId> = lookup.others.iter().rev().map(|(became, record)| (became.as_str(), record)).collect();
+        let others: Map<&str, &RecordId> = lookup.others.iter().rev().map(|(became, record)| (became.as_str(), record)).collect();
         for candidate in &mut lookup.found.candidates {
             candidate.became = Made::by(&lookup.found.operation).and_then(|made| made.name(&Facts::of(candidate.item.text(), None)));
             candidate.record = candidate.became.as_deref().and_then(|name| others.get(name)).map(|record| record.0.clone());

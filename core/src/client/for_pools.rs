@@ -66,18 +66,9 @@ impl Client {
         matches!(self.command_operation(command), Some("terminate_session" | "drain_pool"))
     }
 
-    pub(crate) fn command_operation(&self, command: CommandId) -> Option<&'static str> {
-        self.router.commands.operation(command)
-    }
-
     /// Gives a command its result.
     pub(crate) fn complete(&mut self, command: CommandId, result: Result<Answered, Error>) {
         self.route(|router| router.complete(command, result));
-    }
-
-    /// A command that ended before it began.
-    pub(crate) fn reject(&mut self, error: Error, intent: Option<String>) -> CommandId {
-        self.route(|router| router.reject(error, intent))
     }
 
     /// Returns the next event for a pool.

@@ -15,6 +15,7 @@ mod sessions;
 mod text;
 
 mod facts;
+#[cfg(feature = "pools")]
 mod for_pools;
 mod news;
 mod outbox;
@@ -36,6 +37,7 @@ pub use crate::state::{
 };
 pub use begin::order::{OrderReply, PlaceOrder};
 pub use drive::{AsyncHost, Driven, Host, Responded, drive, drive_async};
+#[cfg(feature = "pools")]
 pub(crate) use news::{PoolEventKind, PoolFound, PoolNo, SlotState, WorkNo};
 pub use public::Client;
 pub use requests::Settlement;

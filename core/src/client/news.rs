@@ -1,10 +1,8 @@
 //! The events of the client for its pools.
 
 use crate::contract::Decimal;
+pub(crate) use crate::state::PoolNo;
 use crate::state::{CommandId, Listed, Name};
-
-/// A number that names a pool inside the client.
-pub(crate) type PoolNo = u32;
 
 /// A number that a pool gives to what it begins.
 pub(crate) type WorkNo = u32;

@@ -44,6 +44,15 @@ impl Client {
         self.router.carry_out_all();
         value
     }
+
+    pub(crate) fn command_operation(&self, command: CommandId) -> Option<&'static str> {
+        self.router.commands.operation(command)
+    }
+
+    /// A command that ended before it began.
+    pub(crate) fn reject(&mut self, error: Error, intent: Option<String>) -> CommandId {
+        self.route(|router| router.reject(error, intent))
+    }
 }
 
 /// The drive contract.

@@ -170,7 +170,7 @@ impl Router {
             let has_ended = self.journal.has_ended(name);
             let data = granted.iter_mut().find(|(known, _)| known == name).map(|(_, data)| data.take());
             match data {
-                Some(data) if !has_ended => claimed.extend(self.take_in_slot(name, data)),
+                Some(data) if !has_ended => claimed.extend(self.take_in_slot(pool, name, data)),
                 None if is_known && !has_ended => self.journal.claimed(name, false, None),
                 // The name may be this client's now.
                 _ => {
@@ -181,7 +181,7 @@ impl Router {
             self.answered(&PendingWrite::Name(name.clone()), None);
             self.attend(name);
         }
-        let found = claimed.into_iter().filter(|(name, _)| self.journal.user(name) == Some(&User::Pool)).collect();
+        let found = claimed.into_iter().filter(|(name, _)| self.journal.user(name) == Some(&User::Pool(pool))).collect();
         let what = if is_known { PoolEventKind::Claimed { asked: names, found } } else { PoolEventKind::NotClaimed };
         self.news.push_back(PoolEvent { pool, what });
     }

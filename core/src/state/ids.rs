@@ -13,6 +13,13 @@ pub struct StepId(pub u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct CommandId(pub u32);
 
+/// A number that names a pool inside the client. In a build without pools no such number can be made, so the compiler leaves out whatever
+/// would need one.
+#[cfg(feature = "pools")]
+pub(crate) type PoolNo = u32;
+#[cfg(not(feature = "pools"))]
+pub(crate) type PoolNo = std::convert::Infallible;
+
 impl Shaped for CommandId {
     const SHAPE: Shape = Shape::Integer;
 }

@@ -317,9 +317,9 @@ mod tests {
     #[test]
     fn a_name_is_forgotten_once_it_is_let_go_of() {
         let mut journal = journal(&name(), false, None);
-        journal.give(&name(), Some(User::Pool));
+        journal.give(&name(), Some(User::Pool(1)));
         assert!(!journal.claim(&name()), "it is this client's");
-        assert_eq!((journal.user(&name()), journal.record_of(&name()).is_some()), (Some(&User::Pool), true));
+        assert_eq!((journal.user(&name()), journal.record_of(&name()).is_some()), (Some(&User::Pool(1)), true));
         journal.delete(&name(), true);
         assert_eq!(next(&mut journal), "release");
         assert!(!journal.claim(&name()), "a step is out");

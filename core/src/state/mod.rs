@@ -14,6 +14,7 @@ mod store;
 mod tracked;
 
 pub(crate) use self::fingerprint::{Fingerprint, MemberDigests};
+pub(crate) use self::ids::PoolNo;
 pub use self::ids::{CommandId, StepId};
 pub(crate) use self::journal::Journal;
 pub(crate) use self::names::Version;

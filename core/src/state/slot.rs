@@ -2,6 +2,7 @@
 
 use arcstr::ArcStr;
 
+use super::ids::PoolNo;
 use super::names::{Name, Version};
 use super::record::Data;
 use super::store::{STORE_AGAIN, StoreCall};
@@ -19,8 +20,8 @@ pub(crate) enum User {
     Session(ArcStr),
     /// The marker of a renewal, by its job.
     Marker(JobId),
-    /// A slot of a pool, until the pool decides about it.
-    Pool,
+    /// A slot of this pool, until the pool decides about it.
+    Pool(PoolNo),
     /// A result that was not taken yet; taking it deletes the record.
     Result,
 }

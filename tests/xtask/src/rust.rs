@@ -33,6 +33,8 @@ pub(crate) const CHECKS: &[Check] = &[
         .reads(&["core", "tests/world", "tests/fuzz", "tests/sandbox", "README.md"]),
     Check::new(Lane::Rust, "lints", 600, |_| lint(&["--workspace", "--all-targets", "--all-features"])).reads(ALL),
     Check::new(Lane::Rust, "lints of core alone", 300, |_| lint(&["--package", "hopline"])).reads(CORE),
+    Check::new(Lane::Rust, "lints of core without pools", 300, |_| lint(&["--package", "hopline", "--lib", "--no-default-features"]))
+        .reads(CORE),
     Check::new(Lane::Rust, "documentation of core and its stores", 300, |_| {
         let packages = ["--package", "hopline", "--package", "hopline-store", "--lib"];
         run(cargo(&["doc"]).args(packages).args(["--no-deps", "--all-features"]).env("RUSTDOCFLAGS", "-D warnings"))

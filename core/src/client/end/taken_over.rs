@@ -21,7 +21,7 @@ impl Router {
                 self.give_up_session(&session, name);
                 jobs.into_iter().for_each(|id| self.job_is_taken_over(id));
             }
-            User::Pool => self.drop_slot(name),
+            User::Pool(_) => self.drop_slot(name),
             // Its renewal has its own name still, and whoever has the marker now finds it by that.
             User::Marker(_) | User::Result => {}
         }

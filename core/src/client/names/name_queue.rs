@@ -25,7 +25,7 @@ impl Router {
                 Some(id) => self.join_next(name, id),
                 None => self.let_in_to_session(name, &session),
             },
-            Some(User::Pool) => {
+            Some(User::Pool(_)) => {
                 let found = self.take_slot(name);
                 self.deferred.push(Deferred::LetIn(name.clone(), Box::new(found)));
             }

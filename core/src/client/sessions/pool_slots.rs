@@ -42,10 +42,10 @@ impl Router {
     }
 
     /// A slot is this client's: it waits for what its pool does with it.
-    pub(crate) fn take_in_slot(&mut self, name: &Name, data: Option<Vec<u8>>) -> Option<(Name, SlotState)> {
+    pub(crate) fn take_in_slot(&mut self, pool: PoolNo, name: &Name, data: Option<Vec<u8>>) -> Option<(Name, SlotState)> {
         let found = self.own_record(name, data.as_deref());
         let slot = state_of(&found);
-        self.journal.give(name, Some(User::Pool));
+        self.journal.give(name, Some(User::Pool(pool)));
         self.slots.insert(name.clone(), found);
         Some((name.clone(), slot))
     }
@@ -63,7 +63,7 @@ impl Router {
 
     /// Lets go of a slot that was claimed and not opened.
     pub(crate) fn release_slot(&mut self, name: &Name) {
-        if self.journal.user(name) == Some(&User::Pool) {
+        if matches!(self.journal.user(name), Some(User::Pool(_))) {
             self.take_slot(name);
             self.release(name);
         }

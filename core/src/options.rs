@@ -127,13 +127,14 @@ options! {
         until: Option<Until> => Until for [Read], |until| until.as_ref().and_then(Until::refusal);
         /// If true, the username and password are requested once the session is active. Default: yes.
         credentials: Option<bool> => FlagOn for [Wait];
-        /// If true, a session that is not usable at the deadline is returned with its `phase`; if false, that is the error `not_ready`.
+        /// If true, a session that is not usable at the deadline is returned with its `phase`; if false, that is an error.
         allow_pending: bool = false => Flag for [Wait];
         /// If true, `observe` rotates the session, a dynamic one, when its advice is to rotate. The setting stays, even after a crash.
         auto_rotate: bool = false => Flag for [Wait];
-        /// The time after which the last known state is returned, and of a session that is not usable the error `not_ready`, from when the call first may send: the wait for a busy intent has a
-        /// deadline of its own before that, as long as this one, and the wait for a place among the requests that are out is added. One last
-        /// read is made then; a request that is out then is waited for, and a purchase is sent in any case. Default: 5 minutes.
+        /// The time after which the last known state is returned, or an error if that is of a session that is not usable, from when the call
+        /// first may send: the wait for a busy intent has a deadline of its own before that, as long as this one, and the wait for a place
+        /// among the requests that are out is added. One last read is made then; a request that is out then is waited for, and a purchase is
+        /// sent in any case. Default: 5 minutes.
         deadline_ms: Option<Millis> => Time for [Read, Watch], |ms| ms.and_then(at_least_0);
         /// Further statuses that end the wait, at most 16, each of 1 to 64 bytes.
         ends: Vec<String> => Texts for [Watch], |all| ends(all);

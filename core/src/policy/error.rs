@@ -37,7 +37,8 @@ closed_enum! {
         /// The session of the intent is over, and nothing was bought.
         Ended = "ended",
         /// The session was not usable at the deadline, and goes on. The effect is [`Effect::Done`] if the session was bought, by this call
-        /// or an earlier one of its intent. Under an intent or a key of its caller's, the next start goes on with the session.
+        /// or an earlier one of its intent. Under an intent, or a key that its caller gave, the next start goes on
+        /// with the session.
         NotReady = "not_ready",
         /// The library was used in a way that is not allowed.
         Misuse = "misuse",
@@ -114,7 +115,7 @@ host_record! {
         pub retry_at: Option<Millis> => Time,
         /// The number of sends.
         pub attempts: u32,
-        /// The `data` of a success that does not fit its type; of `not_ready`, of the last read of the session. The value may hold secrets.
+        /// The `data` of a success that does not fit its type; of [`Kind::NotReady`], of the last read of the session. The value may hold secrets.
         pub raw: Option<Json>,
         /// The first failure, if this one came from a later send.
         pub cause: Option<Error>,

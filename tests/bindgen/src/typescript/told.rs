@@ -218,7 +218,7 @@ mod tests {
             "      /** The time until the next send. In milliseconds. */\n      delay_ms: number;\n",
             "      verdict: \"rotated\";\n",
             "  unit_price: number;\n",
-            "  /** The `data` of a success that does not fit its type. The value may hold secrets. Not enumerable. */\n  raw?: Json;\n",
+            "  /** The `data` of a success that does not fit its type; of `not_ready`, of the last read of the session. The value may hold secrets. Not enumerable. */\n  raw?: Json;\n",
         ] {
             assert!(printed.contains(line), "{line}\n{printed}");
         }

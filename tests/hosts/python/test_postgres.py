@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import hopline
 import pytest
@@ -9,6 +10,7 @@ import store_suite
 from conftest import ROOT
 from hopline import PostgresStore
 from postgres import PGBOUNCER, POSTGRES, Line, Pooler, Server, once_each
+from sandbox import Sandbox
 
 pytestmark = pytest.mark.skipif(not POSTGRES and os.environ.get("CI") != "true", reason="postgres is not installed; HOPLINE_POSTGRES may name the program")
 CASES = store_suite.cases(ROOT / "tests" / "store")
@@ -95,3 +97,23 @@ def test_a_call_whose_connection_is_cut_does_the_same(server: Server, how: str, 
         run_cases(server, line.dsn, short[first::step])
     finally:
         line.close()
+
+
+# The page's program.
+PROGRAM = """
+agent = hopline.AgentClient(store=hopline.PostgresStore("postgresql://worker@db.example/hopline"), daily_cap_usd=40)
+"""
+
+
+def test_the_program_of_the_page_buys_and_leaves_its_record_in_the_database(
+    server: Server, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert PROGRAM.strip() in (ROOT / "core" / "docs" / "postgres.md").read_text()
+    monkeypatch.setenv("HOPLINE_BASE_URL", sandbox.ready["agent_url"])
+    monkeypatch.setenv("HOPLINE_API_KEY", sandbox.ready["api_key"])
+    made: dict[str, Any] = {"hopline": hopline}
+    exec(PROGRAM.replace("postgresql://worker@db.example/hopline", server.dsn), made)
+    with made["agent"] as agent:
+        agent.open_session(session_type="dynamic", product_no="dynamic-world", intent="page")
+    [[count]] = server.sql("select count(*) from hopline.names where data is not null")
+    assert (count, sandbox.charges()) == (1, 1)

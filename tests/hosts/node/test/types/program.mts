@@ -127,7 +127,7 @@ export async function listen(): Promise<void> {
 const NEXT: { [Word in Advice]: boolean } = {
   stop: false, reauthenticate: false, check_base_url: false, change_request: false, read_session: true, recharge: false, raise_budget: false, read_prices: true,
   terminate_session: true, wait: true, retry_later: true, resume: true, check_account: false, wait_for_other: true, reconcile: false, wait_order: true, new_intent: true,
-  new_client: true, new_store: true, mend_store: false, read_raw: true, nothing: true, terminate_again: true,
+  new_client: true, new_store: true, mend_store: false, read_raw: true, nothing: true, wait_session: true, terminate_again: true,
 };
 
 export function next(error: HoplineError): boolean {

@@ -80,6 +80,7 @@ private open class Fake : Agent {
         timeout: Duration?,
         headers: Map<String, Secret>?,
         credentials: Boolean?,
+        allowPending: Boolean?,
         autoRotate: Boolean?,
         deadline: Duration?,
         ends: List<String>?,

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+import pytest
 from hopline import PostgresStore
 from hopline._postgres import script
 
@@ -110,6 +111,26 @@ class Server:
     def close(self) -> None:
         self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+needs_postgres = pytest.mark.skipif(
+    not POSTGRES and os.environ.get("CI") != "true", reason="postgres is not installed; HOPLINE_POSTGRES may name the program"
+)
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Server]:
+    """One server for the tests of a file."""
+    server = Server()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def server(running: Server) -> Server:
+    """That server, with nothing in the tables of Hopline."""
+    running.empty()
+    return running
 
 
 class Pooler:

@@ -1,7 +1,7 @@
 """`PostgresStore` over a real server: what every store must do, also through a pooler, over lines that are cut, in races and late."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import hopline
@@ -9,25 +9,12 @@ import pytest
 import store_suite
 from conftest import ROOT
 from hopline import PostgresStore
-from postgres import PGBOUNCER, POSTGRES, Line, Pooler, Server, once_each
+from postgres import PGBOUNCER, Line, Pooler, Server, needs_postgres, once_each, running, server
 from sandbox import Sandbox
 
-pytestmark = pytest.mark.skipif(not POSTGRES and os.environ.get("CI") != "true", reason="postgres is not installed; HOPLINE_POSTGRES may name the program")
+pytestmark = needs_postgres
 CASES = store_suite.cases(ROOT / "tests" / "store")
 NAME = "5e.i00000000000000000000000000000001"
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[Server]:
-    server = Server()
-    yield server
-    server.close()
-
-
-@pytest.fixture
-def server(running: Server) -> Server:
-    running.empty()
-    return running
 
 
 class Shop:

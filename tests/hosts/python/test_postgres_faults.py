@@ -20,25 +20,12 @@ import pytest
 from canned import SOUND, bought, never, until
 from conftest import BUY
 from hopline import PostgresStore, _postgres
-from postgres import POSTGRES, Server, start, together
+from postgres import Server, needs_postgres, running, server, start, together
 
-pytestmark = pytest.mark.skipif(not POSTGRES and os.environ.get("CI") != "true", reason="postgres is not installed; HOPLINE_POSTGRES may name the program")
+pytestmark = needs_postgres
 NAME = "5e.i00000000000000000000000000000001"
 OTHER = "5e.i00000000000000000000000000000002"
 ROUNDS = 1000
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[Server]:
-    server = Server()
-    yield server
-    server.close()
-
-
-@pytest.fixture
-def server(running: Server) -> Server:
-    running.empty()
-    return running
 
 
 def backend(store: PostgresStore) -> int:

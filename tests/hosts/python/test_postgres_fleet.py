@@ -1,10 +1,8 @@
 """Clients that share a database: what they buy together, what becomes of those that are killed, and the command over it."""
 
 import asyncio
-import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 
@@ -14,23 +12,10 @@ from canned import until
 from command_line import Shell
 from conftest import BUY
 from hopline import PostgresStore
-from postgres import POSTGRES, Server, together
+from postgres import Server, needs_postgres, running, server, together
 from sandbox import Sandbox
 
-pytestmark = pytest.mark.skipif(not POSTGRES and os.environ.get("CI") != "true", reason="postgres is not installed; HOPLINE_POSTGRES may name the program")
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[Server]:
-    server = Server()
-    yield server
-    server.close()
-
-
-@pytest.fixture
-def server(running: Server) -> Server:
-    running.empty()
-    return running
+pytestmark = needs_postgres
 
 
 def test_clients_buy_an_intent_once_and_keep_a_cap_to_the_cent(server: Server, sandbox: Sandbox) -> None:

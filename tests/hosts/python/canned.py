@@ -1,8 +1,10 @@
 """A client without a service: what it is made with, and what it is answered."""
 
+import gc
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
+from warnings import WarningMessage
 
 import hopline
 
@@ -26,3 +28,10 @@ def until(holds: Callable[[], object]) -> None:
     while not holds():
         assert time.monotonic() < end, "it never came"
         time.sleep(0.01)
+
+
+def until_dropped(warned: Iterable[WarningMessage]) -> None:
+    """Collects garbage until a client has said that it was dropped, which is the last that it does. Another thread may be the one that drops it: one
+    of its own that looks at it just now, or one that collects garbage.
+    """
+    until(lambda: gc.collect() is not None and any("a hopline client" in str(warning.message) for warning in warned))

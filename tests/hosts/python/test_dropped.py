@@ -12,6 +12,7 @@ from typing import Any
 
 import hopline
 import pytest
+from canned import until, until_dropped
 from conftest import BUY
 from hopline._failure import moment
 from memory_store import Memory, MemoryStore
@@ -29,9 +30,9 @@ def test_a_client_that_is_dropped_warns_and_gives_its_intents_back(tmp_path: Pat
     for stores in (lambda: MemoryStore(memory), lambda: hopline.FolderStore(tmp_path)):
         agent = hopline.AgentClient(**SOUND, http=bought, store=stores())
         agent.open_session(**BUY, intent="job-1")
-        with pytest.warns(ResourceWarning, match="without being closed"):
+        with pytest.warns(ResourceWarning, match="without being closed") as warned:
             del agent
-            gc.collect()
+            until_dropped(warned)
         with hopline.AgentClient(**SOUND, http=bought, store=stores()) as again:
             assert again.open_session(**BUY, intent="job-1").session_id == "s-1"
 
@@ -47,7 +48,7 @@ def test_a_client_that_is_dropped_where_warnings_are_errors_gives_its_intents_ba
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         del agent
-        gc.collect()
+        until(lambda: gc.collect() is not None and raised)
     assert raised == [ResourceWarning]
     with hopline.AgentClient(**SOUND, http=bought, store=MemoryStore(memory)) as again:
         assert again.open_session(**BUY, intent="job-1").session_id == "s-1"

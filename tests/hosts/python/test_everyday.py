@@ -16,7 +16,7 @@ from typing import Any
 import hopline
 import numpy
 import pytest
-from canned import SOUND, bought
+from canned import SOUND, bought, until_dropped
 from sandbox import Sandbox
 
 
@@ -65,6 +65,7 @@ def test_a_client_that_was_dropped_is_named_by_its_line() -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         hopline.AgentClient(**SOUND, http=bought).get_session(session_id="s-1")
+        until_dropped(caught)
     assert "made at test_everyday.py:" in str([one.message for one in caught if one.category is ResourceWarning])
 
 

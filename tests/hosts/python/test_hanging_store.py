@@ -1,7 +1,6 @@
 """Stores that do not answer, or raise what is no `Exception`: nobody waits for ever, and nothing is kept from others."""
 
 import asyncio
-import gc
 import os
 import subprocess
 import sys
@@ -13,7 +12,7 @@ from typing import Any
 
 import hopline
 import pytest
-from canned import SOUND, bought, never, until
+from canned import SOUND, bought, never, until, until_dropped
 from conftest import BUY
 from memory_store import LeasedMemoryStore, Memory, MemoryStore
 from wrapping import Wrapped, records
@@ -206,9 +205,9 @@ def closed_in_a_call(store: hopline.Store) -> None:
 
 def dropped(store: hopline.Store) -> None:
     agent = hopline.AgentClient(**SOUND, http=never, store=store)
-    with pytest.warns(ResourceWarning, match="without being closed"):
+    with pytest.warns(ResourceWarning, match="without being closed") as warned:
         del agent
-        gc.collect()
+        until_dropped(warned)
 
 
 @pytest.mark.parametrize("at", ["release", "close"])

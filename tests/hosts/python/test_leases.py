@@ -1,17 +1,15 @@
 """A store of one's own whose claims end while their owner lives: nothing is sent under names that somebody else may have."""
 
 import asyncio
-import gc
 import os
 import signal
 import threading
-import weakref
 from collections.abc import Callable
 from typing import Any
 
 import hopline
 import pytest
-from canned import SOUND, bought, never, until
+from canned import SOUND, bought, never, until, until_dropped
 from conftest import BUY
 from hopline._http import transport_for_threads
 from memory_store import LeasedMemoryStore, Memory, MemoryStore
@@ -130,9 +128,9 @@ def test_what_a_store_calls_keeps_no_client_alive_and_does_nothing_once_it_is_ov
     store = LeasedMemoryStore(memory)
     agent = hopline.AgentClient(**SOUND, http=bought, store=store)
     agent.open_session(**BUY, intent="job-1")
-    with pytest.warns(ResourceWarning, match="without being closed"):
+    with pytest.warns(ResourceWarning, match="without being closed") as warned:
         del agent
-        gc.collect()
+        until_dropped(warned)
     assert not memory.owners and store.lost is not None
     store.lost()
     closed = LeasedMemoryStore(memory)
@@ -203,11 +201,9 @@ def test_a_client_that_was_dropped_while_its_store_was_asked_buys_nothing_for_it
     pool = agent.open_pool("shop", size=1, keep_ready=1, **BUY, daily_cap_usd=100)
     try:
         assert asked.wait(60)
-        engine = weakref.ref(agent._engine)
-        with pytest.warns(ResourceWarning, match="without being closed"):
+        with pytest.warns(ResourceWarning, match="without being closed") as warned:
             del agent, pool
-            gc.collect()
-            until(lambda: engine() is None)
+            until_dropped(warned)
     finally:
         over.set()
     assert sent == ["GET"]

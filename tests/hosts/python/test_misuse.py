@@ -2,7 +2,6 @@
 
 import asyncio
 import dataclasses
-import gc
 import inspect
 import os
 import pickle
@@ -16,7 +15,7 @@ from typing import Any
 
 import hopline
 import pytest
-from canned import never
+from canned import never, until_dropped
 from conftest import BUY
 from sandbox import Sandbox
 from wrapping import Wrapped, records
@@ -236,9 +235,9 @@ def test_a_store_serves_one_client_at_a_time(tmp_path: Path) -> None:
             make(**SOUND, store=store)
     first.close()
     other = hopline.AgentClient(**SOUND, store=store)
-    with pytest.warns(ResourceWarning, match="without being closed"):
+    with pytest.warns(ResourceWarning, match="without being closed") as warned:
         del other
-        gc.collect()
+        until_dropped(warned)
     with hopline.AgentClient(**SOUND, store=store) as third:
         assert third.saved() == []
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import hopline
 import pytest
-from canned import SOUND, bought, until
+from canned import SOUND, bought, until, until_dropped
 from conftest import BUY
 from memory_store import Memory, MemoryStore
 from wrapping import Wrapped
@@ -167,10 +167,10 @@ def test_a_client_that_is_dropped_while_its_store_is_broken_lets_go() -> None:
     agent = hopline.AgentClient(**SOUND, http=bought, store=Breaking(memory))
     agent.create_session(**BUY, intent="job-1")
     assert len(memory.owners) == 1 and background()
-    with pytest.warns(ResourceWarning, match="without being closed"):
+    with pytest.warns(ResourceWarning, match="without being closed") as warned:
         del agent
-        # Its own thread may be looking at it just now.
-        until(lambda: gc.collect() is not None and not memory.owners)
+        until_dropped(warned)
+    assert not memory.owners
     until(lambda: not background())
 
 

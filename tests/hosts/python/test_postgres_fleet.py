@@ -8,7 +8,7 @@ from pathlib import Path
 
 import hopline
 import pytest
-from canned import until
+from canned import until, until_dropped
 from command_line import Shell
 from conftest import BUY
 from hopline import PostgresStore
@@ -110,8 +110,9 @@ def test_a_client_that_is_dropped_lets_go(server: Server, sandbox: Sandbox) -> N
     agent = hopline.AgentClient(**sandbox.account, store=PostgresStore(server.dsn))
     agent.open_session(**BUY, intent="job-1")
     assert server.sql("select count(*) from hopline.names where owner is not null") == [(1,)]
-    with pytest.warns(ResourceWarning, match="without being closed"):
+    with pytest.warns(ResourceWarning, match="without being closed") as warned:
         del agent
+        until_dropped(warned)
         until(lambda: server.sql("select count(*) from hopline.names where owner is not null") == [(0,)])
 
 

@@ -1,7 +1,6 @@
 """The work of a client, and who does it when an event loop ends or stands still, a thread dies, a listener raises, or the client is closed."""
 
 import asyncio
-import gc
 import logging
 import os
 import signal
@@ -12,7 +11,7 @@ from typing import Any
 
 import hopline
 import pytest
-from canned import SESSION, SOUND, bought, until
+from canned import SESSION, SOUND, bought, until, until_dropped
 from conftest import BUY
 from memory_store import Memory, MemoryStore
 from sandbox import Sandbox
@@ -159,9 +158,8 @@ def test_a_task_whose_loop_was_closed_is_collected_with_its_client_which_gives_i
     assert memory.owners
     loop.close()
     tasks.clear()
-    gc.collect()
-    until(lambda: not memory.owners)
-    assert any(warning.category is ResourceWarning and "hopline client" in str(warning.message) for warning in recwarn)
+    until_dropped(recwarn)
+    assert not memory.owners
     with hopline.AgentClient(**SOUND, http=bought, store=MemoryStore(memory)) as again:
         assert again.open_session(**BUY, intent="job-1").session_id == "s-1"
 
@@ -401,9 +399,9 @@ def test_one_background_thread_works_and_none_stays_though_two_were_started(is_d
     agent.create_session(**BUY)
     until(lambda: deletes >= 3 or is_dropped)
     if is_dropped:
-        with pytest.warns(ResourceWarning):
+        with pytest.warns(ResourceWarning) as warned:
             del agent
-            gc.collect()
+            until_dropped(warned)
     else:
         agent.close()
     until(lambda: not set(storing()) - before)

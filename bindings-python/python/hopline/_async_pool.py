@@ -13,6 +13,8 @@ from ._commands import begin, pool_params
 from ._errors import misuse
 from ._log import log
 from ._opening import Opening
+from ._origins import LeaseOrigin
+from ._proxy import of
 from ._seen import Seen, is_block, seen_text, shown, wait_ms
 from ._tasks import here
 from ._told import LeaseAdvice, PoolStatus, read_pool_status
@@ -57,7 +59,8 @@ class AsyncLease:
     def __init__(self, engine: Engine, command: int, told: Mapping[str, Any], target: str | None, blocked: Callable[[Any], bool] | None) -> None:
         self._data = engine.leases.data(command, told)
         self.session_id, self.generation, self.slot, self.target = told["session_id"], told["generation"], told["slot"], target
-        self.proxy = Proxy(**{name: value for name, value in told["proxy"].items() if name in Proxy._fields})
+        proxy = Proxy(**{name: value for name, value in told["proxy"].items() if name in Proxy._fields})
+        self.proxy = of(LeaseOrigin(self), proxy)
         self._engine, self._command, self._blocked, self.retry_at = engine, command, blocked, None
         engine.leases.look_after(self, command)
         engine.leases.use(command, here())

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar
 from ._errors import noted
 from ._opening import Opening
 from ._seen import Seen
+from ._origins import SessionOrigin
+from ._proxy import of
 from ._session import Known, SessionReply, plain
 from ._told import HoplineError, Phase
-from ._types import RotateReason, Session
+from ._types import Proxy, RotateReason, Session
 from ._value import Reply, field
 from ._values import UNSET
 
@@ -70,6 +72,11 @@ class AsyncOpenSession(SessionReply):
         def phase(self) -> Phase:
             """The phase of the session."""
             return self._known.phase
+
+    @property
+    def proxy(self) -> Proxy:
+        """The proxy; empty as long as the session is not usable."""
+        return of(SessionOrigin(self.session_id, self._known), (self.session.proxy or Proxy()).__replace__())
 
     @property
     def generation(self) -> int:

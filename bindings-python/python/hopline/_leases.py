@@ -157,6 +157,8 @@ class Leases:
         """The exit of each lease that is out."""
         self._users: dict[int, weakref.ref[object]] = {}
         """The thread or task that used each lease last. One that has ended keeps nothing."""
+        self._ends: dict[int, list[Callable[[], None]]] = {}
+        """The functions to call once a lease was given back."""
 
     def granted(self, command: int, told: Mapping[str, Any]) -> None:
         """Notes a granted lease, even if its caller is gone. The engine's lock is held."""
@@ -168,6 +170,16 @@ class Leases:
         """Notes the thread or task that uses a lease from now on."""
         if user is not None and command in self.out:
             self._users[command] = weakref.ref(user)
+
+    def at_end(self, command: int, call: Callable[[], None]) -> None:
+        """Calls a function once the lease was given back, in any thread and with the engine's lock held."""
+        self._ends.setdefault(command, []).append(call)
+        if command not in self.out:
+            self._end(command)
+
+    def _end(self, command: int) -> None:
+        for call in self._ends.pop(command, ()):
+            call()
 
     def count(self, pool: int, without: object | None = None) -> int:
         """Returns the number of a pool's leases that are out, without those of a thread or task."""
@@ -282,4 +294,5 @@ class Leases:
             self._since.pop(command, None)
             self._kept.pop(command, None)
             self._users.pop(command, None)
+            self._end(command)
         self._refs.pop(command, None)

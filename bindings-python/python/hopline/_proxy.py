@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, get_args
 
 from ._errors import ask, invalid
-from ._value import Value
+from ._value import Value, field
 from ._values import UNSET, Secret
+
+if TYPE_CHECKING:
+    from ._port import Loopback
+    from ._types import Proxy
 
 UseWith: TypeAlias = Literal["requests", "httpx", "aiohttp", "playwright", "curl"]
 """The HTTP client that a session's proxy is for."""
@@ -27,8 +31,18 @@ class Settings(dict[str, Any]):
     __str__ = __repr__
 
 
+class Origin(Protocol):
+    """The lease or session that a proxy is of."""
+
+    def loopback(self, proxy: Proxy, port: int) -> Loopback:
+        """Opens a port that leads through it for as long as it lasts."""
+        ...
+
+
 class Reachable(Value):
     """The methods of a proxy."""
+
+    _origin: Origin | None = field(init=False, repr=False, compare=False)
 
     if TYPE_CHECKING:
         host: str | None
@@ -70,11 +84,33 @@ class Reachable(Value):
         """For curl: pass it to the standard input of `curl --config -`. As an argument, every user of the machine could read it."""
         return Secret(self._told("curl")["curl"])
 
+    def on_loopback(self, port: int = 0) -> Loopback:
+        """Opens a port on 127.0.0.1 that needs no login, for Selenium, wget and whatever else can't log in to a proxy:
+        `with lease.proxy.on_loopback() as url`. HTTP CONNECT, plain HTTP and SOCKS5 all lead through the session; the port of a lease closes
+        with its lease, and after a rotation the port of a session closes the connections of the exit before.
+
+        Args:
+            port: The port's number. Default: any free one.
+        """
+        origin = getattr(self, "_origin", None)
+        if origin is not None:
+            opened: Loopback = origin.loopback(self, port)
+            return opened
+        from ._port import of_proxy
+
+        return of_proxy(self, port)  # type: ignore[arg-type]
+
     def _told(self, client: str) -> Settings:
         proxy = {name: getattr(self, name) for name in ("host", "port", "protocol", "username", "password", "full_url")}
         told = Settings(ask("proxy", client=client, proxy=proxy))
         _check_package("proxy", client, told["scheme"])
         return told
+
+
+def of(origin: Origin, proxy: Proxy) -> Proxy:
+    """Returns a proxy that knows the lease or session that it is of."""
+    object.__setattr__(proxy, "_origin", origin)
+    return proxy
 
 
 def check_use_with(operation: str, params: Mapping[str, Any], client: UseWith | None) -> None:

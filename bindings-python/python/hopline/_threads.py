@@ -12,9 +12,9 @@ from queue import Empty, SimpleQueue
 from ._log import log
 
 
-def in_background(work: Callable[[], object]) -> None:
+def in_background(work: Callable[[], object], name: str = "hopline-store") -> None:
     """Runs work in a thread of its own. Raises `RuntimeError` if there can be no more threads, as in an ending interpreter."""
-    _start(threading.Thread(target=work, name="hopline-store", daemon=True))
+    _start(threading.Thread(target=work, name=name, daemon=True))
 
 
 def _start(thread: threading.Thread) -> None:

@@ -60,13 +60,13 @@ L = TypeVar("L", bound=AnyLease)
 class Asked:
     """One request of an HTTP client, over as many leases as it takes."""
 
-    def __init__(self, method: str, url: str, *, key: str | None = None, timeout: float = WAIT, is_sent_once: bool = False) -> None:
-        self.url, self._key, self._timeout, self._avoid = url, key, timeout, cast("str | None", None)
+    def __init__(self, method: str, url: str, *, key: str | None = None, wait: float = WAIT, is_sent_once: bool = False) -> None:
+        self.url, self._key, self._wait, self._avoid = url, key, wait, cast("str | None", None)
         self._left = REPEATS if method.upper() in SAFE and not is_sent_once else 0
 
     def terms(self) -> dict[str, Any]:
         """The terms of the next lease: its target is the host of the URL."""
-        return {"target": urlsplit(self.url).hostname, "key": self._key, "avoid": self._avoid, "timeout": self._timeout}
+        return {"target": urlsplit(self.url).hostname, "key": self._key, "avoid": self._avoid, "timeout": self._wait}
 
     def repeats(self, lease: AnyLease, advice: str) -> bool:
         """Returns true if an answer with that advice is a block, and the request is to be repeated through another session."""
@@ -157,6 +157,8 @@ def _answer(sending: Sending[L, A], asked: Asked, lease: L, blocked: list[A]) ->
 def _sent(sending: Sending[L, A], lease: L) -> A:
     try:
         return sending.send(lease)
+    except HoplineError:  # the proxy is not for this client
+        raise
     except Exception as error:  # an interrupt says nothing about the exit
         lease.observe(error)
         raise
@@ -203,6 +205,8 @@ async def _answer_async(sending: AsyncSending[L, A], asked: Asked, lease: L, blo
 async def _sent_async(sending: AsyncSending[L, A], lease: L) -> A:
     try:
         return await sending.send(lease)
+    except HoplineError:
+        raise
     except Exception as error:  # a cancellation says nothing about the exit
         lease.observe(error)
         raise
@@ -245,8 +249,8 @@ def check_pool(pool: object, kind: str, user: str) -> None:
     """Refuses a pool of the other kind of client."""
     if type(pool).__name__ == kind:
         return
-    other = "AsyncAgentClient" if kind == "AsyncPool" else "AgentClient"
-    misuse("pool", f"`{user}` works through a pool that a `{other}` opened, and was given `{type(pool).__name__}`")
+    other = "an `AsyncAgentClient`" if kind == "AsyncPool" else "an `AgentClient`"
+    misuse("pool", f"`{user}` works through a pool that {other} opened, and was given `{type(pool).__name__}`")
 
 
 # What belongs to an exit: connections and cookies.

@@ -41,14 +41,14 @@ class PoolTransport(_Transport):
     Args:
         pool: A pool that an `AgentClient` opened.
         key: A key for a sticky session, for all requests of this transport.
-        timeout: The seconds for which a request waits for a session.
+        wait: The seconds for which a request waits for a session.
         options: The options of an `HTTPTransport` for each exit, such as `verify` and `http2`. Those of the client itself do not reach a
             transport.
     """
 
-    def __init__(self, pool: Pool, *, key: str | None = None, timeout: float = WAIT, **options: Any) -> None:
+    def __init__(self, pool: Pool, *, key: str | None = None, wait: float = WAIT, **options: Any) -> None:
         check_pool(pool, "Pool", "PoolTransport")
-        self._pool, self._key, self._timeout = pool, key, timeout
+        self._pool, self._key, self._wait = pool, key, wait
         self._through = _Through("HTTPTransport", options)
 
     if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class PoolTransport(_Transport):
     def handle_request(self, request: Any) -> Any:
         """Sends a request through a lease; a safe one that is blocked, through up to two others."""
         sending = _Sending(self._through, request)
-        response, lease = through(self._pool, sending.asked(self._key, self._timeout), sending)
+        response, lease = through(self._pool, sending.asked(self._key, self._wait), sending)
         if lease is not None:
             response.stream = sending.body(_Body, response.stream, lease)
         return response
@@ -83,9 +83,9 @@ class PoolTransport(_Transport):
 class AsyncPoolTransport(_AsyncTransport):
     """The same for `httpx.AsyncClient` or `httpx2.AsyncClient`, and a pool that an `AsyncAgentClient` opened."""
 
-    def __init__(self, pool: AsyncPool, *, key: str | None = None, timeout: float = WAIT, **options: Any) -> None:
+    def __init__(self, pool: AsyncPool, *, key: str | None = None, wait: float = WAIT, **options: Any) -> None:
         check_pool(pool, "AsyncPool", "AsyncPoolTransport")
-        self._pool, self._key, self._timeout = pool, key, timeout
+        self._pool, self._key, self._wait = pool, key, wait
         self._through = _Through("AsyncHTTPTransport", options)
 
     if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class AsyncPoolTransport(_AsyncTransport):
     async def handle_async_request(self, request: Any) -> Any:
         """Sends a request through a lease; a safe one that is blocked, through up to two others."""
         sending = _AsyncSending(self._through, request)
-        response, lease = await through_async(self._pool, sending.asked(self._key, self._timeout), sending)
+        response, lease = await through_async(self._pool, sending.asked(self._key, self._wait), sending)
         if lease is not None:
             response.stream = sending.body(_AsyncBody, response.stream, lease)
         return response
@@ -130,7 +130,9 @@ class _Through:
         if "_context" not in vars(self):  # a TLS context for all exits, since making one takes longer than a request
             trust = {name: self._options.pop(name) for name in ("verify", "cert", "trust_env") if name in self._options}
             self._context = self.library.create_ssl_context(**trust)  # type: ignore[union-attr]
-        return getattr(self.library, self._transport)(verify=self._context, **lease.proxy.for_httpx(), **self._options)
+        library: Any = self.library
+        proxy = library.Proxy(lease.proxy.for_httpx()["proxy"])  # not as a text, which older ones do not take
+        return getattr(library, self._transport)(verify=self._context, proxy=proxy, **self._options)
 
 
 class _Request:
@@ -142,10 +144,10 @@ class _Request:
         self._library = its.library = import_module("httpx2" if "httpx2" in roots else "httpx")
         self.client_error: type[Exception] = self._library.ProxyError
 
-    def asked(self, key: str | None, timeout: float) -> Asked:
+    def asked(self, key: str | None, wait: float) -> Asked:
         """The request for the pool. A body that is a stream can be sent once only."""
         is_sent_once = not isinstance(self._request.stream, self._library.ByteStream)
-        return Asked(self._request.method, str(self._request.url), key=key, timeout=timeout, is_sent_once=is_sent_once)
+        return Asked(self._request.method, str(self._request.url), key=key, wait=wait, is_sent_once=is_sent_once)
 
     def body(self, kind: type, stream: Any, lease: Any) -> Any:
         """The body of an answer, which gives the lease back."""

@@ -57,6 +57,11 @@ class Sandbox:
         """How often the service has done an operation."""
         return int(self.state()["executions"].get(operation, 0))
 
+    def visits(self) -> list[dict[str, Any]]:
+        """The visits to the target, the oldest first."""
+        visits: list[dict[str, Any]] = self._ask("visits", None)["visits"]
+        return visits
+
     def charges(self) -> int:
         return len(self.state()["charges"])
 

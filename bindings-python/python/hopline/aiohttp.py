@@ -1,0 +1,132 @@
+"""Sessions of aiohttp that send through a pool.
+
+    from hopline.aiohttp import pool_session
+
+    async with agent.open_pool("shop", size=3, use_with="aiohttp", ...) as pool, pool_session(pool) as http:
+        async with http.get("https://shop.example/") as page:
+            ...
+
+Each request has a lease of its own, until its body is read or closed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+from yarl import URL
+
+from ._errors import misuse
+from ._through import WAIT, Asked, AsyncSending, Cookies, Exits, check_pool, through_async
+
+if TYPE_CHECKING:
+    from ._async_pool import AsyncLease, AsyncPool
+
+__all__ = ["pool_session"]
+
+
+def pool_session(
+    pool: AsyncPool, *, key: str | None = None, wait: float = WAIT, ssl: Any = True, middlewares: Iterable[Any] = (), **options: Any
+) -> aiohttp.ClientSession:
+    """Makes a session whose requests go through a pool, also its web sockets: of those the lease goes back when they are closed.
+
+    Args:
+        pool: A pool that an `AsyncAgentClient` opened.
+        key: A key for a sticky session of the pool, for all requests of this one.
+        wait: The seconds for which a request waits for a session of the pool.
+        ssl: The TLS context of connections, as for `aiohttp.TCPConnector`.
+        middlewares: Further middlewares. Each request that they send has a lease of its own.
+        options: The options of an `aiohttp.ClientSession`.
+    """
+    check_pool(pool, "AsyncPool", "pool_session")
+    if "connector" in options:
+        raise TypeError("the pool chooses the connection of each request: leave `connector` out")
+    connector = _Connector(ssl)
+    own = _Middleware(pool, key, wait, connector)
+    return aiohttp.ClientSession(connector=connector, middlewares=(*middlewares, own), **options)
+
+
+_through: ContextVar[aiohttp.TCPConnector | None] = ContextVar("hopline_connector", default=None)
+"""The connections of the exit through which this task sends."""
+
+
+class _Connector(aiohttp.TCPConnector):
+    """Keeps the connections of each exit apart."""
+
+    def __init__(self, ssl: Any) -> None:
+        super().__init__()
+        self.exits = Exits[aiohttp.TCPConnector](lambda lease: aiohttp.TCPConnector(ssl=ssl))
+
+    async def connect(self, req: Any, traces: Any, timeout: Any) -> Any:
+        connector = _through.get()
+        if connector is None:
+            misuse("pool_session", "the request was given `middlewares` of its own, and so no session of the pool; give them to `pool_session`")
+        return await connector.connect(req, traces, timeout)
+
+    async def close(self, **how: Any) -> None:
+        for connector in self.exits.clear():
+            await connector.close(**how)
+        await super().close(**how)
+
+
+class _Middleware:
+    def __init__(self, pool: AsyncPool, key: str | None, wait: float, connector: _Connector) -> None:
+        self._pool, self._key, self._wait = pool, key, wait
+        self.exits, self.cookies = connector.exits, Cookies()
+
+    async def __call__(self, request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+        asked = Asked(request.method, str(request.url), key=self._key, wait=self._wait, is_sent_once=bool(request.body))
+        response, lease = await through_async(self._pool, asked, _Sending(self, request, handler))
+        if lease is not None:
+            if response.connection is None:  # the body was there with the head
+                lease.release()
+            else:
+                response.connection.add_callback(_Released(lease, response.content))
+        return response
+
+
+class _Sending(AsyncSending[Any, aiohttp.ClientResponse]):
+    client_error = aiohttp.ClientConnectionError
+
+    def __init__(self, its: _Middleware, request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> None:
+        self._its, self._request, self._handler = its, request, handler
+        self._cookie = request.headers.get("Cookie")
+
+    async def send(self, lease: AsyncLease) -> aiohttp.ClientResponse:
+        request, url = self._request, str(self._request.url)
+        exit, old = self._its.exits.of(lease)
+        if old is not None:
+            await old.close()
+        request.update_proxy(URL(lease.proxy.for_aiohttp()["proxy"]), None, None)
+        cookie = self._its.cookies.header(exit, url, self._cookie)
+        request.headers.popall("Cookie", None)
+        if cookie is not None:
+            request.headers["Cookie"] = cookie
+        before = _through.set(exit.connections)
+        try:
+            response = await self._handler(request)
+        finally:
+            _through.reset(before)
+        got = response.headers.getall("Set-Cookie", [])
+        self._its.cookies.take(exit, url, response.status, response.headers.get("Location"), got)
+        return response
+
+    async def drop(self, answer: aiohttp.ClientResponse) -> None:
+        answer.close()
+
+
+class _Released:
+    """What aiohttp calls once a connection is free again or is closed."""
+
+    def __init__(self, lease: AsyncLease, content: aiohttp.StreamReader) -> None:
+        self._lease, self._content = lease, content
+
+    def __call__(self) -> None:
+        try:
+            # A body that the program closes early has another error.
+            if isinstance(error := self._content.exception(), aiohttp.ClientPayloadError | aiohttp.ServerTimeoutError):
+                self._lease.observe(error)
+        finally:
+            self._lease.release()

@@ -1,0 +1,114 @@
+"""A target site that crawlers crawl through pools, and what its log shows of it."""
+
+import gzip
+import json
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from sandbox import Sandbox
+
+POOL: dict[str, Any] = {"name": "shop", "size": 3, "session_type": "dynamic", "product_no": "dynamic-world", "quantity": 0.1, "protocol": "http"}
+
+
+@dataclass
+class Target:
+    """The site, over https with a certificate of a private authority, and the service whose sessions lead there."""
+
+    sandbox: Sandbox
+
+    @property
+    def url(self) -> str:
+        """Its address, without a slash at the end."""
+        return self.sandbox.ready["tls_target"].rstrip("/")
+
+    @property
+    def authority(self) -> str:
+        """The file of the authority."""
+        return self.sandbox.ready["tls_ca"]
+
+    def rules(self, **rules: Any) -> None:
+        """Changes its rules."""
+        self.sandbox.control("target", rules)
+
+    def visits(self) -> list[dict[str, Any]]:
+        """The requests that came through sessions, the oldest first."""
+        visits: list[dict[str, Any]] = self.sandbox._ask("visits", None)["visits"]
+        return [visit for visit in visits if visit["exit"] != "127.0.0.1" and visit["path"].startswith("/p")]
+
+    def check_pages(self, pages: int) -> None:
+        """Each page was answered once but for what was blocked, by no exit after its block, over one connection an exit; rotations are blocks, and
+        nothing was bought beyond the pool's size.
+        """
+        visits = self.visits()
+        answered = Counter(visit["path"] for visit in visits if visit["status"] == 200)
+        blocked = [visit for visit in visits if visit["status"] == 403]
+        assert answered == Counter(f"/p{page}" for page in range(pages)), answered
+        assert len(visits) == pages + len(blocked) and blocked
+        exits = {visit["exit"] for visit in visits}
+        assert len({(visit["exit"], visit["connection"]) for visit in visits}) == len(exits)
+        last: dict[str, int] = {}
+        for visit in visits:
+            assert last.get(visit["exit"]) != 403, f"{visit['exit']} was used after its block"
+            last[visit["exit"]] = visit["status"]
+        # An exit whose block came at the end may not have been changed any more.
+        rotations = self.sandbox.times("rotate_session")
+        assert len(exits) - 3 <= rotations <= len(blocked) and len(blocked) - rotations <= 3, (rotations, len(blocked), len(exits))
+        assert self.sandbox.charges() == 3
+
+
+@contextmanager
+def target(folder: Path, *options: str) -> Iterator[Target]:
+    """A sandbox with its site. What it makes lies in the folder."""
+    quick = ("--seed", "7", "--provisioning-ms", "0", "--session-limit", "1000", "--rate-limit", "1000000")
+    sandbox = Sandbox(*quick, "--tls", str(folder), *options)
+    try:
+        yield Target(sandbox)
+    finally:
+        sandbox.close()
+
+
+class CookieSite:
+    """A site that gives each exit a cookie with its address, and answers the first request of page 5 with a captcha, all of it compressed."""
+
+    def __init__(self) -> None:
+        self.visits: list[tuple[str, str, str | None]] = []
+        """The exit, path and cookie of each request."""
+        site = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                exit = self.client_address[0]
+                is_first = all(path != self.path for _, path, _ in site.visits)
+                site.visits.append((exit, self.path, self.headers.get("Cookie")))
+                body = gzip.compress(b"<p>a captcha</p>" if self.path == "/p5" and is_first else b"<p>a page</p>")
+                self.send_response(200)
+                for name, value in (("Set-Cookie", f"exit={exit}"), ("Content-Encoding", "gzip"), ("Content-Type", "text/html")):
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: Any) -> None: ...
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+
+    def __enter__(self) -> "CookieSite":
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+def last_line(out: str) -> dict[str, Any]:
+    """What a program printed at its end."""
+    told: dict[str, Any] = json.loads(out.splitlines()[-1])
+    return told

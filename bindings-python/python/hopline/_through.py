@@ -102,7 +102,7 @@ class Sending(Generic[L, A]):
 
 
 class AsyncSending(Generic[L, A]):
-    """The same in a task."""
+    """How an HTTP client for tasks sends a request."""
 
     client_error: type[Exception]
 
@@ -171,7 +171,7 @@ def _drop(sending: Sending[L, A], answers: list[A]) -> None:
 
 
 async def through_async(pool: AsyncPool, asked: Asked, sending: AsyncSending[AsyncLease, A]) -> tuple[A, AsyncLease | None]:
-    """The same in a task."""
+    """Does in a task as `through` does in a thread."""
     blocked: list[A] = []
     try:
         while True:
@@ -253,7 +253,7 @@ def check_pool(pool: object, kind: str, user: str) -> None:
     misuse("pool", f"`{user}` works through a pool that {other} opened, and was given `{type(pool).__name__}`")
 
 
-# What belongs to an exit: connections and cookies.
+# Connections and cookies, which belong to an exit.
 
 
 class Exit(Generic[T]):

@@ -118,7 +118,7 @@ class _Sending(AsyncSending[Any, aiohttp.ClientResponse]):
 
 
 class _Released:
-    """What aiohttp calls once a connection is free again or is closed."""
+    """The function that aiohttp calls once a connection is free again or is closed."""
 
     def __init__(self, lease: AsyncLease, content: aiohttp.StreamReader) -> None:
         self._lease, self._content = lease, content

@@ -75,7 +75,7 @@ class PoolSession(_Session):
 
 
 class AsyncPoolSession(_AsyncSession):
-    """The same as a `curl_cffi.AsyncSession`, for a pool that an `AsyncAgentClient` opened."""
+    """A `curl_cffi.AsyncSession` whose requests go through a pool that an `AsyncAgentClient` opened."""
 
     def __init__(self, pool: AsyncPool, *, key: str | None = None, wait: float = WAIT, **options: Any) -> None:
         check_pool(pool, "AsyncPool", "AsyncPoolSession")

@@ -81,7 +81,7 @@ class PoolTransport(_Transport):
 
 
 class AsyncPoolTransport(_AsyncTransport):
-    """The same for `httpx.AsyncClient` or `httpx2.AsyncClient`, and a pool that an `AsyncAgentClient` opened."""
+    """A transport for `httpx.AsyncClient` or `httpx2.AsyncClient`, and a pool that an `AsyncAgentClient` opened."""
 
     def __init__(self, pool: AsyncPool, *, key: str | None = None, wait: float = WAIT, **options: Any) -> None:
         check_pool(pool, "AsyncPool", "AsyncPoolTransport")

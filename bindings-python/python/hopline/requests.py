@@ -59,7 +59,7 @@ class PoolAdapter(BaseAdapter):
         asked = Asked(request.method or "", request.url or "", key=self._key, wait=self._wait, is_sent_once=is_sent_once)
         sending = _Sending(self, request, {"stream": stream, "timeout": timeout, "verify": verify, "cert": cert})
         response, lease = through(self._pool, asked, sending)
-        # Whoever sends again by the connection of an answer, as the digest login does, is to come here.
+        # A digest login sends again by the connection of an answer, and is to come here.
         vars(response)["connection"] = self
         if lease is None:
             return response
@@ -112,7 +112,7 @@ class _Sending(Sending[Any, Response]):
 
 
 class _Released:
-    """What urllib3 and requests call once a body is at its end or is closed. It does not keep a body that everybody else has dropped."""
+    """The function that urllib3 and requests call once a body is at its end or is closed. A body that everybody else has dropped is not kept."""
 
     def __init__(self, raw: Any, lease: Lease) -> None:
         self._raw, self._lease = weakref.ref(raw), lease

@@ -16,7 +16,8 @@ from sandbox import Sandbox
 README = (ROOT / "bindings-python" / "README.md").read_text()
 SHOWN = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 PAGES = ROOT / "core" / "docs" / "programs" / "python"
-PROGRAMS = [SHOWN[0], *((PAGES / f"{name}.py").read_text() for name in ("purchase", "tasks", "pool", "reseller", "shortest"))]
+THROUGH = ["through_httpx", "through_requests", "through_curl_cffi", "through_aiohttp"]
+PROGRAMS = [SHOWN[0], *((PAGES / f"{name}.py").read_text() for name in ("purchase", "tasks", "pool", "reseller", "shortest", *THROUGH))]
 FIRST_CALL, PURCHASE, TASKS, POOL, RESELLER, SHORTEST = range(6)
 
 
@@ -53,7 +54,7 @@ def killed(number: int, sandbox: Sandbox, folder: Path, operation: str, *argumen
 
 def test_each_program_of_the_readme_and_of_the_pages_is_run() -> None:
     assert SHOWN == [PROGRAMS[FIRST_CALL], PROGRAMS[SHORTEST]]
-    pages = ["pool.py", "purchase.py", "reseller.py", "shortest.py", "tasks.py"]
+    pages = sorted(f"{name}.py" for name in ("pool", "purchase", "reseller", "shortest", "tasks", *THROUGH))
     # Those of crawlers are run by the tests of crawlers.
     assert sorted(path.name for path in PAGES.iterdir() if not path.name.startswith("crawl_")) == pages
 
@@ -131,6 +132,13 @@ def test_the_program_with_a_pool_shares_its_sessions_with_those_that_come_after_
     for _ in range(2):
         assert ran(POOL, sandbox, tmp_path, site, site) == f"{site} 200 keep\n" * 2 + "1 sessions are ready None\n"
     assert [session["status"] for session in sandbox.state()["sessions"]] == ["active"] and sandbox.charges() == 1
+
+
+@pytest.mark.parametrize("number", range(SHORTEST + 1, SHORTEST + 1 + len(THROUGH)))
+def test_the_programs_whose_http_client_sends_through_a_pool_fetch_pages(number: int, sandbox: Sandbox, tmp_path: Path) -> None:
+    pages = [f"{sandbox.ready['target_url']}{number}" for number in range(6)]
+    assert ran(number, sandbox, tmp_path, *pages).splitlines() == [f"{page} 200" for page in pages]
+    assert 1 <= sandbox.charges() <= 3 and len(sandbox.visits()) == 6
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="it has no such limit")

@@ -40,7 +40,7 @@ def target() -> Iterator[Target]:
 
 @pytest.fixture(autouse=True)
 def environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What others say about proxies has no part in it."""
+    """Proxies of the environment have no part in it."""
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
         monkeypatch.setenv(name.lower(), "http://127.0.0.1:9")
     monkeypatch.setenv("no_proxy", "localhost,127.0.0.1,.localhost")

@@ -34,7 +34,7 @@ ERRORS: dict[str, type[Exception]] = {
     "curl_cffi": RequestException,
     "aiohttp": aiohttp.ClientError,
 }
-"""What the users of each client catch."""
+"""The errors that the users of each client catch."""
 
 
 def error(name: str) -> type[Exception]:

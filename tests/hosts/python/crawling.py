@@ -2,6 +2,9 @@
 
 import gzip
 import json
+import os
+import subprocess
+import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -11,6 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from conftest import ROOT
 from sandbox import Sandbox
 
 POOL: dict[str, Any] = {"name": "shop", "size": 3, "session_type": "dynamic", "product_no": "dynamic-world", "quantity": 0.1, "protocol": "http"}
@@ -112,3 +116,13 @@ def last_line(out: str) -> dict[str, Any]:
     """What a program printed at its end."""
     told: dict[str, Any] = json.loads(out.splitlines()[-1])
     return told
+
+
+def ran_page(name: str, site: Target, folder: Path, *arguments: str) -> str:
+    """The output of a program of a page, which is to end well."""
+    (folder / "program.py").write_text((ROOT / "core" / "docs" / "programs" / "python" / f"{name}.py").read_text())
+    account = {"HOPLINE_BASE_URL": site.sandbox.ready["agent_url"], "HOPLINE_API_KEY": site.sandbox.ready["api_key"]}
+    run = [sys.executable, "program.py", *arguments]
+    done = subprocess.run(run, cwd=folder, env=os.environ | account, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr
+    return done.stdout

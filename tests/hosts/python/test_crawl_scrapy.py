@@ -12,9 +12,8 @@ from typing import Any
 import hopline
 from canned import until
 from conftest import ROOT
-from crawling import POOL, CookieSite, Target, last_line, target
+from crawling import POOL, CookieSite, Target, last_line, ran_page, target
 
-PAGES = ROOT / "core" / "docs" / "programs" / "python"
 PROGRAM = ROOT / "tests" / "hosts" / "python" / "crawl_scrapy.py"
 
 
@@ -134,10 +133,6 @@ def test_settings_that_are_wrong_end_the_crawl_and_nothing_goes_past_the_pool(tm
 
 def test_the_program_of_the_page_fetches_each_url_once_over_two_runs(tmp_path: Path) -> None:
     with target(tmp_path) as site:
-        (tmp_path / "program.py").write_text((PAGES / "crawl_scrapy.py").read_text())
-        account = {"HOPLINE_BASE_URL": site.sandbox.ready["agent_url"], "HOPLINE_API_KEY": site.sandbox.ready["api_key"]}
         urls = [f"{site.url}/p{page}" for page in range(3)]
         for expected in ([f"{url} 200" for url in urls], []):
-            run = [sys.executable, "program.py", *urls]
-            done = subprocess.run(run, cwd=tmp_path, env=os.environ | account, capture_output=True, text=True, timeout=120)
-            assert sorted(done.stdout.splitlines()) == ["ended: finished", *expected] and not done.stderr, done.stderr
+            assert sorted(ran_page("crawl_scrapy", site, tmp_path, *urls).splitlines()) == ["ended: finished", *expected]

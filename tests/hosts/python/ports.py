@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import threading
@@ -13,6 +14,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+import requests
+from command_line import PROGRAM as PROGRAM
+from command_line import Said, Shell
 from sandbox import Sandbox, control
 
 needs_wget = pytest.mark.skipif(shutil.which("wget") is None and os.environ.get("CI") != "true", reason="wget is not here")
@@ -123,3 +127,38 @@ def server(serve: Callable[[socket.socket], None]) -> Iterator[str]:
 
 def descriptors() -> int:
     return len(os.listdir("/proc/self/fd"))
+
+
+class PortCommand:
+    """The command `hopline proxy --pool`, which runs until this is closed."""
+
+    def __init__(self, shell: Shell, *options: str, size: int = 3, pool: str = "shop") -> None:
+        self.shell = shell
+        words = ("--size", str(size), "--product", "dynamic-world", "--daily-cap", "500")
+        self.process = shell.begin("proxy", "--pool", pool, *words, *options)
+        assert self.process.stdout is not None
+        self.url = self.process.stdout.readline().strip()
+        assert self.url.startswith("http://"), self.process.communicate()
+
+    def __enter__(self) -> "PortCommand":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+    def named(self, key: str, token: str = "") -> str:
+        """The URL with a user name."""
+        return self.url.replace("http://", f"http://{key}:{token}@")
+
+    def status(self) -> dict[str, Any]:
+        return status_of(self.url)
+
+    def report(self, **given: object) -> requests.Response:
+        with requests.Session() as session:
+            session.trust_env = False
+            return session.post(f"{self.url}/report", data=given, timeout=60)
+
+    def end(self, signal_number: int = signal.SIGTERM) -> Said:
+        self.process.send_signal(signal_number)
+        return self.shell.end(self.process)

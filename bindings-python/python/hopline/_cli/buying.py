@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -46,8 +47,7 @@ def add_quote(parser: Parser) -> None:
 def quote(shell: Shell) -> Outcome:
     """Prices a quantity of a product. Nothing is bought."""
     asked = shell.asked
-    product = _product(shell, shell.agent("none"))
-    price = hopline.quote(product, asked.quantity)
+    price = hopline.quote(product(shell, shell.agent("none")), asked.quantity)
     lines = [f"{price.quantity} {price.unit} of {price.product_no} cost {price.total} {price.currency}, at {price.unit_price} each"]
     words = ["buy", price.product_no, "--quantity", str(price.quantity), "--max-unit-price", str(price.unit_price), "--intent", "…"]
     return Outcome(price, [*lines, Loud(f"  {shell.type(*words)}", "bold cyan")])
@@ -77,7 +77,7 @@ def add_buy(parser: Parser) -> None:
     parser.add_argument("--wait", action="store_true", help="waits while another program is at work on the intent, or has its session")
 
 
-def add_cap(parser: Parser) -> None:
+def add_cap(parser: Parser | argparse._ArgumentGroup) -> None:
     """Declares the cap of a day."""
     help = "the most that all programs of the store spend in a UTC day; default: HOPLINE_DAILY_CAP_USD"
     parser.add_argument("--daily-cap", type=amount, metavar="USD", default=said("HOPLINE_DAILY_CAP_USD"), help=help)
@@ -124,9 +124,9 @@ def _request(shell: Shell, agent: hopline.AgentClient) -> tuple[str, dict[str, A
     if asked.cheapest is not None:
         choice = hopline.cheapest(type=asked.cheapest, country=asked.country, city=asked.city)
         return f"of the cheapest {asked.cheapest} product", {"product": choice}
-    product = _product(shell, agent)
+    chosen = product(shell, agent)
     where = {"country_code": _given(asked.country), "city_code": _given(asked.city)}
-    return f"{product.unit} of {product.product_no}", {"session_type": product.type, "product_no": product.product_no, **where}
+    return f"{chosen.unit} of {chosen.product_no}", {"session_type": chosen.type, "product_no": chosen.product_no, **where}
 
 
 def _bought(shell: Shell, intent: str, opened: hopline.SessionReply) -> Outcome:
@@ -138,13 +138,6 @@ def _bought(shell: Shell, intent: str, opened: hopline.SessionReply) -> Outcome:
     shell.screen.say(f"session {opened.session_id} is ready{charge}; it stays until you type:")
     shell.screen.say(f"  {shell.type('end', intent)}", "bold cyan")
     return _proxy(known, opened.session)._replace(effect=f"session {opened.session_id} was bought as `{intent}`")
-
-
-def add_proxy(parser: Parser) -> None:
-    """Declares `hopline proxy`."""
-    parser.epilog = _URL_PRINTS
-    parser.add_argument("name", metavar="NAME", help="the intent or the session's id")
-    parser.add_argument("--curl", action="store_true", help="prints it for `curl --config -` instead, so that no list of processes shows it")
 
 
 def proxy(shell: Shell) -> Outcome:
@@ -258,7 +251,8 @@ def _offered(agent: hopline.AgentClient, kind: Any, country: str | None, is_all:
     return list(walk)
 
 
-def _product(shell: Shell, agent: hopline.AgentClient) -> hopline.Product:
+def product(shell: Shell, agent: hopline.AgentClient) -> hopline.Product:
+    """The product that was asked for, with the account's own price."""
     wanted: str = shell.asked.product
     offered = _offered(agent, None, None, True)
     for one in offered:

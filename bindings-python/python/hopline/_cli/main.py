@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import hopline
 
-from . import buying, completion, doubts, pools
+from . import buying, completion, doubts, pools, ports
 from .accounts import Shell, next_commands
 from .arguments import Parser, common, parse, top, typed
 from .screen import Outcome, Screen, Stop, drop
@@ -31,7 +31,7 @@ COMMANDS = {
     "quote": Command(buying.quote, buying.add_quote, "prices a quantity of a product; buys nothing"),
     "buy": Command(buying.buy, buying.add_buy, "buys a session and prints the URL of its proxy"),
     "sessions": Command(doubts.sessions, doubts.add_sessions, "lists the sessions that the store keeps"),
-    "proxy": Command(buying.proxy, buying.add_proxy, "prints the URL of a session's proxy"),
+    "proxy": Command(ports.proxy, ports.add_proxy, "prints the URL of a session's proxy, or opens a port that leads through a pool"),
     "end": Command(buying.end, buying.add_end, "terminates a session"),
     "doubts": Command(doubts.doubts, None, "shows what is in doubt, and what to type next"),
     "resume": Command(doubts.resume, doubts.add_resume, "sends a doubt again with the same key, or waits for a session or an order"),

@@ -82,6 +82,11 @@ class Screen:
                 self.say(f"hopline: the result can't be printed: {error.strerror}")
             return outcome.code or 1
 
+    def show_now(self, outcome: Outcome) -> None:
+        """Prints a result of a command that goes on."""
+        self.show(outcome)
+        sys.stdout.flush()
+
     def show(self, outcome: Outcome) -> None:
         """Prints a result."""
         if self.is_json:

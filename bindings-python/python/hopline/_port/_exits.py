@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .._session import Known
     from .._types import Proxy
 
-LINGER = 2.0
+LINGER = 10.0
 """So many seconds the lease of a key stays after its last connection, so that a report about it still finds it."""
 DRAIN = 30.0
 """So many seconds the connections of an exit that is not used any more may go on."""
@@ -100,7 +100,7 @@ class OneExit:
         one.users -= 1
 
     def give_up(self, one: Exit) -> None:
-        """Whose lease it is decides what to do after an observation."""
+        """The holder of the lease decides what to do after an observation."""
 
     def of_key(self, key: str | None) -> Exit | None:
         """The exit, whatever the key."""
@@ -176,6 +176,8 @@ class _OfKey:
         self.lock = asyncio.Lock()
         self.exit: Exit | None = None
         self.calls = 0
+        self.given_up = 0
+        """So many exits were given up while connections went on through them. The pool lends one key one session at a time."""
         self.end: asyncio.TimerHandle | None = None
 
 
@@ -191,7 +193,7 @@ class PoolExits:
         """Returns an exit for one call: that of its key, or a new one. A lease without a key is for its host alone."""
         key = key or self._key
         if key is None:
-            found = await self._acquired(None, self._patience, target=host, avoid=avoid)
+            found = await self._acquired(None, self._patience, named=None, target=host, avoid=avoid)
             found.users += 1
             return found
         mine = self._keys.setdefault(key, _OfKey())
@@ -202,7 +204,8 @@ class PoolExits:
                 if mine.exit is None or mine.exit.over_since is not None or not mine.exit.is_valid:
                     if mine.exit is not None:
                         self.give_up(mine.exit)
-                    mine.exit = await self._acquired(key, max(0.0, until - monotonic()), avoid=avoid)
+                    named = f"{key}#{mine.given_up}" if mine.given_up else key
+                    mine.exit = await self._acquired(key, max(0.0, until - monotonic()), named=named, avoid=avoid)
                 mine.exit.users += 1
                 return mine.exit
         except BaseException:
@@ -225,6 +228,7 @@ class PoolExits:
         mine = self._keys.get(one.key) if one.key is not None else None
         if mine is not None and mine.exit is one:
             mine.exit = None
+            mine.given_up += one.users > 0
         if one.users == 0:
             self._release(one)
 
@@ -253,8 +257,8 @@ class PoolExits:
         counts = {name: getattr(now, name) for name in ("size", "ready", "leased", "creating", "resting", "in_doubt", "with_others", "free_in_store", "waiting")}
         return {"pool": self._pool.name, "spent_today_usd": str(now.spent_today_usd), "hold": why, **counts}
 
-    async def _acquired(self, key: str | None, patience: float, target: str | None = None, avoid: str | None = None) -> Exit:
-        asking = asyncio.ensure_future(self._pool.acquire(target=target, key=key, avoid=avoid, timeout=patience))
+    async def _acquired(self, key: str | None, patience: float, *, named: str | None, target: str | None = None, avoid: str | None = None) -> Exit:
+        asking = asyncio.ensure_future(self._pool.acquire(target=target, key=named, avoid=avoid, timeout=patience))
         try:
             await asyncio.wait({asking}, timeout=_SOON)
             if not asking.done():
@@ -296,9 +300,10 @@ class PoolExits:
 
 def _refusal(error: HoplineError) -> Refusal:
     """The refusal of a call for which there is no session."""
+    sentence = str(error).removeprefix("acquire: ")
     if not isinstance(error, Unavailable):
-        return Refusal(503, str(error))
+        return Refusal(503, sentence)
     retry_at: datetime | None = getattr(error, "retry_at", None)
     wait = None if retry_at is None else max(1, math.ceil((retry_at - datetime.now(timezone.utc)).total_seconds()))
-    again = "" if retry_at is None else f"; again at {retry_at:%H:%M:%S} UTC"
-    return Refusal(503, f"{error}{again}", retry_after=wait)
+    again = "" if retry_at is None or "try again in" in sentence else f"; again at {retry_at:%H:%M:%S} UTC"
+    return Refusal(503, f"{sentence}{again}", retry_after=wait)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from asyncio import StreamReader
 from html import escape
@@ -35,7 +36,7 @@ async def page(port: Port, head: Head, login: tuple[str, str] | None, reader: St
         if length is None or length > _LONGEST:
             raise Refusal(400, "a report is short, and has a Content-Length")
         given = parse_qs(f"{url.query}&{(await reader.readexactly(length)).decode('utf-8', 'replace')}")
-        return _json(_reported(port, {name: values[-1] for name, values in given.items()}))
+        return _json(await _reported(port, {name: values[-1] for name, values in given.items()}))
     status = await _status(port)
     return _json(status) if url.path == "/status.json" else _html(status)
 
@@ -44,7 +45,7 @@ async def _status(port: Port) -> dict[str, Any]:
     return {**await port.exits.status(), "open_connections": sum(one.exit is not None for one in port.connections), **port.counts.told()}
 
 
-def _reported(port: Port, given: dict[str, str]) -> dict[str, Any]:
+async def _reported(port: Port, given: dict[str, str]) -> dict[str, Any]:
     """Takes the report of a client about what a port can't see: an HTTP status, or a word such as `captcha`."""
     key, seen = given.get("key"), given.get("seen", "")
     one = port.exits.of_key(key)
@@ -56,8 +57,9 @@ def _reported(port: Port, given: dict[str, str]) -> dict[str, Any]:
         raise Refusal(400, str(error)) from None
     if advice != "keep":
         port.exits.give_up(one)
-        if one.over_since is not None:
-            port.cut(one)
+        if one.over_since is not None and (ending := port.cut(one)):
+            # A client that has the answer finds its old connection closed.
+            await asyncio.wait(ending)
     return {"advice": advice, "session_id": one.session_id, "generation": one.generation}
 
 

@@ -102,11 +102,12 @@ class Port:
             await asyncio.wait(ending)
         self.exits.close()
 
-    def cut(self, one: Exit) -> None:
-        """Closes the connections of an exit."""
-        for connection in list(self.connections):
-            if connection.exit is one:
-                connection.abort()
+    def cut(self, one: Exit) -> list[asyncio.Task[None]]:
+        """Closes the connections of an exit. Returns what ends with them."""
+        ended = [connection for connection in self.connections if connection.exit is one]
+        for connection in ended:
+            connection.abort()
+        return [connection.task for connection in ended if connection.task is not None]
 
     def _look(self) -> None:
         """Ends the connections over which nothing goes any more, and those of exits that are over."""

@@ -1,0 +1,75 @@
+"""The programs of the page on ports, as they are printed there, and a browser that is started by its command line."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import hopline
+import pytest
+from conftest import BUY, ROOT
+from ports import PROGRAM, PortCommand, needs_curl, needs_wget
+from sandbox import Sandbox
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the sandbox is for Unix")
+PAGE = (ROOT / "core/docs/loopback-port.md").read_text()
+CHROMIUM = shutil.which("chromium")
+
+
+def account(sandbox: Sandbox) -> dict[str, str]:
+    return {"HOPLINE_BASE_URL": sandbox.ready["agent_url"], "HOPLINE_API_KEY": sandbox.ready["api_key"]}
+
+
+@needs_wget
+def test_the_program_with_wget_fetches_a_page_through_a_socks5_session(sandbox: Sandbox, tmp_path: Path) -> None:
+    program = ROOT / "core/docs/programs/python/port_wget.py"
+    assert 'programs/python/port_wget.py"' in PAGE
+    site = sandbox.ready["target_url"]
+    # wget passes by a proxy for names of `no_proxy`.
+    environment = {name: value for name, value in os.environ.items() if name.lower() != "no_proxy"} | account(sandbox)
+    done = subprocess.run([sys.executable, str(program), "http://127.0.0.1:1/", site], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=90)
+    assert done.returncode == 0 and done.stderr == "", done
+    first, second = done.stdout.splitlines()
+    assert first.startswith("http://127.0.0.1:1/ failed: wget ended with ") and second == f"{site} is in the file page"
+    [session] = sandbox.state()["sessions"]
+    assert json.loads((tmp_path / "page").read_text())["address"] == session["exit"] and sandbox.charges() == 1
+
+
+@needs_curl
+def test_the_commands_of_the_page_do_what_they_say(sandbox: Sandbox, tmp_path: Path) -> None:
+    first, *others = (line.split("  #")[0].strip() for line in PAGE.split("```sh\n")[1].split("```")[0].splitlines())
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        place = f"127.0.0.1:{free.getsockname()[1]}"
+    environment = {**os.environ, **account(sandbox), "HOPLINE_STORE": str(tmp_path), "NO_PROXY": "", "no_proxy": ""}
+    words = first.replace("127.0.0.1:8118", place).split()
+    port = subprocess.Popen([PROGRAM, *words[1:]], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert port.stdout is not None and port.stdout.readline() == f"http://{place}\n"
+        said = []
+        for line in others:
+            line = line.replace("127.0.0.1:8118", place).replace("https://example.com", sandbox.ready["target_url"])
+            done = subprocess.run(["bash", "-c", f"{line} --silent --max-time 60"], env=environment, capture_output=True, text=True, timeout=90)
+            assert done.returncode == 0, (line, done)
+            said.append(json.loads(done.stdout))
+        page, named, reported, status = said
+        assert page["address"] and named["address"] and reported["advice"] == "give_back" and status["connections"] == 2
+        assert reported["session_id"] in [one["session_id"] for one in status["exits"]]
+        port.terminate()
+        assert port.wait(60) == 0
+    finally:
+        port.kill()
+        port.communicate()
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not here")
+def test_chromium_shows_a_page_through_a_socks5_session(sandbox: Sandbox, tmp_path: Path) -> None:
+    quiet = ("--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync")
+    with hopline.AgentClient(**sandbox.account) as agent, agent.open_session(**BUY, intent="page", credentials=True) as session:
+        assert session.proxy.protocol == "socks5"
+        with session.proxy.on_loopback() as port:
+            command = [str(CHROMIUM), *quiet, f"--user-data-dir={tmp_path}", f"--proxy-server={port}", "--proxy-bypass-list=<-loopback>", "--dump-dom", sandbox.ready["target_url"]]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        assert sandbox.state()["sessions"][0]["exit"] in done.stdout, done

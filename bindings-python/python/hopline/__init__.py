@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ._async_reseller import AsyncResellerClient
     from ._async_session import AsyncOpening, AsyncOpenSession
     from ._http._thread import in_thread
+    from ._port import Loopback
     from ._postgres import PostgresStore
     from ._price import quote
     from ._products import IpRange, is_shared, needs_project_id, parse_ip_range
@@ -65,6 +66,7 @@ __all__ = [
     "IpRange",
     "Lease",
     "LeasedStore",
+    "Loopback",
     "Lost",
     "OpenSession",
     "OrderReply",
@@ -115,6 +117,7 @@ _LATER = {
     "AsyncResellerClient": "_async_reseller",
     "AsyncResumed": "_async_client",
     "IpRange": "_products",
+    "Loopback": "_port",
     "PostgresStore": "_postgres",
     "ResellerClient": "_sync_reseller",
     "in_thread": "_http._thread",

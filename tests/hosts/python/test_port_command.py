@@ -3,6 +3,7 @@
 import json
 import signal
 import socket
+import struct
 import sys
 import threading
 import time
@@ -131,6 +132,12 @@ def test_a_client_that_is_gone_waits_for_no_session(site: Site, shell: Shell) ->
         until(lambda: port.status()["waiting"] == 1)
         leaving.close()
         until(lambda: port.status()["waiting"] == 0)
+        resetting = connected(port.url)
+        resetting.sendall(b"CONNECT shop.localhost:80 HTTP/1.1\r\n\r\n")
+        until(lambda: port.status()["waiting"] == 1)
+        resetting.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        resetting.close()
+        until(lambda: port.status()["waiting"] == 0)
         assert port.status()["open_connections"] == 1
 
 
@@ -201,6 +208,19 @@ def test_nothing_is_lost_by_a_kill_and_the_next_start_has_the_same_sessions(site
     assert "another" in other, other
     pool = json.loads(shell.run("pool", "status", "shop", "--json").out)
     assert (pool["free"], pool["in_doubt"], pool["empty"]) == (2, 0, 1)
+
+
+def test_a_pool_that_another_program_drains_has_no_session_any_more(site: Site, shell: Shell) -> None:
+    with PortCommand(shell) as port:
+        with tunnel(port.url, host_of(site)) as client:
+            page_over(client)
+        shell.run("pool", "drain", "shop", "--yes")
+        until(lambda: "closed" in port.status())
+        refused = answer(port.url, b"CONNECT shop.localhost:80 HTTP/1.1\r\n\r\n")
+        assert refused.startswith(b"HTTP/1.1 503 Service Unavailable: ") and b"closed" in refused, refused
+        assert "closed" in requests.get(port.url, timeout=60).text
+        ended = port.end()
+    assert ended.code == 0 and "closed" in ended.err
 
 
 def test_why_there_is_no_session_is_one_sentence(site: Site, shell: Shell) -> None:

@@ -1,6 +1,7 @@
 """The loopback port of a lease, of a session, and of a proxy from elsewhere: programs that can't log in reach the target through it."""
 
 import asyncio
+import errno
 import gc
 import json
 import os
@@ -131,12 +132,30 @@ def test_the_port_of_a_session_follows_it_from_exit_to_exit(site: Site, agent: h
         assert first != second and [one["generation"] for one in status_of(port)["exits"]] == [1, 0]
         session.terminate()
         refused = requests.get(site.plain, proxies={"http": port}, timeout=60)
-        assert (refused.status_code, refused.text) == (503, "hopline: the lease or session of this port is over; acquire another one\n")
+        assert (refused.status_code, refused.text) == (503, "hopline: the lease or session of this port is over, or not usable yet\n")
 
 
 def test_a_session_without_credentials_has_no_port(agent: hopline.AgentClient) -> None:
     with agent.open_session(**BUY, protocol="http", intent="bare", credentials=False) as session, pytest.raises(hopline.Invalid, match="username"):
         session.proxy.on_loopback()
+
+
+def test_a_child_of_a_fork_keeps_neither_the_port_nor_its_connections_open(site: Site, agent: hopline.AgentClient) -> None:
+    with agent.open_pool("forked", size=1, protocol="http", **POOL) as pool, pool.acquire() as lease, lease.proxy.on_loopback() as port:
+        with tunnel(port, site.plain.removeprefix("http://").strip("/")) as client:
+            read, written = os.pipe()
+            if (child := os.fork()) == 0:
+                os.close(written)
+                os.read(read, 1)  # until the parent has ended, or says so
+                os._exit(0)
+            try:
+                lease.release()
+                assert all_of(client) == b""
+                until(lambda: _is_refused(port))
+            finally:
+                os.close(read)
+                os.close(written)
+                os.waitpid(child, 0)
 
 
 def test_in_a_task_a_port_is_opened_and_closed_too(site: Site) -> None:
@@ -273,6 +292,18 @@ def test_a_failure_of_the_proxy_is_one_sentence(kind: str, name: str, peers: Pee
         by_socks = answer(port, b"\x05\x01\x00\x05\x01\x00\x01\x7f\x00\x00\x01\x00\x09")
         assert by_socks[2:4] == bytes([5, reply])
         assert status_of(port)["refused"] == 2
+
+
+def test_a_machine_without_descriptors_is_no_fault_of_the_session(site: Site, agent: hopline.AgentClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent._engine.leases.watch = noted = Observed()  # type: ignore[assignment]
+
+    async def exhausted(*_: object, **__: object) -> Any:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with agent.open_pool("many", size=1, protocol="http", **POOL) as pool, pool.acquire() as lease, lease.proxy.on_loopback() as port:
+        monkeypatch.setattr("hopline._port._upstream.asyncio.open_connection", exhausted)
+        assert b"503 Service Unavailable: this machine can't make another connection: Too many" in answer(port, b"CONNECT 127.0.0.1:9 HTTP/1.1\r\n\r\n")
+        assert noted.seen == []
 
 
 def test_a_proxy_that_says_nothing_is_given_up_in_time(peers: Peers, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,7 +60,7 @@ def proxy(shell: Shell) -> Outcome:
     from .serving import serve
 
     found = serve(shell, agent, product, host, number)
-    spent = f"; spent today {found['spent_today_usd']} USD"
+    spent = f"; spent today {found['spent_today_usd']} USD" if "spent_today_usd" in found else f"; {found['closed']}"
     shell.screen.say(f"the port is closed after {found['connections']} connections, {found['bytes_sent']} bytes sent and {found['bytes_received']} received{spent}")
     return Outcome(found, [])
 

@@ -91,7 +91,7 @@ class OneExit:
         """Returns the exit as it is now."""
         found = self.of_key(key)
         if found is None:
-            raise Refusal(503, "the lease or session of this port is over; acquire another one")
+            raise Refusal(503, "the lease or session of this port is over, or not usable yet")
         found.users += 1
         return found
 
@@ -251,7 +251,10 @@ class PoolExits:
 
     async def status(self) -> dict[str, Any]:
         """The status of the pool, with amounts as text."""
-        now = await self._pool.status()
+        try:
+            now = await self._pool.status()
+        except HoplineError as error:  # another program has drained the pool
+            return {"pool": self._pool.name, "closed": str(error)}
         hold = now.hold
         why = None if hold is None else {"reason": hold.reason, "why": hold.why, "needs": hold.needs, "retry_at": hold.retry_at and hold.retry_at.isoformat()}
         counts = {name: getattr(now, name) for name in ("size", "ready", "leased", "creating", "resting", "in_doubt", "with_others", "free_in_store", "waiting")}

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any
 
 from .._errors import misuse
+from .._log import log
 from .._threads import in_background
 from .._waiting import Later, wait_for
 from .._work import process
@@ -37,6 +38,8 @@ class _Running:
         except BaseException as error:
             if not self.began.is_known:
                 self.began.tell(error)
+            else:
+                log("error", "a port has ended: it raised %s", type(error).__name__)
         finally:
             self.over.tell(None)
 

@@ -9,6 +9,7 @@ from asyncio import IncompleteReadError, StreamReader, StreamReaderProtocol, Str
 from collections.abc import Callable
 from contextlib import suppress
 from time import monotonic
+from typing import Any
 
 from .._log import log
 from . import _pages
@@ -38,6 +39,11 @@ class _Reader(StreamReader):
         if self.at_end is not None:
             self.at_end()
 
+    def set_exception(self, exc: Exception) -> None:
+        super().set_exception(exc)
+        if self.at_end is not None:
+            self.at_end()
+
 
 class Connection:
     """A client's connection, and the one to the proxy that belongs to it."""
@@ -52,9 +58,16 @@ class Connection:
     def abort(self) -> None:
         """Closes both at once, whatever was still to be written."""
         for writer in self.writers:
+            _shut(writer.get_extra_info("socket"))
             writer.transport.abort()
         if self.task is not None:
             self.task.cancel()
+
+
+def _shut(one: Any) -> None:
+    """Ends a socket. A child of a fork may have it, too, and then to close it here would end nothing."""
+    with suppress(OSError, AttributeError, NotImplementedError):
+        one.shutdown(socket.SHUT_RDWR)
 
 
 class Port:
@@ -94,6 +107,8 @@ class Port:
         """Ends all connections at once, and gives their leases back."""
         self.over.set()
         if self._server is not None:
+            for listening in self._server.sockets:
+                _shut(listening)
             self._server.close()
         ending = [connection.task for connection in self.connections if connection.task is not None]
         for connection in list(self.connections):

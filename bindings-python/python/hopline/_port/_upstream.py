@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import ssl
 from asyncio import IncompleteReadError, StreamReader, StreamWriter
@@ -15,10 +16,12 @@ from typing import Any, NamedTuple
 from .._seen import SeenWord
 from ._calls import Call
 from ._http import CHUNK, Malformed, read_head, written
-from ._words import GENERAL, HOST_UNREACHABLE, NOT_ALLOWED, ProxyFailure
+from ._words import GENERAL, HOST_UNREACHABLE, NOT_ALLOWED, ProxyFailure, Refusal
 
 PATIENCE = 30.0
 """So many seconds a proxy may take until the connection to the target is there."""
+_OUR_OWN = (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS)
+"""Failures that are no session's."""
 _SOCKS_REPLIES = {1: "general failure", 2: "not allowed", 3: "network unreachable", 4: "host unreachable", 5: "connection refused", 6: "TTL expired"}
 
 
@@ -68,6 +71,8 @@ async def _reach(proxy: Mapping[str, Any]) -> Link:
     except TimeoutError:
         raise
     except OSError as error:  # of TLS, too
+        if error.errno in _OUR_OWN:
+            raise Refusal(503, f"this machine can't make another connection: {os.strerror(error.errno or 0)}") from None
         why = os.strerror(error.errno) if isinstance(error, ConnectionError) and error.errno else type(error).__name__
         raise ProxyFailure(502, f"the session's proxy could not be reached: {why}", GENERAL, "proxy") from None
     if (made := writer.get_extra_info("socket")) is not None:

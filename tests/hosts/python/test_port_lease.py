@@ -7,6 +7,7 @@ import json
 import os
 import resource
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -19,6 +20,8 @@ import pytest
 import requests
 from canned import until
 from conftest import BUY
+from hopline._port import Loopback
+from hopline._port._exits import Exit, OneExit
 from peers import Peers
 from ports import Site, all_of, answer, connected, descriptors, exit_by_curl, exit_by_wget, needs_curl, needs_wget, server, status_of, tunnel
 
@@ -396,3 +399,31 @@ def test_a_taken_number_is_an_error_of_the_system(peers: Peers) -> None:
     proxy = peers.proxy("http", "right")
     with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(OSError, match="in use"):
         proxy.on_loopback(taken.getsockname()[1])
+
+
+def test_a_connection_may_wait_for_a_session_for_longer_than_an_idle_one_stays(peers: Peers, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hopline._port._server.IDLE", 0.1)
+    monkeypatch.setattr("hopline._port._server._LOOKS", 0.02)
+
+    class Late(OneExit):
+        async def take(self, key: str | None, host: str, avoid: str | None) -> Exit:
+            await asyncio.sleep(0.5)
+            return await super().take(key, host, avoid)
+
+    one = Exit(peers.proxy("http", "right"))
+    with Loopback(Late(lambda: one), 0, None, None) as port:
+        assert answer(port, b"CONNECT shop.example:80 HTTP/1.1\r\n\r\n").startswith(b"HTTP/1.1 200 ")
+
+
+def test_a_lease_is_observed_by_a_report_to_its_port_too_and_a_session_is_not(peers: Peers, lease: hopline.Lease) -> None:
+    report = b"POST /report?seen=captcha HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with lease.proxy.on_loopback() as port:
+        assert b'"advice": "give_back"' in answer(port, report)
+    with peers.proxy("http", "right").on_loopback() as port:
+        assert answer(port, report).startswith(b"HTTP/1.1 400 Bad Request: the port of a session observes nothing")
+
+
+def test_a_program_that_ends_with_an_open_port_ends_quietly() -> None:
+    program = "import hopline; port = hopline.Proxy(host='127.0.0.1', port=9, protocol='http', username='me', password='p').on_loopback(); print(port.url)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and done.stderr == "" and done.stdout.startswith("http://127.0.0.1:")

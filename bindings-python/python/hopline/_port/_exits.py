@@ -39,9 +39,9 @@ class Exit:
         self.over_since: float | None = None
         """Since when no call gets it any more."""
 
-    def observe(self, seen: Seen) -> str:
-        """Passes on an observation, and returns the advice."""
-        return "keep"
+    def observe(self, seen: Seen) -> str | None:
+        """Passes on an observation, and returns the advice; `None` if there is no lease to tell."""
+        return None
 
     @property
     def is_valid(self) -> bool:

@@ -55,6 +55,8 @@ async def _reported(port: Port, given: dict[str, str]) -> dict[str, Any]:
         advice = one.observe(int(seen) if seen.isdecimal() else seen)  # type: ignore[arg-type]
     except Invalid as error:
         raise Refusal(400, str(error)) from None
+    if advice is None:
+        raise Refusal(400, "the port of a session observes nothing; say it by `session.observe`")
     if advice != "keep":
         port.exits.give_up(one)
         if one.over_since is not None and (ending := port.cut(one)):

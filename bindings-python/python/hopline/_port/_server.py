@@ -8,6 +8,7 @@ import socket
 from asyncio import IncompleteReadError, StreamReader, StreamReaderProtocol, StreamWriter
 from collections.abc import Callable
 from contextlib import suppress
+from math import inf
 from time import monotonic
 from typing import Any
 
@@ -52,7 +53,8 @@ class Connection:
         self.reader, self.writers = reader, [writer]
         self.task: asyncio.Task[None] | None = None
         self.exit: Exit | None = None
-        self.touched = monotonic()
+        self.touched = inf
+        """When something went over it last. Before that, whoever it waits for has a limit of its own."""
         self.is_half_closed = False
 
     def abort(self) -> None:
@@ -212,12 +214,13 @@ class Port:
                     raise
                 avoid = one.session_id
         connection.reader.at_end = None
+        connection.touched = monotonic()
         connection.writers.append(link.writer)
         self.counts.begun(one)
         return link
 
     def _observe(self, one: Exit, failure: ProxyFailure) -> None:
-        if one.observe(failure.seen) != "keep":
+        if one.observe(failure.seen) not in ("keep", None):
             self.exits.give_up(one)
 
     def _give(self, connection: Connection) -> None:
@@ -278,7 +281,7 @@ class Port:
             failure = refused("the request", status, head.first[2], dict(head.fields))
             self._observe(one, failure)
             raise failure
-        if status.isdecimal() and 100 <= int(status) < 600 and one.observe(_Answered(int(status), dict(head.fields))) != "keep":
+        if status.isdecimal() and 100 <= int(status) < 600 and one.observe(_Answered(int(status), dict(head.fields))) not in ("keep", None):
             self.exits.give_up(one)
         writer.write(written(" ".join(head.first), [*head.passed_on(), ("Connection", "close")]))
 

@@ -97,6 +97,24 @@ def test_sixty_pages_of_a_site_that_blocks_an_exit_after_ten(site: Site, shell: 
     assert ended.code == 0 and "spent today 12 USD" in ended.err
 
 
+def test_where_a_site_blocks_everybody_the_port_says_so_and_neither_rotates_on_nor_buys(site: Site, shell: Shell) -> None:
+    site.sandbox.control("target", {"block_all_ms": 600_000})
+    with PortCommand(shell) as port, requests.Session() as session:
+        session.trust_env, session.verify = False, site.ca
+        blocks, refusal = 0, ""
+        while not refusal:
+            # Each worker has a name of its own, and keeps no connection.
+            session.proxies = {"https": port.named(f"worker-{blocks}")}
+            try:
+                assert session.get(site.secure, headers={"Connection": "close"}, timeout=90).status_code == 403
+                blocks += 1
+                assert port.report(key=f"worker-{blocks - 1}", seen=403).ok and blocks < 10
+            except requests.exceptions.ProxyError as error:
+                refusal = str(error)
+        assert "503 Service Unavailable: no session is free; " in refusal and " rest until " in refusal
+        assert blocks >= 3 and site.sandbox.times("rotate_session") <= 4 and site.sandbox.charges() <= 3
+
+
 @needs_curl
 @needs_wget
 def test_each_connection_has_a_session_of_its_own_and_those_of_one_user_name_share_one(site: Site, shell: Shell) -> None:

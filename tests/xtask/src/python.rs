@@ -18,6 +18,7 @@ const TESTS: &[&str] = &[
     "bindings-python/README.md",
     "core/docs/programs/python",
     "core/docs/command.md",
+    "core/docs/loopback-port.md",
     "../shared/external",
 ];
 

@@ -1,0 +1,137 @@
+"""Playwright over a pool of sessions: a browser context for each exit. `pip install hopline playwright`.
+
+    async with AsyncPoolContexts(browser, pool) as contexts, contexts.lease("shop.example") as (lease, context):
+        page = await context.new_page()
+        response = await page.goto("https://shop.example/")
+        lease.observe(response)
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, Any, Self
+
+from ._through import WAIT, Exits, check_pool
+
+try:
+    import playwright  # noqa: F401
+except ImportError:
+    raise ImportError("hopline.playwright needs Playwright: pip install playwright") from None
+
+if TYPE_CHECKING:
+    from playwright import async_api, sync_api
+
+    from ._async_pool import AsyncLease, AsyncPool
+    from ._sync_pool import Lease, Pool
+
+__all__ = ["AsyncPoolContexts", "PoolContexts"]
+
+
+class _Held:
+    """The context of an exit, made by its first lease, and the leases that use it now."""
+
+    def __init__(self) -> None:
+        self.context: Any = None
+        self.users = 0
+
+    def keep(self, context: Any) -> Any:
+        """Keeps a context until it is closed, by whomever."""
+        self.context = context
+        context.on("close", lambda _: self._forget(context))
+        return context
+
+    def _forget(self, context: Any) -> None:
+        if self.context is context:
+            self.context = None
+
+
+class AsyncPoolContexts:
+    """The browser contexts of a pool's exits, for Playwright's API of tasks. A context with its cookies and connections lives as long as its exit:
+    when a session's `generation` has grown, its context is closed, and the next lease has a new one.
+
+    Args:
+        browser: A browser that Playwright has launched, or is connected to.
+        pool: A pool that an `AsyncAgentClient` opened, with `protocol="http"`.
+        timeout: The seconds for which a lease waits for a session.
+        options: The options of `browser.new_context`, for each context.
+    """
+
+    def __init__(self, browser: async_api.Browser, pool: AsyncPool, *, timeout: float = WAIT, **options: Any) -> None:
+        check_pool(pool, "AsyncPool", "AsyncPoolContexts")
+        self._browser, self._pool, self._timeout, self._options = browser, pool, timeout, options
+        self._exits = Exits(lambda _: _Held())
+
+    @asynccontextmanager
+    async def lease(
+        self, target: str | None = None, *, key: str | None = None, avoid: str | None = None
+    ) -> AsyncIterator[tuple[AsyncLease, async_api.BrowserContext]]:
+        """Leases a session, with the browser context of its exit. When the lease goes back, the context's pages are closed.
+
+        Report to `lease.observe` each response or exception of `page.goto`. The arguments are those of `pool.acquire`.
+        """
+        async with self._pool.acquire(target=target, key=key, avoid=avoid, timeout=self._timeout) as lease:
+            exit, old = self._exits.of(lease)
+            if old is not None and old.context is not None:
+                await old.context.close()
+            held = exit.connections
+            context = held.context or held.keep(await self._browser.new_context(**lease.proxy.for_playwright(), **self._options))
+            held.users += 1
+            try:
+                yield lease, context
+            finally:
+                held.users -= 1
+                for page in [] if held.users else list(context.pages):
+                    await page.close()
+
+    async def close(self) -> None:
+        """Closes all contexts."""
+        for held in self._exits.clear():
+            if held.context is not None:
+                await held.context.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+
+class PoolContexts:
+    """The same for Playwright's API of threads, and a pool that an `AgentClient` opened."""
+
+    def __init__(self, browser: sync_api.Browser, pool: Pool, *, timeout: float = WAIT, **options: Any) -> None:
+        check_pool(pool, "Pool", "PoolContexts")
+        self._browser, self._pool, self._timeout, self._options = browser, pool, timeout, options
+        self._exits = Exits(lambda _: _Held())
+
+    @contextmanager
+    def lease(
+        self, target: str | None = None, *, key: str | None = None, avoid: str | None = None
+    ) -> Iterator[tuple[Lease, sync_api.BrowserContext]]:
+        """As of `AsyncPoolContexts`."""
+        with self._pool.acquire(target=target, key=key, avoid=avoid, timeout=self._timeout) as lease:
+            exit, old = self._exits.of(lease)
+            if old is not None and old.context is not None:
+                old.context.close()
+            held = exit.connections
+            context = held.context or held.keep(self._browser.new_context(**lease.proxy.for_playwright(), **self._options))
+            held.users += 1
+            try:
+                yield lease, context
+            finally:
+                held.users -= 1
+                for page in [] if held.users else list(context.pages):
+                    page.close()
+
+    def close(self) -> None:
+        """Closes all contexts."""
+        for held in self._exits.clear():
+            if held.context is not None:
+                held.context.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

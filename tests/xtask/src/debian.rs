@@ -16,17 +16,20 @@ pub(crate) const CERTUTIL: &str = "certutil, which tells Chromium whom to trust"
 pub(crate) const POSTGRES: &str = "PostgreSQL, whose database is a store";
 /// The name of what brings PgBouncer.
 pub(crate) const PGBOUNCER: &str = "PgBouncer, which stands before that database";
+/// The name of what brings Redis.
+pub(crate) const REDIS: &str = "Redis, through which a fleet of Celery gets its tasks";
 
-pub(crate) const CHECKS: [Check; 4] = [
+pub(crate) const CHECKS: [Check; 5] = [
     Check::new(Lane::Others, NGINX, 300, |_| brought("nginx", "nginx")),
     Check::new(Lane::Others, CERTUTIL, 300, |_| brought("certutil", "libnss3-tools")),
     Check::new(Lane::Others, POSTGRES, 300, |_| brought("postgres", "postgresql")),
     Check::new(Lane::Others, PGBOUNCER, 300, |_| brought("pgbouncer", "pgbouncer")),
+    Check::new(Lane::Others, REDIS, 300, |_| brought("redis-server", "redis-server")),
 ];
 
 /// Installs a program that some tests need. Without it they are skipped, which is a failure where all is to be checked.
 fn brought(name: &str, package: &str) -> Result<Outcome, Fail> {
-    let variable = format!("HOPLINE_{}", name.to_uppercase());
+    let variable = format!("HOPLINE_{}", name.to_uppercase().replace('-', "_"));
     let found = || std::env::var_os(&variable).map(PathBuf::from).or_else(|| program(&[name]));
     if found().or_else(|| installed(package).then(found).flatten()).is_some() {
         return Ok(Outcome::ONE);

@@ -44,10 +44,10 @@ const builtin = {
     onLoad({ filter: /^/, namespace: "builtin" }, ({ path }) => ({ contents: `module.exports = process.getBuiltinModule(${JSON.stringify(path)});` }));
   },
 };
-const node = { ...common, format: "cjs", platform: "node", target: "node20", external: ["undici", "@opentelemetry/api"] };
+const node = { ...common, format: "cjs", platform: "node", target: "node20", external: ["undici", "@opentelemetry/api", "pg"] };
 await build({ ...node, entryPoints: [join(js, "src/node.js")], inject: [join(js, "src/globals.js")], define: ofNode, outfile: join(folder, "node.cjs"), plugins: [withPools, builtin] });
 /** The entries beside the client. */
-const ENTRIES = ["opentelemetry", "backend"];
+const ENTRIES = ["opentelemetry", "backend", "postgres"];
 for (const name of ENTRIES) await build({ ...node, entryPoints: [join(js, "src", `${name}.js`)], outfile: join(folder, `${name}.cjs`) });
 
 /** The names that the shared part of what a page loads, and the part that is loaded with the core, have. */
@@ -106,7 +106,8 @@ for (const kind of ["d.ts", "d.cts"]) cpSync(join(js, "core.wasm.d.ts"), join(fo
 // The class that drives the core itself is no part of the package; its tests need it.
 cpSync(join(js, "gen/hopline_wasm.js"), join(out, "core.js"));
 cpSync(join(js, "gen/pools/hopline_wasm.js"), join(out, "node-core.js"));
-for (const name of ["bindings-wasm/js/package.json", "bindings-wasm/README.md", "bindings-wasm/js/gen/LICENSES.txt"]) {
+// The tables of a PostgresStore are the same for all hosts.
+for (const name of ["bindings-python/python/hopline/postgres.sql", "bindings-wasm/js/package.json", "bindings-wasm/README.md", "bindings-wasm/js/gen/LICENSES.txt"]) {
   cpSync(join(root, name), join(folder, name.split("/").at(-1)));
 }
 const packed = execFileSync("npm", ["pack", "--json", "--pack-destination", out], { cwd: folder, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });

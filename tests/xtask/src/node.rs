@@ -5,15 +5,16 @@ use std::process::{Command, ExitCode, Stdio};
 
 use crate::cargo::{bindgen, cargo, peers, programs, root, run, sandbox, target, vectors};
 use crate::check::{Check, Lane, Outcome, PROGRAMS};
-use crate::debian::NGINX;
+use crate::debian::{NGINX, POSTGRES};
 use crate::profile::Profile;
 use crate::targets::WASM;
 use crate::weight::Weighed;
 use crate::{Fail, junit, notices, npm, paths, python, targets, weight};
 
 /// The sources of the package, and the inputs of its tests.
-const PACKAGE: &[&str] = &["core", "bindings-wasm", "tests/bindgen", "tests/hosts/node/pack.mjs"];
-const TESTS: &[&str] = &["tests/hosts/node", "tests/vectors", "core/docs/programs/js", "../shared/external"];
+const PACKAGE: &[&str] =
+    &["core", "bindings-wasm", "bindings-python/python/hopline/postgres.sql", "tests/bindgen", "tests/hosts/node/pack.mjs"];
+const TESTS: &[&str] = &["tests/hosts/node", "tests/store", "tests/vectors", "core/docs/programs/js", "../shared/external"];
 pub(crate) const MADE: &str = "node: the npm package";
 
 pub(crate) const CHECKS: &[Check] = &[
@@ -43,7 +44,7 @@ pub(crate) const CHECKS: &[Check] = &[
         "tests/bindgen",
         "tests/bench/sizes.txt",
     ]),
-    Check::new(Lane::Others, "node: vectors, real HTTP, crashes, input", 900, |_| tests(None)).needs(&[NGINX, MADE]).reads(TESTS),
+    Check::new(Lane::Others, "node: vectors, real HTTP, crashes, input", 900, |_| tests(None)).needs(&[NGINX, POSTGRES, MADE]).reads(TESTS),
 ];
 
 fn types() -> Result<Outcome, Fail> {

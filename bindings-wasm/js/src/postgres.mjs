@@ -1,0 +1,2 @@
+// One copy for `import` and `require`.
+export { PostgresStore } from "./postgres.cjs";

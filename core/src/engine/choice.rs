@@ -4,7 +4,7 @@ use super::context::Cx;
 use crate::contract::agent::{SessionType, Sharing};
 use crate::contract::{Decimal, json_of, stored, written};
 use crate::json::{from_json, items, members, pick, plain, quoted, text_of};
-use crate::policy::{Advice, Effect, Error, Kind, is_usd};
+use crate::policy::{Advice, Effect, Error, Kind, Rule, is_usd};
 use crate::wire::decimal_of;
 
 /// The most keys of a purchase that chooses its product.
@@ -250,11 +250,11 @@ impl Search {
         };
         let Candidate { price, product_no, .. } = &best;
         match (self.limit, self.choice.first_price) {
-            (Some(limit), _) if *price > limit => refuse(format!(
+            (Some(limit), _) if *price > limit && cx.shared.rules.holds(Rule::LimitHolds) => refuse(format!(
                 "was not sent, because the cheapest product that fits, `{product_no}`, costs {price} USD for one {unit}, above `max_unit_price`, \
                  {limit} USD"
             )),
-            (None, Some(first)) if *price > first => refuse(format!(
+            (None, Some(first)) if *price > first && cx.shared.rules.holds(Rule::FirstChoiceLimits) => refuse(format!(
                 "was not sent, because the cheapest product that is left, `{product_no}`, costs {price} USD for one {unit}, more than the first \
                  choice, {first} USD, and no `max_unit_price` allows that"
             )),

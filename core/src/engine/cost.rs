@@ -245,6 +245,7 @@ impl Terms {
             }
             Price::Other(currency) => self.refuses_other(limit, currency, cx),
             // The search knows the limit of the caller for whom it began, and another caller may go on with it.
+            Price::Chosen(_) if !cx.shared.rules.holds(Rule::LimitHolds) => None,
             Price::Chosen(candidate) => self.unit_limit().filter(|limit| candidate.price > *limit).map(|limit| {
                 let Candidate { price, product_no, .. } = candidate;
                 let what =

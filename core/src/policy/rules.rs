@@ -123,6 +123,14 @@ rules! { Rule:
     ThrottleHoldsAll,
     /// An operation that is put off for an absurdly long time delays no other call.
     LongThrottleIsOwn,
+    /// The product that was chosen for a key is sent with that key, whoever sends it again.
+    ChoiceStays,
+    /// Without a limit no product is chosen that is dearer than the first one.
+    FirstChoiceLimits,
+    /// No product is chosen that costs more than the caller's limit.
+    LimitHolds,
+    /// An intent buys its next session only where the one before is over for good.
+    LivingIsKept,
     /// A store changes what is under a name only for the client that owns it.
     OnlyOwnersPut,
 }

@@ -283,6 +283,7 @@ impl World {
             (_, Method::Get) => Delivery::HONEST,
             (_, Method::Delete) => Delivery::END,
             _ if self.scope.mixes_up => Delivery::MIXED_UP,
+            _ if job.is_some_and(|job| job.task == Task::Choose) => Delivery::CHOSEN,
             _ if self.scope.cap.is_some() => Delivery::CAPPED,
             _ if self.scope.relayed && job.is_some_and(|job| job.is_paid()) => Delivery::RELAYED,
             _ if job.is_some_and(|job| !job.is_paid() || job.task == Task::Rotate) => Delivery::FREE,

@@ -40,6 +40,8 @@ impl World {
                 // A purchase that an app's own backend refused begins again, with its key.
                 let is_open = |about: &About| !self.scope.relayed || !self.checker.is_denied(*about);
                 let current = self.checker.current(job).filter(is_open);
+                // Nor does anybody go on with a session that has given way to the next one.
+                let about = about.filter(|about| self.jobs[job].task != Task::Next || !self.checker.has_ended(*about));
                 about.filter(is_open).or(current).or_else(|| self.checker.begins_anew(job, false))
             }
             // A purchase that another program began there does not belong to this program.

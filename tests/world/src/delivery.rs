@@ -71,6 +71,10 @@ pub enum Delivery {
     NotPassedOn,
     /// The service takes none of the tokens that it gave.
     Expired,
+    /// The request is lost, and the price rises.
+    DearerBefore,
+    /// The service has nothing left of the product, and keeps that answer.
+    SoldOut,
 }
 
 impl Delivery {
@@ -139,6 +143,19 @@ impl Delivery {
         Delivery::Dearer,
         Delivery::Refused,
         Delivery::Mismatch,
+    ];
+    /// The deliveries of a purchase whose product is chosen.
+    pub(crate) const CHOSEN: &[Delivery] = &[
+        Delivery::Answered,
+        Delivery::LostBefore,
+        Delivery::LostAfter,
+        Delivery::SoldOut,
+        Delivery::Dearer,
+        Delivery::DearerBefore,
+        Delivery::Mismatch,
+        Delivery::Refused,
+        Delivery::StoredSale,
+        Delivery::Delayed,
     ];
     /// The deliveries of a read.
     pub(crate) const READ: &[Delivery] = &[

@@ -197,7 +197,7 @@ impl World {
         let Response { status, ref body, truncated, .. } = response;
         let told = self.process.as_ref().zip(request.header("idempotency-key")).map(|(process, key)| (process.number, key.to_owned()));
         self.resolve(id, Outcome::Response { status, headers: &headers, body, truncated })?;
-        let spends = about.is_some_and(|about| matches!(self.jobs[about.job].task, Task::Open | Task::Create | Task::Rent | Task::Renew));
+        let spends = about.is_some_and(|about| self.jobs[about.job].is_charged());
         match told.filter(|_| spends && response.is_success()) {
             Some(told) if self.charged.get(&told) != Some(&response.charge()) => Err(format!("{UNTOLD}: {}", told.1)),
             _ => Ok(()),
@@ -254,7 +254,7 @@ impl World {
         {
             return Err(format!("{SHOWN} by an error"));
         }
-        let opened = |about: &About| matches!(self.jobs[about.job].task, Task::Open | Task::Rent);
+        let opened = |about: &About| self.jobs[about.job].opens();
         if let (Ok(answered), Some(_)) = (&result, about.as_ref().filter(|about| opened(about))) {
             let is_given = |session: &String| process.released.get(session).is_none_or(|next| command >= *next);
             process.has.extend(answered.facts.session_id.clone().filter(is_given));

@@ -1,7 +1,8 @@
 //! The jobs that people want done. Each job has a mark in its requests, so that every effect of the service shows its job.
 
-use hopline::client::CallOptions;
+use hopline::client::{CallOptions, Cheapest, IfEnded};
 use hopline::contract::Decimal;
+use hopline::contract::agent::SessionType;
 use serde_json::Value;
 
 /// The kind of a job.
@@ -9,6 +10,10 @@ use serde_json::Value;
 pub enum Task {
     /// `open_session`.
     Open,
+    /// `open_session` of the cheapest dynamic product; one with an odd number is under a limit.
+    Choose,
+    /// `open_session` that buys the next session where the one before is over for good.
+    Next,
     /// `create_session`.
     Create,
     /// `open_session` of a static one, which can be renewed; there is one such job.
@@ -109,12 +114,27 @@ impl Job {
 
     /// True if it can cost money, so that it is not tried again with a new key.
     pub fn is_paid(self) -> bool {
-        matches!(self.task, Task::Open | Task::Create | Task::Rent | Task::Renew | Task::Recharge)
+        self.buys() || matches!(self.task, Task::Renew | Task::Recharge)
+    }
+
+    /// True if it buys a session.
+    fn buys(self) -> bool {
+        self.opens() || self.task == Task::Create
+    }
+
+    /// True if it gives its caller a session to hold.
+    pub(crate) fn opens(self) -> bool {
+        matches!(self.task, Task::Open | Task::Choose | Task::Next | Task::Rent)
+    }
+
+    /// True if the service says what it charges for it.
+    pub(crate) fn is_charged(self) -> bool {
+        self.buys() || self.task == Task::Renew
     }
 
     /// True if a daily cap counts it.
     pub(crate) fn is_counted(self) -> bool {
-        matches!(self.task, Task::Open | Task::Create)
+        matches!(self.task, Task::Open | Task::Next | Task::Create)
     }
 
     /// True if its requests cannot be told from one another, so that it is sent once at most.
@@ -137,6 +157,11 @@ impl Job {
         matches!(self.task, Task::Rotate | Task::Renew | Task::Budget)
     }
 
+    /// The limit for one unit of a product that it chooses, in thousandths of a dollar.
+    pub(crate) fn limit(self) -> Option<i64> {
+        (self.task == Task::Choose && self.number % 2 == 1).then_some(4_300)
+    }
+
     /// True if it sets a value that other jobs set too, so that the last one counts.
     pub(crate) fn is_setting(self) -> bool {
         self.task == Task::Budget
@@ -150,7 +175,7 @@ impl Job {
 
     /// True if its result has an id of its own that the caller must learn.
     pub(crate) fn names_what_it_gets(self) -> bool {
-        matches!(self.task, Task::Open | Task::Create | Task::Rent | Task::Order)
+        self.buys() || self.task == Task::Order
     }
 
     /// Returns the operation, the parameters and the options of its start.
@@ -160,10 +185,11 @@ impl Job {
         let session = sessions.get(self.session()).unwrap_or(&none);
         let of_session = format!(r#"{{"session_id":"{session}"}}"#);
         let (operation, params) = match self.task {
-            Task::Open | Task::Create => {
-                let operation = if self.task == Task::Open { "open_session" } else { "create_session" };
+            Task::Open | Task::Next | Task::Create => {
+                let operation = if self.task == Task::Create { "create_session" } else { "open_session" };
                 (operation, format!(r#"{{"session_type":"dynamic","product_no":"dynamic-world","quantity":{}}}"#, quantity(number).0))
             }
+            Task::Choose => ("open_session", format!(r#"{{"quantity":{}}}"#, quantity(number).0)),
             Task::Rent => ("open_session", r#"{"session_type":"static","product_no":"static-us","quantity":1}"#.to_owned()),
             Task::Rotate => ("rotate_session", of_session),
             Task::Terminate => ("terminate_session", of_session),
@@ -184,7 +210,10 @@ impl Job {
             Task::Balance => ("get_current_balance", "{}".to_owned()),
         };
         let key = (self.name == Name::Key).then(|| format!("mine-{number}"));
-        let options = CallOptions { intent: self.intent(), idempotency_key: key, ..manner.options() };
+        let product = (self.task == Task::Choose).then(|| Cheapest::of(&SessionType::Dynamic));
+        let max_unit_price = self.limit().map(|limit| Decimal(rust_decimal::Decimal::new(limit, 3)));
+        let if_ended = (self.task == Task::Next).then_some(IfEnded::Buy);
+        let options = CallOptions { intent: self.intent(), idempotency_key: key, product, max_unit_price, if_ended, ..manner.options() };
         (operation, params, CallOptions { credentials: Some(self.task == Task::Open), ..options })
     }
 
@@ -192,9 +221,10 @@ impl Job {
     pub(crate) fn sends(self, operation: &str, url: &str, body: &Value, sessions: &[String]) -> bool {
         let of_session = || sessions.get(self.session()).is_some_and(|id| url.contains(id.as_str()));
         match (self.task, operation) {
-            (Task::Open | Task::Create, "create_session") => {
+            (Task::Open | Task::Next | Task::Create, "create_session") => {
                 body["product_no"] == "dynamic-world" && body["quantity"].as_f64() == quantity(self.number).0.try_into().ok()
             }
+            (Task::Choose, "create_session") => body["quantity"].as_f64() == quantity(self.number).0.try_into().ok(),
             (Task::Rent, "create_session") => body["product_no"] == "static-us",
             (Task::Rotate, "rotate_session") | (Task::Terminate, "terminate_session") => of_session(),
             (Task::Renew, "renew_session") => of_session() && body["duration"].as_u64() == Some(self.months()),

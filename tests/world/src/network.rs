@@ -88,11 +88,14 @@ impl Remote {
                 self.with(Fault::InProgress { ms: SLOW, error }, arrival, effects)
             }
             Delivery::Dearer => {
-                self.price = 12;
-                self.service.set_price("dynamic-world", rust_decimal::Decimal::from(self.price));
-                self.digest = self.digest.wrapping_add(2);
+                self.rise();
                 self.execute(arrival, effects)
             }
+            Delivery::DearerBefore => {
+                self.rise();
+                lost()
+            }
+            Delivery::SoldOut => self.fail(ErrorFault { stored: true, ..error("PRODUCT_OUT_OF_STOCK") }, arrival, effects),
             Delivery::OddBefore => self.odd(ODD),
             Delivery::OddAfter => {
                 self.execute(arrival, effects);
@@ -105,6 +108,13 @@ impl Remote {
             }
             Delivery::Unreached => ExchangeResult::Lost(FailureKind::Connect, Sent::Never),
         }
+    }
+
+    /// The product that most purchases are of becomes dearer.
+    fn rise(&mut self) {
+        self.price = 12;
+        self.service.set_price("dynamic-world", rust_decimal::Decimal::from(self.price));
+        self.digest = self.digest.wrapping_add(2);
     }
 
     /// An answer of the reseller API with one of these statuses and codes, each in turn.

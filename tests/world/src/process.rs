@@ -84,6 +84,9 @@ impl World {
             self.jobs.push(job);
             self.jobs.len() - 1
         });
+        if job.task == Task::Next && self.session_is_over(at) {
+            self.checker.gives_way(at);
+        }
         let about = self.checker.begun(at, job);
         let is_own = job.name == JobName::None && job.is_change();
         let about = self.at_work(at).filter(|_| !is_own).unwrap_or(about);
@@ -97,6 +100,12 @@ impl World {
         process.commands.insert(command, Some(about));
         self.tell(|| format!("command {} starts {job:?}{}", command.0, if manner == Manner::Hasty { ", hastily" } else { "" }));
         self.drain()
+    }
+
+    /// True if the session of a job's last purchase has ended.
+    fn session_is_over(&mut self, job: usize) -> bool {
+        let last = self.checker.current(job).and_then(|about| self.checker.found(about)?.id.clone());
+        last.is_some_and(|session| self.remote.has_ended(&session, self.now))
     }
 
     /// The purchase that this program works on for a job, where several programs share a store: a start here joins that purchase, unless it

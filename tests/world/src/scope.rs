@@ -150,6 +150,30 @@ const CAPPED: Scope =
 pub static SCOPES: &[Scope] = &[
     Scope { name: "a session is opened", jobs: &[Job::named(Task::Open, 0)], reads: true, ..AGENT },
     Scope {
+        name: "a session of the cheapest product is opened, while prices rise and products run out",
+        jobs: &[Job::named(Task::Choose, 50)],
+        reads: true,
+        faults: 1,
+        deep: (2, 1, 1),
+        ..AGENT
+    },
+    Scope {
+        name: "a session of the cheapest product is opened under a limit",
+        jobs: &[Job::named(Task::Choose, 51)],
+        acts: 0,
+        deep: (3, 1, 0),
+        ..AGENT
+    },
+    Scope {
+        name: "the next session is opened where the one before is over, under a cap",
+        before: &[Job::named(Task::Next, 0), Job::unnamed(Task::Terminate, 0)],
+        jobs: &[Job::named(Task::Next, 0)],
+        reads: true,
+        faults: 1,
+        cap: Some(12_020),
+        ..CAPPED
+    },
+    Scope {
         name: "a session is opened by two who wait for it, and either may leave",
         jobs: &[Job::named(Task::Open, 0), Job::named(Task::Open, 0)],
         cancels: true,

@@ -2,8 +2,8 @@
 
 use hopline::policy::Rule;
 use hopline_world::{
-    CAPPED, CROWDED, DENIED, DOUBLED, EARLY, FORGOTTEN, HELD, INTRUDED, INVENTED, Kind, LOGINS, LOST, MISCOUNTED, PUT_OFF, REFUSED,
-    REKEYED, RENEWED, RESENT, SCOPES, STALE, THROWN, TWICE, UNCOUNTED, UNSAVED, explore, seeded, side_by_side,
+    CAPPED, CROWDED, DEAR, DENIED, DOUBLED, EARLY, FORGOTTEN, HELD, INTRUDED, INVENTED, Kind, LOGINS, LOST, MISCOUNTED, PUT_OFF, REFUSED,
+    REKEYED, RENEWED, RESENT, SCOPES, STALE, SWAPPED, THROWN, TWICE, UNCOUNTED, UNSAVED, explore, seeded, side_by_side,
 };
 
 /// Where the harm of a rule that is taken away shows: a scope and how much must go wrong in it; the harm; the lives that come to it.
@@ -21,6 +21,9 @@ const RELAYED: &str = "a session is bought through an app's own backend";
 const RENEWED_TWICE: &str = "a session is renewed twice, once without a name";
 const SET_TWICE: &str = "two budgets are set, one after the other";
 const LATE: &str = "a session is bought without a name, on a store that does things late";
+const CHOSEN: &str = "a session of the cheapest product is opened, while prices rise and products run out";
+const UNDER_A_LIMIT: &str = "a session of the cheapest product is opened under a limit";
+const NEXT: &str = "the next session is opened where the one before is over, under a cap";
 const PLACED: &str = "a static order is placed";
 const SHARED: &str = "a read and a write share a token";
 const PAID: &str = "money is paid in";
@@ -91,6 +94,10 @@ fn shown(rule: Rule) -> Option<Shown> {
         Rule::AnothersIsNoAnswer => shown(MIXED_UP, (1, 0, 0), LOST, agent),
         Rule::FewAreOut => shown(ONE_AT_A_TIME, (0, 0, 0), CROWDED, Some(Kind::SharedReseller)),
         Rule::ThrottleHoldsAll => shown(SHARED, (1, 0, 0), EARLY, agent),
+        Rule::ChoiceStays => shown(UNDER_A_LIMIT, (1, 1, 0), SWAPPED, None),
+        Rule::FirstChoiceLimits => shown(CHOSEN, (1, 0, 0), DEAR, None),
+        Rule::LimitHolds => shown(UNDER_A_LIMIT, (2, 0, 0), DEAR, None),
+        Rule::LivingIsKept => shown(NEXT, (0, 0, 1), REKEYED, None),
         Rule::LongThrottleIsOwn => shown(SHARED, (1, 0, 0), PUT_OFF, reseller),
     }
 }

@@ -115,6 +115,9 @@ impl Router {
         terms.quote = call.counted.iter().filter(|counted| counted.is_of(own)).map(|counted| counted.usd).next_back();
         terms.counted.clone_from(&call.counted);
         terms.choice = call.choice.clone().map(|saved| Box::new(Choice::restored(saved)));
+        if !self.holds(Rule::ChoiceStays) {
+            terms.choice.iter_mut().for_each(|choice| choice.is_made = false);
+        }
         let exchange = Exchange::new(endpoint, built, Vec::new(), self.retry().timeout_ms);
         let mut write = Write::new(exchange, self.retry(), ledger, terms);
         (write.key.age, write.key.settled, write.restored) = (Age::Saved(call.age), call.key_settled, true);

@@ -10,19 +10,19 @@ use crate::client::sessions::session::ended;
 use crate::contract::Operation;
 use crate::contract::agent::CreateSession;
 use crate::engine::{Phase, is_over_for_good, phase_of};
-use crate::policy::Error;
+use crate::policy::{Error, Rule};
 use crate::state::{Data, Done, LaterPurchase, Name, SavedSession};
 use crate::wire::Facts;
 
 impl Router {
     /// The place of the purchase that a start begins after what a record says, if it begins one: it may buy, and did not wait while another
     /// client had the name, and the record's session is over for good.
-    pub(crate) fn next_purchase(start: &Start, data: &Data) -> Option<LaterPurchase> {
+    pub(crate) fn next_purchase(&self, start: &Start, data: &Data) -> Option<LaterPurchase> {
         if !start.options.buys_if_ended() || start.patience.is_some() {
             return None;
         }
         let is_over = |id: &str, status: Option<&str>, session_type: Option<&str>| {
-            start.over.as_deref() == Some(id) || is_over_for_good(status, session_type)
+            start.over.as_deref() == Some(id) || is_over_for_good(status, session_type) || !self.holds(Rule::LivingIsKept)
         };
         let (id, status) = match (&data.session, &data.call, &data.done) {
             (Some(session), None, _) => {

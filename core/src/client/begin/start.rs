@@ -228,7 +228,7 @@ impl Router {
             }
             StoredRecord::Readable(data) if data.refused().is_some() => return self.begin_refused(name, command, start, data),
             StoredRecord::Readable(data) if name.is_of_a_pool() => return self.admit_purchase(name, command, start, data),
-            StoredRecord::Readable(data) if let Some(later) = Router::next_purchase(&start, data) => {
+            StoredRecord::Readable(data) if let Some(later) = self.next_purchase(&start, data) => {
                 return self.begin_next(name, command, start, later);
             }
             StoredRecord::Readable(data) if is_nothing_again(data) => self.ended_again(name, data),

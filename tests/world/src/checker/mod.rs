@@ -17,7 +17,7 @@ pub(crate) use purchases::{About, Listed};
 pub(crate) use spending::{Total, thousandths};
 pub(crate) use traffic::{Clocks, is_put_off};
 
-use crate::job::{Job, Name};
+use crate::job::{Job, Name, Task};
 use crate::service::{Effect, Response, is_login};
 use changes::Changes;
 use purchases::{History, is_own};
@@ -80,6 +80,10 @@ pub const PUT_OFF: &str = "a call was put off for longer than a service can mean
 pub const UNTOLD: &str = "a purchase was accepted, and no event says what it cost";
 /// The charge of a key was reported twice.
 pub const RECHARGED: &str = "what one key cost was told twice";
+/// A key went out with another product than before.
+pub const SWAPPED: &str = "a key was sent with another product than the one that was chosen for it";
+/// A product was chosen that is dearer than its buyer allows.
+pub const DEAR: &str = "a product was chosen that is dearer than its buyer allows";
 /// A good token was thrown away.
 pub const THROWN: &str = "a good token was thrown away";
 
@@ -175,6 +179,13 @@ impl Checker {
         let about = About { job: at, purchase: self.jobs[at].begin(job) };
         self.changes.begun(about, job);
         about
+    }
+
+    /// The session of a job's last purchase is over, and its intent may buy the next one.
+    pub(crate) fn gives_way(&mut self, job: usize) {
+        if let Some(history) = self.jobs.get_mut(job) {
+            history.gives_way();
+        }
     }
 
     /// A caller resumes a record.
@@ -368,6 +379,9 @@ impl Checker {
                 self.spending.replaced(&replaced);
                 self.changes.replaced(&replaced, key);
             }
+            if job.task == Task::Choose {
+                self.jobs[about.job].chooses(about.purchase, job, key, &sending.request.body)?;
+            }
             if let Some(cap) = self.terms.cap.filter(|_| job.is_counted()) {
                 self.spending.sends(sending, about, job, key, cap)?;
             }
@@ -410,6 +424,7 @@ impl Checker {
         }
         if let Some(about) = about.filter(|_| request.url.contains("/products") && response.status == 200) {
             self.spending.shows(about, price);
+            self.jobs[about.job].lists(response);
         }
         self.traffic[0].hears(command, request, response, now, clocks);
     }

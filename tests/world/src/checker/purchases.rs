@@ -1,12 +1,14 @@
 //! The result of each job: no operation is done twice, denied, invented or lost.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use hopline::client::{Answered, Millis, Saved};
 use hopline::contract::{Safety, endpoint};
 use hopline::{Advice, Effect as Said, Error, Kind};
+use serde_json::Value;
 
-use super::{DENIED, FORGOTTEN, Harm, INVENTED, LOST, REKEYED, RESENT, TWICE, is_refused_start};
+use super::spending::thousandths;
+use super::{DEAR, DENIED, FORGOTTEN, Harm, INVENTED, LOST, REKEYED, RESENT, SWAPPED, TWICE, is_refused_start};
 use crate::job::{Job, Name, Task};
 use crate::service::{Effect, Response};
 
@@ -23,6 +25,8 @@ struct Key {
     refused_at: Option<Millis>,
     /// The address that it was sent to first.
     url: String,
+    /// The product that was chosen for it.
+    product: Option<String>,
 }
 
 /// The purchase that the first record of a job begins, with all its keys, until a caller is told that nothing happened or a person ends it.
@@ -42,6 +46,8 @@ struct Purchase {
     is_put: bool,
     /// The key that a record of it says, sent or not.
     kept: Option<String>,
+    /// The price of the product that was chosen first, in thousandths of a dollar.
+    first_price: Option<i64>,
 }
 
 impl Purchase {
@@ -69,6 +75,8 @@ pub(super) struct History {
     pub(super) known: BTreeSet<String>,
     /// A caller was told that the purchase was done.
     told: bool,
+    /// The prices that were last shown to one who chooses, in thousandths of a dollar.
+    listed: BTreeMap<String, i64>,
     /// An order's number that was given out while the store kept everything.
     pub(super) ordered: Option<String>,
     /// The order's number that was given out, after a read that followed it.
@@ -117,6 +125,14 @@ impl History {
             purchase.denied = false;
         }
         self.purchases.len() - 1
+    }
+
+    /// The session of the last purchase is over, and another one may be bought.
+    pub(super) fn gives_way(&mut self) {
+        if let Some(last) = self.purchases.last_mut().filter(|last| !last.closed) {
+            last.closed = true;
+            self.more += 1;
+        }
     }
 
     pub(super) fn puts(&mut self) {
@@ -220,8 +236,32 @@ impl History {
             },
             None => None,
         };
-        purchase.keys.push(Key { key: key.to_owned(), failed: None, refused_at: None, url: url.to_owned() });
+        purchase.keys.push(Key { key: key.to_owned(), failed: None, refused_at: None, url: url.to_owned(), product: None });
         Ok(replaced)
+    }
+
+    /// A list of prices is shown to one who chooses.
+    pub(super) fn lists(&mut self, response: &Response) {
+        let listed = response.json();
+        let price = |item: &Value| Some((item["product_no"].as_str()?.to_owned(), thousandths(&item["price"].to_string())?));
+        let items = listed["data"]["items"].as_array().into_iter().flatten();
+        self.listed.extend(items.filter_map(price));
+    }
+
+    /// A key goes out with a product that was chosen: the same each time, and one that its buyer allows.
+    pub(super) fn chooses(&mut self, purchase: usize, job: Job, key: &str, body: &[u8]) -> Result<(), Harm> {
+        let body: Value = serde_json::from_slice(body).unwrap_or_default();
+        let product = body["product_no"].as_str().unwrap_or_default();
+        let Some(purchase) = self.purchases.get_mut(purchase) else { return Ok(()) };
+        let Some(sent) = purchase.keys.iter_mut().find(|sent| sent.key == key) else { return Ok(()) };
+        match &sent.product {
+            Some(known) if known == product => return Ok(()),
+            Some(_) => return Err(SWAPPED),
+            None => sent.product = Some(product.to_owned()),
+        }
+        let price = self.listed.get(product).copied().ok_or(DEAR)?;
+        let first = *purchase.first_price.get_or_insert(price);
+        if price > job.limit().unwrap_or(first) { Err(DEAR) } else { Ok(()) }
     }
 
     /// A write without a key goes out.
@@ -248,7 +288,7 @@ impl History {
         // before the program dies, and the record is there again.
         let is_change = job.name == Name::None && job.is_change();
         let is_one = job.name == Name::Key
-            || matches!(job.task, Task::Terminate | Task::Rotate)
+            || matches!(job.task, Task::Terminate | Task::Rotate | Task::Next)
             || is_change
             || self.purchases.iter().any(|purchase| purchase.guessed);
         let was_ever_done = self.was_done();

@@ -32,7 +32,7 @@ export class Server {
     [server.admin, server.dsn] = ["postgres", "worker"].map((role) => `postgresql://${role}@/postgres?host=${encodeURIComponent(server.folder)}`);
     await server.begin();
     await server.sql("create role worker login");
-    await server.sql(readFileSync(require.resolve("hopline/postgres.sql"), "utf8"));
+    await server.sql(readFileSync(join(dirname(require.resolve("hopline/package.json")), "postgres.sql"), "utf8"));
     await server.sql("grant usage on schema hopline to worker; grant execute on all functions in schema hopline to worker");
     return server;
   }

@@ -34,9 +34,6 @@ class Site:
         came: list[dict[str, Any]] = control(f"{self.sandbox.ready['control_url']}/visits")["visits"]
         return came
 
-    def exits(self) -> list[str]:
-        return [visit["exit"] for visit in self.visits()]
-
 
 def curl(site: Site, *arguments: str) -> "subprocess.CompletedProcess[str]":
     command = ["curl", "--silent", "--show-error", "--max-time", "60", "--noproxy", "", "--cacert", site.ca, *arguments]

@@ -11,7 +11,7 @@ from pathlib import Path
 import hopline
 import pytest
 from conftest import BUY, ROOT
-from ports import PROGRAM, PortCommand, needs_curl, needs_wget
+from ports import PROGRAM, Site, needs_curl, needs_wget
 from sandbox import Sandbox
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the sandbox is for Unix")
@@ -65,11 +65,18 @@ def test_the_commands_of_the_page_do_what_they_say(sandbox: Sandbox, tmp_path: P
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not here")
-def test_chromium_shows_a_page_through_a_socks5_session(sandbox: Sandbox, tmp_path: Path) -> None:
-    quiet = ("--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync")
-    with hopline.AgentClient(**sandbox.account) as agent, agent.open_session(**BUY, intent="page", credentials=True) as session:
-        assert session.proxy.protocol == "socks5"
-        with session.proxy.on_loopback() as port:
-            command = [str(CHROMIUM), *quiet, f"--user-data-dir={tmp_path}", f"--proxy-server={port}", "--proxy-bypass-list=<-loopback>", "--dump-dom", sandbox.ready["target_url"]]
-            done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-        assert sandbox.state()["sessions"][0]["exit"] in done.stdout, done
+def test_chromium_shows_pages_through_a_socks5_session(tmp_path: Path) -> None:
+    quiet = ("--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--ignore-certificate-errors", "--proxy-bypass-list=<-loopback>")
+    (tmp_path / "tls").mkdir()
+    site = Site(tmp_path / "tls")
+    try:
+        with hopline.AgentClient(**site.sandbox.account) as agent, agent.open_session(**BUY, intent="page", credentials=True) as session:
+            assert session.proxy.protocol == "socks5"
+            [exit] = [one["exit"] for one in site.sandbox.state()["sessions"]]
+            with session.proxy.on_loopback() as port:
+                for url in (site.plain, site.secure):
+                    command = [str(CHROMIUM), *quiet, f"--user-data-dir={tmp_path / 'profile'}", f"--proxy-server={port}", "--dump-dom", url]
+                    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+                    assert exit in done.stdout, done
+    finally:
+        site.sandbox.close()

@@ -201,6 +201,16 @@ export interface Pool extends AsyncDisposable {
    */
   acquire(options?: AcquireOptions): Promise<Lease>;
   /**
+   * Returns a dispatcher of the package `undici`, version 6, 7 or 8, which must be installed: `fetch(url, { dispatcher })`, with Node's own
+   * `fetch` or that of the package, `request(url, { dispatcher })`, and `setGlobalDispatcher(dispatcher)` for all requests of a program.
+   *
+   * Each request has a lease of its own, for the host of its URL, until its body is read or breaks off. Answers and failures are observed.
+   * A GET, HEAD or OPTIONS that was blocked is sent again at most twice, each time through another session, unless its body can be read once
+   * only. Each exit has connections of its own, which are closed when it changes, and with the pool. Where the pool has no session, the
+   * request fails with `unavailable`, which is the `cause` of the error of `fetch`. HTTP proxies only.
+   */
+  dispatcher(options?: PoolDispatcherOptions): any;
+  /**
    * Returns the status. With `everywhere` the slots of other clients are read from the store first; otherwise they count as this client saw
    * them last, or as `unknown`.
    */
@@ -227,6 +237,16 @@ export interface Pool extends AsyncDisposable {
   drain(options?: { graceMs?: number | undefined; everywhere?: boolean | undefined; includeStatic?: boolean | undefined }): Promise<void>;
   /** Calls `close`. */
   [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** The options of a pool's dispatcher. */
+export interface PoolDispatcherOptions {
+  /** A key for a sticky session, for all requests of the dispatcher. */
+  key?: string | undefined;
+  /** How long a request waits for a session. Default: 60 000. */
+  timeoutMs?: number | undefined;
+  /** Options of undici's `ProxyAgent`, such as `requestTls: { ca }` for an authority of one's own. */
+  [ofProxyAgent: string]: unknown;
 }
 
 /** A lent session. Its exit does not change during the lease. A lease that is garbage-collected goes back by itself. */

@@ -90,6 +90,11 @@ export class Engine {
     this.#before = takeOver({ ...this.#own, stack }, this);
   }
 
+  /** The base URL of the service. */
+  get service() {
+    return this.#told.place;
+  }
+
   /** Asks the core a question now; `undefined` before it is loaded, and once the client is closed. */
   peek(question) {
     return this.#closing ? undefined : this.#driver?.ask("peek", question);

@@ -2,6 +2,7 @@
 import { ofPools, ofSessions } from "../gen/pools.js";
 import { meta } from "./answers.js";
 import { lettingOthers } from "./clock.js";
+import { dispatcherOver } from "./dispatch.js";
 import { Registry } from "./dropped.js";
 import { asked, refuse } from "./error.js";
 import { waitOf } from "./exceptions.js";
@@ -35,7 +36,7 @@ export async function openPool(client, engine, name, options) {
     throw refuse("invalid", "open_pool", "`blocked` must be a function of a response that is not asynchronous", { field: "blocked" });
   }
   const { pool: no } = await engine.call("open_pool", { ...sessions, ...spell("open_pool", rest), name });
-  return new pool(client, engine, no, name, blocked);
+  return new pool(client, engine, no, name, blocked, own.leasesPerSession);
 }
 
 /** The holder of a dispatcher may have closed it already. */
@@ -64,9 +65,11 @@ const pool = /* @__PURE__ */ disposable("close", class Pool {
   #dispatchers = new Set();
   #unheard;
   #blocked;
+  #leasesPerSession;
 
-  constructor(client, engine, pool, name, blocked) {
+  constructor(client, engine, pool, name, blocked, leasesPerSession = 1) {
     this.#blocked = blocked;
+    this.#leasesPerSession = leasesPerSession;
     // A client is not dropped before its pools.
     this.#client = client;
     this.#engine = engine;
@@ -106,6 +109,17 @@ const pool = /* @__PURE__ */ disposable("close", class Pool {
     if (!signal?.aborted) return lease;
     lease.release();
     throw refuse("cancelled", "acquire", "was cancelled; its lease was given back", { cause: signal.reason });
+  }
+
+  dispatcher(options = {}) {
+    object("dispatcher", "options", options);
+    const { key, timeoutMs, ...ofAgent } = options;
+    // No more connections than leases, since `undici` calls one busy for a moment after its answer has come.
+    const connect = (proxy) => proxyAgent({ connections: this.#leasesPerSession, ...ofAgent, ...proxy.undici() });
+    const terms = { ...(key !== undefined && { key }), ...(timeoutMs !== undefined && { timeoutMs }) };
+    const made = dispatcherOver(this, terms, connect, this.#engine.service, undici());
+    this.#dispatchers.add(made);
+    return made;
   }
 
   async status(options = {}) {
@@ -246,7 +260,7 @@ const lent = /* @__PURE__ */ disposable("release", class Lease {
   dispatcher() {
     if (!this.valid) throw refuse("misuse", "dispatcher", `${this.#ref ? "the lease is not valid any more" : "the lease was given back"}; acquire another one`);
     const exit = this.#exit;
-    if (!exit.dispatcher) exit.dispatchers.add((exit.dispatcher = dispatcherOf(this.proxy.undici())));
+    if (!exit.dispatcher) exit.dispatchers.add((exit.dispatcher = proxyAgent(this.proxy.undici())));
     return exit.dispatcher;
   }
 
@@ -306,7 +320,7 @@ function isPlain(value) {
 }
 
 /** Of `undici` 8 only its wrapper serves the `fetch` of older ones, such as Node's own. */
-function dispatcherOf(options) {
+function proxyAgent(options) {
   const { ProxyAgent, Dispatcher1Wrapper } = undici();
   const agent = new ProxyAgent(options);
   return Dispatcher1Wrapper ? new Dispatcher1Wrapper(agent) : agent;

@@ -67,7 +67,7 @@ async function killWhen({ child, ended }, what) {
 
 test("the README and the pages have these programs, and where both have one it is the same", () => {
   assert.deepEqual(Object.keys(shown), ["first.mjs", "shortest.mjs"]);
-  assert.deepEqual(kept, ["account.mjs", "agent.mjs", "balance.cjs", "buy.js", "main.js", "offline.mjs", "pool.mjs", "program.mjs", "relay.mjs", "reseller.mjs", "shortest.mjs", "worker.js"]);
+  assert.deepEqual(kept, ["account.mjs", "agent.mjs", "balance.cjs", "buy.js", "main.js", "offline.mjs", "pool.mjs", "program.mjs", "relay.mjs", "reseller.mjs", "shortest.mjs", "through.mjs", "worker.js"]);
   assert.equal(shown["shortest.mjs"], programs["shortest.mjs"]);
   for (const name of ["shortest.mjs", "buy.js"]) assert.ok(programs[name].split("\n").filter((line) => line.trim()).length <= 12, name);
 });
@@ -164,6 +164,14 @@ test("the pages' pool is bought for whoever visits, once", async (t) => {
   }
   const { charges, sessions } = await service.state();
   assert.deepEqual([charges.length, sessions.map(({ status }) => status)], [1, ["active"]]);
+});
+
+test("the pages' dispatcher of a pool fetches pages", async (t) => {
+  const [service, place] = [await sandbox(t, "--session-limit", "100"), folder()];
+  const { code, out, errors } = await start(t, "through.mjs", service, place, Array(6).fill(service.target_url)).ended;
+  assert.deepEqual([code, errors, out], [0, "", "200\n".repeat(6)]);
+  const { charges } = await service.state();
+  assert.ok(charges.length >= 1 && charges.length <= 3);
 });
 
 test("the pages' pool reads 1 500 pages with 1 024 file descriptors, by one session", { skip: process.platform === "win32" && "it has no such limit", timeout: 300_000 }, async (t) => {

@@ -1,4 +1,4 @@
-"""What the helpers for crawlers have in common: when a crawl can't go on, and an observation of an answer whose page is the block."""
+"""The reasons for which a crawl can't go on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Crawlee over a pool of sessions: `pip install hopline crawlee`, Crawlee 1.
+"""Crawlee over a pool of sessions: `pip install hopline[crawlee]`, Crawlee 1.11 or later.
 
     async with agent.open_pool("shop", size=3, protocol="http", ...) as pool:
         crawler = HttpCrawler(http_client=HoplineHttpClient(pool))
@@ -24,7 +24,7 @@ from ._told import Unavailable
 try:
     import crawlee  # noqa: F401
 except ImportError:
-    raise ImportError("hopline.crawlee needs Crawlee 1: pip install crawlee") from None
+    raise ImportError('hopline.crawlee needs Crawlee 1.11 or later: pip install "hopline[crawlee]"') from None
 
 from crawlee.errors import ProxyError, SessionError
 from crawlee.http_clients import HttpClient, HttpCrawlingResult, HttpResponse, ImpitHttpClient

@@ -1,4 +1,4 @@
-"""Playwright over a pool of sessions: a browser context for each exit. `pip install hopline playwright`.
+"""Playwright over a pool of sessions: a browser context for each exit. `pip install hopline[playwright]`.
 
     async with AsyncPoolContexts(browser, pool) as contexts, contexts.lease("shop.example") as (lease, context):
         page = await context.new_page()
@@ -17,7 +17,7 @@ from ._through import WAIT, Exits, check_pool
 try:
     import playwright  # noqa: F401
 except ImportError:
-    raise ImportError("hopline.playwright needs Playwright: pip install playwright") from None
+    raise ImportError('hopline.playwright needs Playwright: pip install "hopline[playwright]"') from None
 
 if TYPE_CHECKING:
     from playwright import async_api, sync_api

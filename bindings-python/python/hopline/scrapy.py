@@ -1,4 +1,4 @@
-"""Scrapy over a pool of sessions: `pip install hopline scrapy`, Scrapy 2.13 or later.
+"""Scrapy over a pool of sessions: `pip install hopline[scrapy]`, Scrapy 2.13 or later.
 
     # settings.py
     ADDONS = {"hopline.scrapy.HoplineAddon": 500}
@@ -28,7 +28,7 @@ from ._told import HoplineError, Unavailable
 try:
     import scrapy
 except ImportError:
-    raise ImportError("hopline.scrapy needs Scrapy 2.13 or later: pip install scrapy") from None
+    raise ImportError('hopline.scrapy needs Scrapy 2.13 or later: pip install "hopline[scrapy]"') from None
 
 from scrapy import signals
 from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler

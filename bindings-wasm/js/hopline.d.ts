@@ -243,7 +243,7 @@ export interface Pool extends AsyncDisposable {
 export interface PoolDispatcherOptions {
   /** A key for a sticky session, for all requests of the dispatcher. */
   key?: string | undefined;
-  /** How long a request waits for a session. Default: 60 000. */
+  /** How long a request waits for a session. Default: 90 000. */
   timeoutMs?: number | undefined;
   /** Options of undici's `ProxyAgent`, such as `requestTls: { ca }` for an authority of one's own. */
   [ofProxyAgent: string]: unknown;

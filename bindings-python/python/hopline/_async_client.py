@@ -16,7 +16,7 @@ from ._events import AsyncEvents
 from ._http import AsyncTransport, own
 from ._observing import Observing, Verdict
 from ._order import OrderReply
-from ._proxy import UseWith, check_use_with
+from ._proxy import UseWith, check_use_with, in_core
 from ._seen import Seen, check_blocked
 from ._session import SessionReply
 from ._tasks import carrier, run, spanned, until_over
@@ -228,7 +228,9 @@ class AsyncClient:
 
     async def _open_session(self, params: Mapping[str, Any], options: Mapping[str, Any], keep: bool) -> AsyncOpenSession:
         # Where no protocol is named, the core chooses one that needs no further package.
-        check_use_with("open_session", {"protocol": "http"} | {name: value for name, value in params.items() if value is not UNSET}, options.get("use_with"))
+        client = options.get("use_with")
+        check_use_with("open_session", {"protocol": "http"} | {name: value for name, value in params.items() if value is not UNSET}, client)
+        options = options if client is None else {**options, "use_with": in_core(client)}
         taken = await self._run("open_session", begin("open_session", params, options))
         try:
             return self._opened(read_session(taken), keep)

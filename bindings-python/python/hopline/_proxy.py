@@ -13,10 +13,12 @@ if TYPE_CHECKING:
     from ._port import Loopback
     from ._types import Proxy
 
-UseWith: TypeAlias = Literal["requests", "httpx", "aiohttp", "playwright", "curl"]
+UseWith: TypeAlias = Literal["requests", "httpx", "httpx2", "aiohttp", "curl_cffi", "playwright", "curl"]
 """The HTTP client that a session's proxy is for."""
-_SOCKS_BY = {"requests": "socks", "httpx": "socksio"}
+_SOCKS_BY = {"requests": "socks", "httpx": "socksio", "httpx2": "socksio"}
 """The package by which an HTTP client supports SOCKS5."""
+_ALIKE = {"httpx2": "httpx", "curl_cffi": "curl"}
+"""The clients that the core knows under the names of others, which take the same proxies."""
 
 
 _SECRETS = ("username", "password", "full_url")
@@ -113,6 +115,11 @@ def of(origin: Origin, proxy: Proxy) -> Proxy:
     return proxy
 
 
+def in_core(client: str) -> str:
+    """The name by which the core knows an HTTP client."""
+    return _ALIKE.get(client, client)
+
+
 def check_use_with(operation: str, params: Mapping[str, Any], client: UseWith | None) -> None:
     """Refuses, before anything is bought, a session whose proxy the named client can't use."""
     if client is None:
@@ -124,7 +131,7 @@ def check_use_with(operation: str, params: Mapping[str, Any], client: UseWith | 
         meant = f" (did you mean `{likely[0]}`?)" if likely else ""
         invalid(operation, "use_with", f"must be one of {', '.join(f'`{known}`' for known in get_args(UseWith))}{meant}")
     chosen = {name: value for name, value in params.items() if name == "protocol" and value is not UNSET}
-    _check_package(operation, client, ask("use_with", client=client, **chosen).get("scheme"))
+    _check_package(operation, client, ask("use_with", client=in_core(client), **chosen).get("scheme"))
 
 
 def _check_package(operation: str, client: str, scheme: str | None) -> None:

@@ -28,8 +28,8 @@ REPEATS = 2
 """So many times a request is repeated after a block, each time through another session."""
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 """The methods of requests that may be repeated."""
-WAIT = 60.0
-"""The seconds for which a request waits for a session, unless its client says otherwise."""
+WAIT = 90.0
+"""The seconds for which a request waits for a session, unless its client says otherwise: longer than a session rests after its first block."""
 
 
 class AnyLease(Protocol):

@@ -70,7 +70,7 @@ class Exchange {
     const isRepeatable = SAFE.includes(method) && (body == null || typeof body === "string" || ArrayBuffer.isView(body));
     this.#left = isRepeatable ? REPEATS : 0;
     const { hostname } = new URL(origin);
-    this.#terms = { timeoutMs: 60_000, ...terms, target: hostname };
+    this.#terms = { timeoutMs: 90_000, ...terms, target: hostname };
     this.#pool = pool;
     this.#through = through;
     // `undici` takes the name from the header of the host, and ends a connection whose next request has no such header.

@@ -99,7 +99,16 @@ def test_a_session_that_its_user_can_not_speak_to_is_refused_before_it_is_bought
         assert sandbox.charges() == 1
 
 
-@pytest.mark.parametrize("client", ["requests", "httpx"])
+@pytest.mark.parametrize("client", ["httpx2", "curl_cffi"])
+def test_a_session_is_bought_for_a_client_that_takes_what_another_does(client: Any, sandbox: Sandbox) -> None:
+    buy: dict[str, Any] = {"session_type": "dynamic", "product_no": "dynamic-world", "use_with": client}
+    with hopline.AgentClient(**sandbox.account) as agent:
+        assert agent.open_session(**buy).phase == "ready"
+        with agent.open_pool("shop", size=1, daily_cap_usd=100, **buy) as pool, pool.acquire() as lease:
+            assert lease.proxy.url()
+
+
+@pytest.mark.parametrize("client", ["requests", "httpx", "httpx2"])
 def test_an_http_client_without_its_package_for_socks_is_told_which(
     client: Any, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:

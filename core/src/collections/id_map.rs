@@ -64,6 +64,10 @@ impl<K: Id, T> IdMap<K, T> {
         self.all.values()
     }
 
+    pub(crate) fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.all.values_mut()
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.all.len()
     }

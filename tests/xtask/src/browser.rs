@@ -11,28 +11,29 @@ use crate::{Fail, debian, node, npm};
 
 const MADE: &str = "browser: the npm package, installed for pages";
 
-pub(crate) const CHECKS: &[Check] = &[
-    Check::new(Lane::Others, "browser: Chromium, and what the tests need", 600, |_| match ready()? {
-        Err(why) => Ok(Outcome::NotRun(why)),
-        Ok(_) => tools().map(|()| Outcome::ONE),
-    })
-    .reads(&["tests/hosts/browser/package.json", "tests/hosts/browser/package-lock.json"])
-    .makes(&["browser/node_modules"]),
-    Check::new(Lane::Others, MADE, 120, |_| install(&node::tarball()?).map(|()| Outcome::ONE))
-        .needs(&[node::MADE, "browser: Chromium, and what the tests need"])
-        .makes(&["browser/node_modules/hopline"]),
-    Check::new(Lane::Others, "browser: what is measured comes to its result", 180, |_| run(measure()?.arg("--once")))
-        .needs(&[MADE])
-        .reads(&["tests/bench/browser", "tests/bench/rounds.mjs", "tests/bench/products.json", "tests/hosts/browser/test"]),
-    Check::new(Lane::Others, "browser: vectors, bundlers, stores, crashes, CORS", 900, |_| tests(None)).needs(&[CERTUTIL, MADE]).reads(&[
-        "tests/hosts/browser",
-        "tests/hosts/node/test",
-        "tests/vectors",
-        "bindings-wasm/examples",
-        "core/docs/programs/js",
-        "core/docs/browser.md",
-    ]),
-];
+pub(crate) const CHECKS: &[Check] =
+    &[
+        Check::new(Lane::Others, "browser: Chromium, and what the tests need", |_| match ready()? {
+            Err(why) => Ok(Outcome::NotRun(why)),
+            Ok(_) => tools().map(|()| Outcome::ONE),
+        })
+        .reads(&["tests/hosts/browser/package.json", "tests/hosts/browser/package-lock.json"])
+        .makes(&["browser/node_modules"]),
+        Check::new(Lane::Others, MADE, |_| install(&node::tarball()?).map(|()| Outcome::ONE))
+            .needs(&[node::MADE, "browser: Chromium, and what the tests need"])
+            .makes(&["browser/node_modules/hopline"]),
+        Check::new(Lane::Others, "browser: what is measured comes to its result", |_| run(measure()?.arg("--once")))
+            .needs(&[MADE])
+            .reads(&["tests/bench/browser", "tests/bench/rounds.mjs", "tests/bench/products.json", "tests/hosts/browser/test"]),
+        Check::new(Lane::Others, "browser: vectors, bundlers, stores, crashes, CORS", |_| tests(None)).needs(&[CERTUTIL, MADE]).reads(&[
+            "tests/hosts/browser",
+            "tests/hosts/node/test",
+            "tests/vectors",
+            "bindings-wasm/examples",
+            "core/docs/programs/js",
+            "core/docs/browser.md",
+        ]),
+    ];
 
 pub(crate) fn tests(only: Option<&str>) -> Result<Outcome, Fail> {
     let chromium = ready()??;

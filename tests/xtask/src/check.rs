@@ -14,8 +14,6 @@ pub(crate) struct Check {
     pub(crate) name: &'static str,
     /// Its lane: the checks of one lane follow one another, and the lanes run side by side.
     pub(crate) lane: Lane,
-    /// The time limit, in seconds. A check that hangs fails by name.
-    pub(crate) limit: u64,
     /// The check; packages are built with that profile.
     pub(crate) run: fn(Profile) -> Result<Outcome, Fail>,
     /// The checks that must have passed before it begins.
@@ -27,8 +25,8 @@ pub(crate) struct Check {
 }
 
 impl Check {
-    pub(crate) const fn new(lane: Lane, name: &'static str, limit: u64, run: fn(Profile) -> Result<Outcome, Fail>) -> Self {
-        Check { name, lane, limit, run, needs: &[], reads: &[], makes: &[] }
+    pub(crate) const fn new(lane: Lane, name: &'static str, run: fn(Profile) -> Result<Outcome, Fail>) -> Self {
+        Check { name, lane, run, needs: &[], reads: &[], makes: &[] }
     }
 
     pub(crate) const fn needs(self, needs: &'static [&'static str]) -> Self {

@@ -20,11 +20,11 @@ pub(crate) const PGBOUNCER: &str = "PgBouncer, which stands before that database
 pub(crate) const REDIS: &str = "Redis, through which a fleet of Celery gets its tasks";
 
 pub(crate) const CHECKS: [Check; 5] = [
-    Check::new(Lane::Others, NGINX, 300, |_| brought("nginx", "nginx")),
-    Check::new(Lane::Others, CERTUTIL, 300, |_| brought("certutil", "libnss3-tools")),
-    Check::new(Lane::Others, POSTGRES, 300, |_| brought("postgres", "postgresql")),
-    Check::new(Lane::Others, PGBOUNCER, 300, |_| brought("pgbouncer", "pgbouncer")),
-    Check::new(Lane::Others, REDIS, 300, |_| brought("redis-server", "redis-server")),
+    Check::new(Lane::Others, NGINX, |_| brought("nginx", "nginx")),
+    Check::new(Lane::Others, CERTUTIL, |_| brought("certutil", "libnss3-tools")),
+    Check::new(Lane::Others, POSTGRES, |_| brought("postgres", "postgresql")),
+    Check::new(Lane::Others, PGBOUNCER, |_| brought("pgbouncer", "pgbouncer")),
+    Check::new(Lane::Others, REDIS, |_| brought("redis-server", "redis-server")),
 ];
 
 /// Installs a program that some tests need. Without it they are skipped, which is a failure where all is to be checked.

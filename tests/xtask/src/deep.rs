@@ -12,25 +12,26 @@ use crate::cargo::{cache, cargo, root, run, target};
 use crate::check::{Check, Lane, Outcome, PROGRAMS};
 use crate::{Fail, sizes, weight};
 
-pub(crate) const CHECKS: &[Check] = &[
-    Check::new(Lane::Rust, "deep: libFuzzer on each property", 3600, |_| fuzz(SECONDS)).reads(&[
-        "core",
-        "tests/fuzz",
-        "tests/world",
-        "tests/sandbox",
-    ]),
-    Check::new(Lane::Rust, "deep: each sampled change of core is noticed", 3600, |_| {
-        run(&mut cargo(&["run", "--quiet", "--package", "hopline-coverage", "--", "--mutate"]))
-    })
-    .reads(&["core", "tests/coverage", "tests/hosts/rust", "tests/vectors"]),
-    Check::new(Lane::Rust, "deep: every scope of the proof, with more that goes wrong", 3600, |_| {
-        run(&mut cargo(&["run", "--quiet", "--profile", "search", "--package", "hopline-world", "--", "deep"]))
-    })
-    .reads(&["core", "tests/world", "tests/sandbox"]),
-    Check::new(Lane::Python, "deep: no package weighs more than it did", 3600, |_| weight::judge(&sizes::all()?))
-        .needs(&[PROGRAMS])
-        .reads(&["core", "bindings-wasm", "bindings-python", "bindings-uniffi", "tests/bindgen", "tests/bench/sizes.txt"]),
-];
+pub(crate) const CHECKS: &[Check] =
+    &[
+        Check::new(Lane::Rust, "deep: libFuzzer on each property", |_| fuzz(SECONDS)).reads(&[
+            "core",
+            "tests/fuzz",
+            "tests/world",
+            "tests/sandbox",
+        ]),
+        Check::new(Lane::Rust, "deep: each sampled change of core is noticed", |_| {
+            run(&mut cargo(&["run", "--quiet", "--package", "hopline-coverage", "--", "--mutate"]))
+        })
+        .reads(&["core", "tests/coverage", "tests/hosts/rust", "tests/vectors"]),
+        Check::new(Lane::Rust, "deep: every scope of the proof, with more that goes wrong", |_| {
+            run(&mut cargo(&["run", "--quiet", "--profile", "search", "--package", "hopline-world", "--", "deep"]))
+        })
+        .reads(&["core", "tests/world", "tests/sandbox"]),
+        Check::new(Lane::Python, "deep: no package weighs more than it did", |_| weight::judge(&sizes::all()?))
+            .needs(&[PROGRAMS])
+            .reads(&["core", "bindings-wasm", "bindings-python", "bindings-uniffi", "tests/bindgen", "tests/bench/sizes.txt"]),
+    ];
 
 /// How long each property is fuzzed, in seconds, unless somebody says otherwise.
 const SECONDS: u32 = 60;

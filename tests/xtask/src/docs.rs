@@ -14,13 +14,13 @@ use crate::{Fail, python};
 const TOOL: &str = "docs: Zensical itself";
 
 pub(crate) const CHECKS: &[Check] = &[
-    Check::new(Lane::Others, TOOL, 120, |_| match python::missing()? {
+    Check::new(Lane::Others, TOOL, |_| match python::missing()? {
         Some(why) => Ok(Outcome::NotRun(why)),
         None => tool().map(|_| Outcome::ONE),
     })
     .reads(&["tests/xtask/docs.txt"])
     .makes(&["docs/venv/requirements.txt"]),
-    Check::new(Lane::Python, "docs: the site, its links and its programs", 60, |_| {
+    Check::new(Lane::Python, "docs: the site, its links and its programs", |_| {
         build(|arguments: &[&Path]| bindgen(arguments)).map(|_| Outcome::ONE)
     })
     .needs(&[PROGRAMS, TOOL])

@@ -16,18 +16,18 @@ const TESTS: &[&str] = &["tests/hosts/kotlin", "tests/vectors", "tests/store", "
 const MADE: &str = "kotlin: the jar";
 
 pub(crate) const CHECKS: &[Check] = &[
-    Check::new(Lane::Others, MADE, 900, |profile| match missing()? {
+    Check::new(Lane::Others, MADE, |profile| match missing()? {
         Some(why) => Ok(Outcome::NotRun(why)),
         None => install(profile).map(|()| Outcome::ONE),
     })
     .needs(&[PROGRAMS])
     .reads(PACKAGE)
     .makes(&["kotlin/repository"]),
-    Check::new(Lane::Others, "kotlin: the jar names no folder of this machine", 60, |_| paths::none_in(&unpacked()?)).needs(&[MADE]),
-    Check::new(Lane::Others, "kotlin: what is measured comes to its result", 180, |_| run(&mut measure(true)?))
+    Check::new(Lane::Others, "kotlin: the jar names no folder of this machine", |_| paths::none_in(&unpacked()?)).needs(&[MADE]),
+    Check::new(Lane::Others, "kotlin: what is measured comes to its result", |_| run(&mut measure(true)?))
         .needs(&[MADE])
         .reads(&["tests/bench/kotlin", "tests/bench/products.json"]),
-    Check::new(Lane::Others, "kotlin: vectors, real HTTP, cancellation, crashes, input", 900, |_| tests(None)).needs(&[MADE]).reads(TESTS),
+    Check::new(Lane::Others, "kotlin: vectors, real HTTP, cancellation, crashes, input", |_| tests(None)).needs(&[MADE]).reads(TESTS),
 ];
 
 /// The stories of the Rust demo through the package.

@@ -13,13 +13,13 @@ const SHIPPED: [&str; 6] = ["core", "core/store", "bindings-python", "bindings-u
 const TOOL: &str = "cargo-deny itself";
 
 pub(crate) const CHECKS: &[Check] = &[
-    Check::new(Lane::Others, TOOL, 120, |_| match missing()? {
+    Check::new(Lane::Others, TOOL, |_| match missing()? {
         Some(why) => Ok(Outcome::NotRun(why)),
         None => tool().map(|_| Outcome::ONE),
     })
     .reads(&["tests/xtask/deny.txt"])
     .makes(&["deny/requirements.txt"]),
-    Check::new(Lane::Others, "licences and sources of what ships", 120, |_| judge()).needs(&[TOOL]).reads(&[
+    Check::new(Lane::Others, "licences and sources of what ships", |_| judge()).needs(&[TOOL]).reads(&[
         "core",
         "bindings-python/Cargo.toml",
         "bindings-uniffi/Cargo.toml",

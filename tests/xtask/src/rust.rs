@@ -23,27 +23,27 @@ const ALL: &[&str] = &[
 const CORE: &[&str] = &["core", "bindings-wasm"];
 
 pub(crate) const CHECKS: &[Check] = &[
-    Check::new(Lane::Rust, "formatting", 60, |_| run(&mut cargo(&["fmt", "--all", "--check"]))).reads(ALL),
-    Check::new(Lane::Rust, "what core depends on", 60, |_| dependencies()).reads(CORE),
+    Check::new(Lane::Rust, "formatting", |_| run(&mut cargo(&["fmt", "--all", "--check"]))).reads(ALL),
+    Check::new(Lane::Rust, "what core depends on", |_| dependencies()).reads(CORE),
     // Units, sandbox, vectors, real HTTP and the demos are all tests of the workspace.
-    Check::new(Lane::Rust, "tests, vectors and demos", 900, |_| tests(None)).needs(&[NGINX, PROGRAMS]).reads(ALL),
-    Check::new(Lane::Rust, "the examples against a sandbox", 120, |_| examples::run()).needs(&[PROGRAMS]),
-    Check::new(Lane::Rust, "the search and the properties", 1800, |_| counted_tests(proof("test")))
+    Check::new(Lane::Rust, "tests, vectors and demos", |_| tests(None)).needs(&[NGINX, PROGRAMS]).reads(ALL),
+    Check::new(Lane::Rust, "the examples against a sandbox", |_| examples::run()).needs(&[PROGRAMS]),
+    Check::new(Lane::Rust, "the search and the properties", |_| counted_tests(proof("test")))
         // The README quotes how much the proof has visited.
         .reads(&["core", "tests/world", "tests/fuzz", "tests/sandbox", "README.md"]),
-    Check::new(Lane::Rust, "lints", 600, |_| lint(&["--workspace", "--all-targets", "--all-features"])).reads(ALL),
-    Check::new(Lane::Rust, "lints of core alone", 300, |_| lint(&["--package", "hopline"])).reads(CORE),
-    Check::new(Lane::Rust, "lints of core without pools", 300, |_| lint(&["--package", "hopline", "--lib", "--no-default-features"]))
+    Check::new(Lane::Rust, "lints", |_| lint(&["--workspace", "--all-targets", "--all-features"])).reads(ALL),
+    Check::new(Lane::Rust, "lints of core alone", |_| lint(&["--package", "hopline"])).reads(CORE),
+    Check::new(Lane::Rust, "lints of core without pools", |_| lint(&["--package", "hopline", "--lib", "--no-default-features"]))
         .reads(CORE),
-    Check::new(Lane::Rust, "documentation of core and its stores", 300, |_| {
+    Check::new(Lane::Rust, "documentation of core and its stores", |_| {
         let packages = ["--package", "hopline", "--package", "hopline-store", "--lib"];
         run(cargo(&["doc"]).args(packages).args(["--no-deps", "--all-features"]).env("RUSTDOCFLAGS", "-D warnings"))
     })
     .reads(CORE),
-    Check::new(Lane::Rust, "core and its wasm binding on wasm32", 300, |_| targets::check(targets::WASM, &["hopline", "hopline-wasm"]))
+    Check::new(Lane::Rust, "core and its wasm binding on wasm32", |_| targets::check(targets::WASM, &["hopline", "hopline-wasm"]))
         .reads(CORE),
-    Check::new(Lane::Rust, "the store on Windows", 300, |_| targets::check(targets::WINDOWS, &["hopline-store"])).reads(&["core"]),
-    Check::new(Lane::Rust, "the store on iPhones and Macs", 300, |_| targets::check(targets::IOS, &["hopline-store"])).reads(&["core"]),
+    Check::new(Lane::Rust, "the store on Windows", |_| targets::check(targets::WINDOWS, &["hopline-store"])).reads(&["core"]),
+    Check::new(Lane::Rust, "the store on iPhones and Macs", |_| targets::check(targets::IOS, &["hopline-store"])).reads(&["core"]),
 ];
 
 /// The crates that core must never need: a runtime, a binding, a clock, entropy, or I/O.

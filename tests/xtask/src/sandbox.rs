@@ -32,22 +32,22 @@ const TOOLS: &str = "sandbox: what its packages are built with";
 const MADE: &str = "sandbox: the wheels and npm packages";
 
 pub(crate) const CHECKS: &[Check] = &[
-    Check::new(Lane::Others, TOOLS, 600, |profile| match missing(profile)? {
+    Check::new(Lane::Others, TOOLS, |profile| match missing(profile)? {
         Some(why) => Ok(Outcome::NotRun(why)),
         None => tools().map(|_| Outcome::ONE),
     })
     .reads(&["tests/sandbox/python/requirements.txt"])
     .makes(&["sandbox/venv/requirements.txt"]),
-    Check::new(Lane::Python, MADE, 1200, |profile| package(profile).map(|_| Outcome::ONE))
+    Check::new(Lane::Python, MADE, |profile| package(profile).map(|_| Outcome::ONE))
         .needs(&[TOOLS])
         .reads(&["core", "tests/bindgen", "tests/sandbox"])
         .makes(&["sandbox/wheels", "sandbox/npm"]),
-    Check::new(Lane::Python, "sandbox: its packages name no folder of this machine", 60, |_| paths::none_in(&place()?.join("npm")))
+    Check::new(Lane::Python, "sandbox: its packages name no folder of this machine", |_| paths::none_in(&place()?.join("npm")))
         .needs(&[MADE]),
-    Check::new(Lane::Python, "sandbox: what Python's README says to type fetches a page, without Rust", 300, |_| first_python())
+    Check::new(Lane::Python, "sandbox: what Python's README says to type fetches a page, without Rust", |_| first_python())
         .needs(&[PROGRAMS, MADE, "python: the wheel"])
         .reads(&["bindings-python/README.md"]),
-    Check::new(Lane::Python, "sandbox: what JavaScript's README says to type fetches a page, without Rust", 300, |_| first_node())
+    Check::new(Lane::Python, "sandbox: what JavaScript's README says to type fetches a page, without Rust", |_| first_node())
         .needs(&[PROGRAMS, MADE, node::MADE])
         .reads(&["bindings-wasm/README.md"]),
 ];

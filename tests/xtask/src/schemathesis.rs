@@ -18,20 +18,18 @@ const READS: &[&str] = &["tests/sandbox"];
 
 /// The checks of it, one for each API.
 pub(crate) const CHECKS: &[Check] = &[
-    Check::new(Lane::Others, TOOL, 300, |_| match missing()? {
+    Check::new(Lane::Others, TOOL, |_| match missing()? {
         Some(why) => Ok(Outcome::NotRun(why)),
         None => tool().map(|_| Outcome::ONE),
     })
     .reads(&["tests/sandbox/requirements.txt"])
     .makes(&["schemathesis/requirements.txt"]),
-    Check::new(Lane::Python, "schemathesis: the sandbox against its openapi document of the agent API", 300, |_| conformance(Side::Agent))
+    Check::new(Lane::Python, "schemathesis: the sandbox against its openapi document of the agent API", |_| conformance(Side::Agent))
         .needs(&[PROGRAMS, TOOL])
         .reads(READS),
-    Check::new(Lane::Python, "schemathesis: the sandbox against its openapi document of the reseller API", 300, |_| {
-        conformance(Side::Reseller)
-    })
-    .needs(&[PROGRAMS, TOOL])
-    .reads(READS),
+    Check::new(Lane::Python, "schemathesis: the sandbox against its openapi document of the reseller API", |_| conformance(Side::Reseller))
+        .needs(&[PROGRAMS, TOOL])
+        .reads(READS),
 ];
 
 const TOOL: &str = "schemathesis itself";

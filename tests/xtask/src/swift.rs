@@ -23,21 +23,21 @@ const MADE: &str = "swift: the package";
 const TOOLS: &str = "swift: the toolchain";
 
 pub(crate) const CHECKS: &[Check] = &[
-    Check::new(Lane::Others, TOOLS, 900, |_| match toolchain()? {
+    Check::new(Lane::Others, TOOLS, |_| match toolchain()? {
         Toolchain::None(why) if is_ci() => Err(why.into()),
         Toolchain::None(why) => Ok(Outcome::NotRun(why)),
         _ => Ok(Outcome::ONE),
     }),
-    Check::new(Lane::Others, MADE, 600, |profile| package(profile).map(|_| Outcome::ONE))
+    Check::new(Lane::Others, MADE, |profile| package(profile).map(|_| Outcome::ONE))
         .needs(&[PROGRAMS, TOOLS])
         .reads(&["core", "bindings-uniffi", "tests/bindgen"])
         .makes(&["swift/Hopline"]),
-    Check::new(Lane::Others, "swift: the package names no folder of this machine", 60, |_| paths::none_in(&place()?.join("Hopline")))
+    Check::new(Lane::Others, "swift: the package names no folder of this machine", |_| paths::none_in(&place()?.join("Hopline")))
         .needs(&[MADE]),
-    Check::new(Lane::Others, "swift: what is measured comes to its result", 600, |_| run(&mut measure(true)?))
+    Check::new(Lane::Others, "swift: what is measured comes to its result", |_| run(&mut measure(true)?))
         .needs(&[MADE])
         .reads(&["tests/bench/swift", "tests/bench/products.json"]),
-    Check::new(Lane::Others, "swift: vectors, real HTTP, cancellation, crashes, input", 1200, |_| tests(None)).needs(&[MADE]).reads(&[
+    Check::new(Lane::Others, "swift: vectors, real HTTP, cancellation, crashes, input", |_| tests(None)).needs(&[MADE]).reads(&[
         "tests/hosts/swift",
         "tests/vectors",
         "tests/store",

@@ -16,7 +16,7 @@ use crate::{Fail, browser, debian, deep, docs, kotlin, licences, node, python, r
 use inputs::Inputs;
 use lanes::Ended;
 
-const SHARED: &[Check] = &[Check::new(Lane::Rust, PROGRAMS, 900, |_| programs())
+const SHARED: &[Check] = &[Check::new(Lane::Rust, PROGRAMS, |_| programs())
     .reads(&["core", "tests/bindgen", "tests/peers", "tests/sandbox", "bindings-python/python"])
     .makes(&["xtask/programs", "debug/examples"])];
 

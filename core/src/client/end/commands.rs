@@ -264,6 +264,13 @@ impl Commands {
         Some(&self.known.get(&command)?.ended.as_deref()?.result)
     }
 
+    /// The record of a result has another name now. Returns true if that result was not taken yet.
+    pub(crate) fn move_result(&mut self, from: &Name, to: &Name) -> bool {
+        let mut owns = self.known.values_mut().filter_map(|known| known.ended.as_mut()?.left.own.as_mut());
+        let own = owns.find(|own| *own == from);
+        own.map(|own| *own = to.clone()).is_some()
+    }
+
     /// Takes a result, if there is one.
     pub(crate) fn take(&mut self, command: CommandId) -> Option<TakenResult> {
         self.result(command)?;

@@ -5,12 +5,10 @@
 use crate::client::deferred::Deferred;
 use crate::client::end::commands::{Asker, FinalWrite, Finished, PendingWrite, RecordsToDelete, TakenResult};
 use crate::client::end::taken_over::{after, taken_over};
-use crate::client::names::deletion::Deletion;
 use crate::client::news::{PoolEvent, PoolEventKind};
 use crate::client::router::Router;
 use crate::client::types::busy;
-use crate::contract::agent::RenewSession;
-use crate::contract::{Endpoint, Operation, endpoint};
+use crate::contract::{Endpoint, endpoint};
 use crate::engine::{Answered, Counted};
 use crate::json::read_json;
 use crate::policy::{Advice, Effect, Error, Kind, Rule};
@@ -224,14 +222,7 @@ impl Router {
             match result {
                 Ok(Answered { facts, raw, .. }) => {
                     let answer = endpoint(operation).and_then(|endpoint| stored_answer(&endpoint.response, raw.text()));
-                    let done = Done { operation: operation.to_owned(), facts, follows: false, answer };
-                    // The next renewal of a session puts its record where this one's is.
-                    let is_in_the_way = operation == RenewSession::ENDPOINT.name;
-                    let kept = if is_in_the_way { self.make_name(None) } else { name.clone() };
-                    self.put_done(&kept, None, done);
-                    if is_in_the_way {
-                        self.delete(&name, Deletion::Moved);
-                    }
+                    self.put_done(&name, None, Done { operation: operation.to_owned(), facts, follows: false, answer });
                 }
                 // A resume of it sends its key again.
                 Err(_) => self.release(&name),
@@ -245,9 +236,9 @@ impl Router {
 mod tests {
     use super::*;
     use crate::client::testing::{BUY, NOW, agent, drain, go_on, result, saved};
-    use crate::client::{CallOptions, Client, Now, RecordKind, Saved, Settlement};
+    use crate::client::{CallOptions, Client, Now, Outcome, RecordKind, Saved, Settlement, Step};
     use crate::policy::Effect;
-    use crate::state::Memory;
+    use crate::state::{Memory, StoreCall};
 
     fn bought(body: &str, status: u16) -> (Client, CommandId) {
         let mut client = agent(7, false);
@@ -368,6 +359,42 @@ mod tests {
         let mut intents: Vec<Option<&str>> = kept.iter().map(|kept| kept.intent.as_deref()).collect();
         intents.sort_unstable();
         assert_eq!(intents, [None, Some("month")]);
+    }
+
+    /// The client of the program that comes after one that died.
+    fn crashed(disk: &mut Memory, entropy: u8) -> Client {
+        disk.call(StoreCall::Release { names: None }, NOW.unix, NOW.monotonic);
+        agent(entropy, true)
+    }
+
+    /// A program dies while the next renewal of a session puts its record where the result of the one before is.
+    #[test]
+    fn the_result_of_a_renewal_stays_in_the_store_while_the_next_one_takes_its_place() {
+        const RENEW: &str = r#"{"session_id":"s-1","duration":1}"#;
+        let said = r#"{"success":true,"data":{"session_id":"s-1","status":"active"}}"#;
+        for first in ["is abandoned", "is not taken", "is of a program that died"] {
+            for (crash_after, options) in (0..8).flat_map(|steps| [(steps, CallOptions::default()), (steps, CallOptions::intent("b"))]) {
+                let (mut client, mut disk) = (agent(7, true), Memory::default());
+                let command = client.start_json("renew_session", RENEW, CallOptions::default());
+                go_on(&mut client, &mut disk, NOW, |_| (200, said.to_owned()));
+                match first {
+                    "is abandoned" => assert!(client.abandon(command)),
+                    "is not taken" => assert!(client.result(command).is_some()),
+                    _ => client = crashed(&mut disk, 8),
+                }
+                client.start_json("renew_session", RENEW, options);
+                for _ in 0..crash_after {
+                    let Step::Store { id, call, .. } = client.poll(NOW) else { break };
+                    client.resolve(id, Outcome::Store(disk.call(call, NOW.unix, NOW.monotonic)), NOW).expect("is out");
+                }
+                let mut next = crashed(&mut disk, 9);
+                let ticket = next.saved(None);
+                go_on(&mut next, &mut disk, NOW, |request| panic!("{} is sent", request.url));
+                let kept = next.take(ticket).expect("has completed").expect("is read").entries;
+                let accepted = kept.iter().filter(|kept| kept.holds == RecordKind::Accepted && kept.operation == "renew_session").count();
+                assert!(accepted >= 1, "{first}, {crash_after} steps of the next one: {kept:?}");
+            }
+        }
     }
 
     #[test]

@@ -20,6 +20,8 @@ pub(crate) enum Parked {
     Waking,
     /// A place among the sends that are out; its time came then.
     Queued { place: Place, turn: QueueTurn, due: Millis },
+    /// The store has the result of an earlier renewal under another name: its record is where this one's will be.
+    Moving { from: Name, to: Name },
     /// The store has its record.
     Storing,
     /// The store has the marker that says where its record will be.

@@ -127,9 +127,13 @@ impl Router {
     /// The put that a job waited for was answered.
     pub(crate) fn stored(&mut self, id: JobId, written: WriteResult) {
         let parked = self.jobs.get(id).map(|entry| entry.parked.clone());
-        if let (Some(Parked::Marking), WriteResult::Done) = (&parked, written) {
-            self.jobs.park(id, Parked::Storing);
-            return self.put_job(id, Some(id));
+        match (&parked, written) {
+            (Some(Parked::Marking), WriteResult::Done) => {
+                self.jobs.park(id, Parked::Storing);
+                return self.put_job(id, Some(id));
+            }
+            (Some(Parked::Moving { from, to }), _) => return self.result_moved(id, from, to, written),
+            _ => {}
         }
         if matches!(parked, Some(Parked::Storing | Parked::Marking)) {
             match written {

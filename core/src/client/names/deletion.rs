@@ -27,8 +27,6 @@ pub(crate) enum Deletion {
     UselessDoubt,
     /// The renewal of which a marker tells has ended.
     Marker,
-    /// The record was put under another name.
-    Moved,
 }
 
 impl Deletion {

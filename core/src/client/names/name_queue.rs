@@ -29,10 +29,10 @@ impl Router {
                 let found = self.take_slot(name);
                 self.deferred.push(Deferred::LetIn(name.clone(), Box::new(found)));
             }
-            // A result that nobody takes holds no other renewal back.
+            // A result that nobody takes holds no other renewal back, which finds it in the store.
             Some(User::Result) if self.is_next_a_renewal(name) => {
                 self.journal.give(name, None);
-                self.deferred.push(Deferred::LetIn(name.clone(), Box::new(StoredRecord::Empty)));
+                self.release(name);
             }
             Some(User::Result) => match self.next_request(name) {
                 // The record stays until its result is taken, and is no renewal in doubt.

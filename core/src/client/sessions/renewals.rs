@@ -3,7 +3,8 @@
 //! A renewal that finds one in doubt there refuses, since that one may have been paid.
 
 use crate::client::deferred::Deferred;
-use crate::client::jobs::job::Entry;
+use crate::client::jobs::job::{Entry, Parked};
+use crate::client::names::deletion::done_kept_for;
 use crate::client::requests::{NameRequest, RequestKind, StoredRecord};
 use crate::client::router::Router;
 use crate::client::types::busy;
@@ -11,7 +12,7 @@ use crate::contract::Operation;
 use crate::contract::agent::RenewSession;
 use crate::engine::{Input, Stored};
 use crate::policy::{Advice, Effect, Error, Kind, Rule, look_advice};
-use crate::state::{Data, JobId, Name, SavedCall, User};
+use crate::state::{Data, JobId, Name, SavedCall, User, WriteResult};
 
 impl Router {
     /// The name that a renewal is to claim before its record is put: none where it has it, and of what is no renewal. One that came out of
@@ -43,8 +44,38 @@ impl Router {
             }
             None => match self.refusal_by(name, found, &session) {
                 Some(fields) => self.refuse_renewal(id, fields, [name].into_iter()),
-                None => self.put_renewal(name, id),
+                None => match found {
+                    StoredRecord::Readable(data) if data.done.is_some() => self.move_result(name, id, data),
+                    _ => self.put_renewal(name, id),
+                },
             },
+        }
+    }
+
+    /// The result of an earlier renewal, which nobody may have heard of, is where this one's record will be: first it is put under another
+    /// name.
+    fn move_result(&mut self, name: &Name, id: JobId, found: &Data) {
+        let to = self.make_name(None);
+        self.journal.give(name, Some(User::Marker(id)));
+        self.jobs.park(id, Parked::Moving { from: name.clone(), to: to.clone() });
+        self.put(&to, found.clone(), found.done.as_ref().and_then(done_kept_for), false, Some(id));
+    }
+
+    /// The result of an earlier renewal is under another name, or could not be put there.
+    pub(crate) fn result_moved(&mut self, id: JobId, from: &Name, to: &Name, written: WriteResult) {
+        match written == WriteResult::Done && self.commands.move_result(from, to) {
+            true => self.journal.give(to, Some(User::Result)),
+            false => self.release(to),
+        }
+        let is_held = self.journal.user(from) == Some(&User::Marker(id));
+        match written {
+            WriteResult::Done if is_held => self.put_renewal(from, id),
+            _ => {
+                if is_held {
+                    self.let_go_of_renewals(from);
+                }
+                self.tell(id, Input::Stored(Stored::Failed));
+            }
         }
     }
 

@@ -264,6 +264,13 @@ impl Commands {
         Some(&self.known.get(&command)?.ended.as_deref()?.result)
     }
 
+    /// The operation and the result of a command that has succeeded, has the record under this name, and was not taken yet.
+    pub(crate) fn success_under(&self, name: &Name) -> Option<(&'static str, &Answered)> {
+        let mut ended = self.known.values().filter_map(|known| Some((known.operation, known.ended.as_deref()?)));
+        let (operation, ended) = ended.find(|(_, ended)| ended.left.own.as_ref() == Some(name))?;
+        Some((operation, ended.result.as_ref().ok()?))
+    }
+
     /// The record of a result has another name now. Returns true if that result was not taken yet.
     pub(crate) fn move_result(&mut self, from: &Name, to: &Name) -> bool {
         let mut owns = self.known.values_mut().filter_map(|known| known.ended.as_mut()?.left.own.as_mut());

@@ -12,7 +12,7 @@ use crate::contract::{Endpoint, endpoint};
 use crate::engine::{Answered, Counted};
 use crate::json::read_json;
 use crate::policy::{Advice, Effect, Error, Kind, Rule};
-use crate::state::{CommandId, Done, Name, User, WriteResult};
+use crate::state::{CommandId, Data, Done, Name, User, WriteResult};
 use crate::wire::{Facts, stored_answer};
 
 impl Router {
@@ -220,16 +220,25 @@ impl Router {
         if let Some(name) = left.own.take().filter(|name| self.journal.user(name) == Some(&User::Result)) {
             self.journal.give(&name, None);
             match result {
-                Ok(Answered { facts, raw, .. }) => {
-                    let answer = endpoint(operation).and_then(|endpoint| stored_answer(&endpoint.response, raw.text()));
-                    self.put_done(&name, None, Done { operation: operation.to_owned(), facts, follows: false, answer });
-                }
+                Ok(answered) => self.put_done(&name, None, done(operation, &answered)),
                 // A resume of it sends its key again.
                 Err(_) => self.release(&name),
             }
         }
         left.names().for_each(|name| self.delete_result(name));
     }
+
+    /// The data that tells of a result which was not taken yet, if that was a success. The store still has its call, which is in doubt for
+    /// other programs.
+    pub(crate) fn untaken(&self, name: &Name) -> Option<Data> {
+        let (operation, answered) = self.commands.success_under(name)?;
+        Some(Data { done: Some(done(operation, answered)), ..self.data(None) })
+    }
+}
+
+fn done(operation: &str, answered: &Answered) -> Done {
+    let answer = endpoint(operation).and_then(|endpoint| stored_answer(&endpoint.response, answered.raw.text()));
+    Done { operation: operation.to_owned(), facts: answered.facts.clone(), follows: false, answer }
 }
 
 #[cfg(test)]
@@ -239,6 +248,7 @@ mod tests {
     use crate::client::{CallOptions, Client, Now, Outcome, RecordKind, Saved, Settlement, Step};
     use crate::policy::Effect;
     use crate::state::{Memory, StoreCall};
+    use crate::wire::Request;
 
     fn bought(body: &str, status: u16) -> (Client, CommandId) {
         let mut client = agent(7, false);
@@ -367,23 +377,32 @@ mod tests {
         agent(entropy, true)
     }
 
-    /// A program dies while the next renewal of a session puts its record where the result of the one before is.
+    /// A program dies while the next renewal of a session puts its record where that of the one before is: the next program finds the first
+    /// one's result, or sends its key again.
     #[test]
     fn the_result_of_a_renewal_stays_in_the_store_while_the_next_one_takes_its_place() {
         const RENEW: &str = r#"{"session_id":"s-1","duration":1}"#;
         let said = r#"{"success":true,"data":{"session_id":"s-1","status":"active"}}"#;
-        for first in ["is abandoned", "is not taken", "is of a program that died"] {
-            for (crash_after, options) in (0..8).flat_map(|steps| [(steps, CallOptions::default()), (steps, CallOptions::intent("b"))]) {
-                let (mut client, mut disk) = (agent(7, true), Memory::default());
+        let key_of = |request: &Request| request.header("idempotency-key").map(str::to_owned);
+        for first in ["is abandoned", "is abandoned as the next one begins", "is not taken", "is of a program that died"] {
+            for (steps, options) in (0..10).flat_map(|steps| [(steps, CallOptions::default()), (steps, CallOptions::intent("b"))]) {
+                let (mut client, mut disk, mut keys) = (agent(7, true), Memory::default(), Vec::new());
                 let command = client.start_json("renew_session", RENEW, CallOptions::default());
-                go_on(&mut client, &mut disk, NOW, |_| (200, said.to_owned()));
+                go_on(&mut client, &mut disk, NOW, |request| {
+                    keys.push(key_of(request));
+                    (200, said.to_owned())
+                });
                 match first {
-                    "is abandoned" => assert!(client.abandon(command)),
+                    "is abandoned" => {
+                        assert!(client.abandon(command));
+                        go_on(&mut client, &mut disk, NOW, |request| panic!("{} is sent", request.url));
+                    }
+                    "is abandoned as the next one begins" => assert!(client.abandon(command)),
                     "is not taken" => assert!(client.result(command).is_some()),
                     _ => client = crashed(&mut disk, 8),
                 }
                 client.start_json("renew_session", RENEW, options);
-                for _ in 0..crash_after {
+                for _ in 0..steps {
                     let Step::Store { id, call, .. } = client.poll(NOW) else { break };
                     client.resolve(id, Outcome::Store(disk.call(call, NOW.unix, NOW.monotonic)), NOW).expect("is out");
                 }
@@ -391,8 +410,15 @@ mod tests {
                 let ticket = next.saved(None);
                 go_on(&mut next, &mut disk, NOW, |request| panic!("{} is sent", request.url));
                 let kept = next.take(ticket).expect("has completed").expect("is read").entries;
-                let accepted = kept.iter().filter(|kept| kept.holds == RecordKind::Accepted && kept.operation == "renew_session").count();
-                assert!(accepted >= 1, "{first}, {crash_after} steps of the next one: {kept:?}");
+                let mut found = kept.iter().filter(|kept| kept.holds == RecordKind::Accepted).count();
+                for doubt in kept.iter().filter(|kept| kept.holds == RecordKind::InDoubt) {
+                    next.resume(&doubt.record, CallOptions::default());
+                    go_on(&mut next, &mut disk, NOW, |request| {
+                        found += usize::from(key_of(request).is_some() && keys.contains(&key_of(request)));
+                        (200, said.to_owned())
+                    });
+                }
+                assert!(found >= 1, "{first}, {steps} steps of the next one: {kept:?}");
             }
         }
     }

@@ -29,10 +29,13 @@ impl Router {
                 let found = self.take_slot(name);
                 self.deferred.push(Deferred::LetIn(name.clone(), Box::new(found)));
             }
-            // A result that nobody takes holds no other renewal back, which finds it in the store.
+            // A result that nobody takes holds no other renewal back. A doubt does, which is found in the store.
             Some(User::Result) if self.is_next_a_renewal(name) => {
                 self.journal.give(name, None);
-                self.release(name);
+                match self.untaken(name) {
+                    Some(data) => self.deferred.push(Deferred::LetIn(name.clone(), Box::new(StoredRecord::Readable(Box::new(data))))),
+                    None => self.release(name),
+                }
             }
             Some(User::Result) => match self.next_request(name) {
                 // The record stays until its result is taken, and is no renewal in doubt.

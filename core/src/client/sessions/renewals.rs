@@ -74,7 +74,7 @@ impl Router {
                 if is_held {
                     self.let_go_of_renewals(from);
                 }
-                self.tell(id, Input::Stored(Stored::Failed));
+                self.deferred.push(Deferred::Tell(id, Input::Stored(Stored::Failed)));
             }
         }
     }

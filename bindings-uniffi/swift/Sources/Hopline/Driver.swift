@@ -36,6 +36,7 @@ final class Driver: @unchecked Sendable {
     private static let endings: Set = ["terminate_session", "drain_pool"]
 
     let core: Client
+    let time: Time
     private let transport: any Transport
     private let headers: Headers
     /// Nil if the core has the names in its own memory.
@@ -85,8 +86,8 @@ final class Driver: @unchecked Sendable {
         case closed
     }
 
-    init(_ core: Client, _ transport: any Transport, _ headers: Headers, _ store: StoreHandle?) {
-        (self.core, self.transport, self.headers, self.store) = (core, transport, headers, store)
+    init(_ core: Client, _ transport: any Transport, _ headers: Headers, _ store: StoreHandle?, _ time: Time) {
+        (self.core, self.transport, self.headers, self.store, self.time) = (core, transport, headers, store, time)
         store?.onLost { [weak self] names in self?.lose(names) }
     }
 
@@ -98,7 +99,7 @@ final class Driver: @unchecked Sendable {
             await withCheckedContinuation { waiter in
                 act {
                     guard state == .open else { return work.append { waiter.resume(returning: nil) } }
-                    let moved = core.advance(what: what, body: Data(), unixMs: Clock.unix, monotonicMs: Clock.monotonic)
+                    let moved = core.advance(what: what, body: Data(), unixMs: time.unix(), monotonicMs: time.monotonic())
                     guard let command = moved.command ?? known else { return work.append { waiter.resume(returning: nil) } }
                     waiting[command] = waiter
                     operations[command] = (operation, intent)
@@ -189,7 +190,7 @@ final class Driver: @unchecked Sendable {
     @discardableResult
     func move(_ what: Move, _ body: Data = Data()) -> MoveAnswer {
         guard state < .closed else { return .nothing }
-        let moved = core.advance(what: what, body: body, unixMs: Clock.unix, monotonicMs: Clock.monotonic)
+        let moved = core.advance(what: what, body: body, unixMs: time.unix(), monotonicMs: time.monotonic())
         take(moved)
         return moved.answer
     }
@@ -205,7 +206,7 @@ final class Driver: @unchecked Sendable {
                 let before = losses
                 let claimsStand: @Sendable () async -> Bool = { await self.claimsStand(since: before) }
                 let sent: @Sendable (String) -> Void = { line in self.lock.withLock { self.tell(command, .sent(request: line)) } }
-                out[id] = Exchange(request, Self.wanted, transport, headers, claimsStand, sent: sent) { self.answered(id, command, $0) }
+                out[id] = Exchange(request, Self.wanted, transport, headers, claimsStand, time, sent: sent) { self.answered(id, command, $0) }
                 queue.append(id)
             case .completed(let command, let result):
                 let early = Early(result: result, isTaken: moved.taken.contains(command))
@@ -254,7 +255,7 @@ final class Driver: @unchecked Sendable {
         calls = []
         for next in queue {
             guard let exchange = out[next] else { continue }
-            keepTime(Clock.monotonic + exchange.timeout)
+            keepTime(time.monotonic() + exchange.timeout)
             let mayStart = state == .open || state == .closing && exchange.endsSession
             work.append(mayStart ? { exchange.start() } : { exchange.abort() })
         }
@@ -340,8 +341,8 @@ final class Driver: @unchecked Sendable {
     private func keepTime(_ until: Int64?) {
         guard let until, state <= .closing, timer.map({ until < $0.at }) ?? true else { return }
         timer?.task.cancel()
-        let task = Task.detached { [weak self] in
-            guard (try? await Clock.sleep(until: until)) != nil else { return }
+        let task = Task.detached { [weak self, time] in
+            guard (try? await time.sleep(until)) != nil else { return }
             self?.awake(until)
         }
         timer = (until, task)
@@ -352,7 +353,7 @@ final class Driver: @unchecked Sendable {
             if timer?.at == at { timer = nil }
             return Array(out.values)
         }
-        let next = sends.compactMap { $0.look(at: Clock.monotonic) }.min()
+        let next = sends.compactMap { $0.look(at: time.monotonic()) }.min()
         act {
             keepTime(next)
             move(.go)

@@ -19,6 +19,7 @@ final class Exchange: @unchecked Sendable {
     private let sendBefore: Int64
     private let transport: any Transport
     private let headers: Headers
+    private let time: Time
     /// Returns true if the store's claims stand, under which the request is sent.
     private let claimsStand: @Sendable () async -> Bool
     /// Called when the transport gets the request.
@@ -37,7 +38,7 @@ final class Exchange: @unchecked Sendable {
 
     init(
         _ request: HoplineCore.Request, _ wanted: [String], _ transport: any Transport, _ headers: Headers,
-        _ claimsStand: @escaping @Sendable () async -> Bool, sent: @escaping @Sendable (String) -> Void = { _ in },
+        _ claimsStand: @escaping @Sendable () async -> Bool, _ time: Time = .system, sent: @escaping @Sendable (String) -> Void = { _ in },
         answer: @escaping @Sendable (Outcome) -> Void
     ) {
         self.request = Request(
@@ -47,6 +48,7 @@ final class Exchange: @unchecked Sendable {
         sendBefore = request.sendBefore
         self.transport = transport
         self.headers = headers
+        self.time = time
         self.claimsStand = claimsStand
         self.sent = sent
         self.answer = answer
@@ -55,7 +57,7 @@ final class Exchange: @unchecked Sendable {
     func start() {
         lock.withLock {
             guard answer != nil else { return }
-            due = Clock.monotonic + timeout
+            due = time.monotonic() + timeout
             task = Task.detached { await self.send() }
         }
     }
@@ -97,7 +99,7 @@ final class Exchange: @unchecked Sendable {
         // The request is late, or another client may own its name by now: the core decides anew.
         if !endsSession {
             guard await claimsStand() else { return end(.late, note: "the store did not vouch for its claims") }
-            if Clock.monotonic > sendBefore { return end(.late) }
+            if time.monotonic() > sendBefore { return end(.late) }
         }
         guard handOver() else { return }
         sent("\(request)")

@@ -21,10 +21,13 @@ public final class FolderStore: Store {
 
     /// Opens a folder, which is made if it is missing. Opening writes to the disk, so don't do it on the main thread of an app.
     ///
-    /// - Parameter path: The folder: missing, empty, or one that this class made.
+    /// - Parameters:
+    ///   - path: The folder: missing, empty, or one that this class made.
+    ///   - clock: The clock; a test may give one that it moves, and the same one to its client.
     /// - Throws: A `HoplineError` of the kind `store` if the folder holds other files or can't be written.
-    public convenience init(_ path: String) throws(HoplineError) {
-        try self.init(path) { Clock.unix }
+    public convenience init(_ path: String, clock: any _Concurrency.Clock<Duration> = ContinuousClock()) throws(HoplineError) {
+        let time = Time(clock)
+        try self.init(path) { time.unix() }
     }
 
     /// Opens a folder with a clock of its own, for tests.

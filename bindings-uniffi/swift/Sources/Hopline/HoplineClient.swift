@@ -28,7 +28,7 @@ public class HoplineClient: @unchecked Sendable, CustomReflectable {
         if case .some(nil) = handle {
             throw refused("client", because: "store_in_use")
         }
-        driver = Driver(client, transport, Headers(given: options.headers), handle ?? nil)
+        driver = Driver(client, transport, Headers(given: options.headers), handle ?? nil, Time(options.clock))
         self.place = place
     }
 

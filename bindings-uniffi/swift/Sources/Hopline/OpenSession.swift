@@ -4,11 +4,16 @@ import Foundation
 public struct OpenSession: Sendable {
     /// The session's id.
     public let sessionId: String
-    let client: AgentClient
+    let client: any Agent
     private let known: KnownSession
 
-    init(_ sessionId: String, _ known: KnownSession, _ client: AgentClient) {
+    init(_ sessionId: String, _ known: KnownSession, _ client: any Agent) {
         (self.sessionId, self.known, self.client) = (sessionId, known, client)
+    }
+
+    /// A session as a fake of the client returns it. It shows the answers of its own methods alone.
+    public init(_ agent: any Agent, _ session: Reply<Session>, phase: Phase = .ready, chargedUsd: Decimal? = nil) {
+        self.init(session.sessionId, KnownSession(session, phase, chargedUsd), agent)
     }
 
     /// The phase: usable, over, or (`pending`, `unknown`) not usable yet.
@@ -60,8 +65,12 @@ public struct OpenSession: Sendable {
         var params = params
         let reads = ["rotate_session", "get_session"].contains(operation) && told.members["intent"] == nil
         if reads, proxy?.password != nil, params.members["include_credentials"] == nil { params.add("include_credentials", true) }
-        let reply: Reply<Value> = try await client.call(operation, params, told)
+        let reply: Reply<Value> = try await client.answer(Call(operation, params) { [params] client throws(HoplineError) in
+            try await client.call(operation, params, told)
+        })
         if operation == "terminate_session" { known.end() }
+        // A client takes in what all of its calls read; a fake does not.
+        if !(client is AgentClient), let session = reply as? Reply<Session> { known.take(session, operation) }
         return reply
     }
 }

@@ -140,6 +140,9 @@ protocol Packable: Sendable {
 public struct Undocumented: Packable {
     static let type = ""
 
+    /// For the answers of a fake.
+    public init() {}
+
     init(_ packed: inout Packed) {}
 }
 

@@ -208,7 +208,7 @@ public struct Lease: Sendable {
         var told = Parameters()
         told.add("header", response.value(forHTTPHeaderField: "Retry-After") ?? "")
         told.add("date", response.value(forHTTPHeaderField: "Date"))
-        told.add("now", Int(Clock.unix))
+        told.add("now", Int(client.driver.time.unix()))
         let wait: TargetWait = try ask("retry_after", told.json)
         return try observe(.status(response.statusCode), retryAfter: wait.wait_ms.map { .milliseconds($0) })
     }

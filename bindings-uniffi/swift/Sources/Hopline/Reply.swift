@@ -18,6 +18,13 @@ public struct Reply<Value: Sendable>: Sendable {
     }
 }
 
+extension Reply {
+    /// An answer as a fake of the client gives it.
+    public init(_ value: Value, requestId: String? = nil, phase: Phase? = nil) {
+        self.init(value: value, raw: Raw(text: "null"), requestId: requestId, phase: phase)
+    }
+}
+
 extension Reply: Equatable where Value: Equatable {}
 extension Reply: Hashable where Value: Hashable {}
 

@@ -10,14 +10,12 @@ use crate::model::{CallOption, Kind, Use, WALK, Walk, about, camel, client, oper
 /// The text of the file of an API.
 pub(super) fn print(api: Api) -> String {
     let mut out = HEADER.to_owned();
-    put!(out, "\nextension {}Client {{", client(api));
-    for endpoint in operations(api) {
-        Method::of(endpoint).print(&mut out);
-        if let Some(walk) = Walk::of(endpoint) {
-            Method::walk(walk).print(&mut out);
-        }
-    }
+    put!(out, "\nextension {} {{", client(api));
+    operations(api).for_each(|endpoint| Method::of(endpoint).print(&mut out));
     print_waiting(&mut out, api);
+    put!(out, "}}");
+    put!(out, "\nextension {}Client {{", client(api));
+    operations(api).filter_map(Walk::of).for_each(|walk| Method::walk(walk).print(&mut out));
     put!(out, "}}");
     let verbs = [("refresh", "get_session"), ("rotate", "rotate_session"), ("renew", "renew_session"), ("terminate", "terminate_session")];
     let verbs: Vec<_> = verbs.into_iter().filter_map(|(verb, name)| Some((verb, operation(api, name)?))).collect();
@@ -165,7 +163,16 @@ impl Method {
         let told: Vec<(&str, &str)> = given.iter().filter_map(|given| Some((given.told?, given.name.as_str()))).collect();
         put!(out, "        {} told = options.told", if told.is_empty() { "let" } else { "var" });
         told.iter().for_each(|(told, name)| put!(out, "        told.add({told:?}, {name})"));
-        put!(out, "        return try {awaits}{}", self.call);
+        match self.at_once || self.id.is_some() {
+            true => put!(out, "        return try {awaits}{}", self.call),
+            // A fake has the same methods, and another answer.
+            false => put!(
+                out,
+                "        return try await answer(Call({:?}, params) {{ [params, told] client throws(HoplineError) in\n            try await client.{}\n        }})",
+                self.name,
+                self.call
+            ),
+        }
         put!(out, "    }}");
     }
 }

@@ -16,11 +16,20 @@ const HEADERS: Given = Given {
     told: None,
 };
 
+/// An option that only a test gives.
+const CLOCK: Given = Given {
+    name: String::new(),
+    kind: "any _Concurrency.Clock<Duration> = ContinuousClock()",
+    doc: "The clock by which the client waits, and requests are late. By default the system's, which goes on while the device sleeps; a test may give one that it moves.",
+    told: None,
+};
+
 pub(super) fn print(out: &mut String) {
     let client = || CLIENT.iter().map(given);
     let retry = || RETRY.iter().map(given);
     let headers = Given { name: "headers".to_owned(), ..HEADERS };
-    let all: Vec<Given> = client().chain(retry()).chain([headers]).collect();
+    let clock = Given { name: "clock".to_owned(), ..CLOCK };
+    let all: Vec<Given> = client().chain(retry()).chain([headers, clock]).collect();
     declare(out, "ClientOptions", "The options of repeats, waits and reads. Omitted options keep their defaults.", &all);
     put!(out, "\n    /// The options in the core's form. Those of one API are added by its client.");
     put!(out, "    func told(_ baseURL: String) -> Parameters {{\n        var retry = Parameters()");

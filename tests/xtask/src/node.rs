@@ -42,11 +42,7 @@ pub(crate) const CHECKS: &[Check] = &[
         "tests/bindgen",
         "tests/bench/sizes.txt",
     ]),
-<<<<<<< HEAD
     Check::new(Lane::Others, "node: vectors, real HTTP, crashes, input", |_| tests(None)).needs(&[NGINX, POSTGRES, MADE]).reads(TESTS),
-=======
-    Check::new(Lane::Others, "node: vectors, real HTTP, crashes, input", |_| tests(None)).needs(&[NGINX, MADE]).reads(TESTS),
->>>>>>> 4295b87c (The result of a renewal that nobody took stays in the store while the next renewal takes its record's place; a check of the tests may take an hour, so that a busy machine is no failure)
 ];
 
 fn types() -> Result<Outcome, Fail> {

@@ -40,16 +40,8 @@ pub(crate) const CHECKS: &[Check] = &[
     Check::new(Lane::Python, "python: pyright on the package, and strict on programs", |_| pyright())
         .needs(&["python: the wheel"])
         .reads(TESTS),
-<<<<<<< HEAD
-    Check::new(Lane::Python, "python: pyright on the package, and strict on programs", |_| pyright())
-        .needs(&["python: the wheel"])
-        .reads(TESTS),
     Check::new(Lane::Python, "python: vectors, real HTTP, crashes, input", |_| tests(None))
         .needs(&[NGINX, POSTGRES, PGBOUNCER, REDIS, "python: the wheel"])
-=======
-    Check::new(Lane::Python, "python: vectors, real HTTP, crashes, input", |_| tests(None))
-        .needs(&[NGINX, POSTGRES, PGBOUNCER, "python: the wheel"])
->>>>>>> 4295b87c (The result of a renewal that nobody took stays in the store while the next renewal takes its record's place; a check of the tests may take an hour, so that a busy machine is no failure)
         .reads(TESTS),
     Check::new(Lane::Python, "python: what is measured comes to its result", |_| run(measure(&wheel()?)?.arg("--once")))
         .needs(&["python: the wheel"])

@@ -333,10 +333,9 @@ impl Leases {
         let mut resting = Resting::default();
         for exit in self.exits.values().filter(|exit| !exit.withheld && !exit.stale && exit.drains.is_none()) {
             let at = exit.rested_at(target);
-            // A lent session has another exit once it is back, where that is due.
+            // A session has another exit before it has rested, where that is due.
             match exit.out > 0 {
-                _ if at <= now => continue,
-                true if exit.due.is_some() => continue,
+                _ if at <= now || exit.due.is_some() => continue,
                 true => resting.lent += 1,
                 false => resting.free += 1,
             }
@@ -836,8 +835,10 @@ mod tests {
             (leases.resting(shop, 12_000), leases.is_any_to_come_back(12_000)),
             (Resting { free: 1, lent: 0, until: Some(70_000) }, true)
         );
+        // Given back, it is still none that rests: its change comes first.
         leases.give_back(second, 13_000);
-        assert_eq!((leases.resting(shop, 70_000).free, leases.resting(other, 12_000)), (1, Resting::default()));
+        assert_eq!(leases.resting(shop, 13_000), Resting { free: 1, lent: 0, until: Some(70_000) });
+        assert_eq!((leases.resting(shop, 70_000), leases.resting(other, 12_000)), (Resting::default(), Resting::default()));
     }
 
     #[test]

@@ -47,6 +47,7 @@ use crate::turns::{Hearers, Owner, locked};
 ///   else. Where `patience` is not `None`, the store is to vouch for its claims first, within that many seconds, and `begin_send` says
 ///   whether to send;
 /// - `("wait", seconds)`: wait, or (`None`) until woken, and ask for a `turn`;
+/// - `("ended", results)`: the results are there; once they are surely the caller's, say so by `heard`, or leave;
 /// - `("done", results)`: leave.
 ///
 /// The client may be used from any thread. A call that is refused raises `ValueError` with the error as JSON. A program that drives it by hand
@@ -165,8 +166,9 @@ impl Client {
                 }
                 ("send", step.0, made, is_here, patience.map(|ms| ms as f64 / 1000.0)).into_pyobject(py)
             }
-            NextTurn::Done => {
-                let Some(owner) = owner else { return ("done", py.None()).into_pyobject(py) };
+            NextTurn::Ended | NextTurn::Done => {
+                let word = if turn == NextTurn::Done { "done" } else { "ended" };
+                let Some(owner) = owner else { return (word, py.None()).into_pyobject(py) };
                 let results = owner.results(py, || {
                     let ended = self.driver().results(owner.no).to_vec();
                     let results = PyList::empty(py);
@@ -176,7 +178,7 @@ impl Client {
                     }
                     Ok(results)
                 })?;
-                ("done", results).into_pyobject(py)
+                (word, results).into_pyobject(py)
             }
             turn => turns::plain(py, turn, clocks().monotonic),
         }
@@ -255,6 +257,13 @@ impl Client {
         self.next(owner.py(), owner)
     }
 
+    /// The results of an owner's command are surely its caller's. Returns its next turn: its record may be deleted.
+    fn heard<'py>(&self, owner: &Bound<'py, Owner>) -> PyResult<Bound<'py, PyTuple>> {
+        let py = owner.py();
+        let turn = self.moved(py, |driver, now| driver.heard(owner.get().no, now))?;
+        self.turn_tuple(py, Some(owner.get()), turn)
+    }
+
     /// The next work of the background, in the thread with that number.
     fn tend<'py>(&self, py: Python<'py>, thread: u64) -> PyResult<Bound<'py, PyTuple>> {
         let turn = self.moved(py, |driver, now| driver.tend(thread, now))?;
@@ -292,13 +301,14 @@ impl Client {
         self.moved(py, |driver, now| driver.give_up(owner.get().no, now))
     }
 
-    /// An owner goes. Returns true if the client is to be finished.
-    fn leave(&self, py: Python<'_>, owner: &Bound<'_, Owner>) -> PyResult<bool> {
+    /// An owner goes, whose caller surely has the results if it `has_heard` them. Returns true if the client is to be finished.
+    #[pyo3(signature = (owner, has_heard=false))]
+    fn leave(&self, py: Python<'_>, owner: &Bound<'_, Owner>, has_heard: bool) -> PyResult<bool> {
         let Owner { no, is_in, .. } = owner.get();
         if !is_in.swap(false, Ordering::Relaxed) {
             return Ok(false);
         }
-        let left = self.moved(py, |driver, now| driver.leave(*no, now));
+        let left = self.moved(py, |driver, now| driver.leave(*no, has_heard, now));
         self.hearers.remove(*no);
         left?;
         Ok(self.is_to_finish())
@@ -306,7 +316,7 @@ impl Client {
 
     /// Closes the client: every owner ends. Returns true if the client is to be finished, since nobody is in it any more.
     fn close(&self, py: Python<'_>) -> PyResult<bool> {
-        self.moved(py, Driver::close)?;
+        self.moved(py, |driver, now| driver.close(None, now))?;
         Ok(self.is_to_finish())
     }
 

@@ -403,6 +403,6 @@ pub(crate) fn plain<'py>(py: Python<'py>, turn: NextTurn, now: i64) -> PyResult<
     match turn {
         NextTurn::Ask { step, call } => ("ask", step.0, crate::store::call_tuple(py, call)?).into_pyobject(py),
         NextTurn::Wait(until) => ("wait", until.map(|until| (until - now).max(1) as f64 / 1000.0)).into_pyobject(py),
-        NextTurn::Send { .. } | NextTurn::Done => ("done", py.None()).into_pyobject(py),
+        NextTurn::Send { .. } | NextTurn::Ended | NextTurn::Done => ("done", py.None()).into_pyobject(py),
     }
 }

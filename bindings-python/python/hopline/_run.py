@@ -30,7 +30,7 @@ def run(engine: Engine, send: Transport, operation: str, begin: Begin) -> Taken 
     owner = Owner(operation, operation != "resume_all", get_ident())
     try:
         taken = work(engine, send, owner, begin)
-        if engine.core.leave(owner):
+        if engine.core.leave(owner, True):
             _finish(engine)
         return taken
     except Closed:  # meanwhile
@@ -107,6 +107,9 @@ def work(engine: Engine, send: Transport, owner: Owner, begin: Begin | None = No
                         bell = Bell()
                         owner.listen(bell.ring)
                     bell.wait(seconds)
+            case ("ended", _):
+                engine.taken(owner)
+                turn = core.heard(owner)
             case _:
                 return engine.taken(owner)
         if turn is None:

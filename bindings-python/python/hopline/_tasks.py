@@ -114,7 +114,7 @@ async def run(engine: Engine, send: AsyncTransport, operation: str, begin: Begin
             ending.cancel()  # a thread waits for a store that has not answered by now
         explain(operation, getattr(owner, "taken", None), why)
         raise
-    _leave(engine, owner)
+    _leave(engine, owner, True)
     if operation == "acquire" and taken is not None and taken.failure is not None:
         await asyncio.sleep(0)  # a caller that tries again at once, in a loop, would let no other task run
     return taken
@@ -178,8 +178,8 @@ async def _end(engine: Engine, send: AsyncTransport, owner: Owner) -> None:
     _leave(engine, owner)
 
 
-def _leave(engine: Engine, owner: Owner) -> None:
-    if engine.core.leave(owner):
+def _leave(engine: Engine, owner: Owner, has_heard: bool = False) -> None:
+    if engine.core.leave(owner, has_heard):
         engine.finish()
 
 

@@ -62,7 +62,7 @@ impl Client {
     }
 
     /// Returns true if a command ends sessions, which cost money until then: a client that is closed still carries it out.
-    pub(crate) fn ends_sessions(&self, command: CommandId) -> bool {
+    pub fn ends_sessions(&self, command: CommandId) -> bool {
         matches!(self.command_operation(command), Some("terminate_session" | "drain_pool"))
     }
 

@@ -7,7 +7,6 @@ use crate::policy::Error;
 use crate::pool::PoolClient;
 use crate::state::{CommandId, StepId};
 use crate::turns::{NextTurn, Nudge, OwnerKind, OwnerNo, Place, Turns};
-use crate::wire::Request;
 
 /// A command, and its result.
 pub type Ended = (CommandId, Result<Taken, Error>);
@@ -71,9 +70,11 @@ impl Driver {
         loop {
             self.expire(now);
             self.drain(owner, now);
-            if let Some(command) = self.turns.begin_taking(owner) {
-                self.take(owner, command, now);
-                // Taking a result lets its record be deleted.
+            if let Some(command) = self.turns.begin_reading(owner) {
+                self.read(owner, command);
+            }
+            if self.turns.has_given_up(owner) {
+                self.abandon(owner, now);
                 self.drain(owner, now);
             }
             let turn = self.turns.next(owner, now.monotonic);
@@ -103,7 +104,13 @@ impl Driver {
         }
     }
 
-    /// The results of an owner's command, once its turn was [`NextTurn::Done`]; they stay until it leaves.
+    /// The results of an owner's command are surely its caller's. Returns its next work: its record may be deleted.
+    pub fn heard(&mut self, owner: OwnerNo, now: Now) -> NextTurn {
+        self.take(owner);
+        self.turn(owner, now)
+    }
+
+    /// The results of an owner's command, once its turn was [`NextTurn::Ended`] or [`NextTurn::Done`]; they stay until it leaves.
     pub fn results(&self, owner: OwnerNo) -> &[Ended] {
         self.results.get(&owner).map(Vec::as_slice).unwrap_or_default()
     }
@@ -143,7 +150,7 @@ impl Driver {
 
     /// Takes the answer of the store. Returns false if it does not fit the call, which then counts as failed.
     pub fn stored(&mut self, step: StepId, answer: StoreAnswer, now: Now) -> bool {
-        let fits = self.client.resolve(step, Outcome::Store(answer), now).is_ok();
+        let fits = self.client.resolve(step, Outcome::Store(answer), now).is_ok() || self.turns.has_ended();
         if !fits {
             _ = self.client.resolve(step, Outcome::Store(StoreAnswer::Failed), now);
         }
@@ -171,14 +178,21 @@ impl Driver {
         }
     }
 
-    /// An owner goes, and gives up the command whose result it has not taken. Returns true if the client is to be finished, since it was the
-    /// last one of a closed client.
-    pub fn leave(&mut self, owner: OwnerNo, now: Now) -> bool {
+    /// An owner goes. The results that it read are surely its caller's if it `has_heard` them; otherwise its command is given up, and a write
+    /// that was done, or may have been, keeps its record. Others delete or put what is left. Returns true if the client is to be finished,
+    /// since it was the last one of a closed client.
+    pub fn leave(&mut self, owner: OwnerNo, has_heard: bool, now: Now) -> bool {
         let untaken = self.turns.untaken(owner);
-        match untaken {
-            Some((command, true)) => _ = self.client.abandon(command, now),
+        if has_heard {
+            self.take(owner);
+        }
+        match self.turns.untaken(owner) {
+            Some((_, true)) => self.abandon(owner, now),
             Some((command, false)) => self.cancel(command, now),
             None => {}
+        }
+        if untaken.is_some_and(|(_, has_ended)| has_ended) {
+            self.drain(owner, now);
         }
         self.results.remove(&owner);
         let is_to_finish = self.turns.leave(owner);
@@ -191,12 +205,16 @@ impl Driver {
     /// An owner is gone that can do nothing more: the event loop of its task is closed.
     pub fn desert(&mut self, owner: OwnerNo, now: Now) {
         self.give_up(owner, now);
-        self.leave(owner, now);
+        self.leave(owner, false, now);
     }
 
-    /// Closes the client: every command is cancelled but those that end sessions, nothing else is sent any more, and every owner ends. Returns true
-    /// if the client is to be finished, since nobody is in it.
-    pub fn close(&mut self, now: Now) -> bool {
+    /// Closes the client: every command is cancelled but those that end sessions, nothing else is sent any more, and every owner ends. At that
+    /// time, where there is one, those are cancelled too, and no answer is waited for any more. Returns true if the client is to be finished,
+    /// since nobody is in it.
+    pub fn close(&mut self, ends_at: Option<Millis>, now: Now) -> bool {
+        if let Some(ends_at) = ends_at {
+            self.turns.end_at(ends_at);
+        }
         if self.turns.is_closed() {
             return false;
         }
@@ -221,15 +239,33 @@ impl Driver {
         for step in self.turns.unsure() {
             self.break_off(step, FailureKind::Late, now);
         }
+        for (step, answer) in self.turns.without_names() {
+            _ = self.client.resolve(step, Outcome::Store(answer), now);
+        }
         self.turns.rouse();
+    }
+
+    /// A pause begins: nothing is sent and no store is called before [`Driver::resume`]. The host waits until [`Turns::is_store_idle`], releases
+    /// all names, and says [`Driver::lost`]. The answers of requests that are out are taken meanwhile.
+    pub fn pause(&mut self, now: Now) {
+        self.turns.pause();
+        self.lost(None, now);
+    }
+
+    /// The pause is over.
+    pub fn resume(&mut self) {
+        self.turns.go_on_after_pause();
     }
 
     fn drain(&mut self, whose_turn: OwnerNo, now: Now) {
         loop {
             match self.client.poll(now) {
                 Step::Wait { until } => return self.turns.set_due(until),
+                Step::Store { id, .. } if self.turns.has_ended() => {
+                    _ = self.client.resolve(id, Outcome::Store(StoreAnswer::Failed), now);
+                }
                 Step::Store { id, command, call } => self.turns.give_ask(id, command, call, whose_turn),
-                Step::Send { id, request, .. } if self.turns.is_closed() && !Self::ends_session(&request) => {
+                Step::Send { id, request, .. } if self.turns.has_ended() || self.turns.is_closed() && !request.ends_session() => {
                     _ = self.client.resolve(id, Outcome::Failed { kind: FailureKind::Aborted, sent: Sent::Never }, now);
                 }
                 Step::Send { id, command, request } => self.turns.give_send(id, command, request, whose_turn),
@@ -248,21 +284,15 @@ impl Driver {
         }
     }
 
-    /// A termination is sent at any time, and whatever the store says.
-    fn ends_session(request: &Request) -> bool {
-        request.send_before == Millis::MAX
-    }
-
-    fn take(&mut self, owner: OwnerNo, command: CommandId, now: Now) {
-        if self.turns.has_given_up(owner) {
-            // No caller gets the result, so its record is to stay.
-            let result = self.client.result_to_read(command);
-            self.client.abandon(command, now);
+    /// Reads the result of an owner's command, and takes it where nothing depends on who does.
+    fn read(&mut self, owner: OwnerNo, command: CommandId) {
+        if self.client.is_free_to_take(command) {
+            let result = self.client.take_to_read(command);
             self.results.insert(owner, result.map(|result| (command, result)).into_iter().collect());
-            return;
+            return self.turns.taken(owner);
         }
         let resumes_all = self.client.command_operation(command) == Some("resume_all");
-        let result = self.client.take_to_read(command);
+        let result = self.client.result_to_read(command);
         let parts: Vec<u32> = match &result {
             Some(Ok(taken)) if resumes_all => serde_json::from_str(taken.raw()).unwrap_or_default(),
             _ => Vec::new(),
@@ -270,9 +300,34 @@ impl Driver {
         let mut results: Vec<Ended> = result.map(|result| (command, result)).into_iter().collect();
         results.extend(parts.into_iter().filter_map(|part| {
             let part = CommandId(part);
-            Some((part, self.client.take_to_read(part)?))
+            Some((part, self.client.result_to_read(part)?))
         }));
         self.results.insert(owner, results);
+    }
+
+    /// The results that an owner has read are its caller's.
+    fn take(&mut self, owner: OwnerNo) {
+        if !self.results.contains_key(&owner) {
+            return;
+        }
+        for command in self.begin_settling(owner) {
+            _ = self.client.take_to_read(command);
+        }
+    }
+
+    /// No caller gets the results of an owner's command, so its record is to stay.
+    fn abandon(&mut self, owner: OwnerNo, now: Now) {
+        for command in self.begin_settling(owner) {
+            self.client.abandon(command, now);
+        }
+    }
+
+    /// The commands of an owner that have ended, if they are neither taken nor abandoned yet.
+    fn begin_settling(&mut self, owner: OwnerNo) -> Vec<CommandId> {
+        let Some((command, true)) = self.turns.untaken(owner) else { return Vec::new() };
+        self.turns.taken(owner);
+        let parts = self.results(owner).iter().map(|(command, _)| *command).filter(|part| *part != command);
+        [command].into_iter().chain(parts).collect()
     }
 
     fn cancel(&mut self, command: CommandId, now: Now) {
@@ -281,10 +336,27 @@ impl Driver {
         }
     }
 
-    /// Ends the sends that took too long.
+    /// Ends the sends that took too long, and all that a closed client still does once its time is up.
     fn expire(&mut self, now: Now) {
+        if self.turns.begin_ending(now.monotonic) {
+            self.end(now);
+        }
         for step in self.turns.expired(now.monotonic) {
             self.break_off(step, FailureKind::Timeout, now);
+        }
+    }
+
+    /// A call of the store without an answer may or may not have been done, and the commands that are cancelled say their effect.
+    fn end(&mut self, now: Now) {
+        let (asks, sends) = self.turns.end();
+        for step in asks {
+            _ = self.client.resolve(step, Outcome::Store(StoreAnswer::Failed), now);
+        }
+        for command in self.turns.commands() {
+            self.cancel(command, now);
+        }
+        for step in sends {
+            self.break_off(step, FailureKind::Aborted, now);
         }
     }
 

@@ -38,6 +38,9 @@ pub enum NextTurn {
     },
     /// Wait until that time, or (`None`) until woken.
     Wait(Option<Millis>),
+    /// The owner's command has ended: read its results. Once they are surely the caller's, [`Driver::heard`] has the next turn, or the owner
+    /// leaves. Until then they are kept, and a caller that is interrupted on its way back leaves them in the store.
+    Ended,
     /// Nothing is left to do: leave.
     Done,
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::client::{FailureKind, Millis};
-use crate::state::{CommandId, StepId, StoreCall};
+use crate::state::{CommandId, StepId, StoreAnswer, StoreCall};
 use crate::turns::sends::Sends;
 use crate::turns::{NextTurn, Nudge};
 use crate::wire::Request;
@@ -62,6 +62,9 @@ struct OwnerState {
     /// True while it makes a call of the store and does nothing else.
     is_asking: bool,
     is_completed: bool,
+    /// True once its result was read.
+    is_read: bool,
+    /// True once its result is surely the caller's, or nobody's.
     is_taken: bool,
     is_waiting: bool,
     gave_up: bool,
@@ -71,6 +74,10 @@ impl OwnerState {
     /// Returns true if it does the common work, now or once it is woken.
     fn attends(&self) -> bool {
         self.exchange.is_none() && !self.is_asking
+    }
+
+    fn makes_no_call(&self) -> bool {
+        self.asks.is_empty() && self.asking.is_empty()
     }
 }
 
@@ -118,6 +125,12 @@ pub struct Turns {
     /// True if the store must vouch for its claims before a send that needs them.
     needs_vouching: bool,
     is_closed: bool,
+    /// The time at which all that a closed client still does is given up, until it was.
+    ends_at: Option<Millis>,
+    /// True once that time has come.
+    has_ended: bool,
+    /// True while nothing is sent, and no store called.
+    is_paused: bool,
     nudges: Vec<Nudge>,
 }
 
@@ -152,6 +165,7 @@ impl Turns {
             exchange: None,
             is_asking: false,
             is_completed: false,
+            is_read: false,
             is_taken: false,
             is_waiting: false,
             gave_up: false,
@@ -183,14 +197,14 @@ impl Turns {
         self.by_command.keys().copied().collect()
     }
 
-    /// Returns true if nobody is in the client.
+    /// Returns true if nobody is in the client, and no call of the store is to be made.
     pub fn is_empty(&self) -> bool {
-        self.owners.is_empty() && self.background.asking.is_empty()
+        self.owners.is_empty() && self.background.asking.is_empty() && self.background.asks.is_empty() && self.left_asks.is_empty()
     }
 
     /// Returns true if nothing is kept: no owner, no send that is out, and no work that was left.
     pub fn is_at_rest(&self) -> bool {
-        let is_nothing_left = self.sends.is_empty() && self.left_asks.is_empty() && self.left_sends.is_empty();
+        let is_nothing_left = self.sends.is_empty() && self.left_sends.is_empty();
         self.is_empty() && self.by_command.is_empty() && self.orphans.is_empty() && is_nothing_left
     }
 
@@ -302,7 +316,11 @@ impl Turns {
     /// The client is closed: every owner ends.
     pub fn close(&mut self) {
         self.is_closed = true;
+        self.is_paused = false;
         self.look();
+        if !self.is_attended() {
+            self.attend();
+        }
         for owner in self.owners.keys().copied().collect::<Vec<_>>() {
             self.wake(owner);
             // One that sends, too: its event loop may be closed.
@@ -315,6 +333,79 @@ impl Turns {
     /// Returns true once the client is closed.
     pub fn is_closed(&self) -> bool {
         self.is_closed
+    }
+
+    /// At that time, or at an earlier one that was said before, a closed client gives up all that it still does.
+    pub fn end_at(&mut self, at: Millis) {
+        if self.ends_at.is_none_or(|known| at < known) && !self.has_ended {
+            self.ends_at = Some(at);
+            self.keep_time(at);
+            if !self.is_attended() {
+                self.attend();
+            }
+        }
+    }
+
+    /// Returns true, once, if the time of a closed client is up.
+    #[must_use]
+    pub fn begin_ending(&mut self, now: Millis) -> bool {
+        let is_now = self.ends_at.take_if(|at| *at <= now).is_some();
+        self.has_ended |= is_now;
+        is_now
+    }
+
+    /// Returns true once the time of a closed client is up.
+    pub fn has_ended(&self) -> bool {
+        self.has_ended
+    }
+
+    /// Gives up the calls of the store that were not answered, begun or not, and the sends that are out.
+    #[must_use]
+    pub fn end(&mut self) -> (Vec<StepId>, Vec<StepId>) {
+        let owned = self.owners.values_mut().flat_map(|owner| owner.asks.drain(..).chain(owner.asking.drain(..)));
+        let mut asks: Vec<StepId> = owned.map(|ask| ask.step).collect();
+        let BackgroundState { asks: queued, asking, .. } = &mut self.background;
+        asks.extend(queued.drain(..).chain(asking.drain(..)).chain(self.left_asks.drain(..)).map(|ask| ask.step));
+        (asks, self.sends.steps())
+    }
+
+    // A pause, in which the store is let go of.
+
+    /// Gives out no send and no call of the store from now on.
+    pub fn pause(&mut self) {
+        self.is_paused = !self.is_closed;
+    }
+
+    /// Gives them out again.
+    pub fn go_on_after_pause(&mut self) {
+        if std::mem::take(&mut self.is_paused) {
+            self.owners.keys().copied().collect::<Vec<_>>().into_iter().for_each(|owner| self.wake(owner));
+            self.start_background();
+        }
+    }
+
+    /// Returns true if no call of the store is being made.
+    pub fn is_store_idle(&self) -> bool {
+        self.background.asking.is_empty() && self.owners.values().all(|owner| owner.asking.is_empty())
+    }
+
+    /// During a pause: takes the calls of the store that were not begun and that need no store, since the client owns no name.
+    #[must_use]
+    pub fn without_names(&mut self) -> Vec<(StepId, StoreAnswer)> {
+        let mut answers = Vec::new();
+        if self.is_paused {
+            let queues = self.owners.values_mut().map(|owner| &mut owner.asks);
+            for queue in queues.chain([&mut self.background.asks, &mut self.left_asks]) {
+                queue.retain(|ask| match answer_without_names(&ask.call) {
+                    Some(answer) => {
+                        answers.push((ask.step, answer));
+                        false
+                    }
+                    None => true,
+                });
+            }
+        }
+        answers
     }
 
     // The work of the client.
@@ -390,14 +481,20 @@ impl Turns {
         place.keeper.take_if(|(keeper, _)| *keeper == owner);
     }
 
-    /// Returns the command of an owner if it has ended and its result was not taken yet; from now on it counts as taken.
-    pub fn begin_taking(&mut self, owner: OwnerNo) -> Option<CommandId> {
+    /// Returns the command of an owner if it has ended and its result was not read yet; from now on it counts as read.
+    pub fn begin_reading(&mut self, owner: OwnerNo) -> Option<CommandId> {
         let state = self.owners.get_mut(&owner)?;
-        if !state.is_completed || state.is_taken {
+        if !state.is_completed || std::mem::replace(&mut state.is_read, true) {
             return None;
         }
-        state.is_taken = true;
         state.command
+    }
+
+    /// The result of an owner's command is surely its caller's, or nobody's.
+    pub fn taken(&mut self, owner: OwnerNo) {
+        if let Some(state) = self.owners.get_mut(&owner) {
+            state.is_taken = true;
+        }
     }
 
     /// The owner's next work: the store first, since a purchase may wait for it. A send is begun only if it is not late: see [`Turns::is_late`].
@@ -407,6 +504,7 @@ impl Turns {
             Some(AskOut { step, call }) => NextTurn::Ask { step, call },
             None => match self.next_send(owner) {
                 Some(step) => self.hand_out(owner, step, now),
+                None if self.has_result(owner) => NextTurn::Ended,
                 None if self.is_done(owner) => NextTurn::Done,
                 None => NextTurn::Wait(self.wait(owner, until)),
             },
@@ -434,16 +532,19 @@ impl Turns {
     /// The next work of the background. `Done`: its thread is to end.
     pub fn next_of_background(&mut self, now: Millis) -> NextTurn {
         let until = self.soonest();
-        if let Some(ask) = self.background.asks.pop_front().or_else(|| self.left_asks.pop_front()) {
+        if !self.is_paused
+            && let Some(ask) = self.background.asks.pop_front().or_else(|| self.left_asks.pop_front())
+        {
             self.background.asking.push(ask.clone());
             return NextTurn::Ask { step: ask.step, call: ask.call };
         }
         if self.background.has_carrier
+            && !self.is_paused
             && let Some(step) = self.next_left_send()
         {
             return self.hand_out(OwnerNo::BACKGROUND, step, now);
         }
-        if until.is_none() && !self.background.has_carrier && self.background.asking.is_empty() {
+        if until.is_none() && !self.background.has_carrier && self.background.asking.is_empty() && !self.is_paused {
             self.end_background();
             return NextTurn::Done;
         }
@@ -480,9 +581,13 @@ impl Turns {
         if self.background.has_carrier || !self.owners.is_empty() { Vec::new() } else { self.left_sends.drain(..).collect() }
     }
 
-    /// The host could not let the background begin; the next caller does the work.
+    /// The host could not let the background begin; the next caller does the work. A closed client has none.
     pub fn background_failed(&mut self) {
         self.end_background();
+        if self.is_closed {
+            self.left_asks.clear();
+            self.background.asks.clear();
+        }
     }
 
     /// The background works for pools from now on, or not any more.
@@ -677,9 +782,9 @@ impl Turns {
         }
     }
 
-    /// The time of the next look: when the client wants to continue, or the next send has taken too long.
+    /// The time of the next look: when the client wants to continue, the next send has taken too long, or the time is up.
     fn soonest(&self) -> Option<Millis> {
-        self.due.into_iter().chain(self.sends.soonest()).min()
+        self.due.into_iter().chain(self.sends.soonest()).chain(self.ends_at).min()
     }
 
     fn exchanges(&self, owner: OwnerNo) -> bool {
@@ -687,14 +792,17 @@ impl Turns {
     }
 
     fn is_done(&self, owner: OwnerNo) -> bool {
-        self.owners
-            .get(&owner)
-            .is_none_or(|owner| (owner.command.is_none() || owner.is_taken) && owner.asks.is_empty() && owner.asking.is_empty())
+        self.owners.get(&owner).is_none_or(|owner| (owner.command.is_none() || owner.is_taken) && owner.makes_no_call())
+    }
+
+    /// Returns true if the result of an owner's command is there, and not taken.
+    fn has_result(&self, owner: OwnerNo) -> bool {
+        self.owners.get(&owner).is_some_and(|owner| owner.is_read && !owner.is_taken && owner.makes_no_call())
     }
 
     /// Begins a call of the store: the owner's, or one whose owner is gone.
     fn next_ask(&mut self, owner: OwnerNo) -> Option<AskOut> {
-        let state = self.owners.get_mut(&owner)?;
+        let state = self.owners.get_mut(&owner).filter(|_| !self.is_paused)?;
         let ask = state.asks.pop_front().or_else(|| self.left_asks.pop_front())?;
         state.asking.push(ask.clone());
         state.is_asking = state.place == Place::THREADS;
@@ -716,6 +824,9 @@ impl Turns {
             if self.left_sends.len() > before {
                 self.wake_one(None);
             }
+            return None;
+        }
+        if self.is_paused {
             return None;
         }
         while let Some(step) = state.sends.pop_front() {
@@ -752,6 +863,15 @@ impl Turns {
             self.begin(step, Some(owner).filter(|_| is_here), now);
         }
         NextTurn::Send { step, request, is_here, patience }
+    }
+}
+
+/// The answer for a client that owns nothing; `None` if only the store can answer.
+fn answer_without_names(call: &StoreCall) -> Option<StoreAnswer> {
+    match call {
+        StoreCall::Put { .. } | StoreCall::Delete { .. } => Some(StoreAnswer::Lost),
+        StoreCall::Release { .. } => Some(StoreAnswer::Done),
+        StoreCall::Claim { .. } | StoreCall::List { .. } | StoreCall::Spend { .. } => None,
     }
 }
 

@@ -17,14 +17,8 @@ struct SendOut {
     request: Option<Request>,
     timeout: Millis,
     send_before: Millis,
+    ends_session: bool,
     is_begun: bool,
-}
-
-impl SendOut {
-    /// Returns true if the request is sent at any time, and whatever the store says.
-    fn is_never_late(&self) -> bool {
-        self.send_before == Millis::MAX
-    }
 }
 
 /// All sends that are out.
@@ -44,8 +38,8 @@ impl Default for Sends {
 
 impl Sends {
     pub(super) fn add(&mut self, step: StepId, command: CommandId, request: Request) {
-        let (timeout, send_before) = (Millis::from(request.timeout_ms), request.send_before);
-        self.out.insert(step, SendOut { command, request: Some(request), timeout, send_before, is_begun: false });
+        let (timeout, send_before, ends_session) = (Millis::from(request.timeout_ms), request.send_before, request.ends_session());
+        self.out.insert(step, SendOut { command, request: Some(request), timeout, send_before, ends_session, is_begun: false });
     }
 
     pub(super) fn is_out(&self, step: StepId) -> bool {
@@ -67,7 +61,7 @@ impl Sends {
 
     /// How long the store may take to vouch for its claims. None where it is not asked.
     pub(super) fn patience(&self, step: StepId, now: Millis) -> Option<Millis> {
-        let send = self.out.get(&step).filter(|send| !send.is_never_late())?;
+        let send = self.out.get(&step).filter(|send| !send.ends_session)?;
         Some(send.timeout.min(send.send_before.saturating_sub(now)).max(0))
     }
 
@@ -111,9 +105,14 @@ impl Sends {
         self.deadlines.iter().take_while(|(at, _)| *at <= now).map(|(_, step)| *step).collect()
     }
 
+    /// All of them.
+    pub(super) fn steps(&self) -> Vec<StepId> {
+        self.out.keys().copied().collect()
+    }
+
     /// The sends that have not begun and need the store's claims.
     pub(super) fn unsure(&self) -> Vec<StepId> {
-        self.out.iter().filter(|(_, send)| !send.is_begun && !send.is_never_late()).map(|(step, _)| *step).collect()
+        self.out.iter().filter(|(_, send)| !send.is_begun && !send.ends_session).map(|(step, _)| *step).collect()
     }
 
     pub(super) fn set_grace(&mut self, grace: Millis) {

@@ -33,6 +33,11 @@ pub struct Request {
 }
 
 impl Request {
+    /// Returns true for a termination: it is sent at any time, whatever the store says, and while the client is being closed.
+    pub fn ends_session(&self) -> bool {
+        self.send_before == Millis::MAX
+    }
+
     /// The value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())

@@ -344,6 +344,28 @@ def test_background_work_that_fails_goes_on(monkeypatch: pytest.MonkeyPatch) -> 
     assert not left
 
 
+# Results, and the records that go once a caller has them.
+
+
+def test_a_task_has_its_result_before_its_record_is_deleted_and_closing_waits_for_that() -> None:
+    memory, going = Memory(), threading.Event()
+
+    class Slow(MemoryStore):
+        def delete(self, name: str, /) -> bool:
+            assert going.wait(60)
+            return super().delete(name)
+
+    async def life() -> None:
+        agent = hopline.AsyncAgentClient(**SOUND, http=bought, store=Slow(memory))
+        assert (await agent.create_session(**BUY)).session_id == "s-1"
+        assert len(memory.records) == 1
+        going.set()
+        await agent.close(timeout=60)
+        assert agent._engine.over.is_known and not memory.records
+
+    asyncio.run(life())
+
+
 # Interrupts.
 
 

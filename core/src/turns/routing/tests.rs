@@ -47,6 +47,7 @@ fn turn(turns: &mut Turns, owner: OwnerNo) -> String {
             format!("send {}{}{}", step.0, if is_here { " here" } else { "" }, if patience.is_some() { " once vouched for" } else { "" })
         }
         NextTurn::Wait(until) => until.map_or_else(|| "wait".to_owned(), |until| format!("wait until {until}")),
+        NextTurn::Ended => "ended".to_owned(),
         NextTurn::Done => "done".to_owned(),
     }
 }
@@ -70,12 +71,14 @@ fn an_owner_is_done_once_its_result_was_taken_and_its_calls_of_the_store_were_an
     assert!(!turns.complete(CommandId(1), SECOND));
     assert_eq!(turns.take_nudges(), [Nudge::Wake(FIRST)]);
     turns.go_on(FIRST);
-    assert_eq!((turns.begin_taking(FIRST), turns.begin_taking(FIRST), turns.begin_taking(SECOND)), (Some(CommandId(1)), None, None));
+    assert_eq!((turns.begin_reading(FIRST), turns.begin_reading(FIRST), turns.begin_reading(SECOND)), (Some(CommandId(1)), None, None));
     turns.give_ask(StepId(3), Some(CommandId(1)), call(), FIRST);
     assert_eq!(turn(&mut turns, FIRST), "ask 3");
     assert_eq!(turn(&mut turns, FIRST), "wait", "another thread makes the call");
     turns.stored(StepId(3));
     assert_eq!(turns.take_nudges(), [Nudge::Wake(FIRST)]);
+    assert_eq!(turn(&mut turns, FIRST), "ended");
+    turns.taken(FIRST);
     assert_eq!(turn(&mut turns, FIRST), "done");
 }
 

@@ -120,7 +120,7 @@ export interface CheapestOptions {
 /** The HTTP client that a session's proxy is for: `undici`, `Playwright`, or `curl`. */
 export type UseWith = "undici" | "playwright" | "curl";
 
-/** The choice of the cheapest product that fits, for `product` of `openSession` and `createSession`. */
+/** The choice of the cheapest product that fits, for `product` of `openSession`, `createSession` and `openPool`. */
 export function cheapest(options: CheapestOptions): Cheapest;
 
 /**

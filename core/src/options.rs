@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::contract::pools::SlotPurchase;
-use crate::contract::{Api, Decimal, Safety, Secret, Taker, at_least_0, at_least_1, closed_enum, options};
-use crate::engine::{Cheapest, DEADLINE, Until};
+use crate::contract::{Api, Cheapest, Decimal, Safety, Secret, Taker, at_least_0, at_least_1, closed_enum, options};
+use crate::engine::{DEADLINE, Until};
 #[cfg(feature = "ablation")]
 use crate::policy::Rule;
 use crate::policy::{Error, RetryPolicy};

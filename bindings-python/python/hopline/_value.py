@@ -233,5 +233,5 @@ def cheapest(
     unit: str | None = None,
     max_unit_price: Decimal | float | None = None,
 ) -> Cheapest:
-    """Returns the choice of the cheapest product that fits, for `product` of `open_session` and `create_session`."""
+    """Returns the choice of the cheapest product that fits, for `product` of `open_session`, `create_session` and `open_pool`."""
     return Cheapest(type=type, country=country, city=city, sharing=sharing, project_id=project_id, unit=unit, max_unit_price=max_unit_price)

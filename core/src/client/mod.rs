@@ -28,8 +28,8 @@ mod testing;
 mod timers;
 mod types;
 
-pub use crate::contract::{OptionEntry, OptionKind, Taker};
-pub use crate::engine::{Cheapest, Until};
+pub use crate::contract::{Cheapest, OptionEntry, OptionKind, Taker};
+pub use crate::engine::Until;
 pub use crate::options::{CallOptions, ClientOptions, IfEnded};
 pub use crate::state::{
     BadRecord, CommandId, Description, Listed, Name, RecordKind, Saved, SavedPage, Seen, Space, StepId, StoreAnswer, StoreCall, Verdict,

@@ -9,6 +9,7 @@
 mod macros;
 pub mod agent;
 mod any;
+mod choice;
 mod commands;
 mod encode;
 mod events;
@@ -27,6 +28,7 @@ use std::hash::{Hash, Hasher};
 pub use crate::json::NotJson;
 pub use any::AnyRequest;
 pub(crate) use any::{ANY, any};
+pub use choice::Cheapest;
 pub use commands::{ReconcileRecord, WaitOrder, WaitSession};
 pub use encode::Encode;
 pub(crate) use encode::MemberWriter;

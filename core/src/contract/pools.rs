@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::Deserialize;
 
-use super::{Decimal, Json, Shape, Shaped};
+use super::{Cheapest, Decimal, Json, Shape, Shaped};
 use crate::json::from_json;
 
 closed_enum! {
@@ -196,6 +196,9 @@ record! {
         session_type: SessionType => Body;
         /// The product, from a product list.
         product_no: String => Body;
+        /// The choice of the product, in place of `session_type` and `product_no`: each purchase takes the cheapest one of the account's list
+        /// that fits then. One that the service does not sell is left out, and the next one bought.
+        product: Option<Cheapest> => Body;
         /// GB (dynamic, fractions allowed) or addresses (static, whole); the server's default is 1.
         quantity: Option<Decimal> => Body, Positive, WholeWhen("session_type", "static");
         /// The duration, at least 1; the service does not document the unit.
@@ -250,6 +253,7 @@ from_json!(OpenPool {
     size,
     session_type,
     product_no,
+    product,
     quantity,
     duration,
     protocol,

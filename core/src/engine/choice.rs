@@ -2,8 +2,8 @@
 
 use super::context::Cx;
 use crate::contract::agent::{SessionType, Sharing};
-use crate::contract::{Decimal, json_of, stored, written};
-use crate::json::{from_json, items, members, pick, plain, quoted, text_of};
+use crate::contract::{Cheapest, Decimal, json_of, stored};
+use crate::json::{items, members, pick, plain, quoted, text_of};
 use crate::policy::{Advice, Effect, Error, Kind, Rule, is_usd};
 use crate::wire::decimal_of;
 
@@ -12,32 +12,6 @@ const KEYS: u32 = 5;
 
 /// The codes after which a purchase chooses again: nothing was bought, and another product, or another price, may be.
 const CHOOSE_AGAIN: [&str; 3] = ["PRODUCT_OUT_OF_STOCK", "PRODUCT_NOT_FOUND", "PRICE_MISMATCH"];
-
-/// A product that is chosen before it is bought: the cheapest one of the account's own list that fits. Nothing of the choice is sent but
-/// the type and the number of the chosen product. Prices are compared within one unit. Products in another currency than USD, without a
-/// price, without enough stock or not available are passed over, and so are shared ones, unless `sharing` or a `project_id`
-/// is set.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub struct Cheapest {
-    /// `dynamic` or `static`.
-    pub session_type: String,
-    /// The country, as the product has it.
-    pub country: Option<String>,
-    /// The city, as the product has it.
-    pub city: Option<String>,
-    /// `exclusive` or `shared`.
-    pub sharing: Option<String>,
-    /// The project of the purchase, which is sent, in place of the parameter of that name. With a project shared products fit, too.
-    pub project_id: Option<String>,
-    /// The unit of the price, required where products with several units fit.
-    pub unit: Option<String>,
-    /// The highest price of one unit, in USD. The smaller one of this and the option `max_unit_price` holds. Without any limit, no product
-    /// is bought that is dearer than the first one that was chosen.
-    pub max_unit_price: Option<Decimal>,
-}
-
-from_json!(Cheapest or default { session_type, country, city, sharing, project_id, unit, max_unit_price });
-written!(Cheapest { session_type, country, city, sharing, project_id, unit, max_unit_price });
 
 impl Cheapest {
     /// A choice among all products of a type.
@@ -246,7 +220,8 @@ impl Search {
             Err(error.with(|new| new.cause = cx.subject.cause.clone()))
         };
         let Some(best) = self.best.take() else {
-            return refuse("was not sent, because no product of the account's list fits and can be bought now".to_owned());
+            let refused = refuse("was not sent, because no product of the account's list fits and can be bought now".to_owned());
+            return refused.map_err(|error| error.with(|new| new.field = Some("product".to_owned())));
         };
         let Candidate { price, product_no, .. } = &best;
         match (self.limit, self.choice.first_price) {

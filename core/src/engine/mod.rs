@@ -31,7 +31,6 @@ mod write;
 pub use self::answer::{Answered, Phase};
 pub(crate) use self::attempts::Attempts;
 pub(crate) use self::call::TOO_LONG;
-pub use self::choice::Cheapest;
 pub(crate) use self::choice::{Choice, SavedChoice};
 pub(crate) use self::context::{Cx, DEADLINE, Known, Service, SessionOptions, Shared, Subject, WaitOptions};
 pub(crate) use self::cost::Terms;

@@ -58,6 +58,8 @@ impl Reason {
                 Kind::Store => return own(Reason::Store),
                 // By this client, before anything was sent.
                 Kind::Refused => match error.advice {
+                    // No product fits the choice of the pool.
+                    Advice::ReadPrices if error.field.is_some() => Reason::OutOfStock,
                     Advice::ReadPrices => return own(Reason::Price),
                     Advice::RaiseBudget => return own(Reason::Cap),
                     Advice::ChangeRequest => return own(Reason::Request),

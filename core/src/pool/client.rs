@@ -1,5 +1,6 @@
 //! The client with its pools: what a host drives. Pools are asked by commands like all others, which are carried out by the next poll.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::{Deref, DerefMut};
 
@@ -8,14 +9,16 @@ use super::machine::{FoundSlot, ListedPage, Machine, PoolAction, PoolInput, call
 use super::notes::refusal;
 use super::others::SeenSlot;
 use super::survey::{SURVEY, Survey};
-use crate::client::{CallOptions, Client, ClientOptions, Driven, Outputs, PoolEventKind, PoolNo, ReadFailure, Step, StepId, Ticket};
+use crate::client::{
+    CallOptions, Cheapest, Client, ClientOptions, Driven, Outputs, PoolEventKind, PoolNo, ReadFailure, Step, StepId, Ticket,
+};
 use crate::contract::pools::{
     AcquireLease, ClosePool, DrainPool, JoinPool, KnownPools, LeaseAdvice, LeaseRef, OpenPool, OpenedPool, PoolLease, PoolRef, PoolStatus,
     PoolStatusOf, WaitReady,
 };
 use crate::contract::{Api, Json, Shaped, json_of};
 use crate::engine::Answered;
-use crate::json::{FromJson, read_json};
+use crate::json::{FromJson, pick, read_json};
 use crate::policy::{Advice, Effect, Error, Kind};
 use crate::state::{CommandId, Name, Seen, Whose};
 use crate::time::{Millis, Now};
@@ -59,7 +62,10 @@ impl Asked {
             (operation, params.map(asked))
         }
         Some(match operation {
-            "open_pool" => read("open_pool", params, |open| Asked::Open(Box::new(open))),
+            "open_pool" => match with_choice(params) {
+                Ok(params) => read("open_pool", &params, |open| Asked::Open(Box::new(open))),
+                Err(error) => ("open_pool", Err(error)),
+            },
             "join_pool" => read("join_pool", params, Asked::Join),
             "list_pools" => ("list_pools", Ok(Asked::List)),
             "acquire" => read("acquire", params, Asked::Acquire),
@@ -85,6 +91,16 @@ impl Asked {
             | Asked::Drain(DrainPool { pool, .. }) => Some(*pool),
         }
     }
+}
+
+/// The parameters of a pool, with what stands for its product where that is chosen for each purchase.
+fn with_choice(params: &str) -> Result<Cow<'_, str>, Error> {
+    let Some([Some(product)]) = pick(params, ["product"]).filter(|[product]| *product != Some("null")) else { return Ok(params.into()) };
+    let laid = match read_json::<Cheapest>(product) {
+        Ok(product) => product.refusal().map_or_else(|| product.lay_over(params), Err),
+        Err(_) => Err("must be a choice of a product, as `cheapest` makes it"),
+    };
+    laid.map(Cow::from).map_err(|rule| Error::invalid("open_pool", "product", rule))
 }
 
 impl Deref for PoolClient {
@@ -190,7 +206,10 @@ impl PoolClient {
         });
     }
 
-    fn open(&mut self, command: CommandId, open: OpenPool) {
+    fn open(&mut self, command: CommandId, mut open: OpenPool) {
+        // The smaller one of two limits holds.
+        let limits = [open.max_unit_price, open.product.as_ref().and_then(|product| product.max_unit_price)];
+        open.max_unit_price = limits.into_iter().flatten().min();
         if let Err(error) = self.check(&open) {
             return self.client.complete(command, Err(error));
         }

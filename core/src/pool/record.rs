@@ -128,8 +128,11 @@ pub(super) fn differing(one: &str, other: &str) -> Vec<String> {
     for (name, value, others) in
         one.iter().map(|(name, value)| (name, value, &other)).chain(other.iter().map(|(name, value)| (name, value, &one)))
     {
-        if missing(name, value, others) && !names.iter().any(|known| known == name) {
-            names.push(name.clone().into_owned());
+        let is_missing = missing(name, value, others);
+        // What stands for a product that is chosen is the choice to people.
+        let name = if name == "product_no" && value.starts_with("\"cheapest {") { "product" } else { &**name };
+        if is_missing && !names.iter().any(|known| known == name) {
+            names.push(name.to_owned());
         }
     }
     names
@@ -156,6 +159,8 @@ mod tests {
         assert_eq!(differing(&one, &other), ["product_no", "protocol"]);
         let more = OpenPool { quantity: "3".parse().ok(), duration: Some(2), size: 9, ..open() };
         assert_eq!((differing(&one, &request_of(&more)), one == request_of(&more)), (Vec::new(), true));
+        let chosen = OpenPool { product_no: r#"cheapest {"session_type":"dynamic"}"#.into(), ..open() };
+        assert_eq!(differing(&one, &request_of(&chosen)), ["product_no", "product"]);
     }
 
     #[test]

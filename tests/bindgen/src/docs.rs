@@ -9,8 +9,8 @@ use hopline::contract::{Api, Endpoint, Field, FieldPlace, Level, Record, Shape, 
 use hopline::policy::{Advice, Automatic, CODES, ERROR, Effect, Kind as ErrorKind};
 
 use crate::model::{
-    AGENT, CLIENT, CallOption, Kind, OPTIONS, RESELLER, RETRY, USES, Use, WALK, camel, lines, operations, own_options, pool_requests,
-    snake, unlinked, use_doc,
+    AGENT, CLIENT, CallOption, Kind, OPTIONS, RESELLER, RETRY, USES, Use, WALK, camel, lines, operations, own_options, pool_fields,
+    pool_requests, snake, unlinked, use_doc,
 };
 
 /// Writes a line.
@@ -160,12 +160,12 @@ fn lower(sentence: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
 }
 
-fn parameters(out: &mut String, request: &Record) {
+fn parameters(out: &mut String, request: &'static Record) {
     if request.fields.is_empty() {
         return;
     }
     put!(out, "| Parameter | Type | |\n|---|---|---|");
-    for field in request.fields {
+    for field in pool_fields(request) {
         let required = if field.required && !matches!(field.place, FieldPlace::Header(_)) { "Required. " } else { "" };
         put!(out, "| {} | {} | {required}{} |", spelled(field.name), kind(field.shape), cell(field.doc));
     }

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use hopline::client::{EVENTS, IfEnded, Level, host_types};
+use hopline::client::{Cheapest, EVENTS, IfEnded, Level, host_types};
 use hopline::contract::agent::CreateSession;
 use hopline::contract::pools::POOL_REQUESTS;
 use hopline::contract::{Api, Endpoint, Field, Operation, REPLIES, Record, Shape, Shaped, Words, endpoints};
@@ -102,6 +102,9 @@ pub fn types() -> Vec<Type> {
     found
 }
 
+/// The request that opens a pool.
+const OPEN_POOL: &str = "OpenPool";
+
 /// The requests about pools: the parameters of `open_pool`, `acquire` and so on.
 pub fn pool_requests() -> impl Iterator<Item = &'static Record> {
     POOL_REQUESTS.into_iter().filter_map(|shape| if let Shape::Record(record) = shape { Some(record) } else { None })
@@ -115,8 +118,23 @@ pub fn told_types() -> Vec<Type> {
     // The words that options and pools are asked with.
     collect(IfEnded::SHAPE, &mut found);
     pool_requests().flat_map(|record| record.fields).for_each(|field| collect(field.shape, &mut found));
-    found.retain(|found| !known.iter().any(|known| known.name() == found.name()));
+    // A choice of a product is each host's own type, which makes one by its properties.
+    found.retain(|found| !is_choice(found.name()) && !known.iter().any(|known| known.name() == found.name()));
     found
+}
+
+/// True if a type is a choice of a product.
+pub fn is_choice(name: &str) -> bool {
+    matches!(Cheapest::SHAPE, Shape::Record(choice) if choice.name == name)
+}
+
+/// The parameters of a request about a pool. A pool may leave its product to a choice, too.
+pub fn pool_fields(request: &'static Record) -> &'static [Field] {
+    static OPEN: LazyLock<Vec<Field>> = LazyLock::new(|| {
+        let open = pool_requests().find(|request| request.name == OPEN_POOL);
+        open.into_iter().flat_map(|open| open.fields).map(with_choice).collect()
+    });
+    if request.name == OPEN_POOL { &OPEN } else { request.fields }
 }
 
 /// The parameters of an operation. A purchase of a session may leave its product to a choice, so nothing that names the product is
@@ -127,7 +145,7 @@ pub fn request_fields(endpoint: &Endpoint) -> &'static [Field] {
 }
 
 fn with_choice(field: &Field) -> Field {
-    match field.required {
+    match field.required && CreateSession::ENDPOINT.request.field(field.name).is_some() {
         true => Field { required: false, doc: format!("{} Required unless `product` chooses.", field.doc.trim()).leak(), ..*field },
         false => *field,
     }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use hopline::contract::{Field, FieldPlace, REPLIES, Record, Shape, Words, endpoints};
 
-use crate::model::{APIS, Kind, Type, client, lines, snake, types};
+use crate::model::{APIS, Kind, Type, client, is_choice, lines, snake, types};
 
 const HEADER: &str = "# Printed from the table by hopline-bindgen. Do not edit: change the table.\n";
 
@@ -147,6 +147,7 @@ fn given_type(shape: Shape) -> String {
         Shape::Secret => "Secret | str".to_owned(),
         Shape::Decimal => "Decimal | float".to_owned(),
         Shape::Word(words) => words.name.to_owned(),
+        Shape::Record(record) if is_choice(record.name) => record.name.to_owned(),
         Shape::Record(_) => "Mapping[str, Any]".to_owned(),
         Shape::List(item) => format!("Sequence[{}]", given_type(*item)),
         Shape::OneOrMany(item) => format!("{0} | Sequence[{0}]", given_type(*item)),

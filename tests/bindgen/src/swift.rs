@@ -7,7 +7,9 @@ use hopline::client::{EVENTS, EventEntry, Level, PagesEnd};
 use hopline::contract::pools::LeaseAdvice;
 use hopline::contract::{Field, FieldRule, Method, Record, Safety, Shape, Shaped, Words};
 
-use crate::model::{APIS, Type, WALK, camel, client, in_camel, lines, named_in_camel, pool_requests, told_types, types, unlinked};
+use crate::model::{
+    APIS, Type, WALK, camel, client, in_camel, is_choice, lines, named_in_camel, pool_requests, told_types, types, unlinked,
+};
 
 const HEADER: &str = "// Printed from the table by hopline-bindgen. Do not edit: change the table.\n\nimport Foundation\n";
 
@@ -400,6 +402,7 @@ fn answer_type(shape: Shape) -> String {
 /// The type of a value in a request. An object in it is the caller's own JSON.
 fn request_type(shape: Shape) -> String {
     match shape {
+        Shape::Record(record) if is_choice(record.name) => record.name.to_owned(),
         Shape::Json | Shape::Record(_) => "JSON".to_owned(),
         Shape::List(item) | Shape::OneOrMany(item) => format!("[{}]", request_type(*item)),
         plain => answer_type(plain),

@@ -1,7 +1,9 @@
-"""The shortest program that chooses its product, and goes on under one intent: killed, started again, and again the next day."""
+"""The shortest program that chooses its product, and goes on under one intent: killed, started again, and again the next day. And pools."""
 
+from decimal import Decimal
 from pathlib import Path
 
+import hopline
 import pytest
 from sandbox import Sandbox
 from test_readme import SHORTEST, killed, ran
@@ -24,3 +26,22 @@ def test_it_goes_on_after_a_kill_and_buys_again_today_and_tomorrow(
     sandbox.control("clock", {"advance_ms": 24 * 3_600_000})
     assert ran(SHORTEST, sandbox, tmp_path, site) == "200 for 2 USD\n" and sandbox.charges() == 3
     assert {session["status"] for session in sandbox.state()["sessions"]} == {"terminated"}
+
+
+def test_a_pool_takes_the_cheapest_product_for_each_purchase_and_the_next_one_where_that_is_sold_out(sandbox: Sandbox, tmp_path: Path) -> None:
+    cheapest = hopline.cheapest(type="dynamic", max_unit_price=Decimal("4.3"))
+    with (
+        hopline.AgentClient(**sandbox.account, store=hopline.FolderStore(tmp_path), daily_cap_usd=100) as agent,
+        agent.open_pool("shop", size=3, product=cheapest) as pool,
+        pool.acquire(),
+    ):
+        sandbox.fault("create_session", kind="error", code="PRODUCT_OUT_OF_STOCK", stored=True)
+        with pool.acquire():
+            assert sorted(session["product_no"] for session in sandbox.state()["sessions"]) == ["dynamic-us", "dynamic-world"]
+        sandbox.control("price", {"product_no": "dynamic-world", "price": "9"})
+        sandbox.control("price", {"product_no": "dynamic-us", "price": "9"})
+        with pytest.raises(hopline.Unavailable) as raised, pool.acquire(timeout=30):
+            pass
+        assert (raised.value.reason, sandbox.charges()) == ("price", 2)
+    with pytest.raises(hopline.Invalid, match="`product` chooses the product, so leave `product_no` out"):
+        agent.open_pool("shop", size=3, product=cheapest, product_no="dynamic-world").__enter__()

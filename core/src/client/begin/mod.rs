@@ -10,4 +10,5 @@ pub(crate) mod resume;
 pub(crate) mod resume_all;
 pub(crate) mod same_request;
 pub(crate) mod start;
+pub(crate) mod terms;
 pub(crate) mod wait_session;

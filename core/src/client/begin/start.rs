@@ -8,6 +8,7 @@ use arcstr::ArcStr;
 use crate::client::begin::check::check_rotation;
 use crate::client::begin::next_purchase::{before_missing, is_nothing_again};
 use crate::client::begin::same_request::{digests, fingerprint, other_than_record};
+use crate::client::begin::terms::terms_of;
 use crate::client::jobs::job::{Entry, headers};
 use crate::client::news::SlotState;
 use crate::client::requests::{NameRequest, RequestKind, Start, StoredRecord};
@@ -18,7 +19,7 @@ use crate::contract::agent::{CreateSession, GetSession, RotateSession};
 use crate::contract::pools::SlotPurchase;
 use crate::contract::reseller::{CreateStaticOrder, ListStaticOrders};
 use crate::contract::{ANY, Endpoint, Operation, ReconcileRecord, Safety, WaitOrder, WaitSession, endpoint};
-use crate::engine::{Cheapest, Choice, Exchange, Job, RecordId, Subject, Terms, Then, Write, requested_protocol, requested_type};
+use crate::engine::{Exchange, Job, RecordId, Subject, Then, Write, requested_protocol, requested_type};
 use crate::json::{pick, text_of};
 use crate::options::CallOptions;
 use crate::policy::{Advice, CHOSEN_PROTOCOL, Effect, Error, HttpClient, KEY_WINDOW, Kind, Ledger, Rule, protocol_of};
@@ -325,21 +326,6 @@ pub(crate) fn unreadable(operation: &'static str, bad: &BadRecord, effect: Effec
         }
     };
     Error::new(kind, effect, operation, what, advice)
-}
-
-/// The terms of a write, with the choice of its product if the caller left that to the client.
-fn terms_of(endpoint: &Endpoint, built: &Built, options: &CallOptions) -> Terms {
-    let has_project = || {
-        let project = built.body.as_deref().and_then(|body| pick(body, ["project_id"]));
-        project.is_some_and(|[project]| project.is_some_and(|project| project != "\"\"" && project != "null"))
-    };
-    let choice = |product: &Cheapest| {
-        let product = Cheapest { max_unit_price: options.max_unit_price, ..product.clone() };
-        Box::new(Choice::new(product, has_project()))
-    };
-    let mut terms = Terms::new(endpoint, built, options.max_unit_price, options.expected_charge_usd);
-    terms.choice = options.product.as_ref().map(choice);
-    terms
 }
 
 /// The body with the protocol that is chosen for the HTTP client that the caller names, unless they name a protocol, too.

@@ -3,6 +3,7 @@
 //! whose key is sent again. The pool decides when to buy, and for which caller.
 
 use crate::client::begin::same_request::{differing_members, digests};
+use crate::client::begin::terms::terms_of;
 use crate::client::end::commands::Asker;
 use crate::client::jobs::job::Entry;
 use crate::client::names::deletion::REMEMBERED;
@@ -13,7 +14,7 @@ use crate::client::router::Router;
 use crate::contract::agent::CreateSession;
 use crate::contract::pools::SlotPurchase;
 use crate::contract::{Decimal, Operation};
-use crate::engine::{Terms, Then};
+use crate::engine::Then;
 use crate::options::CallOptions;
 use crate::policy::Error;
 use crate::state::{CommandId, Data, Done, JobId, Name, StoreCall, User};
@@ -120,7 +121,7 @@ pub(crate) fn check_slot(params: &str, options: &CallOptions, has_cap: bool) -> 
     if let Some((field, rule)) = options.refusal() {
         return Err(refuse(field, rule));
     }
-    let terms = Terms::new(endpoint, &built, options.max_unit_price, options.expected_charge_usd);
+    let terms = terms_of(endpoint, &built, options);
     terms.refusal(endpoint).filter(|_| has_cap).map_or(Ok(()), Err)
 }
 

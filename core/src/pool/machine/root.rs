@@ -286,6 +286,7 @@ pub(in crate::pool) fn call_options(open: &OpenPool) -> CallOptions {
         max_unit_price: open.max_unit_price,
         expected_charge_usd: open.expected_charge_usd,
         retry_paid: Some(open.retry_paid.unwrap_or_default()),
+        product: open.product.clone(),
         ..CallOptions::default()
     }
 }

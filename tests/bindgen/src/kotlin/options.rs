@@ -6,7 +6,7 @@ use hopline::contract::pools::OpenPool;
 use hopline::contract::{Field, Shape, Shaped};
 
 use super::{HEADER, answer_type, of_told, option_type, print_doc, quoted, record_of};
-use crate::model::{CLIENT, CallOption, RETRY, camel};
+use crate::model::{CLIENT, CallOption, RETRY, camel, pool_fields};
 
 /// An option that is a parameter of the client by itself.
 const PARAMETER: &str = "same_account";
@@ -36,7 +36,7 @@ fn print_pool(out: &mut String) {
         out,
         "\n/** The sessions that a pool buys, their number, and the terms on which it lends them. Omitted options keep their defaults. */\npublic data class PoolOptions("
     );
-    let fields = || record.fields.iter().filter(|field| field.name != "name");
+    let fields = || pool_fields(record).iter().filter(|field| field.name != "name");
     for field in fields().filter(|field| field.required).chain(fields().filter(|field| !field.required)) {
         print_doc(out, "    ", &of_told(record, field));
         put!(out, "    val {}: {}{},", plain(field), kind(field), if field.required { "" } else { "? = null" });

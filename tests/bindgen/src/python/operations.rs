@@ -6,7 +6,7 @@ use hopline::contract::{Api, Endpoint, Record};
 
 use super::method::{Given, Method, Param, params};
 use super::{HEADER, answer_type, python_name, record_of};
-use crate::model::{Use, WALK, Walk, about, client, operation, operations, pool_requests, request_fields, use_of};
+use crate::model::{Use, WALK, Walk, about, client, operation, operations, pool_fields, pool_requests, request_fields, use_of};
 
 /// The parameters of `request`, and those of `open_session` beside its options.
 const REQUEST: [Given; 5] = [
@@ -208,7 +208,7 @@ fn print_pool(out: &mut String, open: &'static Record) {
                Leaving a `with` block of it closes it; its sessions live on for the next opening. Clients that open a pool of this \
                name on the same store share its sessions by demand. Opening one that was opened with another request is `Invalid`, unless \
                `on_change` is `replace`.";
-    let (must, may): (Vec<Param>, Vec<Param>) = open.fields.iter().map(Param::of_pool).partition(Param::is_required);
+    let (must, may): (Vec<Param>, Vec<Param>) = pool_fields(open).iter().map(Param::of_pool).partition(Param::is_required);
     Method {
         name: "open_pool",
         doc: doc.lines().map(str::to_owned).collect(),

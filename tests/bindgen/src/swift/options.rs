@@ -6,7 +6,7 @@ use hopline::contract::{Field, Shape};
 
 use super::operations::{Given, SENDING};
 use super::{doc, lines, request_type};
-use crate::model::{CLIENT, CallOption, OPTIONS, RETRY, camel, pool_requests};
+use crate::model::{CLIENT, CallOption, OPTIONS, RETRY, camel, pool_fields, pool_requests};
 
 /// An option that a caller gives as a function, since a token may have to be renewed.
 const HEADERS: Given = Given {
@@ -43,7 +43,7 @@ pub(super) fn print(out: &mut String) {
     put!(out, "\n    /// The options in the core's form.\n    var told: Parameters {{\n        var told = Parameters()");
     call.iter().for_each(|given| add(out, "told", given));
     put!(out, "        return told\n    }}\n}}");
-    pool_requests().filter(|record| record.name == "OpenPool").for_each(|record| print_pool(out, record.doc, record.fields));
+    pool_requests().filter(|record| record.name == "OpenPool").for_each(|record| print_pool(out, record.doc, pool_fields(record)));
 }
 
 /// Prints the options of a pool, beside its name.

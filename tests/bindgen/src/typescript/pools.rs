@@ -4,7 +4,7 @@ use hopline::contract::agent::CreateSession;
 use hopline::contract::{Field, Operation, Record};
 
 use super::{Side, doc, said};
-use crate::model::{camel, in_camel, pool_requests};
+use crate::model::{camel, in_camel, pool_fields, pool_requests};
 
 /// The parameters of `open_pool`.
 fn open() -> impl Iterator<Item = &'static Record> {
@@ -13,7 +13,7 @@ fn open() -> impl Iterator<Item = &'static Record> {
 
 /// The members of the options: the name is a parameter of its own.
 fn members() -> impl Iterator<Item = &'static Field> {
-    open().flat_map(|record| record.fields).filter(|field| field.name != "name")
+    open().flat_map(pool_fields).filter(|field| field.name != "name")
 }
 
 /// Returns true if the member is one of a session.
@@ -67,7 +67,8 @@ mod tests {
         let mut printed = String::new();
         print(&mut printed);
         for line in [
-            "  session_type: SessionType;\n",
+            "  session_type?: SessionType | undefined;\n",
+            "  product?: Cheapest | undefined;\n",
             "  quantity?: number | string | undefined;\n",
             "  size: number;\n",
             "  dailyCapUsd?: number | string | undefined;\n",

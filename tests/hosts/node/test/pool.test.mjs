@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
 
-import { AgentClient, FolderStore } from "hopline";
+import { AgentClient, FolderStore, cheapest } from "hopline";
 
 import { WANTED, folder, program, sandbox } from "./lib/sandbox.mjs";
 import { tool } from "./lib/tools.mjs";
@@ -53,6 +53,20 @@ test("opening a pool buys nothing, and a lease is a session of a pool that nobod
   const { charges, sessions } = await service.state();
   assert.deepEqual([charges.length, sessions.length, alive({ sessions })], [3, 3, 3]);
   await assert.rejects(pool.acquire(), { kind: "misuse" });
+});
+
+test("a pool takes the cheapest product for each purchase, and the next one where that is sold out", async (t) => {
+  const service = await sandbox(t, ...ROOM);
+  const agent = service.agent({ store: new FolderStore(folder()), dailyCapUsd: 500 });
+  const pool = await agent.openPool("shop", { size: 2, product: cheapest({ type: "dynamic", maxUnitPrice: 5 }) });
+  const first = await pool.acquire();
+  await service.fault({ kind: "error", code: "PRODUCT_OUT_OF_STOCK", stored: true }, "create_session");
+  const second = await pool.acquire();
+  assert.deepEqual((await service.state()).sessions.map(({ product_no: product }) => product).sort(), ["dynamic-us", "dynamic-world"]);
+  for (const lease of [first, second]) lease.release();
+  await pool.drain();
+  await assert.rejects(agent.openPool("other", { size: 1, product: "dynamic-world" }), { kind: "invalid", field: "product" });
+  await agent.close();
 });
 
 test("a block rotates the session once its lease is back, and the next lease has another exit and no cookies", async (t) => {

@@ -85,6 +85,20 @@ struct PoolTests {
         await other.close()
     }
 
+    @Test("takes the cheapest product for each purchase, and the next one where that is sold out")
+    func cheapest() async throws {
+        let sandbox = try await Sandbox("--provisioning-ms", "0")
+        let agent = try sandbox.client()
+        let choice = Cheapest(type: .dynamic, maxUnitPrice: 5)
+        let shop = try await agent.openPool("shop", PoolOptions(size: 1, product: choice, dailyCapUsd: 100))
+        try await sandbox.fault("create_session", ["kind": "error", "code": "PRODUCT_OUT_OF_STOCK", "stored": true])
+        let session = try await shop.withLease { $0.sessionId }
+        #expect(try await sandbox.state().sessions.map(\.session_id) == [session])
+        #expect(try await sandbox.state().charges.map(\.amount) == [try #require(Decimal(string: "4.25"))], "the next one costs more")
+        await shop.close()
+        await agent.close()
+    }
+
     @Test("keeps sessions ready though nobody calls, stops while it is paused, and says why it holds")
     func background() async throws {
         let sandbox = try await Sandbox("--provisioning-ms", "50", "--session-limit", "2")

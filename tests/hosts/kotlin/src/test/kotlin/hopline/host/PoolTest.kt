@@ -1,5 +1,6 @@
 package hopline.host
 
+import hopline.Cheapest
 import hopline.Event
 import hopline.EventName
 import hopline.FolderStore
@@ -65,6 +66,23 @@ class PoolTest {
 
     private suspend fun until(what: String, holds: suspend () -> Boolean) {
         runCatching { withTimeout(30.seconds) { while (!holds()) delay(20) } }.onFailure { throw AssertionError("not so: $what", it) }
+    }
+
+    @Test
+    fun `a pool takes the cheapest product for each purchase, and the next one where that is sold out`(): Unit = runBlocking {
+        Sandbox("--provisioning-ms", "0").use { sandbox ->
+            sandbox.client().use { agent ->
+                val choice = Cheapest(SessionType.Dynamic, maxUnitPrice = BigDecimal(5))
+                val pool = agent.openPool("shop", PoolOptions(2, product = choice, dailyCapUsd = BigDecimal(100)))
+                val first = pool.acquire()
+                sandbox.fault("create_session", """{"kind":"error","code":"PRODUCT_OUT_OF_STOCK","stored":true}""")
+                val second = pool.acquire()
+                val products = (sandbox.state().getValue("sessions") as JsonArray).map { it.members().word("product_no") }
+                assertEquals(listOf("dynamic-us", "dynamic-world"), products.sorted())
+                listOf(first, second).forEach { it.close() }
+                pool.close()
+            }
+        }
     }
 
     @Test

@@ -22,8 +22,11 @@ from postgres import found, start
 
 PROGRAMS = ROOT / "core" / "docs" / "programs" / "fleet"
 REDIS = found("redis-server", "HOPLINE_REDIS_SERVER")
-WORKERS, EACH = 4, 2
-"""Workers, and the tasks that each does at once."""
+WORKERS = 4
+EACH, THREADS = 2, 8
+"""The tasks that a worker of Celery does at once, each in a process, and one of Dask, in threads: those that are left after some were killed want
+all sessions.
+"""
 
 
 def wait(holds: Callable[[], object], what: str) -> None:
@@ -48,7 +51,7 @@ class Page:
 class Site:
     """A site whose pages take a while. Each exit is one address."""
 
-    def __init__(self, takes: float = 0.2) -> None:
+    def __init__(self, takes: float) -> None:
         site, self.pages = self, list[Page]()
 
         class Handler(BaseHTTPRequestHandler):
@@ -167,14 +170,16 @@ class Celery:
 class Dask:
     def __init__(self, environment: dict[str, str], folder: Path) -> None:
         sys.path.insert(0, str(PROGRAMS))
+        import dask
         import dask_fleet
         import job
         from distributed import Client, LocalCluster
 
         self._job, self._given = job, []
-        # The folder of a socket in it has a short path.
+        # On a busy machine a worker that was killed comes back later than the 15 seconds after which a cluster gives it up.
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "1 hour"})
         self._cluster = LocalCluster(
-            n_workers=WORKERS, threads_per_worker=EACH, dashboard_address=":0", env=environment, preload=["fleet_worker"], local_directory=str(folder), silence_logs=50
+            n_workers=WORKERS, threads_per_worker=THREADS, dashboard_address=":0", env=environment, preload=["fleet_worker"], local_directory=str(folder), silence_logs=50
         )
         self._client = Client(self._cluster)
         self._client.register_plugin(dask_fleet.Closing())

@@ -114,7 +114,7 @@ class Story:
                 wait(lambda: self.sandbox.charges() == before + 1 and len(self.alive()) == SIZE, "another session")  # noqa: B023
         # The next one is over the cap.
         begun = time.monotonic()
-        wait(lambda: len(self.site.since(begun)) > 100, "pages")
+        wait(lambda: len(self.site.since(begun)) > 50, "pages")
 
     def end(self) -> None:
         self._is_over.set()
@@ -131,7 +131,7 @@ def is_over_cap(pool: hopline.Pool) -> bool:
 
 @pytest.mark.parametrize("kind", [pytest.param(Celery, marks=needs_redis), Dask])
 def test_a_fleet_loses_no_page_no_session_and_no_cent(kind: Any, server: Server, sandbox: Sandbox, tmp_path: Path) -> None:
-    site = Site()
+    site = Site(1.0 if SECONDS else 0.4)
     bought = SIZE + ROUNDS + LEFT
     account = {"HOPLINE_BASE_URL": sandbox.account["base_url"], "HOPLINE_API_KEY": sandbox.account["api_key"]}
     cap = PRICE * (bought + 1) - Decimal("0.01")

@@ -116,6 +116,36 @@ def test_a_client_that_is_dropped_lets_go(server: Server, sandbox: Sandbox) -> N
         until(lambda: server.sql("select count(*) from hopline.names where owner is not null") == [(0,)])
 
 
+POOLED = """
+import sys, threading
+import hopline
+agent = hopline.AgentClient(base_url=sys.argv[2], api_key=sys.argv[3], store=hopline.PostgresStore(sys.argv[1]))
+pool = agent.open_pool("shop", size=2, session_type="dynamic", product_no="dynamic-world", daily_cap_usd=1000)
+lease = pool.acquire(timeout=60)
+print(lease.session_id, flush=True)
+threading.Event().wait()
+"""
+
+
+def test_the_command_shows_whose_the_sessions_of_a_pool_are_after_a_worker_was_killed(server: Server, sandbox: Sandbox, tmp_path: Path) -> None:
+    shell = Shell(sandbox, tmp_path, HOPLINE_STORE=server.dsn)
+    command = [sys.executable, "-c", POOLED, server.dsn, sandbox.account["base_url"], sandbox.account["api_key"]]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as worker:
+        assert worker.stdout is not None
+        session = worker.stdout.readline().strip()
+        counts, buys, slot = shell.run("pool", "status", "shop").out.splitlines()
+        assert counts == "shop: 2 slots: 0 mine / 1 others / 0 free, 0 in doubt, 1 empty" and buys == "buys: yes"
+        assert session in slot and slot.endswith("with a program")
+        worker.kill()
+    # For a minute nobody can know that it is gone.
+    assert shell.run("pool", "status", "shop").out.splitlines()[2] == slot
+    server.sql("update hopline.owners set until = now() where id in (select owner from hopline.names)")
+    counts, _, slot = shell.run("pool", "status", "shop").out.splitlines()
+    assert counts == "shop: 2 slots: 0 mine / 0 others / 1 free, 0 in doubt, 1 empty" and session in slot and slot.endswith("free")
+    checked = shell.run("store", "check", "--json", code=1).json["database"]  # the server of the tests does not flush
+    assert (checked["owned"], checked["left"]) == (0, 1)
+
+
 def test_the_command_works_over_a_database(sandbox: Sandbox, tmp_path: Path) -> None:
     server = Server(is_ready=False)
     try:

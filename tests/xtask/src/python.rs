@@ -19,7 +19,9 @@ const TESTS: &[&str] = &[
     "core/docs/programs/python",
     "core/docs/programs/fleet",
     "core/docs/command.md",
+    "core/docs/grafana.json",
     "core/docs/loopback-port.md",
+    "core/docs/watching.md",
     "../shared/external",
 ];
 

@@ -19,6 +19,7 @@ COMMANDS = {
     "resume": "all programs buy for the pool again, also where it had stopped for a reason that somebody had to see to",
     "drain": "all programs close the pool, and its dynamic sessions are terminated",
 }
+_WHOSE = {"other": "  with a program", "free": "  free"}
 _PROGRAMS_END = 20
 """Seconds within which programs terminate what they have: 4 until they hear of the drain, 10 for their leases, and what a request takes."""
 
@@ -124,7 +125,7 @@ def _status(name: str, status: hopline.PoolStatus, slots: Iterable[hopline.Saved
         session = "" if one.session_id is None else f"  {one.session_id} {one.status or ''}"
         # A person who settles a doubt needs its record.
         record = f"  record {one.record}" if one.holds.startswith("in_doubt") else ""
-        yield f"{one.intent}  {one.holds.replace('_', ' ')}{session}{record}".rstrip()
+        yield f"{one.intent}  {one.holds.replace('_', ' ')}{session}{record}{_WHOSE.get(one.whose, '')}".rstrip()
 
 
 def _hold(hold: hopline.PoolHold | None) -> str:

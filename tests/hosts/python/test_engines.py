@@ -23,6 +23,8 @@ from sandbox import Sandbox
 TTL = 60 if SECONDS else 9
 ROUNDS, KILLS = (5, 2) if SECONDS else (1, 2)
 SIZE, LEFT = 6, 2
+BUSY = 10
+"""Seconds that a machine adds whose processors others want, too."""
 PRICE = Decimal(2)
 
 pytestmark = needs_postgres
@@ -88,8 +90,8 @@ class Story:
         os.kill(stopped, signal.SIGCONT)
         woken = time.monotonic()
         wait(lambda: any(page.process == stopped for page in self.site.since(woken + 1)), "pages of the one that was stopped")
-        # On a slow machine the processes that take over are slow, too.
-        assert not SECONDS or took <= TTL + 5, self.told
+        # A short story has no limit: on a slow machine the processes that take over are slow, too.
+        assert not SECONDS or took <= TTL + 5 + BUSY, self.told
 
     def roll(self) -> None:
         self.engine.roll(4 if SECONDS else 2)

@@ -36,7 +36,7 @@ def pool() -> hopline.Pool:
 
 
 def fetch(url: str) -> str:
-    """Reads a page. What fails is the engine's to do again."""
+    """Reads a page. The engine does again what fails."""
     with pool().acquire(target=urlsplit(url).hostname, timeout=60) as lease:
         http: requests.Session = lease.data.setdefault("http", requests.Session())
         try:

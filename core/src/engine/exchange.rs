@@ -8,12 +8,11 @@ use super::redact::fill;
 use super::tokens::LOGIN;
 use crate::contract::agent::{CreateSession, GetAccount, GetSession, RegisterAccount, RotateSession, TerminateSession};
 use crate::contract::{Api, Auth, Endpoint, Operation, Safety, Secret, Shape};
-use crate::entropy::digest;
 use crate::policy::{Error, FailureKind, Rule, Sent};
 use crate::time::Millis;
 use crate::wire::{
     Answer, Built, Content, Expected, Facts, Flaw, Request, Success, classify, classify_read, is_same_id, items, lacks_list,
-    names_another_order,
+    names_another_order, page_mark,
 };
 
 /// The number of late sends after which the host's clock can't be right; a further one counts as a failure.
@@ -174,7 +173,7 @@ impl Exchange {
                 let Success { raw, mut facts, differing, rounded, reading } = *success;
                 if let Some((size, items)) = self.built.page_size.zip(items(raw.text())) {
                     facts.short_page = Some(items.len() < size as usize);
-                    facts.page_items = Some(digest("page", &items).chars().take(16).collect());
+                    facts.page_items = Some(page_mark(&items));
                 }
                 if !differing.is_empty() {
                     cx.note(EventKind::Differing { members: differing });

@@ -35,9 +35,10 @@ pub(crate) struct Lookup {
     /// The results of other records of the same operation.
     pub(crate) others: Vec<(String, RecordId)>,
     call: Call,
-    /// The read that is under way, and its page.
+    /// The read that is under way, its page, and the digests by which its pages so far are recognized.
     read: usize,
     page: u32,
+    seen: Vec<String>,
     bytes: usize,
 }
 
@@ -53,7 +54,7 @@ impl Lookup {
         let (endpoint, built) = request(operation, &match_fields, 0, 1)?;
         let mut call = Call::new(Exchange::new(endpoint, built, headers, policy.timeout_ms), policy);
         call.exchange.needs_list = true;
-        Some(Lookup { match_fields, found, others: Vec::new(), call, read: 0, page: 1, bytes: 0 })
+        Some(Lookup { match_fields, found, others: Vec::new(), call, read: 0, page: 1, seen: Vec::new(), bytes: 0 })
     }
 
     /// The first read's operation.
@@ -69,7 +70,7 @@ impl Lookup {
             // An invalid list gives no information about the operation.
             CallOutcome::Failed(..) if self.call.exchange.lacked_list => {
                 self.found.complete = false;
-                (self.read, self.page) = (self.read + 1, 1);
+                self.begin_next();
                 self.go_on(cx)
             }
             CallOutcome::Failed(_, mut error) => {
@@ -83,17 +84,29 @@ impl Lookup {
 
     /// Takes the answer to a read: keeps the candidates, then goes on with the next page or the next read.
     fn look_at(&mut self, answered: &Answered, cx: &mut Cx<'_>) -> Action {
-        let repeated = self.take_in(answered.raw.text());
+        // A service that ignores the page shows the same items again.
+        let mark = answered.facts.page_items.clone();
+        let repeated = mark.as_ref().is_some_and(|mark| self.seen.contains(mark));
+        if !repeated {
+            self.take_in(answered.raw.text());
+            self.seen.extend(mark);
+        }
         let full = self.bytes > MAX_BYTES;
         let more = answered.facts.short_page == Some(false);
         match more && self.page < PAGES && !full && !repeated {
             true => self.page += 1,
             false => {
                 self.found.complete &= !more && !full;
-                (self.read, self.page) = (self.read + 1, 1);
+                self.begin_next();
             }
         }
         if full { Self::end() } else { self.go_on(cx) }
+    }
+
+    /// The next read comes next, from its first page.
+    fn begin_next(&mut self) {
+        (self.read, self.page) = (self.read + 1, 1);
+        self.seen.clear();
     }
 
     /// Makes the next read, if there is one.
@@ -111,11 +124,9 @@ impl Lookup {
         Action::End(Ok(Box::new(Answered::of(Facts::default()))))
     }
 
-    /// Keeps the items of an answer that may be the result; an answer that is not a list is one candidate as a whole. Returns true if the
-    /// items are those of the page before, since the service ignores the page.
-    fn take_in(&mut self, data: &str) -> bool {
-        let Some(read) = lookups(&self.found.operation).get(self.read) else { return false };
-        let before = self.found.candidates.len();
+    /// Keeps the items of an answer that may be the result; an answer that is not a list is one candidate as a whole.
+    fn take_in(&mut self, data: &str) {
+        let Some(read) = lookups(&self.found.operation).get(self.read) else { return };
         let listed = items(data).or_else(|| json::items(data).ok());
         for item in listed.unwrap_or_else(|| vec![data]) {
             let shown = json::members(item).unwrap_or_default();
@@ -127,7 +138,7 @@ impl Lookup {
             }
             self.bytes = self.bytes.saturating_add(item.len() + EACH);
             if self.bytes > MAX_BYTES {
-                return false;
+                return;
             }
             let member_of =
                 |field: &str| read.keys.iter().find(|(from, _)| *from == field).map_or(field.to_owned(), |(_, name)| (*name).to_owned());
@@ -141,12 +152,6 @@ impl Lookup {
                 record: None,
             });
         }
-        let (known, new) = self.found.candidates.split_at(before);
-        let repeated = !new.is_empty() && known.ends_with(new);
-        if repeated {
-            self.found.candidates.truncate(before);
-        }
-        repeated
     }
 }
 
@@ -253,9 +258,14 @@ mod tests {
         let mut repeated = lookup(&mut given, "create_user", &fields);
         let said = given.tell(&mut repeated, [due(), full(r#"{"id":1}"#), due(), full(r#"{"id":1}"#)]);
         assert_eq!((said[3].as_str(), repeated.found.candidates.len(), repeated.found.complete), ("end: done", 100, false));
+        // A service that begins anew after its last page.
+        let mut anew = lookup(&mut given, "create_user", &fields);
+        given.tell(&mut anew, [due(), full(r#"{"id":1}"#), due(), full(r#"{"id":2}"#)]);
+        assert_eq!(given.tell(&mut anew, [due(), full(r#"{"id":1}"#)])[1], "end: done");
+        assert_eq!((anew.found.candidates.len(), anew.found.complete), (200, false));
         // A list that never ends.
         let mut long = lookup(&mut given, "create_user", &fields);
-        let item = |n| if n % 2 == 0 { full(r#"{"id":1}"#) } else { full(r#"{"id":2}"#) };
+        let item = |n| full(&format!(r#"{{"id":{n}}}"#));
         for page in 1..20 {
             assert_eq!(given.tell(&mut long, [due(), item(page)])[1], "wake", "page {page}");
         }
@@ -267,12 +277,12 @@ mod tests {
     fn no_more_is_kept_than_there_is_room_for() {
         let mut given = Given::reseller();
         let mut lookup = lookup(&mut given, "create_user", &[]);
-        let item = format!(r#"{{"x":"{}"}}"#, "x".repeat(9000));
-        for _ in 0..4 {
-            given.tell(&mut lookup, [due(), full(&item)]);
+        let item = |page| format!(r#"{{"x":"{page}{}"}}"#, "x".repeat(9000));
+        for page in 0..4 {
+            given.tell(&mut lookup, [due(), full(&item(page))]);
             lookup.found.candidates.last_mut().expect("one was found").item = Json::default();
         }
-        assert_eq!(given.tell(&mut lookup, [due(), full(&item)])[1], "end: done");
+        assert_eq!(given.tell(&mut lookup, [due(), full(&item(4))])[1], "end: done");
         assert!(lookup.bytes > MAX_BYTES && lookup.found.candidates.len() < 500 && !lookup.found.complete);
     }
 

@@ -40,11 +40,16 @@ pub(crate) struct Order {
     pages: OrderPages,
 }
 
-/// The page that is read, and the items of those before it.
+/// The page that is read, and the items of those before it, with the digests by which those pages are recognized.
 #[derive(Debug, Clone, Hash)]
 struct OrderPages {
     page: u32,
     items: Vec<Json>,
+    seen: Vec<String>,
+}
+
+impl OrderPages {
+    const FIRST: OrderPages = OrderPages { page: 1, items: Vec::new(), seen: Vec::new() };
 }
 
 /// A page of the list of static orders that shows this one.
@@ -73,12 +78,13 @@ fn found(data: &str, order_no: &str) -> Vec<Json> {
     items(data).unwrap_or_default().into_iter().filter(belongs).map(Json::checked).collect()
 }
 
-/// The status of an order: the first status of its items that is not `active`, if they differ.
+/// The status of an order: the first status of its items that is not `active`, if they differ. It has none, as long as some items are
+/// `active` and others have no status yet.
 fn status_of(items: &[Json]) -> Option<String> {
     let status = |item: &Json| pick(item.text(), ["status"]).and_then(|[status]| wire::status_of(status?));
-    let mut statuses = items.iter().filter_map(status);
-    let first = statuses.next()?;
-    Some(if first == "active" { statuses.find(|status| status != "active").unwrap_or(first) } else { first })
+    let statuses: Vec<Option<String>> = items.iter().map(status).collect();
+    let other = statuses.iter().flatten().find(|status| *status != "active");
+    other.cloned().or_else(|| statuses.into_iter().collect::<Option<Vec<_>>>()?.pop())
 }
 
 impl Order {
@@ -86,7 +92,7 @@ impl Order {
         let built = page_of(&order_no, 1).unwrap_or_else(|| Built::at(ListStaticOrders::ENDPOINT.path));
         let mut call = Call::new(Exchange::new(ListStaticOrders::ENDPOINT, built, headers, policy.timeout_ms), policy);
         call.attempts.limit = Limit::Deadline;
-        let pages = OrderPages { page: 1, items: Vec::new() };
+        let pages = OrderPages::FIRST;
         let poller = Poller::default();
         Order { order_no, placed, outlives_wait: false, unconfirmed: false, status: None, last: None, call, poller, pages }
     }
@@ -130,11 +136,12 @@ impl Order {
 
     /// Takes the list of orders, and decides whether the wait is over.
     fn read(&mut self, answered: Answered, cx: &mut Cx<'_>) -> Action {
-        let items = found(answered.raw.text(), &self.order_no);
         // A service that ignores the page shows the same items again.
-        let repeated = !items.is_empty() && self.pages.items.ends_with(&items);
+        let mark = answered.facts.page_items.clone();
+        let repeated = mark.as_ref().is_some_and(|mark| self.pages.seen.contains(mark));
         if !repeated {
-            self.pages.items.extend(items);
+            self.pages.items.extend(found(answered.raw.text(), &self.order_no));
+            self.pages.seen.extend(mark);
         }
         let more = answered.facts.short_page == Some(false);
         let full = self.pages.items.iter().map(|item| item.text().len()).sum::<usize>() > MAX_BYTES;
@@ -189,7 +196,7 @@ impl Order {
         if !cx.wanted {
             return self.stop(cx);
         }
-        self.pages = OrderPages { page: 1, items: Vec::new() };
+        self.pages = OrderPages::FIRST;
         self.turn_to_page(cx);
         Action::Wake(wake)
     }

@@ -27,7 +27,7 @@ pub struct Position {
     pub pages: u32,
     /// How many may be read; 1000 where it is left out.
     pub max_pages: u32,
-    /// Digests by which the cursors so far, or the items of the last numbered page, are recognized.
+    /// Digests by which the cursors so far, or the numbered pages, are recognized.
     seen: Vec<String>,
 }
 
@@ -63,7 +63,7 @@ closed_enum! {
         ShortPage = "short_page",
         /// The page named one that was read before: the list would never end.
         RepeatedCursor = "repeated_cursor",
-        /// The page holds the items of the page before, which are not given again: the service has no such page.
+        /// The page holds the items of an earlier page, which are not given again: the service has no such page.
         RepeatedPage = "repeated_page",
         /// As many pages were read as may be. The position goes on, once its `max_pages` is higher.
         PageCap = "page_cap",
@@ -102,10 +102,10 @@ impl Position {
         self.pages = self.pages.saturating_add(1);
         let end = (self.pages >= self.max_pages).then_some(PagesEnd::PageCap);
         if self.list().is_ok_and(|list| page_size(list).is_some()) {
-            let before = std::mem::replace(&mut self.seen, facts.page_items.iter().cloned().collect());
-            if !before.is_empty() && before == self.seen {
+            if facts.page_items.as_ref().is_some_and(|items| self.seen.contains(items)) {
                 return Turn { position: None, end: Some(PagesEnd::RepeatedPage) };
             }
+            self.seen.extend(facts.page_items.clone());
             // A list that does not say how long it is: there is no more than what was shown.
             return match facts.short_page {
                 Some(false) => Turn { position: Some(self), end },
@@ -246,7 +246,10 @@ mod tests {
         let twice = Position::start("list_sub_users").ok().and_then(|first| first.turn(&page("a")).position).expect("goes on");
         assert_eq!(twice.clone().turn(&page("a")), Turn { position: None, end: Some(PagesEnd::RepeatedPage) });
         let further = twice.turn(&page("b")).position.map(|position| json_of(&position)).expect("goes on");
-        assert_eq!(further.parse::<Position>().map(|position| position.turn(&page("b")).end), Ok(Some(PagesEnd::RepeatedPage)));
+        // The service may show its last page once more, or begin anew.
+        for again in ["b", "a"] {
+            assert_eq!(further.parse::<Position>().map(|position| position.turn(&page(again)).end), Ok(Some(PagesEnd::RepeatedPage)));
+        }
         let snake = Position { max_pages: 1, ..Position::start("list_dynamic_orders").expect("is a list") };
         assert_eq!(snake.params("{}").as_deref(), Ok(r#"{"page":1,"page_size":100}"#));
         let capped = snake.turn(&page("a"));

@@ -203,11 +203,26 @@ fn an_order_is_read_no_further_than_twenty_pages() {
     let mut given = Given::reseller();
     let mut order = order(&mut given, true);
     for page in 1..20 {
-        assert_eq!(given.tell(&mut order, [due(), full(if page % 2 == 0 { "active" } else { "odd" })])[1], "wake", "page {page}");
+        assert_eq!(given.tell(&mut order, [due(), full(&format!("odd-{page}"))])[1], "wake", "page {page}");
         assert_eq!(given.wait(), 0);
     }
     assert_eq!(given.tell(&mut order, [due(), full("active")])[1], "wake");
     assert!(given.wait() > 0);
+}
+
+#[test]
+fn an_order_has_no_status_while_some_of_its_items_have_none_yet() {
+    let active = r#"{"orderNo":"o","status":"active"}"#;
+    for (other, expected) in [
+        (r#"{"orderNo":"o"}"#, None),
+        (r#"{"orderNo":"o","status":null}"#, None),
+        (r#"{"orderNo":"o","status":"odd"},{"orderNo":"o"}"#, Some("odd")),
+        (active, Some("active")),
+    ] {
+        for items in [format!("[{active},{other}]"), format!("[{other},{active}]")] {
+            assert_eq!(status_of(&found(&format!(r#"{{"items":{items}}}"#), "o")).as_deref(), expected, "{items}");
+        }
+    }
 }
 
 #[test]

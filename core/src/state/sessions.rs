@@ -1,6 +1,7 @@
 //! The sessions that this client knows: what is known of each, who has it, and which jobs change it. Nothing here asks the store, a job or
 //! a command; what is to be put is returned.
 
+use std::collections::VecDeque;
 use std::mem;
 use std::sync::Arc;
 
@@ -20,7 +21,14 @@ use crate::time::Millis;
 
 /// The sessions of a client.
 #[derive(Debug, Clone, Default, Hash)]
-pub(crate) struct Sessions(Map<ArcStr, Box<Tracked>>);
+pub(crate) struct Sessions {
+    known: Map<ArcStr, Box<Tracked>>,
+    /// The last ones that this client had, also those that are over and forgotten: no purchase becomes one of them.
+    had: VecDeque<ArcStr>,
+}
+
+/// So many sessions that this client had are remembered.
+const HAD: usize = 1024;
 
 /// A session as its record has it.
 #[derive(Debug)]
@@ -43,11 +51,11 @@ pub(crate) struct Learnt {
 /// The facts about sessions.
 impl Sessions {
     fn get(&self, session: &str) -> Option<&Tracked> {
-        self.0.get(session).map(|known| &**known)
+        self.known.get(session).map(|known| &**known)
     }
 
     fn get_mut(&mut self, session: &str) -> Option<&mut Tracked> {
-        self.0.get_mut(session).map(|known| &mut **known)
+        self.known.get_mut(session).map(|known| &mut **known)
     }
 
     fn is(&self, session: &str, is: impl FnOnce(&Tracked) -> bool) -> bool {
@@ -56,12 +64,12 @@ impl Sessions {
 
     /// The number of sessions of which something is known.
     pub(crate) fn len(&self) -> usize {
-        self.0.len()
+        self.known.len()
     }
 
     /// The id of a session, the very text that is kept here.
     pub(crate) fn shared_id(&self, session: &str) -> ArcStr {
-        let known = self.0.from(session).next().map(|(id, _)| id).filter(|id| id.as_str() == session);
+        let known = self.known.from(session).next().map(|(id, _)| id).filter(|id| id.as_str() == session);
         known.map_or_else(|| session.into(), ArcStr::clone)
     }
 
@@ -70,9 +78,19 @@ impl Sessions {
         self.get(session).map(Tracked::known)
     }
 
-    /// Returns true if this client has the session: its record, or a caller with a handle.
+    /// Returns true if this client has the session, its record or a caller with a handle, or had it.
     pub(crate) fn is_had(&self, session: &str) -> bool {
-        self.is(session, Tracked::is_had)
+        self.is(session, Tracked::is_had) || self.had.iter().any(|had| had == session)
+    }
+
+    /// This client has a session from here on.
+    pub(crate) fn have(&mut self, session: &str) {
+        if !self.had.iter().any(|had| had == session) {
+            self.had.push_back(self.shared_id(session));
+            while self.had.len() > HAD {
+                self.had.pop_front();
+            }
+        }
     }
 
     pub(crate) fn status(&self, session: &str) -> Option<&ArcStr> {
@@ -194,11 +212,12 @@ impl Sessions {
     /// another name, which keeps it.
     pub(crate) fn hold(&mut self, name: &Name, session: SavedSession, bought_as: Option<RequestIdentity>) -> Option<ArcStr> {
         let id = ArcStr::from(session.id);
+        self.have(&id);
         if let Some(known) = self.get_mut(&id).filter(|known| !known.may_be_under(name)) {
             known.session_options.want(session.credentials, session.auto_rotate);
             return None;
         }
-        let before = self.0.remove(&id).unwrap_or_default();
+        let before = self.known.remove(&id).unwrap_or_default();
         let tracked = Tracked {
             name: Some(name.clone()),
             shown: Shown {
@@ -220,7 +239,7 @@ impl Sessions {
             pool_notes: session.pool_notes.map(ArcStr::from),
             ..*before
         };
-        self.0.insert(id.clone(), Box::new(tracked));
+        self.known.insert(id.clone(), Box::new(tracked));
         Some(id)
     }
 
@@ -233,7 +252,7 @@ impl Sessions {
         bought_as: Option<&Arc<RequestIdentity>>,
         options: &SessionOptions,
     ) -> bool {
-        let known = self.0.get_or_insert_with(session.clone(), Box::default);
+        let known = self.known.get_or_insert_with(session.clone(), Box::default);
         known.jobs.insert(id);
         if known.name.is_some() {
             known.session_options.want(options.credentials, options.auto_rotate);
@@ -295,8 +314,8 @@ impl Sessions {
     pub(crate) fn let_go(&mut self, session: &str) -> Option<KeptSession> {
         self.get(session).filter(|known| !known.is_held() && known.jobs.is_empty())?;
         let kept = self.kept(session);
-        let known = self.0.remove(session).and_then(|known| known.without_name());
-        known.into_iter().for_each(|known| _ = self.0.insert(session.into(), Box::new(known)));
+        let known = self.known.remove(session).and_then(|known| known.without_name());
+        known.into_iter().for_each(|known| _ = self.known.insert(session.into(), Box::new(known)));
         kept
     }
 
@@ -351,7 +370,7 @@ impl Sessions {
     pub(crate) fn terminated(&mut self, session: &str) -> Option<KeptSession> {
         self.get_mut(session)?.shown.status = Some(word(TERMINATED));
         let kept = self.kept(session);
-        self.0.remove(session);
+        self.known.remove(session);
         kept
     }
 }
@@ -374,7 +393,7 @@ impl Sessions {
 
     /// A job changes a session by that operation.
     pub(crate) fn change(&mut self, session: ArcStr, id: JobId, operation: &str, now: Millis) {
-        let known = self.0.get_or_insert_with(session, Box::default);
+        let known = self.known.get_or_insert_with(session, Box::default);
         known.jobs.insert(id);
         known.changing.insert(id);
         if operation == RotateSession::ENDPOINT.name {
@@ -415,7 +434,7 @@ impl Sessions {
 
     /// From now on what is seen through a session may rotate it. Returns true if it could not before.
     pub(crate) fn rotate_when_seen(&mut self, session: &str) -> bool {
-        let known = self.0.get_or_insert_with(session.into(), Box::default);
+        let known = self.known.get_or_insert_with(session.into(), Box::default);
         !mem::replace(&mut known.session_options.auto_rotate, true)
     }
 

@@ -4,8 +4,12 @@ use super::facts::id_of;
 use crate::entropy::digest;
 use crate::json::pick;
 
-/// The members that tell items apart, those that do so best first, in both spellings.
-const IDS: [&[[&str; 2]]; 3] = [&[["id", "id"]], &[["ip", "ip"], ["port", "port"]], &[["orderNo", "order_no"]]];
+/// Members that tell items apart, in both spellings: those that an item must have, and those that add to them.
+type Ids = ([&'static str; 2], [&'static str; 2]);
+
+/// Those that tell items apart best first.
+const IDS: [Ids; 3] = [(["id", "id"], ["id", "id"]), (["ip", "ip"], ["port", "port"]), (ORDER, ORDER)];
+const ORDER: [&str; 2] = ["orderNo", "order_no"];
 
 /// A digest by which the same items are recognized again: of their ids where each has one of its own, else of all they say.
 pub(crate) fn page_mark(items: &[&str]) -> String {
@@ -15,20 +19,21 @@ pub(crate) fn page_mark(items: &[&str]) -> String {
 }
 
 /// The ids of items by these members, if each item has one and no two have the same.
-fn ids(items: &[&str], members: &[[&str; 2]]) -> Option<Vec<String>> {
+fn ids(items: &[&str], members: &Ids) -> Option<Vec<String>> {
+    // An order may have more items than the one that a page of one item shows.
+    if items.len() == 1 && members.0 == ORDER {
+        return None;
+    }
     let ids: Vec<String> = items.iter().map(|item| id(item, members)).collect::<Option<_>>()?;
-    let mut sorted: Vec<&String> = ids.iter().collect();
-    sorted.sort_unstable();
-    // A single item has no other one that it could be told apart from.
-    let of_orders = items.len() == 1 && members[0][0] == "orderNo";
-    (sorted.windows(2).all(|two| two[0] != two[1]) && !of_orders).then_some(ids)
+    let mut others: Vec<&String> = ids.iter().collect();
+    others.sort_unstable();
+    others.dedup();
+    (others.len() == ids.len()).then_some(ids)
 }
 
-/// The id of an item by these members. An item has the first one at least.
-fn id(item: &str, members: &[[&str; 2]]) -> Option<String> {
-    let said = |names: &[&str; 2]| pick(item, *names).and_then(|found| found.into_iter().flatten().find_map(id_of));
-    let first = said(&members[0])?;
-    Some(members[1..].iter().fold(first, |id, names| format!("{id} {}", said(names).unwrap_or_default())))
+fn id(item: &str, (first, more): &Ids) -> Option<String> {
+    let said = |names: &[&str; 2]| pick(item, *names)?.into_iter().flatten().find_map(id_of);
+    Some(format!("{} {}", said(first)?, said(more).unwrap_or_default()))
 }
 
 #[cfg(test)]

@@ -63,8 +63,7 @@ impl Owner {
         if data.base_url != self.base_url {
             return Err(BadRecord::OtherApi(data.base_url));
         }
-        let is_ours = digest(&data.account.salt, &[self.name.reveal()]) == data.account.digest;
-        if is_ours { Ok(data) } else { Err(BadRecord::OtherAccount) }
+        if is_of(&data, &self.name) { Ok(data) } else { Err(BadRecord::OtherAccount) }
     }
 
     /// An empty record of this account.
@@ -82,6 +81,11 @@ impl Owner {
             ..Data::default()
         }
     }
+}
+
+/// Returns true if a record is of an account by that name, or of the key that stands for it.
+pub(super) fn is_of(data: &Data, name: &Secret) -> bool {
+    digest(&data.account.salt, &[name.reveal()]) == data.account.digest
 }
 
 #[cfg(test)]

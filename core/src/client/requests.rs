@@ -30,6 +30,17 @@ pub(super) struct SettingInDoubt {
     pub(super) members: Vec<String>,
 }
 
+/// A setting that was accepted.
+#[derive(Debug, Clone, Hash)]
+pub(super) struct AcceptedSetting {
+    /// The members that it sets.
+    pub(super) members: Vec<String>,
+    /// No setting that began later is set anew by it. Unix milliseconds.
+    pub(super) began: Millis,
+    /// The doubts that were found so far.
+    pub(super) undone: Vec<Name>,
+}
+
 /// A wait for a name.
 #[derive(Debug, Clone, Hash)]
 pub(super) struct NameRequest {
@@ -193,4 +204,6 @@ pub(super) enum ListingPurpose {
     Resuming { waiting: Vec<Name>, out: usize, ended: Vec<CommandId>, options: Box<CallOptions> },
     /// All pages, for what other records stand for.
     Others(Name, Box<Act>),
+    /// All pages, for doubts that other processes left about settings which an accepted one has set anew.
+    Settings(Box<AcceptedSetting>),
 }

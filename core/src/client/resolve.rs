@@ -189,6 +189,9 @@ impl Router {
     /// A page was read, or could not be.
     pub(crate) fn on_listed(&mut self, number: u32, answer: StoreAnswer) {
         let Some(Listing { command, what }) = self.listings.remove(&number) else { return };
+        if let ListingPurpose::Settings(newer) = what {
+            return self.on_settings(number, command, newer, answer);
+        }
         let StoreAnswer::Listed { entries, more } = answer else {
             let operation = self.commands.operation(command).unwrap_or("saved");
             let what = "could not be done, because the store could not be read";
@@ -222,7 +225,7 @@ impl Router {
                     None => self.request_name(&name, NameRequest::new(Some(command), RequestKind::Act(act))),
                 }
             }
-            ListingPurpose::Resuming { .. } => {}
+            ListingPurpose::Resuming { .. } | ListingPurpose::Settings(_) => {}
         }
     }
 

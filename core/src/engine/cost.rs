@@ -11,7 +11,7 @@ use crate::contract::agent::{CreateSession, ProvisioningMode, RenewSession, Sess
 use crate::contract::{Decimal, Endpoint, Operation};
 use crate::json::{pick, text_of};
 use crate::policy::{Advice, Effect, Error, Kind, Rule, Rules, times};
-use crate::time::Millis;
+use crate::time::{DAY, Millis};
 use crate::wire::Built;
 
 /// The parameter that states a price where the list has none in USD.
@@ -169,6 +169,12 @@ impl Terms {
             (asked.day >= today && is_recent) || !cx.shared.rules.holds(Rule::NewDayCounts)
         };
         !self.granted.is_some_and(|(asked, usd)| is_today(asked) && self.charge().is_none_or(|charge| charge <= usd))
+    }
+
+    /// The time for which the next send counts on the right day: until the day ends, if a cap counts it.
+    pub(crate) fn counts_for(&self, cx: &Cx<'_>) -> Millis {
+        let is_counted = self.counts && cx.day.is_some() && cx.shared.rules.holds(Rule::NewDayCounts);
+        if is_counted { DAY - cx.shared.clock.unix().rem_euclid(DAY) } else { Millis::MAX }
     }
 
     /// Counts the purchase on that day of the store's.

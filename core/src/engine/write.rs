@@ -402,6 +402,7 @@ impl Write {
 
     fn send(&mut self, cx: &mut Cx<'_>) -> Action {
         let late = if self.call.exchange.is_keyed() { self.key.left(cx).min(STILL_OWNED) } else { STILL_OWNED };
+        let late = late.min(self.terms.counts_for(cx));
         self.terms.sent(cx.shared.rules);
         self.slow_puts = 0;
         self.call.send(late, cx)

@@ -81,8 +81,9 @@ fn is_zeros(code: &str) -> bool {
 /// failures and for success.
 fn number_refuses(code: &str, number: Decimal) -> bool {
     let is = |from: i64, to: i64| number >= Decimal::from(from) && number <= Decimal::from(to);
-    let digits = code.trim_start_matches(['+', '0']);
-    number > Decimal::from(0) && !is(200, 202) && !is(408, 408) && !digits.starts_with('5')
+    // `0.5e3` is 500.
+    let begins_with_5 = [code, &number.to_string()].iter().any(|digits| digits.trim_start_matches(['+', '0']).starts_with('5'));
+    number > Decimal::from(0) && !is(200, 202) && !is(408, 408) && !begins_with_5
 }
 
 fn word_refuses(code: &str) -> bool {
@@ -109,7 +110,10 @@ mod tests {
         for code in ["1", "10", "199", "203", "400", "404", "407", "409", "600", "1002", "40001", "10500", "0.5", "1e3", "+7", "0012"] {
             assert!(undo(code), "{code}");
         }
-        for code in ["-1", "-200", "200", "201", "202", "200.0", "2e2", "408", "5", "500", "599", "5001", "50000", "0500", "5e2", "+500"] {
+        for code in [
+            "-1", "-200", "200", "201", "202", "200.0", "2e2", "408", "5", "500", "599", "5001", "50000", "0500", "5e2", "+500", "0.5e3",
+            "0.05e5",
+        ] {
             assert!(!undo(code), "{code}");
         }
         for code in ["00000", "0.0", "-0", "000", "1".repeat(40).as_str()] {

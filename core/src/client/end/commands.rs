@@ -69,6 +69,8 @@ pub(crate) enum PendingWrite {
     Name(Name),
     /// A changed entry under the day's cap.
     Spend(u32),
+    /// The last page of this listing.
+    Listing(u32),
 }
 
 /// The purpose of a name's last step.

@@ -11,7 +11,7 @@ use crate::client::sessions::session::ended;
 use crate::contract::agent::CreateSession;
 use crate::contract::{ANY, Operation, Reconciliation, Shape, Shaped, endpoint};
 use crate::engine::{Answered, Counted, EventKind, Job, Phase, is_over_for_good, phase_of};
-use crate::policy::{Advice, Effect, Error, KEY_WINDOW, Kind, Rule};
+use crate::policy::{Advice, Effect, Error, KEY_WINDOW, Kind, Rule, look_advice};
 use crate::state::{Done, JobId, Name, SavedCall, User};
 use crate::time::Millis;
 use crate::wire::{Facts, stored_answer};
@@ -39,12 +39,11 @@ impl Router {
         }
         let result = over.map_or(result, Err);
         let record = self.record_name(&entry, &result);
-        let mut dropped = Vec::new();
+        let mut after = self.after(&entry);
         if result.is_ok() && self.holds(Rule::NewerSettingStands) {
             self.jobs.set_anew(id, &entry);
-            dropped = self.drop_settings(id, &entry);
+            after.extend(self.drop_settings(id, &entry));
         }
-        let after = self.after(&entry).into_iter().chain(dropped.into_iter().map(PendingWrite::Name)).collect();
         let own = self.answers_for(&entry, &result);
         let unready = unready(&entry, &result).map(|error| (error, self.kept_under(&entry)));
         let left = self.sessions_left(&mut entry, &result);
@@ -189,6 +188,10 @@ impl Router {
         self.jobs.doubts(id, unix);
         let (Some(name), Some(data)) = (self.name_of(id), self.job_data(id)) else { return };
         let Some(entry) = self.jobs.get(id) else { return };
+        // A record without its secret body is not sent again.
+        if error.advice == Advice::Resume && !data.call.as_ref().is_some_and(SavedCall::can_resume) {
+            error.advice = entry.job.write().and_then(|write| look_advice(write.call.exchange.endpoint)).unwrap_or(Advice::CheckAccount);
+        }
         // A resume would only undo the newer setting.
         if entry.record.is_set_anew() {
             self.delete(&name, Deletion::UselessDoubt);

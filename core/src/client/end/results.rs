@@ -75,6 +75,7 @@ impl Router {
         let is_pending = |after: &PendingWrite| match after {
             PendingWrite::Name(name) => self.journal.is_busy(name),
             PendingWrite::Spend(number) => self.spending.is_awaited(*number),
+            PendingWrite::Listing(number) => self.listings.get(number).is_some(),
         };
         let Some(Finished { commands, result, mut left, .. }) = self.commands.finish(finished, is_pending) else { return };
         for command in commands {

@@ -117,9 +117,15 @@ impl Router {
     }
 
     pub(crate) fn list(&mut self, listing: Listing, after: Option<Name>, open: bool) {
-        let command = Some(listing.command);
+        let command = listing.command;
         let number = self.listings.insert(listing);
-        self.push_store(Pending::List(number), command, StoreCall::List { space: self.account.space().clone(), after, open });
+        self.ask_list(number, command, after, open);
+    }
+
+    /// Asks for a page of a listing.
+    pub(crate) fn ask_list(&mut self, number: u32, command: CommandId, after: Option<Name>, open: bool) {
+        let call = StoreCall::List { space: self.account.space().clone(), after, open };
+        self.push_store(Pending::List(number), Some(command), call);
     }
 
     /// Stops a command that reads a list, or resumes its entries. Its other commands end with their last known state, without a report.

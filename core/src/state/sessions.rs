@@ -23,7 +23,8 @@ use crate::time::Millis;
 #[derive(Debug, Clone, Default, Hash)]
 pub(crate) struct Sessions {
     known: Map<ArcStr, Box<Tracked>>,
-    /// The last ones that this client had, also those that are over and forgotten: no purchase becomes one of them.
+    /// The last ones that this client had, by their callers' names or for a caller, also those that are over and forgotten: no purchase
+    /// becomes one of them.
     had: VecDeque<ArcStr>,
 }
 
@@ -252,6 +253,7 @@ impl Sessions {
         bought_as: Option<&Arc<RequestIdentity>>,
         options: &SessionOptions,
     ) -> bool {
+        self.have(session);
         let known = self.known.get_or_insert_with(session.clone(), Box::default);
         known.jobs.insert(id);
         if known.name.is_some() {

@@ -162,7 +162,8 @@ impl Router {
                 if !self.spending.is_first_charge(idempotency_key.as_deref(), self.now()) {
                     return;
                 }
-                session_id.iter().for_each(|session| self.sessions.have(session));
+                let is_named = self.jobs.get(id).is_some_and(|entry| entry.record.bought_as.is_some());
+                session_id.iter().filter(|_| is_named).for_each(|session| self.sessions.have(session));
                 if let Some(usd) = charged_usd.as_deref().and_then(|usd| usd.parse().ok()) {
                     self.tell_pool_of_charge(id, usd);
                 }

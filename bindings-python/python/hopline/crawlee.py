@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import timedelta
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from ._crawling import is_stuck
+from ._crawling import AGAIN, is_stuck
 from ._through import Exits, as_client_error, check_pool
 from ._told import Unavailable
 
@@ -161,44 +161,42 @@ class HoplineHttpClient(HttpClient):
                 raise
 
     async def _lease(self, target: str | None, session: Session | None, wait: float, request: Request | None) -> AsyncLease:
-        end = monotonic() + wait
-        try:
-            lease = await self._pool.acquire(target=target, key=None if session is None else session.id, timeout=wait)
-        except Unavailable as why:
-            await self._after(why, end - monotonic(), request)
-            if session is None:  # Crawlee knows a `ProxyError` by its session only
-                raise
-            raise as_client_error(why, ProxyError) from None
-        self._stuck_since = None
-        return lease
+        end, key = monotonic() + wait, None if session is None else session.id
+        while True:
+            try:
+                lease = await self._pool.acquire(target=target, key=key, timeout=max(0.0, end - monotonic()))
+            except Unavailable as why:
+                if self._waits(why, request) and monotonic() < end:
+                    await self._rest(min(AGAIN, end - monotonic()))
+                    continue
+                if is_stuck(why):
+                    _uncount(request)
+                if session is None:  # Crawlee knows a `ProxyError` by its session only
+                    raise
+                raise as_client_error(why, ProxyError) from None
+            self._stuck_since = None
+            return lease
 
-    async def _after(self, why: Unavailable, left: float, request: Request | None) -> None:
-        """Decides about the next attempt, and waits with it: attempts that fail at once are soon over."""
+    def _waits(self, why: Unavailable, request: Request | None) -> bool:
+        """Returns true if the pool may have a session soon. Otherwise the crawl is told once that it can't go on, or the page fails for good."""
         if not is_stuck(why):
-            await self._rest(why, left)
-            return
+            return True
         since = self._stuck_since = self._stuck_since or monotonic()
         by_itself = why.retry_at is not None or why.reason == "store"
         if by_itself and monotonic() - since < self._timeout and not self._gave_up.is_set():
-            _uncount(request)
-            await self._rest(why, min(left, since + self._timeout - monotonic()))
-            return
+            return True
         if self._on_stuck is None:
             if request is not None:
                 request.no_retry = True
-            return
-        _uncount(request)
-        if not self._gave_up.is_set():
+        elif not self._gave_up.is_set():
             self._gave_up.set()
             self._on_stuck(str(why))
+        return False
 
-    async def _rest(self, why: Unavailable, most: float) -> None:
-        """Waits until the pool may have a session, at least for a moment, or until the crawl is given up."""
-        until = most if why.retry_at is None else (why.retry_at - datetime.now(timezone.utc)).total_seconds()
-        try:
-            await asyncio.wait_for(self._gave_up.wait(), max(0.0, min(most, max(until, 1.0))))
-        except TimeoutError:
-            pass
+    async def _rest(self, seconds: float) -> None:
+        """Waits for so long, or until the crawl is given up."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._gave_up.wait(), seconds)
 
 
 @dataclass

@@ -14,11 +14,12 @@ import asyncio
 import copy
 import logging
 from collections.abc import Coroutine, Mapping
-from typing import TYPE_CHECKING, Any
+from time import monotonic
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
 from ._async_agent import AsyncAgentClient
-from ._crawling import is_stuck
+from ._crawling import AGAIN, is_stuck
 from ._errors import misuse
 from ._postgres_link import is_database
 from ._store import FolderStore
@@ -52,6 +53,8 @@ if TYPE_CHECKING:
     from ._async_pool import AsyncLease, AsyncPool
     from ._store import Store
     from ._types import Proxy
+
+T = TypeVar("T")
 
 _log = logging.getLogger("hopline.scrapy")
 _BLOCKED = "hopline: blocked"
@@ -151,28 +154,33 @@ class HoplineMiddleware:
         """
         jar = request.meta.get("cookiejar")
         key = None if jar is None else str(jar)
-        pool = await self._pool()
-        try:
-            lease = await self._unless_closing(pool.acquire(target=urlparse_cached(request).hostname, key=key, timeout=self._timeout))
-        except HoplineError as why:
-            self._count("unavailable_count")
-            if isinstance(why, Unavailable) and not is_stuck(why):
-                raise
-            raise self._stop(why.reason or why.kind, why) from why
-        self._count("lease_count")
-        return lease
+        pool, end = await self._pool(), monotonic() + self._timeout
+        while True:
+            left = max(0.0, end - monotonic())
+            try:
+                lease = await self._unless_closing(pool.acquire(target=urlparse_cached(request).hostname, key=key, timeout=left))
+                self._count("lease_count")
+                return lease
+            except HoplineError as why:
+                if not isinstance(why, Unavailable) or is_stuck(why):
+                    raise self._stop(why.reason or why.kind, why) from why
+                if left == 0:
+                    self._count("unavailable_count")
+                    raise
+            # Told at once that sessions rest for longer: one may get another exit before that.
+            await self._unless_closing(asyncio.sleep(AGAIN))
 
-    async def _unless_closing(self, acquiring: Coroutine[Any, Any, AsyncLease]) -> AsyncLease:
-        lease = asyncio.ensure_future(acquiring)
+    async def _unless_closing(self, waiting: Coroutine[Any, Any, T]) -> T:
+        task = asyncio.ensure_future(waiting)
         try:
-            while not lease.done():
+            while not task.done():
                 if self._is_closing():
                     raise ReturnedError("the spider is being closed")
-                await asyncio.wait({lease}, timeout=_LOOK)
+                await asyncio.wait({task}, timeout=_LOOK)
         except BaseException:
-            lease.cancel()
+            task.cancel()
             raise
-        return lease.result()
+        return task.result()
 
     def _is_closing(self) -> bool:
         slot = None if self.crawler.engine is None else self.crawler.engine._slot
